@@ -1,0 +1,85 @@
+/**
+ * The house's walls. Imports point down: apps → rooms → platform → kernel; a room is entered through its index.ts.
+ * Room order (each may know the ones to its left): factories, environments, workers < agents < runs < conversations, schedules.
+ */
+const platform = ['config', 'persistence', 'jobs', 'http', 'auth', 'secrets', 'storage', 'observability'];
+const rooms = {
+  factories: [],
+  environments: [],
+  workers: [],
+  agents: ['environments'],
+  webhooks: ['factories'],
+  runs: ['environments', 'agents', 'workers', 'factories'],
+  conversations: ['runs'],
+  schedules: ['runs'],
+  automations: ['runs', 'webhooks', 'schedules'],
+  definitions: ['factories', 'environments', 'agents', 'webhooks', 'runs', 'automations', 'schedules'],
+};
+const any = (names) => `^libs/(${names.join('|')})/`;
+const roomNames = Object.keys(rooms);
+
+module.exports = {
+  forbidden: [
+    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'one-door',
+      comment: 'Another library is imported through its index.ts only.',
+      severity: 'error',
+      from: { path: '^(libs|apps)/([^/]+)/' },
+      to: { path: '^libs/([^/]+)/src/', pathNot: ['^libs/[^/]+/src/index\\.ts$', '^libs/$2/src/'] },
+    },
+    {
+      name: 'kernel-knows-nobody',
+      severity: 'error',
+      from: { path: '^libs/(kernel|runner-protocol)/' },
+      to: { path: '^(libs|apps)/', pathNot: '^libs/(kernel|runner-protocol)/' },
+    },
+    {
+      name: 'platform-knows-no-room',
+      severity: 'error',
+      from: { path: any(platform) },
+      to: { path: `${any(roomNames)}|^apps/|^libs/(runner|testing)/` },
+    },
+    ...Object.entries(rooms).map(([room, below]) => ({
+      name: `room-order-${room}`,
+      severity: 'error',
+      from: { path: `^libs/${room}/` },
+      to: { path: any(roomNames.filter((other) => other !== room && !below.includes(other))) },
+    })),
+    {
+      name: 'runner-shares-no-database',
+      comment: 'The execution side talks HTTP to the API and nothing else.',
+      severity: 'error',
+      from: { path: '^libs/runner/' },
+      to: { path: '^libs/', pathNot: '^libs/(runner|runner-protocol|kernel)/' },
+    },
+    {
+      name: 'pure-domain',
+      comment: 'domain/ is plain TypeScript: no Nest, no TypeORM, no I/O.',
+      severity: 'error',
+      from: { path: '^libs/[^/]+/src/domain/', pathNot: '\\.spec\\.ts$' },
+      to: {
+        path: ['node_modules/(@nestjs|typeorm|pg|bullmq|express)', '^(node:)?(fs|http|https|net|child_process)', '/src/(application|http|jobs|persistence|adapters)/'],
+      },
+    },
+    {
+      name: 'application-below-the-edge',
+      severity: 'error',
+      from: { path: '^libs/[^/]+/src/application/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '/src/http/' , pathNot: '^libs/http/' },
+    },
+    {
+      name: 'testing-is-never-shipped',
+      severity: 'error',
+      from: { path: '^(apps|libs)/', pathNot: ['^libs/testing/', '\\.spec\\.ts$'] },
+      to: { path: '^libs/testing/' },
+    },
+    { name: 'libs-know-no-app', severity: 'error', from: { path: '^libs/', pathNot: '^libs/testing/' }, to: { path: '^apps/' } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+};

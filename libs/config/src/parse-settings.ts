@@ -1,0 +1,44 @@
+import { type Settings, SETTINGS, type SettingDefinition } from './settings.js';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Thrown with everything that is wrong, one line a setting. */
+export class SettingsError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(`Headrace cannot start: ${problems.length} setting(s) are wrong.\n${problems.map((line) => `  - ${line}`).join('\n')}`);
+    this.name = 'SettingsError';
+  }
+}
+
+/** Reads every setting from an environment into one frozen object. Throws a {@link SettingsError} that lists all faults. */
+export function parseSettings(environment: Environment): Settings {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, definition] of Object.entries<SettingDefinition<unknown>>(SETTINGS)) {
+    const given = environment[definition.env]?.trim();
+    try {
+      values[name] = definition.kind.parse(given === undefined || given === '' ? definition.kind.defaultText : given);
+    } catch (error) {
+      problems.push(`${definition.env} ${error instanceof Error ? error.message : String(error)}.`);
+    }
+  }
+  if ((values.tlsCertFile === '') !== (values.tlsKeyFile === '')) {
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together.');
+  }
+  if (typeof values.port === 'number' && values.port !== 0 && values.port === values.ingressPort) {
+    problems.push('PORT and INGRESS_PORT must differ: the ingress is a listener of its own.');
+  }
+  if (problems.length > 0) throw new SettingsError(problems);
+  const scheme = values.tlsCertFile === '' ? 'http' : 'https';
+  const host = values.host === '0.0.0.0' || values.host === '::' ? '127.0.0.1' : String(values.host);
+  const origin = (port: unknown): string => `${scheme}://${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
+  values.publicUrl ??= origin(values.port);
+  values.ingressPublicUrl ??= origin(values.ingressPort);
+  values.runnerApiUrl ??= origin(values.port);
+  return Object.freeze(values) as unknown as Settings;
+}
+
+/** The same settings with some replaced: for ports chosen at start and for tests. */
+export function withSettings(settings: Settings, changes: Partial<Settings>): Settings {
+  return Object.freeze({ ...settings, ...changes });
+}

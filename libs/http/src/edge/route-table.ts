@@ -1,0 +1,128 @@
+import { RequestMethod, type Type } from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { OPERATION, type OperationOptions } from '../operations/operation.decorator.js';
+import { ACCESS, type Access } from './access.js';
+import { BODY_OPTIONS, type BodyOptions } from './body-options.js';
+
+export const API_PREFIX = '/api/v1';
+
+export interface Route {
+  readonly method: string;
+  /** With its prefix and `:parameters`. */
+  readonly path: string;
+  /** `Controller.method`, for messages. */
+  readonly handler: string;
+  readonly access: Access | undefined;
+  readonly operation: OperationOptions | undefined;
+  readonly body: BodyOptions;
+}
+
+interface Node {
+  readonly literals: Map<string, Node>;
+  parameter?: Node;
+  /** A trailing wildcard: matches all that is left. */
+  rest?: Node;
+  readonly routes: Map<string, Route>;
+}
+
+const newNode = (): Node => ({ literals: new Map(), routes: new Map() });
+
+/**
+ * All routes of the application, read from the controllers' metadata: what runs before routing (authentication, body
+ * limits, metrics labels) and what looks at all routes (405 with Allow, the audit test) ask here.
+ */
+export class RouteTable {
+  readonly routes: readonly Route[];
+  private readonly root = newNode();
+
+  constructor(modules: ModulesContainer, rootPaths: readonly string[]) {
+    const controllers = new Set<Type<unknown>>();
+    for (const module of modules.values()) {
+      for (const { metatype } of module.controllers.values()) {
+        if (typeof metatype === 'function') controllers.add(metatype as Type<unknown>);
+      }
+    }
+    this.routes = [...controllers].flatMap((controller) => routesOf(controller, rootPaths));
+    for (const route of this.routes) this.insert(route);
+  }
+
+  /** The route that serves this request, or undefined; HEAD is served by GET. */
+  match(method: string, path: string): Route | undefined {
+    const wanted = method === 'HEAD' ? 'GET' : method;
+    return this.find(path)
+      .map((node) => node.routes.get(wanted) ?? node.routes.get('ALL'))
+      .find((route) => route !== undefined);
+  }
+
+  /** Methods that the path is served for, sorted; empty for an unknown path. */
+  methodsOf(path: string): string[] {
+    const methods = new Set(this.find(path).flatMap((node) => [...node.routes.keys()]));
+    if (methods.has('GET')) methods.add('HEAD');
+    return [...methods].sort();
+  }
+
+  private insert(route: Route): void {
+    let node = this.root;
+    for (const segment of segmentsOf(route.path)) {
+      if (segment.startsWith(':')) node = node.parameter ??= newNode();
+      else if (segment.startsWith('*')) node = node.rest ??= newNode();
+      else {
+        const next = node.literals.get(segment) ?? newNode();
+        node.literals.set(segment, next);
+        node = next;
+      }
+    }
+    node.routes.set(route.method, route);
+  }
+
+  /** Every node that matches, literals before parameters before wildcards. */
+  private find(path: string): Node[] {
+    const segments = segmentsOf(path);
+    const walk = (node: Node, index: number): Node[] => {
+      const segment = segments[index];
+      if (segment === undefined) return node.routes.size > 0 ? [node] : [];
+      const literal = node.literals.get(segment);
+      return [
+        ...(literal ? walk(literal, index + 1) : []),
+        ...(node.parameter && segment !== '' ? walk(node.parameter, index + 1) : []),
+        ...(node.rest ? [node.rest] : []),
+      ];
+    };
+    return walk(this.root, 0);
+  }
+}
+
+function segmentsOf(path: string): string[] {
+  const trimmed = path.replace(/^\//, '').replace(/\/$/, '');
+  return trimmed === '' ? [] : trimmed.split('/');
+}
+
+function routesOf(controller: Type<unknown>, rootPaths: readonly string[]): Route[] {
+  const prototype = controller.prototype as Record<string, unknown>;
+  return new MetadataScanner().getAllMethodNames(prototype).flatMap((name) => {
+    const handler = prototype[name] as object;
+    const method = Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
+    if (method === undefined) return [];
+    const declared = <T>(key: symbol): T | undefined =>
+      (Reflect.getMetadata(key, handler) ?? Reflect.getMetadata(key, controller)) as T | undefined;
+    return pathsOf(controller).flatMap((base) =>
+      pathsOf(handler).map((tail): Route => {
+        const relative = [base, tail].flatMap(segmentsOf).join('/');
+        return {
+          method: RequestMethod[method],
+          path: rootPaths.includes(relative) ? `/${relative}` : `${API_PREFIX}/${relative}`,
+          handler: `${controller.name}.${name}`,
+          access: declared<Access>(ACCESS),
+          operation: declared<OperationOptions>(OPERATION),
+          body: declared<BodyOptions>(BODY_OPTIONS) ?? {},
+        };
+      }),
+    );
+  });
+}
+
+function pathsOf(target: object): string[] {
+  const path = Reflect.getMetadata(PATH_METADATA, target) as string | string[] | undefined;
+  return path === undefined ? [''] : [path].flat();
+}

@@ -1,0 +1,118 @@
+import { type Kind, type SchemaOptions, wrong } from './kind.js';
+
+export interface TextOptions {
+  /** Characters (UTF-16 code units). */
+  readonly min?: number;
+  readonly max?: number;
+  /** Bytes of UTF-8. */
+  readonly maxBytes?: number;
+  /** false: must hold something other than white space. */
+  readonly blank?: boolean;
+  readonly pattern?: RegExp;
+  /** Completes "must be …" for the pattern, e.g. `exactly 22 letters or digits`. */
+  readonly says?: string;
+}
+
+const identity = (raw: unknown): unknown => raw;
+
+export function text({ min, max, maxBytes, blank, pattern, says }: TextOptions = {}): Kind {
+  return {
+    schema: {
+      type: 'string',
+      ...(min !== undefined || blank === false ? { minLength: Math.max(min ?? 0, blank === false ? 1 : 0) } : {}),
+      ...(max !== undefined ? { maxLength: max } : {}),
+      ...(pattern ? { pattern: pattern.source } : {}),
+    },
+    read: identity,
+    check(value) {
+      if (typeof value !== 'string') return wrong('must be a string');
+      if (blank === false && value.trim() === '') return wrong('must not be blank');
+      if (min !== undefined && value.length < min) return wrong(`must have at least ${min} characters`);
+      if (max !== undefined && value.length > max) return wrong(`must have at most ${max} characters`);
+      if (maxBytes !== undefined && Buffer.byteLength(value) > maxBytes) return wrong(`must have at most ${maxBytes} bytes in UTF-8`);
+      if (pattern && !pattern.test(value)) return wrong(`must be ${says ?? `text that matches ${pattern.source}`}`);
+      return [];
+    },
+  };
+}
+
+export interface RangeOptions {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+const rangeText = (noun: string, { min, max }: RangeOptions): string => {
+  if (min !== undefined && max !== undefined) return `must be ${noun} from ${min} to ${max}`;
+  if (min !== undefined) return `must be ${noun} of at least ${min}`;
+  if (max !== undefined) return `must be ${noun} of at most ${max}`;
+  return `must be ${noun}`;
+};
+
+const rangeSchema = ({ min, max }: RangeOptions): SchemaOptions => ({
+  ...(min !== undefined ? { minimum: min } : {}),
+  ...(max !== undefined ? { maximum: max } : {}),
+});
+
+const inRange = (value: number, { min, max }: RangeOptions): boolean =>
+  value >= (min ?? Number.NEGATIVE_INFINITY) && value <= (max ?? Number.POSITIVE_INFINITY);
+
+export function integer(range: RangeOptions = {}): Kind {
+  return {
+    schema: { type: 'integer', ...rangeSchema(range) },
+    // Strict digits: `5.0`, `+5`, `1e2` and ` 5` are not what the document promises.
+    read: (raw, source) => (source === 'query' && typeof raw === 'string' && /^-?\d{1,15}$/.test(raw) ? Number(raw) : raw),
+    check: (value) => (Number.isSafeInteger(value) && inRange(value as number, range) ? [] : wrong(rangeText('a whole number', range))),
+  };
+}
+
+export function number(range: RangeOptions = {}): Kind {
+  return {
+    schema: { type: 'number', ...rangeSchema(range) },
+    read: (raw, source) => (source === 'query' && typeof raw === 'string' && /^-?\d{1,15}(\.\d{1,15})?$/.test(raw) ? Number(raw) : raw),
+    check: (value) => (typeof value === 'number' && Number.isFinite(value) && inRange(value, range) ? [] : wrong(rangeText('a number', range))),
+  };
+}
+
+export function boolean(): Kind {
+  return {
+    schema: { type: 'boolean' },
+    read: (raw, source) => (source === 'query' && (raw === 'true' || raw === 'false') ? raw === 'true' : raw),
+    check: (value) => (typeof value === 'boolean' ? [] : wrong('must be true or false')),
+  };
+}
+
+/** `name` makes the enum a named schema of the document. */
+export function oneOf(values: readonly string[], name?: string): Kind {
+  return {
+    schema: { enum: [...values], ...(name === undefined ? { type: 'string' } : { enumName: name }) } as SchemaOptions,
+    read: identity,
+    check: (value) => (typeof value === 'string' && values.includes(value) ? [] : wrong(`must be one of ${values.join(', ')}`)),
+  };
+}
+
+const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** A strict RFC 3339 time as a Date, or null. A leap second is read as the second after. */
+export function parseDateTime(value: string): Date | null {
+  const match = RFC_3339.exec(value);
+  if (!match) return null;
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  const leap = match[5] === '60';
+  const time = Date.parse(leap ? value.replace(/:60/, ':59') : value);
+  const lastOfMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
+  return Number.isNaN(time) || month < 1 || day < 1 || day > lastOfMonth ? null : new Date(leap ? time + 1000 : time);
+}
+
+/** Becomes a Date. */
+export function dateTime(): Kind {
+  return {
+    schema: { type: 'string', format: 'date-time' },
+    read: (raw) => (typeof raw === 'string' ? (parseDateTime(raw) ?? raw) : raw),
+    check: (value) => (value instanceof Date ? [] : wrong('must be a time in RFC 3339, such as 2026-11-30T09:00:00Z')),
+  };
+}
+
+/** Any JSON value, handed over as it came. */
+export function json(): Kind {
+  return { schema: {} as SchemaOptions, read: identity, check: () => [] };
+}

@@ -1,0 +1,4 @@
+export * from './job-definition.js';
+export * from './job-processor.js';
+export * from './jobs.module.js';
+export * from './migrate-queues.js';

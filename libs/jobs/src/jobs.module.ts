@@ -1,0 +1,106 @@
+import { BullModule } from '@nestjs/bullmq';
+import { type DynamicModule, Global, Inject, Injectable, Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { createPostgresBackend, createRedisBackend, type ConnectionOptions, setDefaultBackendFactory } from 'bullmq';
+import pg from 'pg';
+import { Settings } from '#libs/config';
+import { definedJobs } from './job-definition.js';
+import { JobProcessor } from './job-processor.js';
+
+const QUEUE_CONNECTION = Symbol('QUEUE_CONNECTION');
+
+type QueueConnection = { readonly pool: pg.Pool } | { readonly redisUrl: string };
+
+/** PostgreSQL unless QUEUE_URL names Redis; chosen by the connection each queue is given. */
+function installBackends(): void {
+  setDefaultBackendFactory(((name: string, opts: { connection: unknown }, factoryOpts?: object) =>
+    opts.connection instanceof pg.Pool
+      ? createPostgresBackend(name, opts as never, factoryOpts)
+      : createRedisBackend(name, opts as never, factoryOpts)) as never);
+}
+
+function connect(settings: Settings): QueueConnection {
+  const url = settings.queueUrl ?? settings.databaseUrl;
+  if (url === undefined) throw new Error('QUEUE_URL or DATABASE_URL is needed for the queues.');
+  if (url.startsWith('redis')) return { redisUrl: url };
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: settings.queuePoolSize,
+    options: '-c search_path=bullmq',
+    keepAlive: true,
+    connectionTimeoutMillis: 5000,
+    application_name: 'headrace-queue',
+  });
+  const logger = new Logger('Queues');
+  pool.on('error', (error) => logger.warn(`A queue connection failed: ${error.message}`));
+  return { pool };
+}
+
+/** Ends the pool that all queues share, after the queues themselves have closed. */
+@Injectable()
+class QueueConnectionCloser implements OnApplicationShutdown {
+  constructor(@Inject(QUEUE_CONNECTION) private readonly connection: QueueConnection) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    // Nest calls this hook on all providers at once; queues and workers close in the same phase, so the pool waits for them.
+    setImmediate(() => {
+      if ('pool' in this.connection) this.connection.pool.end().catch((error: Error) => new Logger('Queues').warn(error.message));
+    });
+    await Promise.resolve();
+  }
+}
+
+/** Refuses to start a process whose queues would hold jobs that nothing handles. */
+@Injectable()
+class JobCompleteness implements OnApplicationBootstrap {
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onApplicationBootstrap(): void {
+    const processors = this.discovery
+      .getProviders()
+      .map((wrapper) => wrapper.instance as unknown)
+      .filter((instance) => instance instanceof JobProcessor);
+    const handled = new Map<string, number>();
+    for (const { job } of processors.flatMap((processor) => processor.handlers)) {
+      const key = `${job.queue}/${job.name}`;
+      handled.set(key, (handled.get(key) ?? 0) + 1);
+    }
+    const faults = definedJobs().flatMap(({ queue, name }) => {
+      const count = handled.get(`${queue}/${name}`) ?? 0;
+      if (count === 1) return [];
+      return [count === 0 ? `${queue}/${name} has no handler: add handles(…) to a JobProcessor` : `${queue}/${name} has ${count} handlers: keep one`];
+    });
+    if (faults.length > 0) throw new Error(`Jobs are not complete: ${faults.join('; ')}.`);
+  }
+}
+
+@Global()
+@Module({})
+export class JobsModule {
+  /** `handlesJobs`: this process runs the processors, so every defined job must have its handler here. */
+  static forRoot({ handlesJobs }: { handlesJobs: boolean }): DynamicModule {
+    installBackends();
+    return {
+      module: JobsModule,
+      imports: [
+        DiscoveryModule,
+        BullModule.forRootAsync({
+          imports: [QueueConnectionModule],
+          inject: [QUEUE_CONNECTION],
+          useFactory: (connection: QueueConnection) => ({
+            connection: ('pool' in connection ? connection.pool : { url: connection.redisUrl }) as unknown as ConnectionOptions,
+            // History lives in our own tables; trimming finished jobs by count or age deadlocks on PostgreSQL.
+            defaultJobOptions: { removeOnComplete: true },
+          }),
+        }),
+      ],
+      providers: handlesJobs ? [JobCompleteness] : [],
+    };
+  }
+}
+
+@Module({
+  providers: [{ provide: QUEUE_CONNECTION, inject: [Settings], useFactory: connect }, QueueConnectionCloser],
+  exports: [QUEUE_CONNECTION],
+})
+class QueueConnectionModule {}

@@ -1,0 +1,42 @@
+/** Whether PostgreSQL can store this text unchanged: no NUL, no lone surrogate. */
+export function isStorableText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** Replaces NUL and lone surrogates by U+FFFD; `changed` tells whether anything was replaced. */
+export function toStorableText(text: string): { text: string; changed: boolean } {
+  if (isStorableText(text)) return { text, changed: false };
+  return { text: text.toWellFormed().replaceAll('\0', '\uFFFD'), changed: true };
+}
+
+/** Applies {@link toStorableText} to every string and key of a JSON value, to a depth of 64; deeper parts become null. */
+export function toStorableJson(value: unknown): { value: unknown; changed: boolean } {
+  let changed = false;
+  const clean = (node: unknown, depth: number): unknown => {
+    if (typeof node === 'string') {
+      const result = toStorableText(node);
+      changed ||= result.changed;
+      return result.text;
+    }
+    if (typeof node !== 'object' || node === null) return node;
+    if (depth >= 64) {
+      changed = true;
+      return null;
+    }
+    if (Array.isArray(node)) return node.map((item) => clean(item, depth + 1));
+    return Object.fromEntries(
+      Object.entries(node).map(([key, item]) => [clean(key, depth + 1) as string, clean(item, depth + 1)]),
+    );
+  };
+  const result = clean(value, 0);
+  return { value: result, changed };
+}
+
+/** Cuts text to at most `maxBytes` of UTF-8 without splitting a character. */
+export function truncateUtf8(text: string, maxBytes: number): { text: string; truncated: boolean } {
+  const bytes = Buffer.from(text, 'utf8');
+  if (bytes.length <= maxBytes) return { text, truncated: false };
+  let end = maxBytes;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return { text: bytes.subarray(0, end).toString('utf8'), truncated: true };
+}

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readIfPresent } from '#libs/config';
+import type { Cluster } from './cluster.js';
+import { isAlive, processArguments } from './process-identity.js';
+import { SERVER_ENVIRONMENT, startArguments } from './server-options.js';
+
+/** A running server: its main process. */
+export interface Postmaster {
+  readonly pid: number;
+  readonly port: number;
+  /** Present when this process started it. */
+  readonly child: ChildProcess | null;
+}
+
+const READY_TIMEOUT_MS = 10 * 60_000;
+const ORPHAN_PATIENCE_MS = 10_000;
+
+/** The server that works on a cluster directory, whoever started it; null when there is none. `ready`: takes connections. */
+export function findPostmaster(directory: string): { pid: number; port: number; ready: boolean } | null {
+  const lines = readIfPresent(join(directory, 'postmaster.pid'))?.split('\n') ?? [];
+  const [pid, port] = [Number(lines[0]), Number(lines[3])];
+  // The file outlives a killed server and the number may be somebody else's by now.
+  if (!isAlive(pid) || !processArguments(pid).includes(directory)) return null;
+  return { pid, port, ready: lines[7]?.trim() === 'ready' };
+}
+
+/** Starts the server in its own session, so that Ctrl-C does not reach it, and waits until it takes connections. */
+export async function startPostmaster(cluster: Cluster, port: number, durable: boolean, logFile: string): Promise<Postmaster> {
+  await clearRemains(cluster.directory);
+  const log = openSync(logFile, 'w', 0o600);
+  const child = spawn(cluster.programs.postgres, startArguments(cluster.directory, port, durable), {
+    cwd: cluster.account ? '/' : cluster.directory,
+    env: SERVER_ENVIRONMENT,
+    detached: true,
+    stdio: ['ignore', log, log],
+    ...(cluster.account ?? {}),
+  });
+  closeSync(log);
+  let failure: Error | null = null;
+  child.on('error', (error) => (failure = error));
+  const deadline = performance.now() + READY_TIMEOUT_MS;
+  while (performance.now() < deadline) {
+    if (failure) throw new Error(`PostgreSQL cannot be started: ${(failure as Error).message}.`);
+    if (child.exitCode !== null || child.signalCode !== null) {
+      throw new Error(`PostgreSQL ended while starting (${child.exitCode ?? child.signalCode}):\n${readFileSync(logFile, 'utf8').trim()}`);
+    }
+    const found = findPostmaster(cluster.directory);
+    if (found?.ready && found.pid === child.pid) {
+      child.unref();
+      return { pid: found.pid, port, child };
+    }
+    await delay(20);
+  }
+  child.kill('SIGQUIT');
+  throw new Error(`PostgreSQL did not become ready within ${READY_TIMEOUT_MS / 60_000} minutes; its log is in ${join(cluster.directory, 'log')}.`);
+}
+
+/**
+ * Stops a server and waits until it is gone: fast (sessions are ended, everything is written), then immediate, then
+ * killed.
+ */
+export async function stopPostmaster(pid: number): Promise<void> {
+  for (const [signal, patienceMs] of [['SIGINT', 60_000], ['SIGQUIT', 10_000], ['SIGKILL', 10_000]] as const) {
+    send(pid, signal);
+    if (await isGoneWithin(pid, patienceMs)) return;
+  }
+  throw new Error(`PostgreSQL (process ${pid}) cannot be stopped.`);
+}
+
+/** A port of the loopback interface that was free a moment ago. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.on('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+/**
+ * What a killed server leaves: sessions that have not noticed yet and may still write, and a file that makes the next
+ * one refuse. PostgreSQL removes neither by itself when the killed process stays a zombie.
+ */
+async function clearRemains(directory: string): Promise<void> {
+  const deadline = performance.now() + ORPHAN_PATIENCE_MS;
+  for (let orphans = sessionsOf(directory); orphans.length > 0; orphans = sessionsOf(directory)) {
+    if (performance.now() > deadline) for (const pid of orphans) send(pid, 'SIGKILL');
+    await delay(20);
+  }
+  rmSync(join(directory, 'postmaster.pid'), { force: true });
+}
+
+/** Server processes whose working directory is the cluster. Empty where that cannot be seen; PostgreSQL's own check of its shared memory remains. */
+function sessionsOf(directory: string): number[] {
+  if (process.platform !== 'linux') return [];
+  return readdirSync('/proc').map(Number).filter((pid) => pid > 0 && isAlive(pid) && workingDirectory(pid) === directory);
+}
+
+function workingDirectory(pid: number): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return null;
+  }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+async function isGoneWithin(pid: number, patienceMs: number): Promise<boolean> {
+  const deadline = performance.now() + patienceMs;
+  while (isAlive(pid)) {
+    if (performance.now() > deadline) return false;
+    await delay(20);
+  }
+  return true;
+}

@@ -1,0 +1,91 @@
+import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import pg from 'pg';
+import { SESSION_OPTIONS } from './connection-options.js';
+import { isDatabaseUnavailable } from './database-error.js';
+
+export const LISTENER_DATABASE_URL = Symbol('LISTENER_DATABASE_URL');
+
+type Handler = (payload: string) => void;
+
+/**
+ * One LISTEN connection per process, fanned out in memory. Notifications are hints: whoever waits also looks again by
+ * itself, so a lost one costs time, never correctness. Reconnects for ever; handlers are called once with an empty
+ * payload after each reconnect, because anything may have been missed.
+ */
+@Injectable()
+export class DatabaseListener implements OnModuleDestroy {
+  private readonly logger = new Logger(DatabaseListener.name);
+  private readonly handlers = new Map<string, Set<Handler>>();
+  private client: pg.Client | null = null;
+  private connecting: Promise<void> | null = null;
+  private retry: NodeJS.Timeout | null = null;
+  private closed = false;
+
+  constructor(@Inject(LISTENER_DATABASE_URL) private readonly databaseUrl: string) {}
+
+  /** Calls `handler` for every notification on `channel` until the returned function is called. */
+  subscribe(channel: string, handler: Handler): () => void {
+    const known = this.handlers.get(channel);
+    const set = known ?? new Set<Handler>();
+    set.add(handler);
+    if (!known) {
+      this.handlers.set(channel, set);
+      if (this.client) this.listen(this.client, channel);
+    }
+    this.connect();
+    return () => set.delete(handler);
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.closed = true;
+    if (this.retry) clearTimeout(this.retry);
+    await this.connecting;
+    await this.client?.end();
+    this.client = null;
+  }
+
+  private connect(): void {
+    if (this.client || this.connecting || this.closed) return;
+    const client = new pg.Client({ connectionString: this.databaseUrl, options: SESSION_OPTIONS, keepAlive: true, application_name: 'headrace-listen' });
+    const lost = (error?: Error): void => {
+      if (this.client === client) this.client = null;
+      if (error && !isDatabaseUnavailable(error)) this.logger.warn(`LISTEN connection failed: ${error.message}`);
+      this.scheduleRetry();
+    };
+    client.on('error', lost);
+    client.on('end', () => lost());
+    client.on('notification', ({ channel, payload }) => this.dispatch(channel, payload ?? ''));
+    this.connecting = client
+      .connect()
+      .then(() => {
+        this.client = client;
+        for (const channel of this.handlers.keys()) {
+          this.listen(client, channel);
+          this.dispatch(channel, '');
+        }
+      })
+      .catch(lost)
+      .finally(() => {
+        this.connecting = null;
+      });
+  }
+
+  private listen(client: pg.Client, channel: string): void {
+    // A failing LISTEN also breaks the connection, whose `error` handler reconnects; the message is kept for the log.
+    client.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch((error: Error) => {
+      if (!this.closed) this.logger.warn(`LISTEN ${channel} failed: ${error.message}`);
+    });
+  }
+
+  private dispatch(channel: string, payload: string): void {
+    for (const handler of this.handlers.get(channel) ?? []) handler(payload);
+  }
+
+  private scheduleRetry(): void {
+    if (this.closed || this.retry) return;
+    this.retry = setTimeout(() => {
+      this.retry = null;
+      this.connect();
+    }, 250);
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * The kinds of run event: the append-only log that is the truth about a run.
+ * Conversation and timeline are folds of it. `at` and the run's own sequence are the server's;
+ * `source_seq` is the runner's and only deduplicates.
+ */
+
+/** Events that are also timeline entries. Those marked (server) are written by the control plane only. */
+export const LIFECYCLE_KINDS = [
+  'run_created', // (server)
+  'run_claimed', // (server)
+  'sandbox_ready', // {}
+  'setup_started', // {commands: number}
+  'setup_command_finished', // SetupCommandFinished
+  'session_started', // SessionStarted
+  'agent_started', // {harness, pid?}: the agent is about to get its first prompt; moves the run to INPROGRESS
+  'run_done', // (server)
+  'run_blocked', // (server)
+  'run_cancelled', // (server)
+  'run_failed', // (server)
+  'run_errored', // (server)
+  'followup_received', // (server)
+  'permission_decided', // PermissionDecided; by the server for people and time-outs, by the runner for policies
+  'sandbox_shutdown', // (server) {reason}
+] as const;
+
+/** Events that make the conversation. */
+export const CONVERSATION_KINDS = [
+  'turn_started',
+  'message_chunk',
+  'thought_chunk',
+  'tool_call',
+  'plan',
+  'mode_changed',
+  'usage',
+  'permission_requested',
+  'turn_ended',
+  'output_truncated',
+] as const;
+
+export type LifecycleKind = (typeof LIFECYCLE_KINDS)[number];
+export type ConversationKind = (typeof CONVERSATION_KINDS)[number];
+export type RunEventKind = LifecycleKind | ConversationKind;
+
+/** What a runner may report; everything else in the log is the server's own word. */
+export const RUNNER_KINDS = [
+  'sandbox_ready',
+  'setup_started',
+  'setup_command_finished',
+  'session_started',
+  'agent_started',
+  'permission_decided',
+  ...CONVERSATION_KINDS,
+] as const satisfies readonly RunEventKind[];
+export type RunnerEventKind = (typeof RUNNER_KINDS)[number];
+
+export interface SetupCommandFinished {
+  index: number;
+  command: string;
+  /** 128 + signal for a killed command, as shells count. */
+  exit_code: number;
+  duration_ms: number;
+  /** stdout and stderr interleaved, the last 16 KB. */
+  output: string;
+  output_truncated?: boolean;
+}
+
+export interface SessionStarted {
+  /** The agent's own session id. */
+  session_id: string;
+  agent_name?: string;
+  agent_version?: string;
+  /** true when an earlier session was loaded. */
+  resumed: boolean;
+}
+
+/** A prompt goes to the agent. The first one of a run has no follow-up id. */
+export interface TurnStarted {
+  turn_id: string;
+  prompt: string;
+  followup_id?: string;
+  mode?: string;
+}
+
+export interface MessageChunk {
+  message_id: string;
+  text: string;
+}
+
+/** Shaped like ACP tool kinds. */
+export type ToolKind =
+  | 'read'
+  | 'edit'
+  | 'delete'
+  | 'move'
+  | 'search'
+  | 'execute'
+  | 'think'
+  | 'fetch'
+  | 'switch_mode'
+  | 'other';
+export type ToolStatus = 'pending' | 'in_progress' | 'completed' | 'failed';
+
+export interface ToolContent {
+  type: 'text' | 'diff' | 'terminal' | 'resource';
+  /** type text, terminal: the text. */
+  text?: string;
+  /** type diff. */
+  path?: string;
+  old_text?: string | null;
+  new_text?: string;
+  /** type resource: a summary of something that is not passed through. */
+  uri?: string;
+  mime_type?: string;
+  size_bytes?: number;
+}
+
+/** Upsert by `tool_call_id`: an absent key leaves the value, null clears it. */
+export interface ToolCall {
+  tool_call_id: string;
+  /** The tool's own name where the agent tells it (`Bash`, `Skill`, `mcp__…`). */
+  tool_name?: string | null;
+  title?: string | null;
+  tool_kind?: ToolKind;
+  status?: ToolStatus;
+  /** true when the status `failed` means that a permission was refused. */
+  denied?: boolean;
+  input?: unknown;
+  output?: unknown;
+  content?: ToolContent[] | null;
+  locations?: { path: string; line?: number }[] | null;
+  /** The tool call that this one was delegated by (sub-agent). */
+  parent_tool_call_id?: string | null;
+}
+
+export interface Plan {
+  entries: { content: string; status: 'pending' | 'in_progress' | 'completed'; priority?: string }[];
+}
+
+export interface Usage {
+  input_tokens?: number;
+  output_tokens?: number;
+  total_tokens?: number;
+  cost_usd?: number;
+}
+
+export interface PermissionRequested {
+  approval_id: string;
+  tool_call_id?: string;
+  title: string;
+  input?: unknown;
+  options: { option_id: string; name: string; kind: string }[];
+  /** true: a person is asked and the run is BLOCKED until the answer. false: the policy decides; `permission_decided` follows. */
+  ask: boolean;
+}
+
+export interface PermissionDecided {
+  approval_id: string;
+  decision: 'allow' | 'deny';
+  by: 'policy' | 'user' | 'timeout' | 'cancel';
+  note?: string;
+  title?: string;
+  principal?: { type: string; uid: string };
+}
+
+/** `error` is for a turn that the agent could not finish (its process died, the protocol broke). */
+export interface TurnEnded {
+  turn_id: string;
+  stop_reason: 'end_turn' | 'cancelled' | 'refusal' | 'max_tokens' | 'max_turn_requests' | 'error';
+  message?: string;
+}
+
+/** An event as a runner sends it. */
+export interface RunnerEvent {
+  /** 1, 2, 3 … per execution; a repeated number changes nothing. */
+  source_seq: number;
+  kind: RunnerEventKind;
+  /** The runner's wall clock, RFC 3339; kept for information, order and display use the server's time. */
+  at?: string;
+  data: Record<string, unknown>;
+}
+
+/** An event as the log keeps it. */
+export interface RunEvent {
+  run_id: string;
+  seq: number;
+  execution_id: string | null;
+  kind: RunEventKind;
+  at: Date;
+  data: Record<string, unknown>;
+}

@@ -1,0 +1,127 @@
+import type { RunnerEvent } from './events.js';
+
+/**
+ * The runner protocol, version 1: HTTP from the runner to the control plane, under
+ * `{base_url}/runner/v1/executions/{execution_id}`, `Authorization: Bearer <execution token>`.
+ *
+ * | call | body | answers |
+ * | --- | --- | --- |
+ * | `POST /claim` | ClaimRequest | 200 Assignment; 412 lease_lost |
+ * | `POST /events` | EventBatch | 200 BatchAck; 412 |
+ * | `POST /beat` | LeaseRef | 200 BeatAck; 412 |
+ * | `GET /commands?lease_epoch&version&wait` | | 200 Commands; 204 nothing new within `wait` seconds; 412 |
+ * | `PUT /transcript?lease_epoch&format&session_id` | raw bytes | 204; 412; 413 |
+ * | `GET /transcript?lease_epoch` | | 200 raw bytes of the conversation's stored transcript; 404 |
+ * | `POST /finish` | FinishRequest | 200 {}; idempotent by (execution, epoch); 412 |
+ *
+ * Every answer renews the lease except that of `/commands`. 412 means: stop the agent at once, upload nothing.
+ * 5xx, 408, 429 and broken connections are retried with back-off until the runner's own fence.
+ */
+export const RUNNER_PROTOCOL_VERSION = 1;
+export const MAX_BATCH_EVENTS = 500;
+export const MAX_BATCH_BYTES = 1_048_576;
+export const MAX_TRANSCRIPT_BYTES = 64 * 1_048_576;
+
+/** What the launcher of a runner writes as one JSON line to its standard input; never argv, never environment. */
+export interface RunnerHandover {
+  base_url: string;
+  execution_id: string;
+  token: string;
+  /** Directory made for this execution; the runner removes it at the end. */
+  workspace_dir: string;
+  /** Marks every process of this execution in its environment, as HEADRACE_EXECUTION_COOKIE. */
+  cookie: string;
+  /** Numeric user and group for setup commands and agent, when the runner itself runs as root. */
+  run_as?: { uid: number; gid: number };
+  limits: RunnerLimits;
+  /** Extra harnesses by id; the built-in one (`oz`) is always there. */
+  harnesses?: Record<string, HarnessDefinition>;
+}
+
+export interface RunnerLimits {
+  /** Bytes of the workspace; measured periodically. */
+  max_workspace_bytes: number;
+  /** Bytes of events of one execution; what is beyond is dropped with an `output_truncated` event. */
+  max_output_bytes: number;
+  /** Seconds for one set-up command. */
+  setup_command_timeout_seconds: number;
+  /** Seconds between the rungs of the stop ladder for a public cancel. */
+  cancel_step_seconds: number;
+}
+
+export interface HarnessDefinition {
+  command: string;
+  args: string[];
+  env?: Record<string, string>;
+  /** Shown when the command is not found. */
+  install_hint: string;
+  /** Glob-free path of the vendor's transcript with `{home}` and `{session_id}` placeholders. */
+  transcript_path?: string;
+}
+
+export interface LeaseRef {
+  lease_epoch: number;
+}
+
+export interface ClaimRequest {
+  protocol_version: number;
+  /** Random per runner process: a repeated claim of the same instance gets the same answer. */
+  instance_id: string;
+}
+
+export interface Assignment {
+  run_id: string;
+  execution_id: string;
+  lease_epoch: number;
+  ttl_seconds: number;
+  next_beat_seconds: number;
+  /** The first prompt of the run; null when this execution continues and the prompt comes by `/commands`. */
+  prompt: string | null;
+  base_prompt: string | null;
+  mode: string;
+  interactive: boolean;
+  harness: { type: string; model_id?: string; reasoning_level?: string };
+  permission_policy: 'allow' | 'deny' | 'ask' | 'allow_list';
+  permission_allow_list: string[];
+  environment: { uid: string; name?: string; setup_commands: string[]; env: Record<string, string> } | null;
+  mcp_servers: Record<string, { command?: string; args?: string[]; url?: string; env?: Record<string, string>; headers?: Record<string, string> }>;
+  /** Present when an earlier session is to be loaded. */
+  resume: { session_id: string; transcript: boolean } | null;
+}
+
+export interface EventBatch extends LeaseRef {
+  events: RunnerEvent[];
+}
+
+/** `stop`: cancel the turn, then the ladder. `kill`: at once. `close`: an idle session ends. `lost`: fenced. */
+export type Desired = 'run' | 'stop' | 'kill' | 'close';
+
+export interface BatchAck {
+  /** Highest source_seq such that it and all before it are stored. */
+  acked_seq: number;
+  desired: Desired;
+}
+
+export interface BeatAck {
+  ttl_seconds: number;
+  next_beat_seconds: number;
+  desired: Desired;
+}
+
+/** A level, not a stream: everything open at this version; the runner knows by id what it has seen. */
+export interface Commands {
+  version: number;
+  desired: Desired;
+  desired_reason?: string;
+  /** In order; consumed by a `turn_started` event with its `followup_id`. Empty message = continue. */
+  prompts: { followup_id: string; message: string; mode?: string }[];
+  decisions: { approval_id: string; decision: 'allow' | 'deny'; note?: string }[];
+}
+
+export interface FinishRequest extends LeaseRef {
+  outcome: 'closed' | 'failed' | 'cancelled' | 'handed_back';
+  /** For `failed`: environment_setup_failed, agent_process_failed, infrastructure_timeout, internal_error … */
+  error_code?: string;
+  message?: string;
+  exit_code?: number;
+}

@@ -1,0 +1,190 @@
+import { Readable, Writable } from 'node:stream';
+import {
+  client,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  type AnyMessage,
+  type ClientConnection,
+  type InitializeResponse,
+  type McpServer,
+  type NewSessionResponse,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type Stream,
+} from '@agentclientprotocol/sdk';
+import type { ManagedProcess } from '../process/managed-process.js';
+import { fields, text } from './fields.js';
+
+export interface AgentSessionHandlers {
+  /** A `session/update` of our session, in the order the agent sent it. */
+  readonly onUpdate: (update: unknown) => void;
+  /** An update that `session/load` replays. */
+  readonly onReplay: (update: unknown) => void;
+  readonly onPermission: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>;
+}
+
+export interface SessionSettings {
+  readonly modelId?: string | undefined;
+  readonly reasoningLevel?: string | undefined;
+}
+
+const VERSION = '0.1.0';
+
+/** The client's side of one ACP session over a process' standard streams. Requests reject when the agent says no or goes away. */
+export class AgentSession {
+  private readonly connection: ClientConnection;
+  private info: InitializeResponse | undefined;
+  private sessionId: string | undefined;
+  private modes: readonly string[] = [];
+  private isLoading = false;
+
+  constructor(process: ManagedProcess, handlers: AgentSessionHandlers) {
+    const stream = this.withUpdatesTaken(
+      ndJsonStream(
+        Writable.toWeb(process.stdin) as WritableStream<Uint8Array>,
+        Readable.toWeb(process.stdout) as ReadableStream<Uint8Array>,
+      ),
+      handlers,
+    );
+    // Requests without a handler (files, terminals, a vendor's own) are answered "method not found" by the SDK.
+    this.connection = client({ name: 'headrace' })
+      .onRequest(methods.client.session.requestPermission, ({ params }) => handlers.onPermission(params))
+      .connect(stream);
+  }
+
+  get id(): string {
+    if (this.sessionId === undefined) throw new Error('The session has not been opened yet.');
+    return this.sessionId;
+  }
+
+  get agentName(): string | undefined {
+    return this.info?.agentInfo?.name;
+  }
+
+  get agentVersion(): string | undefined {
+    return this.info?.agentInfo?.version;
+  }
+
+  get canLoad(): boolean {
+    return this.info?.agentCapabilities?.loadSession === true;
+  }
+
+  get takesHttpMcpServers(): boolean {
+    return this.info?.agentCapabilities?.mcpCapabilities?.http === true;
+  }
+
+  /** Resolves when the connection has ended. */
+  get closed(): Promise<void> {
+    return this.connection.closed;
+  }
+
+  async initialize(): Promise<void> {
+    this.info = await this.connection.agent.request(methods.agent.initialize, {
+      protocolVersion: PROTOCOL_VERSION,
+      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+      clientInfo: { name: 'headrace', version: VERSION },
+    });
+  }
+
+  async open(cwd: string, mcpServers: McpServer[]): Promise<void> {
+    const response = await this.connection.agent.request(methods.agent.session.new, { cwd, mcpServers });
+    this.sessionId = response.sessionId;
+    this.noteModes(response);
+  }
+
+  async load(sessionId: string, cwd: string, mcpServers: McpServer[]): Promise<void> {
+    this.isLoading = true;
+    try {
+      const response = await this.connection.agent.request(methods.agent.session.load, { sessionId, cwd, mcpServers });
+      this.sessionId = sessionId;
+      this.noteModes(response ?? {});
+    } finally {
+      this.isLoading = false;
+    }
+  }
+
+  /** Chooses model and reasoning level where the agent offers what was asked for; returns what it does not offer. */
+  async configure(response: SessionSettings): Promise<string[]> {
+    const missing: string[] = [];
+    for (const [category, value] of [['model', response.modelId], ['thought_level', response.reasoningLevel]] as const) {
+      if (value === undefined) continue;
+      const option = this.options.find((candidate) => candidate.category === category && candidate.values.includes(value));
+      if (!option) missing.push(category);
+      else await this.connection.agent.request(methods.agent.session.setConfigOption, { sessionId: this.id, configId: option.id, value });
+    }
+    return missing;
+  }
+
+  /** Switches to the mode when the agent has one of that name. */
+  async setMode(modeId: string): Promise<void> {
+    if (!this.modes.includes(modeId)) return;
+    await this.connection.agent.request(methods.agent.session.setMode, { sessionId: this.id, modeId });
+  }
+
+  /** The answer to the prompt, with whatever the agent adds to it. */
+  async prompt(prompt: string): Promise<{ stopReason: string }> {
+    return this.connection.agent.request(methods.agent.session.prompt, {
+      sessionId: this.id,
+      prompt: [{ type: 'text', text: prompt }],
+    });
+  }
+
+  async cancel(): Promise<void> {
+    await this.connection.agent.notify(methods.agent.session.cancel, { sessionId: this.id });
+  }
+
+  /** Asks the agent to close the session, if it knows how. */
+  async close(): Promise<void> {
+    if (this.sessionId === undefined || !this.info?.agentCapabilities?.sessionCapabilities?.close) return;
+    await this.connection.agent.request(methods.agent.session.close, { sessionId: this.sessionId });
+  }
+
+  private options: { id: string; category: string | undefined; values: string[] }[] = [];
+
+  private noteModes({ modes, configOptions }: Pick<NewSessionResponse, 'modes' | 'configOptions'>): void {
+    this.modes = modes?.availableModes.map(({ id }) => id) ?? [];
+    this.options = (configOptions ?? []).flatMap((option) => {
+      if (option.type !== 'select') return [];
+      const choices: unknown[] = option.options.flatMap((entry) => ('options' in entry ? entry.options : [entry]));
+      const values = choices.flatMap((choice) => text(fields(choice)['value']) ?? []);
+      return [{ id: option.id, category: option.category ?? undefined, values }];
+    });
+  }
+
+  /**
+   * Takes the updates out of the stream before the SDK sees it. The SDK starts handlers in order but finishes them when
+   * it can, so the answer to a prompt could overtake the turn's last update; here nothing overtakes anything.
+   */
+  private withUpdatesTaken(stream: Stream, { onUpdate, onReplay }: AgentSessionHandlers): Stream {
+    const taken = new TransformStream<AnyMessage, AnyMessage>({
+      transform: (message, controller) => {
+        const { method, id, params } = fields(message);
+        if (method !== methods.client.session.update || id !== undefined) {
+          controller.enqueue(message);
+          return;
+        }
+        const { sessionId, update } = fields(params);
+        if (this.isLoading) onReplay(update);
+        else if (this.sessionId === undefined || sessionId === this.sessionId) onUpdate(update);
+      },
+    });
+    return { writable: stream.writable, readable: stream.readable.pipeThrough(taken) };
+  }
+}
+
+/** The run's MCP servers in ACP's shape; `left` names those that the agent cannot take. */
+export function mcpServersFor(
+  servers: Readonly<Record<string, { command?: string; args?: string[]; url?: string; env?: Record<string, string>; headers?: Record<string, string> }>>,
+  takesHttp: boolean,
+): { servers: McpServer[]; left: string[] } {
+  const result: McpServer[] = [];
+  const left: string[] = [];
+  const pairs = (record: Record<string, string> = {}) => Object.entries(record).map(([name, value]) => ({ name, value }));
+  for (const [name, { command, args, url, env, headers }] of Object.entries(servers)) {
+    if (command !== undefined) result.push({ name, command, args: args ?? [], env: pairs(env) });
+    else if (url !== undefined && takesHttp) result.push({ type: 'http', name, url, headers: pairs(headers) });
+    else left.push(name);
+  }
+  return { servers: result, left };
+}

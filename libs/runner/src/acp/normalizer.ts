@@ -1,0 +1,218 @@
+import { newUuid, toStorableJson } from '#libs/kernel';
+import type { Plan, ToolCall, ToolKind, ToolStatus, Usage } from '#libs/runner-protocol';
+import type { PlainEvent } from '../protocol/coalesce.js';
+import { shrinkJson, shrinkText } from '../protocol/shrink.js';
+import { defined, fields, items, number, text, type Fields } from './fields.js';
+import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './tool-content.js';
+
+const TOOL_KINDS: readonly string[] = ['read', 'edit', 'delete', 'move', 'search', 'execute', 'think', 'fetch', 'switch_mode', 'other'] satisfies ToolKind[];
+const TOOL_STATUSES: readonly string[] = ['pending', 'in_progress', 'completed', 'failed'] satisfies ToolStatus[];
+const PLAN_STATUSES: readonly string[] = ['pending', 'in_progress', 'completed'];
+const MAX_RAW_BYTES = 65_536;
+const MAX_TERMINAL_LENGTH = 4 * MAX_TEXT_BYTES;
+
+interface CallState {
+  isOpen: boolean;
+  hasTitle: boolean;
+  isDenied: boolean;
+  terminalText?: string;
+}
+
+/**
+ * Turns the updates of an ACP session into run events: stable ids where the agent sends none, upserts for tool calls,
+ * one `usage` a turn, nothing binary, nothing that cannot be stored. Knows one session; feed it everything in order.
+ */
+export class AcpNormalizer {
+  private message: { kind: string; id: string } | null = null;
+  private readonly calls = new Map<string, CallState>();
+  private cost: number | undefined;
+  private costBeforeTurn: number | undefined;
+
+  constructor(private readonly mintId: () => string = newUuid) {}
+
+  /** The events of one `session/update`. Unknown kinds of update are none. */
+  update(raw: unknown): PlainEvent[] {
+    const update = fields(toStorableJson(raw).value);
+    switch (update['sessionUpdate']) {
+      case 'agent_message_chunk':
+        return this.chunk('message_chunk', update);
+      case 'agent_thought_chunk':
+        return this.chunk('thought_chunk', update);
+      case 'tool_call':
+      case 'tool_call_update':
+        this.message = null;
+        return this.toolCall(update);
+      case 'plan':
+        return [{ kind: 'plan', data: { ...plan(update) } }];
+      case 'current_mode_update':
+        return [{ kind: 'mode_changed', data: { mode: text(update['currentModeId']) ?? '' } }];
+      case 'usage_update':
+        this.noteCost(update);
+        return [];
+      default:
+        return [];
+    }
+  }
+
+  /** What a `session/load` replays is known already; only the cost so far is taken from it. */
+  replayed(raw: unknown): void {
+    const update = fields(raw);
+    if (update['sessionUpdate'] === 'usage_update') this.noteCost(update);
+  }
+
+  startTurn(): void {
+    this.message = null;
+    this.costBeforeTurn = this.cost;
+  }
+
+  /** A permission request describes its tool call, sometimes better than the updates before it. */
+  permissionCall(raw: unknown): PlainEvent[] {
+    const call = fields(toStorableJson(raw).value);
+    const isKnown = this.calls.get(String(call['toolCallId']))?.hasTitle === true;
+    const { title: _title, ...rest } = call;
+    return Object.keys(rest).length <= 1 && isKnown ? [] : this.toolCall(isKnown ? rest : call);
+  }
+
+  /** From here on a failure of this call counts as the refusal that it is. */
+  markDenied(toolCallId: string): void {
+    this.state(toolCallId).isDenied = true;
+  }
+
+  /** Ends what the agent left open. */
+  closeOpenCalls(status: 'completed' | 'failed'): PlainEvent[] {
+    const open = [...this.calls].filter(([, state]) => state.isOpen);
+    return open.map(([id, state]) => {
+      state.isOpen = false;
+      const call: ToolCall = { tool_call_id: id, status: state.isDenied ? 'failed' : status };
+      return { kind: 'tool_call', data: { ...call, ...(state.isDenied ? { denied: true } : {}) } };
+    });
+  }
+
+  /**
+   * What the turn used, from the answer to its prompt and the growth of the session's cost. Tokens are taken as the
+   * turn's own, as agents send them; the field is not yet part of the stable protocol.
+   */
+  turnUsage(promptResponse: unknown): PlainEvent[] {
+    const response = fields(promptResponse);
+    const usage = fields(response['usage']);
+    const quota = fields(fields(fields(response['_meta'])['quota'])['token_count']);
+    const input = number(usage['inputTokens']) ?? number(quota['input_tokens']);
+    const output = number(usage['outputTokens']) ?? number(quota['output_tokens']);
+    const sum = input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
+    const data = defined<Usage>({
+      input_tokens: input,
+      output_tokens: output,
+      total_tokens: number(usage['totalTokens']) ?? number(quota['totalTokens']) ?? sum,
+      cost_usd: this.cost === undefined ? undefined : Math.max(0, this.cost - (this.costBeforeTurn ?? 0)),
+    });
+    return Object.keys(data).length === 0 ? [] : [{ kind: 'usage', data: { ...data } }];
+  }
+
+  private chunk(kind: 'message_chunk' | 'thought_chunk', update: Fields): PlainEvent[] {
+    const id = text(update['messageId']) ?? (this.message?.kind === kind ? this.message.id : this.mintId());
+    this.message = { kind, id };
+    const content = chunkText(fields(update['content']));
+    if (content === '') return [];
+    const parent = parentCallId(update);
+    return [{ kind, data: defined({ message_id: id, text: content, parent_tool_call_id: parent }) }];
+  }
+
+  private toolCall(update: Fields): PlainEvent[] {
+    const id = text(update['toolCallId']);
+    if (id === undefined || id === '') return [];
+    const state = this.state(id);
+    const meta = fields(update['_meta']);
+    const status = oneOf<ToolStatus>(TOOL_STATUSES, update['status']);
+    const terminal = this.terminal(state, meta);
+    const title = text(update['title']);
+    if (title !== undefined) state.hasTitle = true;
+    if (status !== undefined) state.isOpen = status !== 'completed' && status !== 'failed';
+    const call = defined<ToolCall>({
+      tool_call_id: id,
+      tool_name: text(update['name']) ?? text(fields(meta['claudeCode'])['toolName']) ?? text(meta['toolName']),
+      title: title === undefined ? undefined : shrinkText(title, 4_096),
+      tool_kind: oneOf<ToolKind>(TOOL_KINDS, update['kind']),
+      status,
+      denied: status === 'failed' && state.isDenied ? true : undefined,
+      input: raw(update['rawInput']),
+      output: raw(update['rawOutput']) ?? terminal.output,
+      content: update['content'] === null ? null : this.content(update, state, terminal.changed),
+      locations: locations(update['locations']),
+      parent_tool_call_id: parentCallId(update),
+    });
+    // Vendors send updates that carry only what we don't keep.
+    return Object.keys(call).length === 1 && update['sessionUpdate'] === 'tool_call_update' ? [] : [{ kind: 'tool_call', data: { ...call } }];
+  }
+
+  private content(update: Fields, state: CallState, terminalChanged: boolean): ToolCall['content'] | undefined {
+    if (Array.isArray(update['content'])) return toolContent(items(update['content']), state.terminalText);
+    return terminalChanged ? toolContent([{ type: 'terminal' }], state.terminalText) : undefined;
+  }
+
+  /** Codex shows a command's output in `_meta` only, piece by piece, and its exit code beside the last one. */
+  private terminal(state: CallState, meta: Fields): { changed: boolean; output?: unknown } {
+    const delta = text(fields(meta['terminal_output_delta'])['data']);
+    const whole = text(fields(meta['terminal_output'])['data']);
+    if (delta !== undefined || whole !== undefined) {
+      const shown = whole ?? `${state.terminalText ?? ''}${delta ?? ''}`;
+      state.terminalText = shown.length > MAX_TERMINAL_LENGTH ? shrinkText(shown, MAX_TEXT_BYTES) : shown;
+    }
+    const exit = fields(meta['terminal_exit']);
+    const exitCode = number(exit['exit_code']);
+    const changed = delta !== undefined || whole !== undefined;
+    if (exitCode === undefined) return { changed };
+    return { changed, output: raw(defined({ output: state.terminalText, exit_code: exitCode, signal: text(exit['signal']) })) };
+  }
+
+  private state(id: string): CallState {
+    const known = this.calls.get(id);
+    if (known) return known;
+    const state: CallState = { isOpen: true, hasTitle: false, isDenied: false };
+    this.calls.set(id, state);
+    return state;
+  }
+
+  private noteCost(update: Fields): void {
+    const cost = fields(update['cost']);
+    if (cost['currency'] === 'USD') this.cost = number(cost['amount']) ?? this.cost;
+  }
+}
+
+function raw(value: unknown): unknown {
+  return value === undefined ? undefined : shrinkJson(withoutBinary(typeof value === 'string' ? shrinkText(value, MAX_TEXT_BYTES) : value), MAX_RAW_BYTES);
+}
+
+function plan(update: Fields): Plan {
+  const entries = items(update['entries']).slice(0, 200).map((entry) => {
+    const { content, status, priority } = fields(entry);
+    return defined({
+      content: shrinkText(text(content) ?? '', 4_096),
+      status: oneOf<Plan['entries'][number]['status']>(PLAN_STATUSES, status) ?? 'pending',
+      priority: text(priority),
+    });
+  });
+  return { entries };
+}
+
+function locations(value: unknown): ToolCall['locations'] | undefined {
+  if (!Array.isArray(value)) return value === null ? null : undefined;
+  return value.slice(0, 100).flatMap((entry) => {
+    const path = text(fields(entry)['path']);
+    return path === undefined ? [] : [defined({ path, line: number(fields(entry)['line']) })];
+  });
+}
+
+/** Sub-agents: ACP has no field for it yet, so vendors say in `_meta`, at its top or one level down, whose child a call is. */
+function parentCallId(update: Fields): string | undefined {
+  const meta = fields(update['_meta']);
+  for (const place of [meta, ...Object.values(meta).map(fields)]) {
+    for (const [key, value] of Object.entries(place)) {
+      if (/^parent_?tool_?(use|call)_?id$/i.test(key) && typeof value === 'string' && value !== '') return value;
+    }
+  }
+  return undefined;
+}
+
+function oneOf<T extends string>(allowed: readonly string[], value: unknown): T | undefined {
+  return typeof value === 'string' && allowed.includes(value) ? (value as T) : undefined;
+}

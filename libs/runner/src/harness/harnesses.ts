@@ -1,0 +1,68 @@
+import type { HarnessDefinition } from '#libs/runner-protocol';
+
+/** The id of the built-in agent, and the default. */
+export const BUILTIN_HARNESS = 'oz';
+export const BUILTIN_TRANSCRIPT = '{home}/.headrace-agent/sessions/{session_id}.jsonl';
+
+/** Agents known to speak the Agent Client Protocol; they are not installed with Headrace. Data only: adding one is adding a row. */
+export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
+  claude: {
+    command: 'claude-agent-acp',
+    args: [],
+    env: { CLAUDE_CONFIG_DIR: '{home}/.claude', DISABLE_AUTOUPDATER: '1' },
+    install_hint: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22 or newer)',
+    transcript_path: '{home}/.claude/projects/{cwd_slug}/{session_id}.jsonl',
+  },
+  codex: {
+    command: 'codex-acp',
+    args: [],
+    env: { CODEX_HOME: '{home}/.codex' },
+    install_hint: 'npm install -g @agentclientprotocol/codex-acp',
+  },
+  gemini: { command: 'gemini', args: ['--acp'], install_hint: 'npm install -g @google/gemini-cli' },
+  opencode: { command: 'opencode', args: ['acp'], install_hint: 'npm install -g opencode-ai' },
+  qwen: {
+    command: 'qwen',
+    args: ['--acp'],
+    install_hint: 'npm install -g @qwen-code/qwen-code (needs Node 22 or newer)',
+    transcript_path: '{home}/.qwen/projects/{cwd_slug}/chats/{session_id}.jsonl',
+  },
+  copilot: {
+    command: 'copilot',
+    args: ['--acp'],
+    env: { COPILOT_HOME: '{home}/.copilot' },
+    install_hint: 'npm install -g @github/copilot',
+    transcript_path: '{home}/.copilot/session-state/{session_id}/events.jsonl',
+  },
+};
+
+export interface Harness extends HarnessDefinition {
+  readonly id: string;
+  /** Drops its privileges itself, after loading what its later user may not be able to read. */
+  readonly isBuiltin: boolean;
+}
+
+/** @param builtinEntry absolute path of the built-in agent's entry file. null: no harness has this id. */
+export function findHarness(
+  id: string,
+  extra: Readonly<Record<string, HarnessDefinition>>,
+  builtinEntry: string,
+): Harness | null {
+  if (id === BUILTIN_HARNESS) {
+    return {
+      id,
+      isBuiltin: true,
+      command: process.execPath,
+      args: [builtinEntry],
+      install_hint: 'it is part of Headrace: run `npm run build`',
+      transcript_path: BUILTIN_TRANSCRIPT,
+    };
+  }
+  const all = { ...STANDARD_HARNESSES, ...extra };
+  const found = Object.hasOwn(all, id) ? all[id] : undefined;
+  return found ? { id, isBuiltin: false, ...found } : null;
+}
+
+export function harnessIds(extra: Readonly<Record<string, HarnessDefinition>>): string[] {
+  return [...new Set([BUILTIN_HARNESS, ...Object.keys(STANDARD_HARNESSES), ...Object.keys(extra)])];
+}

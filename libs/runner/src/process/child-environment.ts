@@ -1,0 +1,64 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { delimiter, isAbsolute, join } from 'node:path';
+
+export interface ChildEnvironmentOptions {
+  readonly home: string;
+  readonly tmp: string;
+  readonly cookie: string;
+  readonly runId: string;
+  readonly hasOwnUser: boolean;
+  /** Later ones win; none may replace what keeps the execution inside its workspace. */
+  readonly layers: readonly Readonly<Record<string, string>>[];
+}
+
+const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
+/**
+ * The whole environment of set-up commands and agents, built from scratch: nothing of the runner's own environment
+ * goes in except the directories of its PATH.
+ */
+export function childEnvironment(options: ChildEnvironmentOptions): Record<string, string> {
+  const user = options.hasOwnUser ? 'agent' : userInfo().username;
+  const shell = findCommand('bash', SYSTEM_PATH.join(delimiter)) ?? '/bin/sh';
+  const given = Object.assign({}, ...options.layers) as Record<string, string>;
+  return {
+    PATH: searchPath(),
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    USER: user,
+    LOGNAME: user,
+    SHELL: shell,
+    GIT_TERMINAL_PROMPT: '0',
+    ...Object.fromEntries(Object.entries(given).filter(([name, value]) => isPassable(name, value))),
+    HOME: options.home,
+    TMPDIR: options.tmp,
+    HEADRACE_EXECUTION_COOKIE: options.cookie,
+    HEADRACE_RUN_ID: options.runId,
+  };
+}
+
+/** What an environment record may set: real names, and none that is ours to say. */
+function isPassable(name: string, value: string): boolean {
+  return name !== '' && !/[=\0]/.test(name) && !value.includes('\0') && !name.startsWith('HEADRACE_');
+}
+
+function searchPath(): string {
+  const own = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => isAbsolute(directory));
+  return [...new Set([...own, ...SYSTEM_PATH])].join(delimiter);
+}
+
+/** The executable file that a command name means, or null. A name with a slash is a path already. */
+export function findCommand(command: string, path: string): string | null {
+  const candidates = command.includes('/') ? [command] : path.split(delimiter).map((directory) => join(directory, command));
+  return candidates.find(isExecutable) ?? null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

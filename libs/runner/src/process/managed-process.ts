@@ -1,0 +1,91 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { constants } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { settlesWithin } from '../sleep.js';
+import { killTree } from './kill-tree.js';
+
+export interface ProcessExit {
+  /** null when a signal ended it. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ManagedProcessOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: 'pipe' | 'ignore';
+  readonly runAs?: { readonly uid: number; readonly gid: number };
+}
+
+/** A child that leads a process group (and session) of its own, so that all of it can be signalled. */
+export class ManagedProcess {
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly pid: number,
+    /** Resolves when the process itself has ended; children of it may live on. */
+    readonly exited: Promise<ProcessExit>,
+  ) {}
+
+  /** Rejects with the system's error (`ENOENT`, `EACCES` …) when the command cannot be started. */
+  static async start(options: ManagedProcessOptions): Promise<ManagedProcess> {
+    const child = spawn(options.command, [...options.args], {
+      cwd: options.cwd,
+      env: { ...options.env },
+      detached: true,
+      stdio: [options.stdin, 'pipe', 'pipe'],
+      ...(options.runAs ?? {}),
+    });
+    const exited = new Promise<ProcessExit>((resolve) => {
+      child.once('exit', (code, signal) => resolve({ code, signal }));
+    });
+    // Writing to a process that has just died must not end the runner.
+    child.stdin?.on('error', () => undefined);
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve);
+      child.once('error', reject);
+    });
+    child.on('error', () => undefined); // a signal that could not be sent: the ladder looks at the exit itself
+    if (child.pid === undefined) throw new Error(`${options.command} was started without a process id.`);
+    return new ManagedProcess(child, child.pid, exited);
+  }
+
+  get stdin(): Writable {
+    return stream(this.child.stdin);
+  }
+
+  get stdout(): Readable {
+    return stream(this.child.stdout);
+  }
+
+  get stderr(): Readable {
+    return stream(this.child.stderr);
+  }
+
+  get hasExited(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    killTree(this.pid, signal);
+  }
+
+  exitsWithin(ms: number, abort?: AbortSignal): Promise<boolean> {
+    return settlesWithin(this.exited, ms, abort);
+  }
+}
+
+/** As a shell counts: 128 + signal for a killed process. */
+export function exitCodeOf({ code, signal }: ProcessExit): number {
+  return code ?? (signal === null ? 1 : 128 + constants.signals[signal]);
+}
+
+export function describeExit({ code, signal }: ProcessExit): string {
+  return signal === null ? `exit code ${code ?? 'unknown'}` : `signal ${signal}`;
+}
+
+function stream<T>(value: T | null): T {
+  if (value === null) throw new Error('The process was started without this stream.');
+  return value;
+}

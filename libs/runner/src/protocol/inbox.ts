@@ -1,0 +1,46 @@
+import type { Commands } from '#libs/runner-protocol';
+
+export interface Prompt {
+  readonly text: string;
+  readonly followupId?: string;
+  readonly mode?: string;
+}
+
+/** The first text of a continued session whose follow-up said nothing. */
+export const CONTINUE_PROMPT = 'Continue from where you stopped.';
+
+/**
+ * What people have said and not yet been heard with. Commands come as a level, over and over, until the control plane
+ * has seen that they were taken: every id counts once.
+ */
+export class Inbox {
+  private readonly seen = new Set<string>();
+  private readonly queue: Prompt[] = [];
+  private waiting: ((prompt: Prompt) => void) | undefined;
+
+  receive(prompts: Commands['prompts']): void {
+    for (const { followup_id: followupId, message, mode } of prompts) {
+      if (this.seen.has(followupId)) continue;
+      this.seen.add(followupId);
+      const text = message.trim() === '' ? CONTINUE_PROMPT : message;
+      this.queue.push({ text, followupId, ...(mode === undefined ? {} : { mode }) });
+    }
+    this.deliver();
+  }
+
+  /** The next prompt, once there is one. One caller at a time. */
+  next(): Promise<Prompt> {
+    return new Promise((resolve) => {
+      this.waiting = resolve;
+      this.deliver();
+    });
+  }
+
+  private deliver(): void {
+    const { waiting } = this;
+    const prompt = waiting && this.queue.shift();
+    if (!waiting || !prompt) return;
+    this.waiting = undefined;
+    waiting(prompt);
+  }
+}

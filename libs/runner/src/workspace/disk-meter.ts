@@ -1,0 +1,50 @@
+import type { Dirent } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sleep } from '../sleep.js';
+
+const MIN_PAUSE_MS = 1_000;
+/** Measuring takes at most about one hundredth of the time. */
+const PAUSE_PER_MEASURE = 99;
+
+/** Bytes that a directory occupies on disk. Follows no symbolic link; what vanishes meanwhile counts nothing. */
+export async function occupiedBytes(directory: string, signal: AbortSignal): Promise<number> {
+  let total = 0;
+  for (const stack = [directory]; !signal.aborted; ) {
+    const current = stack.pop();
+    if (current === undefined) break;
+    for (const entry of await entriesOf(current)) {
+      const path = join(current, entry.name);
+      if (entry.isDirectory()) stack.push(path);
+      total += await bytesOf(path);
+    }
+  }
+  return total;
+}
+
+/** Resolves with the measured bytes once they are above the limit; never before, and not at all once the signal aborts. */
+export async function watchDisk(directory: string, maxBytes: number, signal: AbortSignal): Promise<number> {
+  for (;;) {
+    const startedAt = performance.now();
+    const bytes = await occupiedBytes(directory, signal);
+    if (signal.aborted) return new Promise(() => undefined);
+    if (bytes > maxBytes) return bytes;
+    await sleep(Math.max(MIN_PAUSE_MS, (performance.now() - startedAt) * PAUSE_PER_MEASURE), signal);
+  }
+}
+
+async function entriesOf(directory: string): Promise<Dirent[]> {
+  try {
+    return await readdir(directory, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+async function bytesOf(path: string): Promise<number> {
+  try {
+    return (await lstat(path)).blocks * 512;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,69 @@
+import { constants } from 'node:fs';
+import { chown, mkdir, open, realpath, writeFile, type FileHandle } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import type { RunAs } from './workspace.js';
+
+export interface TranscriptPlace {
+  readonly home: string;
+  readonly cwd: string;
+  readonly sessionId: string;
+}
+
+/**
+ * Where the harness keeps the session, from its template: `{home}`, `{session_id}`, and `{cwd_slug}` for harnesses that
+ * name a directory after the working directory (each character but letters and digits is `-`).
+ * null when the session id cannot be a file name: it is the agent's word.
+ */
+export function transcriptPath(template: string, { home, cwd, sessionId }: TranscriptPlace): string | null {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,200}$/.test(sessionId)) return null;
+  const path = template
+    .replaceAll('{home}', home)
+    .replaceAll('{session_id}', sessionId)
+    .replaceAll('{cwd_slug}', cwd.replace(/[^A-Za-z0-9]/g, '-'));
+  return path.startsWith(home + sep) ? path : null;
+}
+
+/** Puts a stored transcript where the harness will look for it. To be called before anything else runs in the workspace. */
+export async function placeTranscript(path: string, bytes: Uint8Array, home: string, runAs?: RunAs): Promise<void> {
+  let directory = home;
+  for (const part of relative(home, dirname(path)).split(sep)) {
+    directory = join(directory, part);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    if (runAs) await chown(directory, runAs.uid, runAs.gid);
+  }
+  await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
+  if (runAs) await chown(path, runAs.uid, runAs.gid);
+}
+
+export interface TranscriptSnapshot {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Changes whenever the file does. */
+  readonly version: string;
+}
+
+/**
+ * Reads the transcript, whole lines only. The file lies in the agent's hands and the runner may be root: it is read
+ * only when it is a plain file of the execution's own user inside its home. null when there is none to read.
+ */
+export async function readTranscript(path: string, home: string, maxBytes: number, runAs?: RunAs): Promise<TranscriptSnapshot | null> {
+  let file: FileHandle;
+  try {
+    if (!(await realpath(dirname(path))).startsWith(await realpath(home))) return null;
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return null;
+  }
+  try {
+    const stats = await file.stat();
+    const owner = runAs?.uid ?? process.getuid?.() ?? stats.uid;
+    if (!stats.isFile() || stats.uid !== owner || stats.size > maxBytes) return null;
+    const bytes = Buffer.alloc(stats.size);
+    const { bytesRead } = await file.read(bytes, 0, stats.size, 0);
+    const whole = bytes.subarray(0, bytesRead);
+    const lastLine = whole.lastIndexOf(0x0a);
+    const lines = lastLine < 0 ? whole : whole.subarray(0, lastLine + 1);
+    return lines.length === 0 ? null : { bytes: lines, version: `${stats.size}:${stats.mtimeMs}` };
+  } finally {
+    await file.close();
+  }
+}

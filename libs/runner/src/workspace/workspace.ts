@@ -1,0 +1,70 @@
+import { chmod, chown, lstat, mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errorText, type RunnerLog } from '../runner-log.js';
+
+export interface RunAs {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * The one directory an execution may write to, mode 0700: `home/` (HOME, with the agent's settings and sessions),
+ * `work/` (where commands and the agent start) and `tmp/` (TMPDIR, so that it counts and goes with the rest).
+ */
+export class Workspace {
+  private constructor(
+    readonly root: string,
+    readonly runAs: RunAs | undefined,
+  ) {}
+
+  /** Makes it, owned by `runAs` when given. The directories above must let that user through. */
+  static async create(root: string, runAs?: RunAs): Promise<Workspace> {
+    await mkdir(root, { recursive: true, mode: 0o700 });
+    if (!(await lstat(root)).isDirectory()) throw new Error(`${root} is not a directory.`);
+    const workspace = new Workspace(root, runAs);
+    // The root last: nobody but us can reach in before everything is in place.
+    for (const directory of [workspace.home, workspace.work, workspace.tmp, root]) {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await chmod(directory, 0o700);
+      if (runAs) await chown(directory, runAs.uid, runAs.gid);
+    }
+    return workspace;
+  }
+
+  get home(): string {
+    return join(this.root, 'home');
+  }
+
+  get work(): string {
+    return join(this.root, 'work');
+  }
+
+  get tmp(): string {
+    return join(this.root, 'tmp');
+  }
+
+  /** Call when no process of the execution is left. What cannot be removed is logged, not thrown. */
+  async remove(log: RunnerLog): Promise<void> {
+    const options = { recursive: true, force: true, maxRetries: 3 } as const;
+    try {
+      await rm(this.root, options);
+    } catch {
+      // An agent may have taken the permissions away from its own directories.
+      await openUp(this.root);
+      await rm(this.root, options).catch((error: unknown) => {
+        log.warn('the workspace could not be removed', { error: errorText(error) });
+      });
+    }
+  }
+}
+
+async function openUp(directory: string): Promise<void> {
+  try {
+    await chmod(directory, 0o700);
+    for (const entry of await readdir(directory, { withFileTypes: true })) {
+      if (entry.isDirectory()) await openUp(join(directory, entry.name));
+    }
+  } catch {
+    return; // somebody else's directory: the removal will say so
+  }
+}

@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#libs/persistence';
+import type { PrincipalRef } from '../domain/run.js';
+import { type Approval, type ApprovalDecision, ApprovalsStore } from '../persistence/approvals.store.js';
+import { ExecutionsStore } from '../persistence/executions.store.js';
+import { RunLogStore } from '../persistence/run-log.store.js';
+import { RunMoves } from '../persistence/run-moves.js';
+
+export type DecideResult = { readonly kind: 'decided'; readonly approval: Approval } | { readonly kind: 'unknown' } | { readonly kind: 'too_late'; readonly approval: Approval };
+
+/** A person, or the clock, answers a permission request; the runner is told, and the run goes on. */
+@Injectable()
+export class DecideApproval {
+  constructor(
+    private readonly database: Database,
+    private readonly approvals: ApprovalsStore,
+    private readonly executions: ExecutionsStore,
+    private readonly moves: RunMoves,
+    private readonly log: RunLogStore,
+  ) {}
+
+  /** The caller's right to the run has been checked. */
+  async execute(runId: string, approvalId: string, decision: 'allow' | 'deny', note: string | null, by: PrincipalRef): Promise<DecideResult> {
+    return this.decide(runId, approvalId, { state: decision === 'allow' ? 'allowed' : 'denied', via: 'user', by, note });
+  }
+
+  /** Nobody answered in time: denied. */
+  async expire(runId: string, approvalId: string): Promise<void> {
+    await this.decide(runId, approvalId, { state: 'denied', via: 'timeout', by: null, note: 'Nobody answered in time.' });
+  }
+
+  private async decide(runId: string, approvalId: string, decision: ApprovalDecision): Promise<DecideResult> {
+    return this.database.transaction(async (tx) => {
+      await this.moves.lock(tx, runId);
+      const approval = await this.approvals.decide(tx, runId, approvalId, decision);
+      if (!approval) {
+        const known = await this.approvals.find(tx, runId, approvalId);
+        return known ? { kind: 'too_late', approval: known } : { kind: 'unknown' };
+      }
+      await this.executions.command(tx, approval.execution_id);
+      if (!(await this.approvals.hasPending(tx, runId))) await this.moves.move(tx, runId, 'unblock');
+      await this.log.append(tx, runId, approval.execution_id, [
+        {
+          kind: 'permission_decided',
+          data: {
+            approval_id: approvalId,
+            decision: decision.state === 'allowed' ? 'allow' : 'deny',
+            by: decision.via,
+            title: approval.title,
+            ...(decision.note === null ? {} : { note: decision.note }),
+            ...(decision.by === null ? {} : { principal: { type: decision.by.type, uid: decision.by.uid } }),
+          },
+        },
+      ]);
+      return { kind: 'decided', approval };
+    });
+  }
+}

@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#libs/config';
+import { EnvironmentDirectory } from '#libs/environments';
+import { Database } from '#libs/persistence';
+import type { Assignment, ClaimRequest } from '#libs/runner-protocol';
+import { beatSeconds } from '../../domain/lease.js';
+import type { Run } from '../../domain/run.js';
+import { ExecutionsStore } from '../../persistence/executions.store.js';
+import { RunLogStore } from '../../persistence/run-log.store.js';
+import { RunMoves } from '../../persistence/run-moves.js';
+import { RunQueries } from '../../persistence/run-queries.js';
+
+export type ClaimResult = { readonly kind: 'assigned'; readonly assignment: Assignment } | { readonly kind: 'lease_lost' };
+
+/** A runner accepts its offer: the lease begins and the run is CLAIMED. Repeated by the same runner, the same answer. */
+@Injectable()
+export class ClaimExecution {
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+    private readonly executions: ExecutionsStore,
+    private readonly moves: RunMoves,
+    private readonly log: RunLogStore,
+    private readonly assignments: Assignments,
+  ) {}
+
+  async execute(executionId: string, request: ClaimRequest): Promise<ClaimResult> {
+    const runId = await this.executions.runOf(executionId);
+    if (runId === null) return { kind: 'lease_lost' };
+    const leaseEpoch = await this.database.transaction(async (tx) => {
+      if (!(await this.moves.lock(tx, runId))) return null;
+      const execution = await this.executions.lock(tx, executionId);
+      if (!execution || execution.is_fenced) return null;
+      if (execution.phase === 'claimed' && execution.instance_id === request.instance_id) return execution.lease_epoch;
+      if (execution.phase !== 'offered' || execution.is_expired) return null;
+      if (!(await this.moves.move(tx, runId, 'claim'))) return null;
+      const epoch = await this.executions.claim(tx, executionId, request.instance_id);
+      await this.log.append(tx, runId, executionId, [{ kind: 'run_claimed', data: { execution_id: Number(executionId) } }]);
+      return epoch;
+    });
+    if (leaseEpoch === null) return { kind: 'lease_lost' };
+    const assignment = await this.assignments.build(runId, executionId, leaseEpoch);
+    return assignment ? { kind: 'assigned', assignment: { ...assignment, ...this.lease() } } : { kind: 'lease_lost' };
+  }
+
+  private lease(): Pick<Assignment, 'ttl_seconds' | 'next_beat_seconds'> {
+    return { ttl_seconds: this.settings.leaseTtl / 1000, next_beat_seconds: beatSeconds(this.settings.leaseTtl) };
+  }
+}
+
+/** Puts together what a runner needs to know of its run. */
+@Injectable()
+export class Assignments {
+  constructor(
+    private readonly queries: RunQueries,
+    private readonly environments: EnvironmentDirectory,
+  ) {}
+
+  async build(runId: string, executionId: string, leaseEpoch: number): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | null> {
+    const found = await this.queries.findForAssignment(runId);
+    if (!found) return null;
+    const { run, promptTaken, hasTranscript } = found;
+    const environmentUid = run.config.environment_id;
+    const environment = environmentUid === undefined ? null : await this.environments.find(environmentUid);
+    return {
+      run_id: run.id,
+      execution_id: executionId,
+      lease_epoch: leaseEpoch,
+      prompt: promptTaken ? null : run.prompt,
+      base_prompt: run.config.base_prompt ?? null,
+      mode: run.mode,
+      interactive: run.interactive,
+      harness: harnessOf(run),
+      permission_policy: run.config.permission_policy ?? (run.interactive ? 'ask' : 'allow'),
+      permission_allow_list: run.config.permission_allow_list ?? [],
+      environment: environment && {
+        uid: environment.uid,
+        ...(environment.config.name === undefined ? {} : { name: environment.config.name }),
+        setup_commands: environment.config.setup_commands ?? [],
+        env: environment.config.env ?? {},
+      },
+      mcp_servers: run.config.mcp_servers ?? {},
+      resume: promptTaken && run.sessionId !== null ? { session_id: run.sessionId, transcript: hasTranscript } : null,
+    };
+  }
+}
+
+function harnessOf(run: Run): Assignment['harness'] {
+  const { type, model_id, reasoning_level } = run.config.harness ?? {};
+  const model = model_id ?? run.config.model_id;
+  return {
+    type: type ?? 'oz',
+    ...(model === undefined ? {} : { model_id: model }),
+    ...(reasoning_level === undefined ? {} : { reasoning_level }),
+  };
+}

@@ -1,0 +1,39 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#libs/config';
+import { Database, type Statement } from '#libs/persistence';
+import { HOSTED_POOL } from '../../domain/run.js';
+import type { Offer } from '../ports.js';
+
+const PLACE: Statement = { name: 'runs.place', text: `SELECT execution_id, run_id FROM place_runs($1, $2, $3, $4, $5)` };
+const SET_CAPACITY: Statement = {
+  name: 'slot-pools.set-capacity',
+  text: `INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:' || $1, 0, $2)
+  ON CONFLICT (key) DO UPDATE SET capacity = excluded.capacity WHERE slot_pools.capacity <> excluded.capacity`,
+};
+
+const OFFERS_AT_ONCE = 20;
+
+/** Offers queued runs while slots are free: one round trip for up to twenty. */
+@Injectable()
+export class PlaceRuns {
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+  ) {}
+
+  /** The configured limit becomes the pool's; done once at start. */
+  async setCapacity(): Promise<void> {
+    await this.database.query(SET_CAPACITY, [HOSTED_POOL, this.settings.maxConcurrentRuns]);
+  }
+
+  async execute(placedBy: string): Promise<Offer[]> {
+    const rows = await this.database.query<{ execution_id: string; run_id: string }>(PLACE, [
+      HOSTED_POOL,
+      OFFERS_AT_ONCE,
+      this.settings.maxConcurrentRunsPerTeam,
+      this.settings.claimDeadline,
+      placedBy,
+    ]);
+    return rows.map((row) => ({ executionId: row.execution_id, runId: row.run_id }));
+  }
+}

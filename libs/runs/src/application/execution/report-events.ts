@@ -1,0 +1,172 @@
+import { Injectable } from '@nestjs/common';
+import { newUuid, toStorableJson } from '#libs/kernel';
+import { Database, type Queryable } from '#libs/persistence';
+import type { BatchAck, PermissionDecided, PermissionRequested, RunnerEvent, TurnEnded } from '#libs/runner-protocol';
+import { turnOutcome } from '../../domain/turn-outcome.js';
+import { ApprovalsStore } from '../../persistence/approvals.store.js';
+import { type Execution, ExecutionsStore } from '../../persistence/executions.store.js';
+import { FollowupsStore } from '../../persistence/followups.store.js';
+import { RunLogStore, type NewRunEvent } from '../../persistence/run-log.store.js';
+import { type LockedRun, RunMoves } from '../../persistence/run-moves.js';
+import { RunSessions } from '../../persistence/run-sessions.js';
+import { IdleSessions } from './idle-sessions.js';
+
+export type ReportResult = { readonly kind: 'stored'; readonly ack: BatchAck } | { readonly kind: 'lease_lost' };
+
+/** Events that move the run or its execution, and so need the run's lock first. */
+const MOVING = new Set<string>(['session_started', 'agent_started', 'turn_started', 'permission_requested', 'permission_decided', 'turn_ended']);
+
+interface Context {
+  readonly tx: Queryable;
+  readonly run: LockedRun;
+  readonly execution: Execution;
+  readonly log: NewRunEvent[];
+  freedSlot: boolean;
+}
+
+/**
+ * Takes a batch of a runner's events: stores what is new, once and in order, and lets each event have its effect, all
+ * in one transaction. A plain batch costs four round trips; one that moves the run a few more.
+ */
+@Injectable()
+export class ReportEvents {
+  constructor(
+    private readonly database: Database,
+    private readonly executions: ExecutionsStore,
+    private readonly stores: ReportStores,
+    private readonly idleSessions: IdleSessions,
+  ) {}
+
+  async execute(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
+    const moves = batch.some((event) => MOVING.has(event.kind));
+    const runId = moves ? await this.executions.runOf(executionId) : null;
+    let freedSlot = false;
+    const ack = await this.database.transaction(async (tx): Promise<BatchAck | null> => {
+      const run = runId === null ? null : await this.stores.moves.lock(tx, runId);
+      if (moves && !run) return null;
+      const execution = await this.executions.lock(tx, executionId);
+      if (!execution || execution.lease_epoch !== leaseEpoch || execution.phase === 'offered' || execution.is_fenced) return null;
+      const acked = Number(execution.acked_seq);
+      const fresh = contiguousAfter(acked, batch);
+      const log: NewRunEvent[] = [];
+      if (run) {
+        const context: Context = { tx, run, execution, log, freedSlot: false };
+        for (const event of fresh) await this.stores.effects.apply(context, event);
+        freedSlot = context.freedSlot;
+      } else {
+        log.push(...fresh.map(toStored));
+      }
+      await this.stores.log.append(tx, execution.run_id, executionId, log);
+      const ackedSeq = acked + fresh.length;
+      await this.executions.acknowledge(tx, executionId, ackedSeq);
+      return { acked_seq: ackedSeq, desired: execution.desired };
+    });
+    if (freedSlot) await this.idleSessions.slotFreed();
+    return ack ? { kind: 'stored', ack } : { kind: 'lease_lost' };
+  }
+}
+
+/** What one event does besides being stored. */
+@Injectable()
+export class EventEffects {
+  constructor(
+    private readonly executions: ExecutionsStore,
+    private readonly moves: RunMoves,
+    private readonly sessions: RunSessions,
+    private readonly followups: FollowupsStore,
+    private readonly approvals: ApprovalsStore,
+  ) {}
+
+  async apply(context: Context, event: RunnerEvent): Promise<void> {
+    const stored = toStored(event);
+    context.log.push(stored);
+    const { tx, run, execution } = context;
+    switch (event.kind) {
+      case 'session_started':
+        return this.sessions.start(tx, run.id, String((stored.data as { session_id?: unknown }).session_id ?? ''), newUuid());
+      case 'agent_started':
+        await this.moves.move(tx, run.id, 'start');
+        return this.executions.markBusy(tx, execution.id);
+      case 'turn_started':
+        return this.turnStarted(context, stored.data as { followup_id?: string });
+      case 'permission_requested':
+        return this.permissionRequested(context, stored.data as PermissionRequested);
+      case 'permission_decided':
+        return this.permissionDecided(context, stored.data as PermissionDecided);
+      case 'turn_ended':
+        return this.turnEnded(context, stored.data as TurnEnded);
+      default:
+        return undefined;
+    }
+  }
+
+  private async turnStarted({ tx, run, execution }: Context, turn: { followup_id?: string }): Promise<void> {
+    if (turn.followup_id !== undefined) await this.followups.consume(tx, turn.followup_id, run.id, execution.id);
+    await this.sessions.takePrompt(tx, run.id);
+    await this.moves.move(tx, run.id, 'resume');
+    await this.executions.markBusy(tx, execution.id);
+  }
+
+  private async permissionRequested({ tx, run, execution, log }: Context, request: PermissionRequested): Promise<void> {
+    if (!request.ask) return;
+    await this.approvals.request(tx, run.id, execution.id, request);
+    if (await this.moves.move(tx, run.id, 'block')) {
+      log.push({ kind: 'run_blocked', data: { approval_id: request.approval_id, title: request.title } });
+    }
+  }
+
+  /** A runner decides by policy, or withdraws a question because the turn was cancelled. */
+  private async permissionDecided({ tx, run }: Context, decided: PermissionDecided): Promise<void> {
+    await this.approvals.decide(tx, run.id, decided.approval_id, {
+      state: decided.decision === 'allow' ? 'allowed' : 'denied',
+      via: 'cancel',
+      by: null,
+      note: null,
+    });
+    if (!(await this.approvals.hasPending(tx, run.id))) await this.moves.move(tx, run.id, 'unblock');
+  }
+
+  private async turnEnded(context: Context, turn: TurnEnded): Promise<void> {
+    const { tx, run, execution, log } = context;
+    await this.approvals.dropPending(tx, run.id, execution.id);
+    const outcome = turnOutcome(turn);
+    const hasMore = outcome.move === 'succeed' && (await this.followups.hasPending(tx, run.id));
+    await this.executions.pause(tx, execution.id, !hasMore);
+    if (hasMore) {
+      await this.moves.move(tx, run.id, 'unblock');
+      return;
+    }
+    if (outcome.move === 'succeed' && (await this.moves.move(tx, run.id, 'succeed'))) {
+      log.push({ kind: 'run_done', data: { stop_reason: turn.stop_reason } });
+    } else if (outcome.move === 'fail' && (await this.moves.move(tx, run.id, 'fail', outcome.status))) {
+      log.push({ kind: 'run_failed', data: { ...outcome.status } });
+    }
+    // A stopping execution keeps its slot until nothing of it runs any more.
+    if (execution.desired === 'run') context.freedSlot = await this.executions.releaseSlot(tx, execution.id);
+  }
+}
+
+/** The stores a report needs, in one place so that the use case keeps a short constructor. */
+@Injectable()
+export class ReportStores {
+  constructor(
+    readonly moves: RunMoves,
+    readonly log: RunLogStore,
+    readonly effects: EventEffects,
+  ) {}
+}
+
+/** The events that continue the acknowledged sequence without a gap; what was stored before is left out. */
+export function contiguousAfter(ackedSeq: number, batch: readonly RunnerEvent[]): RunnerEvent[] {
+  const fresh: RunnerEvent[] = [];
+  for (const event of [...batch].sort((a, b) => a.source_seq - b.source_seq)) {
+    if (event.source_seq === ackedSeq + fresh.length + 1) fresh.push(event);
+  }
+  return fresh;
+}
+
+/** Agent output never fails a batch: what PostgreSQL cannot hold is replaced and flagged. */
+function toStored(event: RunnerEvent): NewRunEvent {
+  const { value, changed } = toStorableJson(event.data);
+  return { kind: event.kind, data: changed ? { ...(value as object), sanitized: true } : (value as object) };
+}

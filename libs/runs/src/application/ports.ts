@@ -1,0 +1,19 @@
+/** Tells the processor that runs may be placed now: a run was created, or a slot was freed. A hint; never throws. */
+export abstract class PlacementNudge {
+  abstract nudge(): void;
+}
+
+export interface Offer {
+  readonly executionId: string;
+  readonly runId: string;
+}
+
+/**
+ * Where a run is placed. An executor starts a runner for the offer and makes sure that nothing of the execution is
+ * left on its machine once the runner has gone.
+ */
+export abstract class Executor {
+  abstract launch(offer: Offer): void;
+  /** Executions whose runner this executor still looks after. */
+  abstract running(): readonly string[];
+}

@@ -1,0 +1,27 @@
+import { Injectable } from '@nestjs/common';
+import { type Caller, can, type Permission, roleIn } from '#libs/auth';
+import { isUuid } from '#libs/kernel';
+import type { Run, RunOwner } from '../domain/run.js';
+import { RunQueries } from '../persistence/run-queries.js';
+
+export type RunLookup = { readonly kind: 'found'; readonly run: Run } | { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
+
+/** Whether the caller has `permission` on what `owner` owns: one's own runs, or those of a team by one's role there. */
+export function mayOnOwner(caller: Caller, owner: RunOwner, permission: Permission): boolean {
+  if (owner.teamUid === null) return caller.principal.type === 'user' && caller.principal.uid === owner.userUid;
+  const role = roleIn(caller.principal, owner.teamUid);
+  return role !== null && can(role, permission);
+}
+
+/** Loads a run through the caller's permission. One round trip. */
+@Injectable()
+export class RunAccess {
+  constructor(private readonly queries: RunQueries) {}
+
+  async find(caller: Caller, runId: string, permission: Permission): Promise<RunLookup> {
+    if (!isUuid(runId)) return { kind: 'unknown' };
+    const run = await this.queries.find(runId);
+    if (!run) return { kind: 'unknown' };
+    return mayOnOwner(caller, run.owner, permission) ? { kind: 'found', run } : { kind: 'not_yours' };
+  }
+}

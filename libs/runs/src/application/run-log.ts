@@ -1,0 +1,31 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '#libs/auth';
+import type { RunEvent } from '#libs/runner-protocol';
+import { RunLogStore } from '../persistence/run-log.store.js';
+import { RunAccess, type RunLookup } from './run-access.js';
+
+/** What other rooms may ask of a run's log; an abstract class so that it is the injection token too. */
+export abstract class RunLog {
+  /** The run through the caller's permission to read it. */
+  abstract findRun(caller: Caller, runId: string): Promise<RunLookup>;
+  /** Events after `afterSeq` in order, at most `limit`. The caller's right has been checked. */
+  abstract read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]>;
+}
+
+@Injectable()
+export class StoredRunLog extends RunLog {
+  constructor(
+    private readonly access: RunAccess,
+    private readonly store: RunLogStore,
+  ) {
+    super();
+  }
+
+  override findRun(caller: Caller, runId: string): Promise<RunLookup> {
+    return this.access.find(caller, runId, 'runs:read');
+  }
+
+  override read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
+    return this.store.read(runId, afterSeq, limit);
+  }
+}

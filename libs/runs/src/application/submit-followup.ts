@@ -1,0 +1,69 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '#libs/auth';
+import { newUuid } from '#libs/kernel';
+import { Database } from '#libs/persistence';
+import { type FollowupOutcome, routeFollowup } from '../domain/followup-routing.js';
+import type { RunMode } from '../domain/run.js';
+import { ExecutionsStore } from '../persistence/executions.store.js';
+import { FollowupsStore } from '../persistence/followups.store.js';
+import { RunLogStore } from '../persistence/run-log.store.js';
+import { RunMoves } from '../persistence/run-moves.js';
+import { PlacementNudge } from './ports.js';
+import { RunAccess } from './run-access.js';
+
+export type SubmitFollowupResult =
+  | { readonly kind: 'accepted'; readonly followupId: string; readonly outcome: FollowupOutcome }
+  | { readonly kind: 'unknown' | 'not_yours' | 'empty_message' | 'nothing_to_continue' | 'too_many' };
+
+/** Follow-ups that may wait for one run; more is a loop gone wild. */
+export const MAX_PENDING_FOLLOWUPS = 100;
+
+/** Accepts a message for a run; where it goes is {@link routeFollowup}'s decision, taken under the run's lock. */
+@Injectable()
+export class SubmitFollowup {
+  constructor(
+    private readonly database: Database,
+    private readonly access: RunAccess,
+    private readonly executions: ExecutionsStore,
+    private readonly stores: FollowupStores,
+    private readonly nudge: PlacementNudge,
+  ) {}
+
+  async execute(caller: Caller, runId: string, message: string, mode: RunMode | null): Promise<SubmitFollowupResult> {
+    const lookup = await this.access.find(caller, runId, 'runs:write');
+    if (lookup.kind !== 'found') return lookup;
+    const { moves, followups, log } = this.stores;
+    const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
+      const run = await moves.lock(tx, runId);
+      if (!run) return { kind: 'unknown' };
+      const execution = await this.executions.lockLive(tx, runId);
+      const decision = routeFollowup({
+        state: run.state,
+        session: !execution ? 'none' : execution.desired === 'run' ? 'open' : 'stopping',
+        hasConversation: run.conversation_id !== null,
+        isMessageEmpty: message.trim() === '',
+      });
+      if ('refuse' in decision) return { kind: decision.refuse };
+      if ((await followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS) return { kind: 'too_many' };
+      const id = newUuid();
+      const author = { type: caller.principal.type, uid: caller.principal.uid } as const;
+      await followups.insert(tx, { id, runId, message, mode, outcome: decision.outcome, author });
+      await log.append(tx, runId, execution?.id ?? null, [{ kind: 'followup_received', data: { followup_id: id, outcome: decision.outcome, author } }]);
+      if (decision.outcome === 'handoff_execution') await moves.move(tx, runId, 'requeue');
+      if (decision.outcome === 'live_session') await moves.move(tx, runId, 'resume');
+      if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);
+      return { kind: 'accepted', followupId: id, outcome: decision.outcome };
+    });
+    if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.nudge.nudge();
+    return result;
+  }
+}
+
+@Injectable()
+export class FollowupStores {
+  constructor(
+    readonly moves: RunMoves,
+    readonly followups: FollowupsStore,
+    readonly log: RunLogStore,
+  ) {}
+}

@@ -1,0 +1,26 @@
+/** Notifications that something waits for a runner; the payload is the execution's id. */
+export const COMMANDS_CHANNEL = 'headrace_commands';
+
+/** Offers of one run that may fail before it is given up. */
+export const MAX_OFFERS = 5;
+
+/** Whatever a runner says, an execution that was told to stop is fenced after this time. */
+export const STOP_FENCE_MS = 60_000;
+
+/**
+ * A runner stops its agent when it has had no answer for 8/9 of the lease time; the server gives the execution up at
+ * 4/3 of it. Never equal, so that nothing runs on when the run is declared lost.
+ */
+export function leaseGraceMs(leaseTtlMs: number): number {
+  return Math.round((leaseTtlMs * 4) / 3);
+}
+
+/** Seconds between a runner's beats. */
+export function beatSeconds(leaseTtlMs: number): number {
+  return leaseTtlMs / 3000;
+}
+
+/** How often the sweeper looks, so that the whole stays within lease time + 30 % + 2 s. */
+export function sweepIntervalMs(leaseTtlMs: number): number {
+  return Math.min(5000, Math.max(200, Math.round(leaseTtlMs / 6)));
+}

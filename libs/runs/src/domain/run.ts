@@ -1,0 +1,116 @@
+import type { ErrorCode } from '#libs/kernel';
+import type { RunState } from './run-state.js';
+
+export const RUN_SOURCE_TYPES = [
+  'API', 'CLI', 'LOCAL', 'WEB_APP', 'SCHEDULED_AGENT', 'CUSTOM_WEBHOOK', 'ORCHESTRATION', 'GITHUB_ACTION', 'GITHUB_WEBHOOK',
+  'GITLAB_WEBHOOK', 'LINEAR', 'SLACK', 'JIRA', 'CLOUD_MODE', 'SELF_IMPROVEMENT', 'AUTOFIX', 'RUN_SCORER',
+] as const;
+export type RunSourceType = (typeof RUN_SOURCE_TYPES)[number];
+
+export const EXECUTION_LOCATIONS = ['LOCAL', 'REMOTE'] as const;
+export type RunExecutionLocation = (typeof EXECUTION_LOCATIONS)[number];
+
+export const RUN_MODES = ['normal', 'plan', 'orchestrate'] as const;
+export type RunMode = (typeof RUN_MODES)[number];
+
+export const HOSTED_POOL = 'hosted';
+
+/** Who owns a run: a team, or one person. */
+export type RunOwner = { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
+
+/** The row that counts the owner's concurrent executions, and the scope of idempotency keys. */
+export function slotKey(owner: RunOwner): string {
+  return owner.teamUid !== null ? `team:${owner.teamUid}` : `user:${owner.userUid}`;
+}
+
+export interface PrincipalRef {
+  readonly type: 'user' | 'service_account';
+  readonly uid: string;
+}
+
+export interface McpServerConfig {
+  warp_id?: string;
+  command?: string;
+  args?: string[];
+  url?: string;
+  env?: Record<string, string>;
+  headers?: Record<string, string>;
+}
+
+/** The contract's AmbientAgentConfig, as stored: resolved, with `skill_spec` repeating the first of `skills`. */
+export interface AgentConfig {
+  name?: string;
+  model_id?: string;
+  base_prompt?: string;
+  environment_id?: string;
+  worker_host?: string;
+  skill_spec?: string;
+  skills?: string[];
+  mcp_servers?: Record<string, McpServerConfig>;
+  harness?: { type?: string; model_id?: string; reasoning_level?: string };
+  idle_timeout_minutes?: number;
+  permission_policy?: 'allow' | 'deny' | 'ask' | 'allow_list';
+  permission_allow_list?: string[];
+  [other: string]: unknown;
+}
+
+/** Why a run is where it is; the wire's `status_message`. */
+export interface StatusMessage {
+  readonly message: string;
+  readonly error_code?: ErrorCode;
+  readonly retryable?: boolean;
+}
+
+export interface Run {
+  readonly id: string;
+  readonly owner: RunOwner;
+  readonly title: string;
+  readonly prompt: string;
+  readonly state: RunState;
+  readonly source: RunSourceType;
+  readonly executionLocation: RunExecutionLocation;
+  readonly creator: PrincipalRef;
+  readonly executor: PrincipalRef;
+  readonly config: AgentConfig;
+  readonly mode: RunMode;
+  readonly interactive: boolean;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  readonly parentRunId: string | null;
+  readonly conversationId: string | null;
+  readonly sessionId: string | null;
+  readonly statusMessage: StatusMessage | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly startedAt: Date | null;
+  /** Milliseconds that executions worked, the running turn included; null before the first start. */
+  readonly runTimeMs: number | null;
+  readonly hasLiveExecution: boolean;
+}
+
+const MAX_TITLE = 120;
+
+/** A title from the prompt's first line that is not blank. */
+export function titleFromPrompt(prompt: string): string {
+  const line = prompt.split(/\r?\n/).find((candidate) => candidate.trim() !== '')?.trim() ?? '';
+  const characters = [...line];
+  return characters.length <= MAX_TITLE ? line : `${characters.slice(0, MAX_TITLE - 1).join('')}…`;
+}
+
+/** ISO 8601 duration in hours, minutes and whole seconds: `PT2M30S`, `PT0S`. */
+export function isoDuration(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  const parts = [
+    [Math.floor(seconds / 3600), 'H'],
+    [Math.floor((seconds % 3600) / 60), 'M'],
+    [seconds % 60, 'S'],
+  ] as const;
+  const text = parts.map(([value, unit]) => (value > 0 ? `${value}${unit}` : '')).join('');
+  return `PT${text === '' ? '0S' : text}`;
+}
+
+/** Where a run may execute, which decides whether the platform can cancel it. */
+export function isCancellableKind(run: Pick<Run, 'source' | 'executionLocation' | 'config'>): boolean {
+  const host = run.config.worker_host;
+  const isSelfHosted = host !== undefined && host !== 'warp';
+  return !isSelfHosted && run.executionLocation !== 'LOCAL' && run.source !== 'GITHUB_ACTION';
+}

@@ -1,0 +1,153 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#libs/config';
+import { Database, type Queryable, type Statement } from '#libs/persistence';
+import type { Desired } from '#libs/runner-protocol';
+import { COMMANDS_CHANNEL, leaseGraceMs } from '../domain/lease.js';
+
+export type ExecutionPhase = 'offered' | 'claimed' | 'started' | 'idle' | 'ended';
+
+export interface Execution {
+  readonly id: string;
+  readonly run_id: string;
+  readonly phase: ExecutionPhase;
+  readonly lease_epoch: number;
+  readonly instance_id: string | null;
+  readonly slot_held: boolean;
+  readonly desired: Desired;
+  readonly desired_reason: string | null;
+  readonly command_version: string;
+  readonly acked_seq: string;
+  readonly is_expired: boolean;
+  readonly is_fenced: boolean;
+}
+
+const COLUMNS = `id, run_id, phase, lease_epoch, instance_id, slot_held, desired, desired_reason, command_version, acked_seq,
+  lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced`;
+
+const LOCK: Statement = { name: 'executions.lock', text: `SELECT ${COLUMNS} FROM executions WHERE id = $1 AND ended_at IS NULL FOR UPDATE` };
+const LOCK_LIVE: Statement = { name: 'executions.lock-live', text: `SELECT ${COLUMNS} FROM executions WHERE run_id = $1 AND ended_at IS NULL FOR UPDATE` };
+const RUN_OF: Statement = { name: 'executions.run-of', text: `SELECT run_id FROM executions WHERE id = $1` };
+
+const CLAIM: Statement = {
+  name: 'executions.claim',
+  text: `UPDATE executions SET phase = 'claimed', lease_epoch = lease_epoch + 1, instance_id = $2, claimed_at = headrace.now(),
+    lease_expires_at = headrace.now() + $3 * interval '1 millisecond' WHERE id = $1 RETURNING lease_epoch`,
+};
+
+const RENEW: Statement = {
+  name: 'executions.renew',
+  text: `UPDATE executions SET lease_expires_at = headrace.now() + $3 * interval '1 millisecond'
+   WHERE id = $1 AND lease_epoch = $2 AND ended_at IS NULL AND phase <> 'offered' AND (fence_at IS NULL OR fence_at > headrace.now())
+   RETURNING desired`,
+};
+
+const ACKNOWLEDGE: Statement = {
+  name: 'executions.acknowledge',
+  text: `UPDATE executions SET acked_seq = $2, lease_expires_at = headrace.now() + $3 * interval '1 millisecond' WHERE id = $1`,
+};
+
+const BUSY: Statement = {
+  name: 'executions.busy',
+  text: `UPDATE executions SET phase = 'started', started_at = coalesce(started_at, headrace.now()),
+    busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL WHERE id = $1`,
+};
+
+/** Adds the turn's time to the run and, when `$2`, lets the execution idle. */
+const PAUSE: Statement = {
+  name: 'executions.pause',
+  text: `WITH before AS (SELECT id, run_id, busy_since FROM executions WHERE id = $1),
+  paused AS (UPDATE executions SET busy_since = NULL,
+      phase = CASE WHEN $2 THEN 'idle' ELSE phase END, idle_since = CASE WHEN $2 THEN headrace.now() ELSE idle_since END WHERE id = $1)
+  UPDATE runs SET busy_ms = busy_ms + greatest(0, extract(epoch FROM headrace.now() - before.busy_since) * 1000)::bigint
+    FROM before WHERE runs.id = before.run_id AND before.busy_since IS NOT NULL`,
+};
+
+const END: Statement = {
+  name: 'executions.end',
+  text: `UPDATE executions SET phase = 'ended', ended_at = headrace.now(), end_reason = $2, exit_code = $3 WHERE id = $1 AND ended_at IS NULL RETURNING id`,
+};
+
+const RELEASE: Statement = { name: 'executions.release-slot', text: `SELECT release_slot($1) AS released` };
+const ACQUIRE: Statement = { name: 'executions.acquire-slot', text: `SELECT acquire_slot($1, $2) AS acquired` };
+
+/** `$3`: milliseconds until the server fences whatever the runner says, or null. */
+const COMMAND: Statement = {
+  name: 'executions.command',
+  text: `WITH c AS (
+    UPDATE executions SET command_version = command_version + 1, desired = coalesce($2, desired), desired_reason = coalesce($4, desired_reason),
+      fence_at = CASE WHEN $3::int IS NULL THEN fence_at ELSE headrace.now() + $3::int * interval '1 millisecond' END
+    WHERE id = $1 AND ended_at IS NULL RETURNING id)
+  SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM c`,
+};
+
+@Injectable()
+export class ExecutionsStore {
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+  ) {}
+
+  async runOf(executionId: string): Promise<string | null> {
+    const [row] = await this.database.query<{ run_id: string }>(RUN_OF, [executionId]);
+    return row?.run_id ?? null;
+  }
+
+  /** The live execution with this id, locked. */
+  async lock(tx: Queryable, executionId: string): Promise<Execution | null> {
+    const [row] = await tx.query<Execution & Record<string, unknown>>(LOCK, [executionId]);
+    return row ?? null;
+  }
+
+  /** The run's live execution, locked. */
+  async lockLive(tx: Queryable, runId: string): Promise<Execution | null> {
+    const [row] = await tx.query<Execution & Record<string, unknown>>(LOCK_LIVE, [runId]);
+    return row ?? null;
+  }
+
+  /** Returns the new lease epoch. */
+  async claim(tx: Queryable, executionId: string, instanceId: string): Promise<number> {
+    const [row] = await tx.query<{ lease_epoch: number }>(CLAIM, [executionId, instanceId, leaseGraceMs(this.settings.leaseTtl)]);
+    if (!row) throw new Error(`Execution ${executionId} vanished while it was locked.`);
+    return row.lease_epoch;
+  }
+
+  /** One round trip; null when the lease is gone. */
+  async renew(executionId: string, leaseEpoch: number): Promise<Desired | null> {
+    const [row] = await this.database.query<{ desired: Desired }>(RENEW, [executionId, leaseEpoch, leaseGraceMs(this.settings.leaseTtl)]);
+    return row?.desired ?? null;
+  }
+
+  async acknowledge(tx: Queryable, executionId: string, ackedSeq: number): Promise<void> {
+    await tx.query(ACKNOWLEDGE, [executionId, ackedSeq, leaseGraceMs(this.settings.leaseTtl)]);
+  }
+
+  async markBusy(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(BUSY, [executionId]);
+  }
+
+  async pause(tx: Queryable, executionId: string, idle: boolean): Promise<void> {
+    await tx.query(PAUSE, [executionId, idle]);
+  }
+
+  async releaseSlot(tx: Queryable, executionId: string): Promise<boolean> {
+    const [row] = await tx.query<{ released: boolean }>(RELEASE, [executionId]);
+    return row?.released ?? false;
+  }
+
+  async acquireSlot(executionId: string): Promise<boolean> {
+    const [row] = await this.database.query<{ acquired: boolean }>(ACQUIRE, [executionId, this.settings.maxConcurrentRunsPerTeam]);
+    return row?.acquired ?? false;
+  }
+
+  /** Counts the last turn, frees the slot and ends the execution. */
+  async end(tx: Queryable, executionId: string, reason: string, exitCode: number | null): Promise<void> {
+    await this.pause(tx, executionId, false);
+    await this.releaseSlot(tx, executionId);
+    await tx.query(END, [executionId, reason, exitCode]);
+  }
+
+  /** Wakes the runner, with another wish than before where one is given. */
+  async command(tx: Queryable, executionId: string, wish: { desired?: Desired; reason?: string; fenceAfterMs?: number } = {}): Promise<void> {
+    await tx.query(COMMAND, [executionId, wish.desired ?? null, wish.fenceAfterMs ?? null, wish.reason ?? null]);
+  }
+}

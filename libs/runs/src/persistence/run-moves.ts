@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import type { Queryable, Statement } from '#libs/persistence';
+import { RUN_STATE_MACHINE, type RunMove, type RunState } from '../domain/run-state.js';
+import type { StatusMessage } from '../domain/run.js';
+
+/** What a run's row tells the code that is about to move it. */
+export interface LockedRun {
+  readonly id: string;
+  readonly state: RunState;
+  readonly team_uid: string | null;
+  readonly owner_user_uid: string | null;
+  readonly conversation_id: string | null;
+  readonly session_id: string | null;
+  readonly offers: number;
+}
+
+const LOCK: Statement = {
+  name: 'runs.lock',
+  // NO KEY UPDATE: foreign keys that point at the run must not wait for us.
+  text: `SELECT id, state, team_uid, owner_user_uid, conversation_id, session_id, offers FROM runs WHERE id = $1 FOR NO KEY UPDATE`,
+};
+
+const MOVE: Statement = {
+  name: 'runs.move',
+  text: `UPDATE runs SET state = $2, updated_at = headrace.now(), status_message = $4::jsonb,
+    started_at = CASE WHEN $5 THEN coalesce(started_at, headrace.now()) ELSE started_at END,
+    queued_at = CASE WHEN $2 = 'QUEUED' THEN headrace.now() ELSE queued_at END,
+    offers = CASE WHEN $6 THEN 0 ELSE offers END
+  WHERE id = $1 AND state = ANY($3) RETURNING id`,
+};
+
+/**
+ * Moves runs by the state table, one guarded UPDATE each. Lock order everywhere: run, then execution, then the global
+ * slot row, then the owner's.
+ */
+@Injectable()
+export class RunMoves {
+  async lock(tx: Queryable, runId: string): Promise<LockedRun | null> {
+    const [run] = await tx.query<LockedRun & Record<string, unknown>>(LOCK, [runId]);
+    return run ?? null;
+  }
+
+  /** True when the run was in a state from which `move` leads on. */
+  async move(tx: Queryable, runId: string, move: RunMove, status: StatusMessage | null = null): Promise<boolean> {
+    const rows = await tx.query(MOVE, [
+      runId,
+      RUN_STATE_MACHINE.target(move),
+      RUN_STATE_MACHINE.sources(move),
+      status === null ? null : JSON.stringify(status),
+      move === 'start',
+      move === 'requeue',
+    ]);
+    return rows.length > 0;
+  }
+}

@@ -1,0 +1,3 @@
+export * from './object-store-conformance.js';
+export * from './run-event-arbitrary.js';
+export * from './run-log-builder.js';

@@ -1,0 +1,144 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ObjectStore, ObjectTooLargeError } from '#libs/storage';
+
+export interface ObjectStoreUnderTest {
+  readonly store: ObjectStore;
+  /** GETs a signed URL of this store as a stranger would, without any token. */
+  fetch(url: string): Promise<Response>;
+  /** Lets time pass for the store's signatures. */
+  advance(milliseconds: number): void;
+  close(): Promise<void>;
+}
+
+const text = (value: string): Buffer => Buffer.from(value);
+
+/** What every object store must do. An adapter's spec is one call of this. */
+export function objectStoreConformance(name: string, make: () => Promise<ObjectStoreUnderTest>): void {
+  describe(`${name} as an object store`, () => {
+    let subject: ObjectStoreUnderTest;
+    let store: ObjectStore;
+    const read = async (key: string): Promise<string | null> => {
+      const found = await store.get(key);
+      return found && (await buffer(found.stream)).toString();
+    };
+
+    beforeAll(async () => {
+      subject = await make();
+      ({ store } = subject);
+    });
+    afterAll(() => subject.close());
+
+    it('gives back what was put, with its size and media type', async () => {
+      const bytes = Buffer.from([0, 255, 10, 13, 10, 0, 128]);
+      expect(await store.put('a/bytes.bin', bytes, { contentType: 'application/x-thing' })).toEqual({ sizeBytes: 7 });
+      const found = await store.get('a/bytes.bin');
+      expect(found).toMatchObject({ sizeBytes: 7, contentType: 'application/x-thing' });
+      expect(found && (await buffer(found.stream))).toEqual(bytes);
+    });
+
+    it('stores a stream of many chunks, and an empty object', async () => {
+      const chunks = Array.from({ length: 200 }, (_, index) => text(`chunk ${index}\n`));
+      const whole = Buffer.concat(chunks);
+      expect(await store.put('stream', Readable.from(chunks), { contentType: 'text/plain' })).toEqual({ sizeBytes: whole.length });
+      expect(await read('stream')).toBe(whole.toString());
+      await store.put('empty', Buffer.alloc(0), { contentType: 'text/plain' });
+      expect(await store.get('empty')).toMatchObject({ sizeBytes: 0 });
+      expect(await read('empty')).toBe('');
+    });
+
+    it('replaces content and media type together', async () => {
+      await store.put('replaced', text('a long first version'), { contentType: 'text/plain' });
+      await store.put('replaced', text('second'), { contentType: 'text/markdown' });
+      expect(await store.get('replaced')).toMatchObject({ sizeBytes: 6, contentType: 'text/markdown' });
+      expect(await read('replaced')).toBe('second');
+    });
+
+    it('shows readers one version or the other while writers race', async () => {
+      await store.put('raced', text('0'.repeat(5000)), { contentType: 'text/plain' });
+      const writes = Array.from({ length: 8 }, (_, index) =>
+        store.put('raced', text(String(index).repeat(5000 + index)), { contentType: 'text/plain' }),
+      );
+      const seen = await Promise.all(Array.from({ length: 16 }, () => read('raced')));
+      await Promise.all(writes);
+      for (const version of [...seen, await read('raced')]) expect(version).toMatch(/^(\d)\1{4999,5006}$/);
+    });
+
+    it('keeps the old object when a new one is too large or breaks off', async () => {
+      await store.put('kept', text('old'), { contentType: 'text/plain' });
+      const tooLarge = Readable.from([text('12345'), text('67890')]);
+      await expect(store.put('kept', tooLarge, { contentType: 'text/plain', maxBytes: 9 })).rejects.toThrow(ObjectTooLargeError);
+      expect(tooLarge.destroyed).toBe(false);
+      const broken = Readable.from(
+        (function* () {
+          yield text('begun');
+          throw new Error('connection lost');
+        })(),
+      );
+      await expect(store.put('kept', broken, { contentType: 'text/plain' })).rejects.toThrow('connection lost');
+      expect(await read('kept')).toBe('old');
+      expect(await store.put('kept', text('123456789'), { contentType: 'text/plain', maxBytes: 9 })).toEqual({ sizeBytes: 9 });
+    });
+
+    it('answers null for what is not there, also below and above an object', async () => {
+      await store.put('there/x', text('x'), { contentType: 'text/plain' });
+      for (const key of ['nothing', 'there', 'there/x/y']) expect(await store.get(key)).toBeNull();
+    });
+
+    it('lets a key be the prefix of another', async () => {
+      await store.put('both/one', text('inner'), { contentType: 'text/plain' });
+      await store.put('both', text('outer'), { contentType: 'text/plain' });
+      expect([await read('both'), await read('both/one')]).toEqual(['outer', 'inner']);
+    });
+
+    it('deletes one object, twice without complaint', async () => {
+      await store.put('gone/a', text('a'), { contentType: 'text/plain' });
+      await store.put('gone/b', text('b'), { contentType: 'text/plain' });
+      await store.delete('gone/a');
+      await store.delete('gone/a');
+      expect([await read('gone/a'), await read('gone/b')]).toEqual([null, 'b']);
+    });
+
+    it('deletes below a prefix and nothing beside it', async () => {
+      for (const key of ['p/1', 'p/2/3', 'p', 'pp/1']) await store.put(key, text(key), { contentType: 'text/plain' });
+      await store.deletePrefix('p');
+      await store.deletePrefix('p');
+      expect(await Promise.all(['p/1', 'p/2/3', 'p', 'pp/1'].map(read))).toEqual([null, null, 'p', 'pp/1']);
+    });
+
+    it.each(['', '/', '/a', 'a/', 'a//b', '.', '..', '../a', 'a/../b', 'a/./b', 'a b', 'ä', 'a\\b', 'a\0', 'a@', 'x'.repeat(300)])(
+      'refuses the key %j everywhere',
+      async (key) => {
+        await expect(store.put(key, text(''), { contentType: 'text/plain' })).rejects.toThrow('object key');
+        await expect(store.get(key)).rejects.toThrow('object key');
+        await expect(store.delete(key)).rejects.toThrow('object key');
+        await expect(store.deletePrefix(key)).rejects.toThrow('object key');
+        await expect(Promise.resolve().then(() => store.signedUrl(key, { ttlMs: 1000 }))).rejects.toThrow('object key');
+      },
+    );
+
+    it('gives an object to whoever has its signed URL, with name and media type as signed', async () => {
+      await store.put('signed/t.jsonl', text('{"a":1}\n'), { contentType: 'application/octet-stream' });
+      const url = await store.signedUrl('signed/t.jsonl', { ttlMs: 60_000, fileName: 'Übung 1.jsonl', contentType: 'application/jsonl' });
+      const response = await subject.fetch(url);
+      expect([response.status, await response.text()]).toEqual([200, '{"a":1}\n']);
+      expect(response.headers.get('content-type')).toBe('application/jsonl');
+      expect(response.headers.get('content-disposition')).toMatch(/^attachment;.*filename\*=UTF-8''%C3%9Cbung%201\.jsonl$/);
+    });
+
+    it('refuses a signed URL for another key, with a changed part, or after its time', async () => {
+      await store.put('signed/other', text('secret'), { contentType: 'text/plain' });
+      const url = await store.signedUrl('signed/t.jsonl', { ttlMs: 5000, fileName: 'a.txt' });
+      expect((await subject.fetch(url)).status).toBe(200);
+      expect((await subject.fetch(url.replace('t.jsonl', 'other'))).status).toBe(403);
+      expect((await subject.fetch(url.replace('a.txt', 'b.txt'))).status).toBe(403);
+      subject.advance(7000);
+      expect((await subject.fetch(url)).status).toBe(403);
+    });
+
+    it('answers 404 to a signed URL of an object that is not there', async () => {
+      expect((await subject.fetch(await store.signedUrl('signed/none', { ttlMs: 5000 }))).status).toBe(404);
+    });
+  });
+}

@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { inRoot, mainProgram } from './paths.mjs';
+import { runStep } from './run-step.mjs';
+
+const stampFile = inRoot('dist/.headrace-stamp');
+
+/** Compiles when the sources are not those that `dist` was made of. */
+export async function ensureBuilt() {
+  const wanted = stamp();
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wanted && existsSync(mainProgram)) return;
+  console.log('Building …');
+  // The compiler's memory of a directory whose files somebody removed would make it write too little.
+  if (!existsSync(mainProgram)) rmSync(inRoot('dist'), { recursive: true, force: true });
+  rmSync(stampFile, { force: true });
+  await runStep(process.execPath, [inRoot('node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json']);
+  mkdirSync(inRoot('dist'), { recursive: true });
+  writeFileSync(stampFile, wanted);
+}
+
+function stamp() {
+  const hash = createHash('sha256');
+  const files = ['package-lock.json', 'package.json', 'tsconfig.json', 'tsconfig.build.json', ...sources('apps'), ...sources('libs')];
+  for (const file of files) hash.update(`${file}\0`).update(readFileSync(inRoot(file))).update('\0');
+  return `${hash.digest('hex')}\n`;
+}
+
+function sources(directory) {
+  return readdirSync(inRoot(directory), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|json)$/.test(entry.name) && !entry.name.endsWith('spec.ts'))
+    .map((entry) => `${(entry.parentPath ?? entry.path).slice(inRoot().length + 1)}/${entry.name}`)
+    .sort();
+}
