@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { root } from './paths.mjs';
 
-const path = join(tmpdir(), `headrace-build-${createHash('sha256').update(`${process.getuid?.()} ${root}`).digest('hex').slice(0, 16)}.lock`);
+const path = join(
+  tmpdir(),
+  `headrace-build-${createHash('sha256').update(`${process.getuid?.()} ${root}`).digest('hex').slice(0, 16)}.lock`,
+);
 
 /** Nobody installs and builds for longer; beyond that the number in the file is somebody else's. */
 const LONGEST_MS = 30 * 60_000;

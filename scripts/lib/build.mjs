@@ -20,8 +20,19 @@ export async function ensureBuilt() {
 
 function stamp() {
   const hash = createHash('sha256');
-  const files = ['package-lock.json', 'package.json', 'tsconfig.json', 'tsconfig.build.json', ...sources('apps'), ...sources('libs')];
-  for (const file of files) hash.update(`${file}\0`).update(readFileSync(inRoot(file))).update('\0');
+  const files = [
+    'package-lock.json',
+    'package.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    ...sources('apps'),
+    ...sources('libs'),
+  ];
+  for (const file of files)
+    hash
+      .update(`${file}\0`)
+      .update(readFileSync(inRoot(file)))
+      .update('\0');
   return `${hash.digest('hex')}\n`;
 }
 

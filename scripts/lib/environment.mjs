@@ -8,7 +8,8 @@ export function fullEnvironment() {
   return existsSync(file) ? { ...parseEnv(readFileSync(file, 'utf8')), ...process.env } : { ...process.env };
 }
 
-const HARMLESS = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR|TERM|NODE_ENV|NODE_OPTIONS|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|NO_COLOR|FORCE_COLOR|NO_PROXY|no_proxy)$/;
+const HARMLESS =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR|TERM|NODE_ENV|NODE_OPTIONS|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|NO_COLOR|FORCE_COLOR|NO_PROXY|no_proxy)$/;
 const PROXY = /^(HTTP|HTTPS|ALL)_PROXY$/i;
 
 /**
@@ -17,6 +18,8 @@ const PROXY = /^(HTTP|HTTPS|ALL)_PROXY$/i;
  */
 export function harmlessEnvironment(environment) {
   return Object.fromEntries(
-    Object.entries(environment).filter(([name, value]) => HARMLESS.test(name) || (PROXY.test(name) && !value.includes('@'))),
+    Object.entries(environment).filter(
+      ([name, value]) => HARMLESS.test(name) || (PROXY.test(name) && !value.includes('@')),
+    ),
   );
 }

@@ -18,7 +18,9 @@ export async function ensureInstalled() {
 }
 
 function stamp() {
-  const lock = createHash('sha256').update(readFileSync(inRoot('package-lock.json'))).digest('hex');
+  const lock = createHash('sha256')
+    .update(readFileSync(inRoot('package-lock.json')))
+    .digest('hex');
   return `${lock} ${process.platform}-${process.arch}\n`;
 }
 

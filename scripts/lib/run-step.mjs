@@ -19,7 +19,11 @@ export function runStep(program, args, { env = process.env } = {}) {
     };
     child.on('error', (error) => settle(() => reject(new StepFailed(`${program} cannot be run: ${error.message}.`))));
     child.on('exit', (code, signal) =>
-      settle(() => (code === 0 ? resolve() : reject(new StepFailed(`${[program, ...args].join(' ')} ended with ${signal ?? code}.`)))),
+      settle(() =>
+        code === 0
+          ? resolve()
+          : reject(new StepFailed(`${[program, ...args].join(' ')} ended with ${signal ?? code}.`)),
+      ),
     );
   });
 }

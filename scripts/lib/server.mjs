@@ -21,7 +21,9 @@ export function startServer(command, environment, { output = 'inherit' } = {}) {
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
   });
-  const said = new Promise((resolve) => createInterface({ input: channel }).on('line', (line) => line === 'ready' && resolve(true)));
+  const said = new Promise((resolve) =>
+    createInterface({ input: channel }).on('line', (line) => line === 'ready' && resolve(true)),
+  );
   return { child, exited, ready: Promise.race([said, exited.then(() => false)]) };
 }
 

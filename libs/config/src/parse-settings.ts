@@ -5,7 +5,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Thrown with everything that is wrong, one line a setting. */
 export class SettingsError extends Error {
   constructor(readonly problems: readonly string[]) {
-    super(`Headrace cannot start: ${problems.length} setting(s) are wrong.\n${problems.map((line) => `  - ${line}`).join('\n')}`);
+    super(
+      `Headrace cannot start: ${problems.length} setting(s) are wrong.\n${problems.map((line) => `  - ${line}`).join('\n')}`,
+    );
     this.name = 'SettingsError';
   }
 }
@@ -14,15 +16,15 @@ export class SettingsError extends Error {
 export function parseSettings(environment: Environment): Settings {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
+  const given = (name: string): string => environment[name]?.trim() ?? '';
   for (const [name, definition] of Object.entries<SettingDefinition<unknown>>(SETTINGS)) {
-    const given = environment[definition.env]?.trim();
     try {
-      values[name] = definition.kind.parse(given === undefined || given === '' ? definition.kind.defaultText : given);
+      values[name] = definition.kind.parse(given(definition.env) || definition.kind.defaultText);
     } catch (error) {
       problems.push(`${definition.env} ${error instanceof Error ? error.message : String(error)}.`);
     }
   }
-  if ((values.tlsCertFile === '') !== (values.tlsKeyFile === '')) {
+  if ((given('TLS_CERT_FILE') === '') !== (given('TLS_KEY_FILE') === '')) {
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together.');
   }
   if (typeof values.port === 'number' && values.port !== 0 && values.port === values.ingressPort) {

@@ -1,3 +1,5 @@
+import { accessSync, constants } from 'node:fs';
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 
 /** How a setting is read from text. `parse` throws an Error whose message completes "NAME …". */
@@ -6,14 +8,46 @@ export interface SettingKind<T> {
   readonly shape: string;
   /** As it would be written in the environment; empty means "unset". */
   readonly defaultText: string;
+  /** What `.env.example` shows instead of the default, where that differs from machine to machine. */
+  readonly exampleText?: string;
   parse(value: string): T;
 }
 
-const kind = <T>(shape: string, defaultText: string, parse: (value: string) => T): SettingKind<T> => ({ shape, defaultText, parse });
+const kind = <T>(shape: string, defaultText: string, parse: (value: string) => T): SettingKind<T> => ({
+  shape,
+  defaultText,
+  parse,
+});
 
 export const text = (fallback: string): SettingKind<string> => kind('text', fallback, (value) => value);
 
 export const path = (fallback: string): SettingKind<string> => kind('path', fallback, (value) => resolve(value));
+
+/** A path, or the empty text when unset. */
+export const optionalPath = (): SettingKind<string> =>
+  kind('path', '', (value) => (value === '' ? '' : resolve(value)));
+
+/** A file that can be read now, or the empty text when unset. */
+export const optionalFile = (): SettingKind<string> =>
+  kind('path of a file', '', (value) => {
+    if (value === '') return '';
+    const file = resolve(value);
+    try {
+      accessSync(file, constants.R_OK);
+    } catch {
+      throw new Error('must name a file that can be read');
+    }
+    return file;
+  });
+
+/** What a listener binds: an address, or a name of this machine. */
+export const host = (fallback: string): SettingKind<string> =>
+  kind('IP address or host name', fallback, (value) => {
+    if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(value)) {
+      throw new Error('must be an IP address or a host name, without scheme and port');
+    }
+    return value;
+  });
 
 export const integer = (fallback: number, min: number, max: number): SettingKind<number> =>
   kind(`whole number, ${min} to ${max}`, String(fallback), (value) => {
@@ -24,6 +58,9 @@ export const integer = (fallback: number, min: number, max: number): SettingKind
     return number;
   });
 
+/** A default that depends on the machine stays out of the generated `.env.example`. */
+export const machineDependent = <T>(setting: SettingKind<T>): SettingKind<T> => ({ ...setting, exampleText: '' });
+
 export const port = (fallback: number): SettingKind<number> => integer(fallback, 0, 65_535);
 
 export const boolean = (fallback: boolean): SettingKind<boolean> =>
@@ -33,13 +70,23 @@ export const boolean = (fallback: boolean): SettingKind<boolean> =>
     throw new Error('must be true or false');
   });
 
-export const list = (): SettingKind<readonly string[]> =>
-  kind('comma-separated list', '', (value) =>
-    value
+/** Addresses and CIDR ranges, and the names that Express knows for ranges. */
+export const addressRanges = (): SettingKind<readonly string[]> =>
+  kind('comma-separated list of IP addresses, CIDR ranges, loopback, linklocal, uniquelocal', '', (value) => {
+    const items = value
       .split(',')
       .map((item) => item.trim())
-      .filter((item) => item !== ''),
-  );
+      .filter((item) => item !== '');
+    if (!items.every(isAddressRange)) throw new Error('must list IP addresses or CIDR ranges such as 10.0.0.0/8');
+    return items;
+  });
+
+function isAddressRange(item: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true;
+  const [address = '', prefix, ...rest] = item.split('/');
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return rest.length === 0 && bits > 0 && (prefix === undefined || (/^\d+$/.test(prefix) && Number(prefix) <= bits));
+}
 
 export const literal = <const T extends string>(fallback: T, allowed: readonly T[]): SettingKind<T> =>
   kind(`one of ${allowed.join(', ')}`, fallback, (value) => {
@@ -76,6 +123,18 @@ export const optionalUrl = (protocols: readonly string[]): SettingKind<string | 
     }
     return value.replace(/\/+$/, '');
   });
+
+/** Where others reach us: an http or https URL that paths can be appended to, or undefined when unset. */
+export const publicOrigin = (): SettingKind<string | undefined> => {
+  const url = optionalUrl(['http:', 'https:']);
+  return kind(url.shape, '', (value) => {
+    const parsed = url.parse(value);
+    if (parsed === undefined) return undefined;
+    const { search, hash, username, password } = new URL(parsed);
+    if (search + hash + username + password !== '') throw new Error('must have no query, fragment, user or password');
+    return parsed;
+  });
+};
 
 export const secretKey = (): SettingKind<string | undefined> =>
   kind('text of at least 32 characters', '', (value) => {

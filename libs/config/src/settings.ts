@@ -1,5 +1,21 @@
 import { availableParallelism } from 'node:os';
-import { boolean, duration, integer, list, literal, optionalUrl, path, port, secretKey, text, type SettingKind } from './setting-kinds.js';
+import {
+  addressRanges,
+  boolean,
+  duration,
+  host,
+  integer,
+  literal,
+  machineDependent,
+  optionalFile,
+  optionalPath,
+  optionalUrl,
+  path,
+  port,
+  publicOrigin,
+  secretKey,
+  type SettingKind,
+} from './setting-kinds.js';
 
 export interface SettingDefinition<T> {
   /** Name of the environment variable. */
@@ -10,58 +26,234 @@ export interface SettingDefinition<T> {
   readonly group: string;
 }
 
-const define = <T>(group: string, env: string, kind: SettingKind<T>, doc: string): SettingDefinition<T> => ({ env, kind, doc, group });
+const define = <T>(group: string, env: string, kind: SettingKind<T>, doc: string): SettingDefinition<T> => ({
+  env,
+  kind,
+  doc,
+  group,
+});
 
 const defaultSlots = Math.max(2, availableParallelism() * 2);
 const MIB = 1_048_576;
 
 /** Every setting of Headrace: environment name, type, default, unit and meaning, defined once. */
 export const SETTINGS = {
-  dataDir: define('Where things are', 'HEADRACE_DATA_DIR', path('.headrace'), 'Directory of the embedded database, stored objects, workspaces and generated keys; relative to the working directory.'),
-  host: define('Where things are', 'HOST', text('127.0.0.1'), 'Address both listeners bind. Loopback by default: put a TLS-terminating proxy in front, or set 0.0.0.0 knowingly.'),
+  dataDir: define(
+    'Where things are',
+    'HEADRACE_DATA_DIR',
+    path('.headrace'),
+    'Directory of the embedded database, stored objects, workspaces and generated keys; relative to the working directory.',
+  ),
+  host: define(
+    'Where things are',
+    'HOST',
+    host('127.0.0.1'),
+    'Address both listeners bind. Loopback by default: put a TLS-terminating proxy in front, or set 0.0.0.0 knowingly.',
+  ),
   port: define('Where things are', 'PORT', port(3000), 'Port of the API; 0 picks a free one.'),
-  ingressPort: define('Where things are', 'INGRESS_PORT', port(3001), 'Port of the webhook ingress; 0 picks a free one.'),
-  publicUrl: define('Where things are', 'PUBLIC_URL', optionalUrl(['http:', 'https:']), 'Origin under which callers reach the API, without a trailing slash. Default: http://HOST:PORT.'),
-  ingressPublicUrl: define('Where things are', 'INGRESS_PUBLIC_URL', optionalUrl(['http:', 'https:']), 'Origin under which senders reach the ingress. Default: http://HOST:INGRESS_PORT.'),
-  runnerApiUrl: define('Where things are', 'RUNNER_API_URL', optionalUrl(['http:', 'https:']), 'Origin under which runners started by the processor reach the API. Default: http://127.0.0.1:PORT.'),
-  trustedProxies: define('Where things are', 'TRUSTED_PROXIES', list(), 'Addresses or CIDR ranges, comma-separated, whose X-Forwarded-* headers are believed.'),
-  tlsCertFile: define('Where things are', 'TLS_CERT_FILE', text(''), 'PEM certificate chain; with TLS_KEY_FILE the API and the ingress speak HTTPS themselves.'),
-  tlsKeyFile: define('Where things are', 'TLS_KEY_FILE', text(''), 'PEM private key that belongs to TLS_CERT_FILE.'),
+  ingressPort: define(
+    'Where things are',
+    'INGRESS_PORT',
+    port(3001),
+    'Port of the webhook ingress; 0 picks a free one.',
+  ),
+  publicUrl: define(
+    'Where things are',
+    'PUBLIC_URL',
+    publicOrigin(),
+    'Origin under which callers reach the API, without a trailing slash. Default: http://HOST:PORT.',
+  ),
+  ingressPublicUrl: define(
+    'Where things are',
+    'INGRESS_PUBLIC_URL',
+    publicOrigin(),
+    'Origin under which senders reach the ingress. Default: http://HOST:INGRESS_PORT.',
+  ),
+  runnerApiUrl: define(
+    'Where things are',
+    'RUNNER_API_URL',
+    publicOrigin(),
+    'Origin under which runners started by the processor reach the API. Default: http://127.0.0.1:PORT.',
+  ),
+  trustedProxies: define(
+    'Where things are',
+    'TRUSTED_PROXIES',
+    addressRanges(),
+    'Addresses or CIDR ranges, comma-separated, whose X-Forwarded-* headers are believed.',
+  ),
+  tlsCertFile: define(
+    'Where things are',
+    'TLS_CERT_FILE',
+    optionalFile(),
+    'PEM certificate chain; with TLS_KEY_FILE the API and the ingress speak HTTPS themselves.',
+  ),
+  tlsKeyFile: define(
+    'Where things are',
+    'TLS_KEY_FILE',
+    optionalFile(),
+    'PEM private key that belongs to TLS_CERT_FILE.',
+  ),
 
-  databaseUrl: define('Stores', 'DATABASE_URL', optionalUrl(['postgres:', 'postgresql:']), 'PostgreSQL 16 or newer. Default: an embedded PostgreSQL under HEADRACE_DATA_DIR.'),
-  queueUrl: define('Stores', 'QUEUE_URL', optionalUrl(['redis:', 'rediss:', 'postgres:', 'postgresql:']), 'Queue backend: a Redis URL, or a PostgreSQL one. Default: the database itself.'),
-  databasePoolSize: define('Stores', 'DATABASE_POOL_SIZE', integer(16, 2, 200), 'Database connections of one process for requests.'),
-  queuePoolSize: define('Stores', 'QUEUE_POOL_SIZE', integer(6, 3, 100), 'Database connections of one process for queues, when queues live in PostgreSQL.'),
-  secretsKey: define('Stores', 'SECRETS_KEY', secretKey(), 'At least 32 characters; signs execution tokens, cursors and download links, and encrypts managed secrets. Default: generated once into HEADRACE_DATA_DIR. Every process of one installation needs the same one.'),
+  databaseUrl: define(
+    'Stores',
+    'DATABASE_URL',
+    optionalUrl(['postgres:', 'postgresql:']),
+    'PostgreSQL 16 or newer. Default: an embedded PostgreSQL under HEADRACE_DATA_DIR.',
+  ),
+  queueUrl: define(
+    'Stores',
+    'QUEUE_URL',
+    optionalUrl(['redis:', 'rediss:', 'postgres:', 'postgresql:']),
+    'Queue backend: a Redis URL, or a PostgreSQL one. Default: the database itself.',
+  ),
+  databasePoolSize: define(
+    'Stores',
+    'DATABASE_POOL_SIZE',
+    integer(16, 2, 200),
+    'Database connections of one process for requests.',
+  ),
+  queuePoolSize: define(
+    'Stores',
+    'QUEUE_POOL_SIZE',
+    integer(6, 3, 100),
+    'Database connections of one process for queues, when queues live in PostgreSQL.',
+  ),
+  secretsKey: define(
+    'Stores',
+    'SECRETS_KEY',
+    secretKey(),
+    'At least 32 characters; signs execution tokens, cursors and download links, and encrypts managed secrets. Default: generated once into HEADRACE_DATA_DIR. Every process of one installation needs the same one.',
+  ),
 
-  logLevel: define('Operation', 'LOG_LEVEL', literal('info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'Lowest level that is logged.'),
-  apiRatePerMinute: define('Operation', 'API_RATE_PER_MINUTE', integer(600, 0, 10_000_000), 'Requests a minute and token, per API process; 0 switches the limit off.'),
-  requestTimeout: define('Operation', 'REQUEST_TIMEOUT', duration('30s', '1s', '10min'), 'How long a request may take to arrive.'),
-  shutdownGrace: define('Operation', 'SHUTDOWN_GRACE', duration('10s', '0s', '30min'), 'How long a stopping process waits for started runs before it ends them.'),
+  logLevel: define(
+    'Operation',
+    'LOG_LEVEL',
+    literal('info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    'Lowest level that is logged.',
+  ),
+  apiRatePerMinute: define(
+    'Operation',
+    'API_RATE_PER_MINUTE',
+    integer(600, 0, 10_000_000),
+    'Requests a minute and token, per API process; 0 switches the limit off.',
+  ),
+  requestTimeout: define(
+    'Operation',
+    'REQUEST_TIMEOUT',
+    duration('30s', '1s', '10min'),
+    'How long a request may take to arrive.',
+  ),
+  shutdownGrace: define(
+    'Operation',
+    'SHUTDOWN_GRACE',
+    duration('10s', '0s', '30min'),
+    'How long a stopping process waits for started runs before it ends them.',
+  ),
   signedUrlTtl: define('Operation', 'SIGNED_URL_TTL', duration('15min', '1s', '7d'), 'How long a download link works.'),
-  idempotencyKeyTtl: define('Operation', 'IDEMPOTENCY_KEY_TTL', duration('24h', '1min', '30d'), 'How long an Idempotency-Key is remembered.'),
-  allowTestClock: define('Operation', 'HEADRACE_TEST_CLOCK', boolean(false), 'Lets a test move the clock of this installation. Never in production.'),
+  idempotencyKeyTtl: define(
+    'Operation',
+    'IDEMPOTENCY_KEY_TTL',
+    duration('24h', '1min', '30d'),
+    'How long an Idempotency-Key is remembered.',
+  ),
+  allowTestClock: define(
+    'Operation',
+    'HEADRACE_TEST_CLOCK',
+    boolean(false),
+    'Lets a test move the clock of this installation. Never in production.',
+  ),
 
-  maxConcurrentRuns: define('Execution', 'MAX_CONCURRENT_RUNS', integer(defaultSlots, 1, 100_000), 'Hosted runs that execute at the same time, over all teams. Default: twice the number of processors.'),
-  maxConcurrentRunsPerTeam: define('Execution', 'MAX_CONCURRENT_RUNS_PER_TEAM', integer(defaultSlots, 1, 100_000), 'Hosted runs of one team (or of one person, for personal runs) that execute at the same time.'),
-  maxIdleSessions: define('Execution', 'MAX_IDLE_SESSIONS', integer(defaultSlots, 0, 100_000), 'Sessions that stay open after their turn; the oldest idle one beyond that is closed, and a later follow-up resumes it from its transcript.'),
-  leaseTtl: define('Execution', 'LEASE_TTL', duration('90s', '1s', '10min'), 'A runner that is not heard of for this long stops its agent; the run is given up a third of it later.'),
-  claimDeadline: define('Execution', 'CLAIM_DEADLINE', duration('15s', '1s', '10min'), 'How long an offered run waits for its runner before it goes back to the queue.'),
-  placementPoll: define('Execution', 'PLACEMENT_POLL', duration('250ms', '50ms', '1min'), 'How often the queue is looked at when nothing nudges; the safety net of placement.'),
-  approvalTimeout: define('Execution', 'APPROVAL_TIMEOUT', duration('30min', '1s', '7d'), 'How long a permission request waits for a person before it is denied.'),
-  cancelStep: define('Execution', 'CANCEL_STEP', duration('2s', '100ms', '1min'), 'Time between the rungs of the stop ladder (ask the agent, SIGTERM, SIGKILL) when a run is cancelled.'),
-  setupCommandTimeout: define('Execution', 'SETUP_COMMAND_TIMEOUT', duration('10min', '1s', '6h'), 'Time one set-up command may take.'),
-  maxWorkspaceBytes: define('Execution', 'MAX_WORKSPACE_BYTES', integer(10 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER), 'Bytes a workspace may occupy on disk; measured periodically.'),
-  maxOutputBytes: define('Execution', 'MAX_OUTPUT_BYTES', integer(64 * MIB, 65_536, 1024 * MIB), 'Bytes of events one execution may report.'),
-  workspacesDir: define('Execution', 'WORKSPACES_DIR', text(''), 'Where workspaces are made. Default: under HEADRACE_DATA_DIR, or under /var/tmp when the server runs as root and other users cannot reach the data directory.'),
-  agentUidBase: define('Execution', 'AGENT_UID_BASE', integer(200_000, 1000, 2_000_000_000), 'As root, each execution runs under a numeric user of its own, counted from here.'),
-  agentUidCount: define('Execution', 'AGENT_UID_COUNT', integer(50_000, 1, 1_000_000), 'How many numeric users are used in turn.'),
+  maxConcurrentRuns: define(
+    'Execution',
+    'MAX_CONCURRENT_RUNS',
+    machineDependent(integer(defaultSlots, 1, 100_000)),
+    'Hosted runs that execute at the same time, over all teams. Default: twice the number of processors.',
+  ),
+  maxConcurrentRunsPerTeam: define(
+    'Execution',
+    'MAX_CONCURRENT_RUNS_PER_TEAM',
+    machineDependent(integer(defaultSlots, 1, 100_000)),
+    'Hosted runs of one team (or of one person, for personal runs) that execute at the same time. Default: twice the number of processors.',
+  ),
+  maxIdleSessions: define(
+    'Execution',
+    'MAX_IDLE_SESSIONS',
+    machineDependent(integer(defaultSlots, 0, 100_000)),
+    'Sessions that stay open after their turn; the oldest idle one beyond that is closed, and a later follow-up resumes it from its transcript. Default: twice the number of processors.',
+  ),
+  leaseTtl: define(
+    'Execution',
+    'LEASE_TTL',
+    duration('90s', '1s', '10min'),
+    'A runner that is not heard of for this long stops its agent; the run is given up a third of it later.',
+  ),
+  claimDeadline: define(
+    'Execution',
+    'CLAIM_DEADLINE',
+    duration('15s', '1s', '10min'),
+    'How long an offered run waits for its runner before it goes back to the queue.',
+  ),
+  placementPoll: define(
+    'Execution',
+    'PLACEMENT_POLL',
+    duration('250ms', '50ms', '1min'),
+    'How often the queue is looked at when nothing nudges; the safety net of placement.',
+  ),
+  approvalTimeout: define(
+    'Execution',
+    'APPROVAL_TIMEOUT',
+    duration('30min', '1s', '7d'),
+    'How long a permission request waits for a person before it is denied.',
+  ),
+  cancelStep: define(
+    'Execution',
+    'CANCEL_STEP',
+    duration('2s', '100ms', '1min'),
+    'Time between the rungs of the stop ladder (ask the agent, SIGTERM, SIGKILL) when a run is cancelled.',
+  ),
+  setupCommandTimeout: define(
+    'Execution',
+    'SETUP_COMMAND_TIMEOUT',
+    duration('10min', '1s', '6h'),
+    'Time one set-up command may take.',
+  ),
+  maxWorkspaceBytes: define(
+    'Execution',
+    'MAX_WORKSPACE_BYTES',
+    integer(10 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER),
+    'Bytes a workspace may occupy on disk; measured periodically.',
+  ),
+  maxOutputBytes: define(
+    'Execution',
+    'MAX_OUTPUT_BYTES',
+    integer(64 * MIB, 65_536, 1024 * MIB),
+    'Bytes of events one execution may report.',
+  ),
+  workspacesDir: define(
+    'Execution',
+    'WORKSPACES_DIR',
+    optionalPath(),
+    'Where workspaces are made. Default: under HEADRACE_DATA_DIR, or under /var/tmp when the server runs as root and other users cannot reach the data directory.',
+  ),
+  agentUidBase: define(
+    'Execution',
+    'AGENT_UID_BASE',
+    integer(200_000, 1000, 2_000_000_000),
+    'As root, each execution runs under a numeric user of its own, counted from here.',
+  ),
+  agentUidCount: define(
+    'Execution',
+    'AGENT_UID_COUNT',
+    integer(50_000, 1, 1_000_000),
+    'How many numeric users are used in turn.',
+  ),
 } as const satisfies Record<string, SettingDefinition<unknown>>;
 
 export type SettingValues = {
   readonly [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K] extends SettingDefinition<infer T> ? T : never;
 };
 
+/* eslint-disable @typescript-eslint/no-unsafe-declaration-merging -- A class for Nest to inject by, whose fields are those of SETTINGS; parseSettings makes the only instances. */
 /** The one frozen object of all settings; the dependency-injection token too. Durations are milliseconds. */
 export abstract class Settings {}
 export interface Settings extends SettingValues {

@@ -5,8 +5,17 @@ export function sqlState(error: unknown): string | null {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
-const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND']);
-const CONNECTION_TEXT = /connection terminated|connection ended|timeout exceeded when trying to connect|not queryable|connection error/i;
+const CONNECTION_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+]);
+const CONNECTION_TEXT =
+  /connection terminated|connection ended|timeout exceeded when trying to connect|not queryable|connection error/i;
 
 /** Whether the database could not be reached or is going down or coming up: the caller may try again shortly. */
 export function isDatabaseUnavailable(error: unknown): boolean {

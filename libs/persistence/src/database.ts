@@ -26,7 +26,10 @@ const toConfig = (statement: Statement | string, values: readonly unknown[]) =>
 export class Database implements Queryable {
   constructor(private readonly dataSource: DataSource) {}
 
-  async query<Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []): Promise<Row[]> {
+  async query<Row extends QueryResultRow>(
+    statement: Statement | string,
+    values: readonly unknown[] = [],
+  ): Promise<Row[]> {
     const result = await this.pool.query<Row>(toConfig(statement, values));
     return result.rows;
   }
@@ -59,7 +62,10 @@ export class Database implements Queryable {
 
 function onClient(client: PoolClient): Queryable {
   return {
-    async query<Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []): Promise<Row[]> {
+    async query<Row extends QueryResultRow>(
+      statement: Statement | string,
+      values: readonly unknown[] = [],
+    ): Promise<Row[]> {
       const result = await client.query<Row>(toConfig(statement, values));
       return result.rows;
     },

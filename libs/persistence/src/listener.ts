@@ -46,7 +46,12 @@ export class DatabaseListener implements OnModuleDestroy {
 
   private connect(): void {
     if (this.client || this.connecting || this.closed) return;
-    const client = new pg.Client({ connectionString: this.databaseUrl, options: SESSION_OPTIONS, keepAlive: true, application_name: 'headrace-listen' });
+    const client = new pg.Client({
+      connectionString: this.databaseUrl,
+      options: SESSION_OPTIONS,
+      keepAlive: true,
+      application_name: 'headrace-listen',
+    });
     const lost = (error?: Error): void => {
       if (this.client === client) this.client = null;
       if (error && !isDatabaseUnavailable(error)) this.logger.warn(`LISTEN connection failed: ${error.message}`);

@@ -51,11 +51,16 @@ export async function assertMigrated(pool: pg.Pool, migrations: readonly Migrati
     .query<{ name: string }>(`SELECT name FROM headrace.${MIGRATIONS_TABLE}`)
     .then(({ rows }) => new Set(rows.map((row) => row.name)))
     .catch((error: unknown) => {
-      if ((error as { code?: string }).code === '42P01' || (error as { code?: string }).code === '3F000') return new Set<string>();
+      if ((error as { code?: string }).code === '42P01' || (error as { code?: string }).code === '3F000')
+        return new Set<string>();
       throw error;
     });
-  const missing = migrations.map((migration) => new migration().name ?? migration.name).filter((name) => !known.has(name));
+  const missing = migrations
+    .map((migration) => new migration().name ?? migration.name)
+    .filter((name) => !known.has(name));
   if (missing.length > 0) {
-    throw new Error(`The database schema is behind by ${missing.length} migration(s) (${missing.join(', ')}). Run \`headrace migrate\`.`);
+    throw new Error(
+      `The database schema is behind by ${missing.length} migration(s) (${missing.join(', ')}). Run \`headrace migrate\`.`,
+    );
   }
 }

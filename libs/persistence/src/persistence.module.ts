@@ -6,7 +6,8 @@ import { Database } from './database.js';
 import { DatabaseListener, LISTENER_DATABASE_URL } from './listener.js';
 
 function databaseUrlOf(settings: Settings): string {
-  if (settings.databaseUrl === undefined) throw new Error('DATABASE_URL is needed: only `headrace up` starts an embedded PostgreSQL.');
+  if (settings.databaseUrl === undefined)
+    throw new Error('DATABASE_URL is needed: only `headrace up` starts an embedded PostgreSQL.');
   return settings.databaseUrl;
 }
 
@@ -25,7 +26,12 @@ export class PersistenceModule {
             url: databaseUrlOf(settings),
             schema: 'headrace',
             poolSize: settings.databasePoolSize,
-            extra: { options: SESSION_OPTIONS, keepAlive: true, connectionTimeoutMillis: 5000, application_name: 'headrace' },
+            extra: {
+              options: SESSION_OPTIONS,
+              keepAlive: true,
+              connectionTimeoutMillis: 5000,
+              application_name: 'headrace',
+            },
             autoLoadEntities: true,
             synchronize: false,
             retryAttempts: 3,
@@ -33,7 +39,11 @@ export class PersistenceModule {
           }),
         }),
       ],
-      providers: [Database, DatabaseListener, { provide: LISTENER_DATABASE_URL, inject: [Settings], useFactory: databaseUrlOf }],
+      providers: [
+        Database,
+        DatabaseListener,
+        { provide: LISTENER_DATABASE_URL, inject: [Settings], useFactory: databaseUrlOf },
+      ],
       exports: [Database, DatabaseListener],
     };
   }

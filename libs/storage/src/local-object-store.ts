@@ -49,8 +49,7 @@ export class LocalObjectStore extends ObjectStore {
     { contentType, maxBytes }: PutOptions,
   ): Promise<{ sizeBytes: number }> {
     const target = this.fileOf(key);
-    const header = Buffer.from(`${JSON.stringify({ content_type: contentType })}\n`);
-    if (header.length > MAX_HEADER_BYTES) throw new Error('The content type of an object is too long.');
+    const header = Buffer.from(`${JSON.stringify({ content_type: mediaType(contentType) })}\n`);
     await mkdir(this.incoming, { recursive: true, mode: 0o700 });
     const temporary = join(this.incoming, randomUUID());
     try {
@@ -119,8 +118,8 @@ export class LocalObjectStore extends ObjectStore {
     const path = objectKeySegments(key).join('/');
     const said = {
       key,
-      ...(fileName === undefined ? {} : { fileName }),
-      ...(contentType === undefined ? {} : { contentType }),
+      ...(fileName === undefined ? {} : { fileName: fileName.toWellFormed() }),
+      ...(contentType === undefined ? {} : { contentType: mediaType(contentType) }),
     };
     return Promise.resolve(`${this.options.publicUrl()}/objects/${path}?${this.links.query(said, ttlMs).toString()}`);
   }
@@ -143,6 +142,11 @@ export class LocalObjectStore extends ObjectStore {
   private fileOf(key: string): string {
     return `${join(this.options.directory, ...objectKeySegments(key))}${FILE_SUFFIX}`;
   }
+}
+
+/** Callers may pass on what an agent said; it becomes a header, so it has to be one. */
+function mediaType(text: string): string {
+  return /^[\x21-\x7e][\x20-\x7e]{0,254}$/.test(text) ? text : 'application/octet-stream';
 }
 
 /** A stream's chunks as bytes; leaving the loop early does not destroy the stream. */

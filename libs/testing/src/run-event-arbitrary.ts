@@ -47,7 +47,14 @@ const data = fc.record(
 
 const event = fc.record({
   // Turns and tool calls more often than the rest: they are what the others refer to.
-  kind: fc.constantFrom(...CONVERSATION_KINDS, ...LIFECYCLE_KINDS, 'turn_started', 'tool_call', 'tool_call', 'turn_ended'),
+  kind: fc.constantFrom(
+    ...CONVERSATION_KINDS,
+    ...LIFECYCLE_KINDS,
+    'turn_started',
+    'tool_call',
+    'tool_call',
+    'turn_ended',
+  ),
   execution_id: fc.constantFrom('1', '1', '2', null),
   data,
 });
@@ -60,6 +67,7 @@ export const anyRunLog: fc.Arbitrary<RunEvent[]> = fc.array(event, { maxLength: 
     execution_id,
     kind,
     at: new Date(Date.UTC(2026, 0, 1, 0, 0, index)),
-    data: fields,
+    // As the log gives it back: JSON has no -0.
+    data: JSON.parse(JSON.stringify(fields)) as Record<string, unknown>,
   })),
 );

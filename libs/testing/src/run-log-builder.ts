@@ -48,6 +48,10 @@ export class RunLogBuilder {
   }
 
   ended(turnId: string, stopReason = 'end_turn', message?: string): this {
-    return this.add('turn_ended', { turn_id: turnId, stop_reason: stopReason, ...(message === undefined ? {} : { message }) });
+    return this.add('turn_ended', {
+      turn_id: turnId,
+      stop_reason: stopReason,
+      ...(message === undefined ? {} : { message }),
+    });
   }
 }

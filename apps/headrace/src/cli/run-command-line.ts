@@ -22,7 +22,8 @@ export async function runCommandLine(commands: readonly Command[], argv: readonl
 }
 
 function findCommand(commands: readonly Command[], argv: readonly string[]): Command | undefined {
-  const named = (words: number): Command | undefined => commands.find(({ name }) => name === argv.slice(0, words).join(' '));
+  const named = (words: number): Command | undefined =>
+    commands.find(({ name }) => name === argv.slice(0, words).join(' '));
   return named(2) ?? named(1);
 }
 

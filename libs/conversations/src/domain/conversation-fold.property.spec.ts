@@ -25,6 +25,24 @@ describe('the fold over any log', () => {
     );
   });
 
+  it('tells which steps have changed, so that the others need not be stored again', () => {
+    fc.assert(
+      fc.property(anyRunLog, fc.array(fc.nat(60), { maxLength: 5 }), (events, cuts) => {
+        const rows: FoldState['steps'] = [];
+        let seq = 0;
+        for (const to of [...cuts.sort((a, b) => a - b), events.length]) {
+          const fold = new ConversationFold(stored({ seq, steps: rows }));
+          fold.add(events.slice(seq, to));
+          const { state, changedFrom } = fold;
+          rows.splice(changedFrom, rows.length, ...stored(state).steps.slice(changedFrom));
+          seq = state.seq;
+        }
+        expect(rows).toEqual(stored(foldFrom(EMPTY_FOLD, events)).steps);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it('changes nothing when events come twice', () => {
     fc.assert(
       fc.property(anyRunLog, fc.nat(60), (events, from) => {
@@ -45,7 +63,8 @@ describe('the fold over any log', () => {
           for (const [index, block] of parts.entries()) {
             expect(block.category).toBe(ACTION_CATEGORIES[block.name]);
             const next = parts[index + 1];
-            if (block.type === 'action') expect(next).toMatchObject({ type: 'action_result', action_id: block.id, name: block.name });
+            if (block.type === 'action')
+              expect(next).toMatchObject({ type: 'action_result', action_id: block.id, name: block.name });
           }
         }
         expect(JSON.stringify(steps).isWellFormed()).toBe(true);
@@ -54,13 +73,15 @@ describe('the fold over any log', () => {
     );
   });
 
-  it('leaves no call running in a turn that has ended', () => {
+  it('leaves no call running when the run has ended, nor in a step that another one follows', () => {
     fc.assert(
       fc.property(anyRunLog, (events) => {
-        const ended = [...events, { ...(events.at(-1) ?? first), seq: events.length + 1, kind: 'run_errored' as const, data: {} }];
+        const ended = [
+          ...events,
+          { ...(events.at(-1) ?? first), seq: events.length + 1, kind: 'run_errored' as const, data: {} },
+        ];
         const { steps } = foldConversation('c', ended);
-        const last = steps.at(-1);
-        const states = allSteps(last ? [last] : []).flatMap((step) =>
+        const states = allSteps(steps).flatMap((step) =>
           blocksOf(step).flatMap((block) => (block.type === 'action_result' ? [block.state] : [])),
         );
         expect(states).not.toContain('running');

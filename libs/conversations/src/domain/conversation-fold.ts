@@ -1,6 +1,7 @@
 import { maskSecrets } from '#libs/kernel';
 import type { RunEvent } from '#libs/runner-protocol';
 import { isSettled, mergeCall, planEntries } from './call-merge.js';
+import type { ConversationFolding } from './conversation-normalizer.js';
 import type { ConversationResponse, EventName, JsonObject, Step } from './conversation.js';
 import {
   type CallFold,
@@ -19,7 +20,7 @@ import { firstLine, summariseJson } from './summarise.js';
  * Folds the log of one run into its conversation. Total: whatever the events say, and in whatever order they say it,
  * it never throws; what names something unknown is shown where it came. Folding in parts gives what folding at once gives.
  */
-export class ConversationFold {
+export class ConversationFold implements ConversationFolding<StepFold> {
   private readonly tree: StepTree;
   private seq: number;
 
@@ -42,9 +43,12 @@ export class ConversationFold {
     return { seq: this.seq, steps: this.tree.steps };
   }
 
-  /** Whether a turn is going on, so that its step will still grow. */
-  get isTurnOpen(): boolean {
-    return this.tree.openTurn() !== undefined;
+  get changedFrom(): number {
+    return this.tree.changedFrom;
+  }
+
+  get isSettled(): boolean {
+    return this.tree.openTurn() === undefined;
   }
 
   render(): Step[] {
@@ -97,9 +101,7 @@ export class ConversationFold {
 
   private startTurn(event: RunEvent, data: JsonObject, at: string): void {
     const id = textField(data, 'turn_id') ?? `turn-${event.seq}`;
-    const open = this.tree.openTurn();
-    if (open?.id === id) return;
-    if (open) this.tree.close(open, at, 'failed');
+    if (this.tree.openTurn()?.id === id) return;
     const step = this.tree.startTurn(id, event, at);
     const prompt = textField(data, 'prompt');
     if (prompt === undefined) return;
@@ -197,8 +199,7 @@ export class ConversationFold {
   private concludeWith(event: RunEvent, data: JsonObject, at: string): void {
     const ends = event.kind !== 'run_blocked' && event.kind !== 'followup_received';
     const step = this.tree.lastStep(event, at);
-    if (ends && step.completed_at === undefined)
-      this.tree.close(step, at, event.kind === 'run_done' ? 'completed' : 'failed');
+    if (ends) this.tree.close(step, at, event.kind === 'run_done' ? 'completed' : 'failed');
     this.appendLifecycle(step, event, data, at);
   }
 

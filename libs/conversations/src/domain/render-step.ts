@@ -9,7 +9,7 @@ import { firstLine } from './summarise.js';
 
 /** The wire form of a step. Neighbouring blocks of one role share a message. */
 export function renderStep(step: StepFold): Step {
-  const calls = new Map(
+  const starters = new Map(
     step.entries.flatMap((entry) => (entry.kind === 'call' ? [[entry.call.id, entry.call] as const] : [])),
   );
   return {

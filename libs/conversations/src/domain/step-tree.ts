@@ -23,7 +23,12 @@ export class StepTree {
   /** Steps of agents started in the last turn, by the call that started them. */
   private readonly agents = new Map<string, StepFold>();
 
+  /** Index of the first step that may differ from the steps given at the start. */
+  changedFrom: number;
+
   constructor(readonly steps: StepFold[]) {
+    // A step that has another one after it changes only through what comes late; the last one may always grow.
+    this.changedFrom = Math.max(0, steps.length - 1);
     for (const step of steps) this.index(step, step, step === steps.at(-1));
   }
 
@@ -36,12 +41,11 @@ export class StepTree {
   /** The turn of that id, the latest first; without an id, or for one made up because its start was missing, the open turn. */
   turn(id: string | undefined): StepFold | undefined {
     const found = this.steps.findLast((step) => step.kind === 'turn' && step.id === id);
+    if (found) this.touch(found);
     return found ?? (id === undefined || this.openTurn()?.id.startsWith('turn-') ? this.openTurn() : undefined);
   }
 
   startTurn(id: string, event: RunEvent, at: string): StepFold {
-    const last = this.steps.at(-1);
-    if (last?.kind === 'setup') last.completed_at ??= at;
     return this.push(newStep(id, 'turn', 0, event, at));
   }
 
@@ -78,7 +82,9 @@ export class StepTree {
     if (!place) return undefined;
     if (place.turn === this.steps.at(-1)) return place.call;
     const sameExecution = (place.turn.execution_id ?? null) === event.execution_id;
-    return sameExecution && !isSettled(place.call) ? place.call : undefined;
+    if (!sameExecution || isSettled(place.call)) return undefined;
+    this.touch(place.turn);
+    return place.call;
   }
 
   indexCall(call: CallFold, step: StepFold): void {
@@ -101,6 +107,7 @@ export class StepTree {
   /** The latest request of that approval, searched in the last step that is a turn. */
   findApproval(approvalId: string): { entry: EventEntry; step: StepFold } | undefined {
     const turn = this.steps.findLast((step) => step.kind === 'turn');
+    if (turn) this.touch(turn);
     const pending = turn ? [turn] : [];
     for (let step = pending.pop(); step; step = pending.pop()) {
       const entry = step.entries.findLast(
@@ -122,6 +129,10 @@ export class StepTree {
     for (const child of step.steps) this.close(child, at, outcome);
   }
 
+  private touch(step: StepFold): void {
+    this.changedFrom = Math.min(this.changedFrom, this.steps.lastIndexOf(step));
+  }
+
   private agentStep(turn: StepFold, callId: string, event: RunEvent, at: string): StepFold {
     const known = this.agents.get(callId);
     if (known) return known;
@@ -135,7 +146,10 @@ export class StepTree {
     return step;
   }
 
+  /** Nothing is still running in a step that another one follows. */
   private push(step: StepFold): StepFold {
+    const last = this.steps.at(-1);
+    if (last) this.close(last, step.started_at, last.completed_at === undefined ? 'failed' : 'completed');
     this.steps.push(step);
     this.agents.clear();
     return step;

@@ -2,7 +2,6 @@ import { performance } from 'node:perf_hooks';
 import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { ThrottlerGuard, type ThrottlerLimitDetail, type ThrottlerStorage } from '@nestjs/throttler';
 import type { Request } from 'express';
-import { Settings } from '#libs/config';
 import { ProblemError } from '../problems/problem-error.js';
 import { edgeStateOf } from './edge-state.js';
 
@@ -40,10 +39,6 @@ export class WindowStorage implements ThrottlerStorage {
 /** The API's rate: requests a minute and token. Public routes and the runner protocol are not counted. */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
-  static limitOf(settings: Settings): number {
-    return settings.apiRatePerMinute;
-  }
-
   protected override shouldSkip(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>();
     return Promise.resolve(edgeStateOf(request).tokenUid === undefined);

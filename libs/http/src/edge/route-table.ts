@@ -1,4 +1,4 @@
-import { RequestMethod, type Type } from '@nestjs/common';
+import { RequestMethod, SetMetadata, type Type } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { OPERATION, type OperationOptions } from '../operations/operation.decorator.js';
@@ -7,10 +7,17 @@ import { BODY_OPTIONS, type BodyOptions } from './body-options.js';
 
 export const API_PREFIX = '/api/v1';
 
+const OUTSIDE_PREFIX = Symbol('headrace:outside-prefix');
+
+/** For a controller: its paths begin at the origin instead of below `/api/v1`. Such routes are not in the document. */
+export const OutsideApi = () => SetMetadata(OUTSIDE_PREFIX, true);
+
 export interface Route {
   readonly method: string;
   /** With its prefix and `:parameters`. */
   readonly path: string;
+  /** Served at the origin, not below the API's prefix. */
+  readonly outside: boolean;
   /** `Controller.method`, for messages. */
   readonly handler: string;
   readonly access: Access | undefined;
@@ -36,14 +43,14 @@ export class RouteTable {
   readonly routes: readonly Route[];
   private readonly root = newNode();
 
-  constructor(modules: ModulesContainer, rootPaths: readonly string[]) {
+  constructor(modules: ModulesContainer) {
     const controllers = new Set<Type<unknown>>();
     for (const module of modules.values()) {
       for (const { metatype } of module.controllers.values()) {
         if (typeof metatype === 'function') controllers.add(metatype as Type<unknown>);
       }
     }
-    this.routes = [...controllers].flatMap((controller) => routesOf(controller, rootPaths));
+    this.routes = [...controllers].flatMap(routesOf);
     for (const route of this.routes) this.insert(route);
   }
 
@@ -98,7 +105,8 @@ function segmentsOf(path: string): string[] {
   return trimmed === '' ? [] : trimmed.split('/');
 }
 
-function routesOf(controller: Type<unknown>, rootPaths: readonly string[]): Route[] {
+function routesOf(controller: Type<unknown>): Route[] {
+  const outside = Reflect.getMetadata(OUTSIDE_PREFIX, controller) === true;
   const prototype = controller.prototype as Record<string, unknown>;
   return new MetadataScanner().getAllMethodNames(prototype).flatMap((name) => {
     const handler = prototype[name] as object;
@@ -111,7 +119,8 @@ function routesOf(controller: Type<unknown>, rootPaths: readonly string[]): Rout
         const relative = [base, tail].flatMap(segmentsOf).join('/');
         return {
           method: RequestMethod[method],
-          path: rootPaths.includes(relative) ? `/${relative}` : `${API_PREFIX}/${relative}`,
+          path: outside ? `/${relative}` : `${API_PREFIX}/${relative}`,
+          outside,
           handler: `${controller.name}.${name}`,
           access: declared<Access>(ACCESS),
           operation: declared<OperationOptions>(OPERATION),

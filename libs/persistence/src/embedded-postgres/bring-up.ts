@@ -23,7 +23,8 @@ export async function bringUp(paths: ServerPaths, inUse: boolean, durable: boole
   const cluster = await openCluster(paths.dataDir, paths.secrets, durable);
   // Others who use it have its port in their connection pools.
   const agreedPort = inUse ? Number(readIfPresent(paths.port) ?? 0) : 0;
-  const postmaster = left && joinable ? { ...left, child: null } : await startOnSomePort(cluster, agreedPort, durable, paths.startLog);
+  const postmaster =
+    left && joinable ? { ...left, child: null } : await startOnSomePort(cluster, agreedPort, durable, paths.startLog);
   try {
     await checkAccess(databaseUrl(cluster, postmaster.port));
   } catch (error) {
@@ -35,14 +36,23 @@ export async function bringUp(paths: ServerPaths, inUse: boolean, durable: boole
 }
 
 /** After the server died: the one that another process was faster to start, or a new one, on the same port. Under the start lock. */
-export async function bringUpAgain({ cluster, postmaster }: RunningServer, paths: ServerPaths, durable: boolean): Promise<RunningServer> {
+export async function bringUpAgain(
+  { cluster, postmaster }: RunningServer,
+  paths: ServerPaths,
+  durable: boolean,
+): Promise<RunningServer> {
   const found = findPostmaster(cluster.directory);
   if (found?.ready && found.port === postmaster.port) return { cluster, postmaster: { ...found, child: null } };
   if (found) await stopPostmaster(found.pid);
   return { cluster, postmaster: await startPostmaster(cluster, postmaster.port, durable, paths.startLog) };
 }
 
-async function startOnSomePort(cluster: Cluster, agreedPort: number, durable: boolean, log: string): Promise<Postmaster> {
+async function startOnSomePort(
+  cluster: Cluster,
+  agreedPort: number,
+  durable: boolean,
+  log: string,
+): Promise<Postmaster> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await startPostmaster(cluster, agreedPort || (await freePort()), durable, log);
@@ -59,7 +69,9 @@ async function checkAccess(url: string): Promise<void> {
   try {
     await client.connect();
   } catch (error) {
-    throw new Error(`The embedded PostgreSQL refuses us: ${error instanceof Error ? error.message : String(error)}.`, { cause: error });
+    throw new Error(`The embedded PostgreSQL refuses us: ${error instanceof Error ? error.message : String(error)}.`, {
+      cause: error,
+    });
   }
   await client.end();
 }

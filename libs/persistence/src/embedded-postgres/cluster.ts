@@ -1,6 +1,17 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, lstatSync, mkdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { persistedSecret, readIfPresent } from '#libs/config';
 import { type NativeServer, nativeServer } from './native-server.js';
@@ -19,7 +30,8 @@ export interface Cluster {
   readonly password: string;
 }
 
-export const databaseUrl = ({ password }: Cluster, port: number): string => `postgresql://${NAME}:${password}@127.0.0.1:${port}/${NAME}`;
+export const databaseUrl = ({ password }: Cluster, port: number): string =>
+  `postgresql://${NAME}:${password}@127.0.0.1:${port}/${NAME}`;
 
 /**
  * Opens the cluster of a data directory, and makes it first when there is none. `dataDir/postgres` is the cluster, or a
@@ -34,11 +46,18 @@ export async function openCluster(dataDir: string, secretsDir: string, durable: 
   const programs = await nativeServer(account, dataDir);
   const needsPassword = !isNew && readIfPresent(passwordFile) === null;
   const password = persistedSecret(passwordFile);
-  const cluster = { account, programs, password, directory: isNew ? chooseDirectory(dataDir, link, account) : existingDirectory(link) };
+  const cluster = {
+    account,
+    programs,
+    password,
+    directory: isNew ? chooseDirectory(dataDir, link, account) : existingDirectory(link),
+  };
   if (isNew) await create(cluster, link, durable);
   const major = readFileSync(join(cluster.directory, 'PG_VERSION'), 'utf8').trim();
   if (major !== programs.major) {
-    throw new Error(`${link} was made by PostgreSQL ${major}, this version brings ${programs.major}. Dump it with the former version and restore it, or start with another data directory.`);
+    throw new Error(
+      `${link} was made by PostgreSQL ${major}, this version brings ${programs.major}. Dump it with the former version and restore it, or start with another data directory.`,
+    );
   }
   if (needsPassword) await runStatements(cluster, [`ALTER ROLE ${NAME} PASSWORD '${password}'`]);
   return cluster;
@@ -54,7 +73,10 @@ function existingDirectory(link: string): string {
   try {
     return realpathSync(link);
   } catch (error) {
-    throw new Error(`${link} points to ${readlinkSync(link)}, which is gone. Remove the link to start with an empty database.`, { cause: error });
+    throw new Error(
+      `${link} points to ${readlinkSync(link)}, which is gone. Remove the link to start with an empty database.`,
+      { cause: error },
+    );
   }
 }
 
@@ -96,7 +118,16 @@ async function create(cluster: Cluster, link: string, durable: boolean): Promise
 
 async function initdb(cluster: Cluster, passwordFile: string, durable: boolean): Promise<void> {
   const options = (ctype: string): string[] => [
-    ...['-D', cluster.directory, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--no-instructions'],
+    ...[
+      '-D',
+      cluster.directory,
+      '-U',
+      'postgres',
+      '--auth=scram-sha-256',
+      `--pwfile=${passwordFile}`,
+      '--encoding=UTF8',
+      '--no-instructions',
+    ],
     // The same order of texts on every machine; the character classes of the C library serve trigram search.
     ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', `--lc-ctype=${ctype}`],
     ...Object.entries(INITIAL_SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
@@ -106,7 +137,9 @@ async function initdb(cluster: Cluster, passwordFile: string, durable: boolean):
   const inUnicode = await run(cluster, cluster.programs.initdb, options('C.UTF-8'), '');
   const result = inUnicode.code === 0 ? inUnicode : await run(cluster, cluster.programs.initdb, options('C'), '');
   if (result.output.includes('could not look up effective user ID')) {
-    throw new Error('PostgreSQL runs only as a user that /etc/passwd names. Add an entry for this user, or set DATABASE_URL to a PostgreSQL server.');
+    throw new Error(
+      'PostgreSQL runs only as a user that /etc/passwd names. Add an entry for this user, or set DATABASE_URL to a PostgreSQL server.',
+    );
   }
   if (result.code !== 0) throw new Error(`initdb failed with exit code ${result.code}:\n${result.output}`);
 }
@@ -114,11 +147,22 @@ async function initdb(cluster: Cluster, passwordFile: string, durable: boolean):
 /** Runs SQL in single-user mode: needs no password and no port; the statements go through standard input. */
 async function runStatements(cluster: Cluster, statements: readonly string[]): Promise<void> {
   const input = statements.map((statement) => `${statement}\n`).join('');
-  const { code, output } = await run(cluster, cluster.programs.postgres, ['--single', '-D', cluster.directory, '-c', 'logging_collector=off', 'postgres'], input);
-  if (code !== 0 || /\b(ERROR|FATAL):/.test(output)) throw new Error(`PostgreSQL could not be prepared (exit code ${code}):\n${output}`);
+  const { code, output } = await run(
+    cluster,
+    cluster.programs.postgres,
+    ['--single', '-D', cluster.directory, '-c', 'logging_collector=off', 'postgres'],
+    input,
+  );
+  if (code !== 0 || /\b(ERROR|FATAL):/.test(output))
+    throw new Error(`PostgreSQL could not be prepared (exit code ${code}):\n${output}`);
 }
 
-function run(cluster: Cluster, program: string, args: readonly string[], input: string): Promise<{ code: number | null; output: string }> {
+function run(
+  cluster: Cluster,
+  program: string,
+  args: readonly string[],
+  input: string,
+): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       // A directory that the account may be in; ours may be closed to it.

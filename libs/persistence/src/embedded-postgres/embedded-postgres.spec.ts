@@ -44,7 +44,10 @@ async function query<T extends pg.QueryResultRow>(url: string, sql: string): Pro
 }
 
 /** A process that starts the server, prints its address, and lives until it is killed. */
-async function startElsewhere(dataDir: string, uid?: number): Promise<{ child: ChildProcess; url: string; pid: number }> {
+async function startElsewhere(
+  dataDir: string,
+  uid?: number,
+): Promise<{ child: ChildProcess; url: string; pid: number }> {
   const script = `import { EmbeddedPostgres } from ${JSON.stringify(built)};
     const server = await EmbeddedPostgres.start({ dataDir: ${JSON.stringify(dataDir)}, durable: false });
     console.log(JSON.stringify({ url: server.url, pid: server.pid }));
@@ -72,8 +75,12 @@ describe('a new cluster', () => {
     const dataDir = temporaryDir();
     const server = await start(dataDir);
     expect(new URL(server.url).hostname).toBe('127.0.0.1');
-    expect(await query(server.url, 'SELECT current_user AS role, current_database() AS database')).toEqual([{ role: 'headrace', database: 'headrace' }]);
-    expect(await query(server.url, `SELECT rolsuper FROM pg_roles WHERE rolname = current_user`)).toEqual([{ rolsuper: false }]);
+    expect(await query(server.url, 'SELECT current_user AS role, current_database() AS database')).toEqual([
+      { role: 'headrace', database: 'headrace' },
+    ]);
+    expect(await query(server.url, `SELECT rolsuper FROM pg_roles WHERE rolname = current_user`)).toEqual([
+      { rolsuper: false },
+    ]);
     const wrong = new URL(server.url);
     wrong.password = 'wrong';
     await expect(query(wrong.href, 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
@@ -97,7 +104,9 @@ describe('a new cluster', () => {
       TimeZone: 'UTC',
     });
     await query(server.url, 'CREATE EXTENSION pg_trgm');
-    expect(await query(server.url, `SELECT show_trgm('Ωμέγα') <> '{}' AS found, lower('ÄÖΩ') AS lower`)).toEqual([{ found: true, lower: 'äöω' }]);
+    expect(await query(server.url, `SELECT show_trgm('Ωμέγα') <> '{}' AS found, lower('ÄÖΩ') AS lower`)).toEqual([
+      { found: true, lower: 'äöω' },
+    ]);
   });
 
   it.runIf(isRoot)('lies outside a data directory that only root may enter, with a link to it', async () => {
@@ -117,17 +126,20 @@ describe('a new cluster', () => {
     expect(realpathSync(join(dataDir, 'postgres'))).toBe(join(home, 'postgres'));
   });
 
-  it.runIf(isRoot && canReach(dirname(built), { uid: 65_534, gid: 65_534 }))('is an ordinary user’s when an ordinary user starts it', async () => {
-    const parent = temporaryDir();
-    chmodSync(parent, 0o755);
-    const dataDir = join(parent, 'data');
-    mkdirSync(dataDir);
-    chownSync(dataDir, 65_534, 65_534);
-    const { url } = await startElsewhere(dataDir, 65_534);
-    expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    expect(statSync(join(dataDir, 'postgres'))).toMatchObject({ uid: 65_534, isDirectory: expect.any(Function) });
-    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
-  });
+  it.runIf(isRoot && canReach(dirname(built), { uid: 65_534, gid: 65_534 }))(
+    'is an ordinary user’s when an ordinary user starts it',
+    async () => {
+      const parent = temporaryDir();
+      chmodSync(parent, 0o755);
+      const dataDir = join(parent, 'data');
+      mkdirSync(dataDir);
+      chownSync(dataDir, 65_534, 65_534);
+      const { url } = await startElsewhere(dataDir, 65_534);
+      expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+      expect(statSync(join(dataDir, 'postgres'))).toMatchObject({ uid: 65_534, isDirectory: expect.any(Function) });
+      expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    },
+  );
 });
 
 describe('a server that dies', () => {

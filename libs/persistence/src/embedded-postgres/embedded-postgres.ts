@@ -136,7 +136,10 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
         this.emit('restarted');
         return;
       } catch (error) {
-        this.options.log?.('error', `PostgreSQL could not be started again: ${error instanceof Error ? error.message : String(error)}`);
+        this.options.log?.(
+          'error',
+          `PostgreSQL could not be started again: ${error instanceof Error ? error.message : String(error)}`,
+        );
         await delay(pauseMs);
       }
     }

@@ -22,7 +22,11 @@ export async function nativeServer(account: ServerAccount, dataDir: string): Pro
   const found = locate();
   const usable = canReach(join(found.root, 'bin'), account) && (await everybodyMayRun(found.root, account));
   const root = usable && (await completeLinks(found.root)) ? found.root : await copyOnce(found, account, dataDir);
-  return { initdb: join(root, 'bin/initdb'), postgres: join(root, 'bin/postgres'), major: found.version.split('.')[0] ?? '' };
+  return {
+    initdb: join(root, 'bin/initdb'),
+    postgres: join(root, 'bin/postgres'),
+    major: found.version.split('.')[0] ?? '',
+  };
 }
 
 interface Located {
@@ -39,7 +43,10 @@ function locate(): Located {
     const { version } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')) as { version: string };
     return { root: join(home, 'native'), version };
   } catch (error) {
-    throw new Error(`The embedded PostgreSQL (npm package ${name}) is not installed on this platform. Set DATABASE_URL to a PostgreSQL server.`, { cause: error });
+    throw new Error(
+      `The embedded PostgreSQL (npm package ${name}) is not installed on this platform. Set DATABASE_URL to a PostgreSQL server.`,
+      { cause: error },
+    );
   }
 }
 
@@ -77,7 +84,8 @@ async function copyOnce({ root, version }: Located, account: ServerAccount, data
   try {
     await cp(root, join(unfinished, basename(root)), { recursive: true, verbatimSymlinks: true });
     await openToAll(unfinished);
-    if (!(await completeLinks(join(unfinished, basename(root))))) throw new Error(`Cannot complete the PostgreSQL programs in ${unfinished}.`);
+    if (!(await completeLinks(join(unfinished, basename(root)))))
+      throw new Error(`Cannot complete the PostgreSQL programs in ${unfinished}.`);
     // Whoever renames first wins; the programs are the same.
     await rename(unfinished, home).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;

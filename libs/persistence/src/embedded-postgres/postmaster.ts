@@ -29,7 +29,12 @@ export function findPostmaster(directory: string): { pid: number; port: number; 
 }
 
 /** Starts the server in its own session, so that Ctrl-C does not reach it, and waits until it takes connections. */
-export async function startPostmaster(cluster: Cluster, port: number, durable: boolean, logFile: string): Promise<Postmaster> {
+export async function startPostmaster(
+  cluster: Cluster,
+  port: number,
+  durable: boolean,
+  logFile: string,
+): Promise<Postmaster> {
   await clearRemains(cluster.directory);
   const log = openSync(logFile, 'w', 0o600);
   const child = spawn(cluster.programs.postgres, startArguments(cluster.directory, port, durable), {
@@ -46,7 +51,9 @@ export async function startPostmaster(cluster: Cluster, port: number, durable: b
   while (performance.now() < deadline) {
     if (failure) throw new Error(`PostgreSQL cannot be started: ${(failure as Error).message}.`);
     if (child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`PostgreSQL ended while starting (${child.exitCode ?? child.signalCode}):\n${readFileSync(logFile, 'utf8').trim()}`);
+      throw new Error(
+        `PostgreSQL ended while starting (${child.exitCode ?? child.signalCode}):\n${readFileSync(logFile, 'utf8').trim()}`,
+      );
     }
     const found = findPostmaster(cluster.directory);
     if (found?.ready && found.pid === child.pid) {
@@ -56,7 +63,9 @@ export async function startPostmaster(cluster: Cluster, port: number, durable: b
     await delay(20);
   }
   child.kill('SIGQUIT');
-  throw new Error(`PostgreSQL did not become ready within ${READY_TIMEOUT_MS / 60_000} minutes; its log is in ${join(cluster.directory, 'log')}.`);
+  throw new Error(
+    `PostgreSQL did not become ready within ${READY_TIMEOUT_MS / 60_000} minutes; its log is in ${join(cluster.directory, 'log')}.`,
+  );
 }
 
 /**
@@ -64,7 +73,11 @@ export async function startPostmaster(cluster: Cluster, port: number, durable: b
  * killed.
  */
 export async function stopPostmaster(pid: number): Promise<void> {
-  for (const [signal, patienceMs] of [['SIGINT', 60_000], ['SIGQUIT', 10_000], ['SIGKILL', 10_000]] as const) {
+  for (const [signal, patienceMs] of [
+    ['SIGINT', 60_000],
+    ['SIGQUIT', 10_000],
+    ['SIGKILL', 10_000],
+  ] as const) {
     send(pid, signal);
     if (await isGoneWithin(pid, patienceMs)) return;
   }
@@ -99,7 +112,9 @@ async function clearRemains(directory: string): Promise<void> {
 /** Server processes whose working directory is the cluster. Empty where that cannot be seen; PostgreSQL's own check of its shared memory remains. */
 function sessionsOf(directory: string): number[] {
   if (process.platform !== 'linux') return [];
-  return readdirSync('/proc').map(Number).filter((pid) => pid > 0 && isAlive(pid) && workingDirectory(pid) === directory);
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && isAlive(pid) && workingDirectory(pid) === directory);
 }
 
 function workingDirectory(pid: number): string | null {

@@ -37,6 +37,7 @@ export class AgentSession {
   private info: InitializeResponse | undefined;
   private sessionId: string | undefined;
   private modes: readonly string[] = [];
+  private options: readonly { id: string; category: string | undefined; values: string[] }[] = [];
   private isLoading = false;
 
   constructor(process: ManagedProcess, handlers: AgentSessionHandlers) {
@@ -105,9 +106,9 @@ export class AgentSession {
   }
 
   /** Chooses model and reasoning level where the agent offers what was asked for; returns what it does not offer. */
-  async configure(response: SessionSettings): Promise<string[]> {
+  async configure(settings: SessionSettings): Promise<string[]> {
     const missing: string[] = [];
-    for (const [category, value] of [['model', response.modelId], ['thought_level', response.reasoningLevel]] as const) {
+    for (const [category, value] of [['model', settings.modelId], ['thought_level', settings.reasoningLevel]] as const) {
       if (value === undefined) continue;
       const option = this.options.find((candidate) => candidate.category === category && candidate.values.includes(value));
       if (!option) missing.push(category);
@@ -139,8 +140,6 @@ export class AgentSession {
     if (this.sessionId === undefined || !this.info?.agentCapabilities?.sessionCapabilities?.close) return;
     await this.connection.agent.request(methods.agent.session.close, { sessionId: this.sessionId });
   }
-
-  private options: { id: string; category: string | undefined; values: string[] }[] = [];
 
   private noteModes({ modes, configOptions }: Pick<NewSessionResponse, 'modes' | 'configOptions'>): void {
     this.modes = modes?.availableModes.map(({ id }) => id) ?? [];

@@ -1,6 +1,6 @@
 import type { ToolContent } from '#libs/runner-protocol';
 import { shrinkText } from '../protocol/shrink.js';
-import { defined, fields, items, number, text, type Fields } from './fields.js';
+import { defined, fields, number, text, type Fields } from './fields.js';
 
 /** Longer text is cut in its middle. */
 export const MAX_TEXT_BYTES = 32_768;

@@ -42,18 +42,18 @@ export interface Harness extends HarnessDefinition {
   readonly isBuiltin: boolean;
 }
 
-/** @param builtinEntry absolute path of the built-in agent's entry file. null: no harness has this id. */
+/** @param builtinArgs what this Node is started with to be the built-in agent. null: no harness has this id. */
 export function findHarness(
   id: string,
   extra: Readonly<Record<string, HarnessDefinition>>,
-  builtinEntry: string,
+  builtinArgs: readonly string[],
 ): Harness | null {
   if (id === BUILTIN_HARNESS) {
     return {
       id,
       isBuiltin: true,
       command: process.execPath,
-      args: [builtinEntry],
+      args: [...builtinArgs],
       install_hint: 'it is part of Headrace: run `npm run build`',
       transcript_path: BUILTIN_TRANSCRIPT,
     };

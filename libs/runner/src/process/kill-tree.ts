@@ -21,8 +21,8 @@ export interface SweepTargets {
 
 const SWEEP_MS = 3_000;
 
-/** Signals a whole process group; false when there is none. */
-export function killTree(groupId: number, signal: NodeJS.Signals = 'SIGKILL'): boolean {
+/** Signals a whole process group; false when there is none. Signal 0 only looks. */
+export function killTree(groupId: number, signal: NodeJS.Signals | 0 = 'SIGKILL'): boolean {
   if (groupId <= 1) return false;
   try {
     process.kill(-groupId, signal);

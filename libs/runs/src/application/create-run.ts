@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
 import { EnvironmentDirectory } from '#libs/environments';
 import { newUuid } from '#libs/kernel';
+import type { RunState } from '../domain/run-state.js';
 import { resolveConfig } from '../domain/resolve-config.js';
 import { type AgentConfig, HOSTED_POOL, type RunMode, type RunOwner, type RunSourceType, slotKey, titleFromPrompt } from '../domain/run.js';
 import { type IdempotencyClaim, RunInserts } from '../persistence/run-inserts.js';
@@ -25,7 +26,7 @@ export interface CreateRunCommand {
 }
 
 export type CreateRunResult =
-  | { readonly kind: 'created'; readonly runId: string; readonly state: string; readonly atCapacity: boolean }
+  | { readonly kind: 'created'; readonly runId: string; readonly state: RunState; readonly atCapacity: boolean }
   | { readonly kind: 'invalid'; readonly pointer: string; readonly detail: string }
   | { readonly kind: 'not_authorized'; readonly detail: string }
   | { readonly kind: 'key_reused' };

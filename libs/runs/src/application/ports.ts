@@ -14,6 +14,8 @@ export interface Offer {
  */
 export abstract class Executor {
   abstract launch(offer: Offer): void;
-  /** Executions whose runner this executor still looks after. */
-  abstract running(): readonly string[];
+  /** Clears what an earlier process left behind; resolves before the first launch. */
+  abstract prepare(): Promise<void>;
+  /** Lets what works finish within `graceMs`, then hands back or ends the rest. Nothing runs afterwards. */
+  abstract drain(graceMs: number): Promise<void>;
 }

@@ -25,7 +25,12 @@ export class ExecutionTokens {
     return given.length === wanted.length && timingSafeEqual(given, wanted) ? executionId : null;
   }
 
-  private mac(executionId: string): Buffer {
-    return createHmac('sha256', this.key).update(executionId).digest();
+  /** Marks the processes of an execution. Agents see their own; nobody can compute another's. */
+  cookie(executionId: string): string {
+    return this.mac(`cookie ${executionId}`).toString('hex');
+  }
+
+  private mac(subject: string): Buffer {
+    return createHmac('sha256', this.key).update(subject).digest();
   }
 }

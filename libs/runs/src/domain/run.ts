@@ -77,6 +77,8 @@ export interface Run {
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly parentRunId: string | null;
   readonly conversationId: string | null;
+  /** Which normalizer reads the conversation; null: the one of the runner protocol’s events. */
+  readonly conversationFormat: string | null;
   readonly sessionId: string | null;
   readonly statusMessage: StatusMessage | null;
   readonly createdAt: Date;

@@ -22,7 +22,11 @@ describe('foldTimeline', () => {
   it('has the execution as a number, where there is one, and the payload without secrets', () => {
     const [created, finished] = foldTimeline([
       event(1, 'run_created'),
-      event(2, 'setup_command_finished', { command: 'git clone https://me:pw@example.org/x', exit_code: 0, env: { A: 'b' } }),
+      event(2, 'setup_command_finished', {
+        command: 'git clone https://me:pw@example.org/x',
+        exit_code: 0,
+        env: { A: 'b' },
+      }),
     ]);
     expect(created).not.toHaveProperty('execution_id');
     expect(created).not.toHaveProperty('payload');
@@ -34,7 +38,8 @@ describe('foldTimeline', () => {
   });
 
   it('names each event by a UUID that is the same at every reading and another for every event', () => {
-    const read = () => foldTimeline([event(1, 'run_created'), event(2, 'run_claimed')]).map((entry) => entry.event_uuid);
+    const read = () =>
+      foldTimeline([event(1, 'run_created'), event(2, 'run_claimed')]).map((entry) => entry.event_uuid);
     const [first, second] = read();
     expect(read()).toEqual([first, second]);
     expect(first).not.toBe(second);

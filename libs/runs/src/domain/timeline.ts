@@ -39,7 +39,10 @@ function toTimelineEvent(event: RunEvent & { kind: LifecycleKind }): TimelineEve
 
 /** The log's key is (run, sequence number); the wire wants a UUID: version 8 made of a hash of the two. */
 function eventUuid(runId: string, seq: number): string {
-  const bytes = createHash('sha256').update(`headrace/run-event/${runId.toLowerCase()}/${seq}`).digest().subarray(0, 16);
+  const bytes = createHash('sha256')
+    .update(`headrace/run-event/${runId.toLowerCase()}/${seq}`)
+    .digest()
+    .subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = bytes.toString('hex');

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
+import type { RunState } from '../domain/run-state.js';
 import { type AgentConfig, type PrincipalRef, type RunExecutionLocation, type RunMode, type RunOwner, type RunSourceType, slotKey } from '../domain/run.js';
 
 export interface NewRun {
@@ -59,7 +60,7 @@ const FIND_KEY: Statement = {
 
 export type InsertResult =
   | { readonly kind: 'created'; readonly atCapacity: boolean }
-  | { readonly kind: 'replayed'; readonly runId: string; readonly state: string }
+  | { readonly kind: 'replayed'; readonly runId: string; readonly state: RunState }
   | { readonly kind: 'key_reused' };
 
 @Injectable()
@@ -79,7 +80,7 @@ export class RunInserts {
     );
     if (row?.created) return { kind: 'created', atCapacity: row.at_capacity ?? false };
     if (!claim) throw new Error('The insert of a run returned no row.');
-    const [known] = await this.database.query<{ request_hash: Buffer; run_id: string; state: string }>(FIND_KEY, [scope, claim.key]);
+    const [known] = await this.database.query<{ request_hash: Buffer; run_id: string; state: RunState }>(FIND_KEY, [scope, claim.key]);
     // The key was pruned between the two statements: the caller's retry creates the run.
     if (!known) return this.insert(run, scope, claim);
     return known.request_hash.equals(claim.requestHash) ? { kind: 'replayed', runId: known.run_id, state: known.state } : { kind: 'key_reused' };

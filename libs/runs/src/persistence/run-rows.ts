@@ -20,6 +20,7 @@ export interface RunRow {
   metadata: Record<string, string> | null;
   parent_run_id: string | null;
   conversation_id: string | null;
+  conversation_format: string | null;
   session_id: string | null;
   status_message: StatusMessage | null;
   created_at: Date;
@@ -33,7 +34,7 @@ export interface RunRow {
 /** Columns of {@link RunRow} but for the prompt; `r` is the run, `e` its live execution (left join). */
 export const RUN_COLUMNS = `r.id, r.team_uid, r.owner_user_uid, r.state, r.title, r.source, r.execution_location, r.mode,
   r.interactive, r.creator_type, r.creator_uid, r.executor_type, r.executor_uid, r.config, r.metadata, r.parent_run_id,
-  r.conversation_id, r.session_id, r.status_message, r.created_at, r.updated_at, r.started_at,
+  r.conversation_id, r.conversation_format, r.session_id, r.status_message, r.created_at, r.updated_at, r.started_at,
   CASE WHEN r.started_at IS NULL THEN NULL
        ELSE r.busy_ms + coalesce(extract(epoch FROM headrace.now() - e.busy_since) * 1000, 0)::bigint END AS run_time_ms,
   e.id IS NOT NULL AS has_live_execution`;
@@ -57,6 +58,7 @@ export function toRun(row: RunRow): Run {
     metadata: row.metadata,
     parentRunId: row.parent_run_id,
     conversationId: row.conversation_id,
+    conversationFormat: row.conversation_format,
     sessionId: row.session_id,
     statusMessage: row.status_message,
     createdAt: row.created_at,

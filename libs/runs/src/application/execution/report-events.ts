@@ -130,6 +130,8 @@ export class EventEffects {
     const { tx, run, execution, log } = context;
     await this.approvals.dropPending(tx, run.id, execution.id);
     const outcome = turnOutcome(turn);
+    // Whoever cancelled ends the whole execution: its slot is free when nothing of it runs any more.
+    if (outcome.move === 'none') return this.executions.pause(tx, execution.id, false);
     const hasMore = outcome.move === 'succeed' && (await this.followups.hasPending(tx, run.id));
     await this.executions.pause(tx, execution.id, !hasMore);
     if (hasMore) {

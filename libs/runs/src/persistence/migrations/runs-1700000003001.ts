@@ -48,6 +48,7 @@ CREATE TABLE headrace.runs (
   metadata jsonb,
   parent_run_id uuid,
   conversation_id uuid,
+  conversation_format text,
   session_id text,
   status_message jsonb,
   offers smallint NOT NULL DEFAULT 0,

@@ -1,0 +1,44 @@
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import {
+  type Environment,
+  ensureDataDir,
+  ensurePrivateDir,
+  parseSettings,
+  persistedSecret,
+  type Settings,
+  withSettings,
+} from '#libs/config';
+
+/**
+ * Settings that are complete for a process of this installation: free ports chosen where 0 was asked, public addresses
+ * that follow from them, and the secrets key that was generated once. Throws a SettingsError.
+ */
+export async function prepareSettings(environment: Environment): Promise<Settings> {
+  const settings = await withRealPorts(environment);
+  const dataDir = ensureDataDir(settings.dataDir);
+  const secretsKey = settings.secretsKey ?? persistedSecret(join(ensurePrivateDir(dataDir, 'secrets'), 'secrets-key'));
+  return withSettings(settings, { dataDir, secretsKey });
+}
+
+/** Addresses are derived from ports while settings are read, so chosen ports go in as if they had been given. */
+async function withRealPorts(environment: Environment): Promise<Settings> {
+  const given = parseSettings(environment);
+  const chosen: Record<string, string> = {};
+  if (given.port === 0) chosen.PORT = String(await freePort(given.host));
+  do {
+    if (given.ingressPort === 0) chosen.INGRESS_PORT = String(await freePort(given.host));
+  } while (chosen.PORT !== undefined && chosen.PORT === chosen.INGRESS_PORT);
+  return parseSettings({ ...environment, ...chosen });
+}
+
+function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.on('error', reject);
+    probe.listen(0, host, () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}

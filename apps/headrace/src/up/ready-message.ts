@@ -1,0 +1,34 @@
+import type { Connection } from './connection-file.js';
+
+const PROMPT = '```sh\necho "hello from the agent" > hello.txt\ncat hello.txt\n```';
+
+/** What `headrace up` prints when it can be used: the addresses, and a line to paste that creates a run. */
+export function readyMessage(connection: Connection, connectionFile: string): string {
+  return [
+    '',
+    'Headrace is ready.',
+    `  API      ${connection.base_url}`,
+    `  Docs     ${connection.docs_url}`,
+    `  Ingress  ${connection.ingress_base_url}`,
+    `  Tokens   ${connectionFile}`,
+    '',
+    'Create a run:',
+    '',
+    createRunCommand(connection, connectionFile),
+    '',
+    'Ctrl-C stops it.',
+    '',
+  ].join('\n');
+}
+
+/** Takes the token from the file, so that it stands in no history and no log. */
+function createRunCommand({ base_url }: Connection, connectionFile: string): string {
+  const token = `$(sed -n 's/^  "token": "\\(.*\\)",$/\\1/p' ${quote(connectionFile)})`;
+  const body = JSON.stringify({ prompt: PROMPT });
+  return `curl -sS ${base_url}/agent/runs -H "Authorization: Bearer ${token}" -H 'Content-Type: application/json' -d ${quote(body)}`;
+}
+
+/** For a POSIX shell. */
+function quote(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

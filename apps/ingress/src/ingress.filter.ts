@@ -1,0 +1,38 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import type { Response } from 'express';
+import { Settings } from '#libs/config';
+import { isDatabaseUnavailable } from '#libs/persistence';
+import { sendProblem } from './ingress-problem.js';
+
+/** Whatever was thrown becomes a problem document of the ingress. */
+@Catch()
+export class IngressFilter implements ExceptionFilter {
+  private readonly logger = new Logger(IngressFilter.name);
+
+  constructor(private readonly settings: Settings) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const response = host.switchToHttp().getResponse<Response>();
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const { publicUrl } = this.settings;
+    if (isDatabaseUnavailable(error)) {
+      sendProblem(response, publicUrl, 'resource_unavailable', 'The database does not answer at the moment.');
+    } else if (error instanceof HttpException && error.getStatus() === 404) {
+      sendProblem(response, publicUrl, 'resource_not_found', 'There is nothing at this path.');
+    } else if (isClientError(error)) {
+      sendProblem(response, publicUrl, 'invalid_request', 'The request cannot be read.');
+    } else {
+      this.logger.error(error instanceof Error ? error : String(error));
+      sendProblem(response, publicUrl, 'internal_error', 'The request could not be served.');
+    }
+  }
+}
+
+/** Express throws plain errors with a status, for instance for a path that does not decode. */
+function isClientError(error: unknown): boolean {
+  const status = error instanceof HttpException ? error.getStatus() : (error as { status?: unknown } | null)?.status;
+  return typeof status === 'number' && status >= 400 && status < 500;
+}

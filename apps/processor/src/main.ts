@@ -1,0 +1,17 @@
+import 'reflect-metadata';
+import { NestFactory } from '@nestjs/core';
+import type { RunningApp, Settings } from '#libs/config';
+import { RunsWork } from '#libs/runs';
+import { ProcessorModule } from './processor.module.js';
+
+/** Starts the background work. It has no listener. */
+export async function startProcessor(settings: Settings): Promise<RunningApp> {
+  const app = await NestFactory.createApplicationContext(ProcessorModule.of(settings), { abortOnError: false, bufferLogs: false });
+  return {
+    url: null,
+    async close() {
+      await app.get(RunsWork).drain();
+      await app.close();
+    },
+  };
+}

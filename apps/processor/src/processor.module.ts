@@ -1,0 +1,39 @@
+import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { Settings } from '#libs/config';
+import { JobsModule } from '#libs/jobs';
+import { Clock, SystemClock } from '#libs/kernel';
+import { ObservabilityModule } from '#libs/observability';
+import { PersistenceModule } from '#libs/persistence';
+import { RunsJobsModule } from '#libs/runs';
+
+@Global()
+@Module({})
+class ProcessorSettingsModule {
+  static of(settings: Settings): DynamicModule {
+    return {
+      module: ProcessorSettingsModule,
+      providers: [
+        { provide: Settings, useValue: settings },
+        { provide: Clock, useClass: SystemClock },
+      ],
+      exports: [Settings, Clock],
+    };
+  }
+}
+
+/** Background work: BullMQ processors, placement, sweepers. */
+@Module({})
+export class ProcessorModule {
+  static of(settings: Settings): DynamicModule {
+    return {
+      module: ProcessorModule,
+      imports: [
+        ProcessorSettingsModule.of(settings),
+        ObservabilityModule,
+        PersistenceModule.forRoot(),
+        JobsModule.forRoot({ handlesJobs: true }),
+        RunsJobsModule,
+      ],
+    };
+  }
+}

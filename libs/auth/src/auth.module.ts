@@ -1,0 +1,23 @@
+import { Global, Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { RemoveMember, SetRole } from './application/members.js';
+import { PrincipalDirectory } from './application/principal-directory.js';
+import { CreateServiceAccount } from './application/service-accounts.js';
+import { CreateTeam, ListTeams } from './application/teams.js';
+import { TokenAuthenticator } from './application/token-authenticator.js';
+import { TokenUsage } from './application/token-usage.js';
+import { CreateToken, ListTokens, RevokeToken } from './application/tokens.js';
+import { CreateUser, ListUsers } from './application/users.js';
+import { AUTH_ENTITIES } from './persistence/entities.js';
+import { TokenQueries } from './persistence/token-queries.js';
+
+const USE_CASES = [CreateTeam, ListTeams, CreateUser, ListUsers, SetRole, RemoveMember, CreateServiceAccount, CreateToken, ListTokens, RevokeToken];
+
+/** Who is who. Needs the persistence module and a `Clock`; for the command line and, below {@link AuthHttpModule}, the API. */
+@Global()
+@Module({
+  imports: [TypeOrmModule.forFeature(AUTH_ENTITIES)],
+  providers: [...USE_CASES, PrincipalDirectory, TokenAuthenticator, TokenQueries, TokenUsage],
+  exports: [...USE_CASES, PrincipalDirectory, TokenAuthenticator, TokenUsage],
+})
+export class AuthModule {}

@@ -1,0 +1,47 @@
+import type { Role } from './roles.js';
+
+export type PrincipalType = 'user' | 'service_account';
+
+export interface Membership {
+  readonly teamUid: string;
+  readonly role: Role;
+}
+
+/** Who a token speaks for. A service account has exactly one membership: its own team, as a member. */
+export interface Principal {
+  readonly type: PrincipalType;
+  readonly uid: string;
+  readonly displayName: string;
+  readonly email?: string;
+  readonly memberships: readonly Membership[];
+  /** Uid of the token, not the token. */
+  readonly tokenUid: string;
+}
+
+/** A principal in the team, or teams, that this request is about. */
+export interface Caller {
+  readonly principal: Principal;
+  /** The team the header picked, or the only one; null for a user of several teams (or none) without a header. */
+  readonly teamUid: string | null;
+  /** What listings cover: the one team, or all teams of the user. */
+  readonly teamUids: readonly string[];
+}
+
+/** The role of a principal on a team, or null. */
+export function roleIn(principal: Principal, teamUid: string): Role | null {
+  return principal.memberships.find((membership) => membership.teamUid === teamUid)?.role ?? null;
+}
+
+/**
+ * The caller for a team header's value; null when the principal is no member of that team. A service account always
+ * acts as its own team and the header is ignored.
+ */
+export function resolveCaller(principal: Principal, teamHeader: string | undefined): Caller | null {
+  const teamUids = principal.memberships.map(({ teamUid }) => teamUid);
+  const wanted = principal.type === 'service_account' ? undefined : teamHeader;
+  if (wanted !== undefined) {
+    return teamUids.includes(wanted) ? { principal, teamUid: wanted, teamUids: [wanted] } : null;
+  }
+  const [only, ...others] = teamUids;
+  return { principal, teamUid: only !== undefined && others.length === 0 ? only : null, teamUids };
+}

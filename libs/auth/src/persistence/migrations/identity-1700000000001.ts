@@ -1,0 +1,62 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Teams, people, service accounts and tokens; and the clock that all SQL of ours asks. The first migration of all. */
+export class Identity1700000000001 implements MigrationInterface {
+  name = 'Identity1700000000001';
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    // Always headrace.now(), never now(): tests put a movable clock behind this name.
+    await queryRunner.query(`CREATE FUNCTION headrace.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT pg_catalog.now()'`);
+    await queryRunner.query(`
+CREATE TABLE headrace.teams (
+  uid text PRIMARY KEY CONSTRAINT ck_teams__uid CHECK (uid ~ '^[A-Za-z0-9]{22}$'),
+  name text NOT NULL CONSTRAINT ck_teams__name CHECK (btrim(name) <> ''),
+  max_concurrent_runs int CONSTRAINT ck_teams__max_concurrent_runs CHECK (max_concurrent_runs > 0),
+  created_at timestamptz NOT NULL DEFAULT headrace.now()
+);
+CREATE TABLE headrace.users (
+  uid text PRIMARY KEY CONSTRAINT ck_users__uid CHECK (uid ~ '^[A-Za-z0-9]{22}$'),
+  email text NOT NULL CONSTRAINT ck_users__email CHECK (position('@' in email) > 1),
+  display_name text NOT NULL,
+  photo_url text,
+  created_at timestamptz NOT NULL DEFAULT headrace.now()
+);
+CREATE UNIQUE INDEX ux_users__email ON headrace.users (lower(email));
+CREATE TABLE headrace.service_accounts (
+  uid text PRIMARY KEY CONSTRAINT ck_service_accounts__uid CHECK (uid ~ '^[A-Za-z0-9]{22}$'),
+  team_uid text NOT NULL REFERENCES headrace.teams (uid),
+  name text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT headrace.now()
+);
+CREATE INDEX ix_service_accounts__team ON headrace.service_accounts (team_uid);
+CREATE TABLE headrace.memberships (
+  team_uid text NOT NULL REFERENCES headrace.teams (uid),
+  user_uid text NOT NULL REFERENCES headrace.users (uid),
+  role text NOT NULL CONSTRAINT ck_memberships__role CHECK (role IN ('owner', 'admin', 'member', 'viewer')),
+  created_at timestamptz NOT NULL DEFAULT headrace.now(),
+  PRIMARY KEY (team_uid, user_uid)
+);
+CREATE INDEX ix_memberships__user ON headrace.memberships (user_uid);
+CREATE TABLE headrace.tokens (
+  uid text PRIMARY KEY CONSTRAINT ck_tokens__uid CHECK (uid ~ '^[A-Za-z0-9]{22}$'),
+  hash bytea NOT NULL CONSTRAINT ux_tokens__hash UNIQUE CONSTRAINT ck_tokens__hash CHECK (octet_length(hash) = 32),
+  prefix text NOT NULL,
+  name text NOT NULL,
+  user_uid text REFERENCES headrace.users (uid),
+  service_account_uid text REFERENCES headrace.service_accounts (uid),
+  created_at timestamptz NOT NULL DEFAULT headrace.now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  CONSTRAINT ck_tokens__one_principal CHECK (num_nonnulls(user_uid, service_account_uid) = 1)
+);
+CREATE INDEX ix_tokens__user ON headrace.tokens (user_uid) WHERE user_uid IS NOT NULL;
+CREATE INDEX ix_tokens__service_account ON headrace.tokens (service_account_uid) WHERE service_account_uid IS NOT NULL;`);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(
+      'DROP TABLE headrace.tokens, headrace.memberships, headrace.service_accounts, headrace.users, headrace.teams; DROP FUNCTION headrace.now()',
+    );
+  }
+}

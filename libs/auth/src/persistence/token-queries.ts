@@ -1,0 +1,80 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Statement } from '#libs/persistence';
+import type { Membership, Principal } from '../domain/principal.js';
+import { SERVICE_ACCOUNT_ROLE } from '../domain/roles.js';
+
+export interface KnownToken {
+  readonly principal: Principal;
+  readonly expiresAt: Date | null;
+  readonly revoked: boolean;
+}
+
+interface Row {
+  token_uid: string;
+  expires_at: Date | null;
+  revoked: boolean;
+  user_uid: string | null;
+  display_name: string | null;
+  email: string | null;
+  service_account_uid: string | null;
+  service_account_name: string | null;
+  team_uid: string | null;
+  memberships: Membership[] | null;
+}
+
+const FIND: Statement = {
+  name: 'auth_find_token',
+  text: `
+SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL AS revoked,
+  u.uid AS user_uid, u.display_name, u.email,
+  s.uid AS service_account_uid, s.name AS service_account_name, s.team_uid,
+  (SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role) ORDER BY m.created_at, m.team_uid)
+     FROM headrace.memberships m WHERE m.user_uid = t.user_uid) AS memberships
+FROM headrace.tokens t
+LEFT JOIN headrace.users u ON u.uid = t.user_uid
+LEFT JOIN headrace.service_accounts s ON s.uid = t.service_account_uid
+WHERE t.hash = $1`,
+};
+
+const TOUCH: Statement = {
+  name: 'auth_touch_tokens',
+  text: 'UPDATE headrace.tokens SET last_used_at = headrace.now() WHERE uid = ANY($1::text[])',
+};
+
+/** The questions that authentication asks; on the way of every request, hence prepared statements. */
+@Injectable()
+export class TokenQueries {
+  constructor(private readonly database: Database) {}
+
+  async findByHash(hash: Buffer): Promise<KnownToken | null> {
+    const [row] = await this.database.query<Row>(FIND, [hash]);
+    if (!row) return null;
+    const principal = toPrincipal(row);
+    return principal && { principal, expiresAt: row.expires_at, revoked: row.revoked };
+  }
+
+  async markUsed(tokenUids: readonly string[]): Promise<void> {
+    await this.database.query(TOUCH, [tokenUids]);
+  }
+}
+
+function toPrincipal(row: Row): Principal | null {
+  if (row.user_uid !== null) {
+    return {
+      type: 'user',
+      uid: row.user_uid,
+      displayName: row.display_name ?? '',
+      ...(row.email === null ? {} : { email: row.email }),
+      memberships: row.memberships ?? [],
+      tokenUid: row.token_uid,
+    };
+  }
+  if (row.service_account_uid === null || row.team_uid === null) return null;
+  return {
+    type: 'service_account',
+    uid: row.service_account_uid,
+    displayName: row.service_account_name ?? '',
+    memberships: [{ teamUid: row.team_uid, role: SERVICE_ACCOUNT_ROLE }],
+    tokenUid: row.token_uid,
+  };
+}

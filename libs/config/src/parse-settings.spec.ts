@@ -1,0 +1,132 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type Environment, parseSettings, SettingsError, withSettings } from './parse-settings.js';
+import { SETTINGS, type SettingDefinition } from './settings.js';
+
+function problemsOf(environment: Environment): readonly string[] {
+  try {
+    parseSettings(environment);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('an empty environment', () => {
+  it('gives a complete, frozen object with the documented defaults', () => {
+    const settings = parseSettings({});
+    expect(settings).toMatchObject({
+      port: 3000,
+      ingressPort: 3001,
+      host: '127.0.0.1',
+      dataDir: resolve('.headrace'),
+      leaseTtl: 90_000,
+      requestTimeout: 30_000,
+    });
+    expect(settings.databaseUrl).toBeUndefined();
+    expect(Object.isFrozen(settings)).toBe(true);
+  });
+
+  it('says nothing wrong about any default', () => {
+    for (const { kind } of Object.values<SettingDefinition<unknown>>(SETTINGS)) {
+      expect(() => kind.parse(kind.defaultText), kind.shape).not.toThrow();
+    }
+  });
+
+  it('treats an empty or blank value as unset', () => {
+    expect(parseSettings({ PORT: '', DATABASE_URL: '  ' })).toMatchObject({ port: 3000, databaseUrl: undefined });
+  });
+});
+
+describe('addresses that are not set', () => {
+  it.each([
+    [{ PORT: '8080', INGRESS_PORT: '8081' }, 'http://127.0.0.1:8080', 'http://127.0.0.1:8081'],
+    [{ HOST: '0.0.0.0' }, 'http://127.0.0.1:3000', 'http://127.0.0.1:3001'],
+    [{ HOST: '::1' }, 'http://[::1]:3000', 'http://[::1]:3001'],
+    [{ HOST: 'box.example' }, 'http://box.example:3000', 'http://box.example:3001'],
+  ])('follow from host and port: %j', (environment, publicUrl, ingressPublicUrl) => {
+    expect(parseSettings(environment)).toMatchObject({ publicUrl, ingressPublicUrl, runnerApiUrl: publicUrl });
+  });
+
+  it('are https with a certificate', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'headrace-config-'));
+    const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+    writeFileSync(cert, '');
+    writeFileSync(key, '');
+    expect(parseSettings({ TLS_CERT_FILE: cert, TLS_KEY_FILE: key }).publicUrl).toBe('https://127.0.0.1:3000');
+    rmSync(directory, { recursive: true });
+  });
+
+  it('are taken as given otherwise, without a trailing slash', () => {
+    expect(parseSettings({ PUBLIC_URL: 'https://runs.example/' }).publicUrl).toBe('https://runs.example');
+  });
+});
+
+describe('wrong settings', () => {
+  it.each([
+    ['PORT', '65536', 'PORT must be a whole number from 0 to 65535.'],
+    ['PORT', '3e3', 'PORT must be a whole number from 0 to 65535.'],
+    ['PORT', '-1', 'PORT must be a whole number from 0 to 65535.'],
+    ['HOST', 'http://localhost', 'HOST must be an IP address or a host name, without scheme and port.'],
+    ['PUBLIC_URL', 'runs.example', 'PUBLIC_URL must be a URL that starts with http:// or https://.'],
+    ['PUBLIC_URL', 'https://runs.example/?a=1', 'PUBLIC_URL must have no query, fragment, user or password.'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33', 'TRUSTED_PROXIES must list IP addresses or CIDR ranges such as 10.0.0.0/8.'],
+    ['DATABASE_URL', 'mysql://db/x', 'DATABASE_URL must be a URL that starts with postgres:// or postgresql://.'],
+    [
+      'QUEUE_URL',
+      'amqp://q',
+      'QUEUE_URL must be a URL that starts with redis:// or rediss:// or postgres:// or postgresql://.',
+    ],
+    ['LOG_LEVEL', 'verbose', 'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent.'],
+    ['LEASE_TTL', '90', 'LEASE_TTL must be a number with a unit, such as 250ms, 90s, 10min or 24h.'],
+    ['LEASE_TTL', '500ms', 'LEASE_TTL must lie between 1s and 10min.'],
+    ['HEADRACE_TEST_CLOCK', 'yes', 'HEADRACE_TEST_CLOCK must be true or false.'],
+    ['SECRETS_KEY', 'short', 'SECRETS_KEY must have at least 32 characters.'],
+  ])('%s=%s is named with its rule', (name, value, problem) => {
+    expect(problemsOf({ [name]: value })).toEqual([problem]);
+  });
+
+  it('are all listed at once', () => {
+    const problems = problemsOf({
+      PORT: 'x',
+      LEASE_TTL: 'soon',
+      LOG_LEVEL: 'loud',
+      HOST: 'a b',
+    });
+    expect(problems.map((line) => line.split(' ')[0])).toEqual(['HOST', 'PORT', 'LOG_LEVEL', 'LEASE_TTL']);
+    expect(() => parseSettings({ PORT: 'x', LOG_LEVEL: 'loud' })).toThrow(
+      /2 setting\(s\) are wrong\.\n {2}- PORT .*\n {2}- LOG_LEVEL /,
+    );
+  });
+
+  it('that contradict each other are wrong too', () => {
+    expect(problemsOf({ PORT: '4000', INGRESS_PORT: '4000' })).toEqual([
+      'PORT and INGRESS_PORT must differ: the ingress is a listener of its own.',
+    ]);
+    expect(problemsOf({ PORT: '0', INGRESS_PORT: '0' })).toEqual([]);
+    expect(problemsOf({ TLS_CERT_FILE: process.execPath })).toEqual([
+      'TLS_CERT_FILE and TLS_KEY_FILE must be set together.',
+    ]);
+  });
+
+  it('are never repeated: a value may be a secret', () => {
+    const secret = 'hunter2';
+    const everywhere = Object.fromEntries(
+      Object.values<SettingDefinition<unknown>>(SETTINGS).map(({ env }) => [env, `x://u:${secret}@ /?${secret}`]),
+    );
+    const problems = problemsOf(everywhere);
+    expect(problems.length).toBeGreaterThan(20);
+    expect(problems.join('\n')).not.toContain(secret);
+  });
+});
+
+describe('withSettings', () => {
+  it('replaces some in a new frozen object', () => {
+    const before = parseSettings({});
+    const after = withSettings(before, { port: 4711 });
+    expect([before.port, after.port, after.host, Object.isFrozen(after)]).toEqual([3000, 4711, '127.0.0.1', true]);
+  });
+});

@@ -1,0 +1,45 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ensureDataDir } from './data-dir.js';
+import { persistedSecret, readIfPresent, writePrivateFile } from './private-file.js';
+
+let directory = '';
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'headrace-files-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+describe('a private file', () => {
+  it('is replaced as a whole, is its owner’s only, and leaves nothing beside it', () => {
+    const file = join(directory, 'file');
+    writePrivateFile(file, 'one');
+    writePrivateFile(file, 'two');
+    expect(readFileSync(file, 'utf8')).toBe('two');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(directory)).toEqual(['file']);
+  });
+
+  it('reads as null when there is none', () => {
+    expect(readIfPresent(join(directory, 'none'))).toBeNull();
+  });
+});
+
+describe('a persisted secret', () => {
+  it('is made once, from 32 random bytes', () => {
+    const [file, other] = [join(directory, 'secret'), join(directory, 'other')];
+    const secret = persistedSecret(file);
+    expect(Buffer.from(secret, 'base64url')).toHaveLength(32);
+    expect(persistedSecret(file)).toBe(secret);
+    expect(persistedSecret(other)).not.toBe(secret);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('the data directory', () => {
+  it('is open for passing through only when root made it', () => {
+    const made = ensureDataDir(join(directory, 'deep', 'data'));
+    expect(statSync(made).mode & 0o777).toBe(process.getuid?.() === 0 ? 0o711 : 0o700);
+  });
+});

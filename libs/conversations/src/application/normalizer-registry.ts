@@ -1,0 +1,36 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import { ConversationNormalizer } from '../domain/conversation-normalizer.js';
+
+/** Marks a provider, in whichever module, as the normalizer of its format. */
+export const NormalizesConversations = DiscoveryService.createDecorator<void>();
+
+/** Which normalizer reads which conversation format. An application with two for one format does not start. */
+@Injectable()
+export class NormalizerRegistry implements OnModuleInit {
+  private readonly byFormat = new Map<string, ConversationNormalizer>();
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    for (const { instance, name } of this.discovery.getProviders({ metadataKey: NormalizesConversations.KEY })) {
+      if (!(instance instanceof ConversationNormalizer)) {
+        throw new Error(
+          `${String(name)} is marked with @NormalizesConversations() and has to extend ConversationNormalizer.`,
+        );
+      }
+      const other = this.byFormat.get(instance.format);
+      if (other === instance) continue;
+      if (other) {
+        throw new Error(
+          `The conversation format ${instance.format} has two normalizers, ${other.constructor.name} and ${String(name)}: remove one.`,
+        );
+      }
+      this.byFormat.set(instance.format, instance);
+    }
+  }
+
+  find(format: string): ConversationNormalizer | undefined {
+    return this.byFormat.get(format);
+  }
+}

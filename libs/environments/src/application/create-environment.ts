@@ -1,0 +1,28 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '#libs/auth';
+import { newUid } from '#libs/kernel';
+import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
+import { EnvironmentsStore } from '../persistence/environments.store.js';
+import { mayOnEnvironment } from './environment-directory.js';
+
+export type CreateEnvironmentResult =
+  | { readonly kind: 'created'; readonly environment: EnvironmentDetails }
+  /** Asked for a team's environment without saying of which team. */
+  | { readonly kind: 'team_needed' }
+  | { readonly kind: 'not_authorized' };
+
+@Injectable()
+export class CreateEnvironment {
+  constructor(private readonly store: EnvironmentsStore) {}
+
+  /** `team`: false makes it personal; by default it belongs to the caller's team where there is one. */
+  async execute(caller: Caller, { config, team }: { readonly config: EnvironmentConfig; readonly team?: boolean }): Promise<CreateEnvironmentResult> {
+    const { principal, teamUid } = caller;
+    const forTeam = principal.type === 'service_account' || (team ?? teamUid !== null);
+    if (forTeam && teamUid === null) return { kind: 'team_needed' };
+    const owner = forTeam ? { teamUid, ownerUserUid: null } : { teamUid: null, ownerUserUid: principal.uid };
+    if (!mayOnEnvironment(caller, owner, 'environments:write')) return { kind: 'not_authorized' };
+    const creator = { type: principal.type, uid: principal.uid };
+    return { kind: 'created', environment: await this.store.insert({ uid: newUid(), ...owner, config, creator }) };
+  }
+}

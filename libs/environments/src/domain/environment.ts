@@ -1,0 +1,30 @@
+/** As on the wire (contract: `EnvironmentConfig`). `env` values are kept as given and masked wherever they are shown. */
+export interface EnvironmentConfig {
+  name?: string;
+  description?: string | null;
+  docker_image?: string;
+  github_repos?: { owner: string; repo: string }[];
+  setup_commands?: string[];
+  git_repos?: { url: string; ref?: string }[];
+  env?: Record<string, string>;
+  secrets?: { name: string }[];
+  failure_session_retention_minutes?: number | null;
+  providers?: { gcp?: Record<string, unknown>; aws?: { role_arn: string } };
+}
+
+/** Belongs to a team or to one person: exactly one of the two uids is set. */
+export interface Environment {
+  readonly uid: string;
+  readonly teamUid: string | null;
+  readonly ownerUserUid: string | null;
+  readonly config: EnvironmentConfig;
+}
+
+/** With what only its own pages show. */
+export interface EnvironmentDetails extends Environment {
+  readonly setupFailed: boolean;
+  readonly creator: { readonly type: 'user' | 'service_account'; readonly uid: string };
+  readonly lastEditor: { readonly type: 'user' | 'service_account'; readonly uid: string };
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}

@@ -1,0 +1,33 @@
+export { Public, RequirePermission, RunnerProtocol, ACCESS, type Access } from './edge/access.js';
+export { BodyLimit, DEFAULT_BODY_LIMIT, MIB, StreamedBody } from './edge/body-options.js';
+export { configureHttp, finishHttp, httpAdapter } from './edge/configure-http.js';
+export { edgeStateOf, type EdgeState } from './edge/edge-state.js';
+export { headerText } from './edge/observe.middleware.js';
+export { Readiness, type ReadinessReport } from './edge/readiness.js';
+export { RequestGate } from './edge/request-gate.js';
+export { API_PREFIX, OutsideApi, type Route, RouteTable } from './edge/route-table.js';
+export { Shutdown } from './edge/shutdown.js';
+export { listOf, type ListOptions, mapOf, type MapOptions, object } from './fields/composite-kinds.js';
+export * from './fields/decorators.js';
+export { field, type FieldOptions } from './fields/field.js';
+export { InputPipe } from './fields/input.pipe.js';
+export { type Kind, type Source, wrong } from './fields/kind.js';
+export { pathId } from './fields/path-id.pipe.js';
+export { boolean, dateTime, integer, json, number, oneOf, parseDateTime, type RangeOptions, text, type TextOptions } from './fields/scalar-kinds.js';
+export { HttpModule } from './http.module.js';
+export { buildDocument, type DocumentOptions } from './openapi/build-document.js';
+export { serveDocument } from './openapi/serve-document.js';
+export {
+  BEARER_SCHEME,
+  type ErrorStatus,
+  Operation,
+  OPERATION,
+  type OperationOptions,
+  SHARED_ERRORS,
+  TEAM_HEADER,
+  TEAM_HEADER_ALIAS,
+} from './operations/operation.decorator.js';
+export { page, PageInfo } from './operations/page-info.dto.js';
+export { Problem } from './problems/problem.dto.js';
+export { type Issue, ProblemError, type ProblemOptions } from './problems/problem-error.js';
+export { PROBLEM_MEDIA_TYPE, ProblemWriter } from './problems/problem-writer.js';

@@ -1,0 +1,33 @@
+import type { INestApplication } from '@nestjs/common';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { mapValueModels } from '../fields/composite-kinds.js';
+import { BEARER_SCHEME } from '../operations/operation.decorator.js';
+
+export interface DocumentOptions {
+  /** Ends in `/api/v1`; paths are relative to it. */
+  readonly serverUrl: string;
+  readonly description: string;
+  /** In the order in which they are shown. */
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+}
+
+/** The OpenAPI document of everything below the API's prefix, with paths sorted so that a diff shows what changed. */
+export function buildDocument(app: INestApplication, { serverUrl, description, tags }: DocumentOptions): OpenAPIObject {
+  const builder = new DocumentBuilder()
+    .setTitle('Headrace API')
+    .setVersion('1.0.0')
+    .setDescription(description)
+    .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
+    .addServer(serverUrl)
+    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'A token that begins with `hr_`.' }, BEARER_SCHEME);
+  for (const { name, description: text } of tags) builder.addTag(name, text);
+  const document = SwaggerModule.createDocument(app, builder.build(), {
+    ignoreGlobalPrefix: true,
+    extraModels: [...mapValueModels],
+  });
+  return { ...document, paths: sorted(document.paths), components: { ...document.components, schemas: sorted(document.components?.schemas ?? {}) } };
+}
+
+function sorted<T>(record: Record<string, T>): Record<string, T> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,29 @@
+import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Public } from '../edge/access.js';
+import { Readiness, type ReadinessReport } from '../edge/readiness.js';
+import { OutsideApi } from '../edge/route-table.js';
+
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+@Controller('health')
+export class HealthController {
+  constructor(private readonly readiness: Readiness) {}
+
+  /** The process runs and answers; a restart would not help it. */
+  @Get('live')
+  live(): { status: 'ok' } {
+    return { status: 'ok' };
+  }
+
+  /** 200 when requests should come here, 503 while starting, draining or without a database. */
+  @Get('ready')
+  async ready(@Res({ passthrough: true }) response: Response): Promise<ReadinessReport> {
+    const report = await this.readiness.report();
+    response.set('Cache-Control', 'no-store');
+    if (!report.ready) response.status(HttpStatus.SERVICE_UNAVAILABLE);
+    return report;
+  }
+}

@@ -1,0 +1,17 @@
+import { Controller, Get, Redirect } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { Public } from '../edge/access.js';
+import { OutsideApi } from '../edge/route-table.js';
+
+/** Somebody who opens the origin in a browser lands at the documentation. */
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+@Controller()
+export class HomeController {
+  @Get()
+  @Redirect('/docs', 302)
+  home(): void {
+    return undefined;
+  }
+}

@@ -1,0 +1,63 @@
+import type { Assignment } from '#libs/runner-protocol';
+import { errorText } from '../runner-log.js';
+import { childEnvironment, findCommand } from '../process/child-environment.js';
+import { ManagedProcess } from '../process/managed-process.js';
+import { RUN_AS_VARIABLE } from '../oz/drop-privileges.js';
+import type { Workspace } from '../workspace/workspace.js';
+import type { Harness } from './harnesses.js';
+
+/** Something is wrong with the agent; the message is for the person who started the run. */
+export class AgentFailure extends Error {
+  constructor(
+    message: string,
+    readonly exitCode?: number,
+  ) {
+    super(message);
+  }
+}
+
+export interface LaunchContext {
+  readonly workspace: Workspace;
+  readonly assignment: Assignment;
+  readonly cookie: string;
+}
+
+/** The environment of set-up commands, and of the agent when a harness is given. */
+export function executionEnvironment({ workspace, assignment, cookie }: LaunchContext, harness?: Harness): Record<string, string> {
+  const own = Object.entries(harness?.env ?? {}).map(([name, value]) => [name, value.replaceAll('{home}', workspace.home)]);
+  return childEnvironment({
+    home: workspace.home,
+    tmp: workspace.tmp,
+    cookie,
+    runId: assignment.run_id,
+    hasOwnUser: workspace.runAs !== undefined,
+    layers: [Object.fromEntries(own) as Record<string, string>, assignment.environment?.env ?? {}],
+  });
+}
+
+/** Starts the agent's process. Rejects with AgentFailure when it is not installed or cannot be started. */
+export async function launchHarness(harness: Harness, context: LaunchContext): Promise<ManagedProcess> {
+  const env = executionEnvironment(context, harness);
+  const { work, runAs } = context.workspace;
+  const command = findCommand(harness.command, env['PATH'] ?? '');
+  if (command === null) throw notInstalled(harness);
+  // The built-in agent's files may lie where only we can read: it starts as we are and steps down after loading them.
+  const user: Record<string, string> = harness.isBuiltin && runAs ? { [RUN_AS_VARIABLE]: `${runAs.uid}:${runAs.gid}` } : {};
+  try {
+    return await ManagedProcess.start({
+      command,
+      args: harness.args,
+      cwd: work,
+      env: { ...env, ...user },
+      stdin: 'pipe',
+      ...(runAs && !harness.isBuiltin ? { runAs } : {}),
+    });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw notInstalled(harness);
+    throw new AgentFailure(`The command "${harness.command}" of harness "${harness.id}" could not be started: ${errorText(error)}.`);
+  }
+}
+
+function notInstalled({ id, command, install_hint: hint }: Harness): AgentFailure {
+  return new AgentFailure(`The command "${command}" of harness "${id}" was not found on the machine that runs it. To install it: ${hint}`);
+}

@@ -1,0 +1,121 @@
+import { relative } from 'node:path';
+import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk';
+import { errorText } from '../runner-log.js';
+import { FileProblem, insidePath, readText, removeFile, searchFiles, writeText } from './files.js';
+import type { Instruction } from './instructions.js';
+import { commandTitle } from './report.js';
+import { runShell } from './shell.js';
+
+/** Instructions that show as tool calls. */
+export type Action = Extract<Instruction, { type: 'command' | 'write' | 'append' | 'replace' | 'delete' | 'read' | 'search' }>;
+
+export function isAction(instruction: Instruction): instruction is Action {
+  return ['command', 'write', 'append', 'replace', 'delete', 'read', 'search'].includes(instruction.type);
+}
+
+/** How an action shows before it is carried out. */
+export interface ActionCall {
+  readonly name: string;
+  readonly title: string;
+  readonly kind: ToolKind;
+  readonly rawInput: Readonly<Record<string, unknown>>;
+  readonly path?: string;
+}
+
+export function describeAction(action: Action, cwd: string): ActionCall {
+  switch (action.type) {
+    case 'command':
+      return { name: 'shell', title: commandTitle(action.script), kind: 'execute', rawInput: { command: action.script, cwd } };
+    case 'search':
+      return { name: 'search', title: `Search for "${action.pattern}"`, kind: 'search', rawInput: { pattern: action.pattern, path: action.path } };
+    case 'read':
+      return { name: 'read_file', title: `Read ${action.path}`, kind: 'read', rawInput: { path: action.path }, path: action.path };
+    case 'delete':
+      return { name: 'delete_file', title: `Delete ${action.path}`, kind: 'delete', rawInput: { path: action.path }, path: action.path };
+    case 'write':
+    case 'append':
+    case 'replace': {
+      const verb = { write: 'Write', append: 'Append to', replace: 'Edit' }[action.type];
+      return { name: `${action.type}_file`, title: `${verb} ${action.path}`, kind: 'edit', rawInput: { path: action.path }, path: action.path };
+    }
+  }
+}
+
+export interface ActionResult {
+  readonly succeeded: boolean;
+  readonly content: ToolCallContent[];
+  readonly rawOutput: Readonly<Record<string, unknown>>;
+  /** For the closing report. */
+  readonly note: string;
+  readonly wasCancelled?: boolean;
+}
+
+/** Carries out one action inside `cwd`. Does not reject: what goes wrong is a result. */
+export async function perform(action: Action, cwd: string, onOutput: (output: string) => void, signal: AbortSignal): Promise<ActionResult> {
+  try {
+    return action.type === 'command' ? await performCommand(action.script, cwd, onOutput, signal) : await performOnFiles(action, cwd, signal);
+  } catch (error) {
+    const message = error instanceof FileProblem ? error.message : errorText(error);
+    return { succeeded: false, content: [textContent(message)], rawOutput: { error: message }, note: message };
+  }
+}
+
+async function performCommand(script: string, cwd: string, onOutput: (output: string) => void, signal: AbortSignal): Promise<ActionResult> {
+  const { exitCode, output, durationMs, wasCancelled } = await runShell(script, cwd, onOutput, signal);
+  return {
+    succeeded: exitCode === 0,
+    content: [textContent(output)],
+    rawOutput: { exit_code: exitCode, output, duration_ms: durationMs, ...(wasCancelled ? { cancelled: true } : {}) },
+    note: wasCancelled ? 'cancelled' : `exit code ${exitCode}`,
+    wasCancelled,
+  };
+}
+
+async function performOnFiles(action: Exclude<Action, { type: 'command' }>, cwd: string, signal: AbortSignal): Promise<ActionResult> {
+  const path = await insidePath(cwd, action.path);
+  if (action.type === 'search') {
+    const matches = await searchFiles(cwd, path, action.pattern, signal);
+    const shown = matches.map(({ path: file, line, text }) => `${file}:${line}: ${text}`).join('\n');
+    return success(`${matches.length} ${matches.length === 1 ? 'match' : 'matches'}`, [textContent(shown || 'no match')], { matches: matches.length });
+  }
+  const before = await readText(path);
+  switch (action.type) {
+    case 'write':
+      return change(path, cwd, before, action.text);
+    case 'append':
+      return change(path, cwd, before, `${before ?? ''}${action.text}`);
+    case 'replace':
+      return change(path, cwd, before, replaceOnce(existing(before, action.path), action));
+    case 'read': {
+      const text = existing(before, action.path);
+      return success(`${Buffer.byteLength(text)} bytes`, [textContent(text)], { bytes: Buffer.byteLength(text) });
+    }
+    case 'delete': {
+      const text = existing(before, action.path);
+      await removeFile(path);
+      return success('', [{ type: 'diff', path: relative(cwd, path), oldText: text, newText: '' }], { deleted: true });
+    }
+  }
+}
+
+function existing(text: string | null, path: string): string {
+  if (text === null) throw new FileProblem(`${path} does not exist`);
+  return text;
+}
+
+function replaceOnce(text: string, { path, oldText, newText }: Extract<Action, { type: 'replace' }>): string {
+  const places = text.split(oldText).length - 1;
+  if (places !== 1) throw new FileProblem(`the old lines stand ${places} times in ${path}, not once`);
+  // A function, because a replacement string would read `$&` in the new text.
+  return text.replace(oldText, () => newText);
+}
+
+async function change(path: string, cwd: string, before: string | null, after: string): Promise<ActionResult> {
+  await writeText(path, after);
+  const note = before === null ? 'created' : before === after ? 'unchanged' : 'changed';
+  return success(note, [{ type: 'diff', path: relative(cwd, path), oldText: before, newText: after }], { bytes: Buffer.byteLength(after) });
+}
+
+const success = (note: string, content: ToolCallContent[], rawOutput: Record<string, unknown>): ActionResult => ({ succeeded: true, content, rawOutput, note });
+
+export const textContent = (text: string): ToolCallContent => ({ type: 'content', content: { type: 'text', text } });

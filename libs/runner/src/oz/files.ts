@@ -1,0 +1,80 @@
+import { lstat, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+
+/** A file instruction that cannot be carried out; the message says why. */
+export class FileProblem extends Error {}
+
+const MAX_FILE_BYTES = 4 * 1_048_576;
+const MAX_MATCHES = 200;
+
+/** The absolute path, which must stay inside `cwd`, also when symbolic links are followed. */
+export async function insidePath(cwd: string, path: string): Promise<string> {
+  const target = resolve(cwd, path);
+  const outside = (from: string, to: string): boolean => {
+    const way = relative(from, to);
+    return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
+  };
+  if (outside(cwd, target)) throw new FileProblem(`${path} lies outside the working directory`);
+  const root = await realpath(cwd);
+  for (let existing = target; ; existing = dirname(existing)) {
+    const isThere = await lstat(existing).then(() => true, () => false);
+    if (!isThere && existing !== dirname(existing)) continue;
+    // A link that leads nowhere would lead somewhere once it is written through.
+    const real = await realpath(existing).catch(() => null);
+    if (real === null || outside(root, real)) throw new FileProblem(`${path} leads outside the working directory`);
+    return target;
+  }
+}
+
+/** null: there is no such file. */
+export async function readText(path: string): Promise<string | null> {
+  const stats = await stat(path).catch(() => null);
+  if (stats === null) return null;
+  if (!stats.isFile()) throw new FileProblem(`${path} is not a file`);
+  if (stats.size > MAX_FILE_BYTES) throw new FileProblem(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
+  return readFile(path, 'utf8');
+}
+
+export async function writeText(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+}
+
+export async function removeFile(path: string): Promise<void> {
+  await rm(path);
+}
+
+export interface Match {
+  readonly path: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+/** Lines that contain `pattern` literally, in files under `directory`, sorted by path; binary and hidden directories are left out. */
+export async function searchFiles(cwd: string, directory: string, pattern: string, signal: AbortSignal): Promise<Match[]> {
+  const matches: Match[] = [];
+  for (const path of await filesUnder(directory)) {
+    if (matches.length >= MAX_MATCHES || signal.aborted) break;
+    const text = await readText(path).catch(() => null);
+    if (text === null || text.includes('\0')) continue;
+    for (const [index, line] of text.split('\n').entries()) {
+      if (line.includes(pattern)) matches.push({ path: relative(cwd, path), line: index + 1, text: line.slice(0, 300) });
+    }
+  }
+  return matches.slice(0, MAX_MATCHES);
+}
+
+async function filesUnder(path: string): Promise<string[]> {
+  const stats = await stat(path).catch(() => null);
+  if (stats === null) throw new FileProblem(`${path} does not exist`);
+  if (stats.isFile()) return [path];
+  const found: string[] = [];
+  for (const stack = [path]; stack.length > 0; ) {
+    const directory = stack.pop() ?? path;
+    for (const entry of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
+      if (entry.isFile()) found.push(join(directory, entry.name));
+      else if (entry.isDirectory() && !['.git', 'node_modules'].includes(entry.name)) stack.push(join(directory, entry.name));
+    }
+  }
+  return found.sort();
+}

@@ -1,0 +1,141 @@
+/** What the built-in agent can be told to do. `docs/builtin-agent.md` is the language's page. */
+export type Instruction =
+  | { readonly type: 'command'; readonly script: string }
+  | { readonly type: 'write' | 'append'; readonly path: string; readonly text: string }
+  | { readonly type: 'replace'; readonly path: string; readonly oldText: string; readonly newText: string }
+  | { readonly type: 'delete' | 'read'; readonly path: string }
+  | { readonly type: 'search'; readonly pattern: string; readonly path: string }
+  | { readonly type: 'plan'; readonly entries: readonly string[] }
+  | { readonly type: 'think'; readonly text: string }
+  | { readonly type: 'ask'; readonly title: string }
+  | { readonly type: 'fail' | 'refuse'; readonly message: string };
+
+export interface ParsedPrompt {
+  readonly instructions: readonly Instruction[];
+  /** One sentence for each block that looks like an instruction and is none. */
+  readonly problems: readonly string[];
+  /** Languages of fenced blocks that are left alone, such as `python`. */
+  readonly ignored: readonly string[];
+}
+
+interface Block {
+  readonly info: string;
+  readonly body: string;
+  readonly isClosed: boolean;
+}
+
+/** Finds the instructions in a prompt: its fenced blocks, by the first word of their info string. Everything else is text. */
+export function parsePrompt(prompt: string): ParsedPrompt {
+  const instructions: Instruction[] = [];
+  const problems: string[] = [];
+  const ignored: string[] = [];
+  for (const block of fencedBlocks(prompt)) {
+    const result = toInstruction(block);
+    if (result === null) ignored.push(/^\S*/.exec(block.info)?.[0] ?? '');
+    else if (typeof result === 'string') problems.push(result);
+    else instructions.push(result);
+  }
+  return { instructions, problems, ignored };
+}
+
+function fencedBlocks(prompt: string): Block[] {
+  const blocks: Block[] = [];
+  let open: { fence: string; indent: number; info: string; lines: string[] } | null = null;
+  for (const line of prompt.split(/\r?\n/)) {
+    if (open === null) {
+      const match = /^( {0,3})(`{3,}|~{3,})[ \t]*(.*)$/.exec(line);
+      const [, indent = '', fence = '', info = ''] = match ?? [];
+      // Backticks behind backticks are inline code, not a fence.
+      if (match && !(fence.startsWith('`') && info.includes('`'))) open = { fence, indent: indent.length, info: info.trim(), lines: [] };
+      continue;
+    }
+    const closing: string | undefined = /^ {0,3}(`{3,}|~{3,})[ \t]*$/.exec(line)?.[1];
+    if (closing !== undefined && closing.startsWith(open.fence)) {
+      blocks.push({ info: open.info, body: open.lines.join('\n'), isClosed: true });
+      open = null;
+    } else {
+      open.lines.push(line.replace(new RegExp(`^ {0,${open.indent}}`), ''));
+    }
+  }
+  if (open !== null) blocks.push({ info: open.info, body: open.lines.join('\n'), isClosed: false });
+  return blocks;
+}
+
+type Attributes = Readonly<Record<string, string>>;
+
+/** null: not for us. A string: what is wrong with it. */
+function toInstruction({ info, body, isClosed }: Block): Instruction | string | null {
+  const [, word = '', rest = ''] = /^(\S*)\s*(.*)$/.exec(info) ?? [];
+  const build = Object.hasOwn(BUILDERS, word) ? BUILDERS[word] : undefined;
+  if (!build) return null;
+  if (!isClosed) return `the \`${word}\` block at the end is never closed`;
+  return build({ word, rest, attributes: readAttributes(rest), body });
+}
+
+interface Source {
+  readonly word: string;
+  readonly rest: string;
+  readonly attributes: Attributes;
+  readonly body: string;
+}
+type Builder = (source: Source) => Instruction | string;
+
+const command: Builder = ({ word, body }) => (body.trim() === '' ? `the \`${word}\` block is empty` : { type: 'command', script: body });
+
+const withPath =
+  (build: (path: string, source: Source) => Instruction | string): Builder =>
+  (source) => {
+    const path = source.attributes['path'];
+    return path === undefined || path === '' ? `the \`${source.word}\` block names no path (\`${source.word} path=FILE\`)` : build(path, source);
+  };
+
+const BUILDERS: Readonly<Record<string, Builder>> = {
+  sh: command,
+  bash: command,
+  shell: command,
+  write: withPath((path, { body }) => ({ type: 'write', path, text: fileText(body) })),
+  append: withPath((path, { body }) => ({ type: 'append', path, text: fileText(body) })),
+  replace: withPath((path, { body }) => {
+    const match = /^<{7}[^\n]*\n([\s\S]*?\n|)={7}[^\n]*\n([\s\S]*?\n|)>{7}[^\n]*$/.exec(body.trimEnd());
+    if (!match) return 'the `replace` block is not of the form `<<<<<<<`, old lines, `=======`, new lines, `>>>>>>>`';
+    const [, oldText = '', newText = ''] = match;
+    return oldText === '' ? 'the `replace` block has no old lines' : { type: 'replace', path, oldText, newText };
+  }),
+  delete: withPath((path) => ({ type: 'delete', path })),
+  read: withPath((path) => ({ type: 'read', path })),
+  search: ({ attributes }) => {
+    const pattern = attributes['pattern'];
+    return pattern === undefined || pattern === '' ? 'the `search` block names no pattern (`search pattern=TEXT`)' : { type: 'search', pattern, path: attributes['path'] ?? '.' };
+  },
+  plan: ({ body }) => {
+    const entries = body.split('\n').map((line) => line.replace(/^\s*(?:[-*]|\d+[.)])\s+/, '').trim()).filter((line) => line !== '');
+    return entries.length === 0 ? 'the `plan` block is empty' : { type: 'plan', entries };
+  },
+  think: ({ body }) => (body.trim() === '' ? 'the `think` block is empty' : { type: 'think', text: body }),
+  ask: ({ attributes, rest, body }) => {
+    const title = attributes['title'] ?? (rest || body.trim());
+    return title === '' ? 'the `ask` block has no title (`ask title=TEXT`)' : { type: 'ask', title };
+  },
+  fail: ({ attributes, rest, body }) => ({ type: 'fail', message: attributes['message'] ?? (rest || body.trim()) }),
+  refuse: ({ attributes, rest, body }) => ({ type: 'refuse', message: attributes['message'] ?? (rest || body.trim()) }),
+};
+
+/** A file ends with a line break, unless it is empty. */
+function fileText(body: string): string {
+  return body === '' || body.endsWith('\n') ? body : `${body}\n`;
+}
+
+/** `key=value` pairs; a value is quoted with `"`, or goes on until the next ` key=` or the end of the line. */
+function readAttributes(text: string): Attributes {
+  const found: Record<string, string> = {};
+  const pair = /([a-z]+)=(?:"([^"]*)"|(.*?))(?=\s+[a-z]+=|\s*$)/gy;
+  for (let at = 0; at < text.length; ) {
+    pair.lastIndex = at + (/^\s*/.exec(text.slice(at))?.[0].length ?? 0);
+    const match = pair.exec(text);
+    if (!match) break;
+    const [, key = '', quoted, bare = ''] = match;
+    found[key] = quoted ?? bare.trim();
+    at = pair.lastIndex;
+  }
+  return found;
+}

@@ -1,0 +1,89 @@
+import type { Instruction, ParsedPrompt } from './instructions.js';
+
+/** What became of one instruction. */
+export interface Outcome {
+  readonly instruction: Instruction;
+  readonly status: 'done' | 'failed' | 'denied' | 'skipped';
+  /** Exit code, reason, number of matches: whatever is worth a word. */
+  readonly note?: string;
+}
+
+const EXAMPLE = ['```sh', 'echo hello', '```'].join('\n');
+
+/** What a prompt without any instruction is answered with. */
+export function helpText({ problems, ignored }: ParsedPrompt): string {
+  return [
+    'I found nothing in this prompt that I can carry out. I am the built-in agent: I work without a model and do what fenced blocks say, for example:',
+    '',
+    EXAMPLE,
+    '',
+    'Other blocks are `write path=FILE`, `append path=FILE`, `replace path=FILE`, `delete path=FILE`, `read path=FILE`, `search pattern=TEXT`, `plan`, `think`, `ask title=TEXT`, `refuse` and `fail`.',
+    ...notUnderstood({ problems, ignored }),
+  ].join('\n');
+}
+
+/** What the agent is about to do, and where in the session it is. */
+export function openingText(instructions: readonly Instruction[], turn: number, isContinued: boolean): string {
+  const counted = [
+    count(instructions, ['command'], 'command', 'commands'),
+    count(instructions, ['write', 'append', 'replace', 'delete'], 'file change', 'file changes'),
+    count(instructions, ['read', 'search'], 'look into files', 'looks into files'),
+  ].filter((text) => text !== '');
+  const what = counted.length === 0 ? 'what the prompt says' : counted.join(', ');
+  const which = turn === 1 ? '' : ` This is turn ${turn} of this session.`;
+  return isContinued ? `I go on where I was interrupted: ${what}.${which}` : `I am going to carry out ${what}.${which}`;
+}
+
+/** How it went: a line for each thing done, then what could not be understood. */
+export function closingText(outcomes: readonly Outcome[], { problems, ignored }: Pick<ParsedPrompt, 'problems' | 'ignored'>): string {
+  const lines = outcomes.flatMap(({ instruction, status, note }) => {
+    const what = describe(instruction);
+    return what === null ? [] : [`- ${what}: ${[STATUS_WORDS[status], note].filter((part) => part).join(', ')}`];
+  });
+  const bad = outcomes.filter(({ status }) => status !== 'done').length;
+  const head = bad === 0 ? 'Done.' : `Done, but ${bad} of ${lines.length} did not succeed.`;
+  return [head, ...lines, ...notUnderstood({ problems, ignored })].join('\n');
+}
+
+const STATUS_WORDS = { done: 'done', failed: 'failed', denied: 'denied, so I left it out', skipped: 'left out' } as const;
+
+/** null: nothing that a report would mention. */
+export function describe(instruction: Instruction): string | null {
+  switch (instruction.type) {
+    case 'command':
+      return `command \`${commandTitle(instruction.script)}\``;
+    case 'write':
+    case 'append':
+    case 'replace':
+    case 'delete':
+    case 'read':
+      return `${instruction.type} ${instruction.path}`;
+    case 'search':
+      return `search for "${instruction.pattern}"`;
+    case 'plan':
+    case 'think':
+    case 'ask':
+    case 'fail':
+    case 'refuse':
+      return null;
+  }
+}
+
+/** A script's first line that is not blank, with a sign when there is more. */
+export function commandTitle(script: string): string {
+  const lines = script.split('\n').filter((line) => line.trim() !== '');
+  const first = lines[0]?.trim() ?? '';
+  const short = first.length > 120 ? `${first.slice(0, 119)}…` : first;
+  return lines.length > 1 && !short.endsWith('…') ? `${short} …` : short;
+}
+
+function count(instructions: readonly Instruction[], types: readonly string[], one: string, many: string): string {
+  const found = instructions.filter(({ type }) => types.includes(type)).length;
+  return found === 0 ? '' : `${found} ${found === 1 ? one : many}`;
+}
+
+function notUnderstood({ problems, ignored }: Pick<ParsedPrompt, 'problems' | 'ignored'>): string[] {
+  const left = ignored.length === 0 ? [] : [`I left ${ignored.length} fenced ${ignored.length === 1 ? 'block' : 'blocks'} alone that I don't execute (${[...new Set(ignored.map((name) => name || 'without a word behind the fence'))].join(', ')}).`];
+  const wrong = problems.map((problem) => `I could not understand one part: ${problem}.`);
+  return left.length + wrong.length === 0 ? [] : ['', ...wrong, ...left];
+}

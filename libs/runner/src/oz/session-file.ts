@@ -1,0 +1,78 @@
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { SessionUpdate } from '@agentclientprotocol/sdk';
+
+export type SessionRecord =
+  | { type: 'session'; version: 1; session_id: string; cwd: string }
+  | { type: 'prompt'; turn: number; text: string }
+  /** An update as it was sent; streamed text is kept whole, tool calls as they began and as they ended. */
+  | { type: 'update'; turn: number; update: SessionUpdate }
+  /** `done` instructions of the turn's prompt are behind us. */
+  | { type: 'progress'; turn: number; done: number }
+  | { type: 'turn_ended'; turn: number; stop_reason: string };
+
+/** The built-in agent's memory of a session: one JSON line a record, each with its time, written before it is told. */
+export class SessionFile {
+  private constructor(
+    private readonly path: string,
+    readonly records: SessionRecord[],
+    private readonly now: () => Date,
+  ) {}
+
+  static create(home: string, sessionId: string, cwd: string, now: () => Date): SessionFile {
+    const path = pathOf(home, sessionId);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const file = new SessionFile(path, [], now);
+    file.append({ type: 'session', version: 1, session_id: sessionId, cwd });
+    return file;
+  }
+
+  /** null: there is no such session. Lines that are no JSON (a write that was cut off) are skipped. */
+  static open(home: string, sessionId: string, now: () => Date): SessionFile | null {
+    if (!/^[A-Za-z0-9-]{1,100}$/.test(sessionId)) return null;
+    const path = pathOf(home, sessionId);
+    let content: string;
+    try {
+      content = readFileSync(path, 'utf8');
+    } catch {
+      return null;
+    }
+    const records = content.split('\n').flatMap(parseRecord);
+    if (records[0]?.type !== 'session') return null;
+    // The next record must not be glued to half a line.
+    if (!content.endsWith('\n')) appendFileSync(path, '\n');
+    return new SessionFile(path, records, now);
+  }
+
+  append(record: SessionRecord): void {
+    this.records.push(record);
+    appendFileSync(this.path, `${JSON.stringify({ ...record, at: this.now().toISOString() })}\n`, { mode: 0o600 });
+  }
+
+  get turns(): number {
+    return this.records.filter(({ type }) => type === 'prompt').length;
+  }
+
+  /** The instructions that an interrupted last turn has not got to, as the prompt they stood in and how many were done. */
+  get unfinished(): { text: string; done: number } | null {
+    const start = this.records.findLastIndex(({ type }) => type === 'prompt');
+    const prompt = this.records[start];
+    if (prompt?.type !== 'prompt') return null;
+    const rest = this.records.slice(start);
+    const end = rest.find((record) => record.type === 'turn_ended');
+    if (end?.type === 'turn_ended' && end.stop_reason !== 'cancelled') return null;
+    const progress = rest.findLast((record) => record.type === 'progress');
+    return { text: prompt.text, done: progress?.type === 'progress' ? progress.done : 0 };
+  }
+}
+
+const pathOf = (home: string, sessionId: string): string => join(home, '.headrace-agent', 'sessions', `${sessionId}.jsonl`);
+
+function parseRecord(line: string): SessionRecord[] {
+  if (line.trim() === '') return [];
+  try {
+    return [JSON.parse(line) as SessionRecord];
+  } catch {
+    return [];
+  }
+}

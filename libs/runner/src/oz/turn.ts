@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { methods, type AgentContext, type SessionUpdate, type StopReason, type ToolKind } from '@agentclientprotocol/sdk';
+import { describeAction, isAction, perform, textContent, type Action } from './actions.js';
+import { killRunningCommands } from './shell.js';
+import { parsePrompt, type Instruction } from './instructions.js';
+import { PlanProgress } from './plan-progress.js';
+import { closingText, helpText, openingText, type Outcome } from './report.js';
+import type { SessionFile } from './session-file.js';
+
+export interface TurnOptions {
+  readonly sessionId: string;
+  readonly cwd: string;
+  readonly prompt: string;
+  readonly file: SessionFile;
+  readonly client: AgentContext;
+  /** Aborts when the client cancels the turn. */
+  readonly signal: AbortSignal;
+}
+
+/** One turn of the built-in agent: the instructions of one prompt, in order, each shown while it happens. */
+export class Turn {
+  private readonly number: number;
+  private readonly outcomes: Outcome[] = [];
+  private plan: PlanProgress | null = null;
+  /** Title of the question to ask before the next action. */
+  private question: string | null = null;
+
+  constructor(private readonly options: TurnOptions) {
+    this.number = options.file.turns + 1;
+  }
+
+  async run(): Promise<StopReason> {
+    const { prompt, file } = this.options;
+    const unfinished = isContinuation(prompt) ? file.unfinished : null;
+    const text = unfinished?.text ?? prompt;
+    const done = unfinished?.done ?? 0;
+    file.append({ type: 'prompt', turn: this.number, text });
+    file.append({ type: 'progress', turn: this.number, done });
+    const stopReason = await this.carryOut(text, done, unfinished !== null);
+    file.append({ type: 'turn_ended', turn: this.number, stop_reason: stopReason });
+    return stopReason;
+  }
+
+  private async carryOut(text: string, alreadyDone: number, isContinued: boolean): Promise<StopReason> {
+    const { file, signal } = this.options;
+    const parsed = parsePrompt(text);
+    const instructions = parsed.instructions.slice(alreadyDone);
+    if (instructions.length === 0) {
+      const which = this.number === 1 ? '' : ` This is turn ${this.number} of this session.`;
+      await this.say(isContinued ? `Nothing was left to do.${which}` : `${helpText(parsed)}${which}`);
+      return 'end_turn';
+    }
+    await this.say(openingText(instructions, this.number, isContinued));
+    for (const [index, instruction] of instructions.entries()) {
+      const stop = await this.step(instruction, instructions.slice(index + 1));
+      if (stop !== null) return stop;
+      if (signal.aborted) return 'cancelled';
+      // Not between a question and its action: who goes on after an interruption is asked again.
+      if (this.question === null) file.append({ type: 'progress', turn: this.number, done: alreadyDone + index + 1 });
+    }
+    const unasked = this.question === null ? [] : [`the question "${this.question}" has no action after it`];
+    this.plan?.finish();
+    await this.showPlan();
+    await this.say(closingText(this.outcomes, { ...parsed, problems: [...parsed.problems, ...unasked] }));
+    return 'end_turn';
+  }
+
+  /** A stop reason ends the turn. */
+  private async step(instruction: Instruction, rest: readonly Instruction[]): Promise<StopReason | null> {
+    if (isAction(instruction)) return this.act(instruction);
+    switch (instruction.type) {
+      case 'plan':
+        this.plan = new PlanProgress(instruction.entries, rest.filter(isAction).length);
+        await this.showPlan();
+        return null;
+      case 'think':
+        await this.send({ sessionUpdate: 'agent_thought_chunk', messageId: randomUUID(), content: { type: 'text', text: instruction.text } });
+        return null;
+      case 'ask':
+        this.question = instruction.title;
+        return null;
+      case 'refuse':
+        await this.say(instruction.message === '' ? 'I refuse to go on, as the prompt tells me to.' : instruction.message);
+        return 'refusal';
+      case 'fail':
+        process.stderr.write(`${instruction.message === '' ? 'the prompt told the agent to fail' : instruction.message}\n`);
+        killRunningCommands();
+        process.exit(1);
+    }
+  }
+
+  private async act(action: Action): Promise<StopReason | null> {
+    const { cwd, signal } = this.options;
+    const toolCallId = `call_${randomUUID()}`;
+    const { path, ...call } = describeAction(action, cwd);
+    const locations = path === undefined ? {} : { locations: [{ path }] };
+    await this.send({ sessionUpdate: 'tool_call', toolCallId, status: 'pending', ...call, ...locations });
+    const verdict = await this.askFirst(toolCallId, call.kind, call.rawInput);
+    if (verdict === 'cancelled') return 'cancelled';
+    if (verdict === 'denied') {
+      await this.send({ sessionUpdate: 'tool_call_update', toolCallId, status: 'failed', content: [textContent('Permission was denied.')] });
+      return this.conclude({ instruction: action, status: 'denied' });
+    }
+    await this.send({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' }, false);
+    const onOutput = (output: string): void => {
+      void this.send({ sessionUpdate: 'tool_call_update', toolCallId, content: [textContent(output)] }, false);
+    };
+    const result = await perform(action, cwd, onOutput, signal);
+    const { content, rawOutput } = result;
+    await this.send({ sessionUpdate: 'tool_call_update', toolCallId, status: result.succeeded ? 'completed' : 'failed', content, rawOutput });
+    if (result.wasCancelled) return 'cancelled';
+    return this.conclude({ instruction: action, status: result.succeeded ? 'done' : 'failed', note: result.note });
+  }
+
+  private async conclude(outcome: Outcome): Promise<null> {
+    this.outcomes.push(outcome);
+    if (this.plan) {
+      this.plan.advance();
+      await this.showPlan();
+    }
+    return null;
+  }
+
+  private async askFirst(toolCallId: string, kind: ToolKind, rawInput: unknown): Promise<'allowed' | 'denied' | 'cancelled'> {
+    const { client, sessionId, signal } = this.options;
+    const title = this.question;
+    if (title === null) return 'allowed';
+    this.question = null;
+    const asked = client.request(methods.client.session.requestPermission, {
+      sessionId,
+      toolCall: { toolCallId, title, kind, rawInput },
+      options: [
+        { optionId: 'allow', name: 'Allow', kind: 'allow_once' },
+        { optionId: 'deny', name: 'Deny', kind: 'reject_once' },
+      ],
+    });
+    const cancelled = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
+    const answer = await Promise.race([asked, cancelled]);
+    if (answer === null || answer.outcome.outcome === 'cancelled' || signal.aborted) return 'cancelled';
+    return answer.outcome.optionId === 'allow' ? 'allowed' : 'denied';
+  }
+
+  /** Streams a message sentence by sentence; it is remembered whole. */
+  private async say(message: string): Promise<void> {
+    const messageId = randomUUID();
+    const update = (text: string): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', messageId, content: { type: 'text', text } });
+    this.options.file.append({ type: 'update', turn: this.number, update: update(message) });
+    for (const part of message.match(/[^\n.]*(?:[\n.]+|$)\s*/g) ?? []) {
+      if (part !== '') await this.send(update(part), false);
+    }
+  }
+
+  private async showPlan(): Promise<void> {
+    if (this.plan) await this.send({ sessionUpdate: 'plan', entries: this.plan.view() });
+  }
+
+  private async send(update: SessionUpdate, remember = true): Promise<void> {
+    const { client, sessionId, file } = this.options;
+    if (remember) file.append({ type: 'update', turn: this.number, update });
+    await client.notify(methods.client.session.update, { sessionId, update });
+  }
+}
+
+/** "Continue from where you stopped." and its like, without instructions of their own. */
+function isContinuation(prompt: string): boolean {
+  return /^\s*continue\b/i.test(prompt) && parsePrompt(prompt).instructions.length === 0;
+}

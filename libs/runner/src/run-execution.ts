@@ -1,0 +1,127 @@
+import { newUuid, SystemClock, type Clock } from '#libs/kernel';
+import type { RunnerHandover } from '#libs/runner-protocol';
+import { Execution } from './execution.js';
+import { RUNNER_EXIT, type RunnerExitCode } from './exit-codes.js';
+import { failed, fenced, Interruption, type Ending } from './interruption.js';
+import { ControlPlane, LeaseLostError, NoAnswerError } from './protocol/control-plane.js';
+import { Lease } from './protocol/lease.js';
+import { beatLoop, commandLoop } from './protocol/loops.js';
+import { Outbox } from './protocol/outbox.js';
+import { errorText, type RunnerLog } from './runner-log.js';
+import { backoffMs, sleep } from './sleep.js';
+
+export interface RunExecutionOptions {
+  /** What this Node is started with to be the built-in agent: the compiled entry and its arguments. */
+  readonly builtinAgentArgs: readonly string[];
+  readonly log: RunnerLog;
+  readonly clock?: Clock;
+  /** Aborts when the runner shall stop (SIGTERM). */
+  readonly drain?: AbortSignal;
+  /** Aborts when it shall stop at once (a second SIGTERM). */
+  readonly abort?: AbortSignal;
+  /** How long the claim is tried. Default: 60 s. */
+  readonly claimMs?: number;
+}
+
+/**
+ * Claims one execution, carries it out and reports it. Resolves with the exit code for the process (see RUNNER_EXIT) when
+ * no process of the execution is left and its workspace is removed; does not reject.
+ */
+export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
+  const { log, drain, abort, builtinAgentArgs, clock = new SystemClock(), claimMs = 60_000 } = options;
+  const interruption = new Interruption();
+  const lost = new AbortController();
+  const over = new AbortController();
+  let execution: Execution | null = null;
+
+  const loseLease = (reason: string): void => {
+    if (lost.signal.aborted || over.signal.aborted) return;
+    log.error('the lease is lost', { reason });
+    interruption.decide(fenced());
+    lost.abort();
+    execution?.killNow();
+  };
+  const onFailure = (error: unknown): void => {
+    if (lost.signal.aborted || over.signal.aborted) return;
+    if (error instanceof LeaseLostError) return loseLease(error.message);
+    log.error('the control plane refuses the runner', { error: errorText(error) });
+    interruption.decide(failed('internal_error', `The control plane refused what the runner reported: ${errorText(error)}`));
+  };
+
+  const lease = new Lease(() => loseLease('no answer from the control plane in time'));
+  const signal = AbortSignal.any([lost.signal, over.signal]);
+  const plane = new ControlPlane({
+    baseUrl: handover.base_url,
+    executionId: handover.execution_id,
+    token: handover.token,
+    instanceId: newUuid(),
+    onContact: (sentAt) => lease.renewed(sentAt),
+    signal,
+  });
+
+  let assignment;
+  try {
+    const claimed = await plane.claim(claimMs, drain);
+    assignment = claimed.assignment;
+    lease.start(assignment.ttl_seconds, claimed.sentAt);
+  } catch (error) {
+    log.error('the execution could not be claimed', { error: errorText(error) });
+    over.abort();
+    return RUNNER_EXIT.notClaimed;
+  }
+  log.info('claimed', { run_id: assignment.run_id, lease_epoch: assignment.lease_epoch, harness: assignment.harness.type });
+
+  const outbox = new Outbox({
+    send: (events) => plane.sendEvents(events),
+    onAck: ({ desired }) => execution?.onDesired(desired),
+    onFailure,
+    clock,
+    maxOutputBytes: handover.limits.max_output_bytes,
+    signal,
+  });
+  const running = new Execution({ handover, assignment, plane, outbox, interruption, builtinAgentArgs, clock, log });
+  execution = running;
+  const loops = {
+    plane,
+    lease,
+    onDesired: running.onDesired.bind(running),
+    onCommands: running.onCommands.bind(running),
+    onFailure,
+    signal,
+  };
+  void beatLoop(assignment.next_beat_seconds, loops);
+  void commandLoop(loops);
+  onAbort(drain, () => running.onShutdown(false));
+  onAbort(abort, () => running.onShutdown(true));
+
+  const ending = await running.run();
+  const [code] = await Promise.all([
+    interruption.isFenced ? RUNNER_EXIT.fenced : finish(plane, ending, lost.signal, abort, log),
+    running.removeWorkspace(),
+  ]);
+  over.abort();
+  lease.stop();
+  return code;
+}
+
+/** Repeats the final report until it is acknowledged or the lease is lost; in a hurry it says it once. */
+async function finish(plane: ControlPlane, ending: Ending, lost: AbortSignal, abort: AbortSignal | undefined, log: RunnerLog): Promise<RunnerExitCode> {
+  for (let attempt = 0; !lost.aborted; attempt += 1) {
+    try {
+      await plane.finish(ending.report);
+      log.info('finished', { outcome: ending.report.outcome });
+      return RUNNER_EXIT.reported;
+    } catch (error) {
+      log.warn('the end could not be reported', { error: errorText(error), attempt });
+      if (error instanceof LeaseLostError) return RUNNER_EXIT.fenced;
+      if (!(error instanceof NoAnswerError) || abort?.aborted) return RUNNER_EXIT.fault;
+      await sleep(backoffMs(attempt, 100, 2_000), lost);
+    }
+  }
+  return RUNNER_EXIT.fenced;
+}
+
+function onAbort(signal: AbortSignal | undefined, then: () => void): void {
+  if (signal?.aborted) then();
+  else signal?.addEventListener('abort', then, { once: true });
+}

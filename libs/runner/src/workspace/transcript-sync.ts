@@ -1,0 +1,65 @@
+import { MAX_TRANSCRIPT_BYTES } from '#libs/runner-protocol';
+import type { Harness } from '../harness/harnesses.js';
+import { LeaseLostError, NoAnswerError, type ControlPlane } from '../protocol/control-plane.js';
+import { errorText, type RunnerLog } from '../runner-log.js';
+import { backoffMs, sleep } from '../sleep.js';
+import { placeTranscript, readTranscript, transcriptPath } from './transcript-file.js';
+import type { Workspace } from './workspace.js';
+
+const UPLOAD_TRIES = 4;
+
+/** Brings the stored transcript into the workspace before the agent starts, and the agent's own file out again after each turn. */
+export class TranscriptSync {
+  private uploadedVersion = '';
+
+  constructor(
+    private readonly plane: ControlPlane,
+    private readonly harness: Harness,
+    private readonly workspace: Workspace,
+    private readonly log: RunnerLog,
+  ) {}
+
+  /** Whether a stored transcript is now where the agent looks for it. Rejects when the control plane does not answer. */
+  async fetch(sessionId: string): Promise<boolean> {
+    const path = this.path(sessionId);
+    if (path === null) return false;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const bytes = await this.plane.getTranscript();
+        if (bytes === null) return false;
+        await placeTranscript(path, bytes, this.workspace.home, this.workspace.runAs);
+        return true;
+      } catch (error) {
+        if (!(error instanceof NoAnswerError) || attempt + 1 >= UPLOAD_TRIES) throw error;
+        await sleep(backoffMs(attempt, 200, 2_000));
+      }
+    }
+  }
+
+  /** Uploads the file when there is one and it has changed. Failing does not end anything, except for a lost lease. */
+  async upload(sessionId: string): Promise<void> {
+    const path = this.path(sessionId);
+    if (path === null) return;
+    const { home, runAs } = this.workspace;
+    const snapshot = await readTranscript(path, home, MAX_TRANSCRIPT_BYTES, runAs);
+    if (snapshot === null || snapshot.version === this.uploadedVersion) return;
+    for (let attempt = 0; attempt < UPLOAD_TRIES; attempt += 1) {
+      try {
+        await this.plane.putTranscript(snapshot.bytes, this.harness.id, sessionId);
+        this.uploadedVersion = snapshot.version;
+        return;
+      } catch (error) {
+        if (error instanceof LeaseLostError) throw error;
+        this.log.warn('the transcript could not be uploaded', { error: errorText(error), attempt });
+        if (!(error instanceof NoAnswerError)) return;
+        await sleep(backoffMs(attempt, 200, 2_000));
+      }
+    }
+  }
+
+  private path(sessionId: string): string | null {
+    const template = this.harness.transcript_path;
+    const place = { home: this.workspace.home, cwd: this.workspace.work, sessionId };
+    return template === undefined ? null : transcriptPath(template, place);
+  }
+}

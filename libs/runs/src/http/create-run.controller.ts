@@ -1,0 +1,81 @@
+import { Body, Controller, Headers, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
+import { BodyLimit, MIB, Operation, ProblemError } from '#libs/http';
+import { CreateRun } from '../application/create-run.js';
+import { toAgentConfig } from './config-input.js';
+import { MAX_PROMPT_BYTES, RunAgentRequest } from './dto/run-requests.dto.js';
+import { RunAgentResponse } from './dto/run-responses.dto.js';
+import { idempotencyClaim } from './idempotency.js';
+
+const ERRORS = [400, 403, 413, 415, 'idempotency_key_reused'] as const;
+const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
+/** When `/agent/run` was superseded: 2026-01-01, as RFC 9745 writes a date. */
+const DEPRECATED_SINCE = '@1767225600';
+
+@Controller('agent')
+export class CreateRunController {
+  constructor(private readonly createRun: CreateRun) {}
+
+  @Post('runs')
+  @BodyLimit(20 * MIB)
+  @Authorize('runs:write')
+  @Operation({
+    id: 'createRun', summary: 'Create a run', tag: 'Runs', team: true, success: SUCCESS, errors: ERRORS,
+    description: 'Queues a run of an agent. Send an `Idempotency-Key` header to make retries safe: the same key and body answer the first run again.',
+  })
+  create(@CurrentCaller() caller: Caller, @Body() request: RunAgentRequest, @Headers('idempotency-key') key?: string): Promise<RunAgentResponse> {
+    return this.run(caller, request, key);
+  }
+
+  @Post('run')
+  @BodyLimit(20 * MIB)
+  @Authorize('runs:write')
+  @Operation({
+    id: 'runAgent', summary: 'Create a run (deprecated)', tag: 'Runs', team: true, deprecated: true, success: SUCCESS, errors: ERRORS,
+    description: 'The same as `POST /agent/runs`, which replaces it.',
+  })
+  createDeprecated(
+    @CurrentCaller() caller: Caller,
+    @Body() request: RunAgentRequest,
+    @Res({ passthrough: true }) response: Response,
+    @Headers('idempotency-key') key?: string,
+  ): Promise<RunAgentResponse> {
+    response.setHeader('Deprecation', DEPRECATED_SINCE);
+    response.setHeader('Link', '</api/v1/agent/runs>; rel="successor-version"');
+    return this.run(caller, request, key);
+  }
+
+  private async run(caller: Caller, request: RunAgentRequest, key: string | undefined): Promise<RunAgentResponse> {
+    if (Buffer.byteLength(request.prompt) > MAX_PROMPT_BYTES) {
+      throw new ProblemError('payload_too_large', `\`prompt\` must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8.`, {
+        errors: [{ pointer: '/prompt', detail: `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8` }],
+      });
+    }
+    if (request.attachments !== undefined && request.attachments.length > 0) throw invalid('/attachments', 'are not supported by this version');
+    const { prompt, title, mode, skill, team, interactive, metadata } = request;
+    const result = await this.createRun.execute(caller, {
+      prompt, title, mode, skill, team, interactive, metadata,
+      config: toAgentConfig(request.config),
+      agentIdentityUid: request.agent_identity_uid,
+      conversationId: request.conversation_id,
+      parentRunId: request.parent_run_id,
+      source: 'API',
+      idempotency: idempotencyClaim(key, request),
+    });
+    switch (result.kind) {
+      case 'created':
+        return { run_id: result.runId, task_id: result.runId, state: result.state, ...(result.atCapacity ? { at_capacity: true } : {}) };
+      case 'invalid':
+        throw invalid(result.pointer, result.detail);
+      case 'not_authorized':
+        throw new ProblemError('not_authorized', result.detail);
+      case 'key_reused':
+        throw new ProblemError('idempotency_key_reused', 'This `Idempotency-Key` was used with another request body.');
+    }
+  }
+}
+
+function invalid(pointer: string, detail: string): ProblemError {
+  return new ProblemError('invalid_request', `\`${pointer.slice(1)}\` ${detail}.`, { errors: [{ pointer, detail }] });
+}

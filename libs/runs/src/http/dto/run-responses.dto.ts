@@ -1,0 +1,115 @@
+import { ArrayField, BooleanField, DateTimeField, EnumField, IntegerField, JsonField, MapField, object, ObjectField, PageInfo, StringField, text } from '#libs/http';
+import { ERROR_CODES, type ErrorCode } from '#libs/kernel';
+import { EXECUTION_LOCATIONS, RUN_SOURCE_TYPES, type RunExecutionLocation, type RunSourceType } from '../../domain/run.js';
+import { RUN_STATES, type RunState } from '../../domain/run-state.js';
+import { LIFECYCLE_KINDS, type LifecycleKind } from '#libs/runner-protocol';
+import { AmbientAgentConfig } from './agent-config.dto.js';
+
+const OPTIONAL = { optional: true } as const;
+
+export class RunAgentResponse {
+  @StringField({ description: 'The new run.' }) run_id: string;
+  @StringField({ deprecated: true, description: 'The same as run_id.' }) task_id: string;
+  @EnumField(RUN_STATES, { name: 'RunState' }) state: RunState;
+  @BooleanField({ ...OPTIONAL, description: 'true: all slots are taken, the run waits for one.' }) at_capacity?: boolean;
+}
+
+export class PrincipalInfo {
+  @EnumField(['user', 'service_account'], OPTIONAL) type?: 'user' | 'service_account';
+  @StringField(OPTIONAL) uid?: string;
+  @StringField(OPTIONAL) display_name?: string;
+  @StringField(OPTIONAL) email?: string;
+  @StringField(OPTIONAL) photo_url?: string;
+}
+
+export class RunStatusMessage {
+  @StringField() message: string;
+  @EnumField(Object.keys(ERROR_CODES), { ...OPTIONAL, name: 'ErrorCode' }) error_code?: ErrorCode;
+  @BooleanField(OPTIONAL) retryable?: boolean;
+}
+
+export class RunScopeInfo {
+  @EnumField(['User', 'Team']) type: 'User' | 'Team';
+  @StringField(OPTIONAL) uid?: string;
+}
+
+export class AgentSkillInfo {
+  @StringField(OPTIONAL) name?: string;
+  @StringField(OPTIONAL) full_path?: string;
+}
+
+export class RunItem {
+  @StringField() run_id: string;
+  @StringField({ deprecated: true }) task_id: string;
+  @StringField() title: string;
+  @EnumField(RUN_STATES, { name: 'RunState' }) state: RunState;
+  @StringField({ description: 'In lists the first 2,048 characters.' }) prompt: string;
+  @DateTimeField() created_at: string;
+  @DateTimeField() updated_at: string;
+  @DateTimeField({ ...OPTIONAL, nullable: true }) started_at?: string | null;
+  @StringField({ ...OPTIONAL, description: 'ISO 8601 duration that executions worked.', example: 'PT2M30S' }) run_time?: string;
+  @ObjectField(() => RunStatusMessage, OPTIONAL) status_message?: RunStatusMessage;
+  @EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType' }) source?: RunSourceType;
+  @EnumField(EXECUTION_LOCATIONS, { ...OPTIONAL, name: 'RunExecutionLocation' }) execution_location?: RunExecutionLocation;
+  @StringField(OPTIONAL) session_id?: string;
+  @ObjectField(() => PrincipalInfo, OPTIONAL) creator?: PrincipalInfo;
+  @ObjectField(() => PrincipalInfo, OPTIONAL) executor?: PrincipalInfo;
+  @ObjectField(() => AmbientAgentConfig, OPTIONAL) agent_config?: AmbientAgentConfig;
+  @StringField(OPTIONAL) conversation_id?: string;
+  @StringField(OPTIONAL) parent_run_id?: string;
+  @MapField(text(), OPTIONAL) metadata?: Record<string, string>;
+  @BooleanField(OPTIONAL) is_sandbox_running?: boolean;
+  @BooleanField(OPTIONAL) is_run_type_cancellable?: boolean;
+  @ObjectField(() => AgentSkillInfo, OPTIONAL) agent_skill?: AgentSkillInfo;
+  @ObjectField(() => RunScopeInfo, OPTIONAL) scope?: RunScopeInfo;
+}
+
+export class ListRunsResponse {
+  @ArrayField(object(() => RunItem)) runs: RunItem[];
+  @ObjectField(() => PageInfo) page_info: PageInfo;
+}
+
+export class RunTimelineEvent {
+  @StringField() event_uuid: string;
+  @StringField() run_id: string;
+  @IntegerField(OPTIONAL) execution_id?: number;
+  @EnumField(LIFECYCLE_KINDS, { name: 'TimelineEventType' }) event_type: LifecycleKind;
+  @DateTimeField() occurred_at: string;
+  @JsonField({ ...OPTIONAL, schema: { type: 'object', additionalProperties: true } }) payload?: object;
+}
+
+export class GetRunTimelineResponse {
+  @ArrayField(object(() => RunTimelineEvent), { description: 'Oldest first.' }) events: RunTimelineEvent[];
+  @ObjectField(() => PageInfo, OPTIONAL) page_info?: PageInfo;
+}
+
+export class RunFollowupResponse {
+  @StringField({ nullable: true }) followup_id: string | null;
+  @EnumField(['queued_prompt', 'live_session', 'handoff_execution', 'queue_pending'], { name: 'FollowupOutcome' }) outcome: string;
+}
+
+export class ApprovalOption {
+  @StringField() option_id: string;
+  @StringField() name: string;
+  @StringField() kind: string;
+}
+
+export class ApprovalItem {
+  @StringField() approval_id: string;
+  @StringField() run_id: string;
+  @StringField(OPTIONAL) tool_call_id?: string;
+  @StringField() title: string;
+  @JsonField({ ...OPTIONAL, description: 'What the agent wants to do, as it says.' }) input?: unknown;
+  @ArrayField(object(() => ApprovalOption)) options: ApprovalOption[];
+  @EnumField(['pending', 'allowed', 'denied'], { name: 'ApprovalState' }) state: 'pending' | 'allowed' | 'denied';
+  @EnumField(['user', 'timeout', 'cancel'], { ...OPTIONAL, description: 'Who decided.' }) decided_via?: string;
+  @ObjectField(() => PrincipalInfo, OPTIONAL) decided_by?: PrincipalInfo;
+  @StringField(OPTIONAL) note?: string;
+  @DateTimeField() requested_at: string;
+  @DateTimeField({ description: 'Denied when nobody answered by then.' }) expires_at: string;
+  @DateTimeField(OPTIONAL) decided_at?: string;
+}
+
+export class ListApprovalsResponse {
+  @ArrayField(object(() => ApprovalItem)) approvals: ApprovalItem[];
+}

@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto';
+import { ProblemError } from '#libs/http';
+import type { IdempotencyClaim } from '../persistence/run-inserts.js';
+
+/** The `Idempotency-Key` header with a digest of what it stands for, or null when none was sent. */
+export function idempotencyClaim(header: string | undefined, body: unknown): IdempotencyClaim | null {
+  if (header === undefined) return null;
+  if (!/^[\x21-\x7e]{1,255}$/.test(header)) {
+    throw new ProblemError('invalid_request', 'The header `Idempotency-Key` must have 1 to 255 printable ASCII characters without spaces.', {
+      errors: [{ pointer: '/headers/Idempotency-Key', detail: 'must have 1 to 255 printable ASCII characters without spaces' }],
+    });
+  }
+  return { key: header, requestHash: createHash('sha256').update(canonical(body)).digest() };
+}
+
+/** JSON with sorted keys: the same request in another key order is the same request. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, item: unknown) =>
+    typeof item === 'object' && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
+      : item,
+  );
+}

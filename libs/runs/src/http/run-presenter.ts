@@ -1,0 +1,80 @@
+import { Injectable } from '@nestjs/common';
+import { PrincipalDirectory } from '#libs/auth';
+import { isCancellableKind, isoDuration, type PrincipalRef, type Run } from '../domain/run.js';
+import { maskConfig, skillName } from '../domain/resolve-config.js';
+import type { Approval } from '../persistence/approvals.store.js';
+import type { ApprovalItem, PrincipalInfo, RunItem } from './dto/run-responses.dto.js';
+
+type Principals = ReadonlyMap<string, PrincipalInfo>;
+
+/** Runs and approvals as the wire shows them. Principals of a whole page cost one query. */
+@Injectable()
+export class RunPresenter {
+  constructor(private readonly directory: PrincipalDirectory) {}
+
+  async runs(runs: readonly Run[]): Promise<RunItem[]> {
+    const principals = await this.directory.describe(runs.flatMap(({ creator, executor }) => [creator, executor]));
+    return runs.map((run) => toRunItem(run, principals));
+  }
+
+  async run(run: Run): Promise<RunItem> {
+    const principals = await this.directory.describe([run.creator, run.executor]);
+    return toRunItem(run, principals);
+  }
+
+  async approvals(approvals: readonly Approval[]): Promise<ApprovalItem[]> {
+    const deciders = approvals.flatMap(({ decided_by_type: type, decided_by_uid: uid }) => (type && uid ? [{ type, uid }] : []));
+    const principals = await this.directory.describe(deciders);
+    return approvals.map((approval) => toApprovalItem(approval, principals));
+  }
+}
+
+const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo => principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
+
+function toRunItem(run: Run, principals: Principals): RunItem {
+  const skill = run.config.skill_spec;
+  return {
+    run_id: run.id,
+    task_id: run.id,
+    title: run.title,
+    state: run.state,
+    prompt: run.prompt,
+    created_at: run.createdAt.toISOString(),
+    updated_at: run.updatedAt.toISOString(),
+    started_at: run.startedAt?.toISOString() ?? null,
+    ...(run.runTimeMs === null ? {} : { run_time: isoDuration(run.runTimeMs) }),
+    ...(run.statusMessage === null ? {} : { status_message: { ...run.statusMessage } }),
+    source: run.source,
+    execution_location: run.executionLocation,
+    ...(run.sessionId === null ? {} : { session_id: run.sessionId }),
+    creator: info(run.creator, principals),
+    executor: info(run.executor, principals),
+    agent_config: maskConfig(run.config),
+    ...(run.conversationId === null ? {} : { conversation_id: run.conversationId }),
+    ...(run.parentRunId === null ? {} : { parent_run_id: run.parentRunId }),
+    ...(run.metadata === null ? {} : { metadata: { ...run.metadata } }),
+    is_sandbox_running: run.hasLiveExecution,
+    is_run_type_cancellable: isCancellableKind(run),
+    ...(skill === undefined ? {} : { agent_skill: { name: skillName(skill), full_path: skill } }),
+    scope: run.owner.teamUid === null ? { type: 'User', uid: run.owner.userUid } : { type: 'Team', uid: run.owner.teamUid },
+  };
+}
+
+function toApprovalItem(approval: Approval, principals: Principals): ApprovalItem {
+  const { decided_by_type: type, decided_by_uid: uid } = approval;
+  return {
+    approval_id: approval.id,
+    run_id: approval.run_id,
+    ...(approval.tool_call_id === null ? {} : { tool_call_id: approval.tool_call_id }),
+    title: approval.title,
+    ...(approval.input === null ? {} : { input: approval.input }),
+    options: approval.options,
+    state: approval.state,
+    ...(approval.decided_via === null ? {} : { decided_via: approval.decided_via }),
+    ...(type === null || uid === null ? {} : { decided_by: info({ type, uid }, principals) }),
+    ...(approval.note === null ? {} : { note: approval.note }),
+    requested_at: approval.requested_at.toISOString(),
+    expires_at: approval.expires_at.toISOString(),
+    ...(approval.decided_at === null ? {} : { decided_at: approval.decided_at.toISOString() }),
+  };
+}

@@ -1,0 +1,113 @@
+import { Body, Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
+import { Operation, pathId, ProblemError } from '#libs/http';
+import { CancelRun } from '../application/cancel-run.js';
+import { ListRuns } from '../application/list-runs.js';
+import { RunAccess } from '../application/run-access.js';
+import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
+import { ListRunsParameters, RunFollowupRequest } from './dto/run-requests.dto.js';
+import { ListRunsResponse, RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
+import { foundOrThrow, notYours, unknownRun } from './outcomes.js';
+import { RunPresenter } from './run-presenter.js';
+
+const RUN_ID = pathId('uuid');
+const DEFAULT_LIMIT = 20;
+
+@Controller('agent/runs')
+export class RunsController {
+  constructor(
+    private readonly listRuns: ListRuns,
+    private readonly access: RunAccess,
+    private readonly cancelRun: CancelRun,
+    private readonly submitFollowup: SubmitFollowup,
+    private readonly presenter: RunPresenter,
+  ) {}
+
+  @Get()
+  @Authorize('runs:read')
+  @Operation({
+    id: 'listRuns', summary: 'List runs', tag: 'Runs', team: true, errors: [400, 403],
+    success: { status: 200, description: 'One page of the runs that the caller may see.', type: ListRunsResponse },
+  })
+  async list(@CurrentCaller() caller: Caller, @Query() query: ListRunsParameters): Promise<ListRunsResponse> {
+    const result = await this.listRuns.execute(caller, {
+      sort: query.sort_by ?? 'updated_at',
+      order: query.sort_order ?? 'desc',
+      states: query.state && query.state.length > 0 ? query.state : null,
+      limit: query.limit ?? DEFAULT_LIMIT,
+      cursor: query.cursor ?? null,
+    });
+    if (result.kind === 'bad_cursor') {
+      const detail = 'is not a cursor of a list with this sort and these filters';
+      throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, { errors: [{ pointer: '/cursor', detail }] });
+    }
+    const { nextCursor } = result;
+    return {
+      runs: await this.presenter.runs(result.runs),
+      page_info: nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: nextCursor },
+    };
+  }
+
+  @Get(':runId')
+  @Authorize('runs:read')
+  @Operation({ id: 'getRun', summary: 'Get a run', tag: 'Runs', errors: [400, 403, 404], success: { status: 200, description: 'The run.', type: RunItem } })
+  async get(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<RunItem> {
+    return this.presenter.run(foundOrThrow(await this.access.find(caller, runId, 'runs:read')));
+  }
+
+  @Post(':runId/cancel')
+  @Authorize('runs:write')
+  @Operation({
+    id: 'cancelRun', summary: 'Cancel a run', tag: 'Runs', errors: [400, 403, 404, 409, 422],
+    description: 'Cancels a run that is queued, claimed, in progress or blocked. The agent and everything it started is gone within seconds.',
+    success: { status: 200, description: 'The id of the cancelled run.', schema: { type: 'string', format: 'uuid' } },
+  })
+  async cancel(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string, @Res() response: Response): Promise<void> {
+    const result = await this.cancelRun.execute(caller, runId);
+    switch (result.kind) {
+      case 'cancelled':
+        response.json(result.runId);
+        return;
+      case 'unknown':
+        throw unknownRun();
+      case 'not_yours':
+        throw notYours();
+      case 'gone':
+        throw new ProblemError('invalid_request', `The run has already ended: it is ${result.state}.`);
+      case 'busy':
+        throw new ProblemError('conflict', 'The run is being handed to a worker (PENDING). Try again in a moment.', { retryAfterSeconds: 1 });
+      case 'not_supported':
+        throw new ProblemError('operation_not_supported', 'Self-hosted, local and GitHub Action runs cannot be cancelled here; stop them where they run.');
+    }
+  }
+
+  @Post(':runId/followups')
+  @Authorize('runs:write')
+  @Operation({
+    id: 'submitRunFollowup', summary: 'Send a follow-up message', tag: 'Runs', errors: [400, 403, 404, 409, 413, 415],
+    description: 'Accepts a message; where it goes depends on the run’s state and is told in `outcome`. Watch the run to see what becomes of it.',
+    success: { status: 200, description: 'Accepted.', type: RunFollowupResponse },
+  })
+  async followup(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string, @Body() request: RunFollowupRequest): Promise<RunFollowupResponse> {
+    const result = await this.submitFollowup.execute(caller, runId, request.message ?? '', request.mode ?? null);
+    switch (result.kind) {
+      case 'accepted':
+        return { followup_id: result.followupId, outcome: result.outcome };
+      case 'unknown':
+        throw unknownRun();
+      case 'not_yours':
+        throw notYours();
+      case 'empty_message':
+        throw badMessage('must not be empty unless the run continues from its saved conversation');
+      case 'nothing_to_continue':
+        throw new ProblemError('invalid_request', 'The run has no open session and no conversation to continue from.');
+      case 'too_many':
+        throw new ProblemError('conflict', `${MAX_PENDING_FOLLOWUPS} follow-ups already wait for this run.`, { retryAfterSeconds: 5 });
+    }
+  }
+}
+
+function badMessage(detail: string): ProblemError {
+  return new ProblemError('invalid_request', `\`message\` ${detail}.`, { errors: [{ pointer: '/message', detail }] });
+}

@@ -1,0 +1,13 @@
+export { RunLog } from './application/run-log.js';
+export { PlacementNudge, Executor, type Offer } from './application/ports.js';
+export type { RunLookup } from './application/run-access.js';
+export { CreateRun, type CreateRunCommand, type CreateRunResult } from './application/create-run.js';
+export { RUN_STATE_MACHINE, RUN_STATES, type RunMove, type RunState } from './domain/run-state.js';
+export { foldTimeline, type TimelineEvent } from './domain/timeline.js';
+export { ExecutionTokens } from './domain/execution-token.js';
+export type { Run, RunOwner } from './domain/run.js';
+export { foundOrThrow } from './http/outcomes.js';
+export { runMigrations } from './persistence/migrations/index.js';
+export { RunsHttpModule } from './runs-http.module.js';
+export { RunsJobsModule, RunsWork } from './runs-jobs.module.js';
+export { RunsModule } from './runs.module.js';

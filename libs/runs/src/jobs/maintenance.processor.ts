@@ -1,0 +1,39 @@
+import { InjectQueue, Processor } from '@nestjs/bullmq';
+import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Queue } from 'bullmq';
+import { Settings } from '#libs/config';
+import { handles, JobProcessor } from '#libs/jobs';
+import { Database } from '#libs/persistence';
+import { ENSURE_PARTITIONS_JOB, PRUNE_IDEMPOTENCY_KEYS_JOB } from './maintenance-jobs.js';
+
+const HOUR_MS = 3_600_000;
+
+/** Housekeeping of the runs room, on BullMQ's own clock: once an hour over all processes. */
+@Processor(PRUNE_IDEMPOTENCY_KEYS_JOB.queue, { concurrency: 1, runRetryDelay: 1000 })
+export class MaintenanceProcessor extends JobProcessor implements OnApplicationBootstrap {
+  private readonly logger = new Logger(MaintenanceProcessor.name);
+
+  readonly handlers = [
+    handles(PRUNE_IDEMPOTENCY_KEYS_JOB, async () => {
+      await this.database.query(`DELETE FROM idempotency_keys WHERE created_at < headrace.now() - $1 * interval '1 millisecond'`, [this.settings.idempotencyKeyTtl]);
+    }),
+    handles(ENSURE_PARTITIONS_JOB, async () => {
+      await this.database.query(`SELECT headrace.ensure_run_event_partitions(3)`);
+    }),
+  ];
+
+  constructor(
+    @InjectQueue(PRUNE_IDEMPOTENCY_KEYS_JOB.queue) private readonly queue: Queue,
+    private readonly database: Database,
+    private readonly settings: Settings,
+  ) {
+    super();
+    queue.on('error', (error) => this.logger.warn(`The maintenance queue reports: ${error.message}`));
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    for (const job of [PRUNE_IDEMPOTENCY_KEYS_JOB, ENSURE_PARTITIONS_JOB]) {
+      await this.queue.upsertJobScheduler(job.name, { every: HOUR_MS }, { name: job.name, data: {}, opts: { removeOnComplete: true, removeOnFail: true } });
+    }
+  }
+}

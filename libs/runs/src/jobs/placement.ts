@@ -1,0 +1,64 @@
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { randomUUID } from 'node:crypto';
+import { Settings } from '#libs/config';
+import { isDatabaseUnavailable } from '#libs/persistence';
+import { PlaceRuns } from '../application/execution/place-runs.js';
+import { Executor } from '../application/ports.js';
+
+/** Places queued runs on this machine's executor: on a nudge from the queue, and by a poll as the safety net. */
+@Injectable()
+export class Placement implements OnApplicationBootstrap {
+  private readonly logger = new Logger(Placement.name);
+  private readonly placedBy = randomUUID();
+  private round_: Promise<void> | null = null;
+  private again = false;
+  private stopped = false;
+
+  constructor(
+    private readonly placeRuns: PlaceRuns,
+    private readonly executor: Executor,
+    private readonly settings: Settings,
+    private readonly timers: SchedulerRegistry,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.executor.prepare();
+    await this.placeRuns.setCapacity();
+    const poll = setInterval(() => {
+      this.round().catch((error: unknown) => {
+        if (!isDatabaseUnavailable(error)) this.logger.error(error);
+      });
+    }, this.settings.placementPoll);
+    this.timers.addInterval('placement-poll', poll);
+  }
+
+  /** Offers what can be offered now. Calls that overlap share one round and make it look once more. */
+  round(): Promise<void> {
+    if (this.round_) {
+      this.again = true;
+      return this.round_;
+    }
+    this.round_ = this.place().finally(() => {
+      this.round_ = null;
+    });
+    return this.round_;
+  }
+
+  /** Takes no more runs; resolves when the round under way is over. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    if (this.timers.doesExist('interval', 'placement-poll')) this.timers.deleteInterval('placement-poll');
+    await this.round_?.catch((error: unknown) => this.logger.warn(`The last placement round failed: ${String(error)}`));
+  }
+
+  private async place(): Promise<void> {
+    do {
+      this.again = false;
+      if (this.stopped) return;
+      const offers = await this.placeRuns.execute(this.placedBy);
+      for (const offer of offers) this.executor.launch(offer);
+      if (offers.length > 0) this.again = true;
+    } while (this.again);
+  }
+}

@@ -1,0 +1,44 @@
+import { BullModule } from '@nestjs/bullmq';
+import { Module } from '@nestjs/common';
+import { AuthModule } from '#libs/auth';
+import { EnvironmentsModule } from '#libs/environments';
+import { StorageModule } from '#libs/storage';
+import { CancelRun } from './application/cancel-run.js';
+import { CreateRun } from './application/create-run.js';
+import { DecideApproval } from './application/decide-approval.js';
+import { Assignments, ClaimExecution } from './application/execution/claim-execution.js';
+import { ExecutionEndings } from './application/execution/execution-endings.js';
+import { FinishExecution } from './application/execution/finish-execution.js';
+import { IdleSessions } from './application/execution/idle-sessions.js';
+import { PlaceRuns } from './application/execution/place-runs.js';
+import { EventEffects, ReportEvents, ReportStores } from './application/execution/report-events.js';
+import { SweepExecutions } from './application/execution/sweep-executions.js';
+import { Transcripts } from './application/execution/transcripts.js';
+import { ListRuns } from './application/list-runs.js';
+import { PlacementNudge } from './application/ports.js';
+import { ReadTimeline } from './application/read-timeline.js';
+import { RunAccess } from './application/run-access.js';
+import { RunLog, StoredRunLog } from './application/run-log.js';
+import { FollowupStores, SubmitFollowup } from './application/submit-followup.js';
+import { PLACE_RUNS_JOB } from './jobs/placement-jobs.js';
+import { QueueNudge } from './jobs/queue-nudge.js';
+import { ApprovalsStore } from './persistence/approvals.store.js';
+import { ExecutionsStore } from './persistence/executions.store.js';
+import { FollowupsStore } from './persistence/followups.store.js';
+import { RunInserts } from './persistence/run-inserts.js';
+import { RunLogStore } from './persistence/run-log.store.js';
+import { RunMoves } from './persistence/run-moves.js';
+import { RunQueries } from './persistence/run-queries.js';
+import { RunSessions } from './persistence/run-sessions.js';
+
+const stores = [RunInserts, RunQueries, RunMoves, RunSessions, RunLogStore, ExecutionsStore, FollowupsStore, ApprovalsStore];
+const useCases = [RunAccess, CreateRun, ListRuns, CancelRun, SubmitFollowup, FollowupStores, ReadTimeline, DecideApproval, Transcripts];
+const execution = [Assignments, ClaimExecution, ReportEvents, ReportStores, EventEffects, FinishExecution, ExecutionEndings, IdleSessions, PlaceRuns, SweepExecutions];
+
+/** The runs room: runs, executions, leases and the event log. */
+@Module({
+  imports: [AuthModule, EnvironmentsModule, StorageModule, BullModule.registerQueue({ name: PLACE_RUNS_JOB.queue })],
+  providers: [...stores, ...useCases, ...execution, { provide: PlacementNudge, useClass: QueueNudge }, { provide: RunLog, useClass: StoredRunLog }],
+  exports: [...stores, ...useCases, ...execution, PlacementNudge, RunLog],
+})
+export class RunsModule {}

@@ -1,0 +1,96 @@
+// Everything that is checked, from a fresh clone: installs and builds what is stale, runs the static checks and the
+// tests, and closes with the line `N passed, N failed`. `--long` runs the load tests at their full size.
+import { requireNode } from './lib/node-version.mjs';
+
+requireNode();
+const { mkdtempSync, readFileSync, rmSync, existsSync } = await import('node:fs');
+const { tmpdir } = await import('node:os');
+const { join } = await import('node:path');
+const { capture, inParallel } = await import('./lib/captured-step.mjs');
+const { inRoot } = await import('./lib/paths.mjs');
+const { prepare } = await import('./lib/prepare.mjs');
+const { runStep, StepFailed } = await import('./lib/run-step.mjs');
+
+const tool = (path, ...args) => [process.execPath, [inRoot('node_modules', path), ...args]];
+
+const CHECKS = {
+  lint: tool('eslint/bin/eslint.js', '.'),
+  types: tool(
+    'typescript/bin/tsc',
+    '-p',
+    'tsconfig.json',
+    '--noEmit',
+    '--tsBuildInfoFile',
+    'dist/.typecheck.tsbuildinfo',
+  ),
+  format: tool('prettier/bin/prettier.cjs', '--check', '.'),
+  boundaries: tool(
+    'dependency-cruiser/bin/dependency-cruise.mjs',
+    'apps',
+    'libs',
+    '--config',
+    '.dependency-cruiser.cjs',
+  ),
+  'generated files': [process.execPath, [inRoot('scripts/generate.mjs'), '--check']],
+};
+
+let passed = 0;
+let failed = 0;
+
+async function runChecks() {
+  const jobs = Object.entries(CHECKS).map(([name, [program, args]]) => async () => {
+    const result = await capture(program, args);
+    console.log(`${result.passed ? '✓' : '✗'} ${name} (${result.seconds.toFixed(1)} s)`);
+    if (result.passed) passed += 1;
+    else {
+      failed += 1;
+      console.log(result.output);
+    }
+  });
+  await inParallel(2, jobs);
+}
+
+async function runTests() {
+  const directory = mkdtempSync(join(tmpdir(), 'headrace-test-'));
+  const report = join(directory, 'report.json');
+  const long = process.argv.includes('--long') ? { HEADRACE_TEST_LONG: '1' } : {};
+  try {
+    const [program, args] = tool(
+      'vitest/vitest.mjs',
+      'run',
+      '--reporter=default',
+      '--reporter=json',
+      `--outputFile=${report}`,
+    );
+    const problem = await runStep(program, args, { env: { ...process.env, ...long } }).then(
+      () => null,
+      (error) => error,
+    );
+    count(existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : null, problem);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function count(report, problem) {
+  passed += report?.numPassedTests ?? 0;
+  const failedTests = report?.numFailedTests ?? 0;
+  // A file that does not load has no tests that could fail.
+  const brokenFiles = (report?.testResults ?? []).filter(
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
+  ).length;
+  failed += failedTests + brokenFiles;
+  // Faults outside of any test, such as an unhandled rejection.
+  if (problem !== null && failedTests + brokenFiles === 0) failed += 1;
+}
+
+try {
+  await prepare();
+  await runChecks();
+  await runTests();
+} catch (error) {
+  failed += 1;
+  console.error(error instanceof StepFailed ? error.message : error);
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
