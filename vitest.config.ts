@@ -3,19 +3,32 @@ import { defineConfig } from 'vitest/config';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 
+const resolve = {
+  alias: [
+    { find: /^#libs\/([^/]+)$/, replacement: `${root}libs/$1/src/index.ts` },
+    { find: /^#apps\/(.+)$/, replacement: `${root}apps/$1.ts` },
+  ],
+};
+
 export default defineConfig({
-  resolve: {
-    alias: [
-      { find: /^#libs\/([^/]+)$/, replacement: `${root}libs/$1/src/index.ts` },
-      { find: /^#apps\/(.+)$/, replacement: `${root}apps/$1.ts` },
-    ],
-  },
   test: {
-    include: ['libs/**/*.spec.ts', 'apps/**/*.spec.ts', 'test/**/*.spec.ts', 'test/**/*.e2e-spec.ts'],
-    globalSetup: ['test/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    projects: [
+      {
+        resolve,
+        test: { name: 'unit', include: ['libs/**/*.spec.ts', 'apps/**/*.spec.ts'], testTimeout: 20_000, hookTimeout: 60_000 },
+      },
+      {
+        resolve,
+        test: {
+          name: 'e2e',
+          include: ['test/**/*.spec.ts', 'test/**/*.e2e-spec.ts'],
+          globalSetup: ['test/global-setup.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
   },
 });

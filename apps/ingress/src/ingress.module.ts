@@ -11,7 +11,11 @@ import { WebhooksController } from './webhooks.controller.js';
 @Module({})
 class IngressSettingsModule {
   static of(settings: Settings): DynamicModule {
-    return { module: IngressSettingsModule, providers: [{ provide: Settings, useValue: settings }], exports: [Settings] };
+    return {
+      module: IngressSettingsModule,
+      providers: [{ provide: Settings, useValue: settings }],
+      exports: [Settings],
+    };
   }
 }
 

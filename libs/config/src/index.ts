@@ -4,3 +4,4 @@ export * from './parse-settings.js';
 export * from './private-file.js';
 export * from './running-app.js';
 export * from './settings.js';
+export { parseDuration } from './setting-kinds.js';

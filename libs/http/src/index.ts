@@ -1,7 +1,8 @@
 export { Public, RequirePermission, RunnerProtocol, ACCESS, type Access } from './edge/access.js';
 export { BodyLimit, DEFAULT_BODY_LIMIT, MIB, StreamedBody } from './edge/body-options.js';
-export { configureHttp, finishHttp, httpAdapter } from './edge/configure-http.js';
+export { configureHttp, finishHttp, httpAdapter, serveHttp } from './edge/configure-http.js';
 export { edgeStateOf, type EdgeState } from './edge/edge-state.js';
+export { Listener, type ListenerOptions } from './edge/listener.js';
 export { headerText } from './edge/observe.middleware.js';
 export { Readiness, type ReadinessReport } from './edge/readiness.js';
 export { RequestGate } from './edge/request-gate.js';

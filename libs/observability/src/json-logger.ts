@@ -7,6 +7,9 @@ export type LogThreshold = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fata
 /** Extra fields of one line. Never tokens, prompts, bodies or query values. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
+/** What Nest tells about itself at every start: one line per route and module. */
+const CHATTY = new Set(['InstanceLoader', 'NestApplication', 'NestFactory', 'RouterExplorer', 'RoutesResolver']);
+
 type PinoLevel = Exclude<LogThreshold, 'silent'>;
 
 /**
@@ -27,7 +30,8 @@ export class JsonLogger implements LoggerService {
   }
 
   log(message: unknown, ...rest: unknown[]): void {
-    this.write('info', message, rest);
+    const name = rest.at(-1);
+    this.write(typeof name === 'string' && CHATTY.has(name) ? 'debug' : 'info', message, rest);
   }
 
   error(message: unknown, ...rest: unknown[]): void {

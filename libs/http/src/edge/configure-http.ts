@@ -1,30 +1,46 @@
-import type { NestExpressApplication } from '@nestjs/platform-express';
-import { ExpressAdapter } from '@nestjs/platform-express';
+import type { Server } from 'node:http';
+import { type NestApplicationOptions, NotFoundException } from '@nestjs/common';
+import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import helmet from 'helmet';
-import { NotFoundException } from '@nestjs/common';
 import type { Settings } from '#libs/config';
 import { Metrics } from '#libs/observability';
 import { ProblemWriter } from '../problems/problem-writer.js';
 import { jsonBody } from './json-body.middleware.js';
+import type { Listener } from './listener.js';
 import { observe } from './observe.middleware.js';
-import { answerRawClientErrors } from './raw-client-error.js';
 import { authentication, RequestGate } from './request-gate.js';
 import { API_PREFIX, RouteTable } from './route-table.js';
 
-const KEEP_ALIVE_MS = 75_000;
-const MAX_HEADERS_MS = 15_000;
+/** Serves on a listener that is open already. */
+class ListeningAdapter extends ExpressAdapter {
+  constructor(
+    application: Express,
+    private readonly server: Server | null,
+  ) {
+    super(application);
+  }
 
-/** For `NestFactory.create(…, httpAdapter(), { bodyParser: false })`: router settings count only when set before the router exists. */
-export function httpAdapter(): ExpressAdapter {
+  override initHttpServer(options: NestApplicationOptions): void {
+    if (this.server === null) super.initHttpServer(options);
+    else this.httpServer = this.server;
+  }
+}
+
+/**
+ * For `NestFactory.create(…, httpAdapter(listener), { bodyParser: false })`. Router settings count only when they are
+ * set before the router exists. Without a listener the
+ * adapter makes a server of its own.
+ */
+export function httpAdapter(listener?: Listener): ExpressAdapter {
   const application = express();
   application.set('case sensitive routing', true);
-  return new ExpressAdapter(application);
+  return new ListeningAdapter(application, listener?.server ?? null);
 }
 
 /**
  * Everything between the socket and the controllers, in order: trace and log, security headers, authentication, body.
- * Call it before {@link finishHttp}.
+ * Call it before {@link serveHttp}.
  */
 export function configureHttp(app: NestExpressApplication, settings: Settings): void {
   const routes = app.get(RouteTable);
@@ -46,17 +62,18 @@ export function configureHttp(app: NestExpressApplication, settings: Settings): 
 }
 
 /** Makes the routes, and answers what none of them takes. */
-export async function finishHttp(app: NestExpressApplication, settings: Settings): Promise<void> {
+export async function finishHttp(app: NestExpressApplication): Promise<void> {
   await app.init();
   const writer = app.get(ProblemWriter);
   const unrouted: RequestHandler = (request, response) => writer.write(request, response, new NotFoundException());
   const failed: ErrorRequestHandler = (error: unknown, request, response, _next) => writer.write(request, response, error);
-  const instance = app.getHttpAdapter().getInstance() as Express;
-  instance.use(unrouted);
-  instance.use(failed);
-  const server = app.getHttpServer();
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.requestTimeout = settings.requestTimeout;
-  server.headersTimeout = Math.min(MAX_HEADERS_MS, settings.requestTimeout);
-  answerRawClientErrors(server, settings.publicUrl);
+  const application = app.getHttpAdapter().getInstance() as Express;
+  application.use(unrouted);
+  application.use(failed);
+}
+
+/** {@link finishHttp}, and then the requests are let in. */
+export async function serveHttp(app: NestExpressApplication, listener: Listener): Promise<void> {
+  await finishHttp(app);
+  listener.serve(app.getHttpAdapter().getInstance() as Express);
 }

@@ -22,6 +22,7 @@ export class Turn {
   private readonly number: number;
   private readonly outcomes: Outcome[] = [];
   private plan: PlanProgress | null = null;
+  private shownPlan = '[]';
   /** Title of the question to ask before the next action. */
   private question: string | null = null;
 
@@ -145,13 +146,15 @@ export class Turn {
     const messageId = randomUUID();
     const update = (text: string): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', messageId, content: { type: 'text', text } });
     this.options.file.append({ type: 'update', turn: this.number, update: update(message) });
-    for (const part of message.match(/[^\n.]*(?:[\n.]+|$)\s*/g) ?? []) {
-      if (part !== '') await this.send(update(part), false);
-    }
+    for (const part of message.split(/(?<=[.!?] |\n)/)) await this.send(update(part), false);
   }
 
   private async showPlan(): Promise<void> {
-    if (this.plan) await this.send({ sessionUpdate: 'plan', entries: this.plan.view() });
+    const entries = this.plan?.view() ?? [];
+    const shown = JSON.stringify(entries);
+    if (shown === this.shownPlan) return;
+    this.shownPlan = shown;
+    await this.send({ sessionUpdate: 'plan', entries });
   }
 
   private async send(update: SessionUpdate, remember = true): Promise<void> {

@@ -18,6 +18,15 @@ export type SubmitFollowupResult =
 /** Follow-ups that may wait for one run; more is a loop gone wild. */
 export const MAX_PENDING_FOLLOWUPS = 100;
 
+@Injectable()
+export class FollowupStores {
+  constructor(
+    readonly moves: RunMoves,
+    readonly followups: FollowupsStore,
+    readonly log: RunLogStore,
+  ) {}
+}
+
 /** Accepts a message for a run; where it goes is {@link routeFollowup}'s decision, taken under the run's lock. */
 @Injectable()
 export class SubmitFollowup {
@@ -57,13 +66,4 @@ export class SubmitFollowup {
     if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.nudge.nudge();
     return result;
   }
-}
-
-@Injectable()
-export class FollowupStores {
-  constructor(
-    readonly moves: RunMoves,
-    readonly followups: FollowupsStore,
-    readonly log: RunLogStore,
-  ) {}
 }

@@ -12,42 +12,6 @@ import { RunQueries } from '../../persistence/run-queries.js';
 
 export type ClaimResult = { readonly kind: 'assigned'; readonly assignment: Assignment } | { readonly kind: 'lease_lost' };
 
-/** A runner accepts its offer: the lease begins and the run is CLAIMED. Repeated by the same runner, the same answer. */
-@Injectable()
-export class ClaimExecution {
-  constructor(
-    private readonly database: Database,
-    private readonly settings: Settings,
-    private readonly executions: ExecutionsStore,
-    private readonly moves: RunMoves,
-    private readonly log: RunLogStore,
-    private readonly assignments: Assignments,
-  ) {}
-
-  async execute(executionId: string, request: ClaimRequest): Promise<ClaimResult> {
-    const runId = await this.executions.runOf(executionId);
-    if (runId === null) return { kind: 'lease_lost' };
-    const leaseEpoch = await this.database.transaction(async (tx) => {
-      if (!(await this.moves.lock(tx, runId))) return null;
-      const execution = await this.executions.lock(tx, executionId);
-      if (!execution || execution.is_fenced) return null;
-      if (execution.phase === 'claimed' && execution.instance_id === request.instance_id) return execution.lease_epoch;
-      if (execution.phase !== 'offered' || execution.is_expired) return null;
-      if (!(await this.moves.move(tx, runId, 'claim'))) return null;
-      const epoch = await this.executions.claim(tx, executionId, request.instance_id);
-      await this.log.append(tx, runId, executionId, [{ kind: 'run_claimed', data: { execution_id: Number(executionId) } }]);
-      return epoch;
-    });
-    if (leaseEpoch === null) return { kind: 'lease_lost' };
-    const assignment = await this.assignments.build(runId, executionId, leaseEpoch);
-    return assignment ? { kind: 'assigned', assignment: { ...assignment, ...this.lease() } } : { kind: 'lease_lost' };
-  }
-
-  private lease(): Pick<Assignment, 'ttl_seconds' | 'next_beat_seconds'> {
-    return { ttl_seconds: this.settings.leaseTtl / 1000, next_beat_seconds: beatSeconds(this.settings.leaseTtl) };
-  }
-}
-
 /** Puts together what a runner needs to know of its run. */
 @Injectable()
 export class Assignments {
@@ -82,6 +46,42 @@ export class Assignments {
       mcp_servers: run.config.mcp_servers ?? {},
       resume: promptTaken && run.sessionId !== null ? { session_id: run.sessionId, transcript: hasTranscript } : null,
     };
+  }
+}
+
+/** A runner accepts its offer: the lease begins and the run is CLAIMED. Repeated by the same runner, the same answer. */
+@Injectable()
+export class ClaimExecution {
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+    private readonly executions: ExecutionsStore,
+    private readonly moves: RunMoves,
+    private readonly log: RunLogStore,
+    private readonly assignments: Assignments,
+  ) {}
+
+  async execute(executionId: string, request: ClaimRequest): Promise<ClaimResult> {
+    const runId = await this.executions.runOf(executionId);
+    if (runId === null) return { kind: 'lease_lost' };
+    const leaseEpoch = await this.database.transaction(async (tx) => {
+      if (!(await this.moves.lock(tx, runId))) return null;
+      const execution = await this.executions.lock(tx, executionId);
+      if (!execution || execution.is_fenced) return null;
+      if (execution.phase === 'claimed' && execution.instance_id === request.instance_id) return execution.lease_epoch;
+      if (execution.phase !== 'offered' || execution.is_expired) return null;
+      if (!(await this.moves.move(tx, runId, 'claim'))) return null;
+      const epoch = await this.executions.claim(tx, executionId, request.instance_id);
+      await this.log.append(tx, runId, executionId, [{ kind: 'run_claimed', data: { execution_id: Number(executionId) } }]);
+      return epoch;
+    });
+    if (leaseEpoch === null) return { kind: 'lease_lost' };
+    const assignment = await this.assignments.build(runId, executionId, leaseEpoch);
+    return assignment ? { kind: 'assigned', assignment: { ...assignment, ...this.lease() } } : { kind: 'lease_lost' };
+  }
+
+  private lease(): Pick<Assignment, 'ttl_seconds' | 'next_beat_seconds'> {
+    return { ttl_seconds: this.settings.leaseTtl / 1000, next_beat_seconds: beatSeconds(this.settings.leaseTtl) };
   }
 }
 

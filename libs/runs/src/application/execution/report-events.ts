@@ -24,48 +24,6 @@ interface Context {
   freedSlot: boolean;
 }
 
-/**
- * Takes a batch of a runner's events: stores what is new, once and in order, and lets each event have its effect, all
- * in one transaction. A plain batch costs four round trips; one that moves the run a few more.
- */
-@Injectable()
-export class ReportEvents {
-  constructor(
-    private readonly database: Database,
-    private readonly executions: ExecutionsStore,
-    private readonly stores: ReportStores,
-    private readonly idleSessions: IdleSessions,
-  ) {}
-
-  async execute(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
-    const moves = batch.some((event) => MOVING.has(event.kind));
-    const runId = moves ? await this.executions.runOf(executionId) : null;
-    let freedSlot = false;
-    const ack = await this.database.transaction(async (tx): Promise<BatchAck | null> => {
-      const run = runId === null ? null : await this.stores.moves.lock(tx, runId);
-      if (moves && !run) return null;
-      const execution = await this.executions.lock(tx, executionId);
-      if (!execution || execution.lease_epoch !== leaseEpoch || execution.phase === 'offered' || execution.is_fenced) return null;
-      const acked = Number(execution.acked_seq);
-      const fresh = contiguousAfter(acked, batch);
-      const log: NewRunEvent[] = [];
-      if (run) {
-        const context: Context = { tx, run, execution, log, freedSlot: false };
-        for (const event of fresh) await this.stores.effects.apply(context, event);
-        freedSlot = context.freedSlot;
-      } else {
-        log.push(...fresh.map(toStored));
-      }
-      await this.stores.log.append(tx, execution.run_id, executionId, log);
-      const ackedSeq = acked + fresh.length;
-      await this.executions.acknowledge(tx, executionId, ackedSeq);
-      return { acked_seq: ackedSeq, desired: execution.desired };
-    });
-    if (freedSlot) await this.idleSessions.slotFreed();
-    return ack ? { kind: 'stored', ack } : { kind: 'lease_lost' };
-  }
-}
-
 /** What one event does besides being stored. */
 @Injectable()
 export class EventEffects {
@@ -156,6 +114,48 @@ export class ReportStores {
     readonly log: RunLogStore,
     readonly effects: EventEffects,
   ) {}
+}
+
+/**
+ * Takes a batch of a runner's events: stores what is new, once and in order, and lets each event have its effect, all
+ * in one transaction. A plain batch costs four round trips; one that moves the run a few more.
+ */
+@Injectable()
+export class ReportEvents {
+  constructor(
+    private readonly database: Database,
+    private readonly executions: ExecutionsStore,
+    private readonly stores: ReportStores,
+    private readonly idleSessions: IdleSessions,
+  ) {}
+
+  async execute(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
+    const moves = batch.some((event) => MOVING.has(event.kind));
+    const runId = moves ? await this.executions.runOf(executionId) : null;
+    let freedSlot = false;
+    const ack = await this.database.transaction(async (tx): Promise<BatchAck | null> => {
+      const run = runId === null ? null : await this.stores.moves.lock(tx, runId);
+      if (moves && !run) return null;
+      const execution = await this.executions.lock(tx, executionId);
+      if (!execution || execution.lease_epoch !== leaseEpoch || execution.phase === 'offered' || execution.is_fenced) return null;
+      const acked = Number(execution.acked_seq);
+      const fresh = contiguousAfter(acked, batch);
+      const log: NewRunEvent[] = [];
+      if (run) {
+        const context: Context = { tx, run, execution, log, freedSlot: false };
+        for (const event of fresh) await this.stores.effects.apply(context, event);
+        freedSlot = context.freedSlot;
+      } else {
+        log.push(...fresh.map(toStored));
+      }
+      await this.stores.log.append(tx, execution.run_id, executionId, log);
+      const ackedSeq = acked + fresh.length;
+      await this.executions.acknowledge(tx, executionId, ackedSeq);
+      return { acked_seq: ackedSeq, desired: execution.desired };
+    });
+    if (freedSlot) await this.idleSessions.slotFreed();
+    return ack ? { kind: 'stored', ack } : { kind: 'lease_lost' };
+  }
 }
 
 /** The events that continue the acknowledged sequence without a gap; what was stored before is left out. */

@@ -1,0 +1,48 @@
+import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { AuthHttpModule } from '#libs/auth';
+import { Settings } from '#libs/config';
+import { ConversationsHttpModule } from '#libs/conversations';
+import { EnvironmentsHttpModule } from '#libs/environments';
+import { HttpModule } from '#libs/http';
+import { JobsModule } from '#libs/jobs';
+import { Clock } from '#libs/kernel';
+import { ObservabilityModule } from '#libs/observability';
+import { clockProvider, PersistenceModule } from '#libs/persistence';
+import { RunsHttpModule } from '#libs/runs';
+import { StorageHttpModule, StorageModule } from '#libs/storage';
+
+/** What every room may ask for. */
+@Global()
+@Module({})
+class SurroundingsModule {
+  static of(settings: Settings): DynamicModule {
+    return {
+      module: SurroundingsModule,
+      providers: [{ provide: Settings, useValue: settings }, clockProvider],
+      exports: [Settings, Clock],
+    };
+  }
+}
+
+/** The API: the platform, then the rooms it serves. */
+@Module({})
+export class ApiModule {
+  static of(settings: Settings): DynamicModule {
+    return {
+      module: ApiModule,
+      imports: [
+        SurroundingsModule.of(settings),
+        ObservabilityModule,
+        PersistenceModule.forRoot(),
+        JobsModule.forRoot({ handlesJobs: false }),
+        HttpModule,
+        AuthHttpModule,
+        StorageModule,
+        StorageHttpModule,
+        EnvironmentsHttpModule,
+        RunsHttpModule,
+        ConversationsHttpModule,
+      ],
+    };
+  }
+}

@@ -1,0 +1,48 @@
+import 'reflect-metadata';
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { type RunningApp, type Settings, withSettings } from '#libs/config';
+import { API_PREFIX, configureHttp, httpAdapter, Listener, Readiness, serveDocument, serveHttp, Shutdown } from '#libs/http';
+import { ApiModule } from './app.module.js';
+import { apiDocument } from './openapi.js';
+
+/** How long requests that are being answered may take once the process goes down. */
+const CLOSE_GRACE_MS = 5_000;
+
+export interface RunningApi extends RunningApp {
+  readonly url: string;
+  /** For tests, which reach into it for the clock. */
+  readonly app: NestExpressApplication;
+}
+
+/**
+ * Starts the API on `settings.port`; the database has been migrated by whoever calls. Rejects when the port cannot be
+ * had or a part cannot start, and leaves nothing open then.
+ */
+export async function startApi(given: Settings): Promise<RunningApi> {
+  const listener = await Listener.open(given, { host: given.host, port: given.port });
+  // A port of 0 is known only now; addresses derived from it follow.
+  const settings = given.port === 0 ? withSettings(given, { port: listener.port, publicUrl: given.publicUrl.replace(/:0$/, `:${listener.port}`) }) : given;
+  try {
+    const app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings), httpAdapter(listener), {
+      bodyParser: false,
+      abortOnError: false,
+      bufferLogs: false,
+    });
+    configureHttp(app, settings);
+    serveDocument(app, () => apiDocument(app, settings.publicUrl + API_PREFIX));
+    await serveHttp(app, listener);
+    return { url: listener.url, app, beginShutdown: () => app.get(Readiness).drain(), close: () => close(app, listener) };
+  } catch (error) {
+    await listener.close(0);
+    throw error;
+  }
+}
+
+/** Not ready, then whoever holds a request open lets go, then the listener, then everything behind it. */
+async function close(app: NestExpressApplication, listener: Listener): Promise<void> {
+  app.get(Readiness).drain();
+  await app.get(Shutdown).begin();
+  await listener.close(CLOSE_GRACE_MS);
+  await app.close();
+}

@@ -1,0 +1,30 @@
+import 'reflect-metadata';
+import type { INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { parseSettings } from '#libs/config';
+import { API_PREFIX, buildDocument, httpAdapter } from '#libs/http';
+import { ApiModule } from './app.module.js';
+
+const DESCRIPTION = `Runs of coding agents: create them, follow and steer them, read back what they did.
+
+Every operation takes a bearer token. Every error is a problem document (RFC 9457, \`application/problem+json\`) with a
+stable \`error_code\`, whether a retry makes sense (\`retryable\`) and a \`trace_id\`; its \`type\` is a page that explains it.
+JSON is at most 64 levels deep; bodies have at most 2 MB, those that create runs 20 MB.`;
+
+const TAGS = [
+  { name: 'Runs', description: 'One run is what somebody asked an agent to do. It is queued, executed in a prepared workspace, and can be continued.' },
+  { name: 'Conversations', description: 'What was said and done in a run, in one shape for all agents.' },
+  { name: 'Approvals', description: 'Questions of an agent that wait for a person.' },
+  { name: 'Environments', description: 'How a workspace is prepared before an agent starts in it.' },
+];
+
+/** The document as this installation serves it. */
+export const apiDocument = (app: INestApplication, serverUrl: string): OpenAPIObject =>
+  buildDocument(app, { serverUrl, description: DESCRIPTION, tags: TAGS });
+
+/** The text of the committed `openapi.json`. In preview Nest instantiates nothing, so no database is needed. */
+export async function renderOpenApi(): Promise<string> {
+  const app = await NestFactory.create(ApiModule.of(parseSettings({})), httpAdapter(), { preview: true, logger: false, abortOnError: false });
+  return `${JSON.stringify(apiDocument(app, API_PREFIX), null, 2)}\n`;
+}

@@ -1,0 +1,98 @@
+import { parseArgs } from 'node:util';
+import { CreateToken, ListTokens, ListUsers, type PrincipalRef, RevokeToken } from '#libs/auth';
+import type { INestApplicationContext } from '@nestjs/common';
+import { parseDuration } from '#libs/config';
+import { Clock } from '#libs/kernel';
+import { onlyPositional } from '../cli/arguments.js';
+import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
+import { renderTable } from '../cli/table.js';
+import { withUseCases } from '../process/with-use-cases.js';
+
+const OWNER = { user: { type: 'string' }, 'service-account': { type: 'string' } } as const;
+const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** The token alone goes to standard output, so that a script can take it; it is shown this once. */
+export const create: CommandModule = {
+  run: (args) => {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { ...OWNER, name: { type: 'string' }, expires: { type: 'string' } },
+    });
+    if ((values.user === undefined) === (values['service-account'] === undefined)) {
+      throw new UsageError('one of --user and --service-account is needed');
+    }
+    const expires = values.expires === undefined ? null : parseExpiry(values.expires);
+    return withUseCases(async (services) => {
+      const owner = await findOwner(services, values);
+      const expiresAt = expires?.(services.get(Clock).now());
+      const result = await services
+        .get(CreateToken)
+        .execute({ owner, name: values.name ?? 'command line', ...(expiresAt && { expiresAt }) });
+      if (result.kind === 'unknown_owner')
+        throw new CommandError(`there is no ${owner.type.replace('_', ' ')} ${owner.uid}.`);
+      if (result.kind === 'already_expired') throw new CommandError('--expires lies in the past.');
+      process.stderr.write(`Token ${result.record.uid} of ${owner.type} ${owner.uid}; it is not shown again.\n`);
+      process.stdout.write(`${result.token}\n`);
+      return 0;
+    });
+  },
+};
+
+export const list: CommandModule = {
+  run: (args) => {
+    const { values } = parseArgs({ args: [...args], options: OWNER });
+    return withUseCases(async (services) => {
+      const isFiltered = values.user !== undefined || values['service-account'] !== undefined;
+      const tokens = await services
+        .get(ListTokens)
+        .execute(isFiltered ? { owner: await findOwner(services, values) } : {});
+      const rows = tokens.map((token) => [
+        ...[token.uid, token.prefix, token.name, `${token.owner.type} ${token.owner.uid}`],
+        ...[token.createdAt, token.expiresAt, token.revokedAt, token.lastUsedAt],
+      ]);
+      process.stdout.write(
+        `${renderTable(['UID', 'TOKEN', 'NAME', 'OWNER', 'CREATED', 'EXPIRES', 'REVOKED', 'LAST USED'], rows)}\n`,
+      );
+      return 0;
+    });
+  },
+};
+
+export const revoke: CommandModule = {
+  run: (args) => {
+    const tokenUid = onlyPositional('token-uid', parseArgs({ args: [...args], allowPositionals: true }).positionals);
+    return withUseCases(async (services) => {
+      const { kind } = await services.get(RevokeToken).execute({ tokenUid });
+      if (kind === 'unknown')
+        throw new CommandError(`there is no token ${tokenUid}; \`headrace token list\` shows the UIDs.`);
+      process.stdout.write(
+        kind === 'revoked' ? `Token ${tokenUid} is revoked.\n` : `Token ${tokenUid} was revoked before.\n`,
+      );
+      return 0;
+    });
+  },
+};
+
+/** Users are named by UID or e-mail address. */
+async function findOwner(
+  services: INestApplicationContext,
+  values: { user?: string; 'service-account'?: string },
+): Promise<PrincipalRef> {
+  if (values.user === undefined) return { type: 'service_account', uid: values['service-account'] ?? '' };
+  if (!values.user.includes('@')) return { type: 'user', uid: values.user };
+  const users = await services.get(ListUsers).execute();
+  const found = users.find(({ email }) => email.toLowerCase() === values.user?.toLowerCase());
+  if (!found) throw new CommandError(`there is no user ${values.user}.`);
+  return { type: 'user', uid: found.uid };
+}
+
+/** `30d` from now, or a date. */
+function parseExpiry(value: string): (now: Date) => Date {
+  const duration = parseDuration(value);
+  if (duration !== null) return (now) => new Date(now.getTime() + duration);
+  const date = new Date(value);
+  if (!RFC3339.test(value) || Number.isNaN(date.getTime())) {
+    throw new UsageError('--expires must be a duration such as 30d or a date such as 2030-01-31T00:00:00Z');
+  }
+  return () => date;
+}

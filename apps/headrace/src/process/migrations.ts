@@ -1,0 +1,48 @@
+import pg from 'pg';
+import type { Settings } from '#libs/config';
+import { authMigrations } from '#libs/auth';
+import { conversationMigrations } from '#libs/conversations';
+import { environmentMigrations } from '#libs/environments';
+import { factoryMigrations } from '#libs/factories';
+import { migrateQueues } from '#libs/jobs';
+import { assertMigrated, migrate, type MigrationClass } from '#libs/persistence';
+import { runMigrations } from '#libs/runs';
+
+/** Every room's migrations; they run in the order of the times in their names. */
+const MIGRATIONS: readonly MigrationClass[] = [
+  ...authMigrations,
+  ...factoryMigrations,
+  ...environmentMigrations,
+  ...runMigrations,
+  ...conversationMigrations,
+];
+
+/** Brings the database, and the queues' one where that is another, to the newest schema. Returns the names of what ran. */
+export async function migrateAll(settings: Settings): Promise<string[]> {
+  const { databaseUrl, queueUrl } = settings;
+  if (databaseUrl === undefined) throw new Error('There is no database to migrate.');
+  if (queueUrl === undefined) return migrate({ databaseUrl, migrations: MIGRATIONS, also: migrateQueues });
+  if (queueUrl.startsWith('postgres')) await migrateQueueDatabase(queueUrl);
+  return migrate({ databaseUrl, migrations: MIGRATIONS });
+}
+
+/** Rejects when the database lacks a migration. */
+export async function checkMigrated(databaseUrl: string): Promise<void> {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  try {
+    await assertMigrated(pool, MIGRATIONS);
+  } finally {
+    await pool.end();
+  }
+}
+
+async function migrateQueueDatabase(queueUrl: string): Promise<void> {
+  const pool = new pg.Pool({ connectionString: queueUrl, max: 1 });
+  const client = await pool.connect();
+  try {
+    await migrateQueues(client);
+  } finally {
+    client.release();
+    await pool.end();
+  }
+}

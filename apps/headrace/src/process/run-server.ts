@@ -1,0 +1,91 @@
+import { Logger } from '@nestjs/common';
+import { type RunningApp, type Settings } from '#libs/config';
+import { CommandError } from '../cli/command.js';
+import { ClosingStack } from './closing-stack.js';
+import { connectLauncher } from './launcher.js';
+import { logToOutput } from './logging.js';
+import { prepareSettings } from './prepare-settings.js';
+import { StopRequest } from './stop-request.js';
+
+/** Beyond SHUTDOWN_GRACE, which started runs get: for connections, pools and the database. */
+const CLOSING_EXTRA_MS = 20_000;
+const LINGER_MS = 2_000;
+
+export interface ServerProcess {
+  readonly settings: Settings;
+  /** Opened parts; closed in the opposite order. */
+  readonly opened: ClosingStack;
+  /** Starts an application and adds it to the opened parts. */
+  readonly startApp: (
+    name: string,
+    start: (settings: Settings) => Promise<RunningApp>,
+    settings: Settings,
+  ) => Promise<RunningApp>;
+}
+
+/**
+ * The life of a server process: settings, whatever `start` opens, ready, a word to stop, everything closed. `start`
+ * returns what is printed when it is ready. Returns the exit code: 0 after a clean stop.
+ */
+export async function runServer(start: (server: ServerProcess) => Promise<string>): Promise<number> {
+  // Who reads our output may go first.
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+  const launcher = await connectLauncher();
+  const stop = new StopRequest(launcher.gone);
+  const settings = await prepareSettings(launcher.environment);
+  logToOutput(settings.logLevel);
+  const logger = new Logger('Process');
+  process.on('uncaughtException', (error) => {
+    logger.fatal(error);
+    stop.make('fault');
+  });
+  const opened = new ClosingStack(settings.shutdownGrace + CLOSING_EXTRA_MS);
+  const apps: RunningApp[] = [];
+  let clean = false;
+  try {
+    const message = await start({
+      settings,
+      opened,
+      startApp: async (name, startIt, withSettings) => {
+        const app = await startApp(name, startIt, withSettings);
+        apps.push(app);
+        opened.add(name, () => app.close());
+        return app;
+      },
+    });
+    if (!stop.isMade) {
+      process.stdout.write(`${message}\n`);
+      launcher.sayReady();
+    }
+    await stop.wait();
+    logger.log(`Stopping (${stop.reason}) …`);
+    for (const app of apps) app.beginShutdown?.();
+  } finally {
+    clean = await opened.close();
+  }
+  logger.log('Stopped.');
+  const code = clean && stop.reason !== 'fault' ? 0 : 1;
+  // Nothing of ours is left; a handle that somebody forgot must not keep the process.
+  setTimeout(() => process.exit(code), LINGER_MS).unref();
+  return code;
+}
+
+async function startApp(
+  name: string,
+  start: (settings: Settings) => Promise<RunningApp>,
+  settings: Settings,
+): Promise<RunningApp> {
+  try {
+    return await start(settings);
+  } catch (error) {
+    const { code, port } = error as { code?: string; port?: number };
+    if (code === 'EADDRINUSE')
+      throw new CommandError(
+        `${name}: port ${port} is taken by another process. Set PORT or INGRESS_PORT to another one, or to 0.`,
+      );
+    if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
+      throw new CommandError(`${name}: cannot listen on ${settings.host}, port ${port} (${code}).`);
+    throw error;
+  }
+}

@@ -1,0 +1,110 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import {
+  CreateServiceAccount,
+  CreateTeam,
+  CreateToken,
+  CreateUser,
+  ListTeams,
+  ListUsers,
+  type PrincipalRef,
+  SetRole,
+  TokenAuthenticator,
+} from '#libs/auth';
+import { CreateFactory, FindFactory } from '#libs/factories';
+import { newUid } from '#libs/kernel';
+import type { Connection } from './connection-file.js';
+import type { KnownUids, UidFile } from './uid-file.js';
+
+export type Access = Pick<Connection, 'token' | 'service_account_token' | 'team_uid' | 'factory_uid'>;
+
+/** Under which the tokens of `connection.json` are listed. */
+const TOKEN_NAME = 'connection.json';
+
+/**
+ * Makes what a new installation needs to be used: a team, its owner, a service account, a factory and tokens. Repeats
+ * nothing that is there; a start that was interrupted goes on where it ended. New tokens are made only for those that
+ * are missing from `known`, or do not work any more.
+ */
+export class FirstStart {
+  constructor(
+    private readonly services: INestApplicationContext,
+    private readonly file: UidFile,
+  ) {}
+
+  async ensure(known: Partial<Connection>): Promise<Access> {
+    const teamUid = await this.team();
+    const userUid = await this.owner(teamUid);
+    const serviceAccountUid = await this.serviceAccount(teamUid);
+    return {
+      team_uid: teamUid,
+      factory_uid: await this.factory(teamUid),
+      token: await this.token({ type: 'user', uid: userUid }, known.token),
+      service_account_token: await this.token(
+        { type: 'service_account', uid: serviceAccountUid },
+        known.service_account_token,
+      ),
+    };
+  }
+
+  private async team(): Promise<string> {
+    const teams = await this.services.get(ListTeams).execute();
+    const known = teams.find(({ uid }) => uid === this.file.read().team_uid);
+    if (known) return known.uid;
+    const { uid } = await this.services.get(CreateTeam).execute({ name: 'Default team' });
+    // The others belonged to another database.
+    this.file.write({ team_uid: uid });
+    return uid;
+  }
+
+  private async owner(teamUid: string): Promise<string> {
+    const users = await this.services.get(ListUsers).execute();
+    const known = users.find(({ uid }) => uid === this.file.read().user_uid);
+    const uid = known?.uid ?? (await this.createUser());
+    // Somebody may have given the owner another role since; one without any team was left by an interrupted start.
+    if (!known || known.memberships.length === 0)
+      await this.services.get(SetRole).execute({ teamUid, userUid: uid, role: 'owner' });
+    return uid;
+  }
+
+  private async createUser(): Promise<string> {
+    // The plain address is taken when another installation shares the database.
+    for (const email of ['owner@headrace.local', `owner-${newUid().toLowerCase()}@headrace.local`]) {
+      const result = await this.services.get(CreateUser).execute({ email, displayName: 'Owner' });
+      if (result.kind === 'created') return this.remember({ user_uid: result.user.uid }, result.user.uid);
+    }
+    throw new Error('The first user could not be created.');
+  }
+
+  private async serviceAccount(teamUid: string): Promise<string> {
+    const known = this.file.read().service_account_uid;
+    if (known !== undefined) return known;
+    const result = await this.services.get(CreateServiceAccount).execute({ teamUid, name: 'default' });
+    if (result.kind !== 'created') throw new Error('The service account could not be created.');
+    return this.remember({ service_account_uid: result.serviceAccount.uid }, result.serviceAccount.uid);
+  }
+
+  private async factory(teamUid: string): Promise<string> {
+    const known = this.file.read().factory_uid;
+    if (known !== undefined && (await this.services.get(FindFactory).execute(known))) return known;
+    const result = await this.services.get(CreateFactory).execute({ teamUid, name: 'Default factory' });
+    if (result.kind !== 'created') throw new Error('The factory could not be created.');
+    return this.remember({ factory_uid: result.factory.uid }, result.factory.uid);
+  }
+
+  private async token(owner: PrincipalRef, known: string | undefined): Promise<string> {
+    if (known !== undefined && (await this.works(known, owner))) return known;
+    const result = await this.services.get(CreateToken).execute({ owner, name: TOKEN_NAME });
+    if (result.kind !== 'created') throw new Error(`A token for ${owner.type} ${owner.uid} could not be created.`);
+    return result.token;
+  }
+
+  private async works(token: string, owner: PrincipalRef): Promise<boolean> {
+    const principal = await this.services.get(TokenAuthenticator).authenticate(`Bearer ${token}`);
+    return typeof principal !== 'string' && principal.uid === owner.uid;
+  }
+
+  private remember(uids: KnownUids, uid: string): string {
+    this.file.write({ ...this.file.read(), ...uids });
+    return uid;
+  }
+}

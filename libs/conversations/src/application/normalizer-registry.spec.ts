@@ -1,0 +1,51 @@
+import { Injectable, Module, type Type } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { describe, expect, it } from 'vitest';
+import { ConversationFold } from '../domain/conversation-fold.js';
+import { ConversationNormalizer } from '../domain/conversation-normalizer.js';
+import { NormalizerRegistry, NormalizesConversations } from './normalizer-registry.js';
+import { HEADRACE_EVENTS_FORMAT, HeadraceEventsNormalizer } from './normalizers/headrace-events.normalizer.js';
+
+/** As a team would add one: a library of its own, and its module in the application's list. */
+@NormalizesConversations()
+class ForeignNormalizer extends ConversationNormalizer {
+  override readonly format = 'foreign-v1';
+  override readonly version = 1;
+  override open = () => new ConversationFold();
+}
+
+@NormalizesConversations()
+class SecondNormalizer extends HeadraceEventsNormalizer {}
+
+@NormalizesConversations()
+@Injectable()
+class NoNormalizer {}
+
+async function start(...providers: Type[]): Promise<NormalizerRegistry> {
+  @Module({ providers })
+  class Addition {}
+  const imports = [DiscoveryModule, Addition];
+  const module = await Test.createTestingModule({
+    imports,
+    providers: [NormalizerRegistry, HeadraceEventsNormalizer],
+  }).compile();
+  await module.init();
+  return module.get(NormalizerRegistry);
+}
+
+describe('NormalizerRegistry', () => {
+  it('finds normalizers wherever they are provided, by their format', async () => {
+    const registry = await start(ForeignNormalizer);
+    expect(registry.find('foreign-v1')).toBeInstanceOf(ForeignNormalizer);
+    expect(registry.find(HEADRACE_EVENTS_FORMAT)).toBeInstanceOf(HeadraceEventsNormalizer);
+    expect(registry.find('unheard-of')).toBeUndefined();
+  });
+
+  it('stops the start when a format has two, and when a marked class is none', async () => {
+    await expect(start(SecondNormalizer)).rejects.toThrow(
+      'The conversation format headrace-events-v1 has two normalizers, HeadraceEventsNormalizer and SecondNormalizer: remove one.',
+    );
+    await expect(start(NoNormalizer)).rejects.toThrow('NoNormalizer is marked with @NormalizesConversations()');
+  });
+});

@@ -1,0 +1,89 @@
+import { DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Database } from '#libs/persistence';
+import type { RunEvent } from '#libs/runner-protocol';
+import { RunLog } from '#libs/runs';
+import { RunLogBuilder } from '#libs/testing';
+import type { ConversationFolding, StoredFold } from '../domain/conversation-normalizer.js';
+import { foldConversation } from '../domain/conversation-fold.js';
+import { ConversationFolds } from '../persistence/conversation-folds.js';
+import { NormalizerRegistry } from './normalizer-registry.js';
+import { HeadraceEventsNormalizer } from './normalizers/headrace-events.normalizer.js';
+import { ReadConversation } from './read-conversation.js';
+
+class GivenLog extends RunLog {
+  events: readonly RunEvent[] = [];
+  /** `afterSeq` of every read. */
+  reads: number[] = [];
+  override findRun = () => Promise.reject(new Error('The edge asks that.'));
+  override read(_runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
+    this.reads.push(afterSeq);
+    return Promise.resolve(this.events.filter(({ seq }) => seq > afterSeq).slice(0, limit));
+  }
+}
+
+class MemoryFolds extends ConversationFolds {
+  kept: StoredFold = { seq: 0, steps: [] };
+  broken = false;
+  constructor() {
+    super({} as Database);
+  }
+  override load = () => Promise.resolve(structuredClone(this.kept));
+  override save = (_runId: string, _of: unknown, { state }: ConversationFolding) => {
+    if (this.broken) return Promise.reject(new Error('read-only'));
+    this.kept = structuredClone(state);
+    return Promise.resolve();
+  };
+}
+
+const RUN = { id: '01900000-0000-7000-8000-000000000001', conversationId: 'c1', conversationFormat: null };
+
+describe('ReadConversation', () => {
+  let log: GivenLog;
+  let folds: MemoryFolds;
+  let read: ReadConversation;
+  beforeEach(() => {
+    log = new GivenLog();
+    folds = new MemoryFolds();
+    const registry = new NormalizerRegistry(new DiscoveryService(new ModulesContainer()));
+    const ours = new HeadraceEventsNormalizer();
+    vi.spyOn(registry, 'find').mockImplementation((format) => (format === ours.format ? ours : undefined));
+    read = new ReadConversation(log, registry, folds);
+  });
+
+  it('reads of a finished turn, the second time, only what came after it', async () => {
+    const builder = new RunLogBuilder().prepared().turn('t1', 'go').says('m', 'done').ended('t1');
+    log.events = builder.events;
+    expect(await read.execute(RUN)).toEqual({ kind: 'found', conversation: foldConversation('c1', builder.events) });
+    builder.add('run_done').turn('t2', 'on').says('m2', 'again');
+    expect(await read.execute(RUN)).toEqual({ kind: 'found', conversation: foldConversation('c1', builder.events) });
+    expect(log.reads).toEqual([0, 8]);
+  });
+
+  it('stores nothing of a turn that goes on, unless it is long', async () => {
+    const builder = new RunLogBuilder().prepared().turn('t1', 'go').says('m', 'a');
+    log.events = builder.events;
+    await read.execute(RUN);
+    expect(folds.kept.seq).toBe(0);
+    for (let count = 0; count < 2500; count += 1) builder.says('m', 'b');
+    expect(await read.execute(RUN)).toEqual({ kind: 'found', conversation: foldConversation('c1', builder.events) });
+    expect(log.reads).toEqual([0, 0, 1000, 2000]);
+    expect(folds.kept.seq).toBe(builder.events.length);
+  });
+
+  it('answers although the fold cannot be stored', async () => {
+    const builder = new RunLogBuilder().prepared().turn('t1', 'go').ended('t1');
+    log.events = builder.events;
+    folds.broken = true;
+    expect(await read.execute(RUN)).toMatchObject({ kind: 'found' });
+  });
+
+  it('has outcomes for a run without a conversation and for an unknown format', async () => {
+    expect(await read.execute({ ...RUN, conversationId: null })).toEqual({ kind: 'no_conversation' });
+    expect(await read.execute({ ...RUN, conversationFormat: 'odd' })).toEqual({
+      kind: 'unsupported_format',
+      format: 'odd',
+    });
+    expect(log.reads).toEqual([]);
+  });
+});

@@ -1,0 +1,46 @@
+import { Controller, Get, Param } from '@nestjs/common';
+import { ApiExtraModels } from '@nestjs/swagger';
+import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
+import { Operation, pathId, ProblemError } from '#libs/http';
+import { foundOrThrow, RunLog } from '#libs/runs';
+import { ReadConversation } from '../application/read-conversation.js';
+import { BLOCK_CLASSES, ConversationResponse } from './conversation.dto.js';
+
+@ApiExtraModels(...BLOCK_CLASSES)
+@Controller('agent/runs/:runId/conversation')
+export class RunConversationController {
+  constructor(
+    private readonly log: RunLog,
+    private readonly readConversation: ReadConversation,
+  ) {}
+
+  @Get()
+  @Authorize('runs:read')
+  @Operation({
+    id: 'getRunConversation',
+    summary: 'Get a run’s conversation',
+    description:
+      'Normalised to the same steps, messages and blocks whichever agent the run used. While the run goes on it grows at its end, and results of running actions change in place.',
+    tag: 'Runs',
+    errors: [400, 403, 404, 422],
+    success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },
+  })
+  async get(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', pathId('uuid')) runId: string,
+  ): Promise<ConversationResponse> {
+    const run = foundOrThrow(await this.log.findRun(caller, runId));
+    const reading = await this.readConversation.execute(run);
+    switch (reading.kind) {
+      case 'found':
+        return reading.conversation;
+      case 'no_conversation':
+        throw new ProblemError('resource_not_found', 'The run has no conversation: its agent has not started yet.');
+      case 'unsupported_format':
+        throw new ProblemError(
+          'operation_not_supported',
+          `The conversation format ${reading.format} cannot be normalised.`,
+        );
+    }
+  }
+}

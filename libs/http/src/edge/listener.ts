@@ -1,0 +1,95 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Settings } from '#libs/config';
+import { newContext } from '#libs/observability';
+import { toProblemDocument } from '../problems/problem.dto.js';
+import { ProblemError } from '../problems/problem-error.js';
+import { answerRawClientErrors } from './raw-client-error.js';
+
+const KEEP_ALIVE_MS = 75_000;
+const MAX_HEADERS_MS = 15_000;
+/** How often Node looks for requests that do not arrive; its default of 30 s would make short limits meaningless. */
+const CHECK_MS = 1_000;
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+}
+
+/**
+ * The socket of an application, opened before anything else: an occupied port is reported at once, a port of 0 has its
+ * number before the settings are handed out, and whoever asks while the application starts is told so.
+ */
+export class Listener {
+  private handler: RequestListener;
+
+  private constructor(
+    readonly server: Server,
+    private readonly scheme: 'http' | 'https',
+    settings: Settings,
+  ) {
+    this.handler = (request, response) => answerStarting(request, response, settings.publicUrl);
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => this.handler(request, response));
+  }
+
+  static async open(settings: Settings, { host, port }: ListenerOptions): Promise<Listener> {
+    const limits = {
+      connectionsCheckingInterval: CHECK_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      requestTimeout: settings.requestTimeout,
+      headersTimeout: Math.min(MAX_HEADERS_MS, settings.requestTimeout),
+    };
+    const tls = settings.tlsCertFile !== '';
+    const server = tls
+      ? createTlsServer({ ...limits, cert: readFileSync(settings.tlsCertFile), key: readFileSync(settings.tlsKeyFile) })
+      : createServer(limits);
+    answerRawClientErrors(server, settings.publicUrl);
+    const listener = new Listener(server, tls ? 'https' : 'http', settings);
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, resolve);
+    });
+    return listener;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  /** Origin with the real port. A wildcard address is shown as loopback. */
+  get url(): string {
+    const { address, family, port } = this.server.address() as AddressInfo;
+    const wildcard = address === '::' || address === '0.0.0.0';
+    const host = wildcard ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;
+    return `${this.scheme}://${host}:${port}`;
+  }
+
+  serve(handler: RequestListener): void {
+    this.handler = handler;
+  }
+
+  /** Takes no new connections, lets what is under way finish for `graceMs`, then breaks what is left. */
+  async close(graceMs: number): Promise<void> {
+    if (!this.server.listening) return;
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    const sweep = setInterval(() => this.server.closeIdleConnections(), 20);
+    const patience = new AbortController();
+    await Promise.race([closed, delay(graceMs, undefined, { signal: patience.signal }).catch(() => undefined)]);
+    patience.abort();
+    clearInterval(sweep);
+    this.server.closeAllConnections();
+    await closed;
+  }
+}
+
+function answerStarting(request: IncomingMessage, response: ServerResponse, publicUrl: string): void {
+  const problem = new ProblemError('resource_unavailable', 'The service is starting.');
+  const { traceId } = newContext();
+  const document = toProblemDocument(problem, { publicUrl, instance: (request.url ?? '').replace(/\?.*/, ''), traceId });
+  response.writeHead(503, { 'Content-Type': 'application/problem+json', 'Retry-After': '1', 'X-Trace-Id': traceId, Connection: 'close' });
+  response.end(JSON.stringify(document));
+}

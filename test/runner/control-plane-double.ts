@@ -1,0 +1,203 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Assignment, Commands, Desired, FinishRequest, RunnerEvent, RunnerEventKind } from '#libs/runner-protocol';
+
+export interface SeenRequest {
+  readonly call: string;
+  readonly query: URLSearchParams;
+  readonly authorization: string | undefined;
+  readonly body: Buffer;
+  readonly status: number;
+}
+
+const DEFAULTS: Omit<Assignment, 'execution_id'> = {
+  run_id: '01900000-0000-7000-8000-000000000001',
+  lease_epoch: 7,
+  ttl_seconds: 30,
+  next_beat_seconds: 10,
+  prompt: 'Hello',
+  base_prompt: null,
+  mode: 'normal',
+  interactive: false,
+  harness: { type: 'oz' },
+  permission_policy: 'allow',
+  permission_allow_list: [],
+  environment: null,
+  mcp_servers: {},
+  resume: null,
+};
+
+/** A control plane of one execution, over real HTTP: keeps what it is told, says what the test wants, fails on demand. */
+export class ControlPlaneDouble {
+  readonly requests: SeenRequest[] = [];
+  readonly uploads: { format: string | null; sessionId: string | null; bytes: Buffer }[] = [];
+  readonly token = `hrx_1_${'s'.repeat(43)}`;
+  finished: FinishRequest | null = null;
+  storedTranscript: Buffer | null = null;
+  private readonly stored: RunnerEvent[] = [];
+  private desired: Desired = 'run';
+  private prompts: Commands['prompts'] = [];
+  private decisions: Commands['decisions'] = [];
+  private version = 1;
+  private silent = false;
+  private failures: { call: string; status: number; times: number }[] = [];
+  private readonly pollers = new Set<() => void>();
+  private readonly watchers = new Set<() => void>();
+
+  private constructor(
+    private readonly server: Server,
+    readonly assignment: Assignment,
+  ) {}
+
+  static async start(assignment: Partial<Assignment> = {}): Promise<ControlPlaneDouble> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const double = new ControlPlaneDouble(server, { ...DEFAULTS, execution_id: '1', ...assignment });
+    server.on('request', (request, response) => void double.answer(request, response));
+    return double;
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/api/v1`;
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  /** The stored events in order, of one kind when it is given. */
+  events(kind?: RunnerEventKind): RunnerEvent[] {
+    return this.stored.filter((event) => kind === undefined || event.kind === kind);
+  }
+
+  /** The data of the stored events of a kind. */
+  data<T = Record<string, unknown>>(kind: RunnerEventKind): T[] {
+    return this.events(kind).map((event) => event.data as T);
+  }
+
+  /** All text that the agent has said. */
+  get said(): string {
+    return this.data<{ text: string }>('message_chunk').map(({ text }) => text).join('');
+  }
+
+  /** Each tool call with all its updates applied. */
+  calls(): Record<string, unknown>[] {
+    const calls = new Map<unknown, Record<string, unknown>>();
+    for (const data of this.data('tool_call')) calls.set(data['tool_call_id'], { ...calls.get(data['tool_call_id']), ...data });
+    return [...calls.values()];
+  }
+
+  want(desired: Desired): void {
+    this.desired = desired;
+    this.changed();
+  }
+
+  say(followupId: string, message: string): void {
+    this.prompts = [...this.prompts, { followup_id: followupId, message }];
+    this.changed();
+  }
+
+  decide(approvalId: string, decision: 'allow' | 'deny', note?: string): void {
+    this.decisions = [...this.decisions, { approval_id: approvalId, decision, ...(note === undefined ? {} : { note }) }];
+    this.changed();
+  }
+
+  /** The next `times` requests to the call (`POST /events`) are answered with the status. */
+  fail(call: string, status: number, times = 1): void {
+    this.failures.push({ call, status, times });
+  }
+
+  /** From now on no request gets an answer. */
+  goSilent(): void {
+    this.silent = true;
+  }
+
+  /** Resolves when the condition holds; looked at whenever a request has been dealt with. */
+  async until(condition: () => boolean, what: string, ms = 15_000): Promise<void> {
+    if (condition()) return;
+    await new Promise<void>((resolve, reject) => {
+      const look = (): void => {
+        if (!condition()) return;
+        this.watchers.delete(look);
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.watchers.delete(look);
+        reject(new Error(`Waited ${ms} ms in vain until ${what}. Events: ${this.stored.map(({ kind }) => kind).join(' ')}`));
+      }, ms);
+      this.watchers.add(look);
+    });
+  }
+
+  untilEvent(kind: RunnerEventKind, count = 1): Promise<void> {
+    return this.until(() => this.events(kind).length >= count, `${count} × ${kind}`);
+  }
+
+  private changed(): void {
+    this.version += 1;
+    for (const wake of [...this.pollers]) wake();
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    if (this.silent) return;
+    const url = new URL(request.url ?? '/', this.baseUrl);
+    const call = `${request.method} ${url.pathname.replace('/api/v1/runner/v1/executions/1', '')}`;
+    const failure = this.failures.find((entry) => entry.call === call && entry.times > 0);
+    if (failure) failure.times -= 1;
+    const [status, answer] = failure ? [failure.status, null] : await this.handle(call, url.searchParams, body);
+    this.requests.push({ call, query: url.searchParams, authorization: request.headers.authorization, body, status });
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(Buffer.isBuffer(answer) ? answer : answer === null ? undefined : JSON.stringify(answer));
+    for (const look of [...this.watchers]) look();
+  }
+
+  private async handle(call: string, query: URLSearchParams, body: Buffer): Promise<[number, unknown]> {
+    switch (call) {
+      case 'POST /claim':
+        return [200, this.assignment];
+      case 'POST /events':
+        return [200, this.store(JSON.parse(body.toString()).events)];
+      case 'POST /beat':
+        return [200, { ttl_seconds: this.assignment.ttl_seconds, next_beat_seconds: this.assignment.next_beat_seconds, desired: this.desired }];
+      case 'GET /commands':
+        return this.poll(Number(query.get('version')), Number(query.get('wait')));
+      case 'GET /transcript':
+        return this.storedTranscript ? [200, this.storedTranscript] : [404, null];
+      case 'PUT /transcript':
+        this.uploads.push({ format: query.get('format'), sessionId: query.get('session_id'), bytes: body });
+        return [204, null];
+      case 'POST /finish':
+        this.finished = JSON.parse(body.toString()) as FinishRequest;
+        return [200, {}];
+      default:
+        return [404, null];
+    }
+  }
+
+  private store(events: RunnerEvent[]): { acked_seq: number; desired: Desired } {
+    for (const event of events) if (event.source_seq === this.stored.length + 1) this.stored.push(event);
+    return { acked_seq: this.stored.length, desired: this.desired };
+  }
+
+  private async poll(version: number, waitSeconds: number): Promise<[number, unknown]> {
+    if (version >= this.version) {
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          this.pollers.delete(wake);
+          clearTimeout(timer);
+          resolve();
+        };
+        const timer = setTimeout(wake, waitSeconds * 1000);
+        this.pollers.add(wake);
+      });
+    }
+    if (version >= this.version) return [204, null];
+    const { version: current, desired, prompts, decisions } = this;
+    return [200, { version: current, desired, prompts, decisions } satisfies Commands];
+  }
+}
