@@ -32,13 +32,15 @@ grep -c Hello greeting.txt
 const MORE = '```sh\nwc -c greeting.txt\n```';
 const ENDLESS = '```sh\nsleep 600\n```';
 
+/** Run → how many of its timeline events stand on the screen. */
+const printedEvents = new Map();
+
 /** Follows a run until `isDone(run, events)`, printing states and timeline events as they come. */
 async function follow(api, id, isDone) {
   let state = '';
-  let printed = 0;
   for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await delay(200)) {
     const [run, events] = [await api.run(id), await api.timeline(id)];
-    printed = printNewEvents(events, printed);
+    printedEvents.set(id, printNewEvents(events, printedEvents.get(id) ?? 0));
     if (run.state !== state) console.log(`   state: ${run.state}`);
     state = run.state;
     if (isDone(run, events)) return run;

@@ -1,11 +1,17 @@
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 import { ERROR_CODES, type ErrorCode } from '#libs/kernel';
 
 /**
  * The ingress's error bodies: problem documents without `instance` and `trace_id`, so that answers to one question are
  * the same bytes whatever the reason, and a webhook's path, which may be its credential, is never echoed.
  */
-export function sendProblem(response: Response, publicUrl: string, code: ErrorCode, detail: string): void {
+export function writeProblem(
+  response: ServerResponse,
+  publicUrl: string,
+  code: ErrorCode,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const { status, title, retryable } = ERROR_CODES[code];
   const document = {
     type: `${publicUrl}/problems/${code}`,
@@ -16,6 +22,6 @@ export function sendProblem(response: Response, publicUrl: string, code: ErrorCo
     retryable,
     error: `${title}: ${detail}`,
   };
-  response.status(status ?? 500).set('Content-Type', 'application/problem+json');
+  response.writeHead(status ?? 500, { 'Content-Type': 'application/problem+json', ...headers });
   response.end(JSON.stringify(document));
 }

@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger 
 import type { Response } from 'express';
 import { Settings } from '#libs/config';
 import { isDatabaseUnavailable } from '#libs/persistence';
-import { sendProblem } from './ingress-problem.js';
+import { writeProblem } from './ingress-problem.js';
 
 /** Whatever was thrown becomes a problem document of the ingress. */
 @Catch()
@@ -19,14 +19,14 @@ export class IngressFilter implements ExceptionFilter {
     }
     const { publicUrl } = this.settings;
     if (isDatabaseUnavailable(error)) {
-      sendProblem(response, publicUrl, 'resource_unavailable', 'The database does not answer at the moment.');
+      writeProblem(response, publicUrl, 'resource_unavailable', 'The database does not answer at the moment.');
     } else if (error instanceof HttpException && error.getStatus() === 404) {
-      sendProblem(response, publicUrl, 'resource_not_found', 'There is nothing at this path.');
+      writeProblem(response, publicUrl, 'resource_not_found', 'There is nothing at this path.');
     } else if (isClientError(error)) {
-      sendProblem(response, publicUrl, 'invalid_request', 'The request cannot be read.');
+      writeProblem(response, publicUrl, 'invalid_request', 'The request cannot be read.');
     } else {
       this.logger.error(error instanceof Error ? error : String(error));
-      sendProblem(response, publicUrl, 'internal_error', 'The request could not be served.');
+      writeProblem(response, publicUrl, 'internal_error', 'The request could not be served.');
     }
   }
 }

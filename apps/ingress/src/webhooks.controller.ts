@@ -1,7 +1,7 @@
 import { All, Controller, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Settings } from '#libs/config';
-import { sendProblem } from './ingress-problem.js';
+import { writeProblem } from './ingress-problem.js';
 
 /** Deliveries of custom webhooks. No webhook can exist yet, so every address answers what an unknown one will answer. */
 @Controller('webhooks/w')
@@ -11,10 +11,9 @@ export class WebhooksController {
   @All([':uid', ':uid/:token'])
   deliver(@Req() request: Request, @Res() response: Response): void {
     if (request.method !== 'POST') {
-      response.set('Allow', 'POST');
-      sendProblem(response, this.settings.publicUrl, 'method_not_allowed', 'A webhook takes POST.');
+      writeProblem(response, this.settings.publicUrl, 'method_not_allowed', 'A webhook takes POST.', { Allow: 'POST' });
       return;
     }
-    sendProblem(response, this.settings.publicUrl, 'resource_not_found', 'There is no webhook at this address.');
+    writeProblem(response, this.settings.publicUrl, 'resource_not_found', 'There is no webhook at this address.');
   }
 }

@@ -195,7 +195,7 @@ export class Execution {
       ask: (what, answer) => this.ask(what, answer, STARTUP_MS),
       log,
     });
-    log.info('the agent is ready', { pid: agent.pid, took_ms: Math.round(performance.now() - startedAt) });
+    log.info('the agent is ready', { agent_pid: agent.pid, took_ms: Math.round(performance.now() - startedAt) });
     this.push('session_started', started);
     this.basePromptDue = !started.resumed && assignment.base_prompt !== null && assignment.base_prompt !== '';
     return session;

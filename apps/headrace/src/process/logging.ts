@@ -11,11 +11,23 @@ const ASSEMBLY = new Set([
   'WebSocketsController',
 ]);
 
+/** Warns of two data sources of one name in a process, which for three applications with a container each is as it should be. */
+const KNOWN_BETTER = new Set(['DataSourceNameRegistry']);
+
+const nameOf = (rest: readonly unknown[]): string => {
+  const name = rest.at(-1);
+  return typeof name === 'string' ? name : '';
+};
+
 class ServerLogger extends JsonLogger {
   override log(message: unknown, ...rest: unknown[]): void {
-    const name = rest.at(-1);
-    if (typeof name === 'string' && ASSEMBLY.has(name)) this.debug(message, ...rest);
+    if (ASSEMBLY.has(nameOf(rest))) this.debug(message, ...rest);
     else super.log(message, ...rest);
+  }
+
+  override warn(message: unknown, ...rest: unknown[]): void {
+    if (KNOWN_BETTER.has(nameOf(rest))) this.debug(message, ...rest);
+    else super.warn(message, ...rest);
   }
 }
 

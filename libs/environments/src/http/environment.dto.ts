@@ -1,3 +1,4 @@
+import { ApiSchema } from '@nestjs/swagger';
 import {
   ArrayField,
   BooleanField,
@@ -44,6 +45,7 @@ export class CloudProviders {
   @ObjectField(() => AwsProvider, { optional: true }) aws?: AwsProvider;
 }
 
+@ApiSchema({ name: 'EnvironmentConfig' })
 export class EnvironmentConfigDto {
   @StringField({ blank: false, max: 200, optional: true, example: 'node-service' }) name?: string;
   @StringField({ max: 2000, optional: true, nullable: true }) description?: string | null;

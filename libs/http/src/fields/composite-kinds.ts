@@ -17,7 +17,8 @@ function nestedSchema(item: Kind): SchemaOptions {
 /** A nested DTO. */
 export function object(dto: () => DtoClass): Kind {
   return {
-    schema: { type: dto },
+    // The explorer recognises a lazy type by the function's name, which is that of the property here.
+    schema: { type: () => dto() },
     read: (raw, source) => (isPlainObject(raw) ? readDto(dto(), raw, source) : raw),
     check: (value) => (isPlainObject(value) ? checkDto(value) : wrong('must be an object')),
   };

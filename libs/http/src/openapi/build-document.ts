@@ -1,7 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { mapValueModels } from '../fields/composite-kinds.js';
-import { BEARER_SCHEME } from '../operations/operation.decorator.js';
+import { BEARER_SCHEME, problemExamples } from '../operations/operation.decorator.js';
 
 export interface DocumentOptions {
   /** Ends in `/api/v1`; paths are relative to it. */
@@ -23,9 +23,15 @@ export function buildDocument(app: INestApplication, { serverUrl, description, t
   for (const { name, description: text } of tags) builder.addTag(name, text);
   const document = SwaggerModule.createDocument(app, builder.build(), {
     ignoreGlobalPrefix: true,
+    autoTagControllers: false,
     extraModels: [...mapValueModels],
   });
-  return { ...document, paths: sorted(document.paths), components: { ...document.components, schemas: sorted(document.components?.schemas ?? {}) } };
+  const { schemas, ...components } = document.components ?? {};
+  return {
+    ...document,
+    paths: sorted(document.paths),
+    components: { ...components, schemas: sorted(schemas ?? {}), examples: problemExamples() },
+  };
 }
 
 function sorted<T>(record: Record<string, T>): Record<string, T> {

@@ -98,7 +98,6 @@ function problemResponses(codes: readonly ErrorCode[]): (MethodDecorator & Class
     const status = ERROR_CODES[code].status ?? 500;
     byStatus.set(status, (byStatus.get(status) ?? new Set()).add(code));
   }
-  const place = { publicUrl: '', instance: '/api/v1/…', traceId: '4bf92f3577b34da6a3ce929d0e0e4736' };
   return [
     ApiExtraModels(Problem),
     ...[...byStatus].map(([status, members]) =>
@@ -110,15 +109,22 @@ function problemResponses(codes: readonly ErrorCode[]): (MethodDecorator & Class
         content: {
           'application/problem+json': {
             schema: { $ref: getSchemaPath(Problem) },
-            examples: Object.fromEntries(
-              [...members].map((code) => [
-                code,
-                { summary: ERROR_CODES[code].title, value: toProblemDocument(new ProblemError(code, ERROR_CODES[code].explanation), place) },
-              ]),
-            ),
+            examples: Object.fromEntries([...members].map((code) => [code, { $ref: `#/components/examples/${code}` }])),
           },
         },
       }),
     ),
   ];
+}
+
+/** One example per error code; operations refer to them. */
+export function problemExamples(): Record<string, { summary: string; value: Problem }> {
+  const place = { publicUrl: '', instance: '/api/v1/agent/runs', traceId: '4bf92f3577b34da6a3ce929d0e0e4736' };
+  const answers = (Object.keys(ERROR_CODES) as ErrorCode[]).filter((code) => ERROR_CODES[code].status !== null).sort();
+  return Object.fromEntries(
+    answers.map((code) => [
+      code,
+      { summary: ERROR_CODES[code].title, value: toProblemDocument(new ProblemError(code, ERROR_CODES[code].explanation), place) },
+    ]),
+  );
 }

@@ -59,7 +59,7 @@ function summary(block: Fields): ToolContent {
 
 /** A message chunk's content as text; an image or a file in a message becomes a short note in brackets. */
 export function chunkText(content: Fields): string {
-  if (content['type'] === 'text') return text(content['text']) ?? '';
+  if (content['type'] === undefined || content['type'] === 'text') return text(content['text']) ?? '';
   const { text: inner, uri, mime_type: mimeType, size_bytes: size } = blockContent(content);
   if (inner !== undefined) return inner;
   const facts = [uri, mimeType, size === undefined ? undefined : `${size} bytes`].filter((fact) => fact !== undefined);

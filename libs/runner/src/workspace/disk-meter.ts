@@ -3,6 +3,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sleep } from '../sleep.js';
 
+const FIRST_MS = 500;
 const MIN_PAUSE_MS = 1_000;
 /** Measuring takes at most about one hundredth of the time. */
 const PAUSE_PER_MEASURE = 99;
@@ -24,6 +25,8 @@ export async function occupiedBytes(directory: string, signal: AbortSignal): Pro
 
 /** Resolves with the measured bytes once they are above the limit; never before, and not at all once the signal aborts. */
 export async function watchDisk(directory: string, maxBytes: number, signal: AbortSignal): Promise<number> {
+  // Not while everything starts: a measure that had to wait for the processor would count as a long one.
+  await sleep(FIRST_MS, signal);
   for (;;) {
     const startedAt = performance.now();
     const bytes = await occupiedBytes(directory, signal);

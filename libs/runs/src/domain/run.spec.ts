@@ -8,6 +8,7 @@ import { beatSeconds, leaseGraceMs, sweepIntervalMs } from './lease.js';
 describe('titleFromPrompt', () => {
   it('is the first line that is not blank, cut by characters', () => {
     expect(titleFromPrompt('\n  Fix the test  \nand more')).toBe('Fix the test');
+    expect(titleFromPrompt('```sh\necho hi\n```')).toBe('echo hi');
     expect(titleFromPrompt('é'.repeat(200))).toBe(`${'é'.repeat(119)}…`);
     expect([...titleFromPrompt('😀'.repeat(200))]).toHaveLength(120);
   });

@@ -91,9 +91,13 @@ export interface Run {
 
 const MAX_TITLE = 120;
 
-/** A title from the prompt's first line that is not blank. */
+/** A title from the prompt's first line that says something: not blank, and no code fence where another line is to be had. */
 export function titleFromPrompt(prompt: string): string {
-  const line = prompt.split(/\r?\n/).find((candidate) => candidate.trim() !== '')?.trim() ?? '';
+  const lines = prompt
+    .split(/\r?\n/)
+    .map((candidate) => candidate.trim())
+    .filter((candidate) => candidate !== '');
+  const line = lines.find((candidate) => !candidate.startsWith('```')) ?? lines[0] ?? '';
   const characters = [...line];
   return characters.length <= MAX_TITLE ? line : `${characters.slice(0, MAX_TITLE - 1).join('')}…`;
 }

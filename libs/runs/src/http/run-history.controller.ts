@@ -78,7 +78,7 @@ export class ApprovalsController {
   @Post(':approvalId')
   @Authorize('runs:write')
   @Operation({
-    id: 'decideRunApproval', summary: 'Allow or deny a permission request', tag: 'Approvals', errors: [400, 403, 404, 409, 415],
+    id: 'decideRunApproval', summary: 'Allow or deny a permission request', tag: 'Approvals', errors: [400, 403, 404, 409, 413, 415],
     success: { status: 200, description: 'The decided request.', type: ApprovalItem },
   })
   async decide(

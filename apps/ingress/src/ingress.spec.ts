@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Logger } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseSettings, withSettings } from '#libs/config';
+import { EmbeddedPostgres } from '#libs/persistence';
+import { type RunningIngress, startIngress } from './main.js';
+
+const UID = 'AbCdEfGhIjKlMnOpQrStUv';
+const dataDir = mkdtempSync(join(tmpdir(), 'headrace-ingress-'));
+let database: EmbeddedPostgres;
+let ingress: RunningIngress;
+
+beforeAll(async () => {
+  Logger.overrideLogger(false);
+  database = await EmbeddedPostgres.start({ dataDir, durable: false });
+  const settings = parseSettings({ INGRESS_PORT: '0', PUBLIC_URL: 'https://runs.example' });
+  ingress = await startIngress(withSettings(settings, { databaseUrl: database.url }));
+});
+
+afterAll(async () => {
+  await ingress.close();
+  await database.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const NOT_FOUND = {
+  type: 'https://runs.example/problems/resource_not_found',
+  title: 'Not found',
+  status: 404,
+  detail: 'There is no webhook at this address.',
+  error_code: 'resource_not_found',
+  retryable: false,
+  error: 'Not found: There is no webhook at this address.',
+};
+
+describe('a delivery', () => {
+  it.each([`/webhooks/w/${UID}`, `/webhooks/w/${UID}/secret-token`, '/webhooks/w/x'])(
+    'to %s, where no webhook is, gets the same 404',
+    async (path) => {
+      const response = await fetch(ingress.url + path, { method: 'POST', body: 'not json at all' });
+      expect(response.status).toBe(404);
+      expect(response.headers.get('content-type')).toBe('application/problem+json');
+      expect(await response.json()).toEqual(NOT_FOUND);
+    },
+  );
+
+  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'])(
+    'by %s gets 405, before anything is looked up',
+    async (method) => {
+      const response = await fetch(`${ingress.url}/webhooks/w/${UID}`, { method });
+      expect(response.status).toBe(405);
+      expect(response.headers.get('allow')).toBe('POST');
+      if (method !== 'HEAD')
+        expect(await response.json()).toMatchObject({ error_code: 'method_not_allowed', retryable: false });
+    },
+  );
+});
+
+describe('other paths', () => {
+  it.each(['/', '/webhooks', '/webhooks/w', `/webhooks/w/${UID}/a/b`, '/api/v1/agent/runs', '/docs', '/metrics'])(
+    '%s is not there',
+    async (path) => {
+      const response = await fetch(ingress.url + path, { method: 'POST' });
+      expect(response.status).toBe(404);
+      expect(Object.keys((await response.json()) as object).sort()).toEqual(Object.keys(NOT_FOUND).sort());
+    },
+  );
+
+  it('that cannot be decoded is a bad request', async () => {
+    const response = await fetch(`${ingress.url}/webhooks/w/%E0%A4%A`, { method: 'POST' });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error_code: 'invalid_request' });
+  });
+
+  it('does not say what serves them', async () => {
+    const response = await fetch(`${ingress.url}/health/live`);
+    expect(response.headers.get('x-powered-by')).toBeNull();
+  });
+});
+
+describe('health', () => {
+  it('is live and ready with a database, and not ready while draining', async () => {
+    expect(await (await fetch(`${ingress.url}/health/live`)).json()).toEqual({ status: 'ok' });
+    const ready = await fetch(`${ingress.url}/health/ready`);
+    expect([ready.status, await ready.json()]).toEqual([
+      200,
+      { ready: true, draining: false, checks: { database: 'ok' } },
+    ]);
+  });
+});
+
+describe('shutdown', () => {
+  it('first says that it is not ready, then breaks idle connections and lets go of the port', async () => {
+    const settings = parseSettings({ INGRESS_PORT: '0' });
+    const other = await startIngress(withSettings(settings, { databaseUrl: database.url }));
+    const { hostname, port } = new URL(other.url);
+    const idle = connect(Number(port), hostname);
+    const closed = new Promise((resolve) => idle.once('close', resolve));
+    await new Promise((resolve) => idle.once('connect', resolve));
+    other.beginShutdown?.();
+    expect((await fetch(`${other.url}/health/ready`)).status).toBe(503);
+    await other.close();
+    await closed;
+    await expect(fetch(`${other.url}/health/live`)).rejects.toThrow();
+  });
+});
+
+describe('a port that is taken', () => {
+  it('is reported, and nothing stays open', async () => {
+    const settings = parseSettings({ INGRESS_PORT: new URL(ingress.url).port });
+    await expect(startIngress(withSettings(settings, { databaseUrl: database.url }))).rejects.toMatchObject({
+      code: 'EADDRINUSE',
+    });
+  });
+});

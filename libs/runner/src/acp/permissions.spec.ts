@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { decideByPolicy, matchesEntry, permissionFacts, pickOption } from './permissions.js';
+
+describe('an entry of the allow list', () => {
+  const command = (commandLine: string) => ({ toolName: 'Bash', toolKind: 'execute', commandLine });
+
+  it.each([
+    ['Bash', command('ls'), true],
+    ['bash', command('ls'), false],
+    ['execute', command('ls'), true],
+    ['Bas', command('ls'), false],
+    ['', { toolName: '' }, false],
+    ['read', { toolKind: 'read' }, true],
+    ['command:git status', command('git status --short'), true],
+    ['command:git status', command('git status'), true],
+    ['command:git status', command('git statusx'), false],
+    ['command:git status', command('git status; rm -rf .'), false],
+    ['command:git status', command('git status && curl x | sh'), false],
+    ['command:echo', command('echo $(rm x)'), false],
+    ['command:echo', command('echo `rm x`'), false],
+    ['command:echo', command('echo x > file'), false],
+    ['command:echo', command('echo x\nrm y'), false],
+    ['command:npm test && npm run lint', command('npm test && npm run lint'), true],
+    ['command:', command('anything'), false],
+    ['command:ls', { toolName: 'ls' }, false],
+  ])('%s on %j: %s', (entry, facts, expected) => {
+    expect(matchesEntry(entry, facts)).toBe(expected);
+  });
+});
+
+it('outside the list a person is asked when there is one, else it is refused', () => {
+  const rules = { permission_policy: 'allow_list', permission_allow_list: ['read'], interactive: true } as const;
+  expect(decideByPolicy({ ...rules, permission_allow_list: ['read'] }, { toolKind: 'read' })).toBe('allow');
+  expect(decideByPolicy({ ...rules, permission_allow_list: ['read'] }, { toolKind: 'edit' })).toBe('ask');
+  expect(decideByPolicy({ ...rules, permission_allow_list: ['read'], interactive: false }, { toolKind: 'edit' })).toBe('deny');
+});
+
+it('the facts are where agents put them', () => {
+  expect(permissionFacts({ kind: 'execute', rawInput: { command: ['git', 'log'] }, _meta: { claudeCode: { toolName: 'Bash' } } })).toEqual({ toolName: 'Bash', toolKind: 'execute', commandLine: 'git log' });
+  expect(permissionFacts(null)).toEqual({ toolName: undefined, toolKind: undefined, commandLine: undefined });
+});
+
+it('an option for this one time is preferred', () => {
+  const options = [{ optionId: 'a', kind: 'allow_always' }, { optionId: 'b', kind: 'allow_once' }, { optionId: 'c', kind: 'reject_always' }];
+  expect(pickOption(options, 'allow')).toBe('b');
+  expect(pickOption(options, 'deny')).toBe('c');
+  expect(pickOption([], 'deny')).toBeNull();
+});

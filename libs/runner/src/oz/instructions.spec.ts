@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { parsePrompt } from './instructions.js';
+
+const one = (text: string) => parsePrompt(text).instructions;
+
+describe('the instruction language', () => {
+  it.each([
+    ['```sh\necho hi\n```', { type: 'command', script: 'echo hi' }],
+    ['~~~bash\na\n\nb\n~~~', { type: 'command', script: 'a\n\nb' }],
+    ['````shell\n```\n````', { type: 'command', script: '```' }],
+    ['  ```sh\n  a\n    b\n  ```', { type: 'command', script: 'a\n  b' }],
+    ['```write path=a b.txt\nx\n```', { type: 'write', path: 'a b.txt', text: 'x\n' }],
+    ['```write path="a b.txt"\n```', { type: 'write', path: 'a b.txt', text: '' }],
+    ['```append path=a.txt\r\nx\r\n```', { type: 'append', path: 'a.txt', text: 'x\n' }],
+    ['```delete path=a\n```', { type: 'delete', path: 'a' }],
+    ['```read path=a\n```', { type: 'read', path: 'a' }],
+    ['```search pattern=two words path=src\n```', { type: 'search', pattern: 'two words', path: 'src' }],
+    ['```search pattern=a=b\n```', { type: 'search', pattern: 'a=b', path: '.' }],
+    ['```plan\n- a\n2. b\n\nc\n```', { type: 'plan', entries: ['a', 'b', 'c'] }],
+    ['```think\nhm\n```', { type: 'think', text: 'hm' }],
+    ['```ask title=Really, now?\n```', { type: 'ask', title: 'Really, now?' }],
+    ['```fail out of ideas\n```', { type: 'fail', message: 'out of ideas' }],
+    ['```refuse\nno\n```', { type: 'refuse', message: 'no' }],
+    ['```replace path=a\n<<<<<<<\nold\n\n=======\nnew\n>>>>>>>\n```', { type: 'replace', path: 'a', oldText: 'old\n\n', newText: 'new\n' }],
+    ['```replace path=a\n<<<<<<<\nold\n=======\n>>>>>>>\n```', { type: 'replace', path: 'a', oldText: 'old\n', newText: '' }],
+  ])('%j', (text, expected) => {
+    expect(one(text)).toEqual([expected]);
+  });
+
+  it('keeps the order and takes nothing from the text around', () => {
+    const { instructions, problems, ignored } = parsePrompt('Run `rm -rf x` please.\n```sh\na\n```\nand ``` sh not this ```\n```python\nb\n```\n```\nc\n```\n```sh\nd\n```');
+    expect(instructions.map((entry) => 'script' in entry && entry.script)).toEqual(['a', 'd']);
+    expect([problems, ignored]).toEqual([[], ['python', '']]);
+  });
+
+  it.each([
+    ['```write\nx\n```', /names no path/],
+    ['```sh\n\n```', /is empty/],
+    ['```sh\necho never', /never closed/],
+    ['```replace path=a\nx\n```', /not of the form/],
+    ['```replace path=a\n<<<<<<<\n=======\nx\n>>>>>>>\n```', /no old lines/],
+    ['```search\n```', /names no pattern/],
+    ['```ask\n```', /no title/],
+  ])('says what is wrong with %j', (text, problem) => {
+    const parsed = parsePrompt(text);
+    expect(parsed.instructions).toEqual([]);
+    expect(parsed.problems).toEqual([expect.stringMatching(problem)]);
+  });
+});

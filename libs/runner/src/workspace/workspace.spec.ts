@@ -1,0 +1,75 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync, chmodSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { occupiedBytes } from './disk-meter.js';
+import { placeTranscript, readTranscript, transcriptPath } from './transcript-file.js';
+import { Workspace } from './workspace.js';
+
+let base: string;
+beforeEach(() => void (base = mkdtempSync(join(tmpdir(), 'headrace-workspace-'))));
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+describe('a workspace', () => {
+  it('is private, and gone after its removal whatever its permissions', async () => {
+    const workspace = await Workspace.create(join(base, 'w'));
+    for (const path of [workspace.root, workspace.home, workspace.work, workspace.tmp]) expect(statSync(path).mode & 0o777).toBe(0o700);
+    mkdirSync(join(workspace.work, 'locked', 'deep'), { recursive: true });
+    chmodSync(join(workspace.work, 'locked'), 0);
+    await workspace.remove(log);
+    expect(existsSync(workspace.root)).toBe(false);
+  });
+
+  it('is not a file', async () => {
+    writeFileSync(join(base, 'f'), '');
+    await expect(Workspace.create(join(base, 'f'))).rejects.toThrow();
+  });
+});
+
+it('occupied bytes count blocks, not holes, and follow no link', async () => {
+  writeFileSync(join(base, 'a'), Buffer.alloc(100_000, 1));
+  writeFileSync(join(base, 'sparse'), '');
+  truncateSync(join(base, 'sparse'), 1_000_000_000);
+  symlinkSync('/', join(base, 'root'));
+  const bytes = await occupiedBytes(base, new AbortController().signal);
+  expect(bytes).toBeGreaterThanOrEqual(100_000);
+  expect(bytes).toBeLessThan(200_000);
+});
+
+describe('a transcript', () => {
+  const place = { home: '/w/home', cwd: '/w/work.1', sessionId: 'abc-1' };
+
+  it('lies where its template says, inside home', () => {
+    expect(transcriptPath('{home}/.x/{cwd_slug}/{session_id}.jsonl', place)).toBe('/w/home/.x/-w-work-1/abc-1.jsonl');
+    expect(transcriptPath('/etc/{session_id}', place)).toBeNull();
+  });
+
+  it.each(['../../etc/passwd', '..', '', '.hidden', 'a/b', 'a\0b'])('is not looked for under the session id %j', (sessionId) => {
+    expect(transcriptPath('{home}/{session_id}', { ...place, sessionId })).toBeNull();
+  });
+
+  it('is placed once and read back in whole lines', async () => {
+    const path = join(base, 'a', 'b', 's.jsonl');
+    await placeTranscript(path, Buffer.from('{"a":1}\n{"b":'), base);
+    expect(readFileSync(path, 'utf8')).toContain('"b"');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(Buffer.from((await readTranscript(path, base, 1_000))?.bytes ?? []).toString()).toBe('{"a":1}\n');
+    await expect(placeTranscript(path, Buffer.from('x'), base)).rejects.toMatchObject({ code: 'EEXIST' });
+  });
+
+  it('is not read through links, from elsewhere, from another user, or when too long', async () => {
+    const home = join(base, 'home');
+    mkdirSync(home);
+    writeFileSync(join(base, 'secret'), 'secret\n');
+    symlinkSync(join(base, 'secret'), join(home, 'link'));
+    symlinkSync(base, join(home, 'way-out'));
+    writeFileSync(join(home, 'own'), 'line\n');
+    expect(await readTranscript(join(home, 'link'), home, 1_000)).toBeNull();
+    expect(await readTranscript(join(home, 'way-out', 'secret'), home, 1_000)).toBeNull();
+    expect(await readTranscript(join(home, 'own'), home, 1_000, { uid: 12_345, gid: 12_345 })).toBeNull();
+    expect(await readTranscript(join(home, 'own'), home, 2)).toBeNull();
+    expect(await readTranscript(join(home, 'missing'), home, 1_000)).toBeNull();
+    expect(await readTranscript(join(home, 'own'), home, 1_000)).not.toBeNull();
+  });
+});

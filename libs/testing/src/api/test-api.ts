@@ -1,0 +1,89 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { INestApplication } from '@nestjs/common';
+import { parseSettings, type Settings, withSettings } from '#libs/config';
+import { Clock } from '#libs/kernel';
+import { MovableClock } from '#libs/persistence';
+import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
+import { CapturedLog } from './captured-log.js';
+import { TestIdentities } from './identities.js';
+import { TestClient, type TestRequest, type TestResponse } from './test-client.js';
+
+export interface TestApi {
+  /** Origin. */
+  readonly url: string;
+  readonly settings: Settings;
+  readonly app: INestApplication;
+  readonly database: TestDatabase;
+  readonly identities: TestIdentities;
+  readonly log: CapturedLog;
+  /** Relative to `/api/v1`: `api.request(200, 'GET /agent/runs', { token })`. */
+  request(status: number, line: string, options?: TestRequest): Promise<TestResponse>;
+  /** Relative to the origin: `api.atOrigin(200, 'GET /health/live')`. */
+  atOrigin(status: number, line: string, options?: TestRequest): Promise<TestResponse>;
+  /** Moves the time of database and application. */
+  advanceClock(milliseconds: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface TestApiOptions {
+  readonly settings?: Partial<Settings>;
+  /** One that is there already; it is then not dropped at the end. */
+  readonly database?: TestDatabase;
+}
+
+/** Settings of a process under test: loopback, a free port, a directory of its own, a movable clock, no rate limit. */
+export function testSettings(databaseUrl: string, dataDir: string): Settings {
+  return withSettings(
+    parseSettings({
+      DATABASE_URL: databaseUrl,
+      HEADRACE_DATA_DIR: dataDir,
+      PORT: '0',
+      INGRESS_PORT: '0',
+      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
+      HEADRACE_TEST_CLOCK: 'true',
+      API_RATE_PER_MINUTE: '0',
+      DATABASE_POOL_SIZE: '6',
+      QUEUE_POOL_SIZE: '3',
+    }),
+    {},
+  );
+}
+
+/**
+ * The whole API on a free port over a database of its own.
+ *
+ *   let api: TestApi;
+ *   beforeAll(async () => { api = await startTestApi(); });
+ *   afterAll(() => api.close());
+ */
+export async function startTestApi({ settings: changes, database: given }: TestApiOptions = {}): Promise<TestApi> {
+  const log = CapturedLog.install();
+  const database = given ?? (await createTestDatabase());
+  const dataDir = await mkdtemp(join(tmpdir(), 'headrace-test-data-'));
+  const settings = withSettings(testSettings(database.url, dataDir), changes ?? {});
+  // Loaded here only: most tests of a library need no application.
+  const { startApi } = await import('#apps/api/src/main');
+  const api = await startApi(settings);
+  const clock: unknown = api.app.get(Clock);
+  return {
+    url: api.url,
+    settings,
+    app: api.app,
+    database,
+    identities: new TestIdentities(database),
+    log,
+    request: new TestClient(`${api.url}/api/v1`).request,
+    atOrigin: new TestClient(api.url).request,
+    advanceClock: async (milliseconds) => {
+      const shift = await database.advanceClock(milliseconds);
+      if (clock instanceof MovableClock) await clock.reached(shift);
+    },
+    close: async () => {
+      await api.close();
+      if (!given) await database.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

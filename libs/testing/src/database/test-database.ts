@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { advanceTestClock } from '#libs/persistence';
+import { onDatabase, otherDatabase } from './test-postgres.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** URL of the test run's PostgreSQL server and the name of the database to clone; from test/global-setup.ts. */
+    postgres: { url: string; template: string };
+    /** Where test clients note which operation answered with which status. */
+    exchangesDir: string;
+  }
+}
+
+/** A migrated, empty database of its own. */
+export interface TestDatabase {
+  readonly url: string;
+  query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** Moves `headrace.now()` of this database. Returns the whole shift so far, in milliseconds. */
+  advanceClock(milliseconds: number): Promise<number>;
+  /** Drops it, whoever is still connected. */
+  close(): Promise<void>;
+}
+
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { url: serverUrl, template } = inject('postgres');
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onDatabase(serverUrl, (server) => server.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  const url = otherDatabase(serverUrl, name);
+  const pool = new pg.Pool({ connectionString: url, max: 2, options: '-c search_path=headrace,public -c timezone=UTC' });
+  // Dropping the database breaks idle connections of ours too; that is no news.
+  pool.on('error', () => undefined);
+  const query = async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+    (await pool.query<Row>(text, [...values])).rows;
+  return {
+    url,
+    query,
+    advanceClock: async (milliseconds) => {
+      await advanceTestClock({ query: (statement, values) => query(typeof statement === 'string' ? statement : statement.text, values) }, milliseconds);
+      const [row] = await query<{ ms: string }>('SELECT extract(epoch FROM shift) * 1000 AS ms FROM headrace.test_clock');
+      return Number(row?.ms);
+    },
+    close: async () => {
+      await pool.end();
+      await onDatabase(serverUrl, (server) => server.query(`DROP DATABASE ${name} WITH (FORCE)`));
+    },
+  };
+}

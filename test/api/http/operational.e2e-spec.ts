@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ERROR_CODES } from '#libs/kernel';
+import { startTestApi, type TestApi } from '#libs/testing';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.close());
+
+describe('pages without a token', () => {
+  it('says that it lives', async () => {
+    const { body } = await api.atOrigin(200, 'GET /health/live');
+    expect(body).toEqual({ status: 'ok' });
+  });
+
+  it('is ready while the database answers', async () => {
+    const { body } = await api.atOrigin(200, 'GET /health/ready');
+    expect(body).toEqual({ ready: true, draining: false, checks: { database: 'ok' } });
+  });
+
+  it('counts requests by operation and status', async () => {
+    await api.request(401, 'GET /agent/environments');
+    const { text, headers } = await api.atOrigin(200, 'GET /metrics');
+    expect(headers.get('content-type')).toContain('text/plain');
+    expect(text).toMatch(/http_request_duration_seconds_count\{operation="listEnvironments",status="401"\} [1-9]/);
+    expect(text).toContain('process_cpu_seconds_total');
+  });
+
+  it.each(Object.keys(ERROR_CODES))('explains %s', async (code) => {
+    const { text, headers } = await api.atOrigin(200, `GET /problems/${code}`);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(text).toContain(`<code>${code}</code>`);
+  });
+
+  it('lists the error codes, and knows no others', async () => {
+    const { text } = await api.atOrigin(200, 'GET /problems');
+    expect(text).toContain('href="problems/conflict"');
+    await api.atOrigin(404, 'GET /problems/constructor');
+  });
+
+  it('leads from the origin to the documentation', async () => {
+    const { headers } = await api.atOrigin(302, 'GET /');
+    expect(headers.get('location')).toBe('/docs');
+  });
+});
+
+describe('documentation', () => {
+  it('serves the document for this installation', async () => {
+    const { body } = await api.atOrigin(200, 'GET /openapi.json');
+    expect(body.info).toMatchObject({ title: 'Headrace API', version: '1.0.0' });
+    expect(body.servers).toEqual([{ url: `${api.url}/api/v1` }]);
+    expect(body.components.securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
+  });
+
+  it('serves Swagger UI that runs under the content security policy', async () => {
+    const page = await api.atOrigin(200, 'GET /docs');
+    const policy = page.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).not.toContain('upgrade-insecure-requests');
+    // No inline script: the policy would block it.
+    expect(page.text.match(/<script(?![^>]*\bsrc=)[^>]*>\s*\S/)).toBeNull();
+    const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? '').filter((source) => !source.startsWith('data:'));
+    expect(sources.length).toBeGreaterThan(3);
+    for (const source of sources) await api.atOrigin(200, `GET ${new URL(source, `${api.url}/docs`).pathname}`);
+    const { text: script } = await api.atOrigin(200, 'GET /docs/swagger-ui-init.js');
+    expect(script).toContain('"persistAuthorization": true');
+    expect(script).not.toContain('eval(');
+  });
+});

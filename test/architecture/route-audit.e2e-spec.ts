@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PERMISSIONS } from '#libs/auth';
+import { type Route, RouteTable, SHARED_ERRORS } from '#libs/http';
+import { ERROR_CODES } from '#libs/kernel';
+import { startTestApi, type TestApi } from '#libs/testing';
+import { renderOpenApi } from '../../apps/api/src/openapi.js';
+
+/**
+ * Routes that are not in the document, and why. Whoever adds one says so here.
+ * Not controllers, hence not in the route table: `/docs/*` and `/openapi.json`, which Swagger serves.
+ */
+const UNDOCUMENTED: Readonly<Record<string, string>> = {
+  'GET /': 'leads to /docs',
+  'GET /health/live': 'for machines',
+  'GET /health/ready': 'for machines',
+  'GET /metrics': 'for machines',
+  'GET /objects/*key': 'signed links, handed out by other operations',
+  'GET /problems': 'pages for people',
+  'GET /problems/:code': 'pages for people',
+};
+/** The runner protocol has a document of its own. */
+const RUNNER_PREFIX = '/api/v1/runner/';
+
+let api: TestApi;
+let routes: readonly Route[];
+let document: OpenAPIObject;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  routes = api.app.get(RouteTable).routes;
+  document = JSON.parse(await renderOpenApi()) as OpenAPIObject;
+});
+afterAll(() => api.close());
+
+const name = ({ method, path }: Route): string => `${method} ${path}`;
+const isDocumented = (route: Route): boolean => !(name(route) in UNDOCUMENTED) && !route.path.startsWith(RUNNER_PREFIX);
+
+/** `/api/v1/agent/runs/:runId` is `/agent/runs/{runId}` in the document. */
+const operationOf = (route: Route) => {
+  const path = route.path.replace(/^\/api\/v1/, '').replace(/:(\w+)/g, '{$1}');
+  const item = document.paths[path] as Record<string, { operationId: string; responses: Record<string, unknown>; security?: object[] }> | undefined;
+  return item?.[route.method.toLowerCase()];
+};
+
+describe('every route', () => {
+  it('is found, and there are many', () => {
+    expect(routes.length).toBeGreaterThan(20);
+  });
+
+  it('declares who may call it', () => {
+    expect(routes.filter(({ access }) => access === undefined).map(name)).toEqual([]);
+  });
+
+  it('names a permission that exists', () => {
+    const unknown = routes.filter(({ access }) => access?.kind === 'permission' && !(PERMISSIONS as readonly string[]).includes(access.permission));
+    expect(unknown.map(name)).toEqual([]);
+  });
+
+  it('is open without a token only where that is listed', () => {
+    expect(routes.filter(({ access }) => access?.kind === 'public').filter(isDocumented).map(name)).toEqual([]);
+  });
+
+  it('belongs to the runner protocol if it says so, and nothing else does', () => {
+    const mistaken = routes.filter((route) => (route.access?.kind === 'runner') !== route.path.startsWith(RUNNER_PREFIX));
+    expect(mistaken.map(name)).toEqual([]);
+  });
+
+  it('is in the document under its operation id, or in the list of those that are not', () => {
+    const missing = routes.filter((route) => isDocumented(route) && (!route.operation || operationOf(route)?.operationId !== route.operation.id));
+    expect(missing.map(name)).toEqual([]);
+    const stale = Object.keys(UNDOCUMENTED).filter((line) => !routes.some((route) => name(route) === line));
+    expect(stale).toEqual([]);
+  });
+
+  it('has an operation id of its own', () => {
+    const ids = routes.flatMap(({ operation }) => (operation ? [operation.id] : []));
+    expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
+    expect(ids.filter((id) => !/^[a-z][A-Za-z]+$/.test(id))).toEqual([]);
+  });
+
+  it('documents its success, its own errors and the shared ones, and asks for the bearer token', () => {
+    const faults = routes.filter(isDocumented).flatMap((route) => {
+      const operation = operationOf(route);
+      const documented = Object.keys(operation?.responses ?? {});
+      const shared = SHARED_ERRORS.map((code) => String(ERROR_CODES[code].status));
+      const wanted = [String(route.operation?.success.status), ...shared];
+      const missing = wanted.filter((status) => !documented.includes(status));
+      const secured = (operation?.security ?? []).some((scheme) => 'bearerAuth' in scheme);
+      return missing.length > 0 || !secured ? [`${name(route)}: lacks ${missing.join(', ')}${secured ? '' : ' bearerAuth'}`] : [];
+    });
+    expect(faults).toEqual([]);
+  });
+
+  it('that takes a body documents 400, 413 and 415; that takes an id documents 400, 403 and 404', () => {
+    const faults = routes.filter(isDocumented).flatMap((route) => {
+      const operation = operationOf(route);
+      const documented = Object.keys(operation?.responses ?? {});
+      const wanted = [...('requestBody' in (operation ?? {}) ? ['400', '413', '415'] : []), ...(route.path.includes(':') ? ['400', '403', '404'] : [])];
+      const missing = wanted.filter((status) => !documented.includes(status));
+      return missing.length > 0 ? [`${name(route)}: lacks ${missing.join(', ')}`] : [];
+    });
+    expect(faults).toEqual([]);
+  });
+});
+
+describe('the document', () => {
+  it('has no operation that no route serves', () => {
+    const served = new Set(routes.filter(isDocumented).map((route) => `${route.method.toLowerCase()} ${route.path.replace(/^\/api\/v1/, '').replace(/:(\w+)/g, '{$1}')}`));
+    const documented = Object.entries(document.paths).flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`));
+    expect(documented.filter((line) => !served.has(line))).toEqual([]);
+  });
+
+  it('explains every tag that it uses', () => {
+    const explained = new Set((document.tags ?? []).map((tag) => tag.name));
+    const used = new Set(Object.values(document.paths).flatMap((item) => Object.values(item as Record<string, { tags?: string[] }>).flatMap(({ tags }) => tags ?? [])));
+    expect([...used].filter((tag) => !explained.has(tag))).toEqual([]);
+    expect([...explained].filter((tag) => !used.has(tag))).toEqual([]);
+  });
+
+  it('has nothing that a reference points to in vain', () => {
+    const text = JSON.stringify(document);
+    const schemas = document.components?.schemas ?? {};
+    const broken = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1] ?? '').filter((schema) => !(schema in schemas));
+    expect([...new Set(broken)]).toEqual([]);
+  });
+
+  it('shows an example of every error that it documents', () => {
+    const faults = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item as Record<string, { responses: Record<string, { content?: Record<string, { examples?: object }> }> }>).flatMap(([method, operation]) =>
+        Object.entries(operation.responses).flatMap(([status, response]) =>
+          Number(status) >= 400 && Object.keys(response.content?.['application/problem+json']?.examples ?? {}).length === 0 ? [`${method} ${path} ${status}`] : [],
+        ),
+      ),
+    );
+    expect(faults).toEqual([]);
+  });
+
+  it('carries the team header on the operations that the specification marks, and on no others but ours', () => {
+    const withHeader = Object.values(document.paths).flatMap((item) =>
+      Object.values(item as Record<string, { operationId: string; parameters?: { name: string; in: string }[] }>)
+        .filter(({ parameters }) => parameters?.some((parameter) => parameter.in === 'header' && parameter.name === 'X-Headrace-Team-Uid'))
+        .map(({ operationId }) => operationId),
+    );
+    const specified = ['listAgents', 'listConnectedSelfHostedWorkers', 'createRun', 'runAgent', 'listRuns', 'createScheduledAgent', 'listScheduledAgents', 'listEnvironments'];
+    const beyond = ['createEnvironment'];
+    const served = new Set(routes.flatMap(({ operation }) => (operation ? [operation.id] : [])));
+    expect(withHeader.sort()).toEqual([...specified, ...beyond].filter((id) => served.has(id)).sort());
+  });
+
+  it('marks runAgent as deprecated, and nothing else', () => {
+    const deprecated = Object.values(document.paths).flatMap((item) =>
+      Object.values(item as Record<string, { operationId: string; deprecated?: boolean }>).flatMap((operation) => (operation.deprecated ? [operation.operationId] : [])),
+    );
+    expect(deprecated).toEqual(['runAgent']);
+  });
+
+  it('is what the running service serves, but for the address', async () => {
+    const { body } = await api.atOrigin(200, 'GET /openapi.json');
+    expect({ ...body, servers: null }).toEqual({ ...document, servers: null });
+  });
+
+  it('is committed as openapi.json: run `npm run generate` after a change', async () => {
+    expect(readFileSync('openapi.json', 'utf8')).toBe(await renderOpenApi());
+  });
+});

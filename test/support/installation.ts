@@ -1,0 +1,235 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('../../dist/apps/headrace/src/main.js', import.meta.url));
+
+export interface Connection {
+  base_url: string;
+  ingress_base_url: string;
+  token: string;
+  service_account_token: string;
+  team_uid: string;
+  factory_uid: string;
+}
+
+export interface Answer {
+  status: number;
+  // Tests look into JSON of many shapes.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  body: any;
+  headers: Headers;
+}
+
+/** A process of ours, whose output can be waited for. */
+export class Program {
+  readonly output: string[] = [];
+  readonly exited: Promise<number | string>;
+  private readonly watchers = new Set<() => void>();
+
+  constructor(
+    readonly child: ChildProcess,
+    readonly label: string,
+  ) {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => {
+        this.output.push(chunk.toString());
+        for (const watcher of this.watchers) watcher();
+      });
+    }
+    this.exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        resolve(code ?? signal ?? 'unknown');
+        for (const watcher of this.watchers) watcher();
+      });
+    });
+  }
+
+  get text(): string {
+    return this.output.join('');
+  }
+
+  /** Resolves when the output holds `needle`; rejects with the output when the process ends or time runs out first. */
+  async says(needle: string, timeoutMs = 40_000): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => finish(new Error(`${this.label} did not say "${needle}" in ${timeoutMs} ms:\n${this.text}`)), timeoutMs);
+      const finish = (error?: Error): void => {
+        clearTimeout(timer);
+        this.watchers.delete(look);
+        if (error) reject(error);
+        else resolve();
+      };
+      const look = (): void => {
+        if (this.text.includes(needle)) finish();
+        else if (this.child.exitCode !== null || this.child.signalCode !== null) finish(new Error(`${this.label} ended before "${needle}":\n${this.text}`));
+      };
+      this.watchers.add(look);
+      look();
+    });
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal);
+    return this.exited;
+  }
+}
+
+/** A whole installation as its users start it: real processes of the build, real embedded PostgreSQL, a data directory of its own. */
+export class Installation {
+  private constructor(
+    readonly dataDir: string,
+    private readonly environment: Record<string, string>,
+  ) {}
+
+  static async create(settings: Record<string, string> = {}): Promise<Installation> {
+    const dataDir = mkdtempSync(join(tmpdir(), 'headrace-test-'));
+    // As root, PostgreSQL and agents have users of their own: what is theirs stays below this directory when they may pass.
+    chmodSync(dataDir, 0o711);
+    const [port, ingressPort] = [await freePort(), await freePort()];
+    return new Installation(join(dataDir, 'data'), {
+      PATH: process.env.PATH ?? '',
+      HOME: dataDir,
+      LANG: 'C.UTF-8',
+      HEADRACE_DATA_DIR: join(dataDir, 'data'),
+      PORT: String(port),
+      INGRESS_PORT: String(ingressPort),
+      LEASE_TTL: '3s',
+      CANCEL_STEP: '1s',
+      SHUTDOWN_GRACE: '2s',
+      ...settings,
+    });
+  }
+
+  get connection(): Connection {
+    return JSON.parse(readFileSync(join(this.dataDir, 'connection.json'), 'utf8')) as Connection;
+  }
+
+  /** Starts `headrace up` and waits until it is ready. */
+  async up(): Promise<Program> {
+    const program = this.start('up');
+    await program.says('Headrace is ready.');
+    return program;
+  }
+
+  /** Starts one command of the command line with this installation's settings. */
+  start(command: string, extra: Record<string, string> = {}): Program {
+    const child = spawn(process.execPath, ['--enable-source-maps', MAIN, command], {
+      env: { ...this.environment, ...extra },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    return new Program(child, command);
+  }
+
+  async call(method: string, path: string, body?: unknown, token = this.connection.token): Promise<Answer> {
+    const response = await fetch(this.connection.base_url + path, {
+      method,
+      redirect: 'manual',
+      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text.startsWith('{') || text.startsWith('"') || text.startsWith('[') ? JSON.parse(text) : text, headers: response.headers };
+  }
+
+  async createRun(prompt: string, fields: object = {}): Promise<string> {
+    const answer = await this.call('POST', '/agent/runs', { prompt, ...fields });
+    if (answer.status !== 200) throw new Error(`The run was not created: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body.run_id as string;
+  }
+
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  async run(runId: string): Promise<any> {
+    return (await this.call('GET', `/agent/runs/${runId}`)).body;
+  }
+
+  /** Polls until the run is in one of the states; rejects with its timeline when it takes longer. Survives a service that is away. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  async waitFor(runId: string, states: readonly string[], timeoutMs = 30_000): Promise<any> {
+    const deadline = performance.now() + timeoutMs;
+    let last: unknown = null;
+    while (performance.now() < deadline) {
+      const answer = await this.call('GET', `/agent/runs/${runId}`).catch((error: unknown) => ({ status: 0, body: String(error) }));
+      last = answer.body;
+      if (answer.status === 200 && states.includes(answer.body.state)) return answer.body;
+      await tick(25);
+    }
+    throw new Error(`Run ${runId} was not ${states.join(' or ')} within ${timeoutMs} ms: ${JSON.stringify(last)}`);
+  }
+
+  remove(): void {
+    rmSync(join(this.dataDir, '..'), { recursive: true, force: true });
+  }
+}
+
+/** One step of polling something outside this process that has no signal to wait on. */
+export function tick(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+export async function until<T>(look: () => T | null | undefined | false | Promise<T | null | undefined | false>, timeoutMs = 10_000, what = 'it'): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (performance.now() > deadline) throw new Error(`${what} did not happen within ${timeoutMs} ms.`);
+    await tick(20);
+  }
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+export interface ProcessFacts {
+  pid: number;
+  parent: number;
+  argv: string[];
+}
+
+/** The processes of this machine, from /proc. */
+export function processes(): ProcessFacts[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+        const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+        if (fields[0] === 'Z') return [];
+        const argv = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').filter((part) => part !== '');
+        return [{ pid: Number(name), parent: Number(fields[1]), argv }];
+      } catch {
+        return []; // ended between the two looks
+      }
+    });
+}
+
+export function descendants(root: number): ProcessFacts[] {
+  const all = processes();
+  const found: ProcessFacts[] = [];
+  for (let level = [root]; level.length > 0;) {
+    const children = all.filter(({ parent }) => level.includes(parent));
+    found.push(...children);
+    level = children.map(({ pid }) => pid);
+  }
+  return found;
+}
+
+export function isAlive(pid: number): boolean {
+  return processes().some((candidate) => candidate.pid === pid);
+}
+
+/** Runner processes that this process started. */
+export function runnersOf(parent: number): ProcessFacts[] {
+  return processes().filter((candidate) => candidate.parent === parent && candidate.argv.slice(-2).join(' ') === 'agent run');
+}
