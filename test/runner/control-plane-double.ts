@@ -78,13 +78,16 @@ export class ControlPlaneDouble {
 
   /** All text that the agent has said. */
   get said(): string {
-    return this.data<{ text: string }>('message_chunk').map(({ text }) => text).join('');
+    return this.data<{ text: string }>('message_chunk')
+      .map(({ text }) => text)
+      .join('');
   }
 
   /** Each tool call with all its updates applied. */
   calls(): Record<string, unknown>[] {
     const calls = new Map<unknown, Record<string, unknown>>();
-    for (const data of this.data('tool_call')) calls.set(data['tool_call_id'], { ...calls.get(data['tool_call_id']), ...data });
+    for (const data of this.data('tool_call'))
+      calls.set(data['tool_call_id'], { ...calls.get(data['tool_call_id']), ...data });
     return [...calls.values()];
   }
 
@@ -99,7 +102,10 @@ export class ControlPlaneDouble {
   }
 
   decide(approvalId: string, decision: 'allow' | 'deny', note?: string): void {
-    this.decisions = [...this.decisions, { approval_id: approvalId, decision, ...(note === undefined ? {} : { note }) }];
+    this.decisions = [
+      ...this.decisions,
+      { approval_id: approvalId, decision, ...(note === undefined ? {} : { note }) },
+    ];
     this.changed();
   }
 
@@ -125,7 +131,9 @@ export class ControlPlaneDouble {
       };
       const timer = setTimeout(() => {
         this.watchers.delete(look);
-        reject(new Error(`Waited ${ms} ms in vain until ${what}. Events: ${this.stored.map(({ kind }) => kind).join(' ')}`));
+        reject(
+          new Error(`Waited ${ms} ms in vain until ${what}. Events: ${this.stored.map(({ kind }) => kind).join(' ')}`),
+        );
       }, ms);
       this.watchers.add(look);
     });
@@ -163,7 +171,14 @@ export class ControlPlaneDouble {
       case 'POST /events':
         return [200, this.store(JSON.parse(body.toString()).events)];
       case 'POST /beat':
-        return [200, { ttl_seconds: this.assignment.ttl_seconds, next_beat_seconds: this.assignment.next_beat_seconds, desired: this.desired }];
+        return [
+          200,
+          {
+            ttl_seconds: this.assignment.ttl_seconds,
+            next_beat_seconds: this.assignment.next_beat_seconds,
+            desired: this.desired,
+          },
+        ];
       case 'GET /commands':
         return this.poll(Number(query.get('version')), Number(query.get('wait')));
       case 'GET /transcript':

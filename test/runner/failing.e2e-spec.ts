@@ -17,7 +17,9 @@ const environment = (...commands: string[]) => ({ uid: 'e'.repeat(22), setup_com
 
 describe('set-up', () => {
   it('stops at the first command that fails and names it', async () => {
-    const runner = await start({ assignment: { environment: environment('echo fine', 'echo broken >&2; exit 7', 'touch never') } });
+    const runner = await start({
+      assignment: { environment: environment('echo fine', 'echo broken >&2; exit 7', 'touch never') },
+    });
     expect(await runner.exited).toBe(0);
     const { plane } = runner;
     expect(plane.data<SetupCommandFinished>('setup_command_finished')).toMatchObject([
@@ -25,13 +27,19 @@ describe('set-up', () => {
       { index: 1, exit_code: 7, output: 'broken\n', command: 'echo broken >&2; exit 7' },
     ]);
     expect(plane.finished).toMatchObject({ outcome: 'failed', error_code: 'environment_setup_failed', exit_code: 7 });
-    expect(plane.finished?.message).toMatch(/Set-up command 2 \(`echo broken >&2; exit 7`\) failed with exit code 7\.\nbroken/);
+    expect(plane.finished?.message).toMatch(
+      /Set-up command 2 \(`echo broken >&2; exit 7`\) failed with exit code 7\.\nbroken/,
+    );
     expect(plane.events('agent_started')).toHaveLength(0);
     expect(runner.workspaceIsGone).toBe(true);
   });
 
   it('keeps the last 16 KB of the output, stdout and stderr in their order', async () => {
-    const runner = await start({ assignment: { environment: environment('for i in $(seq 1 4000); do echo "line $i"; done; echo err >&2; echo out') } });
+    const runner = await start({
+      assignment: {
+        environment: environment('for i in $(seq 1 4000); do echo "line $i"; done; echo err >&2; echo out'),
+      },
+    });
     await runner.plane.untilEvent('setup_command_finished');
     const [result] = runner.plane.data<SetupCommandFinished>('setup_command_finished');
     expect(result?.output_truncated).toBe(true);
@@ -40,7 +48,10 @@ describe('set-up', () => {
   });
 
   it('ends a command that takes too long', async () => {
-    const runner = await start({ assignment: { environment: environment('echo begun; sleep 300') }, limits: { setup_command_timeout_seconds: 0.5 } });
+    const runner = await start({
+      assignment: { environment: environment('echo begun; sleep 300') },
+      limits: { setup_command_timeout_seconds: 0.5 },
+    });
     expect(await runner.exited).toBe(0);
     expect(runner.plane.data('setup_command_finished')).toMatchObject([{ exit_code: 137, output: 'begun\n' }]);
     expect(runner.plane.finished?.message).toContain('was ended after 0.5 s');
@@ -48,7 +59,12 @@ describe('set-up', () => {
   });
 
   it('does not wait for a service that a command leaves running, and ends it with the execution', async () => {
-    const runner = await start({ assignment: { environment: environment('sleep 300 & echo $! > pid'), prompt: fence('sh', 'kill -0 $(cat pid) && echo alive') } });
+    const runner = await start({
+      assignment: {
+        environment: environment('sleep 300 & echo $! > pid'),
+        prompt: fence('sh', 'kill -0 $(cat pid) && echo alive'),
+      },
+    });
     await runner.plane.untilEvent('turn_ended');
     expect(runner.plane.calls()).toMatchObject([{ output: { output: 'alive\n' } }]);
     expect(await runner.close()).toBe(0);
@@ -58,7 +74,11 @@ describe('set-up', () => {
 
 describe('the agent', () => {
   it('that dies in a turn fails the run with its exit code and its last words', async () => {
-    const runner = await start({ assignment: { prompt: prompt(fence('sh', 'echo before'), fence('fail', 'out of ideas'), fence('sh', 'echo never')) } });
+    const runner = await start({
+      assignment: {
+        prompt: prompt(fence('sh', 'echo before'), fence('fail', 'out of ideas'), fence('sh', 'echo never')),
+      },
+    });
     expect(await runner.exited).toBe(0);
     const { plane } = runner;
     expect(plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'error' }]);
@@ -85,22 +105,41 @@ describe('the agent', () => {
   });
 
   it('whose command is not installed fails the run and says what to install', async () => {
-    const runner = await start({ assignment: { harness: { type: 'ghost' } }, handover: { harnesses: { ghost: { command: 'no-such-agent', args: [], install_hint: 'npm install -g ghost' } } } });
+    const runner = await start({
+      assignment: { harness: { type: 'ghost' } },
+      handover: { harnesses: { ghost: { command: 'no-such-agent', args: [], install_hint: 'npm install -g ghost' } } },
+    });
     expect(await runner.exited).toBe(0);
     expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'agent_process_failed' });
-    expect(runner.plane.finished?.message).toMatch(/"no-such-agent" of harness "ghost" was not found[\s\S]*npm install -g ghost/);
+    expect(runner.plane.finished?.message).toMatch(
+      /"no-such-agent" of harness "ghost" was not found[\s\S]*npm install -g ghost/,
+    );
   });
 
   it('that nobody knows fails the run with the names that are known', async () => {
-    const runner = await start({ assignment: { harness: { type: 'gohst' } }, handover: { harnesses: { ghost: { command: 'x', args: [], install_hint: '' } } } });
+    const runner = await start({
+      assignment: { harness: { type: 'gohst' } },
+      handover: { harnesses: { ghost: { command: 'x', args: [], install_hint: '' } } },
+    });
     expect(await runner.exited).toBe(0);
     expect(runner.plane.finished?.message).toMatch(/no harness "gohst".*oz, claude, .*ghost/);
   });
 
   it('that does not speak the protocol fails the run', async () => {
-    const runner = await start({ assignment: { harness: { type: 'rude' } }, handover: { harnesses: { rude: { command: 'sh', args: ['-c', 'echo hello; echo no thanks >&2; exit 4'], install_hint: '' } } } });
+    const runner = await start({
+      assignment: { harness: { type: 'rude' } },
+      handover: {
+        harnesses: {
+          rude: { command: 'sh', args: ['-c', 'echo hello; echo no thanks >&2; exit 4'], install_hint: '' },
+        },
+      },
+    });
     expect(await runner.exited).toBe(0);
-    expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'agent_process_failed', exit_code: 4 });
+    expect(runner.plane.finished).toMatchObject({
+      outcome: 'failed',
+      error_code: 'agent_process_failed',
+      exit_code: 4,
+    });
     expect(runner.plane.finished?.message).toMatch(/during initialize \(exit code 4\)[\s\S]*no thanks/);
   });
 
@@ -114,7 +153,10 @@ describe('the agent', () => {
       echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$text"'"}}}}'
       echo '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}'
       read -r line`;
-    const runner = await start({ assignment: { harness: { type: 'curious' } }, handover: { harnesses: { curious: { command: 'bash', args: ['-c', curious], install_hint: '' } } } });
+    const runner = await start({
+      assignment: { harness: { type: 'curious' } },
+      handover: { harnesses: { curious: { command: 'bash', args: ['-c', curious], install_hint: '' } } },
+    });
     await runner.plane.untilEvent('turn_ended');
     expect(runner.plane.said).toContain('-32601');
     expect(runner.plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'end_turn' }]);
@@ -123,7 +165,10 @@ describe('the agent', () => {
 
 describe('limits', () => {
   it('of the disk end the run and are named', async () => {
-    const runner = await start({ assignment: { prompt: fence('sh', 'head -c 6000000 /dev/zero > big; sleep 300') }, limits: { max_workspace_bytes: 3_000_000 } });
+    const runner = await start({
+      assignment: { prompt: fence('sh', 'head -c 6000000 /dev/zero > big; sleep 300') },
+      limits: { max_workspace_bytes: 3_000_000 },
+    });
     expect(await runner.exited).toBe(0);
     expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'agent_process_failed' });
     expect(runner.plane.finished?.message).toContain('max_workspace_bytes');
@@ -133,7 +178,9 @@ describe('limits', () => {
   });
 
   it('of the output cut the conversation, never its end', async () => {
-    const lines = Array.from({ length: 30 }, (_, index) => fence('sh', `head -c 20000 /dev/zero | tr '\\0' x; echo ${index}`));
+    const lines = Array.from({ length: 30 }, (_, index) =>
+      fence('sh', `head -c 20000 /dev/zero | tr '\\0' x; echo ${index}`),
+    );
     const runner = await start({ assignment: { prompt: prompt(...lines) }, limits: { max_output_bytes: 200_000 } });
     await runner.plane.untilEvent('turn_ended');
     const { plane } = runner;

@@ -18,12 +18,19 @@ afterEach(async () => {
   await Promise.all(runners.splice(0).map((runner) => runner.dispose()));
 });
 
-const outputs = (runner: RunnerProcess): string[] => runner.plane.calls().map(({ output }) => (output as { output: string }).output);
+const outputs = (runner: RunnerProcess): string[] =>
+  runner.plane.calls().map(({ output }) => (output as { output: string }).output);
 
 describe('what an agent can see', () => {
   const look = prompt(
-    fence('sh', 'env; echo ---; tr "\\0" "\\n" < /proc/self/environ; echo ---; tr "\\0" "\\n" < /proc/$PPID/environ 2>/dev/null; true'),
-    fence('sh', 'pid=$$; while [ "$pid" -gt 1 ]; do tr "\\0" " " < /proc/$pid/cmdline; echo; pid=$(awk "/^PPid/{print \\$2}" /proc/$pid/status); done'),
+    fence(
+      'sh',
+      'env; echo ---; tr "\\0" "\\n" < /proc/self/environ; echo ---; tr "\\0" "\\n" < /proc/$PPID/environ 2>/dev/null; true',
+    ),
+    fence(
+      'sh',
+      'pid=$$; while [ "$pid" -gt 1 ]; do tr "\\0" " " < /proc/$pid/cmdline; echo; pid=$(awk "/^PPid/{print \\$2}" /proc/$pid/status); done',
+    ),
     fence('sh', 'pwd; find .. 2>/dev/null; grep -rl hrx_ .. 2>/dev/null; true'),
     fence('sh', 'ls -l /proc/self/fd | wc -l; stat -c "%a %u" "$HOME/.." "$HOME" . "$TMPDIR"; umask'),
   );
@@ -31,7 +38,17 @@ describe('what an agent can see', () => {
   it.each([['the runner’s own user', false], ...(isRoot ? [['a user of its own', true] as const] : [])] as const)(
     'is neither the token nor the runner’s environment, as %s',
     async (_name, ownUser) => {
-      const runner = await start({ ownUser, assignment: { prompt: look, environment: { uid: 'e'.repeat(22), setup_commands: ['env > setup-env'], env: { GIVEN: 'yes', HOME: '/root', HEADRACE_RUN_ID: 'forged' } } } });
+      const runner = await start({
+        ownUser,
+        assignment: {
+          prompt: look,
+          environment: {
+            uid: 'e'.repeat(22),
+            setup_commands: ['env > setup-env'],
+            env: { GIVEN: 'yes', HOME: '/root', HEADRACE_RUN_ID: 'forged' },
+          },
+        },
+      });
       await runner.plane.untilEvent('turn_ended');
       const { plane, handover } = runner;
       expect(plane.calls().map(({ status }) => status)).toEqual(['completed', 'completed', 'completed', 'completed']);
@@ -62,14 +79,20 @@ describe.runIf(isRoot)('as root', () => {
       ownUser: true,
       assignment: {
         environment: { uid: 'e'.repeat(22), setup_commands: ['id -u; id -G'], env: {} },
-        prompt: prompt(fence('sh', 'id -u; id -G; grep -E "^(Uid|Gid|CapEff)" /proc/self/status'), fence('sh', 'cat /proc/1/environ /etc/shadow 2>&1 | head -c 200; kill -0 1 2>&1'), fence('write path=mine.txt', 'x')),
+        prompt: prompt(
+          fence('sh', 'id -u; id -G; grep -E "^(Uid|Gid|CapEff)" /proc/self/status'),
+          fence('sh', 'cat /proc/1/environ /etc/shadow 2>&1 | head -c 200; kill -0 1 2>&1'),
+          fence('write path=mine.txt', 'x'),
+        ),
       },
     });
     await runner.plane.untilEvent('turn_ended');
     const uid = runner.handover.run_as?.uid ?? 0;
     expect(runner.plane.data('setup_command_finished')).toMatchObject([{ output: `${uid}\n${uid}\n` }]);
     const [who = '', others = ''] = outputs(runner);
-    expect(who).toContain(`${uid}\n${uid}\nUid:\t${uid}\t${uid}\t${uid}\t${uid}\nGid:\t${uid}\t${uid}\t${uid}\t${uid}\nCapEff:\t0000000000000000`);
+    expect(who).toContain(
+      `${uid}\n${uid}\nUid:\t${uid}\t${uid}\t${uid}\t${uid}\nGid:\t${uid}\t${uid}\t${uid}\t${uid}\nCapEff:\t0000000000000000`,
+    );
     expect(others).toMatch(/Permission denied[\s\S]*not permitted/);
     expect((await stat(join(runner.work, 'mine.txt'))).uid).toBe(uid);
     expect(await runner.close()).toBe(0);
@@ -77,7 +100,10 @@ describe.runIf(isRoot)('as root', () => {
   });
 
   it('a process that has emptied its environment and left its session still ends with its user', async () => {
-    const runner = await start({ ownUser: true, assignment: { prompt: fence('sh', 'cd /; env -i setsid sleep 4242 >/dev/null 2>&1 & sleep 0.2') } });
+    const runner = await start({
+      ownUser: true,
+      assignment: { prompt: fence('sh', 'cd /; env -i setsid sleep 4242 >/dev/null 2>&1 & sleep 0.2') },
+    });
     await runner.plane.untilEvent('turn_ended');
     const uid = runner.handover.run_as?.uid ?? -1;
     const ofUser = () => pidsWith((pid) => ownerOf(pid) === uid);
@@ -94,13 +120,18 @@ describe.runIf(isRoot)('as root', () => {
       await chmod(open, 0o777);
       await chmod(checkout, 0o700);
       await mkdir(join(checkout, 'dist'));
-      for (const part of ['dist/apps', 'dist/libs', 'package.json']) await cp(join(root, part), join(checkout, part), { recursive: true });
+      for (const part of ['dist/apps', 'dist/libs', 'package.json'])
+        await cp(join(root, part), join(checkout, part), { recursive: true });
       await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));
       const uid = 299_999;
       const main = join(checkout, 'dist/apps/headrace/src/main.js');
-      const agent = spawn(process.execPath, [main, 'builtin-agent'], { cwd: open, env: { PATH: process.env['PATH'], HOME: open, HEADRACE_RUN_AS: `${uid}:${uid}` } });
+      const agent = spawn(process.execPath, [main, 'builtin-agent'], {
+        cwd: open,
+        env: { PATH: process.env['PATH'], HOME: open, HEADRACE_RUN_AS: `${uid}:${uid}` },
+      });
       const seen: string[] = [];
-      const call = (id: number, method: string, params: object) => agent.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+      const call = (id: number, method: string, params: object) =>
+        agent.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
       const answers = new Map<number, (result: Record<string, unknown>) => void>();
       createInterface({ input: agent.stdout }).on('line', (line) => {
         seen.push(line);
@@ -114,7 +145,12 @@ describe.runIf(isRoot)('as root', () => {
         });
       await ask(1, 'initialize', { protocolVersion: 1, clientCapabilities: {} });
       const { sessionId } = await ask(2, 'session/new', { cwd: open, mcpServers: [] });
-      const text = prompt(fence('sh', `id -u; ls ${checkout} 2>&1`), fence('write path=a.txt', 'x'), fence('search pattern=x'), fence('sh', 'no-such-command'));
+      const text = prompt(
+        fence('sh', `id -u; ls ${checkout} 2>&1`),
+        fence('write path=a.txt', 'x'),
+        fence('search pattern=x'),
+        fence('sh', 'no-such-command'),
+      );
       const { stopReason } = await ask(3, 'session/prompt', { sessionId, prompt: [{ type: 'text', text }] });
       expect(stopReason).toBe('end_turn');
       expect(seen.join('\n')).toMatch(new RegExp(`${uid}\\\\nls: .*Permission denied`));

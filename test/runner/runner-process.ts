@@ -32,7 +32,13 @@ export class RunnerProcess {
     readonly exited: Promise<number | null>,
   ) {}
 
-  static async start({ assignment, handover = {}, limits = {}, ownUser = false, prepare }: StartOptions = {}): Promise<RunnerProcess> {
+  static async start({
+    assignment,
+    handover = {},
+    limits = {},
+    ownUser = false,
+    prepare,
+  }: StartOptions = {}): Promise<RunnerProcess> {
     if (!existsSync(mainProgram)) throw new Error('Build first: npm run build');
     const plane = await ControlPlaneDouble.start(assignment);
     prepare?.(plane);
@@ -57,7 +63,11 @@ export class RunnerProcess {
     };
     // A stranger's secret in the runner's own environment: nothing below may see it.
     const env = { PATH: process.env['PATH'], STRANGERS_SECRET: 'not-for-agents' };
-    const child = spawn(process.execPath, [mainProgram, 'agent', 'run'], { env, stdio: ['pipe', 'ignore', 'pipe'], cwd: directory });
+    const child = spawn(process.execPath, [mainProgram, 'agent', 'run'], {
+      env,
+      stdio: ['pipe', 'ignore', 'pipe'],
+      cwd: directory,
+    });
     const log: string[] = [];
     child.stderr?.on('data', (chunk: Buffer) => log.push(chunk.toString()));
     const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));

@@ -14,7 +14,10 @@ afterEach(async () => {
 
 /** Leaves a child in another session, one that ignores SIGTERM, and then sleeps itself. */
 const stubborn = prompt(
-  fence('sh', 'setsid sleep 300 >/dev/null 2>&1 &\n(trap "" TERM; setsid sh -c \'trap "" TERM; while :; do sleep 1; done\') >/dev/null 2>&1 &\necho ready; sleep 300'),
+  fence(
+    'sh',
+    'setsid sleep 300 >/dev/null 2>&1 &\n(trap "" TERM; setsid sh -c \'trap "" TERM; while :; do sleep 1; done\') >/dev/null 2>&1 &\necho ready; sleep 300',
+  ),
 );
 /** Resolves when the command says that its children are there. */
 const ready = (runner: RunnerProcess): Promise<void> =>
@@ -72,7 +75,11 @@ describe('cancel', () => {
   });
 
   it('ends a set-up command', async () => {
-    const runner = await start({ assignment: { environment: { uid: 'e'.repeat(22), setup_commands: ['setsid sleep 300 & sleep 300', 'touch never'], env: {} } } });
+    const runner = await start({
+      assignment: {
+        environment: { uid: 'e'.repeat(22), setup_commands: ['setsid sleep 300 & sleep 300', 'touch never'], env: {} },
+      },
+    });
     await runner.plane.untilEvent('setup_started');
     runner.plane.want('stop');
     expect(await runner.exited).toBe(0);
@@ -82,12 +89,20 @@ describe('cancel', () => {
   });
 
   it('withdraws a permission request that waits', async () => {
-    const runner = await start({ assignment: { prompt: prompt(fence('ask title=May I?'), fence('sh', 'echo yes')), permission_policy: 'ask', interactive: true } });
+    const runner = await start({
+      assignment: {
+        prompt: prompt(fence('ask title=May I?'), fence('sh', 'echo yes')),
+        permission_policy: 'ask',
+        interactive: true,
+      },
+    });
     await runner.plane.untilEvent('permission_requested');
     runner.plane.want('stop');
     expect(await runner.exited).toBe(0);
     const [asked] = runner.plane.data<PermissionRequested>('permission_requested');
-    expect(runner.plane.data('permission_decided')).toMatchObject([{ approval_id: asked?.approval_id, decision: 'deny', by: 'cancel' }]);
+    expect(runner.plane.data('permission_decided')).toMatchObject([
+      { approval_id: asked?.approval_id, decision: 'deny', by: 'cancel' },
+    ]);
     expect(runner.plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'cancelled' }]);
     expect(JSON.stringify(runner.plane.calls())).not.toContain('yes\\n');
   });
@@ -103,23 +118,28 @@ describe('cancel', () => {
 });
 
 describe('a lost lease', () => {
-  const chatty = prompt(fence('sh', 'setsid sleep 300 >/dev/null 2>&1 &\necho ready; while :; do echo tick; sleep 0.1; done'));
+  const chatty = prompt(
+    fence('sh', 'setsid sleep 300 >/dev/null 2>&1 &\necho ready; while :; do echo tick; sleep 0.1; done'),
+  );
 
-  it.each(['POST /events', 'POST /beat', 'GET /commands'])('ends everything at a 412 to %s and reports nothing more', async (call) => {
-    const runner = await start({ assignment: { prompt: chatty, next_beat_seconds: 0.5 } });
-    const { plane } = runner;
-    await ready(runner);
-    expect(runner.marked().length).toBeGreaterThanOrEqual(3);
-    plane.fail(call, 412, 1000);
-    plane.say('f1', 'This only ends the long poll.');
-    expect(await runner.exited).toBe(75);
-    expect(runner.marked()).toEqual([]);
-    expect(plane.requests.some(({ status }) => status === 412)).toBe(true);
-    expect(plane.events('turn_ended')).toHaveLength(0);
-    expect(plane.uploads).toHaveLength(0);
-    expect(plane.finished).toBeNull();
-    expect(runner.workspaceIsGone).toBe(true);
-  });
+  it.each(['POST /events', 'POST /beat', 'GET /commands'])(
+    'ends everything at a 412 to %s and reports nothing more',
+    async (call) => {
+      const runner = await start({ assignment: { prompt: chatty, next_beat_seconds: 0.5 } });
+      const { plane } = runner;
+      await ready(runner);
+      expect(runner.marked().length).toBeGreaterThanOrEqual(3);
+      plane.fail(call, 412, 1000);
+      plane.say('f1', 'This only ends the long poll.');
+      expect(await runner.exited).toBe(75);
+      expect(runner.marked()).toEqual([]);
+      expect(plane.requests.some(({ status }) => status === 412)).toBe(true);
+      expect(plane.events('turn_ended')).toHaveLength(0);
+      expect(plane.uploads).toHaveLength(0);
+      expect(plane.finished).toBeNull();
+      expect(runner.workspaceIsGone).toBe(true);
+    },
+  );
 
   it('fences itself before the lease is over when the control plane goes silent', async () => {
     const runner = await start({ assignment: { prompt: stubborn, ttl_seconds: 3, next_beat_seconds: 1 } });
@@ -134,7 +154,9 @@ describe('a lost lease', () => {
   });
 
   it('stays alive over a silence that is shorter than the lease', async () => {
-    const runner = await start({ assignment: { prompt: fence('sh', 'sleep 2; echo still here'), ttl_seconds: 3, next_beat_seconds: 0.5 } });
+    const runner = await start({
+      assignment: { prompt: fence('sh', 'sleep 2; echo still here'), ttl_seconds: 3, next_beat_seconds: 0.5 },
+    });
     await runner.plane.untilEvent('turn_started');
     for (const call of ['POST /beat', 'POST /events', 'GET /commands']) runner.plane.fail(call, 503, 2);
     await runner.plane.untilEvent('turn_ended');
@@ -158,7 +180,9 @@ describe('a lost lease', () => {
 
 describe('SIGTERM to the runner', () => {
   it('hands back what has not started', async () => {
-    const runner = await start({ assignment: { environment: { uid: 'e'.repeat(22), setup_commands: ['sleep 300'], env: {} } } });
+    const runner = await start({
+      assignment: { environment: { uid: 'e'.repeat(22), setup_commands: ['sleep 300'], env: {} } },
+    });
     await runner.plane.untilEvent('setup_started');
     runner.child.kill('SIGTERM');
     expect(await runner.exited).toBe(0);
@@ -185,7 +209,15 @@ describe('SIGTERM to the runner', () => {
   });
 
   it('makes haste the second time', async () => {
-    const runner = await start({ assignment: { harness: { type: 'hung' } }, limits: { cancel_step_seconds: 60 }, handover: { harnesses: { hung: { command: 'bash', args: ['-c', 'trap "" TERM; while :; do sleep 1; done'], install_hint: '' } } } });
+    const runner = await start({
+      assignment: { harness: { type: 'hung' } },
+      limits: { cancel_step_seconds: 60 },
+      handover: {
+        harnesses: {
+          hung: { command: 'bash', args: ['-c', 'trap "" TERM; while :; do sleep 1; done'], install_hint: '' },
+        },
+      },
+    });
     await runner.plane.untilEvent('sandbox_ready');
     await secondsUntil(() => runner.marked().length > 0, 5_000);
     runner.child.kill('SIGTERM');

@@ -8,16 +8,26 @@ const STDERR_SHOWN = 2_000;
 const EXIT_WAIT_MS = 1_000;
 
 /** Why the agent did not answer: it said so, its process ended, or it stopped talking sense. */
-export async function explainFailure(what: string, error: unknown, agent: ManagedProcess, stderr: () => string): Promise<AgentFailure> {
+export async function explainFailure(
+  what: string,
+  error: unknown,
+  agent: ManagedProcess,
+  stderr: () => string,
+): Promise<AgentFailure> {
   if (error instanceof RequestError) {
     const detail = text(fields(error.data)['details']) ?? text(fields(error.data)['message']);
-    const failure = new AgentFailure(`The agent answered ${what} with an error: ${error.message}${detail === undefined ? '' : ` (${detail})`}${tail(stderr())}`);
+    const failure = new AgentFailure(
+      `The agent answered ${what} with an error: ${error.message}${detail === undefined ? '' : ` (${detail})`}${tail(stderr())}`,
+    );
     failure.cause = error;
     return failure;
   }
   if (await agent.exitsWithin(EXIT_WAIT_MS)) {
     const exit = await agent.exited;
-    return new AgentFailure(`The agent process ended during ${what} (${describeExit(exit)}).${tail(stderr())}`, exitCodeOf(exit));
+    return new AgentFailure(
+      `The agent process ended during ${what} (${describeExit(exit)}).${tail(stderr())}`,
+      exitCodeOf(exit),
+    );
   }
   return new AgentFailure(`The agent broke off during ${what}: ${errorText(error)}.${tail(stderr())}`);
 }

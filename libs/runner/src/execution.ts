@@ -1,24 +1,27 @@
-import { newUuid, type Clock } from '#libs/kernel';
-import type { Assignment, Commands, Desired, RunnerEventKind, RunnerHandover, TurnStarted } from '#libs/runner-protocol';
-import { AgentSession } from './acp/agent-session.js';
-import { AcpNormalizer } from './acp/normalizer.js';
-import { PermissionDesk } from './acp/permission-desk.js';
-import { explainFailure } from './agent-failure-message.js';
+import { realpath } from 'node:fs/promises';
+import type { Assignment, Commands, Desired, RunnerHandover } from '#libs/runner-protocol';
+import { AgentHost } from './agent-host.js';
+import { Conversation } from './conversation.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
-import { AgentFailure, executionEnvironment, launchHarness, type LaunchContext } from './harness/launch.js';
-import { cancelled, closed, failed, Halted, handedBack, stopped, type Ending, type Interruption } from './interruption.js';
+import { AgentFailure, executionEnvironment, type LaunchContext } from './harness/launch.js';
+import {
+  cancelled,
+  closed,
+  failed,
+  Halted,
+  handedBack,
+  stopped,
+  type Ending,
+  type Interruption,
+} from './interruption.js';
 import { bringDown } from './process/bring-down.js';
 import { killMatching, sweep, type SweepTargets } from './process/kill-tree.js';
 import type { ManagedProcess } from './process/managed-process.js';
-import { TailBuffer } from './process/tail-buffer.js';
-import type { PlainEvent } from './protocol/coalesce.js';
 import type { ControlPlane } from './protocol/control-plane.js';
-import { CONTINUE_PROMPT, Inbox, type Prompt } from './protocol/inbox.js';
+import { Inbox } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
 import { errorText, type RunnerLog } from './runner-log.js';
-import { openSession } from './session-opener.js';
 import { runSetup, setupFailureMessage } from './setup/run-setup.js';
-import { sleep } from './sleep.js';
 import { watchDisk } from './workspace/disk-meter.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
 import { Workspace } from './workspace/workspace.js';
@@ -30,59 +33,44 @@ export interface ExecutionOptions {
   readonly outbox: Outbox;
   readonly interruption: Interruption;
   readonly builtinAgentArgs: readonly string[];
-  readonly clock: Clock;
   readonly log: RunnerLog;
 }
 
-const STARTUP_MS = 120_000;
-const STDERR_BYTES = 8_192;
 const SWEEP_MS = 30_000;
-
-interface OpenTurn {
-  readonly id: string;
-  readonly answer: Promise<unknown>;
-}
 
 /** One execution from its workspace to its last event; claiming before it and finishing after it are the caller's. */
 export class Execution {
   private readonly inbox = new Inbox();
-  private readonly normalizer = new AcpNormalizer();
-  private readonly permissions: PermissionDesk;
+  private readonly host: AgentHost;
+  private readonly conversation: Conversation;
   private readonly groups: number[] = [];
-  private readonly stderr = new TailBuffer(STDERR_BYTES);
   private workspace: Workspace | null = null;
+  private workspaceRealPath: string | undefined;
   private transcripts: TranscriptSync | null = null;
   private setup: ManagedProcess | null = null;
-  private agent: ManagedProcess | null = null;
-  private session: AgentSession | null = null;
-  private turn: OpenTurn | null = null;
-  /** Updates before the first turn; they are told with it. */
-  private early: PlainEvent[] | null = [];
-  private hasStarted = false;
-  private isIdle = false;
-  private closeWanted = false;
-  private basePromptDue = false;
 
   constructor(private readonly options: ExecutionOptions) {
-    this.permissions = new PermissionDesk(options.assignment, this.normalizer, (event) => this.emit(event));
+    const { assignment, interruption, outbox, log } = options;
+    this.host = new AgentHost(assignment, interruption, log, (event) => this.conversation.emit(event));
+    this.conversation = new Conversation({ assignment, host: this.host, inbox: this.inbox, outbox, interruption });
   }
 
   onCommands({ prompts, decisions }: Commands): void {
     this.inbox.receive(prompts);
-    this.permissions.decide(decisions);
+    this.host.permissions.decide(decisions);
   }
 
   onDesired(desired: Desired, reason?: string): void {
     const { interruption } = this.options;
-    this.closeWanted = desired === 'close';
     if (desired === 'stop') interruption.decide(cancelled('ladder', reason));
     else if (desired === 'kill') interruption.decide(cancelled('kill', reason));
-    else if (this.closeWanted && this.isIdle) interruption.decide(closed(reason));
+    else this.conversation.wantClose(desired === 'close', reason);
   }
 
   /** The runner itself is told to stop: the first time with manners, then without. */
   onShutdown(urgent: boolean): void {
-    const ending = this.isIdle && this.hasStarted ? closed('The runner was stopped.') : this.hasStarted ? stopped() : handedBack();
+    const { hasStarted, isIdle } = this.conversation;
+    const ending = !hasStarted ? handedBack() : isIdle ? closed('The runner was stopped.') : stopped();
     this.options.interruption.decide(urgent ? { ...ending, manner: 'kill' } : ending);
   }
 
@@ -97,17 +85,19 @@ export class Execution {
     try {
       interruption.decide(await this.work());
     } catch (error) {
-      if (error instanceof AgentFailure) interruption.decide(failed('agent_process_failed', error.message, error.exitCode));
-      else if (!(error instanceof Halted)) {
+      if (error instanceof AgentFailure) {
+        interruption.decide(failed('agent_process_failed', error.message, error.exitCode));
+      } else if (!(error instanceof Halted)) {
         log.error('the runner has failed', { error: errorText(error) });
         interruption.decide(failed('internal_error', `The runner has failed: ${errorText(error)}`));
       }
     }
-    const ending = interruption.ending ?? closed();
-    log.info('ending', { manner: ending.manner, outcome: ending.report.outcome, error_code: ending.report.error_code });
+    const { manner, report } = interruption.ending ?? closed();
+    log.info('ending', { manner, outcome: report.outcome, error_code: report.error_code });
     await this.endProcesses();
-    if (!interruption.isFenced) await this.reportRest(interruption.ending ?? ending);
-    return interruption.ending ?? ending;
+    const ending = interruption.ending ?? closed();
+    if (!interruption.isFenced) await this.reportRest(ending);
+    return ending;
   }
 
   async removeWorkspace(): Promise<void> {
@@ -115,21 +105,28 @@ export class Execution {
   }
 
   private async work(): Promise<Ending> {
-    const { handover, assignment, interruption } = this.options;
+    const { handover, assignment, interruption, outbox, plane, log } = this.options;
     const harness = this.harness();
     const workspace = await Workspace.create(handover.workspace_dir, handover.run_as);
     this.workspace = workspace;
+    this.workspaceRealPath = await realpath(workspace.root);
     this.limitDisk(workspace);
-    this.push('sandbox_ready', {});
-    this.transcripts = new TranscriptSync(this.options.plane, harness, workspace, this.options.log);
+    outbox.push('sandbox_ready', {});
+    const transcripts = new TranscriptSync(plane, harness, workspace, log);
+    this.transcripts = transcripts;
     const { resume } = assignment;
     // Before anything else runs in there: nobody can have laid a trap where the file goes.
-    const transcriptPlaced = resume?.transcript === true && (await interruption.orHalt(this.transcripts.fetch(resume.session_id)));
+    const transcriptPlaced =
+      resume?.transcript === true && (await interruption.orHalt(transcripts.fetch(resume.session_id)));
     const context: LaunchContext = { workspace, assignment, cookie: handover.cookie };
     const setupFailure = await this.runSetupCommands(context);
     if (setupFailure) return setupFailure;
-    const session = await this.openAgent(harness, context, transcriptPlaced);
-    return this.converse(session, harness);
+    if (interruption.ending) throw new Halted();
+    const started = await this.host.start(harness, context, transcriptPlaced, (pid) => this.groups.push(pid));
+    outbox.push('session_started', started);
+    const { session } = this.host;
+    if (!session) throw new Error('The agent was started without a session.');
+    return this.conversation.run(session, harness.id, transcripts, !started.resumed);
   }
 
   private harness(): Harness {
@@ -137,7 +134,9 @@ export class Execution {
     const extra = handover.harnesses ?? {};
     const harness = findHarness(assignment.harness.type, extra, builtinAgentArgs);
     if (harness) return harness;
-    throw new AgentFailure(`There is no harness "${assignment.harness.type}". Known are: ${harnessIds(extra).join(', ')}.`);
+    throw new AgentFailure(
+      `There is no harness "${assignment.harness.type}". Known are: ${harnessIds(extra).join(', ')}.`,
+    );
   }
 
   private limitDisk(workspace: Workspace): void {
@@ -150,22 +149,25 @@ export class Execution {
   }
 
   private async runSetupCommands(context: LaunchContext): Promise<Ending | null> {
-    const { handover, assignment, interruption } = this.options;
+    const { handover, assignment, interruption, outbox } = this.options;
     const commands = assignment.environment?.setup_commands ?? [];
     if (commands.length === 0) return null;
-    this.push('setup_started', { commands: commands.length });
+    outbox.push('setup_started', { commands: commands.length });
     const timeoutSeconds = handover.limits.setup_command_timeout_seconds;
+    const { work: cwd, runAs } = context.workspace;
     const running = runSetup({
       commands,
-      cwd: context.workspace.work,
+      cwd,
       env: executionEnvironment(context),
-      ...(context.workspace.runAs ? { runAs: context.workspace.runAs } : {}),
+      ...(runAs ? { runAs } : {}),
       timeoutSeconds,
       onProcess: (process) => {
         this.setup = process;
         this.groups.push(process.pid);
       },
-      onFinished: (result) => this.push('setup_command_finished', result),
+      onFinished: (result) => {
+        if (!interruption.isFenced) outbox.push('setup_command_finished', result);
+      },
       signal: interruption.signal,
     });
     const failure = await interruption.orHalt(running);
@@ -173,119 +175,14 @@ export class Execution {
     return failed('environment_setup_failed', setupFailureMessage(failure, timeoutSeconds), failure.result.exit_code);
   }
 
-  private async openAgent(harness: Harness, context: LaunchContext, transcriptPlaced: boolean): Promise<AgentSession> {
-    const { assignment, log } = this.options;
-    if (this.options.interruption.ending) throw new Halted();
-    const agent = await launchHarness(harness, context);
-    this.agent = agent;
-    this.groups.push(agent.pid);
-    agent.stderr.on('data', (chunk: Buffer) => this.stderr.append(chunk));
-    const session = new AgentSession(agent, {
-      onUpdate: (update) => this.normalizer.update(update).forEach((event) => this.emit(event)),
-      onReplay: (update) => this.normalizer.replayed(update),
-      onPermission: (request) => this.permissions.answer(request),
-    });
-    this.session = session;
-    const startedAt = performance.now();
-    const started = await openSession({
-      session,
-      assignment,
-      cwd: context.workspace.work,
-      transcriptPlaced,
-      ask: (what, answer) => this.ask(what, answer, STARTUP_MS),
-      log,
-    });
-    log.info('the agent is ready', { agent_pid: agent.pid, took_ms: Math.round(performance.now() - startedAt) });
-    this.push('session_started', started);
-    this.basePromptDue = !started.resumed && assignment.base_prompt !== null && assignment.base_prompt !== '';
-    return session;
-  }
-
-  /** Turn after turn, until the execution is told to end or the idle agent leaves. */
-  private async converse(session: AgentSession, harness: Harness): Promise<Ending> {
-    const { assignment } = this.options;
-    const { prompt: first, mode } = assignment;
-    let prompt: Prompt | null = first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode };
-    while (prompt !== null) {
-      await this.runTurn(session, harness, prompt);
-      prompt = await this.nextPrompt(session);
-    }
-    return { ...closed('The agent process ended while it was idle.'), manner: 'kill' };
-  }
-
-  /** null: the agent has gone. */
-  private async nextPrompt(session: AgentSession): Promise<Prompt | null> {
-    const { interruption } = this.options;
-    this.isIdle = true;
-    if (this.closeWanted) interruption.decide(closed());
-    const next = await interruption.orHalt(Promise.race([this.inbox.next(), session.closed.then(() => null)]));
-    this.isIdle = false;
-    return next;
-  }
-
-  private async runTurn(session: AgentSession, harness: Harness, prompt: Prompt): Promise<void> {
-    const { assignment, outbox, interruption } = this.options;
-    if (!this.hasStarted) {
-      // From here on the agent may act, and acts are never repeated: the control plane must know before the agent does.
-      this.hasStarted = true;
-      this.push('agent_started', { harness: harness.id, pid: this.agent?.pid });
-      await interruption.orHalt(outbox.flush());
-    }
-    if (prompt.mode !== undefined) await this.ask('session/set_mode', session.setMode(prompt.mode), STARTUP_MS);
-    const turnId = newUuid();
-    this.push<TurnStarted>('turn_started', {
-      turn_id: turnId,
-      prompt: prompt.text,
-      ...(prompt.followupId === undefined ? {} : { followup_id: prompt.followupId }),
-      ...(prompt.mode === undefined ? {} : { mode: prompt.mode }),
-    });
-    this.normalizer.startTurn();
-    for (const event of this.early ?? []) this.push(event.kind, event.data);
-    this.early = null;
-    const text = this.basePromptDue ? `${assignment.base_prompt ?? ''}\n\n${prompt.text}` : prompt.text;
-    this.basePromptDue = false;
-    const answer = session.prompt(text);
-    this.turn = { id: turnId, answer };
-    const response = await this.ask('the turn', answer);
-    const { stopReason } = response;
-    // Nobody has asked it to stop: a turn that the agent cancels by itself is not one that a person has cancelled.
-    const byItself = stopReason === 'cancelled';
-    const closing = this.normalizer.closeOpenCalls(byItself ? 'failed' : 'completed');
-    for (const event of [...this.normalizer.turnUsage(response), ...closing]) this.emit(event);
-    // Before the turn is told to be over: who sees its end finds its transcript.
-    await interruption.orHalt(this.transcripts?.upload(session.id) ?? Promise.resolve());
-    this.turn = null;
-    if (byItself) this.push('turn_ended', { turn_id: turnId, stop_reason: 'error', message: 'The agent cancelled the turn by itself.' });
-    else this.push('turn_ended', { turn_id: turnId, stop_reason: stopReason });
-  }
-
-  private async ask<T>(what: string, answer: Promise<T>, timeoutMs?: number): Promise<T> {
-    const { interruption } = this.options;
-    const agent = this.agent;
-    if (!agent) throw new Error('There is no agent to ask.');
-    const over = new AbortController();
-    const late = timeoutMs === undefined ? [] : [sleep(timeoutMs, over.signal).then((): never => {
-      throw new Error(`no answer within ${timeoutMs / 1000} s`);
-    })];
-    for (const promise of late) promise.catch(() => undefined);
-    try {
-      return await interruption.orHalt(Promise.race([answer, ...late]));
-    } catch (error) {
-      if (error instanceof Halted || interruption.ending) throw new Halted();
-      throw await interruption.orHalt(explainFailure(what, error, agent, () => this.stderr.toString()));
-    } finally {
-      over.abort();
-    }
-  }
-
   private async endProcesses(): Promise<void> {
     const { interruption, handover, log } = this.options;
-    this.permissions.cancelAll();
+    this.host.permissions.cancelAll();
     await bringDown({
       manner: interruption.ending?.manner ?? 'kill',
-      agent: this.agent,
-      session: this.session,
-      turn: this.turn?.answer ?? null,
+      agent: this.host.process,
+      session: this.host.session,
+      turn: this.conversation.openTurn,
       setup: this.setup,
       stepMs: handover.limits.cancel_step_seconds * 1000,
       urgent: interruption.urgent,
@@ -296,12 +193,12 @@ export class Execution {
   }
 
   private async reportRest({ openTurn }: Ending): Promise<void> {
-    const { interruption, outbox, log } = this.options;
-    const { turn, session } = this;
+    const { outbox, log } = this.options;
+    const { session } = this.host;
     try {
-      if (turn) for (const event of this.normalizer.closeOpenCalls('failed')) this.emit(event);
-      if (session && this.hasStarted) await this.transcripts?.upload(session.id);
-      if (turn && !interruption.isFenced) this.push('turn_ended', { turn_id: turn.id, ...openTurn });
+      this.conversation.closeCalls();
+      if (session && this.conversation.hasStarted) await this.transcripts?.upload(session.id);
+      this.conversation.closeTurn(openTurn);
       await outbox.flush();
     } catch (error) {
       log.warn('the last reports could not be delivered', { error: errorText(error) });
@@ -309,18 +206,15 @@ export class Execution {
   }
 
   private targets(): SweepTargets {
-    const { cookie, run_as: runAs, workspace_dir: directory } = this.options.handover;
+    const { cookie, run_as: runAs } = this.options.handover;
+    const directory = this.workspaceRealPath;
     // A user is swept only when it is the execution's own.
-    const ownUser = runAs && runAs.uid !== 0 && runAs.uid !== process.getuid?.() ? { uid: runAs.uid } : {};
-    return { groups: this.groups, cookie, directory, ...ownUser };
-  }
-
-  private emit(event: PlainEvent): void {
-    if (this.early) this.early.push(event);
-    else this.push(event.kind, event.data);
-  }
-
-  private push<T extends object>(kind: RunnerEventKind, data: T): void {
-    if (!this.options.interruption.isFenced) this.options.outbox.push(kind, data);
+    const hasOwnUser = runAs !== undefined && runAs.uid !== 0 && runAs.uid !== process.getuid?.();
+    return {
+      groups: this.groups,
+      cookie,
+      ...(directory === undefined ? {} : { directory }),
+      ...(hasOwnUser ? { uid: runAs.uid } : {}),
+    };
   }
 }

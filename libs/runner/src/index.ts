@@ -2,6 +2,13 @@ export * from './exit-codes.js';
 export * from './handover.js';
 export * from './run-execution.js';
 export { jsonLinesLog, type LogFields, type RunnerLog } from './runner-log.js';
-export { killTree, sweep, sweepByCookie, sweepByUid, type SweepResult, type SweepTargets } from './process/kill-tree.js';
+export {
+  killTree,
+  sweep,
+  sweepByCookie,
+  sweepByUid,
+  type SweepResult,
+  type SweepTargets,
+} from './process/kill-tree.js';
 export { BUILTIN_HARNESS, harnessIds, STANDARD_HARNESSES } from './harness/harnesses.js';
 export { runBuiltinAgent } from './oz/builtin-agent.js';

@@ -80,7 +80,12 @@ export const closed = (message?: string): Ending => ({
 
 export const failed = (errorCode: string, message: string, exitCode?: number): Ending => ({
   manner: 'kill',
-  report: { outcome: 'failed', error_code: errorCode, message, ...(exitCode === undefined ? {} : { exit_code: exitCode }) },
+  report: {
+    outcome: 'failed',
+    error_code: errorCode,
+    message,
+    ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+  },
   openTurn: { stop_reason: 'error', message },
 });
 
@@ -93,7 +98,11 @@ export const handedBack = (): Ending => ({
 /** The runner is told to stop while the agent works. An `error` turn would blame the agent, so the turn is cancelled. */
 export const stopped = (): Ending => ({
   manner: 'ladder',
-  report: { outcome: 'failed', error_code: 'infrastructure_timeout', message: 'The runner was stopped before the agent had finished.' },
+  report: {
+    outcome: 'failed',
+    error_code: 'infrastructure_timeout',
+    message: 'The runner was stopped before the agent had finished.',
+  },
   openTurn: { stop_reason: 'cancelled' },
 });
 

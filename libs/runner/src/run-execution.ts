@@ -23,6 +23,8 @@ export interface RunExecutionOptions {
   readonly claimMs?: number;
 }
 
+const HURRY_MS = 3_000;
+
 /**
  * Claims one execution, carries it out and reports it. Resolves with the exit code for the process (see RUNNER_EXIT) when
  * no process of the execution is left and its workspace is removed; does not reject.
@@ -45,7 +47,9 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     if (lost.signal.aborted || over.signal.aborted) return;
     if (error instanceof LeaseLostError) return loseLease(error.message);
     log.error('the control plane refuses the runner', { error: errorText(error) });
-    interruption.decide(failed('internal_error', `The control plane refused what the runner reported: ${errorText(error)}`));
+    interruption.decide(
+      failed('internal_error', `The control plane refused what the runner reported: ${errorText(error)}`),
+    );
   };
 
   const lease = new Lease(() => loseLease('no answer from the control plane in time'));
@@ -69,7 +73,11 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     over.abort();
     return RUNNER_EXIT.notClaimed;
   }
-  log.info('claimed', { run_id: assignment.run_id, lease_epoch: assignment.lease_epoch, harness: assignment.harness.type });
+  log.info('claimed', {
+    run_id: assignment.run_id,
+    lease_epoch: assignment.lease_epoch,
+    harness: assignment.harness.type,
+  });
 
   const outbox = new Outbox({
     send: (events) => plane.sendEvents(events),
@@ -79,7 +87,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     maxOutputBytes: handover.limits.max_output_bytes,
     signal,
   });
-  const running = new Execution({ handover, assignment, plane, outbox, interruption, builtinAgentArgs, clock, log });
+  const running = new Execution({ handover, assignment, plane, outbox, interruption, builtinAgentArgs, log });
   execution = running;
   const loops = {
     plane,
@@ -92,7 +100,11 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   void beatLoop(assignment.next_beat_seconds, loops);
   void commandLoop(loops);
   onAbort(drain, () => running.onShutdown(false));
-  onAbort(abort, () => running.onShutdown(true));
+  onAbort(abort, () => {
+    running.onShutdown(true);
+    // Whatever cannot be told by then stays untold.
+    void sleep(HURRY_MS, over.signal).then(() => loseLease('the runner was stopped at once'));
+  });
 
   const ending = await running.run();
   const [code] = await Promise.all([
@@ -105,7 +117,13 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
 }
 
 /** Repeats the final report until it is acknowledged or the lease is lost; in a hurry it says it once. */
-async function finish(plane: ControlPlane, ending: Ending, lost: AbortSignal, abort: AbortSignal | undefined, log: RunnerLog): Promise<RunnerExitCode> {
+async function finish(
+  plane: ControlPlane,
+  ending: Ending,
+  lost: AbortSignal,
+  abort: AbortSignal | undefined,
+  log: RunnerLog,
+): Promise<RunnerExitCode> {
   for (let attempt = 0; !lost.aborted; attempt += 1) {
     try {
       await plane.finish(ending.report);

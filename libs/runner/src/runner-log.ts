@@ -11,8 +11,10 @@ export interface RunnerLog {
 
 /** One JSON object a line: `{time, level, msg, …fields}`. */
 export function jsonLinesLog(write: (line: string) => void, clock: Clock, base: LogFields = {}): RunnerLog {
-  const at = (level: string) => (message: string, fields: LogFields = {}) =>
-    write(`${JSON.stringify({ time: clock.now().toISOString(), level, msg: message, ...base, ...fields })}\n`);
+  const at =
+    (level: string) =>
+    (message: string, fields: LogFields = {}) =>
+      write(`${JSON.stringify({ time: clock.now().toISOString(), level, msg: message, ...base, ...fields })}\n`);
   return { info: at('info'), warn: at('warn'), error: at('error') };
 }
 

@@ -43,7 +43,10 @@ export async function openSession(options: OpenSessionOptions): Promise<SessionS
  * Loads the earlier session. Without a transcript there is nothing to lose: the agent starts a new session. With one,
  * an agent that cannot load it must not go on as if nothing had been said before.
  */
-async function resume({ session, assignment, cwd, transcriptPlaced, ask, log }: OpenSessionOptions, mcpServers: McpServer[]): Promise<boolean> {
+async function resume(
+  { session, assignment, cwd, transcriptPlaced, ask, log }: OpenSessionOptions,
+  mcpServers: McpServer[],
+): Promise<boolean> {
   const earlier = assignment.resume;
   if (!earlier) return false;
   if (!session.canLoad || (earlier.transcript && !transcriptPlaced)) {

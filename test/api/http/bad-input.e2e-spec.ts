@@ -32,7 +32,7 @@ const config = (fields: object) => ({ token, body: { config: fields } });
 
 describe('bodies that are not JSON', () => {
   it.each([
-    ['a broken object', '{"config": {"name": "x",}}', 'line 1, column 24'],
+    ['a broken object', '{"config": {"name": "x",}}', 'line 1, column 25'],
     ['on a later line', '{\n  "config": nope\n}', 'line 2, column 13'],
     ['cut off', '{"config": {"name": "x"', 'line 1, column 24'],
     ['a bad escape', '{"config": {"name": "\\x"}}', 'line 1, column 22'],

@@ -51,7 +51,7 @@ export class PrincipalDirectory {
     for (const ref of refs) {
       const cached = this.cache.get(ref.uid);
       if (cached && now - cached.at < FRESH_MS && cached.info.type === ref.type) found.set(ref.uid, cached.info);
-      else missing.set(ref.uid, ref);
+      else missing.set(`${ref.type}/${ref.uid}`, ref);
     }
     if (missing.size === 0) return found;
     const ofType = (type: PrincipalType): string[] => [...missing.values()].filter((ref) => ref.type === type).map(({ uid }) => uid);

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { ProblemError } from '../problems/problem-error.js';
+import { toProblemError } from '../problems/to-problem-error.js';
 import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './body-options.js';
 import { locateJsonError, scanJson } from './json-scan.js';
 import { edgeStateOf } from './edge-state.js';
@@ -33,7 +34,8 @@ export function jsonBody(): RequestHandler {
     }
     readerOf(route.body.limit ?? DEFAULT_BODY_LIMIT)(request, response, (error?: unknown) => {
       if (error !== undefined) {
-        next(error);
+        // Here, while it still says what was wrong; on its way to the filter Nest makes something more general of it.
+        next(toProblemError(error));
         return;
       }
       try {

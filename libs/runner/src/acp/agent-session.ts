@@ -108,11 +108,21 @@ export class AgentSession {
   /** Chooses model and reasoning level where the agent offers what was asked for; returns what it does not offer. */
   async configure(settings: SessionSettings): Promise<string[]> {
     const missing: string[] = [];
-    for (const [category, value] of [['model', settings.modelId], ['thought_level', settings.reasoningLevel]] as const) {
+    for (const [category, value] of [
+      ['model', settings.modelId],
+      ['thought_level', settings.reasoningLevel],
+    ] as const) {
       if (value === undefined) continue;
-      const option = this.options.find((candidate) => candidate.category === category && candidate.values.includes(value));
+      const option = this.options.find(
+        (candidate) => candidate.category === category && candidate.values.includes(value),
+      );
       if (!option) missing.push(category);
-      else await this.connection.agent.request(methods.agent.session.setConfigOption, { sessionId: this.id, configId: option.id, value });
+      else
+        await this.connection.agent.request(methods.agent.session.setConfigOption, {
+          sessionId: this.id,
+          configId: option.id,
+          value,
+        });
     }
     return missing;
   }
@@ -174,12 +184,24 @@ export class AgentSession {
 
 /** The run's MCP servers in ACP's shape; `left` names those that the agent cannot take. */
 export function mcpServersFor(
-  servers: Readonly<Record<string, { command?: string; args?: string[]; url?: string; env?: Record<string, string>; headers?: Record<string, string> }>>,
+  servers: Readonly<
+    Record<
+      string,
+      {
+        command?: string;
+        args?: string[];
+        url?: string;
+        env?: Record<string, string>;
+        headers?: Record<string, string>;
+      }
+    >
+  >,
   takesHttp: boolean,
 ): { servers: McpServer[]; left: string[] } {
   const result: McpServer[] = [];
   const left: string[] = [];
-  const pairs = (record: Record<string, string> = {}) => Object.entries(record).map(([name, value]) => ({ name, value }));
+  const pairs = (record: Record<string, string> = {}) =>
+    Object.entries(record).map(([name, value]) => ({ name, value }));
   for (const [name, { command, args, url, env, headers }] of Object.entries(servers)) {
     if (command !== undefined) result.push({ name, command, args: args ?? [], env: pairs(env) });
     else if (url !== undefined && takesHttp) result.push({ type: 'http', name, url, headers: pairs(headers) });

@@ -5,7 +5,18 @@ import { shrinkJson, shrinkText } from '../protocol/shrink.js';
 import { defined, fields, items, number, text, type Fields } from './fields.js';
 import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './tool-content.js';
 
-const TOOL_KINDS: readonly string[] = ['read', 'edit', 'delete', 'move', 'search', 'execute', 'think', 'fetch', 'switch_mode', 'other'] satisfies ToolKind[];
+const TOOL_KINDS: readonly string[] = [
+  'read',
+  'edit',
+  'delete',
+  'move',
+  'search',
+  'execute',
+  'think',
+  'fetch',
+  'switch_mode',
+  'other',
+] satisfies ToolKind[];
 const TOOL_STATUSES: readonly string[] = ['pending', 'in_progress', 'completed', 'failed'] satisfies ToolStatus[];
 const PLAN_STATUSES: readonly string[] = ['pending', 'in_progress', 'completed'];
 const MAX_RAW_BYTES = 65_536;
@@ -141,7 +152,9 @@ export class AcpNormalizer {
       parent_tool_call_id: parentCallId(update),
     });
     // Vendors send updates that carry only what we don't keep.
-    return Object.keys(call).length === 1 && update['sessionUpdate'] === 'tool_call_update' ? [] : [{ kind: 'tool_call', data: { ...call } }];
+    return Object.keys(call).length === 1 && update['sessionUpdate'] === 'tool_call_update'
+      ? []
+      : [{ kind: 'tool_call', data: { ...call } }];
   }
 
   private content(update: Fields, state: CallState, terminalChanged: boolean): ToolCall['content'] | undefined {
@@ -161,7 +174,10 @@ export class AcpNormalizer {
     const exitCode = number(exit['exit_code']);
     const changed = delta !== undefined || whole !== undefined;
     if (exitCode === undefined) return { changed };
-    return { changed, output: raw(defined({ output: state.terminalText, exit_code: exitCode, signal: text(exit['signal']) })) };
+    return {
+      changed,
+      output: raw(defined({ output: state.terminalText, exit_code: exitCode, signal: text(exit['signal']) })),
+    };
   }
 
   private state(id: string): CallState {
@@ -179,18 +195,22 @@ export class AcpNormalizer {
 }
 
 function raw(value: unknown): unknown {
-  return value === undefined ? undefined : shrinkJson(withoutBinary(typeof value === 'string' ? shrinkText(value, MAX_TEXT_BYTES) : value), MAX_RAW_BYTES);
+  return value === undefined
+    ? undefined
+    : shrinkJson(withoutBinary(typeof value === 'string' ? shrinkText(value, MAX_TEXT_BYTES) : value), MAX_RAW_BYTES);
 }
 
 function plan(update: Fields): Plan {
-  const entries = items(update['entries']).slice(0, 200).map((entry) => {
-    const { content, status, priority } = fields(entry);
-    return defined({
-      content: shrinkText(text(content) ?? '', 4_096),
-      status: oneOf<Plan['entries'][number]['status']>(PLAN_STATUSES, status) ?? 'pending',
-      priority: text(priority),
+  const entries = items(update['entries'])
+    .slice(0, 200)
+    .map((entry) => {
+      const { content, status, priority } = fields(entry);
+      return defined({
+        content: shrinkText(text(content) ?? '', 4_096),
+        status: oneOf<Plan['entries'][number]['status']>(PLAN_STATUSES, status) ?? 'pending',
+        priority: text(priority),
+      });
     });
-  });
   return { entries };
 }
 

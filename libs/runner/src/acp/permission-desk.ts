@@ -39,13 +39,23 @@ export class PermissionDesk {
       ask: verdict === 'ask',
     } satisfies PermissionRequested);
     if (verdict !== 'ask') {
-      this.emitData('permission_decided', { approval_id: approvalId, decision: verdict, by: 'policy', title } satisfies PermissionDecided);
+      this.emitData('permission_decided', {
+        approval_id: approvalId,
+        decision: verdict,
+        by: 'policy',
+        title,
+      } satisfies PermissionDecided);
       return this.respond(request, { decision: verdict });
     }
     const answer = await new Promise<Verdict>((resolve) => this.waiting.set(approvalId, resolve));
     this.waiting.delete(approvalId);
     if (answer.decision === 'cancel') {
-      this.emitData('permission_decided', { approval_id: approvalId, decision: 'deny', by: 'cancel', title } satisfies PermissionDecided);
+      this.emitData('permission_decided', {
+        approval_id: approvalId,
+        decision: 'deny',
+        by: 'cancel',
+        title,
+      } satisfies PermissionDecided);
     }
     return this.respond(request, answer);
   }

@@ -32,16 +32,28 @@ it('outside the list a person is asked when there is one, else it is refused', (
   const rules = { permission_policy: 'allow_list', permission_allow_list: ['read'], interactive: true } as const;
   expect(decideByPolicy({ ...rules, permission_allow_list: ['read'] }, { toolKind: 'read' })).toBe('allow');
   expect(decideByPolicy({ ...rules, permission_allow_list: ['read'] }, { toolKind: 'edit' })).toBe('ask');
-  expect(decideByPolicy({ ...rules, permission_allow_list: ['read'], interactive: false }, { toolKind: 'edit' })).toBe('deny');
+  expect(decideByPolicy({ ...rules, permission_allow_list: ['read'], interactive: false }, { toolKind: 'edit' })).toBe(
+    'deny',
+  );
 });
 
 it('the facts are where agents put them', () => {
-  expect(permissionFacts({ kind: 'execute', rawInput: { command: ['git', 'log'] }, _meta: { claudeCode: { toolName: 'Bash' } } })).toEqual({ toolName: 'Bash', toolKind: 'execute', commandLine: 'git log' });
+  expect(
+    permissionFacts({
+      kind: 'execute',
+      rawInput: { command: ['git', 'log'] },
+      _meta: { claudeCode: { toolName: 'Bash' } },
+    }),
+  ).toEqual({ toolName: 'Bash', toolKind: 'execute', commandLine: 'git log' });
   expect(permissionFacts(null)).toEqual({ toolName: undefined, toolKind: undefined, commandLine: undefined });
 });
 
 it('an option for this one time is preferred', () => {
-  const options = [{ optionId: 'a', kind: 'allow_always' }, { optionId: 'b', kind: 'allow_once' }, { optionId: 'c', kind: 'reject_always' }];
+  const options = [
+    { optionId: 'a', kind: 'allow_always' },
+    { optionId: 'b', kind: 'allow_once' },
+    { optionId: 'c', kind: 'reject_always' },
+  ];
   expect(pickOption(options, 'allow')).toBe('b');
   expect(pickOption(options, 'deny')).toBe('c');
   expect(pickOption([], 'deny')).toBeNull();

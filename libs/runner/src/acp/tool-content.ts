@@ -41,7 +41,8 @@ function blockContent(block: Fields): ToolContent {
     case 'text':
       return { type: 'text', text: shrinkText(text(block['text']) ?? '', MAX_TEXT_BYTES) };
     case 'resource':
-      if (typeof resource['text'] === 'string') return { type: 'text', text: shrinkText(resource['text'], MAX_TEXT_BYTES) };
+      if (typeof resource['text'] === 'string')
+        return { type: 'text', text: shrinkText(resource['text'], MAX_TEXT_BYTES) };
       return summary({ uri: resource['uri'], mimeType: resource['mimeType'], data: resource['blob'] });
     default:
       return summary(block);

@@ -23,8 +23,14 @@ export interface LaunchContext {
 }
 
 /** The environment of set-up commands, and of the agent when a harness is given. */
-export function executionEnvironment({ workspace, assignment, cookie }: LaunchContext, harness?: Harness): Record<string, string> {
-  const own = Object.entries(harness?.env ?? {}).map(([name, value]) => [name, value.replaceAll('{home}', workspace.home)]);
+export function executionEnvironment(
+  { workspace, assignment, cookie }: LaunchContext,
+  harness?: Harness,
+): Record<string, string> {
+  const own = Object.entries(harness?.env ?? {}).map(([name, value]) => [
+    name,
+    value.replaceAll('{home}', workspace.home),
+  ]);
   return childEnvironment({
     home: workspace.home,
     tmp: workspace.tmp,
@@ -42,7 +48,8 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
   const command = findCommand(harness.command, env['PATH'] ?? '');
   if (command === null) throw notInstalled(harness);
   // The built-in agent's files may lie where only we can read: it starts as we are and steps down after loading them.
-  const user: Record<string, string> = harness.isBuiltin && runAs ? { [RUN_AS_VARIABLE]: `${runAs.uid}:${runAs.gid}` } : {};
+  const user: Record<string, string> =
+    harness.isBuiltin && runAs ? { [RUN_AS_VARIABLE]: `${runAs.uid}:${runAs.gid}` } : {};
   try {
     return await ManagedProcess.start({
       command,
@@ -54,10 +61,14 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
     });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw notInstalled(harness);
-    throw new AgentFailure(`The command "${harness.command}" of harness "${harness.id}" could not be started: ${errorText(error)}.`);
+    throw new AgentFailure(
+      `The command "${harness.command}" of harness "${harness.id}" could not be started: ${errorText(error)}.`,
+    );
   }
 }
 
 function notInstalled({ id, command, install_hint: hint }: Harness): AgentFailure {
-  return new AgentFailure(`The command "${command}" of harness "${id}" was not found on the machine that runs it. To install it: ${hint}`);
+  return new AgentFailure(
+    `The command "${command}" of harness "${id}" was not found on the machine that runs it. To install it: ${hint}`,
+  );
 }

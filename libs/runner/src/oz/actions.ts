@@ -7,7 +7,10 @@ import { commandTitle } from './report.js';
 import { runShell } from './shell.js';
 
 /** Instructions that show as tool calls. */
-export type Action = Extract<Instruction, { type: 'command' | 'write' | 'append' | 'replace' | 'delete' | 'read' | 'search' }>;
+export type Action = Extract<
+  Instruction,
+  { type: 'command' | 'write' | 'append' | 'replace' | 'delete' | 'read' | 'search' }
+>;
 
 export function isAction(instruction: Instruction): instruction is Action {
   return ['command', 'write', 'append', 'replace', 'delete', 'read', 'search'].includes(instruction.type);
@@ -25,18 +28,46 @@ export interface ActionCall {
 export function describeAction(action: Action, cwd: string): ActionCall {
   switch (action.type) {
     case 'command':
-      return { name: 'shell', title: commandTitle(action.script), kind: 'execute', rawInput: { command: action.script, cwd } };
+      return {
+        name: 'shell',
+        title: commandTitle(action.script),
+        kind: 'execute',
+        rawInput: { command: action.script, cwd },
+      };
     case 'search':
-      return { name: 'search', title: `Search for "${action.pattern}"`, kind: 'search', rawInput: { pattern: action.pattern, path: action.path } };
+      return {
+        name: 'search',
+        title: `Search for "${action.pattern}"`,
+        kind: 'search',
+        rawInput: { pattern: action.pattern, path: action.path },
+      };
     case 'read':
-      return { name: 'read_file', title: `Read ${action.path}`, kind: 'read', rawInput: { path: action.path }, path: action.path };
+      return {
+        name: 'read_file',
+        title: `Read ${action.path}`,
+        kind: 'read',
+        rawInput: { path: action.path },
+        path: action.path,
+      };
     case 'delete':
-      return { name: 'delete_file', title: `Delete ${action.path}`, kind: 'delete', rawInput: { path: action.path }, path: action.path };
+      return {
+        name: 'delete_file',
+        title: `Delete ${action.path}`,
+        kind: 'delete',
+        rawInput: { path: action.path },
+        path: action.path,
+      };
     case 'write':
     case 'append':
     case 'replace': {
       const verb = { write: 'Write', append: 'Append to', replace: 'Edit' }[action.type];
-      return { name: `${action.type}_file`, title: `${verb} ${action.path}`, kind: 'edit', rawInput: { path: action.path }, path: action.path };
+      return {
+        name: `${action.type}_file`,
+        title: `${verb} ${action.path}`,
+        kind: 'edit',
+        rawInput: { path: action.path },
+        path: action.path,
+      };
     }
   }
 }
@@ -51,16 +82,28 @@ export interface ActionResult {
 }
 
 /** Carries out one action inside `cwd`. Does not reject: what goes wrong is a result. */
-export async function perform(action: Action, cwd: string, onOutput: (output: string) => void, signal: AbortSignal): Promise<ActionResult> {
+export async function perform(
+  action: Action,
+  cwd: string,
+  onOutput: (output: string) => void,
+  signal: AbortSignal,
+): Promise<ActionResult> {
   try {
-    return action.type === 'command' ? await performCommand(action.script, cwd, onOutput, signal) : await performOnFiles(action, cwd, signal);
+    return action.type === 'command'
+      ? await performCommand(action.script, cwd, onOutput, signal)
+      : await performOnFiles(action, cwd, signal);
   } catch (error) {
     const message = error instanceof FileProblem ? error.message : errorText(error);
     return { succeeded: false, content: [textContent(message)], rawOutput: { error: message }, note: message };
   }
 }
 
-async function performCommand(script: string, cwd: string, onOutput: (output: string) => void, signal: AbortSignal): Promise<ActionResult> {
+async function performCommand(
+  script: string,
+  cwd: string,
+  onOutput: (output: string) => void,
+  signal: AbortSignal,
+): Promise<ActionResult> {
   const { exitCode, output, durationMs, wasCancelled } = await runShell(script, cwd, onOutput, signal);
   return {
     succeeded: exitCode === 0,
@@ -71,12 +114,20 @@ async function performCommand(script: string, cwd: string, onOutput: (output: st
   };
 }
 
-async function performOnFiles(action: Exclude<Action, { type: 'command' }>, cwd: string, signal: AbortSignal): Promise<ActionResult> {
+async function performOnFiles(
+  action: Exclude<Action, { type: 'command' }>,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<ActionResult> {
   const path = await insidePath(cwd, action.path);
   if (action.type === 'search') {
     const matches = await searchFiles(cwd, path, action.pattern, signal);
     const shown = matches.map(({ path: file, line, text }) => `${file}:${line}: ${text}`).join('\n');
-    return success(`${matches.length} ${matches.length === 1 ? 'match' : 'matches'}`, [textContent(shown || 'no match')], { matches: matches.length });
+    return success(
+      `${matches.length} ${matches.length === 1 ? 'match' : 'matches'}`,
+      [textContent(shown || 'no match')],
+      { matches: matches.length },
+    );
   }
   const before = await readText(path);
   switch (action.type) {
@@ -113,9 +164,16 @@ function replaceOnce(text: string, { path, oldText, newText }: Extract<Action, {
 async function change(path: string, cwd: string, before: string | null, after: string): Promise<ActionResult> {
   await writeText(path, after);
   const note = before === null ? 'created' : before === after ? 'unchanged' : 'changed';
-  return success(note, [{ type: 'diff', path: relative(cwd, path), oldText: before, newText: after }], { bytes: Buffer.byteLength(after) });
+  return success(note, [{ type: 'diff', path: relative(cwd, path), oldText: before, newText: after }], {
+    bytes: Buffer.byteLength(after),
+  });
 }
 
-const success = (note: string, content: ToolCallContent[], rawOutput: Record<string, unknown>): ActionResult => ({ succeeded: true, content, rawOutput, note });
+const success = (note: string, content: ToolCallContent[], rawOutput: Record<string, unknown>): ActionResult => ({
+  succeeded: true,
+  content,
+  rawOutput,
+  note,
+});
 
 export const textContent = (text: string): ToolCallContent => ({ type: 'content', content: { type: 'text', text } });

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
 import { Readable, Writable } from 'node:stream';
-import { agent, methods, ndJsonStream, PROTOCOL_VERSION, RequestError, type AgentContext } from '@agentclientprotocol/sdk';
+import {
+  agent,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  RequestError,
+  type AgentContext,
+} from '@agentclientprotocol/sdk';
 import { SystemClock } from '#libs/kernel';
 import { dropPrivileges } from './drop-privileges.js';
 import { SessionFile } from './session-file.js';
@@ -69,7 +76,9 @@ function createAgent(sessions: Map<string, OpenSession>): ReturnType<typeof agen
       const text = prompt.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n');
       try {
         const { cwd, file } = session;
-        return { stopReason: await new Turn({ sessionId, cwd, prompt: text, file, client, signal: controller.signal }).run() };
+        return {
+          stopReason: await new Turn({ sessionId, cwd, prompt: text, file, client, signal: controller.signal }).run(),
+        };
       } finally {
         session.turn = null;
       }
@@ -79,7 +88,9 @@ function createAgent(sessions: Map<string, OpenSession>): ReturnType<typeof agen
       sessions.delete(sessionId);
       return {};
     })
-    .onNotification(methods.agent.session.cancel, ({ params: { sessionId } }) => sessions.get(sessionId)?.turn?.abort());
+    .onNotification(methods.agent.session.cancel, ({ params: { sessionId } }) =>
+      sessions.get(sessionId)?.turn?.abort(),
+    );
 }
 
 /** Tells the history again, as `session/load` asks for. */
@@ -87,7 +98,10 @@ async function replay(file: SessionFile, sessionId: string, client: AgentContext
   for (const record of file.records) {
     if (record.type === 'prompt') {
       const content = { type: 'text', text: record.text } as const;
-      await client.notify(methods.client.session.update, { sessionId, update: { sessionUpdate: 'user_message_chunk', content } });
+      await client.notify(methods.client.session.update, {
+        sessionId,
+        update: { sessionUpdate: 'user_message_chunk', content },
+      });
     } else if (record.type === 'update') {
       await client.notify(methods.client.session.update, { sessionId, update: record.update });
     }

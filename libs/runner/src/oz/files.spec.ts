@@ -24,7 +24,10 @@ it('a search is literal, sorted and names lines', async () => {
   writeFileSync(join(cwd, 'a.txt'), 'a.c\nabc\n');
   writeFileSync(join(cwd, 'binary'), 'a.c\0');
   const found = await searchFiles(cwd, cwd, 'a.c', new AbortController().signal);
-  expect(found).toEqual([{ path: 'a.txt', line: 1, text: 'a.c' }, { path: 'b.txt', line: 2, text: 'a.c' }]);
+  expect(found).toEqual([
+    { path: 'a.txt', line: 1, text: 'a.c' },
+    { path: 'b.txt', line: 2, text: 'a.c' },
+  ]);
 });
 
 it('a plan moves on with the actions, whatever their number', () => {

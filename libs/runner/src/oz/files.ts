@@ -17,7 +17,10 @@ export async function insidePath(cwd: string, path: string): Promise<string> {
   if (outside(cwd, target)) throw new FileProblem(`${path} lies outside the working directory`);
   const root = await realpath(cwd);
   for (let existing = target; ; existing = dirname(existing)) {
-    const isThere = await lstat(existing).then(() => true, () => false);
+    const isThere = await lstat(existing).then(
+      () => true,
+      () => false,
+    );
     if (!isThere && existing !== dirname(existing)) continue;
     // A link that leads nowhere would lead somewhere once it is written through.
     const real = await realpath(existing).catch(() => null);
@@ -51,14 +54,20 @@ export interface Match {
 }
 
 /** Lines that contain `pattern` literally, in files under `directory`, sorted by path; binary and hidden directories are left out. */
-export async function searchFiles(cwd: string, directory: string, pattern: string, signal: AbortSignal): Promise<Match[]> {
+export async function searchFiles(
+  cwd: string,
+  directory: string,
+  pattern: string,
+  signal: AbortSignal,
+): Promise<Match[]> {
   const matches: Match[] = [];
   for (const path of await filesUnder(directory)) {
     if (matches.length >= MAX_MATCHES || signal.aborted) break;
     const text = await readText(path).catch(() => null);
     if (text === null || text.includes('\0')) continue;
     for (const [index, line] of text.split('\n').entries()) {
-      if (line.includes(pattern)) matches.push({ path: relative(cwd, path), line: index + 1, text: line.slice(0, 300) });
+      if (line.includes(pattern))
+        matches.push({ path: relative(cwd, path), line: index + 1, text: line.slice(0, 300) });
     }
   }
   return matches.slice(0, MAX_MATCHES);
@@ -69,11 +78,12 @@ async function filesUnder(path: string): Promise<string[]> {
   if (stats === null) throw new FileProblem(`${path} does not exist`);
   if (stats.isFile()) return [path];
   const found: string[] = [];
-  for (const stack = [path]; stack.length > 0; ) {
+  for (const stack = [path]; stack.length > 0;) {
     const directory = stack.pop() ?? path;
     for (const entry of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
       if (entry.isFile()) found.push(join(directory, entry.name));
-      else if (entry.isDirectory() && !['.git', 'node_modules'].includes(entry.name)) stack.push(join(directory, entry.name));
+      else if (entry.isDirectory() && !['.git', 'node_modules'].includes(entry.name))
+        stack.push(join(directory, entry.name));
     }
   }
   return found.sort();

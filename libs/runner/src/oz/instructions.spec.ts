@@ -21,14 +21,22 @@ describe('the instruction language', () => {
     ['```ask title=Really, now?\n```', { type: 'ask', title: 'Really, now?' }],
     ['```fail out of ideas\n```', { type: 'fail', message: 'out of ideas' }],
     ['```refuse\nno\n```', { type: 'refuse', message: 'no' }],
-    ['```replace path=a\n<<<<<<<\nold\n\n=======\nnew\n>>>>>>>\n```', { type: 'replace', path: 'a', oldText: 'old\n\n', newText: 'new\n' }],
-    ['```replace path=a\n<<<<<<<\nold\n=======\n>>>>>>>\n```', { type: 'replace', path: 'a', oldText: 'old\n', newText: '' }],
+    [
+      '```replace path=a\n<<<<<<<\nold\n\n=======\nnew\n>>>>>>>\n```',
+      { type: 'replace', path: 'a', oldText: 'old\n\n', newText: 'new\n' },
+    ],
+    [
+      '```replace path=a\n<<<<<<<\nold\n=======\n>>>>>>>\n```',
+      { type: 'replace', path: 'a', oldText: 'old\n', newText: '' },
+    ],
   ])('%j', (text, expected) => {
     expect(one(text)).toEqual([expected]);
   });
 
   it('keeps the order and takes nothing from the text around', () => {
-    const { instructions, problems, ignored } = parsePrompt('Run `rm -rf x` please.\n```sh\na\n```\nand ``` sh not this ```\n```python\nb\n```\n```\nc\n```\n```sh\nd\n```');
+    const { instructions, problems, ignored } = parsePrompt(
+      'Run `rm -rf x` please.\n```sh\na\n```\nand ``` sh not this ```\n```python\nb\n```\n```\nc\n```\n```sh\nd\n```',
+    );
     expect(instructions.map((entry) => 'script' in entry && entry.script)).toEqual(['a', 'd']);
     expect([problems, ignored]).toEqual([[], ['python', '']]);
   });

@@ -46,7 +46,8 @@ function fencedBlocks(prompt: string): Block[] {
       const match = /^( {0,3})(`{3,}|~{3,})[ \t]*(.*)$/.exec(line);
       const [, indent = '', fence = '', info = ''] = match ?? [];
       // Backticks behind backticks are inline code, not a fence.
-      if (match && !(fence.startsWith('`') && info.includes('`'))) open = { fence, indent: indent.length, info: info.trim(), lines: [] };
+      if (match && !(fence.startsWith('`') && info.includes('`')))
+        open = { fence, indent: indent.length, info: info.trim(), lines: [] };
       continue;
     }
     const closing: string | undefined = /^ {0,3}(`{3,}|~{3,})[ \t]*$/.exec(line)?.[1];
@@ -80,13 +81,16 @@ interface Source {
 }
 type Builder = (source: Source) => Instruction | string;
 
-const command: Builder = ({ word, body }) => (body.trim() === '' ? `the \`${word}\` block is empty` : { type: 'command', script: body });
+const command: Builder = ({ word, body }) =>
+  body.trim() === '' ? `the \`${word}\` block is empty` : { type: 'command', script: body };
 
 const withPath =
   (build: (path: string, source: Source) => Instruction | string): Builder =>
   (source) => {
     const path = source.attributes['path'];
-    return path === undefined || path === '' ? `the \`${source.word}\` block names no path (\`${source.word} path=FILE\`)` : build(path, source);
+    return path === undefined || path === ''
+      ? `the \`${source.word}\` block names no path (\`${source.word} path=FILE\`)`
+      : build(path, source);
   };
 
 const BUILDERS: Readonly<Record<string, Builder>> = {
@@ -105,10 +109,15 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
   read: withPath((path) => ({ type: 'read', path })),
   search: ({ attributes }) => {
     const pattern = attributes['pattern'];
-    return pattern === undefined || pattern === '' ? 'the `search` block names no pattern (`search pattern=TEXT`)' : { type: 'search', pattern, path: attributes['path'] ?? '.' };
+    return pattern === undefined || pattern === ''
+      ? 'the `search` block names no pattern (`search pattern=TEXT`)'
+      : { type: 'search', pattern, path: attributes['path'] ?? '.' };
   },
   plan: ({ body }) => {
-    const entries = body.split('\n').map((line) => line.replace(/^\s*(?:[-*]|\d+[.)])\s+/, '').trim()).filter((line) => line !== '');
+    const entries = body
+      .split('\n')
+      .map((line) => line.replace(/^\s*(?:[-*]|\d+[.)])\s+/, '').trim())
+      .filter((line) => line !== '');
     return entries.length === 0 ? 'the `plan` block is empty' : { type: 'plan', entries };
   },
   think: ({ body }) => (body.trim() === '' ? 'the `think` block is empty' : { type: 'think', text: body }),
@@ -129,7 +138,7 @@ function fileText(body: string): string {
 function readAttributes(text: string): Attributes {
   const found: Record<string, string> = {};
   const pair = /([a-z]+)=(?:"([^"]*)"|(.*?))(?=\s+[a-z]+=|\s*$)/gy;
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     pair.lastIndex = at + (/^\s*/.exec(text.slice(at))?.[0].length ?? 0);
     const match = pair.exec(text);
     if (!match) break;

@@ -20,7 +20,8 @@ export class PlanProgress {
   }
 
   view(): PlanEntry[] {
-    const completed = this.done >= this.actions ? this.entries.length : Math.floor((this.done * this.entries.length) / this.actions);
+    const completed =
+      this.done >= this.actions ? this.entries.length : Math.floor((this.done * this.entries.length) / this.actions);
     return this.entries.map((content, index) => ({
       content,
       priority: 'medium',

@@ -35,7 +35,10 @@ export function openingText(instructions: readonly Instruction[], turn: number, 
 }
 
 /** How it went: a line for each thing done, then what could not be understood. */
-export function closingText(outcomes: readonly Outcome[], { problems, ignored }: Pick<ParsedPrompt, 'problems' | 'ignored'>): string {
+export function closingText(
+  outcomes: readonly Outcome[],
+  { problems, ignored }: Pick<ParsedPrompt, 'problems' | 'ignored'>,
+): string {
   const lines = outcomes.flatMap(({ instruction, status, note }) => {
     const what = describe(instruction);
     return what === null ? [] : [`- ${what}: ${[STATUS_WORDS[status], note].filter((part) => part).join(', ')}`];
@@ -45,7 +48,12 @@ export function closingText(outcomes: readonly Outcome[], { problems, ignored }:
   return [head, ...lines, ...notUnderstood({ problems, ignored })].join('\n');
 }
 
-const STATUS_WORDS = { done: 'done', failed: 'failed', denied: 'denied, so I left it out', skipped: 'left out' } as const;
+const STATUS_WORDS = {
+  done: 'done',
+  failed: 'failed',
+  denied: 'denied, so I left it out',
+  skipped: 'left out',
+} as const;
 
 /** null: nothing that a report would mention. */
 export function describe(instruction: Instruction): string | null {
@@ -83,7 +91,12 @@ function count(instructions: readonly Instruction[], types: readonly string[], o
 }
 
 function notUnderstood({ problems, ignored }: Pick<ParsedPrompt, 'problems' | 'ignored'>): string[] {
-  const left = ignored.length === 0 ? [] : [`I left ${ignored.length} fenced ${ignored.length === 1 ? 'block' : 'blocks'} alone that I don't execute (${[...new Set(ignored.map((name) => name || 'without a word behind the fence'))].join(', ')}).`];
+  const left =
+    ignored.length === 0
+      ? []
+      : [
+          `I left ${ignored.length} fenced ${ignored.length === 1 ? 'block' : 'blocks'} alone that I don't execute (${[...new Set(ignored.map((name) => name || 'without a word behind the fence'))].join(', ')}).`,
+        ];
   const wrong = problems.map((problem) => `I could not understand one part: ${problem}.`);
   return left.length + wrong.length === 0 ? [] : ['', ...wrong, ...left];
 }

@@ -66,7 +66,8 @@ export class SessionFile {
   }
 }
 
-const pathOf = (home: string, sessionId: string): string => join(home, '.headrace-agent', 'sessions', `${sessionId}.jsonl`);
+const pathOf = (home: string, sessionId: string): string =>
+  join(home, '.headrace-agent', 'sessions', `${sessionId}.jsonl`);
 
 function parseRecord(line: string): SessionRecord[] {
   if (line.trim() === '') return [];

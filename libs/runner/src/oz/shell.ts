@@ -29,10 +29,19 @@ export function killRunningCommands(): void {
  * Runs a script as one command in a process group of its own. `onOutput` gets the whole output so far, at most ten times
  * a second. When the signal aborts, it resolves at once and the group gets SIGTERM, then SIGKILL.
  */
-export async function runShell(script: string, cwd: string, onOutput: (output: string) => void, signal: AbortSignal): Promise<ShellResult> {
+export async function runShell(
+  script: string,
+  cwd: string,
+  onOutput: (output: string) => void,
+  signal: AbortSignal,
+): Promise<ShellResult> {
   const startedAt = performance.now();
   const shell = findCommand('bash', process.env['PATH'] ?? '') ?? '/bin/sh';
-  const child = spawn(shell, ['-c', `exec 2>&1\n${script}`], { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(shell, ['-c', `exec 2>&1\n${script}`], {
+    cwd,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const output = new ShownOutput(onOutput);
   const exited = watch(child);
   const drained = Promise.all(

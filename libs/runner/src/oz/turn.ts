@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { methods, type AgentContext, type SessionUpdate, type StopReason, type ToolKind } from '@agentclientprotocol/sdk';
+import {
+  methods,
+  type AgentContext,
+  type SessionUpdate,
+  type StopReason,
+  type ToolKind,
+} from '@agentclientprotocol/sdk';
 import { describeAction, isAction, perform, textContent, type Action } from './actions.js';
 import { killRunningCommands } from './shell.js';
 import { parsePrompt, type Instruction } from './instructions.js';
@@ -75,16 +81,24 @@ export class Turn {
         await this.showPlan();
         return null;
       case 'think':
-        await this.send({ sessionUpdate: 'agent_thought_chunk', messageId: randomUUID(), content: { type: 'text', text: instruction.text } });
+        await this.send({
+          sessionUpdate: 'agent_thought_chunk',
+          messageId: randomUUID(),
+          content: { type: 'text', text: instruction.text },
+        });
         return null;
       case 'ask':
         this.question = instruction.title;
         return null;
       case 'refuse':
-        await this.say(instruction.message === '' ? 'I refuse to go on, as the prompt tells me to.' : instruction.message);
+        await this.say(
+          instruction.message === '' ? 'I refuse to go on, as the prompt tells me to.' : instruction.message,
+        );
         return 'refusal';
       case 'fail':
-        process.stderr.write(`${instruction.message === '' ? 'the prompt told the agent to fail' : instruction.message}\n`);
+        process.stderr.write(
+          `${instruction.message === '' ? 'the prompt told the agent to fail' : instruction.message}\n`,
+        );
         killRunningCommands();
         process.exit(1);
     }
@@ -99,7 +113,12 @@ export class Turn {
     const verdict = await this.askFirst(toolCallId, call.kind, call.rawInput);
     if (verdict === 'cancelled') return 'cancelled';
     if (verdict === 'denied') {
-      await this.send({ sessionUpdate: 'tool_call_update', toolCallId, status: 'failed', content: [textContent('Permission was denied.')] });
+      await this.send({
+        sessionUpdate: 'tool_call_update',
+        toolCallId,
+        status: 'failed',
+        content: [textContent('Permission was denied.')],
+      });
       return this.conclude({ instruction: action, status: 'denied' });
     }
     await this.send({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' }, false);
@@ -108,7 +127,13 @@ export class Turn {
     };
     const result = await perform(action, cwd, onOutput, signal);
     const { content, rawOutput } = result;
-    await this.send({ sessionUpdate: 'tool_call_update', toolCallId, status: result.succeeded ? 'completed' : 'failed', content, rawOutput });
+    await this.send({
+      sessionUpdate: 'tool_call_update',
+      toolCallId,
+      status: result.succeeded ? 'completed' : 'failed',
+      content,
+      rawOutput,
+    });
     if (result.wasCancelled) return 'cancelled';
     return this.conclude({ instruction: action, status: result.succeeded ? 'done' : 'failed', note: result.note });
   }
@@ -122,7 +147,11 @@ export class Turn {
     return null;
   }
 
-  private async askFirst(toolCallId: string, kind: ToolKind, rawInput: unknown): Promise<'allowed' | 'denied' | 'cancelled'> {
+  private async askFirst(
+    toolCallId: string,
+    kind: ToolKind,
+    rawInput: unknown,
+  ): Promise<'allowed' | 'denied' | 'cancelled'> {
     const { client, sessionId, signal } = this.options;
     const title = this.question;
     if (title === null) return 'allowed';
@@ -135,7 +164,9 @@ export class Turn {
         { optionId: 'deny', name: 'Deny', kind: 'reject_once' },
       ],
     });
-    const cancelled = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
+    const cancelled = new Promise<null>((resolve) =>
+      signal.addEventListener('abort', () => resolve(null), { once: true }),
+    );
     const answer = await Promise.race([asked, cancelled]);
     if (answer === null || answer.outcome.outcome === 'cancelled' || signal.aborted) return 'cancelled';
     return answer.outcome.optionId === 'allow' ? 'allowed' : 'denied';
@@ -144,7 +175,11 @@ export class Turn {
   /** Streams a message sentence by sentence; it is remembered whole. */
   private async say(message: string): Promise<void> {
     const messageId = randomUUID();
-    const update = (text: string): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', messageId, content: { type: 'text', text } });
+    const update = (text: string): SessionUpdate => ({
+      sessionUpdate: 'agent_message_chunk',
+      messageId,
+      content: { type: 'text', text },
+    });
     this.options.file.append({ type: 'update', turn: this.number, update: update(message) });
     for (const part of message.split(/(?<=[.!?] |\n)/)) await this.send(update(part), false);
   }

@@ -50,7 +50,9 @@ function searchPath(): string {
 
 /** The executable file that a command name means, or null. A name with a slash is a path already. */
 export function findCommand(command: string, path: string): string | null {
-  const candidates = command.includes('/') ? [command] : path.split(delimiter).map((directory) => join(directory, command));
+  const candidates = command.includes('/')
+    ? [command]
+    : path.split(delimiter).map((directory) => join(directory, command));
   return candidates.find(isExecutable) ?? null;
 }
 

@@ -12,9 +12,16 @@ const directory = mkdtempSync(join(tmpdir(), 'headrace-processes-'));
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const start = (script: string, env: Record<string, string>) =>
-  ManagedProcess.start({ command: 'bash', args: ['-c', script], cwd: tmpdir(), env: { PATH: process.env['PATH'] ?? '', ...env }, stdin: 'ignore' });
+  ManagedProcess.start({
+    command: 'bash',
+    args: ['-c', script],
+    cwd: tmpdir(),
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdin: 'ignore',
+  });
 /** The script's first line: it says when its children are there. */
-const firstLine = (child: ManagedProcess) => new Promise<string>((resolve) => child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString().trim())));
+const firstLine = (child: ManagedProcess) =>
+  new Promise<string>((resolve) => child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString().trim())));
 
 it('a sweep by cookie ends children in other sessions and leaves strangers alone', async () => {
   const cookie = `spec-${process.pid}-${Date.now()}`;
@@ -43,7 +50,9 @@ it('a sweep of nothing finds nothing', async () => {
 });
 
 it('a command that does not exist is an ENOENT', async () => {
-  await expect(ManagedProcess.start({ command: '/no/such', args: [], cwd: tmpdir(), env: {}, stdin: 'ignore' })).rejects.toMatchObject({ code: 'ENOENT' });
+  await expect(
+    ManagedProcess.start({ command: '/no/such', args: [], cwd: tmpdir(), env: {}, stdin: 'ignore' }),
+  ).rejects.toMatchObject({ code: 'ENOENT' });
   expect(findCommand('no-such-command', '/usr/bin:/bin')).toBeNull();
   expect(findCommand('sh', '/usr/bin:/bin')).toMatch(/\/sh$/);
 });
@@ -51,12 +60,42 @@ it('a command that does not exist is an ENOENT', async () => {
 it('the environment of a child is made, not inherited, and keeps it in its workspace', () => {
   process.env['SPEC_SECRET'] = 'inherited';
   const env = childEnvironment({
-    home: '/w/home', tmp: '/w/tmp', cookie: 'c', runId: 'r', hasOwnUser: true,
-    layers: [{ A: '1', PATH: '/harness' }, { A: '2', HOME: '/root', HEADRACE_TOKEN: 'x', 'B=C': 'x', D: 'nul\0' }],
+    home: '/w/home',
+    tmp: '/w/tmp',
+    cookie: 'c',
+    runId: 'r',
+    hasOwnUser: true,
+    layers: [
+      { A: '1', PATH: '/harness' },
+      { A: '2', HOME: '/root', HEADRACE_TOKEN: 'x', 'B=C': 'x', D: 'nul\0' },
+    ],
   });
   delete process.env['SPEC_SECRET'];
-  expect(env).toMatchObject({ A: '2', PATH: '/harness', HOME: '/w/home', TMPDIR: '/w/tmp', TERM: 'dumb', USER: 'agent', GIT_TERMINAL_PROMPT: '0', HEADRACE_EXECUTION_COOKIE: 'c', HEADRACE_RUN_ID: 'r' });
-  expect(Object.keys(env).sort()).toEqual(['A', 'GIT_TERMINAL_PROMPT', 'HEADRACE_EXECUTION_COOKIE', 'HEADRACE_RUN_ID', 'HOME', 'LANG', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'USER']);
+  expect(env).toMatchObject({
+    A: '2',
+    PATH: '/harness',
+    HOME: '/w/home',
+    TMPDIR: '/w/tmp',
+    TERM: 'dumb',
+    USER: 'agent',
+    GIT_TERMINAL_PROMPT: '0',
+    HEADRACE_EXECUTION_COOKIE: 'c',
+    HEADRACE_RUN_ID: 'r',
+  });
+  expect(Object.keys(env).sort()).toEqual([
+    'A',
+    'GIT_TERMINAL_PROMPT',
+    'HEADRACE_EXECUTION_COOKIE',
+    'HEADRACE_RUN_ID',
+    'HOME',
+    'LANG',
+    'LOGNAME',
+    'PATH',
+    'SHELL',
+    'TERM',
+    'TMPDIR',
+    'USER',
+  ]);
 });
 
 it('a tail keeps the last bytes and no half character', () => {

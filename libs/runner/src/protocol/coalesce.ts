@@ -15,7 +15,8 @@ export function coalesce(previous: PlainEvent, next: PlainEvent): PlainEvent | n
   if (previous.kind !== next.kind) return null;
   const [before, after] = [previous.data, next.data];
   if (next.kind === 'message_chunk' || next.kind === 'thought_chunk') {
-    const sameMessage = before['message_id'] === after['message_id'] && before['parent_tool_call_id'] === after['parent_tool_call_id'];
+    const sameMessage =
+      before['message_id'] === after['message_id'] && before['parent_tool_call_id'] === after['parent_tool_call_id'];
     const text = `${String(before['text'])}${String(after['text'])}`;
     return sameMessage && text.length <= MAX_CHUNK_LENGTH ? { kind: next.kind, data: { ...before, text } } : null;
   }

@@ -80,7 +80,12 @@ export class ControlPlane {
   /** null: nothing newer than `version` within `waitSeconds`. */
   async commands(version: number, waitSeconds: number): Promise<Commands | null> {
     const path = `/commands?lease_epoch=${this.leaseEpoch}&version=${version}&wait=${waitSeconds}`;
-    const response = await this.call({ method: 'GET', path, timeoutMs: waitSeconds * 1000 + REQUEST_MS, renews: false });
+    const response = await this.call({
+      method: 'GET',
+      path,
+      timeoutMs: waitSeconds * 1000 + REQUEST_MS,
+      renews: false,
+    });
     return response.status === 204 ? null : json<Commands>(response);
   }
 
@@ -107,13 +112,16 @@ export class ControlPlane {
     const contentType = typeof body === 'string' ? 'application/json' : 'application/octet-stream';
     let response: Response;
     try {
-      response = await fetch(`${baseUrl.replace(/\/$/, '')}/runner/v1/executions/${encodeURIComponent(executionId)}${path}`, {
-        method,
-        headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': contentType }) },
-        ...(body === undefined ? {} : { body }),
-        redirect: 'error',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-      });
+      response = await fetch(
+        `${baseUrl.replace(/\/$/, '')}/runner/v1/executions/${encodeURIComponent(executionId)}${path}`,
+        {
+          method,
+          headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': contentType }) },
+          ...(body === undefined ? {} : { body }),
+          redirect: 'error',
+          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+        },
+      );
     } catch (error) {
       throw new NoAnswerError(`${method} ${withoutQuery(path)}: ${errorText(error)}`);
     }

@@ -41,10 +41,13 @@ export class Lease {
   private arm(): void {
     clearTimeout(this.timer);
     const remaining = this.lastOk + this.ttlMs * USABLE_SHARE - performance.now();
-    this.timer = setTimeout(() => {
-      // Renewals do not touch the timer; when it fires early it is set again for what is left.
-      if (performance.now() >= this.lastOk + this.ttlMs * USABLE_SHARE) this.onExpired();
-      else this.arm();
-    }, Math.max(1, Math.ceil(remaining)));
+    this.timer = setTimeout(
+      () => {
+        // Renewals do not touch the timer; when it fires early it is set again for what is left.
+        if (performance.now() >= this.lastOk + this.ttlMs * USABLE_SHARE) this.onExpired();
+        else this.arm();
+      },
+      Math.max(1, Math.ceil(remaining)),
+    );
   }
 }

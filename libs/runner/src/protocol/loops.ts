@@ -20,7 +20,7 @@ const COMMANDS_WAIT_SECONDS = 25;
 export async function beatLoop(firstSeconds: number, options: LoopOptions): Promise<void> {
   const { plane, lease, onDesired, onFailure, signal } = options;
   let waitMs = firstSeconds * 1000 * jitter();
-  for (let failures = 0; ; ) {
+  for (let failures = 0; ;) {
     await sleep(waitMs, signal);
     if (signal.aborted) return;
     try {
@@ -42,7 +42,7 @@ export async function beatLoop(firstSeconds: number, options: LoopOptions): Prom
 export async function commandLoop(options: LoopOptions): Promise<void> {
   const { plane, onDesired, onCommands, onFailure, signal } = options;
   let version = 0;
-  for (let failures = 0; !signal.aborted; ) {
+  for (let failures = 0; !signal.aborted;) {
     try {
       const commands = await plane.commands(version, COMMANDS_WAIT_SECONDS);
       failures = 0;

@@ -41,7 +41,10 @@ describe('batches', () => {
     outbox.push('message_chunk', chunk('b'));
     outbox.push('turn_ended', { turn_id: 't', stop_reason: 'end_turn' });
     await vi.advanceTimersByTimeAsync(1);
-    expect(events()[1]?.map(({ kind, source_seq }) => [kind, source_seq])).toEqual([['message_chunk', 2], ['turn_ended', 3]]);
+    expect(events()[1]?.map(({ kind, source_seq }) => [kind, source_seq])).toEqual([
+      ['message_chunk', 2],
+      ['turn_ended', 3],
+    ]);
   });
 
   it('leave early when 64 KB are together, and are not much larger', async () => {
@@ -93,7 +96,11 @@ describe('batches', () => {
     expect(done).toBe(false);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(done).toBe(true);
-    expect(events().at(-1)?.map(({ source_seq }) => source_seq)).toEqual([2]);
+    expect(
+      events()
+        .at(-1)
+        ?.map(({ source_seq }) => source_seq),
+    ).toEqual([2]);
   });
 });
 

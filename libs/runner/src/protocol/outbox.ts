@@ -27,7 +27,12 @@ const BATCH_BYTES = 65_536;
 const BATCH_EVENTS = 400;
 const MAX_EVENT_BYTES = 393_216;
 /** Somebody waits for these: they don't wait for the batch to fill. */
-const URGENT: ReadonlySet<RunnerEventKind> = new Set(['agent_started', 'permission_requested', 'turn_started', 'turn_ended']);
+const URGENT: ReadonlySet<RunnerEventKind> = new Set([
+  'agent_started',
+  'permission_requested',
+  'turn_started',
+  'turn_ended',
+]);
 
 /**
  * Events in order, each sent until acknowledged. Once an event has been part of a request it is sealed: its number and
@@ -117,7 +122,10 @@ export class Outbox {
       bytes += next.bytes;
       this.pendingBytes -= next.bytes;
       const { kind, data } = next.event;
-      this.sealed.push({ seq, json: JSON.stringify({ source_seq: seq, kind, at: next.at, data } satisfies RunnerEvent) });
+      this.sealed.push({
+        seq,
+        json: JSON.stringify({ source_seq: seq, kind, at: next.at, data } satisfies RunnerEvent),
+      });
     }
   }
 

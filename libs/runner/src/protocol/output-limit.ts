@@ -3,7 +3,13 @@ import { jsonBytes } from './shrink.js';
 import type { PlainEvent } from './coalesce.js';
 
 /** What may be left out when there is too much; everything else tells what happened to the run. */
-const LIMITED: ReadonlySet<RunnerEventKind> = new Set(['message_chunk', 'thought_chunk', 'tool_call', 'plan', 'mode_changed']);
+const LIMITED: ReadonlySet<RunnerEventKind> = new Set([
+  'message_chunk',
+  'thought_chunk',
+  'tool_call',
+  'plan',
+  'mode_changed',
+]);
 
 /** Counts the bytes of conversation; beyond the limit it says so once and drops, except the ends of calls already told. */
 export class OutputLimit {

@@ -43,7 +43,14 @@ async function runCommand(index: number, command: string, options: SetupOptions)
   const shell = findCommand('bash', env['PATH'] ?? '') ?? '/bin/sh';
   // One pipe for both streams: two would lose their order.
   const args = ['-c', `exec 2>&1; ${command}`];
-  const child = await ManagedProcess.start({ command: shell, args, cwd, env, stdin: 'ignore', ...(runAs ? { runAs } : {}) });
+  const child = await ManagedProcess.start({
+    command: shell,
+    args,
+    cwd,
+    env,
+    stdin: 'ignore',
+    ...(runAs ? { runAs } : {}),
+  });
   options.onProcess(child);
   const output = new TailBuffer(OUTPUT_BYTES);
   const drained = Promise.all(
@@ -53,7 +60,10 @@ async function runCommand(index: number, command: string, options: SetupOptions)
     }),
   );
   const over = new AbortController();
-  const timedOut = await Promise.race([child.exited.then(() => false), sleep(timeoutSeconds * 1000, over.signal).then(() => true)]);
+  const timedOut = await Promise.race([
+    child.exited.then(() => false),
+    sleep(timeoutSeconds * 1000, over.signal).then(() => true),
+  ]);
   over.abort();
   if (timedOut) child.signal('SIGKILL');
   const exit = await child.exited;

@@ -11,7 +11,7 @@ const PAUSE_PER_MEASURE = 99;
 /** Bytes that a directory occupies on disk. Follows no symbolic link; what vanishes meanwhile counts nothing. */
 export async function occupiedBytes(directory: string, signal: AbortSignal): Promise<number> {
   let total = 0;
-  for (const stack = [directory]; !signal.aborted; ) {
+  for (const stack = [directory]; !signal.aborted;) {
     const current = stack.pop();
     if (current === undefined) break;
     for (const entry of await entriesOf(current)) {

@@ -45,7 +45,12 @@ export interface TranscriptSnapshot {
  * Reads the transcript, whole lines only. The file lies in the agent's hands and the runner may be root: it is read
  * only when it is a plain file of the execution's own user inside its home. null when there is none to read.
  */
-export async function readTranscript(path: string, home: string, maxBytes: number, runAs?: RunAs): Promise<TranscriptSnapshot | null> {
+export async function readTranscript(
+  path: string,
+  home: string,
+  maxBytes: number,
+  runAs?: RunAs,
+): Promise<TranscriptSnapshot | null> {
   let file: FileHandle;
   try {
     if (!(await realpath(dirname(path))).startsWith(await realpath(home))) return null;

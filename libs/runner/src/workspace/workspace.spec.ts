@@ -1,4 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync, chmodSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  chmodSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -14,7 +25,8 @@ const log = { info: () => undefined, warn: () => undefined, error: () => undefin
 describe('a workspace', () => {
   it('is private, and gone after its removal whatever its permissions', async () => {
     const workspace = await Workspace.create(join(base, 'w'));
-    for (const path of [workspace.root, workspace.home, workspace.work, workspace.tmp]) expect(statSync(path).mode & 0o777).toBe(0o700);
+    for (const path of [workspace.root, workspace.home, workspace.work, workspace.tmp])
+      expect(statSync(path).mode & 0o777).toBe(0o700);
     mkdirSync(join(workspace.work, 'locked', 'deep'), { recursive: true });
     chmodSync(join(workspace.work, 'locked'), 0);
     await workspace.remove(log);
@@ -45,9 +57,12 @@ describe('a transcript', () => {
     expect(transcriptPath('/etc/{session_id}', place)).toBeNull();
   });
 
-  it.each(['../../etc/passwd', '..', '', '.hidden', 'a/b', 'a\0b'])('is not looked for under the session id %j', (sessionId) => {
-    expect(transcriptPath('{home}/{session_id}', { ...place, sessionId })).toBeNull();
-  });
+  it.each(['../../etc/passwd', '..', '', '.hidden', 'a/b', 'a\0b'])(
+    'is not looked for under the session id %j',
+    (sessionId) => {
+      expect(transcriptPath('{home}/{session_id}', { ...place, sessionId })).toBeNull();
+    },
+  );
 
   it('is placed once and read back in whole lines', async () => {
     const path = join(base, 'a', 'b', 's.jsonl');

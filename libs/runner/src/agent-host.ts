@@ -1,0 +1,101 @@
+import type { Assignment, SessionStarted } from '#libs/runner-protocol';
+import { AgentSession } from './acp/agent-session.js';
+import { AcpNormalizer } from './acp/normalizer.js';
+import { PermissionDesk } from './acp/permission-desk.js';
+import { explainFailure } from './agent-failure-message.js';
+import type { Harness } from './harness/harnesses.js';
+import { launchHarness, type LaunchContext } from './harness/launch.js';
+import { Halted, type Interruption } from './interruption.js';
+import type { ManagedProcess } from './process/managed-process.js';
+import { TailBuffer } from './process/tail-buffer.js';
+import type { PlainEvent } from './protocol/coalesce.js';
+import type { RunnerLog } from './runner-log.js';
+import { openSession } from './session-opener.js';
+import { sleep } from './sleep.js';
+
+const STARTUP_MS = 120_000;
+const STDERR_BYTES = 8_192;
+
+/** The agent of an execution: its process, its session, and what it says as run events. */
+export class AgentHost {
+  readonly normalizer = new AcpNormalizer();
+  readonly permissions: PermissionDesk;
+  private readonly stderr = new TailBuffer(STDERR_BYTES);
+  private started: ManagedProcess | null = null;
+  private opened: AgentSession | null = null;
+
+  constructor(
+    private readonly assignment: Assignment,
+    private readonly interruption: Interruption,
+    private readonly log: RunnerLog,
+    private readonly emit: (event: PlainEvent) => void,
+  ) {
+    this.permissions = new PermissionDesk(assignment, this.normalizer, emit);
+  }
+
+  get process(): ManagedProcess | null {
+    return this.started;
+  }
+
+  get session(): AgentSession | null {
+    return this.opened;
+  }
+
+  /** Starts the process and opens the session. Rejects with AgentFailure, or Halted. */
+  async start(
+    harness: Harness,
+    context: LaunchContext,
+    transcriptPlaced: boolean,
+    onProcess: (pid: number) => void,
+  ): Promise<SessionStarted> {
+    const startedAt = performance.now();
+    const agent = await launchHarness(harness, context);
+    this.started = agent;
+    onProcess(agent.pid);
+    agent.stderr.on('data', (chunk: Buffer) => this.stderr.append(chunk));
+    const session = new AgentSession(agent, {
+      onUpdate: (update) => this.normalizer.update(update).forEach(this.emit),
+      onReplay: (update) => this.normalizer.replayed(update),
+      onPermission: (request) => this.permissions.answer(request),
+    });
+    this.opened = session;
+    const opened = await openSession({
+      session,
+      assignment: this.assignment,
+      cwd: context.workspace.work,
+      transcriptPlaced,
+      ask: (what, answer) => this.ask(what, answer, STARTUP_MS),
+      log: this.log,
+    });
+    this.log.info('the agent is ready', { agent_pid: agent.pid, took_ms: Math.round(performance.now() - startedAt) });
+    return opened;
+  }
+
+  async setMode(mode: string): Promise<void> {
+    if (this.opened) await this.ask('session/set_mode', this.opened.setMode(mode), STARTUP_MS);
+  }
+
+  /** Waits for an answer of the agent. Rejects with AgentFailure when there will be none, or Halted. */
+  async ask<T>(what: string, answer: Promise<T>, timeoutMs?: number): Promise<T> {
+    const agent = this.started;
+    if (!agent) throw new Error('There is no agent to ask.');
+    const over = new AbortController();
+    const tooLate = timeoutMs === undefined ? null : rejectAfter(timeoutMs, over.signal);
+    try {
+      return await this.interruption.orHalt(Promise.race(tooLate ? [answer, tooLate] : [answer]));
+    } catch (error) {
+      if (this.interruption.ending) throw new Halted();
+      throw await this.interruption.orHalt(explainFailure(what, error, agent, () => this.stderr.toString()));
+    } finally {
+      over.abort();
+    }
+  }
+}
+
+function rejectAfter(ms: number, signal: AbortSignal): Promise<never> {
+  const late = sleep(ms, signal).then((): never => {
+    throw new Error(`no answer within ${ms / 1000} s`);
+  });
+  late.catch(() => undefined);
+  return late;
+}

@@ -1,0 +1,147 @@
+import { newUuid } from '#libs/kernel';
+import type { Assignment, RunnerEventKind, TurnEnded, TurnStarted } from '#libs/runner-protocol';
+import type { AgentSession } from './acp/agent-session.js';
+import type { AgentHost } from './agent-host.js';
+import { closed, Halted, type Ending, type Interruption } from './interruption.js';
+import type { PlainEvent } from './protocol/coalesce.js';
+import { CONTINUE_PROMPT, type Inbox, type Prompt } from './protocol/inbox.js';
+import type { Outbox } from './protocol/outbox.js';
+import type { TranscriptSync } from './workspace/transcript-sync.js';
+
+export interface ConversationOptions {
+  readonly assignment: Assignment;
+  readonly host: AgentHost;
+  readonly inbox: Inbox;
+  readonly outbox: Outbox;
+  readonly interruption: Interruption;
+}
+
+interface OpenTurn {
+  readonly id: string;
+  readonly answer: Promise<unknown>;
+}
+
+const STOP_REASONS: readonly string[] = ['end_turn', 'refusal', 'max_tokens', 'max_turn_requests'];
+
+/** Turn after turn with one agent, told as events. */
+export class Conversation {
+  private turn: OpenTurn | null = null;
+  /** What the agent says before its first turn; it is told with that turn. */
+  private early: PlainEvent[] | null = [];
+  private started = false;
+  private idle = false;
+  private closeWanted = false;
+
+  constructor(private readonly options: ConversationOptions) {}
+
+  /** The agent may have acted: the execution must not be repeated. */
+  get hasStarted(): boolean {
+    return this.started;
+  }
+
+  get isIdle(): boolean {
+    return this.idle;
+  }
+
+  /** The agent's answer to the prompt that it works on. */
+  get openTurn(): Promise<unknown> | null {
+    return this.turn?.answer ?? null;
+  }
+
+  /** An idle session ends now, a working one after its turn; `false` takes it back. */
+  wantClose(wanted: boolean, reason?: string): void {
+    this.closeWanted = wanted;
+    if (wanted && this.idle) this.options.interruption.decide(closed(reason));
+  }
+
+  emit(event: PlainEvent): void {
+    if (this.early) this.early.push(event);
+    else this.push(event.kind, event.data);
+  }
+
+  /** Until the execution is told to end (Halted), the agent fails (AgentFailure), or leaves while it is idle. */
+  async run(session: AgentSession, harnessId: string, transcripts: TranscriptSync, isNew: boolean): Promise<Ending> {
+    const { prompt: first, mode, base_prompt: basePrompt } = this.options.assignment;
+    const prefix = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
+    let prompt =
+      first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode };
+    while (prompt !== null) {
+      if (!this.started) await this.tellStart(harnessId);
+      await this.runTurn(session, prompt, this.early ? prefix : '', transcripts);
+      prompt = await this.nextPrompt(session);
+    }
+    return { ...closed('The agent process ended while it was idle.'), manner: 'kill' };
+  }
+
+  /** Ends the calls that the agent has left open, when there will be no more word from it. */
+  closeCalls(): void {
+    if (this.turn) for (const event of this.options.host.normalizer.closeOpenCalls('failed')) this.emit(event);
+  }
+
+  /** Ends a turn that the agent has not ended itself. */
+  closeTurn(end: Pick<TurnEnded, 'stop_reason' | 'message'>): void {
+    if (this.turn) this.push<TurnEnded>('turn_ended', { turn_id: this.turn.id, ...end });
+    this.turn = null;
+  }
+
+  /** null: the agent has gone. */
+  private async nextPrompt(session: AgentSession): Promise<Prompt | null> {
+    const { interruption, inbox } = this.options;
+    this.idle = true;
+    if (this.closeWanted) interruption.decide(closed());
+    const next = await interruption.orHalt(Promise.race([inbox.next(), session.closed.then(() => null)]));
+    this.idle = false;
+    return next;
+  }
+
+  /** From here on the agent may act, and acts are never repeated: the control plane must know before the agent does. */
+  private async tellStart(harnessId: string): Promise<void> {
+    const { host, outbox, interruption } = this.options;
+    this.started = true;
+    this.push('agent_started', { harness: harnessId, pid: host.process?.pid });
+    await interruption.orHalt(outbox.flush());
+    if (interruption.ending) throw new Halted();
+  }
+
+  private async runTurn(
+    session: AgentSession,
+    prompt: Prompt,
+    prefix: string,
+    transcripts: TranscriptSync,
+  ): Promise<void> {
+    const { host, interruption } = this.options;
+    if (prompt.mode !== undefined) await host.setMode(prompt.mode);
+    const id = newUuid();
+    this.push<TurnStarted>('turn_started', {
+      turn_id: id,
+      prompt: prompt.text,
+      ...(prompt.followupId === undefined ? {} : { followup_id: prompt.followupId }),
+      ...(prompt.mode === undefined ? {} : { mode: prompt.mode }),
+    });
+    host.normalizer.startTurn();
+    for (const event of this.early ?? []) this.push(event.kind, event.data);
+    this.early = null;
+    const answer = session.prompt(`${prefix}${prompt.text}`);
+    this.turn = { id, answer };
+    const response = await host.ask('the turn', answer);
+    const end = turnEnd(response.stopReason);
+    const usage = host.normalizer.turnUsage(response);
+    const closing = host.normalizer.closeOpenCalls(end.stop_reason === 'error' ? 'failed' : 'completed');
+    for (const event of [...usage, ...closing]) this.emit(event);
+    // Before the turn is told to be over: who sees its end finds its transcript.
+    await interruption.orHalt(transcripts.upload(session.id));
+    this.closeTurn(end);
+  }
+
+  private push<T extends object>(kind: RunnerEventKind, data: T): void {
+    if (!this.options.interruption.isFenced) this.options.outbox.push(kind, data);
+  }
+}
+
+/** A turn that the agent cancels without being asked is not one that a person has cancelled. */
+function turnEnd(stopReason: string): Pick<TurnEnded, 'stop_reason' | 'message'> {
+  if (STOP_REASONS.includes(stopReason)) return { stop_reason: stopReason as TurnEnded['stop_reason'] };
+  const what =
+    stopReason === 'cancelled' ? 'cancelled the turn by itself' : 'ended the turn for a reason that is not known';
+  return { stop_reason: 'error', message: `The agent ${what}.` };
+}

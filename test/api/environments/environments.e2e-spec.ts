@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EnvironmentDirectory } from '#libs/environments';
+import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+
+const CONFIG = {
+  name: 'node-service',
+  description: null,
+  docker_image: 'node:22',
+  github_repos: [{ owner: 'acme', repo: 'service' }],
+  git_repos: [{ url: 'https://git.example.test/a.git', ref: 'main' }],
+  setup_commands: ['npm ci', 'npm run build'],
+  env: { TOKEN: 'swordfish', EMPTY: '' },
+  secrets: [{ name: 'deploy-key' }],
+  failure_session_retention_minutes: 30,
+  providers: { aws: { role_arn: 'arn:aws:iam::1:role/x' }, gcp: { any: ['thing'] } },
+};
+const MASKED = { ...CONFIG, env: { TOKEN: '***', EMPTY: '***' } };
+
+let api: TestApi;
+let team: string;
+let admin: TestPrincipal;
+let stranger: TestPrincipal;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  team = await api.identities.team();
+  admin = await api.identities.user({ [team]: 'admin' }, 'Grace');
+  stranger = await api.identities.user({ [await api.identities.team()]: 'owner' });
+});
+afterAll(() => api.close());
+
+async function make(config: object, token = admin.token): Promise<string> {
+  const { body } = await api.request(201, 'POST /environments', { token, body: { config } });
+  return body.uid;
+}
+
+describe('createEnvironment', () => {
+  it('201: keeps everything, shows values of env masked', async () => {
+    const { body } = await api.request(201, 'POST /environments', { token: admin.token, body: { config: CONFIG } });
+    const by = { type: 'user', uid: admin.uid, display_name: 'Grace', email: `${admin.uid}@example.test` };
+    expect(body).toEqual({
+      uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
+      config: MASKED,
+      last_updated: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      setup_failed: false,
+      scope: { type: 'Team', uid: team },
+      creator: by,
+      last_editor: by,
+    });
+    expect((await api.app.get(EnvironmentDirectory).find(body.uid))?.config).toEqual(CONFIG);
+  });
+
+  it('400: needs to know the team of a user on several', async () => {
+    const other = await api.identities.team();
+    const { token } = await api.identities.user({ [team]: 'admin', [other]: 'admin' });
+    await api.request(201, 'POST /environments', { token, body: { config: {} } });
+    const { body } = await api.request(400, 'POST /environments', { token, body: { config: {}, team: true } });
+    expect(body.errors).toEqual([{ pointer: '/team', detail: 'needs the team header' }]);
+    await api.request(201, 'POST /environments', { token, headers: { 'X-Headrace-Team-Uid': other }, body: { config: {} } });
+  });
+
+  it.each([
+    [{ env: { '1A': 'x' } }, '/config/env/1A'],
+    [{ git_repos: [{ url: '/etc' }] }, '/config/git_repos/0/url'],
+    [{ git_repos: [{ url: 'file:///etc' }] }, '/config/git_repos/0/url'],
+    [{ github_repos: [{ owner: 'a/b', repo: 'c' }] }, '/config/github_repos/0/owner'],
+    [{ setup_commands: [' '] }, '/config/setup_commands/0'],
+    [{ failure_session_retention_minutes: 0 }, '/config/failure_session_retention_minutes'],
+    [{ failure_session_retention_minutes: 1.5 }, '/config/failure_session_retention_minutes'],
+  ])('400: %j', async (config, pointer) => {
+    const { body } = await api.request(400, 'POST /environments', { token: admin.token, body: { config } });
+    expect(body.errors.map((error: { pointer: string }) => error.pointer)).toEqual([pointer]);
+  });
+});
+
+describe('getEnvironment', () => {
+  it('200 for those who may see it, 403 for others, 404 when there is none', async () => {
+    const uid = await make(CONFIG);
+    const viewer = await api.identities.user({ [team]: 'viewer' });
+    const { body } = await api.request(200, `GET /environments/${uid}`, { token: viewer.token });
+    expect(body.config).toEqual(MASKED);
+    await api.request(403, `GET /environments/${uid}`, { token: stranger.token });
+    await api.request(404, `GET /environments/${'0'.repeat(22)}`, { token: admin.token });
+    await api.request(400, 'GET /environments/%20', { token: admin.token });
+  });
+
+  it('a personal one is seen by its owner only', async () => {
+    const { body } = await api.request(201, 'POST /environments', { token: admin.token, body: { config: {}, team: false } });
+    expect(body.scope).toEqual({ type: 'User', uid: admin.uid });
+    const owner = await api.identities.user({ [team]: 'owner' });
+    await api.request(200, `GET /environments/${body.uid}`, { token: admin.token });
+    await api.request(403, `GET /environments/${body.uid}`, { token: owner.token });
+  });
+});
+
+describe('deleteEnvironment', () => {
+  it('204, and then it is gone', async () => {
+    const uid = await make({});
+    const { text } = await api.request(204, `DELETE /environments/${uid}`, { token: admin.token });
+    expect(text).toBe('');
+    await api.request(404, `GET /environments/${uid}`, { token: admin.token });
+    await api.request(404, `DELETE /environments/${uid}`, { token: admin.token });
+  });
+
+  it('403 for a member and for a stranger, 400 for a blank id', async () => {
+    const uid = await make({});
+    const member = await api.identities.user({ [team]: 'member' });
+    await api.request(403, `DELETE /environments/${uid}`, { token: member.token });
+    await api.request(403, `DELETE /environments/${uid}`, { token: stranger.token });
+    await api.request(400, 'DELETE /environments/%20', { token: admin.token });
+    await api.request(200, `GET /environments/${uid}`, { token: admin.token });
+  });
+});
+
+describe('listEnvironments', () => {
+  it('most recently updated first by default, by name when asked', async () => {
+    const own = await api.identities.team();
+    const { token } = await api.identities.user({ [own]: 'owner' });
+    for (const name of ['beta', 'Alpha', 'gamma']) {
+      await make({ name }, token);
+      await api.advanceClock(1000);
+    }
+    const names = async (query: string): Promise<string[]> => {
+      const { body } = await api.request(200, `GET /agent/environments${query}`, { token });
+      return body.environments.map(({ config }: { config: { name: string } }) => config.name);
+    };
+    expect(await names('')).toEqual(['gamma', 'Alpha', 'beta']);
+    expect(await names('?sort_by=last_updated')).toEqual(['gamma', 'Alpha', 'beta']);
+    expect(await names('?sort_by=name')).toEqual(['Alpha', 'beta', 'gamma']);
+  });
+
+  it('shows that the last set-up failed, until one succeeds', async () => {
+    const uid = await make({ name: 'fragile' });
+    const shown = async (): Promise<unknown> => (await api.request(200, `GET /environments/${uid}`, { token: admin.token })).body.setup_failed;
+    await api.app.get(EnvironmentDirectory).noteSetup(uid, true);
+    expect(await shown()).toBe(true);
+    await api.app.get(EnvironmentDirectory).noteSetup(uid, false);
+    expect(await shown()).toBe(false);
+  });
+});

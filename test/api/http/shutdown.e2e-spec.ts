@@ -1,0 +1,56 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { Readiness, Shutdown } from '#libs/http';
+import { startTestApi, type TestApi } from '#libs/testing';
+
+let api: TestApi | null = null;
+afterEach(async () => {
+  await api?.close();
+  api = null;
+});
+
+describe('shutting down', () => {
+  it('says that it is not ready any more, and still answers', async () => {
+    api = await startTestApi();
+    api.app.get(Readiness).drain();
+    const { body } = await api.atOrigin(503, 'GET /health/ready');
+    expect(body).toMatchObject({ ready: false, draining: true });
+    await api.atOrigin(200, 'GET /health/live');
+  });
+
+  it('ends what is held open before it closes the listener, and closes with idle connections open', async () => {
+    api = await startTestApi();
+    const { url } = api;
+    const order: string[] = [];
+    api.app.get(Shutdown).onShutdown(async () => {
+      order.push('farewell');
+      // Still listening: the one who waits can be answered.
+      await expect(fetch(`${url}/health/live`).then(({ status }) => status)).resolves.toBe(200);
+    });
+    const forget = api.app.get(Shutdown).onShutdown(() => void order.push('forgotten'));
+    forget();
+    await fetch(`${url}/health/live`);
+    const closing = api;
+    api = null;
+    await closing.close();
+    expect(order).toEqual(['farewell']);
+    await expect(fetch(`${url}/health/live`)).rejects.toThrow();
+  });
+
+  it('tells latecomers at once', async () => {
+    const shutdown = new Shutdown();
+    await shutdown.begin();
+    let told = false;
+    shutdown.onShutdown(() => {
+      told = true;
+    });
+    expect(told).toBe(true);
+  });
+});
+
+describe('starting', () => {
+  it('fails at once on a port that is taken, and leaves nothing open', async () => {
+    api = await startTestApi();
+    const port = Number(new URL(api.url).port);
+    await expect(startTestApi({ database: api.database, settings: { port } })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+});

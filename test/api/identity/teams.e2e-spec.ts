@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CreateServiceAccount, CreateTeam, CreateUser, ListTeams, ListUsers, PrincipalDirectory, RemoveMember, SetRole } from '#libs/auth';
+import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+
+let api: TestApi;
+let red: string;
+let blue: string;
+/** On both teams: member of red, viewer of blue. */
+let both: TestPrincipal;
+let outsider: TestPrincipal;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  red = await api.identities.team('Red');
+  blue = await api.identities.team('Blue');
+  both = await api.identities.user({ [red]: 'admin', [blue]: 'viewer' });
+  outsider = await api.identities.user();
+  for (const team of [red, blue]) {
+    const { token } = await api.identities.user({ [team]: 'owner' });
+    await api.request(201, 'POST /environments', { token, body: { config: { name: team } } });
+  }
+});
+afterAll(() => api.close());
+
+/** Names of the environments that a request lists: here, the teams it covers. */
+async function covered(token: string, headers: Record<string, string> = {}): Promise<string[]> {
+  const { body } = await api.request(200, 'GET /agent/environments', { token, headers });
+  return body.environments.map(({ config }: { config: { name: string } }) => config.name).sort();
+}
+
+describe('the team header', () => {
+  it('picks a team; without it a list covers all of them', async () => {
+    expect(await covered(both.token)).toEqual([blue, red].sort());
+    expect(await covered(both.token, { 'X-Headrace-Team-Uid': red })).toEqual([red]);
+    expect(await covered(both.token, { 'X-Headrace-Team-Uid': blue })).toEqual([blue]);
+    expect(await covered(outsider.token)).toEqual([]);
+  });
+
+  it('has an alias, which it wins over; blank counts as absent', async () => {
+    expect(await covered(both.token, { 'X-Warp-Team-Uid': blue })).toEqual([blue]);
+    expect(await covered(both.token, { 'X-Warp-Team-Uid': blue, 'X-Headrace-Team-Uid': red })).toEqual([red]);
+    expect(await covered(both.token, { 'X-Headrace-Team-Uid': ' ', 'X-Warp-Team-Uid': blue })).toEqual([blue]);
+  });
+
+  it('of a team that one is no member of, or that does not exist: 403, the same', async () => {
+    const answers = await Promise.all(
+      [red, 'x'.repeat(22), 'nonsense'].map((team) =>
+        api.request(403, 'GET /agent/environments', { token: outsider.token, headers: { 'X-Headrace-Team-Uid': team } }),
+      ),
+    );
+    const bodies = answers.map(({ body }) => ({ ...body, trace_id: null }));
+    expect(bodies[0]).toMatchObject({ error_code: 'not_authorized', retryable: false });
+    expect(bodies[1]).toEqual(bodies[0]);
+    expect(bodies[2]).toEqual(bodies[0]);
+  });
+
+  it('is ignored for a service account, which acts as its own team', async () => {
+    const bot = await api.identities.serviceAccount(red);
+    expect(await covered(bot.token)).toEqual([red]);
+    expect(await covered(bot.token, { 'X-Headrace-Team-Uid': blue })).toEqual([red]);
+    expect(await covered(bot.token, { 'X-Warp-Team-Uid': 'nonsense' })).toEqual([red]);
+  });
+});
+
+describe('roles', () => {
+  const body = { config: { name: 'made-by-role' } };
+
+  it.each(['owner', 'admin'] as const)('%s manages environments', async (role) => {
+    const { token } = await api.identities.user({ [red]: role });
+    const { body: made } = await api.request(201, 'POST /environments', { token, body });
+    await api.request(204, `DELETE /environments/${made.uid}`, { token });
+  });
+
+  it.each(['member', 'viewer'] as const)('%s reads them, and manages only personal ones', async (role) => {
+    const { token } = await api.identities.user({ [red]: role });
+    await api.request(200, 'GET /agent/environments', { token });
+    const { body: problem } = await api.request(403, 'POST /environments', { token, body });
+    expect(problem.error_code).toBe('not_authorized');
+    const { body: made } = await api.request(201, 'POST /environments', { token, body: { ...body, team: false } });
+    expect(made.scope.type).toBe('User');
+    await api.request(204, `DELETE /environments/${made.uid}`, { token });
+  });
+
+  it('a service account works like a member', async () => {
+    const { token } = await api.identities.serviceAccount(red);
+    await api.request(200, 'GET /agent/environments', { token });
+    await api.request(403, 'POST /environments', { token, body });
+    await api.request(403, 'POST /environments', { token, body: { ...body, team: false } });
+  });
+
+  it('the role counts on the team that the header picks', async () => {
+    const make = (status: number, team: string) =>
+      api.request(status, 'POST /environments', { token: both.token, headers: { 'X-Headrace-Team-Uid': team }, body });
+    await make(403, blue);
+    const { body: made } = await make(201, red);
+    await api.request(204, `DELETE /environments/${made.uid}`, { token: both.token });
+  });
+});
+
+describe('use cases of the command line', () => {
+  it('create and list teams and users', async () => {
+    const team = await api.app.get(CreateTeam).execute({ name: 'Green', maxConcurrentRuns: 3 });
+    expect(await api.app.get(ListTeams).execute()).toContainEqual(team);
+    const created = await api.app.get(CreateUser).execute({ email: 'Ada@Example.test', displayName: 'Ada' });
+    if (created.kind !== 'created') throw new Error(created.kind);
+    await expect(api.app.get(CreateUser).execute({ email: 'ada@example.TEST', displayName: 'Other' })).resolves.toEqual({ kind: 'email_taken' });
+    const { uid: userUid } = created.user;
+    await expect(api.app.get(SetRole).execute({ teamUid: team.uid, userUid, role: 'owner' })).resolves.toEqual({ kind: 'done' });
+    const listed = await api.app.get(ListUsers).execute({ teamUid: team.uid });
+    expect(listed).toEqual([{ ...created.user, memberships: [{ teamUid: team.uid, role: 'owner' }] }]);
+  });
+
+  it('keep one owner on a team, also when two owners remove each other at once', async () => {
+    const team = await api.identities.team();
+    const [first, second] = [await api.identities.user({ [team]: 'owner' }), await api.identities.user({ [team]: 'owner' })];
+    const remove = (userUid: string) => api.app.get(RemoveMember).execute({ teamUid: team, userUid });
+    const results = await Promise.all([remove(first.uid), remove(second.uid)]);
+    expect(results.map(({ kind }) => kind).sort()).toEqual(['done', 'last_owner']);
+    const [last] = await api.app.get(ListUsers).execute({ teamUid: team });
+    await expect(api.app.get(SetRole).execute({ teamUid: team, userUid: last?.uid ?? '', role: 'admin' })).resolves.toEqual({ kind: 'last_owner' });
+    await expect(remove(outsider.uid)).resolves.toEqual({ kind: 'not_a_member' });
+  });
+
+  it('refuse what does not exist', async () => {
+    const nobody = 'x'.repeat(22);
+    await expect(api.app.get(SetRole).execute({ teamUid: nobody, userUid: both.uid, role: 'viewer' })).resolves.toEqual({ kind: 'unknown_team' });
+    await expect(api.app.get(SetRole).execute({ teamUid: red, userUid: nobody, role: 'viewer' })).resolves.toEqual({ kind: 'unknown_user' });
+    await expect(api.app.get(RemoveMember).execute({ teamUid: nobody, userUid: both.uid })).resolves.toEqual({ kind: 'unknown_team' });
+    await expect(api.app.get(CreateServiceAccount).execute({ teamUid: nobody, name: 'x' })).resolves.toEqual({ kind: 'unknown_team' });
+  });
+
+  it('describe principals by name, unknown ones not at all', async () => {
+    const bot = await api.identities.serviceAccount(red, 'nightly');
+    const known = await api.app.get(PrincipalDirectory).describe([both, bot, { type: 'user', uid: 'x'.repeat(22) }, { type: 'user', uid: bot.uid }]);
+    expect(known.get(both.uid)).toEqual({ type: 'user', uid: both.uid, display_name: 'Somebody', email: `${both.uid}@example.test` });
+    expect(known.get(bot.uid)).toEqual({ type: 'service_account', uid: bot.uid, display_name: 'nightly' });
+    expect(known.size).toBe(2);
+  });
+});

@@ -1,0 +1,83 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Installation, type Program, until } from '../support/installation.js';
+import { Witness } from '../support/witness.js';
+
+const isRoot = process.getuid?.() === 0;
+
+/** Everything in the installation that nobody but the server may know. */
+function secretsOf(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8').trim())
+    .filter((content) => content.length >= 16 && content.length <= 512);
+}
+
+describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
+  let installation: Installation;
+  let server: Program;
+  let witness: Witness;
+  let found: { own: string; everywhere: string };
+
+  beforeAll(async () => {
+    witness = new Witness();
+    installation = await Installation.create({ MAX_CONCURRENT_RUNS: '2', MAX_CONCURRENT_RUNS_PER_TEAM: '2', LEASE_TTL: '30s' });
+    server = await installation.up();
+    const victim = await installation.createRun(`\`\`\`sh\ntouch ${witness.directory}/victim; while [ ! -e ${witness.directory}/done ]; do sleep 0.05; done\n\`\`\``);
+    await until(() => readdirSync(witness.directory).includes('victim'), 20_000, 'the other execution');
+    const spy = await installation.createRun(
+      [
+        '```sh',
+        'umask 000',
+        `exec > ${witness.directory}/own 2>&1; id -u; env; cat /proc/self/environ; pwd; ls -laR . ; find . -type f -exec cat {} +; for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done`,
+        '```',
+        '```sh',
+        'umask 000',
+        // As root the agent has a user of its own; it looks wherever that user may.
+        `exec > ${witness.directory}/everywhere 2>/dev/null; cat /proc/[0-9]*/environ; cat ${installation.dataDir}/*; find ${installation.dataDir} ${installation.dataDir}/workspaces/* -type f -exec cat {} +; true`,
+        '```',
+      ].join('\n'),
+    );
+    await installation.waitFor(spy, ['SUCCEEDED']);
+    await installation.call('POST', `/agent/runs/${victim}/cancel`);
+    const read = (name: string): string => readFileSync(join(witness.directory, name), 'latin1');
+    found = { own: read('own'), everywhere: read('everywhere') };
+  });
+
+  afterAll(async () => {
+    await server.stop();
+    installation.remove();
+    witness.remove();
+  });
+
+  const secrets = (): string[] => {
+    const { token, service_account_token } = installation.connection;
+    return [token, service_account_token, ...secretsOf(join(installation.dataDir, 'secrets'))];
+  };
+
+  it('knows what to look for', () => {
+    // The generated key and the database's password at least, and the two tokens.
+    expect(secrets().length).toBeGreaterThanOrEqual(4);
+    expect(found.own).toContain('HEADRACE_RUN_ID=');
+    expect(found.own).toContain('agent run');
+  });
+
+  it('finds no password and no token in its environment, its directory or any argv', () => {
+    for (const secret of secrets()) expect(found.own).not.toContain(secret);
+    expect(found.own).not.toMatch(/hrx_\d+_/);
+    expect(found.own).not.toMatch(/DATABASE_URL|SECRETS_KEY|postgres(ql)?:\/\//);
+  });
+
+  it.runIf(isRoot)('as root, has a user of its own and finds none in /proc or the data directory', () => {
+    expect(Number(found.own.split('\n')[0])).toBeGreaterThanOrEqual(200_000);
+    for (const secret of secrets()) expect(found.everywhere).not.toContain(secret);
+    expect(found.everywhere).not.toMatch(/hrx_\d+_/);
+    expect(found.everywhere).not.toMatch(/DATABASE_URL=|SECRETS_KEY=/);
+  });
+
+  it('keeps connection.json and its secrets to the owner', () => {
+    expect(statSync(join(installation.dataDir, 'connection.json')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(installation.dataDir, 'secrets')).mode & 0o077).toBe(0);
+  });
+});

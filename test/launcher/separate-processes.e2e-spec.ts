@@ -1,0 +1,81 @@
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { headrace, type Launched, processesNaming, removeDir, start, temporaryDir } from './launched.js';
+
+let directory = '';
+let dataDir = '';
+let running: Launched[] = [];
+
+beforeEach(() => {
+  directory = temporaryDir();
+  dataDir = join(directory, 'data');
+});
+
+afterEach(async () => {
+  await stopAll();
+  removeDir(directory);
+});
+
+async function stopAll(): Promise<(number | string)[]> {
+  const stopping = running;
+  running = [];
+  for (const launched of stopping) launched.signal('SIGTERM');
+  return Promise.all(stopping.map(({ exit }) => exit));
+}
+
+async function freePorts(): Promise<{ PORT: string; INGRESS_PORT: string }> {
+  const probes = await Promise.all(
+    [1, 2].map(async () => {
+      const probe = createServer().listen(0, '127.0.0.1');
+      await new Promise((resolve) => probe.once('listening', resolve));
+      return probe;
+    }),
+  );
+  const [PORT, INGRESS_PORT] = probes.map((probe) => String((probe.address() as { port: number }).port));
+  await Promise.all(probes.map((probe) => new Promise((resolve) => probe.close(resolve))));
+  return { PORT: PORT ?? '', INGRESS_PORT: INGRESS_PORT ?? '' };
+}
+
+describe('api, ingress and processor, each in a process of its own', () => {
+  it('make one installation, over the embedded database too', { timeout: 120_000 }, async () => {
+    const ports = await freePorts();
+    for (const command of ['api', 'ingress', 'processor']) running.push(start(dataDir, command, ports));
+    await Promise.all(running.map((launched) => launched.says(/is ready/)));
+
+    const team = (await headrace(dataDir, 'team', 'create', 'Separate')).output.trim();
+    const user = (await headrace(dataDir, 'user', 'create', 'person@example.test')).output.trim();
+    expect(await headrace(dataDir, 'user', 'add', user, '--team', team, '--role', 'owner')).toMatchObject({ code: 0 });
+    const token = /hr_\w+/.exec((await headrace(dataDir, 'token', 'create', '--user', user)).output)?.[0] ?? '';
+
+    const origin = `http://127.0.0.1:${ports.PORT}`;
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ prompt: '```sh\necho separate\n```' });
+    const created = (await (await fetch(`${origin}/api/v1/agent/runs`, { method: 'POST', headers, body })).json()) as {
+      run_id: string;
+    };
+    await vi.waitFor(
+      async () =>
+        expect(await (await fetch(`${origin}/api/v1/agent/runs/${created.run_id}`, { headers })).json()).toMatchObject({
+          state: 'SUCCEEDED',
+        }),
+      { timeout: 30_000, interval: 200 },
+    );
+    expect((await fetch(`http://127.0.0.1:${ports.INGRESS_PORT}/health/ready`)).status).toBe(200);
+
+    expect(await stopAll()).toEqual([0, 0, 0]);
+    await vi.waitFor(() => expect(processesNaming(dataDir)).toEqual([]), { timeout: 10_000 });
+  });
+
+  it('do not touch the schema of a database that DATABASE_URL names', { timeout: 60_000 }, async () => {
+    const owner = start(dataDir, 'ingress');
+    running.push(owner);
+    await owner.says(/is ready/);
+    const other = start(join(directory, 'other'), 'processor', {
+      DATABASE_URL: 'postgresql://nobody:secret@127.0.0.1:1/none',
+    });
+    expect(await other.exit).toBe(1);
+    expect(other.output).toContain('the database that DATABASE_URL names cannot be used (ECONNREFUSED)');
+    expect(other.output).not.toContain('secret');
+  });
+});
