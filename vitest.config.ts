@@ -24,10 +24,16 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/**/*.spec.ts', 'test/**/*.e2e-spec.ts'],
+          exclude: ['test/after/**'],
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
+      },
+      {
+        resolve,
+        // What looks at what the others have left behind.
+        test: { name: 'after', include: ['test/after/*.e2e-spec.ts'], sequence: { groupOrder: 1 } },
       },
     ],
   },

@@ -14,6 +14,8 @@ export async function setup(project: TestProject): Promise<void> {
   const exchangesDir = await mkdtemp(join(tmpdir(), 'headrace-test-exchanges-'));
   project.provide('postgres', { url: postgres.url, template: postgres.template });
   project.provide('exchangesDir', exchangesDir);
+  // For the project that runs after this one, which cannot see what is provided here.
+  process.env.HEADRACE_EXCHANGES_DIR = exchangesDir;
   close = async () => {
     await postgres.stop();
     await rm(exchangesDir, { recursive: true, force: true });

@@ -40,7 +40,8 @@ const isDocumented = (route: Route): boolean => !(name(route) in UNDOCUMENTED) &
 /** `/api/v1/agent/runs/:runId` is `/agent/runs/{runId}` in the document. */
 const operationOf = (route: Route) => {
   const path = route.path.replace(/^\/api\/v1/, '').replace(/:(\w+)/g, '{$1}');
-  const item = document.paths[path] as Record<string, { operationId: string; responses: Record<string, unknown>; security?: object[] }> | undefined;
+  const item = document.paths[path] as
+    Record<string, { operationId: string; responses: Record<string, unknown>; security?: object[] }> | undefined;
   return item?.[route.method.toLowerCase()];
 };
 
@@ -54,21 +55,32 @@ describe('every route', () => {
   });
 
   it('names a permission that exists', () => {
-    const unknown = routes.filter(({ access }) => access?.kind === 'permission' && !(PERMISSIONS as readonly string[]).includes(access.permission));
+    const unknown = routes.filter(
+      ({ access }) => access?.kind === 'permission' && !(PERMISSIONS as readonly string[]).includes(access.permission),
+    );
     expect(unknown.map(name)).toEqual([]);
   });
 
   it('is open without a token only where that is listed', () => {
-    expect(routes.filter(({ access }) => access?.kind === 'public').filter(isDocumented).map(name)).toEqual([]);
+    expect(
+      routes
+        .filter(({ access }) => access?.kind === 'public')
+        .filter(isDocumented)
+        .map(name),
+    ).toEqual([]);
   });
 
   it('belongs to the runner protocol if it says so, and nothing else does', () => {
-    const mistaken = routes.filter((route) => (route.access?.kind === 'runner') !== route.path.startsWith(RUNNER_PREFIX));
+    const mistaken = routes.filter(
+      (route) => (route.access?.kind === 'runner') !== route.path.startsWith(RUNNER_PREFIX),
+    );
     expect(mistaken.map(name)).toEqual([]);
   });
 
   it('is in the document under its operation id, or in the list of those that are not', () => {
-    const missing = routes.filter((route) => isDocumented(route) && (!route.operation || operationOf(route)?.operationId !== route.operation.id));
+    const missing = routes.filter(
+      (route) => isDocumented(route) && (!route.operation || operationOf(route)?.operationId !== route.operation.id),
+    );
     expect(missing.map(name)).toEqual([]);
     const stale = Object.keys(UNDOCUMENTED).filter((line) => !routes.some((route) => name(route) === line));
     expect(stale).toEqual([]);
@@ -88,7 +100,9 @@ describe('every route', () => {
       const wanted = [String(route.operation?.success.status), ...shared];
       const missing = wanted.filter((status) => !documented.includes(status));
       const secured = (operation?.security ?? []).some((scheme) => 'bearerAuth' in scheme);
-      return missing.length > 0 || !secured ? [`${name(route)}: lacks ${missing.join(', ')}${secured ? '' : ' bearerAuth'}`] : [];
+      return missing.length > 0 || !secured
+        ? [`${name(route)}: lacks ${missing.join(', ')}${secured ? '' : ' bearerAuth'}`]
+        : [];
     });
     expect(faults).toEqual([]);
   });
@@ -97,7 +111,10 @@ describe('every route', () => {
     const faults = routes.filter(isDocumented).flatMap((route) => {
       const operation = operationOf(route);
       const documented = Object.keys(operation?.responses ?? {});
-      const wanted = [...('requestBody' in (operation ?? {}) ? ['400', '413', '415'] : []), ...(route.path.includes(':') ? ['400', '403', '404'] : [])];
+      const wanted = [
+        ...('requestBody' in (operation ?? {}) ? ['400', '413', '415'] : []),
+        ...(route.path.includes(':') ? ['400', '403', '404'] : []),
+      ];
       const missing = wanted.filter((status) => !documented.includes(status));
       return missing.length > 0 ? [`${name(route)}: lacks ${missing.join(', ')}`] : [];
     });
@@ -107,14 +124,26 @@ describe('every route', () => {
 
 describe('the document', () => {
   it('has no operation that no route serves', () => {
-    const served = new Set(routes.filter(isDocumented).map((route) => `${route.method.toLowerCase()} ${route.path.replace(/^\/api\/v1/, '').replace(/:(\w+)/g, '{$1}')}`));
-    const documented = Object.entries(document.paths).flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`));
+    const served = new Set(
+      routes
+        .filter(isDocumented)
+        .map(
+          (route) => `${route.method.toLowerCase()} ${route.path.replace(/^\/api\/v1/, '').replace(/:(\w+)/g, '{$1}')}`,
+        ),
+    );
+    const documented = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method} ${path}`),
+    );
     expect(documented.filter((line) => !served.has(line))).toEqual([]);
   });
 
   it('explains every tag that it uses', () => {
     const explained = new Set((document.tags ?? []).map((tag) => tag.name));
-    const used = new Set(Object.values(document.paths).flatMap((item) => Object.values(item as Record<string, { tags?: string[] }>).flatMap(({ tags }) => tags ?? [])));
+    const used = new Set(
+      Object.values(document.paths).flatMap((item) =>
+        Object.values(item as Record<string, { tags?: string[] }>).flatMap(({ tags }) => tags ?? []),
+      ),
+    );
     expect([...used].filter((tag) => !explained.has(tag))).toEqual([]);
     expect([...explained].filter((tag) => !used.has(tag))).toEqual([]);
   });
@@ -122,15 +151,22 @@ describe('the document', () => {
   it('has nothing that a reference points to in vain', () => {
     const text = JSON.stringify(document);
     const schemas = document.components?.schemas ?? {};
-    const broken = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1] ?? '').filter((schema) => !(schema in schemas));
+    const broken = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)]
+      .map((match) => match[1] ?? '')
+      .filter((schema) => !(schema in schemas));
     expect([...new Set(broken)]).toEqual([]);
   });
 
   it('shows an example of every error that it documents', () => {
     const faults = Object.entries(document.paths).flatMap(([path, item]) =>
-      Object.entries(item as Record<string, { responses: Record<string, { content?: Record<string, { examples?: object }> }> }>).flatMap(([method, operation]) =>
+      Object.entries(
+        item as Record<string, { responses: Record<string, { content?: Record<string, { examples?: object }> }> }>,
+      ).flatMap(([method, operation]) =>
         Object.entries(operation.responses).flatMap(([status, response]) =>
-          Number(status) >= 400 && Object.keys(response.content?.['application/problem+json']?.examples ?? {}).length === 0 ? [`${method} ${path} ${status}`] : [],
+          Number(status) >= 400 &&
+          Object.keys(response.content?.['application/problem+json']?.examples ?? {}).length === 0
+            ? [`${method} ${path} ${status}`]
+            : [],
         ),
       ),
     );
@@ -140,10 +176,21 @@ describe('the document', () => {
   it('carries the team header on the operations that the specification marks, and on no others but ours', () => {
     const withHeader = Object.values(document.paths).flatMap((item) =>
       Object.values(item as Record<string, { operationId: string; parameters?: { name: string; in: string }[] }>)
-        .filter(({ parameters }) => parameters?.some((parameter) => parameter.in === 'header' && parameter.name === 'X-Headrace-Team-Uid'))
+        .filter(({ parameters }) =>
+          parameters?.some((parameter) => parameter.in === 'header' && parameter.name === 'X-Headrace-Team-Uid'),
+        )
         .map(({ operationId }) => operationId),
     );
-    const specified = ['listAgents', 'listConnectedSelfHostedWorkers', 'createRun', 'runAgent', 'listRuns', 'createScheduledAgent', 'listScheduledAgents', 'listEnvironments'];
+    const specified = [
+      'listAgents',
+      'listConnectedSelfHostedWorkers',
+      'createRun',
+      'runAgent',
+      'listRuns',
+      'createScheduledAgent',
+      'listScheduledAgents',
+      'listEnvironments',
+    ];
     const beyond = ['createEnvironment'];
     const served = new Set(routes.flatMap(({ operation }) => (operation ? [operation.id] : [])));
     expect(withHeader.sort()).toEqual([...specified, ...beyond].filter((id) => served.has(id)).sort());
@@ -151,7 +198,9 @@ describe('the document', () => {
 
   it('marks runAgent as deprecated, and nothing else', () => {
     const deprecated = Object.values(document.paths).flatMap((item) =>
-      Object.values(item as Record<string, { operationId: string; deprecated?: boolean }>).flatMap((operation) => (operation.deprecated ? [operation.operationId] : [])),
+      Object.values(item as Record<string, { operationId: string; deprecated?: boolean }>).flatMap((operation) =>
+        operation.deprecated ? [operation.operationId] : [],
+      ),
     );
     expect(deprecated).toEqual(['runAgent']);
   });

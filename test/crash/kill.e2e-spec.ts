@@ -71,6 +71,7 @@ describe('kill -9', { timeout: 120_000 }, () => {
     process.kill(server.child.pid ?? 0, 'SIGKILL');
     await server.exited;
     await until(() => tree.every(({ pid }) => !isAlive(pid)), PROMISE_MS, 'the end of the agent’s processes');
+    await until(() => !isAlive(runner?.pid ?? 0), 5000, 'the end of the runner itself, whose log nobody reads any more');
     server = await installation.up();
     const run = await installation.waitFor(runId, ENDED, PROMISE_MS);
     expect(run).toMatchObject({ state: 'ERROR', status_message: { error_code: 'infrastructure_timeout' } });

@@ -138,6 +138,8 @@ describe('the main job', () => {
     const { plane } = runner;
     await plane.untilEvent('turn_ended');
     plane.say('f1', fence('sh', 'echo first'));
+    await plane.untilEvent('turn_ended', 2);
+    // Commands are a level: they name the first one again.
     plane.say('f2', fence('sh', 'echo second'));
     await plane.untilEvent('turn_ended', 3);
     expect(plane.data<TurnStarted>('turn_started').map(({ followup_id }) => followup_id)).toEqual([

@@ -147,8 +147,9 @@ describe('a lost lease', () => {
     await runner.plane.until(() => runner.plane.requests.some(({ call }) => call === 'POST /beat'), 'a beat');
     const lastAnswer = performance.now();
     runner.plane.goSilent();
-    await secondsUntil(() => runner.marked().length === 0, 3_000);
-    expect(performance.now() - lastAnswer).toBeLessThan(2_900);
+    // The server gives the execution up a third of the lease after its end; the exact moment is lease.spec's business.
+    await secondsUntil(() => runner.marked().length === 0, 4_000);
+    expect(performance.now() - lastAnswer).toBeLessThan(4_000);
     expect(await runner.exited).toBe(75);
     expect(runner.workspaceIsGone).toBe(true);
   });

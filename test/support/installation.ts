@@ -125,7 +125,12 @@ export class Installation {
   }
 
   async call(method: string, path: string, body?: unknown, token = this.connection.token): Promise<Answer> {
-    const response = await fetch(this.connection.base_url + path, {
+    return this.callAt(method, path, body, token);
+  }
+
+  /** For installations of separate processes, which write no connection.json. */
+  async callAt(method: string, path: string, body: unknown, token: string): Promise<Answer> {
+    const response = await fetch(`http://127.0.0.1:${this.environment.PORT}/api/v1${path}`, {
       method,
       redirect: 'manual',
       headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -180,15 +185,17 @@ export async function until<T>(look: () => T | null | undefined | false | Promis
   }
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+/** A port that nobody listens on, below the range that outgoing connections are given, so that it stays free. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 12_000 + Math.floor(Math.random() * 18_000);
+    const isFree = await new Promise<boolean>((resolve) => {
+      const server = createServer();
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
     });
-  });
+    if (isFree) return port;
+  }
 }
 
 export interface ProcessFacts {

@@ -2,7 +2,16 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type RunningApp, type Settings, withSettings } from '#libs/config';
-import { API_PREFIX, configureHttp, httpAdapter, Listener, Readiness, serveDocument, serveHttp, Shutdown } from '#libs/http';
+import {
+  API_PREFIX,
+  configureHttp,
+  httpAdapter,
+  Listener,
+  Readiness,
+  serveDocument,
+  serveHttp,
+  Shutdown,
+} from '#libs/http';
 import { ApiModule } from './app.module.js';
 import { apiDocument } from './openapi.js';
 
@@ -20,23 +29,40 @@ export interface RunningApi extends RunningApp {
  * had or a part cannot start, and leaves nothing open then.
  */
 export async function startApi(given: Settings): Promise<RunningApi> {
-  const listener = await Listener.open(given, { host: given.host, port: given.port });
-  // A port of 0 is known only now; addresses derived from it follow.
-  const settings = given.port === 0 ? withSettings(given, { port: listener.port, publicUrl: given.publicUrl.replace(/:0$/, `:${listener.port}`) }) : given;
+  let settings = given;
+  const listener = await Listener.open(given, {
+    host: given.host,
+    port: given.port,
+    publicUrl: () => settings.publicUrl,
+  });
+  if (given.port === 0) settings = withRealPort(given, listener.port);
+  let app: NestExpressApplication | null = null;
   try {
-    const app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings), httpAdapter(listener), {
+    app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings), httpAdapter(listener), {
       bodyParser: false,
       abortOnError: false,
       bufferLogs: false,
     });
-    configureHttp(app, settings);
-    serveDocument(app, () => apiDocument(app, settings.publicUrl + API_PREFIX));
-    await serveHttp(app, listener);
-    return { url: listener.url, app, beginShutdown: () => app.get(Readiness).drain(), close: () => close(app, listener) };
+    const api = app;
+    configureHttp(api, settings);
+    serveDocument(api, () => apiDocument(api, settings.publicUrl + API_PREFIX));
+    await serveHttp(api, listener);
+    return {
+      url: listener.url,
+      app: api,
+      beginShutdown: () => api.get(Readiness).drain(),
+      close: () => close(api, listener),
+    };
   } catch (error) {
     await listener.close(0);
+    await app?.close();
     throw error;
   }
+}
+
+/** A port of 0 becomes a number when the listener is open; addresses derived from it follow. */
+function withRealPort(settings: Settings, port: number): Settings {
+  return withSettings(settings, { port, publicUrl: settings.publicUrl.replace(/:0$/, `:${port}`) });
 }
 
 /** Not ready, then whoever holds a request open lets go, then the listener, then everything behind it. */

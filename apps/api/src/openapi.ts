@@ -13,7 +13,11 @@ stable \`error_code\`, whether a retry makes sense (\`retryable\`) and a \`trace
 JSON is at most 64 levels deep; bodies have at most 2 MB, those that create runs 20 MB.`;
 
 const TAGS = [
-  { name: 'Runs', description: 'One run is what somebody asked an agent to do. It is queued, executed in a prepared workspace, and can be continued.' },
+  {
+    name: 'Runs',
+    description:
+      'One run is what somebody asked an agent to do. It is queued, executed in a prepared workspace, and can be continued.',
+  },
   { name: 'Conversations', description: 'What was said and done in a run, in one shape for all agents.' },
   { name: 'Approvals', description: 'Questions of an agent that wait for a person.' },
   { name: 'Environments', description: 'How a workspace is prepared before an agent starts in it.' },
@@ -25,6 +29,10 @@ export const apiDocument = (app: INestApplication, serverUrl: string): OpenAPIOb
 
 /** The text of the committed `openapi.json`. In preview Nest instantiates nothing, so no database is needed. */
 export async function renderOpenApi(): Promise<string> {
-  const app = await NestFactory.create(ApiModule.of(parseSettings({})), httpAdapter(), { preview: true, logger: false, abortOnError: false });
+  const app = await NestFactory.create(ApiModule.of(parseSettings({})), httpAdapter(), {
+    preview: true,
+    logger: false,
+    abortOnError: false,
+  });
   return `${JSON.stringify(apiDocument(app, API_PREFIX), null, 2)}\n`;
 }

@@ -19,12 +19,14 @@ export async function startIngress(settings: Settings): Promise<RunningIngress> 
   listener.serve((_request, response) => {
     writeProblem(response, settings.publicUrl, 'resource_unavailable', 'The service is starting.');
   });
+  let opened: NestExpressApplication | null = null;
   try {
     const app = await NestFactory.create<NestExpressApplication>(IngressModule.of(settings), httpAdapter(listener), {
       bodyParser: false,
       abortOnError: false,
       bufferLogs: false,
     });
+    opened = app;
     app.disable('x-powered-by');
     app.set('etag', false);
     app.set('trust proxy', settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false);
@@ -41,6 +43,7 @@ export async function startIngress(settings: Settings): Promise<RunningIngress> 
     };
   } catch (error) {
     await listener.close(0);
+    await opened?.close();
     throw error;
   }
 }

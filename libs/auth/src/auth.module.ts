@@ -11,7 +11,18 @@ import { CreateUser, ListUsers } from './application/users.js';
 import { AUTH_ENTITIES } from './persistence/entities.js';
 import { TokenQueries } from './persistence/token-queries.js';
 
-const USE_CASES = [CreateTeam, ListTeams, CreateUser, ListUsers, SetRole, RemoveMember, CreateServiceAccount, CreateToken, ListTokens, RevokeToken];
+const USE_CASES = [
+  CreateTeam,
+  ListTeams,
+  CreateUser,
+  ListUsers,
+  SetRole,
+  RemoveMember,
+  CreateServiceAccount,
+  CreateToken,
+  ListTokens,
+  RevokeToken,
+];
 
 /** Who is who. Needs the persistence module and a `Clock`; for the command line and, below {@link AuthHttpModule}, the API. */
 @Global()

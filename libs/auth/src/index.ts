@@ -1,6 +1,10 @@
 export { type MembershipResult, RemoveMember, SetRole } from './application/members.js';
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
-export { CreateServiceAccount, type CreateServiceAccountResult, type ServiceAccount } from './application/service-accounts.js';
+export {
+  CreateServiceAccount,
+  type CreateServiceAccountResult,
+  type ServiceAccount,
+} from './application/service-accounts.js';
 export { CreateTeam, ListTeams, type Team } from './application/teams.js';
 export { TOKEN_CACHE_MS, TokenAuthenticator } from './application/token-authenticator.js';
 export { TokenUsage } from './application/token-usage.js';
@@ -12,10 +16,23 @@ export {
   type RevokeTokenResult,
   type TokenRecord,
 } from './application/tokens.js';
-export { CreateUser, type CreateUserCommand, type CreateUserResult, ListUsers, type User } from './application/users.js';
+export {
+  CreateUser,
+  type CreateUserCommand,
+  type CreateUserResult,
+  ListUsers,
+  type User,
+} from './application/users.js';
 export { AuthModule } from './auth.module.js';
 export { AuthHttpModule } from './auth-http.module.js';
-export { type Caller, type Membership, type Principal, type PrincipalType, resolveCaller, roleIn } from './domain/principal.js';
+export {
+  type Caller,
+  type Membership,
+  type Principal,
+  type PrincipalType,
+  resolveCaller,
+  roleIn,
+} from './domain/principal.js';
 export { can, isRole, type Permission, PERMISSIONS, type Role, ROLES, SERVICE_ACCOUNT_ROLE } from './domain/roles.js';
 export { hashToken, isTokenShaped, type TokenRefusal } from './domain/token.js';
 export { Authorize, CurrentCaller } from './http/authorize.js';

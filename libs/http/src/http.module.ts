@@ -30,7 +30,11 @@ import { ProblemWriter } from './problems/problem-writer.js';
   ],
   controllers: [HomeController, HealthController, MetricsController, ProblemPagesController],
   providers: [
-    { provide: RouteTable, inject: [ModulesContainer], useFactory: (modules: ModulesContainer) => new RouteTable(modules) },
+    {
+      provide: RouteTable,
+      inject: [ModulesContainer],
+      useFactory: (modules: ModulesContainer) => new RouteTable(modules),
+    },
     ProblemWriter,
     Readiness,
     Shutdown,

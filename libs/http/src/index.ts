@@ -14,7 +14,18 @@ export { field, type FieldOptions } from './fields/field.js';
 export { InputPipe } from './fields/input.pipe.js';
 export { type Kind, type Source, wrong } from './fields/kind.js';
 export { pathId } from './fields/path-id.pipe.js';
-export { boolean, dateTime, integer, json, number, oneOf, parseDateTime, type RangeOptions, text, type TextOptions } from './fields/scalar-kinds.js';
+export {
+  boolean,
+  dateTime,
+  integer,
+  json,
+  number,
+  oneOf,
+  parseDateTime,
+  type RangeOptions,
+  text,
+  type TextOptions,
+} from './fields/scalar-kinds.js';
 export { HttpModule } from './http.module.js';
 export { buildDocument, type DocumentOptions } from './openapi/build-document.js';
 export { serveDocument } from './openapi/serve-document.js';

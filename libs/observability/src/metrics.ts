@@ -14,15 +14,26 @@ export class Metrics {
   }
 
   counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
-    return this.known<Counter<Label>>(name) ?? new Counter({ name, help, labelNames: [...labelNames], registers: [this.registry] });
+    return (
+      this.known<Counter<Label>>(name) ??
+      new Counter({ name, help, labelNames: [...labelNames], registers: [this.registry] })
+    );
   }
 
   gauge<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Gauge<Label> {
-    return this.known<Gauge<Label>>(name) ?? new Gauge({ name, help, labelNames: [...labelNames], registers: [this.registry] });
+    return (
+      this.known<Gauge<Label>>(name) ??
+      new Gauge({ name, help, labelNames: [...labelNames], registers: [this.registry] })
+    );
   }
 
   /** `buckets` in the unit that the name ends in, e.g. `_seconds`. */
-  histogram<Label extends string>(name: string, help: string, labelNames: readonly Label[], buckets: readonly number[]): Histogram<Label> {
+  histogram<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[],
+    buckets: readonly number[],
+  ): Histogram<Label> {
     return (
       this.known<Histogram<Label>>(name) ??
       new Histogram({ name, help, labelNames: [...labelNames], buckets: [...buckets], registers: [this.registry] })

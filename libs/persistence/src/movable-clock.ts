@@ -24,7 +24,9 @@ END $install$`);
 
 /** Moves the clock of every process that shares the database. */
 export async function advanceTestClock(database: Queryable, milliseconds: number): Promise<void> {
-  await database.query(`UPDATE headrace.test_clock SET shift = shift + make_interval(secs => $1::float8 / 1000)`, [milliseconds]);
+  await database.query(`UPDATE headrace.test_clock SET shift = shift + make_interval(secs => $1::float8 / 1000)`, [
+    milliseconds,
+  ]);
   await database.query(`SELECT pg_notify('${CHANNEL}', '')`);
 }
 
@@ -65,7 +67,9 @@ export class MovableClock extends Clock implements OnModuleInit, OnModuleDestroy
   }
 
   private async reload(): Promise<void> {
-    const [row] = await this.database.query<{ ms: string }>('SELECT extract(epoch FROM shift) * 1000 AS ms FROM headrace.test_clock');
+    const [row] = await this.database.query<{ ms: string }>(
+      'SELECT extract(epoch FROM shift) * 1000 AS ms FROM headrace.test_clock',
+    );
     this.shiftMs = Number(row?.ms ?? 0);
     const waiting = [...this.waiting];
     this.waiting.clear();

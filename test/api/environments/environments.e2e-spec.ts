@@ -56,7 +56,11 @@ describe('createEnvironment', () => {
     await api.request(201, 'POST /environments', { token, body: { config: {} } });
     const { body } = await api.request(400, 'POST /environments', { token, body: { config: {}, team: true } });
     expect(body.errors).toEqual([{ pointer: '/team', detail: 'needs the team header' }]);
-    await api.request(201, 'POST /environments', { token, headers: { 'X-Headrace-Team-Uid': other }, body: { config: {} } });
+    await api.request(201, 'POST /environments', {
+      token,
+      headers: { 'X-Headrace-Team-Uid': other },
+      body: { config: {} },
+    });
   });
 
   it.each([
@@ -85,7 +89,10 @@ describe('getEnvironment', () => {
   });
 
   it('a personal one is seen by its owner only', async () => {
-    const { body } = await api.request(201, 'POST /environments', { token: admin.token, body: { config: {}, team: false } });
+    const { body } = await api.request(201, 'POST /environments', {
+      token: admin.token,
+      body: { config: {}, team: false },
+    });
     expect(body.scope).toEqual({ type: 'User', uid: admin.uid });
     const owner = await api.identities.user({ [team]: 'owner' });
     await api.request(200, `GET /environments/${body.uid}`, { token: admin.token });
@@ -131,7 +138,8 @@ describe('listEnvironments', () => {
 
   it('shows that the last set-up failed, until one succeeds', async () => {
     const uid = await make({ name: 'fragile' });
-    const shown = async (): Promise<unknown> => (await api.request(200, `GET /environments/${uid}`, { token: admin.token })).body.setup_failed;
+    const shown = async (): Promise<unknown> =>
+      (await api.request(200, `GET /environments/${uid}`, { token: admin.token })).body.setup_failed;
     await api.app.get(EnvironmentDirectory).noteSetup(uid, true);
     expect(await shown()).toBe(true);
     await api.app.get(EnvironmentDirectory).noteSetup(uid, false);

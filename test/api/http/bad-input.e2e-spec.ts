@@ -66,7 +66,11 @@ describe('bodies that are not JSON', () => {
 
 describe('values that are not right', () => {
   it('wrong types: 400 that names every field by pointer', async () => {
-    const answer = await api.request(400, PATH, config({ name: 7, setup_commands: 'npm ci', env: { A: 1 }, github_repos: [{ owner: 'a' }, 'b'] }));
+    const answer = await api.request(
+      400,
+      PATH,
+      config({ name: 7, setup_commands: 'npm ci', env: { A: 1 }, github_repos: [{ owner: 'a' }, 'b'] }),
+    );
     expectProblem(answer, 'invalid_request');
     expect(answer.body.errors).toEqual([
       { pointer: '/config/name', detail: 'must be a string' },
@@ -79,7 +83,10 @@ describe('values that are not right', () => {
   });
 
   it('unknown keys, nested ones too: 400 that names them', async () => {
-    const answer = await api.request(400, PATH, { token, body: { config: { naem: 'x', providers: { azure: {} } }, extra: 1 } });
+    const answer = await api.request(400, PATH, {
+      token,
+      body: { config: { naem: 'x', providers: { azure: {} } }, extra: 1 },
+    });
     expect(answer.body.errors).toEqual([
       { pointer: '/extra', detail: 'is not a known field' },
       { pointer: '/config/naem', detail: 'is not a known field' },
@@ -87,11 +94,14 @@ describe('values that are not right', () => {
     ]);
   });
 
-  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('the key %s is as unknown as any other', async (key) => {
-    const answer = await api.request(400, PATH, json(`{"config": {"${key}": {"polluted": true}}}`));
-    expect(answer.body.errors).toEqual([{ pointer: `/config/${key}`, detail: 'is not a known field' }]);
-    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
-  });
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+    'the key %s is as unknown as any other',
+    async (key) => {
+      const answer = await api.request(400, PATH, json(`{"config": {"${key}": {"polluted": true}}}`));
+      expect(answer.body.errors).toEqual([{ pointer: `/config/${key}`, detail: 'is not a known field' }]);
+      expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+    },
+  );
 
   it('a key that needs escaping in a pointer', async () => {
     const answer = await api.request(400, PATH, { token, body: { config: {}, 'a/b~c': 1 } });
@@ -105,7 +115,9 @@ describe('values that are not right', () => {
   ])('%s in a string: 400 that names the field', async (_name, escape) => {
     const answer = await api.request(400, PATH, json(`{"config": {"setup_commands": ["echo", "a${escape}b"]}}`));
     expectProblem(answer, 'invalid_request');
-    expect(answer.body.errors).toEqual([{ pointer: '/config/setup_commands/1', detail: 'must not contain NUL characters or lone surrogates' }]);
+    expect(answer.body.errors).toEqual([
+      { pointer: '/config/setup_commands/1', detail: 'must not contain NUL characters or lone surrogates' },
+    ]);
   });
 
   it('a surrogate pair is a character like any other', async () => {
@@ -124,7 +136,11 @@ describe('values that are not right', () => {
   });
 
   it('blank, too long, out of range: 400 each', async () => {
-    const answer = await api.request(400, PATH, config({ name: ' \t ', description: 'd'.repeat(2001), failure_session_retention_minutes: 61 }));
+    const answer = await api.request(
+      400,
+      PATH,
+      config({ name: ' \t ', description: 'd'.repeat(2001), failure_session_retention_minutes: 61 }),
+    );
     expect(answer.body.errors).toEqual([
       { pointer: '/config/name', detail: 'must not be blank' },
       { pointer: '/config/description', detail: 'must have at most 2000 characters' },
@@ -133,7 +149,11 @@ describe('values that are not right', () => {
   });
 
   it('more faults than anybody reads are cut', async () => {
-    const answer = await api.request(400, PATH, config(Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`k${index}`, 1]))));
+    const answer = await api.request(
+      400,
+      PATH,
+      config(Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`k${index}`, 1]))),
+    );
     expect(answer.body.errors).toHaveLength(100);
   });
 });
@@ -173,30 +193,47 @@ describe('size and shape', () => {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: new Blob([big]).stream(),
       duplex: 'half',
-    } as RequestInit);
+    });
     expect(chunked.status).toBe(413);
     expect(await chunked.json()).toMatchObject({ error_code: 'payload_too_large' });
   });
 
   it('one megabyte in a field with a smaller limit: 400', async () => {
     const answer = await api.request(400, PATH, config({ setup_commands: ['x'.repeat(1_000_000)] }));
-    expect(answer.body.errors).toEqual([{ pointer: '/config/setup_commands/0', detail: 'must have at most 32768 characters' }]);
+    expect(answer.body.errors).toEqual([
+      { pointer: '/config/setup_commands/0', detail: 'must have at most 32768 characters' },
+    ]);
   });
 });
 
 describe('media types', () => {
-  it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/jsonp', ''])('%s: 415', async (contentType) => {
+  it.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/jsonp',
+    '',
+  ])('%s: 415', async (contentType) => {
     const answer = await api.request(415, PATH, { token, body: Buffer.from('{"config": {}}'), contentType });
     expectProblem(answer, 'unsupported_media_type');
   });
 
-  it.each(['application/json; charset=latin1', 'application/json; charset="utf-16"'])('%s: 415', async (contentType) => {
-    expectProblem(await api.request(415, PATH, { token, body: Buffer.from('{"config": {}}'), contentType }), 'unsupported_media_type');
-  });
+  it.each(['application/json; charset=latin1', 'application/json; charset="utf-16"'])(
+    '%s: 415',
+    async (contentType) => {
+      expectProblem(
+        await api.request(415, PATH, { token, body: Buffer.from('{"config": {}}'), contentType }),
+        'unsupported_media_type',
+      );
+    },
+  );
 
-  it.each(['application/json;charset=UTF-8', 'Application/JSON', 'application/merge-patch+json'])('%s is JSON', async (contentType) => {
-    await api.request(201, PATH, { token, body: Buffer.from('{"config": {}}'), contentType });
-  });
+  it.each(['application/json;charset=UTF-8', 'Application/JSON', 'application/merge-patch+json'])(
+    '%s is JSON',
+    async (contentType) => {
+      await api.request(201, PATH, { token, body: Buffer.from('{"config": {}}'), contentType });
+    },
+  );
 
   it('a content encoding: 415', async () => {
     const answer = await api.request(415, PATH, { ...json('{}'), headers: { 'content-encoding': 'gzip' } });
@@ -231,7 +268,8 @@ describe('addresses and methods', () => {
   });
 
   it('a malformed id: 404; a blank one: 400; a broken escape: 400', async () => {
-    for (const id of ['short', 'a'.repeat(23), '%00'.repeat(22), '-'.repeat(22)]) await api.request(404, `GET /environments/${id}`, { token });
+    for (const id of ['short', 'a'.repeat(23), '%00'.repeat(22), '-'.repeat(22)])
+      await api.request(404, `GET /environments/${id}`, { token });
     const blank = await api.request(400, 'GET /environments/%20', { token });
     expect(blank.body.detail).toBe('The path parameter `uid` must not be blank.');
     expectProblem(await api.request(400, 'GET /environments/%zz', { token }), 'invalid_request');
@@ -260,23 +298,43 @@ describe('what is logged', () => {
     await api.request(400, PATH, config({ name: SECRET_WORD, unknown_key: SECRET_WORD }));
     await api.request(201, PATH, config({ name: SECRET_WORD, env: { SECRET: SECRET_WORD } }));
     await api.request(400, PATH, json(`{"config": "${SECRET_WORD}`));
-    const { headers } = await api.request(404, `GET /agent/${SECRET_WORD}`, { token, headers: { 'x-secret': SECRET_WORD } });
+    const { headers } = await api.request(404, `GET /agent/${SECRET_WORD}`, {
+      token,
+      headers: { 'x-secret': SECRET_WORD },
+    });
     await api.request(401, 'GET /agent/environments', { token: `hr_${SECRET_WORD}` });
     expect(api.log.text).not.toContain(SECRET_WORD);
     expect(api.log.text).not.toContain(token);
     expect(api.log.errors).toEqual([]);
     const lines = api.log.lines.filter(({ msg }) => msg === 'request');
     expect(lines).toHaveLength(6);
-    expect(lines[4]).toMatchObject({ trace_id: headers.get('x-trace-id'), route: 'GET (unknown)', status: 404, error_code: 'resource_not_found' });
-    expect(lines[2]).toMatchObject({ route: 'POST /api/v1/environments', status: 201, duration_ms: expect.any(Number), principal: expect.any(String) });
+    expect(lines[4]).toMatchObject({
+      trace_id: headers.get('x-trace-id'),
+      route: 'GET (unknown)',
+      status: 404,
+      error_code: 'resource_not_found',
+    });
+    expect(lines[2]).toMatchObject({
+      route: 'POST /api/v1/environments',
+      status: 201,
+      duration_ms: expect.any(Number),
+      principal: expect.any(String),
+    });
     expect(lines[5]).toMatchObject({ status: 401, refusal: 'token malformed' });
   });
 
   it('continues the trace of the caller, if it is one', async () => {
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
-    const given = await api.request(200, 'GET /agent/environments', { token, headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` } });
+    const given = await api.request(200, 'GET /agent/environments', {
+      token,
+      headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` },
+    });
     expect(given.headers.get('x-trace-id')).toBe(traceId);
-    for (const traceparent of ['00-0000-x', `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, `ff-${traceId}-00f067aa0ba902b7-01`]) {
+    for (const traceparent of [
+      '00-0000-x',
+      `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+      `ff-${traceId}-00f067aa0ba902b7-01`,
+    ]) {
       const fresh = await api.request(200, 'GET /agent/environments', { token, headers: { traceparent } });
       expect(fresh.headers.get('x-trace-id')).toMatch(/^(?!4bf92f|0{32})[0-9a-f]{32}$/);
     }

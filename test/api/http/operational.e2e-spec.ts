@@ -60,7 +60,9 @@ describe('documentation', () => {
     expect(policy).not.toContain('upgrade-insecure-requests');
     // No inline script: the policy would block it.
     expect(page.text.match(/<script(?![^>]*\bsrc=)[^>]*>\s*\S/)).toBeNull();
-    const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? '').filter((source) => !source.startsWith('data:'));
+    const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)]
+      .map((match) => match[1] ?? '')
+      .filter((source) => !source.startsWith('data:'));
     expect(sources.length).toBeGreaterThan(3);
     for (const source of sources) await api.atOrigin(200, `GET ${new URL(source, `${api.url}/docs`).pathname}`);
     const { text: script } = await api.atOrigin(200, 'GET /docs/swagger-ui-init.js');

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Route, RouteTable } from '#libs/http';
-import { createDatabaseProxy, createTestDatabase, type DatabaseProxy, startTestApi, type TestApi, type TestDatabase } from '#libs/testing';
+import {
+  createDatabaseProxy,
+  createTestDatabase,
+  type DatabaseProxy,
+  startTestApi,
+  type TestApi,
+  type TestDatabase,
+} from '#libs/testing';
 
 /** Errors that every operation with a bearer token shares, each brought about for every route there is. */
 
@@ -31,7 +38,11 @@ const lineOf = ({ method, path }: Route): string =>
   `${method} ${path.replace('/api/v1', '').replace(/:(\w+)/g, (_all, name: string) => (/uid/i.test(name) ? UID : UUID))}`;
 
 /** One request per route. A new token each, so that no cached answer stands between the request and the fault. */
-async function askAll(api_: TestApi, status: number, tokenFor: () => Promise<string | undefined>): Promise<{ line: string; code: string; retryAfter: string | null }[]> {
+async function askAll(
+  api_: TestApi,
+  status: number,
+  tokenFor: () => Promise<string | undefined>,
+): Promise<{ line: string; code: string; retryAfter: string | null }[]> {
   const answers = [];
   for (const route of routes) {
     const line = lineOf(route);
@@ -54,7 +65,11 @@ describe('every operation', () => {
     try {
       await limited.request(200, 'GET /agent/environments', { token });
       const answers = await askAll(limited, 429, () => Promise.resolve(token));
-      expect(answers.filter(({ code, retryAfter }) => code !== 'rate_limited' || !(Number(retryAfter) >= 1 && Number(retryAfter) <= 60))).toEqual([]);
+      expect(
+        answers.filter(
+          ({ code, retryAfter }) => code !== 'rate_limited' || !(Number(retryAfter) >= 1 && Number(retryAfter) <= 60),
+        ),
+      ).toEqual([]);
       const other = await limited.identities.user({ [await limited.identities.team()]: 'owner' });
       const { headers } = await limited.request(200, 'GET /agent/environments', { token: other.token });
       expect(headers.get('x-ratelimit-limit')).toBe('1');
@@ -89,7 +104,9 @@ describe('every operation', () => {
     await proxy.cut();
     try {
       const answers = await askAll(api, 503, () => Promise.resolve(token));
-      expect(answers.filter(({ code, retryAfter }) => code !== 'resource_unavailable' || retryAfter === null)).toEqual([]);
+      expect(answers.filter(({ code, retryAfter }) => code !== 'resource_unavailable' || retryAfter === null)).toEqual(
+        [],
+      );
       const { body } = await api.atOrigin(503, 'GET /health/ready');
       expect(body).toEqual({ ready: false, draining: false, checks: { database: 'failed' } });
       await api.atOrigin(200, 'GET /health/live');

@@ -51,6 +51,8 @@ describe('starting', () => {
   it('fails at once on a port that is taken, and leaves nothing open', async () => {
     api = await startTestApi();
     const port = Number(new URL(api.url).port);
-    await expect(startTestApi({ database: api.database, settings: { port } })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await expect(startTestApi({ database: api.database, settings: { port } })).rejects.toMatchObject({
+      code: 'EADDRINUSE',
+    });
   });
 });

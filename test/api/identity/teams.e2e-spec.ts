@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateServiceAccount, CreateTeam, CreateUser, ListTeams, ListUsers, PrincipalDirectory, RemoveMember, SetRole } from '#libs/auth';
+import {
+  CreateServiceAccount,
+  CreateTeam,
+  CreateUser,
+  ListTeams,
+  ListUsers,
+  PrincipalDirectory,
+  RemoveMember,
+  SetRole,
+} from '#libs/auth';
 import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
 
 let api: TestApi;
@@ -45,7 +54,10 @@ describe('the team header', () => {
   it('of a team that one is no member of, or that does not exist: 403, the same', async () => {
     const answers = await Promise.all(
       [red, 'x'.repeat(22), 'nonsense'].map((team) =>
-        api.request(403, 'GET /agent/environments', { token: outsider.token, headers: { 'X-Headrace-Team-Uid': team } }),
+        api.request(403, 'GET /agent/environments', {
+          token: outsider.token,
+          headers: { 'X-Headrace-Team-Uid': team },
+        }),
       ),
     );
     const bodies = answers.map(({ body }) => ({ ...body, trace_id: null }));
@@ -103,36 +115,60 @@ describe('use cases of the command line', () => {
     expect(await api.app.get(ListTeams).execute()).toContainEqual(team);
     const created = await api.app.get(CreateUser).execute({ email: 'Ada@Example.test', displayName: 'Ada' });
     if (created.kind !== 'created') throw new Error(created.kind);
-    await expect(api.app.get(CreateUser).execute({ email: 'ada@example.TEST', displayName: 'Other' })).resolves.toEqual({ kind: 'email_taken' });
+    await expect(api.app.get(CreateUser).execute({ email: 'ada@example.TEST', displayName: 'Other' })).resolves.toEqual(
+      { kind: 'email_taken' },
+    );
     const { uid: userUid } = created.user;
-    await expect(api.app.get(SetRole).execute({ teamUid: team.uid, userUid, role: 'owner' })).resolves.toEqual({ kind: 'done' });
+    await expect(api.app.get(SetRole).execute({ teamUid: team.uid, userUid, role: 'owner' })).resolves.toEqual({
+      kind: 'done',
+    });
     const listed = await api.app.get(ListUsers).execute({ teamUid: team.uid });
     expect(listed).toEqual([{ ...created.user, memberships: [{ teamUid: team.uid, role: 'owner' }] }]);
   });
 
   it('keep one owner on a team, also when two owners remove each other at once', async () => {
     const team = await api.identities.team();
-    const [first, second] = [await api.identities.user({ [team]: 'owner' }), await api.identities.user({ [team]: 'owner' })];
+    const [first, second] = [
+      await api.identities.user({ [team]: 'owner' }),
+      await api.identities.user({ [team]: 'owner' }),
+    ];
     const remove = (userUid: string) => api.app.get(RemoveMember).execute({ teamUid: team, userUid });
     const results = await Promise.all([remove(first.uid), remove(second.uid)]);
     expect(results.map(({ kind }) => kind).sort()).toEqual(['done', 'last_owner']);
     const [last] = await api.app.get(ListUsers).execute({ teamUid: team });
-    await expect(api.app.get(SetRole).execute({ teamUid: team, userUid: last?.uid ?? '', role: 'admin' })).resolves.toEqual({ kind: 'last_owner' });
+    await expect(
+      api.app.get(SetRole).execute({ teamUid: team, userUid: last?.uid ?? '', role: 'admin' }),
+    ).resolves.toEqual({ kind: 'last_owner' });
     await expect(remove(outsider.uid)).resolves.toEqual({ kind: 'not_a_member' });
   });
 
   it('refuse what does not exist', async () => {
     const nobody = 'x'.repeat(22);
-    await expect(api.app.get(SetRole).execute({ teamUid: nobody, userUid: both.uid, role: 'viewer' })).resolves.toEqual({ kind: 'unknown_team' });
-    await expect(api.app.get(SetRole).execute({ teamUid: red, userUid: nobody, role: 'viewer' })).resolves.toEqual({ kind: 'unknown_user' });
-    await expect(api.app.get(RemoveMember).execute({ teamUid: nobody, userUid: both.uid })).resolves.toEqual({ kind: 'unknown_team' });
-    await expect(api.app.get(CreateServiceAccount).execute({ teamUid: nobody, name: 'x' })).resolves.toEqual({ kind: 'unknown_team' });
+    await expect(api.app.get(SetRole).execute({ teamUid: nobody, userUid: both.uid, role: 'viewer' })).resolves.toEqual(
+      { kind: 'unknown_team' },
+    );
+    await expect(api.app.get(SetRole).execute({ teamUid: red, userUid: nobody, role: 'viewer' })).resolves.toEqual({
+      kind: 'unknown_user',
+    });
+    await expect(api.app.get(RemoveMember).execute({ teamUid: nobody, userUid: both.uid })).resolves.toEqual({
+      kind: 'unknown_team',
+    });
+    await expect(api.app.get(CreateServiceAccount).execute({ teamUid: nobody, name: 'x' })).resolves.toEqual({
+      kind: 'unknown_team',
+    });
   });
 
   it('describe principals by name, unknown ones not at all', async () => {
     const bot = await api.identities.serviceAccount(red, 'nightly');
-    const known = await api.app.get(PrincipalDirectory).describe([both, bot, { type: 'user', uid: 'x'.repeat(22) }, { type: 'user', uid: bot.uid }]);
-    expect(known.get(both.uid)).toEqual({ type: 'user', uid: both.uid, display_name: 'Somebody', email: `${both.uid}@example.test` });
+    const known = await api.app
+      .get(PrincipalDirectory)
+      .describe([both, bot, { type: 'user', uid: 'x'.repeat(22) }, { type: 'user', uid: bot.uid }]);
+    expect(known.get(both.uid)).toEqual({
+      type: 'user',
+      uid: both.uid,
+      display_name: 'Somebody',
+      email: `${both.uid}@example.test`,
+    });
     expect(known.get(bot.uid)).toEqual({ type: 'service_account', uid: bot.uid, display_name: 'nightly' });
     expect(known.size).toBe(2);
   });

@@ -47,7 +47,8 @@ describe('a token', () => {
       expired: `Bearer ${expired}`,
       revoked: `Bearer ${revoked}`,
     };
-    for (const [name, authorization] of Object.entries(headers)) expect([name, await refusal({ authorization })]).toEqual([name, missing]);
+    for (const [name, authorization] of Object.entries(headers))
+      expect([name, await refusal({ authorization })]).toEqual([name, missing]);
   });
 
   it('says in the log, and only there, why it was refused', async () => {
@@ -74,10 +75,14 @@ describe('a token', () => {
     const deadline = performance.now() + TOKEN_CACHE_MS + 1000;
     let status = 200;
     while (status === 200 && performance.now() < deadline) {
-      ({ status } = await fetch(`${api.url}/api/v1/agent/environments`, { headers: { authorization: `Bearer ${token}` } }));
+      ({ status } = await fetch(`${api.url}/api/v1/agent/environments`, {
+        headers: { authorization: `Bearer ${token}` },
+      }));
     }
     expect(status).toBe(401);
-    await expect(api.app.get(RevokeToken).execute({ tokenUid: record.uid })).resolves.toEqual({ kind: 'already_revoked' });
+    await expect(api.app.get(RevokeToken).execute({ tokenUid: record.uid })).resolves.toEqual({
+      kind: 'already_revoked',
+    });
   });
 
   it('is stored as a digest, shown by its beginning, and knows when it was last used', async () => {
@@ -85,7 +90,12 @@ describe('a token', () => {
     if (created.kind !== 'created') throw new Error(created.kind);
     const { token, record } = created;
     expect(token).toMatch(/^hr_[0-9A-Za-z]{43}$/);
-    expect(record).toMatchObject({ name: 'laptop', owner: { type: 'user', uid: user.uid }, prefix: `${token.slice(0, 7)}…`, lastUsedAt: null });
+    expect(record).toMatchObject({
+      name: 'laptop',
+      owner: { type: 'user', uid: user.uid },
+      prefix: `${token.slice(0, 7)}…`,
+      lastUsedAt: null,
+    });
     const dump = await api.database.query<{ line: string }>('SELECT t::text AS line FROM headrace.tokens t');
     expect(dump.map(({ line }) => line).join()).not.toContain(token.slice(7));
     await api.request(200, OPERATION, { token });
@@ -96,8 +106,12 @@ describe('a token', () => {
 
   it('cannot be made for nobody, nor for the past', async () => {
     const create = api.app.get(CreateToken);
-    await expect(create.execute({ owner: { type: 'user', uid: 'x'.repeat(22) }, name: 'x' })).resolves.toEqual({ kind: 'unknown_owner' });
-    await expect(create.execute({ owner: user, name: 'x', expiresAt: new Date(0) })).resolves.toEqual({ kind: 'already_expired' });
+    await expect(create.execute({ owner: { type: 'user', uid: 'x'.repeat(22) }, name: 'x' })).resolves.toEqual({
+      kind: 'unknown_owner',
+    });
+    await expect(create.execute({ owner: user, name: 'x', expiresAt: new Date(0) })).resolves.toEqual({
+      kind: 'already_expired',
+    });
     await expect(api.app.get(RevokeToken).execute({ tokenUid: 'x'.repeat(22) })).resolves.toEqual({ kind: 'unknown' });
   });
 });

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Command, CommandError, UsageError } from './command.js';
 
 /** Finds the command that the arguments name, runs it and returns the exit code. Faults are told on standard error. */
@@ -47,8 +48,9 @@ function helpText(commands: readonly Command[]): string {
 const usageLine = ({ name, usage }: Command): string => `Usage: headrace ${name}${usage === '' ? '' : ` ${usage}`}`;
 
 function version(): string {
-  const file = new URL('../../../../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+  let directory = import.meta.dirname;
+  while (!existsSync(join(directory, 'package.json'))) directory = dirname(directory);
+  return (JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
 /** `node:util` parseArgs throws TypeErrors with such a code. */

@@ -12,6 +12,8 @@ const EXIT_GRACE_MS = 1_000;
 export async function run(_args: readonly string[]): Promise<number> {
   const clock = new SystemClock();
   const write = (line: string): void => void process.stderr.write(line);
+  // Whoever reads our log may die before us; the execution ends by its lease then, not by a broken pipe.
+  process.stderr.on('error', () => undefined);
   // Libraries that write to the console must not break the log's format, nor tell what they were given.
   for (const method of ['error', 'warn', 'log'] as const)
     console[method] = (first: unknown) => jsonLinesLog(write, clock).warn(String(first));

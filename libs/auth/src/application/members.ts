@@ -15,7 +15,15 @@ export type MembershipResult =
 export class SetRole {
   constructor(private readonly database: Database) {}
 
-  execute({ teamUid, userUid, role }: { readonly teamUid: string; readonly userUid: string; readonly role: Role }): Promise<MembershipResult> {
+  execute({
+    teamUid,
+    userUid,
+    role,
+  }: {
+    readonly teamUid: string;
+    readonly userUid: string;
+    readonly role: Role;
+  }): Promise<MembershipResult> {
     return this.database.transaction(async (tx) => {
       if (!(await lockTeam(tx, teamUid))) return { kind: 'unknown_team' };
       const [user] = await tx.query('SELECT 1 FROM headrace.users WHERE uid = $1', [userUid]);
@@ -39,7 +47,10 @@ export class RemoveMember {
     return this.database.transaction(async (tx) => {
       if (!(await lockTeam(tx, teamUid))) return { kind: 'unknown_team' };
       if (await isLastOwner(tx, teamUid, userUid)) return { kind: 'last_owner' };
-      const removed = await tx.query('DELETE FROM headrace.memberships WHERE team_uid = $1 AND user_uid = $2 RETURNING 1', [teamUid, userUid]);
+      const removed = await tx.query(
+        'DELETE FROM headrace.memberships WHERE team_uid = $1 AND user_uid = $2 RETURNING 1',
+        [teamUid, userUid],
+      );
       return { kind: removed.length > 0 ? 'done' : 'not_a_member' };
     });
   }

@@ -54,11 +54,18 @@ export class PrincipalDirectory {
       else missing.set(`${ref.type}/${ref.uid}`, ref);
     }
     if (missing.size === 0) return found;
-    const ofType = (type: PrincipalType): string[] => [...missing.values()].filter((ref) => ref.type === type).map(({ uid }) => uid);
+    const ofType = (type: PrincipalType): string[] =>
+      [...missing.values()].filter((ref) => ref.type === type).map(({ uid }) => uid);
     const rows = await this.database.query<Row>(DESCRIBE, [ofType('user'), ofType('service_account')]);
     if (this.cache.size + rows.length > MAX_CACHED) this.cache.clear();
     for (const { type, uid, display_name, email, photo_url } of rows) {
-      const info = { type, uid, display_name, ...(email === null ? {} : { email }), ...(photo_url === null ? {} : { photo_url }) };
+      const info = {
+        type,
+        uid,
+        display_name,
+        ...(email === null ? {} : { email }),
+        ...(photo_url === null ? {} : { photo_url }),
+      };
       this.cache.set(uid, { info, at: now });
       found.set(uid, info);
     }

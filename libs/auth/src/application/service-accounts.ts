@@ -11,8 +11,7 @@ export interface ServiceAccount {
 }
 
 export type CreateServiceAccountResult =
-  | { readonly kind: 'created'; readonly serviceAccount: ServiceAccount }
-  | { readonly kind: 'unknown_team' };
+  { readonly kind: 'created'; readonly serviceAccount: ServiceAccount } | { readonly kind: 'unknown_team' };
 
 /** A principal that is no person and belongs to one team. */
 @Injectable()
@@ -22,7 +21,13 @@ export class CreateServiceAccount {
     @InjectRepository(ServiceAccountRow) private readonly accounts: Repository<ServiceAccountRow>,
   ) {}
 
-  async execute({ teamUid, name }: { readonly teamUid: string; readonly name: string }): Promise<CreateServiceAccountResult> {
+  async execute({
+    teamUid,
+    name,
+  }: {
+    readonly teamUid: string;
+    readonly name: string;
+  }): Promise<CreateServiceAccountResult> {
     if (!(await this.teams.existsBy({ uid: teamUid }))) return { kind: 'unknown_team' };
     const serviceAccount = { uid: newUid(), teamUid, name };
     await this.accounts.insert(serviceAccount);

@@ -32,4 +32,9 @@ export class ListTeams {
   }
 }
 
-const toTeam = ({ uid, name, maxConcurrentRuns, createdAt }: TeamRow): Team => ({ uid, name, maxConcurrentRuns, createdAt });
+const toTeam = ({ uid, name, maxConcurrentRuns, createdAt }: TeamRow): Team => ({
+  uid,
+  name,
+  maxConcurrentRuns,
+  createdAt,
+});

@@ -33,8 +33,17 @@ export class CreateToken {
     private readonly clock: Clock,
   ) {}
 
-  async execute({ owner, name, expiresAt }: { readonly owner: PrincipalRef; readonly name: string; readonly expiresAt?: Date }): Promise<CreateTokenResult> {
-    if (expiresAt !== undefined && expiresAt.getTime() <= this.clock.now().getTime()) return { kind: 'already_expired' };
+  async execute({
+    owner,
+    name,
+    expiresAt,
+  }: {
+    readonly owner: PrincipalRef;
+    readonly name: string;
+    readonly expiresAt?: Date;
+  }): Promise<CreateTokenResult> {
+    if (expiresAt !== undefined && expiresAt.getTime() <= this.clock.now().getTime())
+      return { kind: 'already_expired' };
     const owners: Repository<UserRow | ServiceAccountRow> = owner.type === 'user' ? this.users : this.accounts;
     if (!(await owners.existsBy({ uid: owner.uid }))) return { kind: 'unknown_owner' };
     const token = newToken();
@@ -59,13 +68,15 @@ export class ListTokens {
 
   /** Oldest first; of one principal, or all of the installation. */
   async execute({ owner }: { readonly owner?: PrincipalRef } = {}): Promise<TokenRecord[]> {
-    const where = owner === undefined ? {} : owner.type === 'user' ? { userUid: owner.uid } : { serviceAccountUid: owner.uid };
+    const where =
+      owner === undefined ? {} : owner.type === 'user' ? { userUid: owner.uid } : { serviceAccountUid: owner.uid };
     const rows = await this.tokens.find({ where, order: { createdAt: 'ASC', uid: 'ASC' } });
     return rows.map(toRecord);
   }
 }
 
-export type RevokeTokenResult = { readonly kind: 'revoked' } | { readonly kind: 'already_revoked' } | { readonly kind: 'unknown' };
+export type RevokeTokenResult =
+  { readonly kind: 'revoked' } | { readonly kind: 'already_revoked' } | { readonly kind: 'unknown' };
 
 /** Works at once for new requests, within a second where a process has just seen the token. */
 @Injectable()
@@ -76,7 +87,10 @@ export class RevokeToken {
   ) {}
 
   async execute({ tokenUid }: { readonly tokenUid: string }): Promise<RevokeTokenResult> {
-    const { affected } = await this.tokens.update({ uid: tokenUid, revokedAt: IsNull() }, { revokedAt: this.clock.now() });
+    const { affected } = await this.tokens.update(
+      { uid: tokenUid, revokedAt: IsNull() },
+      { revokedAt: this.clock.now() },
+    );
     if ((affected ?? 0) > 0) return { kind: 'revoked' };
     return { kind: (await this.tokens.existsBy({ uid: tokenUid })) ? 'already_revoked' : 'unknown' };
   }
@@ -84,7 +98,9 @@ export class RevokeToken {
 
 function toRecord(row: TokenRow): TokenRecord {
   const owner: PrincipalRef =
-    row.userUid === null ? { type: 'service_account', uid: row.serviceAccountUid ?? '' } : { type: 'user', uid: row.userUid };
+    row.userUid === null
+      ? { type: 'service_account', uid: row.serviceAccountUid ?? '' }
+      : { type: 'user', uid: row.userUid };
   const { uid, prefix, name, createdAt, expiresAt, revokedAt, lastUsedAt } = row;
   return { uid, prefix, name, owner, createdAt, expiresAt, revokedAt, lastUsedAt };
 }

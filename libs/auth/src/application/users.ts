@@ -46,14 +46,26 @@ export class ListUsers {
   ) {}
 
   /** With their memberships. `teamUid`: the members of that team only. */
-  async execute({ teamUid }: { readonly teamUid?: string } = {}): Promise<(User & { readonly memberships: Membership[] })[]> {
-    const [users, memberships] = await Promise.all([this.users.find({ order: { createdAt: 'ASC', uid: 'ASC' } }), this.memberships.find()]);
+  async execute({ teamUid }: { readonly teamUid?: string } = {}): Promise<
+    (User & { readonly memberships: Membership[] })[]
+  > {
+    const [users, memberships] = await Promise.all([
+      this.users.find({ order: { createdAt: 'ASC', uid: 'ASC' } }),
+      this.memberships.find(),
+    ]);
     const byUser = new Map<string, Membership[]>();
-    for (const { teamUid: uid, userUid, role } of memberships) byUser.set(userUid, [...(byUser.get(userUid) ?? []), { teamUid: uid, role }]);
+    for (const { teamUid: uid, userUid, role } of memberships)
+      byUser.set(userUid, [...(byUser.get(userUid) ?? []), { teamUid: uid, role }]);
     return users
       .map((user) => ({ ...toUser(user), memberships: byUser.get(user.uid) ?? [] }))
       .filter((user) => teamUid === undefined || user.memberships.some((membership) => membership.teamUid === teamUid));
   }
 }
 
-const toUser = ({ uid, email, displayName, photoUrl, createdAt }: UserRow): User => ({ uid, email, displayName, photoUrl, createdAt });
+const toUser = ({ uid, email, displayName, photoUrl, createdAt }: UserRow): User => ({
+  uid,
+  email,
+  displayName,
+  photoUrl,
+  createdAt,
+});

@@ -30,7 +30,9 @@ export function displayPrefix(token: string): string {
 export type TokenRefusal = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked';
 
 /** The token of an `Authorization` header, or why there is none. The scheme's case does not matter (RFC 9110). */
-export function readBearer(header: string | undefined): { readonly token: string } | { readonly refusal: 'missing' | 'malformed' } {
+export function readBearer(
+  header: string | undefined,
+): { readonly token: string } | { readonly refusal: 'missing' | 'malformed' } {
   if (header === undefined || header.trim() === '') return { refusal: 'missing' };
   const match = /^Bearer +(\S+) *$/i.exec(header);
   const token = match?.[1];

@@ -13,13 +13,17 @@ export class AuthorizeGuard implements CanActivate {
   constructor(private readonly reflector: Reflector) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [context.getHandler(), context.getClass()]);
+    const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [
+      context.getHandler(),
+      context.getClass(),
+    ]);
     if (access?.kind === 'public' || access?.kind === 'runner') return true;
     const request = context.switchToHttp().getRequest<Request>();
     const principal = principalOf(request);
     if (!principal || !access) throw unauthenticated();
     const caller = resolveCaller(principal, teamHeader(request));
-    if (!caller) throw new ProblemError('not_authorized', `You are not a member of the team that ${TEAM_HEADER} names.`);
+    if (!caller)
+      throw new ProblemError('not_authorized', `You are not a member of the team that ${TEAM_HEADER} names.`);
     const role = caller.teamUid === null ? null : roleIn(principal, caller.teamUid);
     if (role !== null && !(isPermission(access.permission) && can(role, access.permission))) {
       throw new ProblemError('not_authorized', `Your role on the team, ${role}, does not allow this.`);

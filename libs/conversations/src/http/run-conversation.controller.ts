@@ -21,7 +21,7 @@ export class RunConversationController {
     summary: 'Get a run’s conversation',
     description:
       'Normalised to the same steps, messages and blocks whichever agent the run used. While the run goes on it grows at its end, and results of running actions change in place.',
-    tag: 'Runs',
+    tag: 'Conversations',
     errors: [400, 403, 404, 422],
     success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },
   })

@@ -16,7 +16,10 @@ export class CreateEnvironment {
   constructor(private readonly store: EnvironmentsStore) {}
 
   /** `team`: false makes it personal; by default it belongs to the caller's team where there is one. */
-  async execute(caller: Caller, { config, team }: { readonly config: EnvironmentConfig; readonly team?: boolean }): Promise<CreateEnvironmentResult> {
+  async execute(
+    caller: Caller,
+    { config, team }: { readonly config: EnvironmentConfig; readonly team?: boolean },
+  ): Promise<CreateEnvironmentResult> {
     const { principal, teamUid } = caller;
     const forTeam = principal.type === 'service_account' || (team ?? teamUid !== null);
     if (forTeam && teamUid === null) return { kind: 'team_needed' };

@@ -3,7 +3,8 @@ import type { Caller } from '#libs/auth';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
 import { FindEnvironment } from './find-environment.js';
 
-export type DeleteEnvironmentResult = { readonly kind: 'deleted' } | { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
+export type DeleteEnvironmentResult =
+  { readonly kind: 'deleted' } | { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
 
 /** Runs that used it keep its uid in their configuration; new runs can no longer choose it. */
 @Injectable()

@@ -7,7 +7,11 @@ import { EnvironmentsStore } from '../persistence/environments.store.js';
 type Owned = Pick<Environment, 'teamUid' | 'ownerUserUid'>;
 
 /** Whether the caller may do this with an environment: one's own, or by one's role on its team. */
-export function mayOnEnvironment({ principal }: Caller, { teamUid, ownerUserUid }: Owned, permission: Permission): boolean {
+export function mayOnEnvironment(
+  { principal }: Caller,
+  { teamUid, ownerUserUid }: Owned,
+  permission: Permission,
+): boolean {
   if (teamUid === null) return principal.type === 'user' && principal.uid === ownerUserUid;
   const role = roleIn(principal, teamUid);
   return role !== null && can(role, permission);

@@ -10,7 +10,9 @@ export class EnvironmentPresenter {
   constructor(private readonly principals: PrincipalDirectory) {}
 
   async present(environments: readonly EnvironmentDetails[]): Promise<EnvironmentItem[]> {
-    const known = await this.principals.describe(environments.flatMap(({ creator, lastEditor }) => [creator, lastEditor]));
+    const known = await this.principals.describe(
+      environments.flatMap(({ creator, lastEditor }) => [creator, lastEditor]),
+    );
     return environments.map(({ uid, config, teamUid, ownerUserUid, setupFailed, creator, lastEditor, updatedAt }) => ({
       uid,
       config: maskEnv(config),

@@ -29,7 +29,13 @@ export class GitRepo {
   })
   url: string;
 
-  @StringField({ max: 255, blank: false, optional: true, description: 'Branch, tag or commit; the default branch when absent.' }) ref?: string;
+  @StringField({
+    max: 255,
+    blank: false,
+    optional: true,
+    description: 'Branch, tag or commit; the default branch when absent.',
+  })
+  ref?: string;
 }
 
 export class SecretRef {
@@ -50,17 +56,20 @@ export class EnvironmentConfigDto {
   @StringField({ blank: false, max: 200, optional: true, example: 'node-service' }) name?: string;
   @StringField({ max: 2000, optional: true, nullable: true }) description?: string | null;
   @StringField({ blank: false, max: 512, optional: true, description: NO_EFFECT_YET }) docker_image?: string;
-  @ArrayField(object(() => GithubRepo), { maxItems: 50, optional: true, description: NO_EFFECT_YET }) github_repos?: GithubRepo[];
+  @ArrayField(object(() => GithubRepo), { maxItems: 50, optional: true, description: NO_EFFECT_YET })
+  github_repos?: GithubRepo[];
 
   @ArrayField(text({ blank: false, max: 32_768 }), {
     maxItems: 100,
     optional: true,
-    description: 'Shell commands that prepare the workspace, one after the other; the first one that fails fails the run.',
+    description:
+      'Shell commands that prepare the workspace, one after the other; the first one that fails fails the run.',
     example: ['npm ci'],
   })
   setup_commands?: string[];
 
-  @ArrayField(object(() => GitRepo), { maxItems: 50, optional: true, description: NO_EFFECT_YET }) git_repos?: GitRepo[];
+  @ArrayField(object(() => GitRepo), { maxItems: 50, optional: true, description: NO_EFFECT_YET })
+  git_repos?: GitRepo[];
 
   @MapField(text({ maxBytes: 32_768 }), {
     maxEntries: 200,
@@ -72,7 +81,8 @@ export class EnvironmentConfigDto {
   })
   env?: Record<string, string>;
 
-  @ArrayField(object(() => SecretRef), { maxItems: 100, optional: true, description: NO_EFFECT_YET }) secrets?: SecretRef[];
+  @ArrayField(object(() => SecretRef), { maxItems: 100, optional: true, description: NO_EFFECT_YET })
+  secrets?: SecretRef[];
 
   @IntegerField({
     min: 1,
@@ -91,13 +101,18 @@ export class CreateEnvironmentRequest {
 
   @BooleanField({
     optional: true,
-    description: 'Whether it belongs to the team. Default: true where the team is known (header, or only one); false makes it personal.',
+    description:
+      'Whether it belongs to the team. Default: true where the team is known (header, or only one); false makes it personal.',
   })
   team?: boolean;
 }
 
 export class ListEnvironmentsQuery {
-  @EnumField(['name', 'last_updated'], { optional: true, default: 'last_updated', description: '`last_updated`: most recently updated first.' })
+  @EnumField(['name', 'last_updated'], {
+    optional: true,
+    default: 'last_updated',
+    description: '`last_updated`: most recently updated first.',
+  })
   sort_by?: 'name' | 'last_updated';
 }
 

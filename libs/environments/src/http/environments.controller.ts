@@ -6,7 +6,12 @@ import { DeleteEnvironment } from '../application/delete-environment.js';
 import { FindEnvironment } from '../application/find-environment.js';
 import { ListEnvironments } from '../application/list-environments.js';
 import type { EnvironmentConfig } from '../domain/environment.js';
-import { CreateEnvironmentRequest, EnvironmentItem, ListEnvironmentsQuery, ListEnvironmentsResponse } from './environment.dto.js';
+import {
+  CreateEnvironmentRequest,
+  EnvironmentItem,
+  ListEnvironmentsQuery,
+  ListEnvironmentsResponse,
+} from './environment.dto.js';
 import { EnvironmentPresenter } from './environment-presenter.js';
 
 const TAG = 'Environments';
@@ -26,13 +31,17 @@ export class EnvironmentsController {
   @Operation({
     id: 'listEnvironments',
     summary: 'List environments',
-    description: 'The environments that the caller owns and those of the team; without the team header, of all teams of the caller.',
+    description:
+      'The environments that the caller owns and those of the team; without the team header, of all teams of the caller.',
     tag: TAG,
     team: true,
     success: { status: 200, description: 'The environments.', type: ListEnvironmentsResponse },
     errors: [400, 403],
   })
-  async listEnvironments(@CurrentCaller() caller: Caller, @Query() query: ListEnvironmentsQuery): Promise<ListEnvironmentsResponse> {
+  async listEnvironments(
+    @CurrentCaller() caller: Caller,
+    @Query() query: ListEnvironmentsQuery,
+  ): Promise<ListEnvironmentsResponse> {
     const environments = await this.list.execute(caller, query.sort_by ?? 'last_updated');
     return { environments: await this.presenter.present(environments) };
   }
@@ -49,15 +58,22 @@ export class EnvironmentsController {
     success: { status: 201, description: 'The environment.', type: EnvironmentItem },
     errors: [400, 403, 413, 415],
   })
-  async createEnvironment(@CurrentCaller() caller: Caller, @Body() body: CreateEnvironmentRequest): Promise<EnvironmentItem> {
+  async createEnvironment(
+    @CurrentCaller() caller: Caller,
+    @Body() body: CreateEnvironmentRequest,
+  ): Promise<EnvironmentItem> {
     const result = await this.create.execute(caller, { config: toConfig(body), team: body.team });
     switch (result.kind) {
       case 'created':
         return this.show(result.environment);
       case 'team_needed':
-        throw new ProblemError('invalid_request', 'You are on several teams: pick one with the X-Headrace-Team-Uid header.', {
-          errors: [{ pointer: '/team', detail: 'needs the team header' }],
-        });
+        throw new ProblemError(
+          'invalid_request',
+          'You are on several teams: pick one with the X-Headrace-Team-Uid header.',
+          {
+            errors: [{ pointer: '/team', detail: 'needs the team header' }],
+          },
+        );
       case 'not_authorized':
         throw new ProblemError('not_authorized', 'Your role on the team does not allow managing environments.');
     }
@@ -72,7 +88,10 @@ export class EnvironmentsController {
     success: { status: 200, description: 'The environment.', type: EnvironmentItem },
     errors: [400, 403, 404],
   })
-  async getEnvironment(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<EnvironmentItem> {
+  async getEnvironment(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+  ): Promise<EnvironmentItem> {
     const lookup = await this.find.execute(caller, uid, 'environments:read');
     if (lookup.kind !== 'found') throw refusal(lookup.kind);
     return this.show(lookup.environment);
@@ -100,7 +119,8 @@ export class EnvironmentsController {
 }
 
 /** A plain object: the DTO's prototype has no business in the store. */
-const toConfig = ({ config }: CreateEnvironmentRequest): EnvironmentConfig => JSON.parse(JSON.stringify(config)) as EnvironmentConfig;
+const toConfig = ({ config }: CreateEnvironmentRequest): EnvironmentConfig =>
+  JSON.parse(JSON.stringify(config)) as EnvironmentConfig;
 
 const refusal = (kind: 'unknown' | 'not_yours'): ProblemError =>
   kind === 'unknown'

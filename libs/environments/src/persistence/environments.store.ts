@@ -20,7 +20,8 @@ interface Row {
 
 export type EnvironmentSort = 'name' | 'last_updated';
 
-const COLUMNS = 'uid, team_uid, owner_user_uid, config, setup_failed, creator_type, creator_uid, editor_type, editor_uid, created_at, updated_at';
+const COLUMNS =
+  'uid, team_uid, owner_user_uid, config, setup_failed, creator_type, creator_uid, editor_type, editor_uid, created_at, updated_at';
 const ORDER: Readonly<Record<EnvironmentSort, string>> = {
   name: `lower(config->>'name') ASC NULLS LAST, uid ASC`,
   last_updated: 'updated_at DESC, uid ASC',
@@ -28,7 +29,10 @@ const ORDER: Readonly<Record<EnvironmentSort, string>> = {
 /** No caller gets an unbounded list; nobody has this many environments. */
 const MAX_LISTED = 1000;
 
-const FIND: Statement = { name: 'environments_find', text: `SELECT ${COLUMNS} FROM headrace.environments WHERE uid = $1` };
+const FIND: Statement = {
+  name: 'environments_find',
+  text: `SELECT ${COLUMNS} FROM headrace.environments WHERE uid = $1`,
+};
 
 @Injectable()
 export class EnvironmentsStore {
@@ -40,7 +44,10 @@ export class EnvironmentsStore {
   }
 
   /** Those of the teams and the person's own. */
-  async listFor(scope: { readonly teamUids: readonly string[]; readonly userUid: string | null }, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
+  async listFor(
+    scope: { readonly teamUids: readonly string[]; readonly userUid: string | null },
+    sort: EnvironmentSort,
+  ): Promise<EnvironmentDetails[]> {
     const rows = await this.database.query<Row>(
       `SELECT * FROM (
          SELECT ${COLUMNS} FROM headrace.environments WHERE team_uid = ANY($1::text[])
@@ -52,7 +59,9 @@ export class EnvironmentsStore {
     return rows.map(toDetails);
   }
 
-  async insert(environment: Pick<EnvironmentDetails, 'uid' | 'teamUid' | 'ownerUserUid' | 'config' | 'creator'>): Promise<EnvironmentDetails> {
+  async insert(
+    environment: Pick<EnvironmentDetails, 'uid' | 'teamUid' | 'ownerUserUid' | 'config' | 'creator'>,
+  ): Promise<EnvironmentDetails> {
     const { uid, teamUid, ownerUserUid, config, creator } = environment;
     const [row] = await this.database.query<Row>(
       `INSERT INTO headrace.environments (uid, team_uid, owner_user_uid, config, creator_type, creator_uid, editor_type, editor_uid)
@@ -70,7 +79,10 @@ export class EnvironmentsStore {
 
   /** Writes only a change, so that a thousand good set-ups of one environment cost nothing. */
   async setSetupFailed(uid: string, failed: boolean): Promise<void> {
-    await this.database.query('UPDATE headrace.environments SET setup_failed = $2 WHERE uid = $1 AND setup_failed <> $2', [uid, failed]);
+    await this.database.query(
+      'UPDATE headrace.environments SET setup_failed = $2 WHERE uid = $1 AND setup_failed <> $2',
+      [uid, failed],
+    );
   }
 }
 

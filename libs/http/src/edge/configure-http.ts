@@ -66,8 +66,9 @@ export async function finishHttp(app: NestExpressApplication): Promise<void> {
   await app.init();
   const writer = app.get(ProblemWriter);
   const unrouted: RequestHandler = (request, response) => writer.write(request, response, new NotFoundException());
-  const failed: ErrorRequestHandler = (error: unknown, request, response, _next) => writer.write(request, response, error);
-  const application = app.getHttpAdapter().getInstance() as Express;
+  const failed: ErrorRequestHandler = (error: unknown, request, response, _next) =>
+    writer.write(request, response, error);
+  const application = app.getHttpAdapter().getInstance();
   application.use(unrouted);
   application.use(failed);
 }
@@ -75,5 +76,5 @@ export async function finishHttp(app: NestExpressApplication): Promise<void> {
 /** {@link finishHttp}, and then the requests are let in. */
 export async function serveHttp(app: NestExpressApplication, listener: Listener): Promise<void> {
   await finishHttp(app);
-  listener.serve(app.getHttpAdapter().getInstance() as Express);
+  listener.serve(app.getHttpAdapter().getInstance());
 }

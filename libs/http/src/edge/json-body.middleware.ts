@@ -51,14 +51,24 @@ export function jsonBody(): RequestHandler {
 }
 
 const hasBody = ({ headers }: Request): boolean =>
-  headers['transfer-encoding'] !== undefined || (headers['content-length'] !== undefined && headers['content-length'] !== '0');
+  headers['transfer-encoding'] !== undefined ||
+  (headers['content-length'] !== undefined && headers['content-length'] !== '0');
 
 function refuseMediaType(contentType: string | undefined): ProblemError | null {
-  const [mediaType = '', ...parameters] = (contentType ?? '').toLowerCase().split(';').map((part) => part.trim());
+  const [mediaType = '', ...parameters] = (contentType ?? '')
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
   if (!/^application\/(?:[\w.!#$&^-]+\+)?json$/.test(mediaType)) {
-    return new ProblemError('unsupported_media_type', `Send the body as \`Content-Type: application/json\`, not ${contentType ? 'this type' : 'without one'}.`);
+    return new ProblemError(
+      'unsupported_media_type',
+      `Send the body as \`Content-Type: application/json\`, not ${contentType ? 'this type' : 'without one'}.`,
+    );
   }
-  const charset = parameters.find((part) => part.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '');
+  const charset = parameters
+    .find((part) => part.startsWith('charset='))
+    ?.slice('charset='.length)
+    .replaceAll('"', '');
   return charset === undefined || charset === 'utf-8' || charset === 'utf8'
     ? null
     : new ProblemError('unsupported_media_type', 'JSON is UTF-8; no other charset is supported.');
@@ -67,13 +77,17 @@ function refuseMediaType(contentType: string | undefined): ProblemError | null {
 function parse(bytes: Buffer, maxDepth: number): unknown {
   if (!isUtf8(bytes)) throw new ProblemError('invalid_request', 'The body is not valid UTF-8.');
   const shape = scanJson(bytes, { depth: maxDepth, values: MAX_JSON_VALUES });
-  if (shape.depth > maxDepth) throw new ProblemError('invalid_request', `The body nests deeper than ${maxDepth} levels.`);
-  if (shape.values > MAX_JSON_VALUES) throw new ProblemError('payload_too_large', `The body has more than ${MAX_JSON_VALUES} values.`);
+  if (shape.depth > maxDepth)
+    throw new ProblemError('invalid_request', `The body nests deeper than ${maxDepth} levels.`);
+  if (shape.values > MAX_JSON_VALUES)
+    throw new ProblemError('payload_too_large', `The body has more than ${MAX_JSON_VALUES} values.`);
   const text = bytes.toString('utf8');
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
     const { line, column } = locateJsonError(text);
-    throw new ProblemError('invalid_request', `The body is not valid JSON: see line ${line}, column ${column}.`, { cause });
+    throw new ProblemError('invalid_request', `The body is not valid JSON: see line ${line}, column ${column}.`, {
+      cause,
+    });
   }
 }

@@ -18,6 +18,8 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
+  /** Where the pages of error codes are, in answers that no application has a part in. Default: as in the settings. */
+  readonly publicUrl?: () => string;
 }
 
 /**
@@ -30,13 +32,14 @@ export class Listener {
   private constructor(
     readonly server: Server,
     private readonly scheme: 'http' | 'https',
-    settings: Settings,
+    publicUrl: () => string,
   ) {
-    this.handler = (request, response) => answerStarting(request, response, settings.publicUrl);
+    this.handler = (request, response) => answerStarting(request, response, publicUrl());
+    answerRawClientErrors(server, publicUrl);
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.handler(request, response));
   }
 
-  static async open(settings: Settings, { host, port }: ListenerOptions): Promise<Listener> {
+  static async open(settings: Settings, { host, port, publicUrl }: ListenerOptions): Promise<Listener> {
     const limits = {
       connectionsCheckingInterval: CHECK_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -47,8 +50,7 @@ export class Listener {
     const server = tls
       ? createTlsServer({ ...limits, cert: readFileSync(settings.tlsCertFile), key: readFileSync(settings.tlsKeyFile) })
       : createServer(limits);
-    answerRawClientErrors(server, settings.publicUrl);
-    const listener = new Listener(server, tls ? 'https' : 'http', settings);
+    const listener = new Listener(server, tls ? 'https' : 'http', publicUrl ?? (() => settings.publicUrl));
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(port, host, resolve);
@@ -89,7 +91,16 @@ export class Listener {
 function answerStarting(request: IncomingMessage, response: ServerResponse, publicUrl: string): void {
   const problem = new ProblemError('resource_unavailable', 'The service is starting.');
   const { traceId } = newContext();
-  const document = toProblemDocument(problem, { publicUrl, instance: (request.url ?? '').replace(/\?.*/, ''), traceId });
-  response.writeHead(503, { 'Content-Type': 'application/problem+json', 'Retry-After': '1', 'X-Trace-Id': traceId, Connection: 'close' });
+  const document = toProblemDocument(problem, {
+    publicUrl,
+    instance: (request.url ?? '').replace(/\?.*/, ''),
+    traceId,
+  });
+  response.writeHead(503, {
+    'Content-Type': 'application/problem+json',
+    'Retry-After': '1',
+    'X-Trace-Id': traceId,
+    Connection: 'close',
+  });
   response.end(JSON.stringify(document));
 }

@@ -13,7 +13,12 @@ const QUIET = new Set(['/health/live', '/health/ready', '/metrics']);
 /** First of all: trace context, the matched route, one metric and one log line for every request. */
 export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {
   const logger = new Logger('Http');
-  const duration = metrics.histogram('http_request_duration_seconds', 'Time to answer a request, by operation and status.', ['operation', 'status'], BUCKETS);
+  const duration = metrics.histogram(
+    'http_request_duration_seconds',
+    'Time to answer a request, by operation and status.',
+    ['operation', 'status'],
+    BUCKETS,
+  );
   return (request, response, next) => {
     const started = performance.now();
     const path = pathOf(request);
@@ -26,7 +31,10 @@ export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {
     response.once('close', () => {
       const seconds = (performance.now() - started) / 1000;
       const status = response.writableFinished ? response.statusCode : 499;
-      duration.observe({ operation: route?.operation?.id ?? route?.handler ?? 'unknown', status: String(status) }, seconds);
+      duration.observe(
+        { operation: route?.operation?.id ?? route?.handler ?? 'unknown', status: String(status) },
+        seconds,
+      );
       const fields = {
         method: request.method,
         status,

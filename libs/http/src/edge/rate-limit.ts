@@ -17,8 +17,11 @@ interface Window {
 export class WindowStorage implements ThrottlerStorage {
   private readonly windows = new Map<string, Window>();
 
+  /** `now`: milliseconds of a clock that only goes forward. */
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
   increment(key: string, ttl: number, limit: number): ReturnType<ThrottlerStorage['increment']> {
-    const now = performance.now();
+    const now = this.now();
     const known = this.windows.get(key);
     const window = known && known.endsAt > now ? known : { hits: 0, endsAt: now + ttl };
     if (window !== known) {
@@ -28,7 +31,12 @@ export class WindowStorage implements ThrottlerStorage {
     window.hits += 1;
     const seconds = Math.ceil((window.endsAt - now) / 1000);
     const isBlocked = window.hits > limit;
-    return Promise.resolve({ totalHits: window.hits, timeToExpire: seconds, isBlocked, timeToBlockExpire: isBlocked ? seconds : 0 });
+    return Promise.resolve({
+      totalHits: window.hits,
+      timeToExpire: seconds,
+      isBlocked,
+      timeToBlockExpire: isBlocked ? seconds : 0,
+    });
   }
 
   private sweep(now: number): void {

@@ -15,7 +15,7 @@ const GARBAGE = ['invalid_request', 'Bad Request', 'This is not an HTTP request 
  * What Node refuses before there is a request (garbage, oversized headers, a request that never ends) is answered on
  * the bare socket, as a problem document too.
  */
-export function answerRawClientErrors(server: Server, publicUrl: string): void {
+export function answerRawClientErrors(server: Server, publicUrl: () => string): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
@@ -24,7 +24,7 @@ export function answerRawClientErrors(server: Server, publicUrl: string): void {
     const [code, phrase, detail] = REASONS[error.code ?? ''] ?? GARBAGE;
     const problem = new ProblemError(code, detail);
     const traceId = randomBytes(16).toString('hex');
-    const body = JSON.stringify(toProblemDocument(problem, { publicUrl, instance: '', traceId }));
+    const body = JSON.stringify(toProblemDocument(problem, { publicUrl: publicUrl(), instance: '', traceId }));
     socket.end(
       [
         `HTTP/1.1 ${problem.status} ${phrase}`,

@@ -26,7 +26,16 @@ export class Readiness {
 
   async report(): Promise<ReadinessReport> {
     const results = await Promise.all(
-      [...this.checks].map(async ([name, check]) => [name, await check().then(() => 'ok' as const, () => 'failed' as const)] as const),
+      [...this.checks].map(
+        async ([name, check]) =>
+          [
+            name,
+            await check().then(
+              () => 'ok' as const,
+              () => 'failed' as const,
+            ),
+          ] as const,
+      ),
     );
     return {
       ready: !this.draining && results.every(([, result]) => result === 'ok'),

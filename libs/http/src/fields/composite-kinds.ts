@@ -25,7 +25,8 @@ export function object(dto: () => DtoClass): Kind {
 }
 
 /** Named enums and DTOs become references, which the explorer makes itself. */
-const isReferenced = (item: Kind): boolean => 'enumName' in item.schema || typeof (item.schema as { type?: unknown }).type === 'function';
+const isReferenced = (item: Kind): boolean =>
+  'enumName' in item.schema || typeof (item.schema as { type?: unknown }).type === 'function';
 
 export interface ListOptions {
   readonly minItems?: number;
@@ -68,11 +69,15 @@ export function mapOf(item: Kind, { maxEntries, keyPattern, keySays }: MapOption
       additionalProperties: nestedSchema(item),
       ...(maxEntries !== undefined ? { maxProperties: maxEntries } : {}),
     } as SchemaOptions,
-    read: (raw, source) => (isPlainObject(raw) ? Object.fromEntries(Object.entries(raw).map(([key, value]) => [key, item.read(value, source)])) : raw),
+    read: (raw, source) =>
+      isPlainObject(raw)
+        ? Object.fromEntries(Object.entries(raw).map(([key, value]) => [key, item.read(value, source)]))
+        : raw,
     check(value) {
       if (!isPlainObject(value)) return wrong('must be an object');
       const entries = Object.entries(value);
-      if (maxEntries !== undefined && entries.length > maxEntries) return wrong(`must have at most ${maxEntries} entries`);
+      if (maxEntries !== undefined && entries.length > maxEntries)
+        return wrong(`must have at most ${maxEntries} entries`);
       return entries.flatMap(([key, entry]) =>
         keyPattern && !keyPattern.test(key)
           ? wrong(`is not a valid key: it must be ${keySays ?? `text that matches ${keyPattern.source}`}`, token(key))

@@ -41,7 +41,8 @@ export function issuesOf(instance: object, property: string): readonly Issue[] |
  * beside it) and describes it in the document.
  */
 export function field(kind: Kind, options: FieldOptions = {}): PropertyDecorator {
-  const skipped = (value: unknown): boolean => (value === undefined && options.optional === true) || (value === null && options.nullable === true);
+  const skipped = (value: unknown): boolean =>
+    (value === undefined && options.optional === true) || (value === null && options.nullable === true);
   const rule = ValidateBy({
     name: 'field',
     validator: {

@@ -17,9 +17,13 @@ export class InputPipe implements PipeTransform {
     refuse(type, findUnstorable(value));
     if (NO_DTO.has(metatype) || fieldsOf(metatype as DtoClass).size === 0) return value;
     if (!isPlainObject(value)) {
-      throw new ProblemError('invalid_request', value === undefined ? 'A JSON body is required.' : 'The body must be a JSON object.', {
-        errors: [{ pointer: '', detail: value === undefined ? 'is required' : 'must be an object' }],
-      });
+      throw new ProblemError(
+        'invalid_request',
+        value === undefined ? 'A JSON body is required.' : 'The body must be a JSON object.',
+        {
+          errors: [{ pointer: '', detail: value === undefined ? 'is required' : 'must be an object' }],
+        },
+      );
     }
     const instance = readDto(metatype as DtoClass, value, type);
     refuse(type, checkDto(instance));
@@ -40,7 +44,9 @@ function refuse(source: Source, issues: readonly Issue[]): void {
   if (issues.length === 0) return;
   const reported = issues.slice(0, MAX_REPORTED);
   const place = source === 'query' ? 'Query parameter ' : '';
-  const sentences = reported.slice(0, 5).map(({ pointer, detail }) => `${pointer === '' ? 'The body' : `${place}\`${nameOf(pointer)}\``} ${detail}.`);
+  const sentences = reported
+    .slice(0, 5)
+    .map(({ pointer, detail }) => `${pointer === '' ? 'The body' : `${place}\`${nameOf(pointer)}\``} ${detail}.`);
   if (issues.length > 5) sentences.push(`${issues.length - 5} more.`);
   throw new ProblemError('invalid_request', sentences.join(' '), { errors: reported });
 }

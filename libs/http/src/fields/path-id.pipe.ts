@@ -10,7 +10,8 @@ export function pathId(shape: 'uuid' | 'uid' | RegExp): PipeTransform<string, st
   const fits = shape === 'uuid' ? isUuid : shape === 'uid' ? isUid : (value: string) => shape.test(value);
   return {
     transform(value, { data }) {
-      if (value.trim() === '') throw new ProblemError('invalid_request', `The path parameter \`${data ?? 'id'}\` must not be blank.`);
+      if (value.trim() === '')
+        throw new ProblemError('invalid_request', `The path parameter \`${data ?? 'id'}\` must not be blank.`);
       if (!fits(value)) throw new ProblemError('resource_not_found', `There is nothing with this \`${data ?? 'id'}\`.`);
       return shape === 'uuid' ? value.toLowerCase() : value;
     },

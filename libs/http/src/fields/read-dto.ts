@@ -27,14 +27,21 @@ export function readDto<T extends object>(dto: DtoClass<T>, raw: Record<string, 
 
 /** Everything that is wrong with an instance made by {@link readDto}. */
 export function checkDto(instance: object): Issue[] {
-  const unknown = (unknownKeys.get(instance) ?? []).map((key): Issue => ({ pointer: token(key), detail: 'is not a known field' }));
-  const errors = validateSync(instance, { forbidUnknownValues: false, validationError: { target: false, value: false } });
+  const unknown = (unknownKeys.get(instance) ?? []).map((key): Issue => ({
+    pointer: token(key),
+    detail: 'is not a known field',
+  }));
+  const errors = validateSync(instance, {
+    forbidUnknownValues: false,
+    validationError: { target: false, value: false },
+  });
   return [...unknown, ...errors.flatMap((error) => issuesOfError(instance, error))];
 }
 
 function issuesOfError(instance: object, error: ValidationError): Issue[] {
   const { field, ...others } = error.constraints ?? {};
-  if (field !== undefined) return below(error.property, issuesOf(instance, error.property) ?? [{ pointer: '', detail: field }]);
+  if (field !== undefined)
+    return below(error.property, issuesOf(instance, error.property) ?? [{ pointer: '', detail: field }]);
   const [first] = Object.values(others);
   return first === undefined ? [] : below(error.property, [{ pointer: '', detail: first }]);
 }

@@ -29,7 +29,8 @@ export function text({ min, max, maxBytes, blank, pattern, says }: TextOptions =
       if (blank === false && value.trim() === '') return wrong('must not be blank');
       if (min !== undefined && value.length < min) return wrong(`must have at least ${min} characters`);
       if (max !== undefined && value.length > max) return wrong(`must have at most ${max} characters`);
-      if (maxBytes !== undefined && Buffer.byteLength(value) > maxBytes) return wrong(`must have at most ${maxBytes} bytes in UTF-8`);
+      if (maxBytes !== undefined && Buffer.byteLength(value) > maxBytes)
+        return wrong(`must have at most ${maxBytes} bytes in UTF-8`);
       if (pattern && !pattern.test(value)) return wrong(`must be ${says ?? `text that matches ${pattern.source}`}`);
       return [];
     },
@@ -60,16 +61,22 @@ export function integer(range: RangeOptions = {}): Kind {
   return {
     schema: { type: 'integer', ...rangeSchema(range) },
     // Strict digits: `5.0`, `+5`, `1e2` and ` 5` are not what the document promises.
-    read: (raw, source) => (source === 'query' && typeof raw === 'string' && /^-?\d{1,15}$/.test(raw) ? Number(raw) : raw),
-    check: (value) => (Number.isSafeInteger(value) && inRange(value as number, range) ? [] : wrong(rangeText('a whole number', range))),
+    read: (raw, source) =>
+      source === 'query' && typeof raw === 'string' && /^-?\d{1,15}$/.test(raw) ? Number(raw) : raw,
+    check: (value) =>
+      Number.isSafeInteger(value) && inRange(value as number, range) ? [] : wrong(rangeText('a whole number', range)),
   };
 }
 
 export function number(range: RangeOptions = {}): Kind {
   return {
     schema: { type: 'number', ...rangeSchema(range) },
-    read: (raw, source) => (source === 'query' && typeof raw === 'string' && /^-?\d{1,15}(\.\d{1,15})?$/.test(raw) ? Number(raw) : raw),
-    check: (value) => (typeof value === 'number' && Number.isFinite(value) && inRange(value, range) ? [] : wrong(rangeText('a number', range))),
+    read: (raw, source) =>
+      source === 'query' && typeof raw === 'string' && /^-?\d{1,15}(\.\d{1,15})?$/.test(raw) ? Number(raw) : raw,
+    check: (value) =>
+      typeof value === 'number' && Number.isFinite(value) && inRange(value, range)
+        ? []
+        : wrong(rangeText('a number', range)),
   };
 }
 
@@ -84,13 +91,15 @@ export function boolean(): Kind {
 /** `name` makes the enum a named schema of the document. */
 export function oneOf(values: readonly string[], name?: string): Kind {
   return {
-    schema: { enum: [...values], ...(name === undefined ? { type: 'string' } : { enumName: name }) } as SchemaOptions,
+    schema: { enum: [...values], ...(name === undefined ? { type: 'string' } : { enumName: name }) },
     read: identity,
-    check: (value) => (typeof value === 'string' && values.includes(value) ? [] : wrong(`must be one of ${values.join(', ')}`)),
+    check: (value) =>
+      typeof value === 'string' && values.includes(value) ? [] : wrong(`must be one of ${values.join(', ')}`),
   };
 }
 
-const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+const RFC_3339 =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /** A strict RFC 3339 time as a Date, or null. A leap second is read as the second after. */
 export function parseDateTime(value: string): Date | null {
@@ -114,5 +123,5 @@ export function dateTime(): Kind {
 
 /** Any JSON value, handed over as it came. */
 export function json(): Kind {
-  return { schema: {} as SchemaOptions, read: identity, check: () => [] };
+  return { schema: {}, read: identity, check: () => [] };
 }

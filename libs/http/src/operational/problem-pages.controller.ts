@@ -15,9 +15,13 @@ export class ProblemPagesController {
   @Header('Content-Type', 'text/html; charset=utf-8')
   list(): string {
     const rows = (Object.keys(ERROR_CODES) as ErrorCode[]).map(
-      (code) => `<tr><td><a href="problems/${code}"><code>${code}</code></a></td><td>${ERROR_CODES[code].status ?? 'on a run'}</td><td>${ERROR_CODES[code].title}</td></tr>`,
+      (code) =>
+        `<tr><td><a href="problems/${code}"><code>${code}</code></a></td><td>${ERROR_CODES[code].status ?? 'on a run'}</td><td>${ERROR_CODES[code].title}</td></tr>`,
     );
-    return htmlPage('Error codes', `<table><tr><th>error_code</th><th>status</th><th>title</th></tr>${rows.join('')}</table>`);
+    return htmlPage(
+      'Error codes',
+      `<table><tr><th>error_code</th><th>status</th><th>title</th></tr>${rows.join('')}</table>`,
+    );
   }
 
   @Get(':code')

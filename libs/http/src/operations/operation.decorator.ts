@@ -1,5 +1,13 @@
 import { applyDecorators, HttpCode, SetMetadata, type Type } from '@nestjs/common';
-import { ApiBearerAuth, ApiExtraModels, ApiHeader, ApiOperation, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import {
+  ApiBearerAuth,
+  ApiExtraModels,
+  ApiHeader,
+  ApiOperation,
+  ApiResponse,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger';
 import { ERROR_CODES, type ErrorCode } from '#libs/kernel';
 import { Problem, toProblemDocument } from '../problems/problem.dto.js';
 import { ProblemError } from '../problems/problem-error.js';
@@ -26,7 +34,12 @@ const CODE_OF_STATUS: Readonly<Record<ErrorStatus, ErrorCode>> = {
 };
 
 /** Every bearer route can answer these; one test over all routes exercises them. */
-export const SHARED_ERRORS = ['authentication_required', 'rate_limited', 'internal_error', 'resource_unavailable'] as const satisfies readonly ErrorCode[];
+export const SHARED_ERRORS = [
+  'authentication_required',
+  'rate_limited',
+  'internal_error',
+  'resource_unavailable',
+] as const satisfies readonly ErrorCode[];
 
 export interface OperationOptions {
   /** operationId: camelCase, unique, from the specification where it has one. */
@@ -58,12 +71,20 @@ export interface OperationOptions {
 export function Operation(options: OperationOptions): MethodDecorator {
   const { success, errors } = options;
   const bearer = options.security !== 'none';
-  const codes = [...errors.map((item) => (typeof item === 'number' ? CODE_OF_STATUS[item] : item)), ...(bearer ? SHARED_ERRORS : [])];
+  const codes = [
+    ...errors.map((item) => (typeof item === 'number' ? CODE_OF_STATUS[item] : item)),
+    ...(bearer ? SHARED_ERRORS : []),
+  ];
   return applyDecorators(
     SetMetadata(OPERATION, options),
     HttpCode(success.status),
     ApiTags(options.tag),
-    ApiOperation({ operationId: options.id, summary: options.summary, description: options.description, deprecated: options.deprecated }),
+    ApiOperation({
+      operationId: options.id,
+      summary: options.summary,
+      description: options.description,
+      deprecated: options.deprecated,
+    }),
     ...(bearer ? [ApiBearerAuth(BEARER_SCHEME)] : []),
     ...(options.team
       ? [
@@ -85,11 +106,26 @@ function successResponse(success: OperationOptions['success']): MethodDecorator[
   const common = {
     status,
     description,
-    ...(headers ? { headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, { description: text, schema: { type: 'string' as const } }])) } : {}),
+    ...(headers
+      ? {
+          headers: Object.fromEntries(
+            Object.entries(headers).map(([name, text]) => [
+              name,
+              { description: text, schema: { type: 'string' as const } },
+            ]),
+          ),
+        }
+      : {}),
   };
-  if (schema === undefined && type !== undefined) return [ApiResponse({ ...common, type, ...(example === undefined ? {} : { example }) })];
+  if (schema === undefined && type !== undefined)
+    return [ApiResponse({ ...common, type, ...(example === undefined ? {} : { example }) })];
   if (schema === undefined) return [ApiResponse(common)];
-  return [ApiResponse({ ...common, content: { [contentType ?? 'application/json']: { schema, ...(example === undefined ? {} : { example }) } } })];
+  return [
+    ApiResponse({
+      ...common,
+      content: { [contentType ?? 'application/json']: { schema, ...(example === undefined ? {} : { example }) } },
+    }),
+  ];
 }
 
 function problemResponses(codes: readonly ErrorCode[]): (MethodDecorator & ClassDecorator)[] {
@@ -104,8 +140,14 @@ function problemResponses(codes: readonly ErrorCode[]): (MethodDecorator & Class
       ApiResponse({
         status,
         description: [...members].map((code) => `\`${code}\`: ${ERROR_CODES[code].explanation}`).join('\n\n'),
-        ...(status === 429 || status === 503 ? { headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' as const } } } } : {}),
-        ...(status === 401 ? { headers: { 'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' as const } } } } : {}),
+        ...(status === 429 || status === 503
+          ? { headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' as const } } } }
+          : {}),
+        ...(status === 401
+          ? {
+              headers: { 'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' as const } } },
+            }
+          : {}),
         content: {
           'application/problem+json': {
             schema: { $ref: getSchemaPath(Problem) },
@@ -124,7 +166,10 @@ export function problemExamples(): Record<string, { summary: string; value: Prob
   return Object.fromEntries(
     answers.map((code) => [
       code,
-      { summary: ERROR_CODES[code].title, value: toProblemDocument(new ProblemError(code, ERROR_CODES[code].explanation), place) },
+      {
+        summary: ERROR_CODES[code].title,
+        value: toProblemDocument(new ProblemError(code, ERROR_CODES[code].explanation), place),
+      },
     ]),
   );
 }

@@ -9,7 +9,11 @@ export class PageInfo {
 }
 
 /** Cuts a list that was asked for with `limit + 1` rows, and says whether there is more. */
-export function page<T>(rows: readonly T[], limit: number, cursorOf: (last: T) => string): { items: T[]; page_info: PageInfo } {
+export function page<T>(
+  rows: readonly T[],
+  limit: number,
+  cursorOf: (last: T) => string,
+): { items: T[]; page_info: PageInfo } {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
   const more = rows.length > limit && last !== undefined;

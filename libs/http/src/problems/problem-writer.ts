@@ -48,9 +48,13 @@ export class ProblemWriter {
   private unrouted(request: Request): ProblemError {
     const allowed = this.routes.methodsOf(pathOf(request));
     if (allowed.length === 0) return new ProblemError('resource_not_found', 'There is nothing at this path.');
-    return new ProblemError('method_not_allowed', `This path does not take ${request.method}; it takes ${allowed.join(', ')}.`, {
-      headers: { Allow: allowed.join(', ') },
-    });
+    return new ProblemError(
+      'method_not_allowed',
+      `This path does not take ${request.method}; it takes ${allowed.join(', ')}.`,
+      {
+        headers: { Allow: allowed.join(', ') },
+      },
+    );
   }
 
   private log(problem: ProblemError): void {

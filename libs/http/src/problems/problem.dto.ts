@@ -3,7 +3,10 @@ import { ERROR_CODES, type ErrorCode } from '#libs/kernel';
 import type { ProblemError } from './problem-error.js';
 
 export class ProblemIssue {
-  @ApiProperty({ description: 'JSON pointer (RFC 6901) to the field, or `/name` of a query parameter.', example: '/config/environment_id' })
+  @ApiProperty({
+    description: 'JSON pointer (RFC 6901) to the field, or `/name` of a query parameter.',
+    example: '/config/environment_id',
+  })
   pointer: string;
 
   @ApiProperty({ description: 'The rule that failed.' })
@@ -36,7 +39,10 @@ export class Problem {
   @ApiProperty({ description: 'Title and detail in one line.' })
   error: string;
 
-  @ApiProperty({ description: 'Finds the request in the logs; also in the header `X-Trace-Id`.', pattern: '^[0-9a-f]{32}$' })
+  @ApiProperty({
+    description: 'Finds the request in the logs; also in the header `X-Trace-Id`.',
+    pattern: '^[0-9a-f]{32}$',
+  })
   trace_id: string;
 
   @ApiPropertyOptional({ type: [ProblemIssue], description: 'Validation: one entry per failing field.' })
@@ -61,6 +67,8 @@ export function toProblemDocument(problem: ProblemError, { publicUrl, instance, 
     retryable,
     error: `${title}: ${problem.detail}`,
     trace_id: traceId,
-    ...(problem.options.errors && problem.options.errors.length > 0 ? { errors: problem.options.errors.map((issue) => ({ ...issue })) } : {}),
+    ...(problem.options.errors && problem.options.errors.length > 0
+      ? { errors: problem.options.errors.map((issue) => ({ ...issue })) }
+      : {}),
   };
 }

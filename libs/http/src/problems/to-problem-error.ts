@@ -31,14 +31,19 @@ export function toProblemError(error: unknown): ProblemError {
     });
   }
   if (sqlState(error) === QUERY_CANCELED) {
-    return new ProblemError('resource_unavailable', 'The query took too long and was cancelled. Narrow it, or try again.', {
-      retryAfterSeconds: RETRY_SOON_SECONDS,
-      cause: error,
-    });
+    return new ProblemError(
+      'resource_unavailable',
+      'The query took too long and was cancelled. Narrow it, or try again.',
+      {
+        retryAfterSeconds: RETRY_SOON_SECONDS,
+        cause: error,
+      },
+    );
   }
   if (error instanceof HttpException) return fromStatus(error.getStatus(), error.message, error);
   if (isHttpError(error)) return fromHttpError(error);
-  if (error instanceof URIError) return new ProblemError('invalid_request', 'The path has a broken percent escape.', { cause: error });
+  if (error instanceof URIError)
+    return new ProblemError('invalid_request', 'The path has a broken percent escape.', { cause: error });
   return internal(error);
 }
 
@@ -56,15 +61,25 @@ function isHttpError(error: unknown): error is HttpError {
 function fromHttpError(error: HttpError): ProblemError {
   switch (error.type) {
     case 'entity.too.large':
-      return new ProblemError('payload_too_large', `The body is larger than this operation's limit of ${error.limit ?? 0} bytes.`, {
-        cause: error,
-      });
+      return new ProblemError(
+        'payload_too_large',
+        `The body is larger than this operation's limit of ${error.limit ?? 0} bytes.`,
+        {
+          cause: error,
+        },
+      );
     case 'encoding.unsupported':
-      return new ProblemError('unsupported_media_type', 'A Content-Encoding is not supported; send the body as it is.', { cause: error });
+      return new ProblemError(
+        'unsupported_media_type',
+        'A Content-Encoding is not supported; send the body as it is.',
+        { cause: error },
+      );
     case 'request.aborted':
       return new ProblemError('invalid_request', 'The body ended before it was complete.', { cause: error });
     case 'request.size.invalid':
-      return new ProblemError('invalid_request', 'The body does not have the length that Content-Length says.', { cause: error });
+      return new ProblemError('invalid_request', 'The body does not have the length that Content-Length says.', {
+        cause: error,
+      });
     default:
       return fromStatus(error.status, error.message, error);
   }
@@ -77,5 +92,7 @@ function fromStatus(status: number, message: string, cause: unknown): ProblemErr
 }
 
 function internal(cause: unknown): ProblemError {
-  return new ProblemError('internal_error', 'Something went wrong on our side. The trace id finds it in the logs.', { cause });
+  return new ProblemError('internal_error', 'Something went wrong on our side. The trace id finds it in the logs.', {
+    cause,
+  });
 }

@@ -37,6 +37,11 @@ describe('foldTimeline', () => {
     });
   });
 
+  it.each([null, 5, 'text', [1]])('has no payload for the data %j, which is no object', (data) => {
+    const odd = { ...event(2, 'sandbox_ready'), data: data as never };
+    expect(foldTimeline([odd])).toEqual([expect.not.objectContaining({ payload: expect.anything() })]);
+  });
+
   it('names each event by a UUID that is the same at every reading and another for every event', () => {
     const read = () =>
       foldTimeline([event(1, 'run_created'), event(2, 'run_claimed')]).map((entry) => entry.event_uuid);

@@ -26,14 +26,16 @@ function isLifecycle(event: RunEvent): event is RunEvent & { kind: LifecycleKind
 }
 
 function toTimelineEvent(event: RunEvent & { kind: LifecycleKind }): TimelineEvent {
-  const payload = maskSecrets(event.data) as Record<string, unknown>;
+  // The log takes what runners send: their data need not be an object.
+  const masked = maskSecrets(event.data);
+  const payload = typeof masked === 'object' && masked !== null && !Array.isArray(masked) ? masked : {};
   return {
     event_uuid: eventUuid(event.run_id, event.seq),
     run_id: event.run_id,
     ...(event.execution_id === null ? {} : { execution_id: Number(event.execution_id) }),
     event_type: event.kind,
     occurred_at: event.at.toISOString(),
-    ...(Object.keys(payload).length === 0 ? {} : { payload }),
+    ...(Object.keys(payload).length === 0 ? {} : { payload: payload as Record<string, unknown> }),
   };
 }
 

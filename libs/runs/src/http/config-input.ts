@@ -11,16 +11,21 @@ export function toAgentConfig(config: AmbientAgentConfig | undefined): AgentConf
   }
   for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
     const ways = [server.warp_id, server.command, server.url].filter((way) => way !== undefined).length;
-    if (ways !== 1) issues.push({ pointer: `/config/mcp_servers/${name}`, detail: 'must have exactly one of warp_id, command and url' });
+    if (ways !== 1) issues.push({ pointer: `/config/mcp_servers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, detail: 'must have exactly one of warp_id, command and url' });
   }
   if (config.permission_allow_list !== undefined && config.permission_policy !== 'allow_list') {
     issues.push({ pointer: '/config/permission_allow_list', detail: 'needs permission_policy allow_list' });
   }
   if (issues.length > 0) {
-    const detail = issues.map((issue) => `\`${issue.pointer.slice(1).replaceAll('/', '.')}\` ${issue.detail}.`).join(' ');
+    const detail = issues.map((issue) => `\`${readable(issue.pointer)}\` ${issue.detail}.`).join(' ');
     throw new ProblemError('invalid_request', detail, { errors: issues });
   }
   return plain(config) as AgentConfig;
+}
+
+/** `/config/skills` as people write it: `config.skills`. */
+function readable(pointer: string): string {
+  return pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** DTO instances as plain data without unset properties. */

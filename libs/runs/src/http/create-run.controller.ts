@@ -13,13 +13,14 @@ const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgent
 /** When `/agent/run` was superseded: 2026-01-01, as RFC 9745 writes a date. */
 const DEPRECATED_SINCE = '@1767225600';
 
+// Reading suffices at the door: whether one may write depends on who is to own the run, and one's own needs no role.
 @Controller('agent')
 export class CreateRunController {
   constructor(private readonly createRun: CreateRun) {}
 
   @Post('runs')
   @BodyLimit(20 * MIB)
-  @Authorize('runs:write')
+  @Authorize('runs:read')
   @Operation({
     id: 'createRun', summary: 'Create a run', tag: 'Runs', team: true, success: SUCCESS, errors: ERRORS,
     description: 'Queues a run of an agent. Send an `Idempotency-Key` header to make retries safe: the same key and body answer the first run again.',
@@ -30,7 +31,7 @@ export class CreateRunController {
 
   @Post('run')
   @BodyLimit(20 * MIB)
-  @Authorize('runs:write')
+  @Authorize('runs:read')
   @Operation({
     id: 'runAgent', summary: 'Create a run (deprecated)', tag: 'Runs', team: true, deprecated: true, success: SUCCESS, errors: ERRORS,
     description: 'The same as `POST /agent/runs`, which replaces it.',

@@ -75,8 +75,9 @@ export class ApprovalsController {
     return { approvals: await this.presenter.approvals(await this.approvals.list(runId)) };
   }
 
+  // Whether one may write depends on whose run it is, and one's own needs no role.
   @Post(':approvalId')
-  @Authorize('runs:write')
+  @Authorize('runs:read')
   @Operation({
     id: 'decideRunApproval', summary: 'Allow or deny a permission request', tag: 'Approvals', errors: [400, 403, 404, 409, 413, 415],
     success: { status: 200, description: 'The decided request.', type: ApprovalItem },

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Param, Post, Put, Query, Req, Res, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Put, Query, Req, Res, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { pipeline } from 'node:stream/promises';
@@ -15,6 +15,7 @@ import { beatSeconds } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { ClaimRequestBody, CommandsParameters, EventBatchBody, FinishRequestBody, LeaseRefBody, TranscriptParameters } from './dto/runner-messages.dto.js';
 import { ExecutionTokenGuard } from './execution-token.guard.js';
+import { SanitizeBody } from './sanitize-body.interceptor.js';
 
 const MAX_WAIT_SECONDS = 25;
 
@@ -26,6 +27,7 @@ function leaseLost(): ProblemError {
 @ApiExcludeController()
 @Controller('runner/v1/executions/:executionId')
 @UseGuards(ExecutionTokenGuard)
+@UseInterceptors(SanitizeBody)
 export class RunnerController {
   constructor(
     private readonly claimExecution: ClaimExecution,

@@ -56,8 +56,9 @@ export class RunsController {
     return this.presenter.run(foundOrThrow(await this.access.find(caller, runId, 'runs:read')));
   }
 
+  // Reading suffices at the door, here and at follow-ups: whether one may write depends on whose run it is, and one's own needs no role.
   @Post(':runId/cancel')
-  @Authorize('runs:write')
+  @Authorize('runs:read')
   @Operation({
     id: 'cancelRun', summary: 'Cancel a run', tag: 'Runs', errors: [400, 403, 404, 409, 422],
     description: 'Cancels a run that is queued, claimed, in progress or blocked. The agent and everything it started is gone within seconds.',
@@ -83,7 +84,7 @@ export class RunsController {
   }
 
   @Post(':runId/followups')
-  @Authorize('runs:write')
+  @Authorize('runs:read')
   @Operation({
     id: 'submitRunFollowup', summary: 'Send a follow-up message', tag: 'Runs', errors: [400, 403, 404, 409, 413, 415],
     description: 'Accepts a message; where it goes depends on the run’s state and is told in `outcome`. Watch the run to see what becomes of it.',

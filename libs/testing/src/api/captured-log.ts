@@ -11,8 +11,11 @@ export interface LogLine {
 export class CapturedLog {
   private readonly raw: string[] = [];
 
+  private static current: CapturedLog | null = null;
+
+  /** One for the process, however many applications it starts: Nest's logger is one for the process too. */
   static install(): CapturedLog {
-    const log = new CapturedLog();
+    const log = (CapturedLog.current ??= new CapturedLog());
     Logger.overrideLogger(new JsonLogger('debug', { write: (line: string) => void log.raw.push(line) }));
     return log;
   }

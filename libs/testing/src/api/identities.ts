@@ -37,21 +37,36 @@ export class TestIdentities {
   /** `memberships`: role by team uid. */
   async user(memberships: Readonly<Record<string, Role>> = {}, displayName = 'Somebody'): Promise<TestPrincipal> {
     const uid = newUid();
-    await this.database.query('INSERT INTO headrace.users (uid, email, display_name) VALUES ($1, $2, $3)', [uid, `${uid}@example.test`, displayName]);
+    await this.database.query('INSERT INTO headrace.users (uid, email, display_name) VALUES ($1, $2, $3)', [
+      uid,
+      `${uid}@example.test`,
+      displayName,
+    ]);
     for (const [teamUid, role] of Object.entries(memberships)) {
-      await this.database.query('INSERT INTO headrace.memberships (team_uid, user_uid, role) VALUES ($1, $2, $3)', [teamUid, uid, role]);
+      await this.database.query('INSERT INTO headrace.memberships (team_uid, user_uid, role) VALUES ($1, $2, $3)', [
+        teamUid,
+        uid,
+        role,
+      ]);
     }
     return { type: 'user', uid, token: await this.token({ type: 'user', uid }) };
   }
 
   async serviceAccount(teamUid: string, name = 'bot'): Promise<TestPrincipal> {
     const uid = newUid();
-    await this.database.query('INSERT INTO headrace.service_accounts (uid, team_uid, name) VALUES ($1, $2, $3)', [uid, teamUid, name]);
+    await this.database.query('INSERT INTO headrace.service_accounts (uid, team_uid, name) VALUES ($1, $2, $3)', [
+      uid,
+      teamUid,
+      name,
+    ]);
     return { type: 'service_account', uid, token: await this.token({ type: 'service_account', uid }) };
   }
 
   /** Another token of a principal. */
-  async token({ type, uid }: Pick<TestPrincipal, 'type' | 'uid'>, { state = 'live', expiresAt }: TokenShape = {}): Promise<string> {
+  async token(
+    { type, uid }: Pick<TestPrincipal, 'type' | 'uid'>,
+    { state = 'live', expiresAt }: TokenShape = {},
+  ): Promise<string> {
     const token = `hr_${base62(randomBytes(32), 43)}`;
     await this.database.query(
       `INSERT INTO headrace.tokens (uid, hash, prefix, name, ${type === 'user' ? 'user_uid' : 'service_account_uid'}, expires_at, revoked_at)

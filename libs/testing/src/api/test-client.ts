@@ -55,5 +55,8 @@ export class TestClient {
 
 /** For exchanges of other clients whose status a test has asserted. `path` is relative to the API's base. */
 export function noteExchange(method: string, path: string, status: number): void {
-  appendFileSync(join(inject('exchangesDir'), `${process.pid}.txt`), `${method} ${path.replace(/\?.*/s, '')} ${status}\n`);
+  appendFileSync(
+    join(inject('exchangesDir'), `${process.pid}.txt`),
+    `${method} ${path.replace(/\?.*/s, '')} ${status}\n`,
+  );
 }

@@ -28,7 +28,11 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await onDatabase(serverUrl, (server) => server.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
   const url = otherDatabase(serverUrl, name);
-  const pool = new pg.Pool({ connectionString: url, max: 2, options: '-c search_path=headrace,public -c timezone=UTC' });
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 2,
+    options: '-c search_path=headrace,public -c timezone=UTC',
+  });
   // Dropping the database breaks idle connections of ours too; that is no news.
   pool.on('error', () => undefined);
   const query = async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
@@ -37,8 +41,13 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     url,
     query,
     advanceClock: async (milliseconds) => {
-      await advanceTestClock({ query: (statement, values) => query(typeof statement === 'string' ? statement : statement.text, values) }, milliseconds);
-      const [row] = await query<{ ms: string }>('SELECT extract(epoch FROM shift) * 1000 AS ms FROM headrace.test_clock');
+      await advanceTestClock(
+        { query: (statement, values) => query(typeof statement === 'string' ? statement : statement.text, values) },
+        milliseconds,
+      );
+      const [row] = await query<{ ms: string }>(
+        'SELECT extract(epoch FROM shift) * 1000 AS ms FROM headrace.test_clock',
+      );
       return Number(row?.ms);
     },
     close: async () => {

@@ -47,7 +47,8 @@ export async function onDatabase<T>(url: string, work: (database: Queryable) => 
   await client.connect();
   try {
     return await work({
-      query: async (statement, values = []) => (await client.query(typeof statement === 'string' ? statement : statement.text, [...values])).rows,
+      query: async (statement, values = []) =>
+        (await client.query(typeof statement === 'string' ? statement : statement.text, [...values])).rows,
     });
   } finally {
     await client.end();

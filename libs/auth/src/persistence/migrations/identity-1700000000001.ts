@@ -6,7 +6,9 @@ export class Identity1700000000001 implements MigrationInterface {
 
   async up(queryRunner: QueryRunner): Promise<void> {
     // Always headrace.now(), never now(): tests put a movable clock behind this name.
-    await queryRunner.query(`CREATE FUNCTION headrace.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT pg_catalog.now()'`);
+    await queryRunner.query(
+      `CREATE FUNCTION headrace.now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT pg_catalog.now()'`,
+    );
     await queryRunner.query(`
 CREATE TABLE headrace.teams (
   uid text PRIMARY KEY CONSTRAINT ck_teams__uid CHECK (uid ~ '^[A-Za-z0-9]{22}$'),

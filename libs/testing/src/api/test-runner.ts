@@ -1,0 +1,76 @@
+import { ExecutionTokens } from '#libs/runs';
+import type { Assignment, BatchAck, RunnerEvent, RunnerEventKind } from '#libs/runner-protocol';
+import type { TestApi } from './test-api.js';
+
+/**
+ * A runner that reports what a test tells it to, over the runner protocol. For applications without a processor, which
+ * would place the run itself:
+ *
+ *   const runner = await TestRunner.take(api, runId);
+ *   await runner.startAgent();
+ *   await runner.report(['turn_started', { turn_id: 't1', prompt: 'go' }], ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
+ */
+export class TestRunner {
+  private sent = 0;
+
+  private constructor(
+    private readonly api: TestApi,
+    private readonly token: string,
+    readonly assignment: Assignment,
+  ) {}
+
+  /** Offers the queued run to this runner, which claims it. */
+  static async take(api: TestApi, runId: string): Promise<TestRunner> {
+    await api.database.query(
+      `INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:hosted', 0, 1000) ON CONFLICT (key) DO UPDATE SET capacity = 1000`,
+    );
+    await api.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
+    const [execution] = await api.database.query<{ id: string }>(
+      'SELECT id FROM executions WHERE run_id = $1 AND ended_at IS NULL',
+      [runId],
+    );
+    if (!execution) throw new Error(`The run ${runId} was not placed.`);
+    const token = new ExecutionTokens(api.settings.secretsKey ?? '').mint(execution.id);
+    const { body } = await api.request(200, `POST /runner/v1/executions/${execution.id}/claim`, {
+      token,
+      body: { protocol_version: 1, instance_id: 'test' },
+    });
+    return new TestRunner(api, token, body as Assignment);
+  }
+
+  /** Numbers the events on; `at` is left to the server. */
+  async report(...events: readonly (readonly [RunnerEventKind, object?])[]): Promise<BatchAck> {
+    const numbered = events.map(([kind, data = {}]): RunnerEvent => {
+      this.sent += 1;
+      return { source_seq: this.sent, kind, data: data as Record<string, unknown> };
+    });
+    const { body } = await this.request(200, 'POST', 'events', {
+      lease_epoch: this.assignment.lease_epoch,
+      events: numbered,
+    });
+    return body as BatchAck;
+  }
+
+  /** The usual beginning: sandbox, session, agent. The run is INPROGRESS and has a conversation. */
+  startAgent(sessionId = 'session-1'): Promise<BatchAck> {
+    return this.report(
+      ['sandbox_ready'],
+      ['session_started', { session_id: sessionId, resumed: false }],
+      ['agent_started', { harness: 'oz' }],
+    );
+  }
+
+  async finish(
+    outcome: 'closed' | 'failed' | 'cancelled' | 'handed_back' = 'closed',
+    fields: object = {},
+  ): Promise<void> {
+    await this.request(200, 'POST', 'finish', { lease_epoch: this.assignment.lease_epoch, outcome, ...fields });
+  }
+
+  private request(status: number, method: string, call: string, body: unknown) {
+    return this.api.request(status, `${method} /runner/v1/executions/${this.assignment.execution_id}/${call}`, {
+      token: this.token,
+      body,
+    });
+  }
+}

@@ -1,0 +1,11 @@
+// `npm run bench -- NAME`: measures against a floor in one run and prints ratios.
+const BENCHES = { create: () => import('./bench/create.mjs').then(({ benchCreate }) => benchCreate()) };
+
+const name = process.argv[2] ?? '';
+const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : null;
+if (!bench) {
+  console.error(`Usage: npm run bench -- ${Object.keys(BENCHES).join('|')}`);
+  process.exit(2);
+}
+await bench();
+process.exit(0);

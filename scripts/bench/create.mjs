@@ -1,0 +1,148 @@
+// `npm run bench -- create`: throughput and p99 of creating runs beside the floor, on one PostgreSQL, in one run; then
+// the time from a create's commit to its offer while a slot is free.
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import autocannon from 'autocannon';
+import pg from 'pg';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const dist = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
+const POOL = 16;
+const CONNECTIONS = 32;
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+const OFFERS = Number(process.env.BENCH_OFFERS ?? 30);
+
+const median = (values) => {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+};
+const percentile = (values, share) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
+
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+
+function start(args, env, ready) {
+  const child = spawn(process.execPath, args, { env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  return new Promise((resolve, reject) => {
+    let output = '';
+    child.stdout.on('data', (chunk) => {
+      output += chunk;
+      const match = ready.exec(output);
+      if (match) resolve({ child, match });
+    });
+    child.once('exit', (code) => reject(new Error(`${args.join(' ')} ended (${code}):\n${output}`)));
+  });
+}
+
+const stop = (child) =>
+  new Promise((resolve) => {
+    child.removeAllListeners('exit');
+    child.once('exit', resolve);
+    child.kill('SIGTERM');
+  });
+
+const load = (url, token, body) =>
+  new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
+    autocannon({ url, connections: CONNECTIONS, duration: SECONDS, method: 'POST', headers, body }, (error, result) => {
+      if (error) reject(error);
+      else if (result.non2xx > 0 || result.errors > 0) reject(new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`));
+      else resolve({ rate: result.requests.total / result.duration, p99: result.latency.p99 });
+    });
+  });
+
+async function makeCaller(db) {
+  const [team, user] = [randomBytes(11).toString('hex'), randomBytes(11).toString('hex')];
+  const token = `hr_${randomBytes(43).toString('hex').slice(0, 43)}`;
+  await db.query('INSERT INTO teams (uid, name) VALUES ($1, $2)', [team, 'bench']);
+  await db.query('INSERT INTO users (uid, email, display_name) VALUES ($1, $2, $3)', [user, 'bench@example.test', 'bench']);
+  await db.query(`INSERT INTO memberships (team_uid, user_uid, role) VALUES ($1, $2, 'member')`, [team, user]);
+  await db.query('INSERT INTO tokens (uid, hash, prefix, name, user_uid) VALUES ($1, $2, $3, $4, $5)', [
+    randomBytes(11).toString('hex'), createHash('sha256').update(token).digest(), 'hr_bench…', 'bench', user,
+  ]);
+  return token;
+}
+
+const FLOOR_TABLE = `CREATE TABLE bench_floor (id uuid PRIMARY KEY, team_uid text, owner_user_uid text, slot_key text, pool text, state text,
+  title text, prompt text, source text, execution_location text, mode text, interactive boolean, creator_type text, creator_uid text,
+  executor_type text, executor_uid text, config jsonb, metadata jsonb, queued_at timestamptz, created_at timestamptz, updated_at timestamptz)`;
+
+export async function benchCreate() {
+  const { EmbeddedPostgres } = await dist('libs/persistence/src/index.js');
+  const { parseSettings } = await dist('libs/config/src/index.js');
+  const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
+  const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
+  chmodSync(dataDir, 0o711);
+  const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined });
+  const db = new pg.Client({ connectionString: postgres.url, options: '-c search_path=headrace' });
+  const children = [];
+  try {
+    await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
+    await db.connect();
+    await db.query(FLOOR_TABLE);
+    const token = await makeCaller(db);
+    const port = await freePort();
+    const env = {
+      DATABASE_URL: postgres.url, HEADRACE_DATA_DIR: join(dataDir, 'data'), SECRETS_KEY: randomBytes(24).toString('hex'), PORT: String(port),
+      DATABASE_POOL_SIZE: String(POOL), API_RATE_PER_MINUTE: '0', LOG_LEVEL: 'warn', NODE_ENV: 'production',
+    };
+    const main = join(root, 'dist/apps/headrace/src/main.js');
+    const api = await start([...(process.env.BENCH_PROF ? ['--cpu-prof', '--cpu-prof-dir=/tmp/prof'] : []), main, 'api'], env, /API is ready/);
+    children.push(api.child);
+    const floor = await start([join(root, 'scripts/bench/floor-server.mjs')], { BENCH_FLOOR: JSON.stringify({ databaseUrl: postgres.url, poolSize: POOL }) }, /listening (\d+)/);
+    children.push(floor.child);
+    const body = JSON.stringify({ prompt: 'Fix the failing test in the parser and explain what was wrong with it.', config: { model_id: 'auto' }, metadata: { ticket: 'T-1' } });
+    const sides = {
+      floor: () => load(`http://127.0.0.1:${floor.match[1]}/`, null, body),
+      headrace: () => load(`http://127.0.0.1:${port}/api/v1/agent/runs`, token, body),
+    };
+    for (const side of Object.values(sides)) await side(); // warm-up
+    const seen = { floor: [], headrace: [] };
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const order = round % 2 === 0 ? ['floor', 'headrace', 'headrace', 'floor'] : ['headrace', 'floor', 'floor', 'headrace'];
+      for (const name of order) seen[name].push(await sides[name]());
+    }
+    const ratios = seen.headrace.map(({ rate }, index) => rate / seen.floor[index].rate);
+    const show = (name) => `${name.padEnd(9)} ${median(seen[name].map(({ rate }) => rate)).toFixed(0)} creates/s, p99 ${median(seen[name].map(({ p99 }) => p99)).toFixed(0)} ms`;
+    console.log(show('floor'));
+    console.log(show('headrace'));
+    console.log(`ratio     ${median(ratios).toFixed(2)} of the floor (from ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}; ${ratios.length} pairs of ${SECONDS} s, ${CONNECTIONS} connections)`);
+
+    // Offers: a free slot, one run at a time. What the throughput part queued is taken away first.
+    await db.query('TRUNCATE runs, run_events, run_heads, executions CASCADE');
+    const processor = await start([main, 'processor'], env, /processor is ready/);
+    children.push(processor.child);
+    for (let index = 0; index < OFFERS + 2; index += 1) {
+      const created = await fetch(`http://127.0.0.1:${port}/api/v1/agent/runs`, {
+        method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: JSON.stringify({ prompt: 'Say hello.' }),
+      });
+      const { run_id } = await created.json();
+      for (let state = ''; !['SUCCEEDED', 'FAILED', 'ERROR'].includes(state);) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        state = (await db.query('SELECT state FROM runs WHERE id = $1', [run_id])).rows[0].state;
+      }
+    }
+    const { rows } = await db.query(`SELECT extract(epoch FROM e.offered_at - r.created_at) * 1000 AS ms FROM runs r JOIN executions e ON e.run_id = r.id
+      WHERE r.state = 'SUCCEEDED' ORDER BY r.created_at OFFSET 2`);
+    const waits = rows.map(({ ms }) => Number(ms));
+    console.log(`offer     p50 ${median(waits).toFixed(0)} ms, p95 ${percentile(waits, 0.95).toFixed(0)} ms after the create (${waits.length} runs, a slot free)`);
+    return { ratio: median(ratios), offerP50: median(waits) };
+  } finally {
+    for (const child of children.reverse()) await stop(child);
+    await db.end();
+    await postgres.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}

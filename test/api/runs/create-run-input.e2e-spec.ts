@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { TestResponse } from '#libs/testing';
+import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+/** Stands where secrets and other private things may stand in a request that is refused. */
+const PRIVATE = 'tell-nobody-5e2d';
+const UNSTORABLE = 'must not contain NUL characters or lone surrogates';
+
+let room: RunsRoom;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+let accepted = 0;
+
+const post = (status: number, body: unknown): Promise<TestResponse> => {
+  if (status === 200) accepted += 1;
+  return room.api.request(status, 'POST /agent/runs', { token: room.member.token, body });
+};
+/** The body as text, sent as JSON. */
+const postText = (status: number, body: string | Buffer): Promise<TestResponse> =>
+  room.api.request(status, 'POST /agent/runs', { token: room.member.token, body, contentType: 'application/json' });
+
+async function refused(body: unknown, ...errors: readonly (readonly [pointer: string, detail: string])[]): Promise<void> {
+  const answer = await post(400, body);
+  expectProblem(room.api, answer, 'invalid_request', errors.map(([pointer, detail]) => ({ pointer, detail })));
+  expect(answer.text + room.api.log.text).not.toContain(PRIVATE);
+}
+
+describe('the prompt', () => {
+  it.each([
+    ['missing', {}, 'is required'],
+    ['null', { prompt: null }, 'must be a string'],
+    ['empty', { prompt: '' }, 'must not be blank'],
+    ['blank', { prompt: ' \n\t  ' }, 'must not be blank'],
+    ['a number', { prompt: 7 }, 'must be a string'],
+    ['a list', { prompt: [PRIVATE] }, 'must be a string'],
+    ['an object', { prompt: { toString: PRIVATE } }, 'must be a string'],
+  ])('%s: 400', async (_name, body, detail) => {
+    await refused(body, ['/prompt', detail]);
+  });
+
+  it('of 1 MiB is taken whole; one byte more is a 413, counted in bytes', async () => {
+    const prompt = `${'x'.repeat(1_048_574)}é`;
+    const { body } = await post(200, { prompt });
+    expect((await room.api.request(200, `GET /agent/runs/${body.run_id}`, { token: room.member.token })).body.prompt).toBe(prompt);
+    for (const more of [`${prompt}x`, 'é'.repeat(524_289)]) {
+      expectProblem(room.api, await post(413, { prompt: more }), 'payload_too_large', [{ pointer: '/prompt', detail: 'must have at most 1048576 bytes in UTF-8' }]);
+    }
+  });
+});
+
+describe('values of the wrong kind', () => {
+  it.each<[string, object, ...[string, string][]]>([
+    ['config', { config: 'fast' }, ['/config', 'must be an object']],
+    ['config as a list', { config: [] }, ['/config', 'must be an object']],
+    ['null for config', { config: null }, ['/config', 'must be an object']],
+    ['title', { title: 7 }, ['/title', 'must be a string']],
+    ['a blank title', { title: ' ' }, ['/title', 'must not be blank']],
+    ['a long title', { title: 't'.repeat(513) }, ['/title', 'must have at most 512 characters']],
+    ['mode', { mode: 'fast' }, ['/mode', 'must be one of normal, plan, orchestrate']],
+    ['team', { team: 'yes' }, ['/team', 'must be true or false']],
+    ['interactive', { interactive: 1 }, ['/interactive', 'must be true or false']],
+    ['skill', { skill: [] }, ['/skill', 'must be a string']],
+    ['attachments', { attachments: [{ file_name: 'a', data: PRIVATE }] }, ['/attachments/0/mime_type', 'is required']],
+    ['six attachments', { attachments: Array.from({ length: 6 }, () => ({ file_name: 'a', mime_type: 'text/plain', data: '' })) }, ['/attachments', 'must have at most 5 entries']],
+    ['parent_run_id', { parent_run_id: 3 }, ['/parent_run_id', 'must be a string']],
+    ['several at once', { title: 7, mode: '', config: { name: 1 } }, ['/config/name', 'must be a string'], ['/title', 'must be a string'], ['/mode', 'must be one of normal, plan, orchestrate']],
+  ])('%s: 400 that points at it', async (_name, body, ...errors) => {
+    await refused({ prompt: 'x', ...body }, ...errors);
+  });
+
+  it('keys that nobody knows are named', async () => {
+    await refused({ prompt: 'x', promt: PRIVATE, config: { nmae: PRIVATE, harness: { modle: PRIVATE } } }, ['/promt', 'is not a known field'], ['/config/nmae', 'is not a known field'], ['/config/harness/modle', 'is not a known field']);
+  });
+
+  it.each([
+    ['{"prompt": "x", "__proto__": {"team": true}}', '/__proto__'],
+    ['{"prompt": "x", "config": {"__proto__": {"worker_host": "w"}}}', '/config/__proto__'],
+    ['{"prompt": "x", "metadata": {"__proto__": "v"}}', '/metadata/__proto__'],
+    ['{"prompt": "x", "config": {"mcp_servers": {"__proto__": {"command": "c"}}}}', '/config/mcp_servers/__proto__'],
+    ['{"prompt": "x", "config": {"constructor": {"prototype": {"polluted": 1}}}}', '/config/constructor'],
+  ])('%s: a key like any other', async (body, pointer) => {
+    const answer = await postText(400, body);
+    expectProblem(room.api, answer, 'invalid_request', [{ pointer, detail: 'is not a known field' }]);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+});
+
+describe('text that cannot be stored', () => {
+  /** Where text may stand in a request, with the pointer to it. */
+  const PLACES: readonly [pointer: string, body: (text: string) => object][] = [
+    ['/prompt', (text) => ({ prompt: text })],
+    ['/title', (text) => ({ title: text })],
+    ['/skill', (text) => ({ skill: text })],
+    ['/metadata/key', (text) => ({ metadata: { key: text } })],
+    ['/config/name', (text) => ({ config: { name: text } })],
+    ['/config/model_id', (text) => ({ config: { model_id: text } })],
+    ['/config/base_prompt', (text) => ({ config: { base_prompt: text } })],
+    ['/config/worker_host', (text) => ({ config: { worker_host: text } })],
+    ['/config/skill_spec', (text) => ({ config: { skill_spec: text } })],
+    ['/config/skills/1', (text) => ({ config: { skills: ['a:b', text] } })],
+    ['/config/harness/type', (text) => ({ config: { harness: { type: text } } })],
+    ['/config/mcp_servers/one/args/0', (text) => ({ config: { mcp_servers: { one: { command: 'c', args: [text] } } } })],
+    ['/config/mcp_servers/one/env/KEY', (text) => ({ config: { mcp_servers: { one: { command: 'c', env: { KEY: text } } } } })],
+    ['/config/mcp_servers/one/headers/Key', (text) => ({ config: { mcp_servers: { one: { url: 'https://a.test', headers: { Key: text } } } } })],
+    ['/config/permission_allow_list/0', (text) => ({ config: { permission_policy: 'allow_list', permission_allow_list: [text] } })],
+    ['/attachments/0/data', (text) => ({ attachments: [{ file_name: 'a', mime_type: 'b', data: text }] })],
+    ['/agent_identity_uid', (text) => ({ agent_identity_uid: text })],
+    ['/parent_run_id', (text) => ({ parent_run_id: text })],
+    ['/conversation_id', (text) => ({ conversation_id: text })],
+  ];
+
+  it.each(PLACES)('NUL and lone surrogates in %s: 400 that points there', async (pointer, body) => {
+    for (const unstorable of ['a\0b', 'a\ud83d', '\ude00b']) await refused({ prompt: 'x', ...body(unstorable) }, [pointer, UNSTORABLE]);
+  });
+
+  it('in a key: 400 that points at the object', async () => {
+    await refused({ prompt: 'x', metadata: { 'a\0': 'b' } }, ['/metadata', 'has a key with a NUL character or a lone surrogate']);
+  });
+});
+
+describe('the configuration', () => {
+  const wrongConfig = (config: object, ...errors: readonly (readonly [string, string])[]) =>
+    refused({ prompt: 'x', config }, ...errors.map(([pointer, detail]) => [`/config${pointer}`, detail] as const));
+
+  it.each<[string, object, string, string]>([
+    ['a malformed environment', { environment_id: 'short' }, '/environment_id', 'must be exactly 22 letters or digits'],
+    ['a blank environment', { environment_id: '' }, '/environment_id', 'must be exactly 22 letters or digits'],
+    ['a skill without its repository', { skill_spec: 'review' }, '/skill_spec', 'must be `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`'],
+    ['no skills', { skills: [] }, '/skills', 'must have at least 1 entries'],
+    ['too many minutes', { idle_timeout_minutes: 61 }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
+    ['half a minute', { idle_timeout_minutes: 0.5 }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
+    ['minutes as text', { idle_timeout_minutes: '10' }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
+    ['a policy that nobody knows', { permission_policy: 'sometimes' }, '/permission_policy', 'must be one of allow, deny, ask, allow_list'],
+    ['an allow list without its policy', { permission_allow_list: ['ls'] }, '/permission_allow_list', 'needs permission_policy allow_list'],
+    ['a secret of no harness', { harness_auth_secrets: { claude: PRIVATE } }, '/harness_auth_secrets/claude', 'is not a valid key: it must be `<harness>_auth_secret_name`'],
+    ['skill_spec and skills', { skill_spec: 'a/b:c', skills: ['a/b:c'] }, '/skills', 'must not be given together with skill_spec'],
+    ['a negative cost', { max_cost_usd: -1 }, '/max_cost_usd', 'must be a number of at least 0'],
+    ['a strategy that nobody knows', { credential_strategy: 'NOBODY' }, '/credential_strategy', 'must be one of CREATOR, EXECUTOR'],
+    ['a long base prompt', { base_prompt: 'é'.repeat(131_073) }, '/base_prompt', 'must have at most 262144 bytes in UTF-8'],
+  ])('%s: 400', async (_name, config, pointer, detail) => {
+    await wrongConfig(config, [pointer, detail]);
+  });
+
+  const WAYS = 'must have exactly one of warp_id, command and url';
+
+  it('MCP servers have one way to reach them', async () => {
+    await wrongConfig(
+      { mcp_servers: { both: { command: 'c', url: 'https://a.test', env: { A: PRIVATE } }, all: { command: 'c', url: 'https://a.test', warp_id: 'w' }, none: {}, good: { command: 'c' } } },
+      ['/mcp_servers/both', WAYS],
+      ['/mcp_servers/all', WAYS],
+      ['/mcp_servers/none', WAYS],
+    );
+  });
+
+  it('pointers into maps escape what has a meaning in pointers', async () => {
+    await wrongConfig({ mcp_servers: { 'a/b~c': {} } }, ['/mcp_servers/a~1b~0c', WAYS]);
+  });
+
+  it('MCP servers of the wrong kind', async () => {
+    await wrongConfig({ mcp_servers: { one: 'npx' } }, ['/mcp_servers/one', 'must be an object']);
+    await wrongConfig({ mcp_servers: { one: { url: 'ftp://a.test' } } }, ['/mcp_servers/one/url', 'must be an http or https URL']);
+    await wrongConfig({ mcp_servers: { one: { command: 'c', env: { A: 1 } } } }, ['/mcp_servers/one/env/A', 'must be a string']);
+    await wrongConfig({ mcp_servers: [] }, ['/mcp_servers', 'must be an object']);
+  });
+});
+
+describe('metadata', () => {
+  const entries = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
+  const KEY = 'is not a valid key: it must be 1 to 64 of A-Z a-z 0-9 . _ -';
+
+  it('of 20 keys of 64 characters and values of 256 bytes is taken', async () => {
+    await post(200, { prompt: 'x', metadata: { ...entries(19), ['k'.repeat(64)]: 'é'.repeat(128) } });
+    await post(200, { prompt: 'x', metadata: {} });
+  });
+
+  it.each<[string, unknown, string, string]>([
+    ['21 keys', entries(21), '/metadata', 'must have at most 20 entries'],
+    ['65 characters', { ['k'.repeat(65)]: 'v' }, `/metadata/${'k'.repeat(65)}`, KEY],
+    ['no character', { '': 'v' }, '/metadata/', KEY],
+    ['a space', { 'a b': 'v' }, '/metadata/a b', KEY],
+    ['257 bytes', { k: `${'é'.repeat(128)}x` }, '/metadata/k', 'must have at most 256 bytes in UTF-8'],
+    ['a number', { k: 1 }, '/metadata/k', 'must be a string'],
+    ['null', { k: null }, '/metadata/k', 'must be a string'],
+    ['a list', ['v'], '/metadata', 'must be an object'],
+  ])('%s: 400', async (_name, metadata, pointer, detail) => {
+    await refused({ prompt: 'x', metadata }, [pointer, detail]);
+  });
+});
+
+describe('the body as a whole', () => {
+  it('no JSON, no object, nothing at all: 400', async () => {
+    expectProblem(room.api, await postText(400, '{"prompt": "x",}'), 'invalid_request');
+    expectProblem(room.api, await postText(400, '["x"]'), 'invalid_request', [{ pointer: '', detail: 'must be an object' }]);
+    expectProblem(room.api, await room.api.request(400, 'POST /agent/runs', { token: room.member.token }), 'invalid_request', [{ pointer: '', detail: 'is required' }]);
+  });
+
+  it('nested deeper than 64 levels: 400, and a megabyte of brackets does no harm', async () => {
+    const nested = (levels: number) => `{"prompt": "x", "config": ${'{"harness":'.repeat(levels)}1${'}'.repeat(levels)}}`;
+    expectProblem(room.api, await postText(400, nested(2)), 'invalid_request', [{ pointer: '/config/harness/harness', detail: 'is not a known field' }]);
+    const deep = await postText(400, nested(64));
+    expectProblem(room.api, deep, 'invalid_request');
+    expect(deep.body.detail).toBe('The body nests deeper than 64 levels.');
+    expectProblem(room.api, await postText(400, `{"prompt": ${'['.repeat(1_000_000)}`), 'invalid_request');
+  });
+
+  it('over 20 MB: 413 that says the limit', async () => {
+    const answer = await postText(413, Buffer.concat([Buffer.from('{"prompt": "'), Buffer.alloc(20 * 1_048_576, 'x'), Buffer.from('"}')]));
+    expectProblem(room.api, answer, 'payload_too_large');
+    expect(answer.body.detail).toContain('20971520');
+  });
+
+  it('of another media type: 415', async () => {
+    const answer = await room.api.request(415, 'POST /agent/runs', { token: room.member.token, body: 'prompt=x', contentType: 'application/x-www-form-urlencoded' });
+    expectProblem(room.api, answer, 'unsupported_media_type');
+  });
+
+  it('attachments are refused for now, and conversations are continued by follow-ups', async () => {
+    await refused({ prompt: 'x', attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: 'aGk=' }] }, ['/attachments', 'are not supported by this version']);
+    await post(200, { prompt: 'x', attachments: [] });
+    const conversation = await post(400, { prompt: 'x', conversation_id: '01900000-0000-7000-8000-00000000dead' });
+    expect(conversation.body.errors[0].pointer).toBe('/conversation_id');
+  });
+
+  it('nothing that was refused left a run behind', async () => {
+    const [row] = await room.api.database.query<{ known: number }>('SELECT count(*)::int AS known FROM runs');
+    expect(row?.known).toBe(accepted);
+  });
+});

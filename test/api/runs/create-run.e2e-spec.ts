@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { RunBuilder, type TestPrincipal } from '#libs/testing';
+import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+let room: RunsRoom;
+/** On both teams, so that a team has to be picked. */
+let both: TestPrincipal;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+  both = await room.api.identities.user({ [room.team]: 'member', [room.otherTeam]: 'member' });
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+const create = async (body: object, { token }: TestPrincipal = room.member, headers: Record<string, string> = {}): Promise<string> =>
+  (await room.api.request(200, 'POST /agent/runs', { token, body, headers })).body.run_id as string;
+const read = async (runId: string, { token }: TestPrincipal = room.member) =>
+  (await room.api.request(200, `GET /agent/runs/${runId}`, { token })).body;
+
+describe('a created run', () => {
+  it('is queued, and all that the answer says', async () => {
+    const { body, headers } = await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'Say hello.' } });
+    expect(body).toEqual({ run_id: expect.stringMatching(UUID_V7), task_id: body.run_id, state: 'QUEUED' });
+    expect(headers.get('deprecation')).toBeNull();
+  });
+
+  it('can be read at once, with its first event', async () => {
+    const runId = await create({ prompt: '\n  Say hello.\nThen leave.' });
+    expect(await read(runId)).toEqual({
+      run_id: runId,
+      task_id: runId,
+      title: 'Say hello.',
+      state: 'QUEUED',
+      prompt: '\n  Say hello.\nThen leave.',
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      updated_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      started_at: null,
+      source: 'API',
+      execution_location: 'REMOTE',
+      creator: { type: 'user', uid: room.member.uid, display_name: 'Mia Member', email: `${room.member.uid}@example.test` },
+      executor: { type: 'user', uid: room.member.uid, display_name: 'Mia Member', email: `${room.member.uid}@example.test` },
+      agent_config: {},
+      is_sandbox_running: false,
+      is_run_type_cancellable: true,
+      scope: { type: 'Team', uid: room.team },
+    });
+    const { body } = await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token });
+    expect(body.events).toEqual([
+      {
+        event_uuid: expect.any(String),
+        run_id: runId,
+        event_type: 'run_created',
+        occurred_at: (await read(runId)).created_at,
+        payload: { source: 'API', creator: { type: 'user', uid: room.member.uid } },
+      },
+    ]);
+  });
+
+  it('keeps what was asked for', async () => {
+    const config = {
+      name: 'nightly',
+      model_id: 'model-1',
+      base_prompt: 'Be brief.',
+      worker_host: 'build-farm-1',
+      harness: { type: 'oz', model_id: 'model-2', reasoning_level: 'high' },
+      mcp_servers: { docs: { url: 'https://docs.example.test/mcp' } },
+      idle_timeout_minutes: 60,
+      computer_use_enabled: true,
+      computer_use_model_id: 'model-3',
+      session_sharing: { public_access: 'VIEWER' },
+      memory_stores: [{ uid: 'store-1', access: 'read_only', instructions: 'Look here first.' }],
+      inference_providers: { aws: { disabled: false, region: 'eu-central-1', role_arn: 'arn:aws:iam::1:role/x' } },
+      credential_strategy: null,
+      permission_policy: 'allow_list',
+      permission_allow_list: ['npm test'],
+      max_runtime_minutes: 30,
+      max_cost_usd: 1.5,
+      max_tokens: 100_000,
+      on_worker_lost: 'fail',
+      runner_id: 'runner-1',
+    };
+    const metadata = { ticket: 'ABC-1', 'a.b_c-d': 'ü'.repeat(128), empty: '' };
+    const parent = await create({ prompt: 'Plan.' });
+    const runId = await create({ prompt: 'Go on.', title: 'Ünïcode 😀', config, metadata, mode: 'plan', interactive: true, parent_run_id: parent });
+    expect(await read(runId)).toMatchObject({ title: 'Ünïcode 😀', agent_config: config, metadata, parent_run_id: parent, is_run_type_cancellable: false });
+    const [row] = await room.api.database.query<{ mode: string; interactive: boolean }>('SELECT mode, interactive FROM runs WHERE id = $1', [runId]);
+    expect(row).toEqual({ mode: 'plan', interactive: true });
+  });
+
+  it('settles the skill: `skill` wins, the first of `skills` is repeated, the name follows', async () => {
+    const cases = [
+      [{ config: { skill_spec: 'acme/app:review' } }, 'acme/app:review', 'review'],
+      [{ config: { skills: ['acme/app:.agents/skills/lint/SKILL.md', 'acme/app:test'] } }, 'acme/app:.agents/skills/lint/SKILL.md', 'lint'],
+      [{ skill: ':deploy', config: { skill_spec: 'acme/app:review', name: 'mine' } }, ':deploy', 'mine'],
+    ] as const;
+    for (const [request, spec, name] of cases) {
+      const item = await read(await create({ prompt: 'Do it.', ...request }));
+      expect(item.agent_config).toMatchObject({ skill_spec: spec, name });
+      expect(item.agent_config.skills[0]).toBe(spec);
+      expect(item.agent_skill.full_path).toBe(spec);
+    }
+  });
+
+  it('costs one round trip', async () => {
+    await create({ prompt: 'Warm up.' });
+    const plain = await statementsDuring(room.api, () => create({ prompt: 'Count.', config: { worker_host: 'warp', skill_spec: 'a/b:c' }, metadata: { a: 'b' } }));
+    expect(plain).toEqual(['runs.create']);
+    const keyed = await statementsDuring(room.api, () => create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }));
+    expect(keyed).toEqual(['runs.create-once']);
+    const replayed = await statementsDuring(room.api, () => create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }));
+    expect(replayed).toHaveLength(2);
+  });
+
+  it('says when it has to wait for a slot', async () => {
+    const team = await room.api.identities.team();
+    const bot = await room.api.identities.serviceAccount(team);
+    expect(await room.api.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'First.' } })).not.toHaveProperty('body.at_capacity');
+    await new RunBuilder(room.api.database, { slots: 1 }).build({ by: bot, team, state: 'INPROGRESS' });
+    const { body } = await room.api.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Second.' } });
+    expect(body).toMatchObject({ state: 'QUEUED', at_capacity: true });
+    await room.api.database.query(`UPDATE slot_pools SET capacity = 1000`);
+  });
+});
+
+describe('secrets in the configuration', () => {
+  const SECRETS = ['tell-nobody-env', 'tell-nobody-header', 'tell-nobody-key'];
+
+  it('never come back and are never logged, and the run keeps them', async () => {
+    const config = {
+      mcp_servers: {
+        one: { command: 'one', args: ['--stdio'], env: { ONE_TOKEN: SECRETS[0], LEVEL: 'tell-nobody-key' } },
+        two: { url: 'https://two.example.test', headers: { 'X-Two': SECRETS[1] } },
+      },
+    };
+    const created = await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'Use them.', config } });
+    const answers = [created];
+    for (const tail of ['', '/timeline']) answers.push(await room.api.request(200, `GET /agent/runs/${created.body.run_id}${tail}`, { token: room.member.token }));
+    answers.push(await room.api.request(200, 'GET /agent/runs?limit=1', { token: room.member.token }));
+    expect(answers[1]?.body.agent_config.mcp_servers).toEqual({
+      one: { command: 'one', args: ['--stdio'], env: { ONE_TOKEN: '***', LEVEL: '***' } },
+      two: { url: 'https://two.example.test', headers: { 'X-Two': '***' } },
+    });
+    const shown = answers.map(({ text }) => text).join('\n') + room.api.log.text;
+    for (const secret of SECRETS) expect(shown).not.toContain(secret);
+    const [row] = await room.api.database.query('SELECT config FROM runs WHERE id = $1', [created.body.run_id]);
+    expect(row?.config).toEqual(config);
+  });
+
+  it('are not quoted by the refusal of what they stand in', async () => {
+    const config = { mcp_servers: { one: { command: 'one', url: 'https://one.example.test', env: { A: SECRETS[0] }, headers: { B: { c: SECRETS[1] } } } } };
+    const answer = await room.api.request(400, 'POST /agent/runs', { token: room.member.token, body: { prompt: SECRETS[2], config } });
+    for (const secret of SECRETS) expect(answer.text + room.api.log.text).not.toContain(secret);
+  });
+});
+
+describe('who owns a run', () => {
+  const scopeOf = async (runId: string, who: TestPrincipal) => (await read(runId, who)).scope;
+
+  it('the team of a caller on one team; the caller, on request', async () => {
+    expect(await scopeOf(await create({ prompt: 'x' }), room.member)).toEqual({ type: 'Team', uid: room.team });
+    expect(await scopeOf(await create({ prompt: 'x', team: true }), room.member)).toEqual({ type: 'Team', uid: room.team });
+    expect(await scopeOf(await create({ prompt: 'x', team: false }), room.member)).toEqual({ type: 'User', uid: room.member.uid });
+  });
+
+  it('the team of a service account, whatever it asks for', async () => {
+    const bot = await room.api.identities.serviceAccount(room.team, 'builder-bot');
+    const runId = await create({ prompt: 'x', team: false }, bot, { 'X-Headrace-Team-Uid': room.otherTeam });
+    const item = await read(runId, bot);
+    expect(item.scope).toEqual({ type: 'Team', uid: room.team });
+    expect(item.creator).toEqual({ type: 'service_account', uid: bot.uid, display_name: 'builder-bot' });
+  });
+
+  it('a caller on several teams: the caller, unless the header picks a team', async () => {
+    expect(await scopeOf(await create({ prompt: 'x' }, both), both)).toEqual({ type: 'User', uid: both.uid });
+    for (const header of ['X-Headrace-Team-Uid', 'X-Warp-Team-Uid']) {
+      expect(await scopeOf(await create({ prompt: 'x' }, both, { [header]: room.otherTeam }), both)).toEqual({ type: 'Team', uid: room.otherTeam });
+    }
+    const answer = await room.api.request(400, 'POST /agent/runs', { token: both.token, body: { prompt: 'x', team: true } });
+    expect(answer.body.errors[0].pointer).toBe('/team');
+  });
+
+  it('not a team that the caller is no member of, nor one that the caller may only read', async () => {
+    const foreign = { token: room.member.token, body: { prompt: 'x' }, headers: { 'X-Headrace-Team-Uid': room.otherTeam } };
+    expectProblem(room.api, await room.api.request(403, 'POST /agent/runs', foreign), 'not_authorized');
+    expectProblem(room.api, await room.api.request(403, 'POST /agent/runs', { token: room.viewer.token, body: { prompt: 'x' } }), 'not_authorized');
+  });
+
+  it('a viewer has runs of their own all the same', async () => {
+    expect(await scopeOf(await create({ prompt: 'x', team: false }, room.viewer), room.viewer)).toEqual({ type: 'User', uid: room.viewer.uid });
+  });
+});
+
+describe('what a run refers to', () => {
+  const refused = async (status: number, body: object, who = room.member) =>
+    room.api.request(status, 'POST /agent/runs', { token: who.token, body: { prompt: 'x', ...body } });
+
+  it('an environment of the team, or of the caller', async () => {
+    const owner = await room.api.identities.user({ [room.team]: 'owner' });
+    const { body: environment } = await room.api.request(201, 'POST /environments', { token: owner.token, body: { config: { name: 'node' } } });
+    const item = await read(await create({ prompt: 'x', config: { environment_id: environment.uid } }));
+    expect(item.agent_config.environment_id).toBe(environment.uid);
+    const foreign = await refused(403, { config: { environment_id: environment.uid } }, room.stranger);
+    const unknown = await refused(403, { config: { environment_id: 'A'.repeat(22) } });
+    expectProblem(room.api, foreign, 'not_authorized');
+    expect(foreign.body.detail).toBe(unknown.body.detail);
+  });
+
+  it.each([
+    ['a registered MCP server', { config: { mcp_servers: { one: { warp_id: 'nope' } } } }],
+    ['a managed secret', { config: { harness_auth_secrets: { claude_auth_secret_name: 'nope' } } }],
+    ['an agent identity', { agent_identity_uid: 'A'.repeat(22) }],
+  ])('%s that does not exist: 403', async (_name, body) => {
+    expectProblem(room.api, await refused(403, body), 'not_authorized');
+  });
+
+  it('a parent run that the caller may see; anything else is a 400 that tells nothing more', async () => {
+    const { id: foreign } = await room.runs.build({ by: room.stranger, team: room.otherTeam });
+    const answers = [];
+    for (const parent of [foreign, NO_RUN, 'not-an-id']) answers.push(await refused(400, { parent_run_id: parent }));
+    for (const answer of answers) {
+      expectProblem(room.api, answer, 'invalid_request', [{ pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' }]);
+    }
+  });
+});
+
+describe('POST /agent/run', () => {
+  const post = (status: number, body: unknown, headers: Record<string, string> = {}, token = room.member.token) =>
+    room.api.request(status, 'POST /agent/run', { token, body, headers });
+
+  it('does the same, and says that it is deprecated and what replaces it', async () => {
+    const { body, headers } = await post(200, { prompt: 'Say hello.' });
+    expect(body).toEqual({ run_id: expect.stringMatching(UUID_V7), task_id: body.run_id, state: 'QUEUED' });
+    expect(headers.get('deprecation')).toMatch(/^@\d+$/);
+    expect(headers.get('link')).toBe('</api/v1/agent/runs>; rel="successor-version"');
+    expect((await read(body.run_id as string)).source).toBe('API');
+  });
+
+  it('refuses the same, and says so then too', async () => {
+    const blank = await post(400, { prompt: ' ' });
+    expectProblem(room.api, blank, 'invalid_request', [{ pointer: '/prompt', detail: 'must not be blank' }]);
+    expectProblem(room.api, await post(413, { prompt: 'x'.repeat(1_048_577) }), 'payload_too_large', [
+      { pointer: '/prompt', detail: 'must have at most 1048576 bytes in UTF-8' },
+    ]);
+    expectProblem(room.api, await post(403, { prompt: 'x' }, {}, room.viewer.token), 'not_authorized');
+    expectProblem(room.api, await room.api.request(415, 'POST /agent/run', { token: room.member.token, body: 'prompt=x', contentType: 'text/plain' }), 'unsupported_media_type');
+    const key = { 'Idempotency-Key': 'deprecated-1' };
+    await post(200, { prompt: 'one' }, key);
+    expectProblem(room.api, await post(422, { prompt: 'two' }, key), 'idempotency_key_reused');
+  });
+});

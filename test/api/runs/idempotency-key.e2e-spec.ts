@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+let room: RunsRoom;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+const post = (status: number, key: string, body: unknown, token = room.member.token, headers: Record<string, string> = {}) =>
+  room.api.request(status, 'POST /agent/runs', { token, body, headers: { 'Idempotency-Key': key, ...headers } });
+
+async function runsTitled(title: string): Promise<number> {
+  const [row] = await room.api.database.query<{ count: number }>('SELECT count(*)::int AS count FROM runs WHERE title = $1', [title]);
+  return row?.count ?? 0;
+}
+
+describe('Idempotency-Key', () => {
+  it('the same key and body: the first run again, in the state that it is in by now', async () => {
+    const body = { prompt: 'Once.', title: 'once', config: { name: 'a', model_id: 'b' }, metadata: { c: 'd' } };
+    const first = await post(200, 'once', body);
+    const again = await post(200, 'once', body);
+    expect(again.body).toEqual(first.body);
+    await room.api.request(200, `POST /agent/runs/${first.body.run_id}/cancel`, { token: room.member.token });
+    expect((await post(200, 'once', body)).body).toEqual({ ...first.body, state: 'CANCELLED' });
+    expect(await runsTitled('once')).toBe(1);
+  });
+
+  it('the order of keys and an unset field do not make it another body', async () => {
+    const first = await post(200, 'order', { prompt: 'Order.', metadata: { a: '1', b: '2' } });
+    const again = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      body: '{ "metadata": {"b": "2", "a": "1"},\n "prompt": "Order." }',
+      contentType: 'application/json',
+      headers: { 'Idempotency-Key': 'order' },
+    });
+    expect(again.body).toEqual(first.body);
+  });
+
+  it('the same key with another body: 422, and no run', async () => {
+    await post(200, 'reused', { prompt: 'One.' });
+    const bodies = [{ prompt: 'Two.', title: 'reused' }, { prompt: 'One.', title: 'reused' }, { prompt: 'One.', metadata: { a: 'b' } }, { prompt: 'One.', interactive: false }];
+    for (const body of bodies) expectProblem(room.api, await post(422, 'reused', body), 'idempotency_key_reused');
+    expect(await runsTitled('reused')).toBe(0);
+  });
+
+  it('both addresses of create share the keys', async () => {
+    const { body } = await post(200, 'shared', { prompt: 'Shared.' });
+    const deprecated = await room.api.request(200, 'POST /agent/run', { token: room.member.token, body: { prompt: 'Shared.' }, headers: { 'Idempotency-Key': 'shared' } });
+    expect(deprecated.body).toEqual(body);
+  });
+
+  it('fifty at once: one run, and everybody is told of it', async () => {
+    const body = { prompt: 'Race.', title: 'race' };
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => answerTo(room.api, 'POST /agent/runs', { token: room.member.token, body, headers: { 'Idempotency-Key': 'race' } })),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(answers.map((answer) => answer.body.run_id)).size).toBe(1);
+    expect(await runsTitled('race')).toBe(1);
+    const [{ events } = { events: 0 }] = await room.api.database.query<{ events: number }>('SELECT count(*)::int AS events FROM run_events WHERE run_id = $1', [answers[0]?.body.run_id]);
+    expect(events).toBe(1);
+    expect(room.api.log.errors).toEqual([]);
+  });
+
+  it('fifty at once with two bodies: one run; whoever sent the other body is told so', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        answerTo(room.api, 'POST /agent/runs', { token: room.member.token, body: { prompt: `Body ${index % 2}`, title: 'two bodies' }, headers: { 'Idempotency-Key': 'two' } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(25).fill(200), ...Array<number>(25).fill(422)]);
+    expect(new Set(answers.filter(({ status }) => status === 200).map((answer) => answer.body.run_id)).size).toBe(1);
+    expect(await runsTitled('two bodies')).toBe(1);
+  });
+
+  it('the key of somebody else is another key, and so is one for another owner', async () => {
+    const { identities } = room.api;
+    const both = await identities.user({ [room.team]: 'member', [room.otherTeam]: 'member' });
+    const bot = await identities.serviceAccount(room.team);
+    const colleague = await identities.user({ [room.team]: 'member' });
+    const answers = [
+      await post(200, 'mine', { prompt: 'Mine.' }),
+      await post(200, 'mine', { prompt: 'Mine.' }, bot.token),
+      await post(200, 'mine', { prompt: 'Not yours.' }, colleague.token),
+      await post(200, 'mine', { prompt: 'Mine.' }, both.token),
+      await post(200, 'mine', { prompt: 'Mine.' }, both.token, { 'X-Headrace-Team-Uid': room.team }),
+      await post(200, 'mine', { prompt: 'Mine.' }, both.token, { 'X-Headrace-Team-Uid': room.otherTeam }),
+    ];
+    expect(new Set(answers.map((answer) => answer.body.run_id)).size).toBe(answers.length);
+  });
+
+  it('another token of the same principal is the same principal', async () => {
+    const token = await room.api.identities.token(room.member);
+    const first = await post(200, 'token', { prompt: 'Token.' });
+    expect((await post(200, 'token', { prompt: 'Token.' }, token)).body).toEqual(first.body);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['with a space', 'a b'],
+    ['not ASCII', 'clé'],
+    ['of 256 characters', 'k'.repeat(256)],
+    ['sent twice', 'one, two'],
+  ])('%s: 400', async (_name, key) => {
+    expectProblem(room.api, await post(400, key, { prompt: 'Key.' }), 'invalid_request', [
+      { pointer: '/headers/Idempotency-Key', detail: 'must have 1 to 255 printable ASCII characters without spaces' },
+    ]);
+  });
+
+  it('of 255 characters is taken', async () => {
+    await post(200, '~'.repeat(255), { prompt: 'Key.' });
+  });
+
+  it('a refused request does not use the key up', async () => {
+    await post(400, 'refused', { prompt: '' });
+    await post(403, 'refused', { prompt: 'x', config: { environment_id: 'A'.repeat(22) } });
+    await post(200, 'refused', { prompt: 'x' });
+  });
+});

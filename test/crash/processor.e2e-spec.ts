@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createTestDatabase, type TestDatabase, TestIdentities } from '#libs/testing';
+import { Installation, type Program, processes, runnersOf, until } from '../support/installation.js';
+import { Witness } from '../support/witness.js';
+
+const PROMISE_MS = 3000 * 1.3 + 2000;
+const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+
+/** API, processor and ingress as processes of their own over one PostgreSQL, as an installation of several machines has them. */
+describe('separate processes', { timeout: 90_000 }, () => {
+  let database: TestDatabase;
+  let installation: Installation;
+  let api: Program;
+  let processor: Program;
+  let witness: Witness;
+  let token: string;
+  let orphans: number[] = [];
+
+  beforeEach(async () => {
+    witness = new Witness();
+    database = await createTestDatabase();
+    const identities = new TestIdentities(database);
+    token = (await identities.user({ [await identities.team()]: 'member' })).token;
+    installation = await Installation.create({
+      DATABASE_URL: database.url,
+      SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
+      DATABASE_POOL_SIZE: '4',
+      QUEUE_POOL_SIZE: '4',
+    });
+    api = installation.start('api');
+    processor = installation.start('processor');
+    await Promise.all([api.says('Headrace API is ready'), processor.says('Headrace processor is ready')]);
+  });
+
+  afterEach(async () => {
+    await processor.stop();
+    for (const pid of orphans.filter((orphan) => processes().some((candidate) => candidate.pid === orphan))) process.kill(pid, 'SIGKILL');
+    await api.stop();
+    await database.close();
+    installation.remove();
+    witness.remove();
+  });
+
+  const call = (method: string, path: string, body?: unknown) => installation.callAt(method, path, body, token);
+  const create = async (script: string): Promise<string> => (await call('POST', '/agent/runs', { prompt: `\`\`\`sh\n${script}\n\`\`\`` })).body.run_id as string;
+  const ended = (runId: string, timeoutMs?: number) =>
+    until(
+      async () => {
+        const { body } = await call('GET', `/agent/runs/${runId}`);
+        return ENDED.includes(body.state as string) && body;
+      },
+      timeoutMs ?? 30_000,
+      `the end of run ${runId}`,
+    );
+
+  it('runs, and kill -9 of the processor loses no run: its runner goes on with the API, a new processor goes on with the queue', async () => {
+    const runId = await create(witness.script(3));
+    await until(() => witness.spans()[0], 20_000, 'the agent’s first sign of life');
+    orphans = runnersOf(processor.child.pid ?? 0).map(({ pid }) => pid);
+    expect(orphans).toHaveLength(1);
+    process.kill(processor.child.pid ?? 0, 'SIGKILL');
+    await processor.exited;
+    const queued = await create('echo later');
+    expect((await ended(runId, PROMISE_MS)).state).toBe('SUCCEEDED');
+    expect((await call('GET', `/agent/runs/${queued}`)).body.state).toBe('QUEUED');
+    processor = installation.start('processor');
+    expect((await ended(queued)).state).toBe('SUCCEEDED');
+    expect(witness.spans()).toHaveLength(1);
+  });
+
+  it('kill -9 of processor and runner together: a new processor ends the run in time and clears its agent', async () => {
+    const runId = await create(witness.script(30));
+    await until(() => witness.spans()[0], 20_000, 'the agent’s first sign of life');
+    const [runner] = runnersOf(processor.child.pid ?? 0);
+    const killedAt = performance.now();
+    process.kill(processor.child.pid ?? 0, 'SIGKILL');
+    process.kill(runner?.pid ?? 0, 'SIGKILL');
+    await processor.exited;
+    processor = installation.start('processor');
+    await processor.says('ready');
+    const readyAt = performance.now();
+    expect(await ended(runId, PROMISE_MS)).toMatchObject({ state: 'ERROR', status_message: { error_code: 'infrastructure_timeout' } });
+    expect(performance.now() - Math.max(readyAt, killedAt)).toBeLessThan(PROMISE_MS);
+    await until(() => !processes().some(({ argv }) => argv.join(' ').includes(witness.file)), 40_000, 'the end of the agent’s processes');
+  });
+
+  it('hands back or finishes what runs when the processor is stopped', async () => {
+    const quick = await create(witness.script(1));
+    await until(() => witness.spans()[0], 20_000, 'the agent’s first sign of life');
+    const stopped = processor.stop('SIGTERM');
+    expect((await ended(quick)).state).toBe('SUCCEEDED');
+    expect(await stopped).toBe(0);
+    const long = await create(witness.script(60));
+    processor = installation.start('processor');
+    await until(() => witness.spans()[1], 30_000, 'the second run’s first sign of life');
+    expect(await processor.stop('SIGTERM')).toBe(0);
+    expect(await ended(long, 1000)).toMatchObject({ state: 'ERROR', status_message: { error_code: 'infrastructure_timeout' } });
+    expect(processes().filter(({ argv }) => argv.join(' ').includes(witness.file))).toEqual([]);
+  });
+
+  it('the ingress starts alone', async () => {
+    const ingress = installation.start('ingress');
+    await ingress.says('Headrace ingress is ready');
+    expect(await ingress.stop()).toBe(0);
+  });
+});

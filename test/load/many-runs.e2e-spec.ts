@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Installation, type Program } from '../support/installation.js';
+import { Witness } from '../support/witness.js';
+
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
+const RUNS = isLong ? 200 : 30;
+const SLOTS = 4;
+const MINUTE = 60_000;
+
+describe(`${RUNS} runs created at once`, { timeout: isLong ? 10 * MINUTE : 3 * MINUTE }, () => {
+  let installation: Installation;
+  let server: Program;
+  let witness: Witness;
+
+  beforeAll(async () => {
+    witness = new Witness();
+    installation = await Installation.create({
+      MAX_CONCURRENT_RUNS: String(SLOTS),
+      MAX_CONCURRENT_RUNS_PER_TEAM: String(SLOTS),
+      MAX_IDLE_SESSIONS: '2',
+      LEASE_TTL: '30s',
+      API_RATE_PER_MINUTE: '0',
+    });
+    server = await installation.up();
+  });
+
+  afterAll(async () => {
+    expect(await server.stop()).toBe(0);
+    installation.remove();
+    witness.remove();
+  });
+
+  it('all end, within the concurrency limit, without an error in the log', async () => {
+    const runIds = await Promise.all(Array.from({ length: RUNS }, () => installation.createRun(`\`\`\`sh\n${witness.script(0.2)}\n\`\`\``)));
+    expect(new Set(runIds).size).toBe(RUNS);
+    for (const runId of runIds) {
+      expect(await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'], 9 * MINUTE)).toMatchObject({ state: 'SUCCEEDED' });
+    }
+    const spans = witness.spans();
+    expect(spans).toHaveLength(RUNS);
+    for (const { from } of spans) expect(spans.filter((other) => other.from <= from && from < other.to).length).toBeLessThanOrEqual(SLOTS);
+    const complaints = server.text.split('\n').filter((line) => /"level":"(warn|error|fatal)"/.test(line));
+    expect(complaints).toEqual([]);
+  });
+});
