@@ -60,14 +60,18 @@ module.exports = {
       severity: 'error',
       from: { path: '^libs/[^/]+/src/domain/', pathNot: '\\.spec\\.ts$' },
       to: {
-        path: ['node_modules/(@nestjs|typeorm|pg|bullmq|express)', '^(node:)?(fs|http|https|net|child_process)', '/src/(application|http|jobs|persistence|adapters)/'],
+        path: [
+          'node_modules/(@nestjs|typeorm|pg|bullmq|express)',
+          '^(node:)?(fs|http|https|net|child_process)',
+          '/src/(application|http|jobs|persistence|adapters)/',
+        ],
       },
     },
     {
       name: 'application-below-the-edge',
       severity: 'error',
       from: { path: '^libs/[^/]+/src/application/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '/src/http/' , pathNot: '^libs/http/' },
+      to: { path: '/src/http/', pathNot: '^libs/http/' },
     },
     {
       name: 'testing-is-never-shipped',
@@ -75,7 +79,12 @@ module.exports = {
       from: { path: '^(apps|libs)/', pathNot: ['^libs/testing/', '\\.spec\\.ts$'] },
       to: { path: '^libs/testing/' },
     },
-    { name: 'libs-know-no-app', severity: 'error', from: { path: '^libs/', pathNot: '^libs/testing/' }, to: { path: '^apps/' } },
+    {
+      name: 'libs-know-no-app',
+      severity: 'error',
+      from: { path: '^libs/', pathNot: '^libs/testing/' },
+      to: { path: '^apps/' },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

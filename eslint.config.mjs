@@ -17,7 +17,10 @@ export default tseslint.config(
       'no-empty': ['error', { allowEmptyCatch: false }],
       'no-restricted-syntax': [
         'error',
-        { selector: 'ExportDefaultDeclaration', message: 'Named exports only: one public thing has one name everywhere.' },
+        {
+          selector: 'ExportDefaultDeclaration',
+          message: 'Named exports only: one public thing has one name everywhere.',
+        },
         {
           selector: "CallExpression[callee.name='forwardRef']",
           message: 'A cycle between modules is a design fault: move the shared part down a floor.',
@@ -29,10 +32,7 @@ export default tseslint.config(
     // Clock rule: code under libs asks the injected Clock, so that tests can move it.
     files: ['libs/**/domain/**/*.ts', 'libs/**/application/**/*.ts'],
     rules: {
-      'no-restricted-properties': [
-        'error',
-        { object: 'Date', property: 'now', message: 'Ask the injected Clock.' },
-      ],
+      'no-restricted-properties': ['error', { object: 'Date', property: 'now', message: 'Ask the injected Clock.' }],
     },
   },
   { files: ['vitest.config.ts'], rules: { 'no-restricted-syntax': 'off' } },

@@ -17,7 +17,12 @@ export default defineConfig({
     projects: [
       {
         resolve,
-        test: { name: 'unit', include: ['libs/**/*.spec.ts', 'apps/**/*.spec.ts'], testTimeout: 20_000, hookTimeout: 60_000 },
+        test: {
+          name: 'unit',
+          include: ['libs/**/*.spec.ts', 'apps/**/*.spec.ts'],
+          testTimeout: 20_000,
+          hookTimeout: 60_000,
+        },
       },
       {
         resolve,

@@ -23,7 +23,8 @@ const median = (values) => {
   const middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 };
-const percentile = (values, share) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
+const percentile = (values, share) =>
+  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
 
 const freePort = () =>
   new Promise((resolve) => {
@@ -34,7 +35,10 @@ const freePort = () =>
   });
 
 function start(args, env, ready) {
-  const child = spawn(process.execPath, args, { env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   return new Promise((resolve, reject) => {
     let output = '';
     child.stdout.on('data', (chunk) => {
@@ -58,7 +62,8 @@ const load = (url, token, body) =>
     const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
     autocannon({ url, connections: CONNECTIONS, duration: SECONDS, method: 'POST', headers, body }, (error, result) => {
       if (error) reject(error);
-      else if (result.non2xx > 0 || result.errors > 0) reject(new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`));
+      else if (result.non2xx > 0 || result.errors > 0)
+        reject(new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`));
       else resolve({ rate: result.requests.total / result.duration, p99: result.latency.p99 });
     });
   });
@@ -67,10 +72,18 @@ async function makeCaller(db) {
   const [team, user] = [randomBytes(11).toString('hex'), randomBytes(11).toString('hex')];
   const token = `hr_${randomBytes(43).toString('hex').slice(0, 43)}`;
   await db.query('INSERT INTO teams (uid, name) VALUES ($1, $2)', [team, 'bench']);
-  await db.query('INSERT INTO users (uid, email, display_name) VALUES ($1, $2, $3)', [user, 'bench@example.test', 'bench']);
+  await db.query('INSERT INTO users (uid, email, display_name) VALUES ($1, $2, $3)', [
+    user,
+    'bench@example.test',
+    'bench',
+  ]);
   await db.query(`INSERT INTO memberships (team_uid, user_uid, role) VALUES ($1, $2, 'member')`, [team, user]);
   await db.query('INSERT INTO tokens (uid, hash, prefix, name, user_uid) VALUES ($1, $2, $3, $4, $5)', [
-    randomBytes(11).toString('hex'), createHash('sha256').update(token).digest(), 'hr_bench…', 'bench', user,
+    randomBytes(11).toString('hex'),
+    createHash('sha256').update(token).digest(),
+    'hr_bench…',
+    'bench',
+    user,
   ]);
   return token;
 }
@@ -95,15 +108,29 @@ export async function benchCreate() {
     const token = await makeCaller(db);
     const port = await freePort();
     const env = {
-      DATABASE_URL: postgres.url, HEADRACE_DATA_DIR: join(dataDir, 'data'), SECRETS_KEY: randomBytes(24).toString('hex'), PORT: String(port),
-      DATABASE_POOL_SIZE: String(POOL), API_RATE_PER_MINUTE: '0', LOG_LEVEL: 'warn', NODE_ENV: 'production',
+      DATABASE_URL: postgres.url,
+      HEADRACE_DATA_DIR: join(dataDir, 'data'),
+      SECRETS_KEY: randomBytes(24).toString('hex'),
+      PORT: String(port),
+      DATABASE_POOL_SIZE: String(POOL),
+      API_RATE_PER_MINUTE: '0',
+      LOG_LEVEL: 'warn',
+      NODE_ENV: 'production',
     };
     const main = join(root, 'dist/apps/headrace/src/main.js');
-    const api = await start([...(process.env.BENCH_PROF ? ['--cpu-prof', '--cpu-prof-dir=/tmp/prof'] : []), main, 'api'], env, /API is ready/);
+    const api = await start([main, 'api'], env, /API is ready/);
     children.push(api.child);
-    const floor = await start([join(root, 'scripts/bench/floor-server.mjs')], { BENCH_FLOOR: JSON.stringify({ databaseUrl: postgres.url, poolSize: POOL }) }, /listening (\d+)/);
+    const floor = await start(
+      [join(root, 'scripts/bench/floor-server.mjs')],
+      { BENCH_FLOOR: JSON.stringify({ databaseUrl: postgres.url, poolSize: POOL }) },
+      /listening (\d+)/,
+    );
     children.push(floor.child);
-    const body = JSON.stringify({ prompt: 'Fix the failing test in the parser and explain what was wrong with it.', config: { model_id: 'auto' }, metadata: { ticket: 'T-1' } });
+    const body = JSON.stringify({
+      prompt: 'Fix the failing test in the parser and explain what was wrong with it.',
+      config: { model_id: 'auto' },
+      metadata: { ticket: 'T-1' },
+    });
     const sides = {
       floor: () => load(`http://127.0.0.1:${floor.match[1]}/`, null, body),
       headrace: () => load(`http://127.0.0.1:${port}/api/v1/agent/runs`, token, body),
@@ -111,33 +138,46 @@ export async function benchCreate() {
     for (const side of Object.values(sides)) await side(); // warm-up
     const seen = { floor: [], headrace: [] };
     for (let round = 0; round < ROUNDS; round += 1) {
-      const order = round % 2 === 0 ? ['floor', 'headrace', 'headrace', 'floor'] : ['headrace', 'floor', 'floor', 'headrace'];
+      const order =
+        round % 2 === 0 ? ['floor', 'headrace', 'headrace', 'floor'] : ['headrace', 'floor', 'floor', 'headrace'];
       for (const name of order) seen[name].push(await sides[name]());
     }
     const ratios = seen.headrace.map(({ rate }, index) => rate / seen.floor[index].rate);
-    const show = (name) => `${name.padEnd(9)} ${median(seen[name].map(({ rate }) => rate)).toFixed(0)} creates/s, p99 ${median(seen[name].map(({ p99 }) => p99)).toFixed(0)} ms`;
+    const show = (name) =>
+      `${name.padEnd(9)} ${median(seen[name].map(({ rate }) => rate)).toFixed(0)} creates/s, p99 ${median(seen[name].map(({ p99 }) => p99)).toFixed(0)} ms`;
     console.log(show('floor'));
     console.log(show('headrace'));
-    console.log(`ratio     ${median(ratios).toFixed(2)} of the floor (from ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}; ${ratios.length} pairs of ${SECONDS} s, ${CONNECTIONS} connections)`);
+    console.log(
+      `ratio     ${median(ratios).toFixed(2)} of the floor (from ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}; ${ratios.length} pairs of ${SECONDS} s, ${CONNECTIONS} connections)`,
+    );
 
     // Offers: a free slot, one run at a time. What the throughput part queued is taken away first.
     await db.query('TRUNCATE runs, run_events, run_heads, executions CASCADE');
     const processor = await start([main, 'processor'], env, /processor is ready/);
     children.push(processor.child);
+    const measured = [];
     for (let index = 0; index < OFFERS + 2; index += 1) {
       const created = await fetch(`http://127.0.0.1:${port}/api/v1/agent/runs`, {
-        method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: JSON.stringify({ prompt: 'Say hello.' }),
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ prompt: 'Say hello.' }),
       });
       const { run_id } = await created.json();
+      if (index >= 2) measured.push(run_id); // the first ones warm up
       for (let state = ''; !['SUCCEEDED', 'FAILED', 'ERROR'].includes(state);) {
         await new Promise((resolve) => setTimeout(resolve, 50));
         state = (await db.query('SELECT state FROM runs WHERE id = $1', [run_id])).rows[0].state;
       }
     }
-    const { rows } = await db.query(`SELECT extract(epoch FROM e.offered_at - r.created_at) * 1000 AS ms FROM runs r JOIN executions e ON e.run_id = r.id
-      WHERE r.state = 'SUCCEEDED' ORDER BY r.created_at OFFSET 2`);
+    const { rows } = await db.query(
+      `SELECT extract(epoch FROM e.offered_at - r.created_at) * 1000 AS ms FROM runs r JOIN executions e ON e.run_id = r.id
+      WHERE r.id = ANY($1)`,
+      [measured],
+    );
     const waits = rows.map(({ ms }) => Number(ms));
-    console.log(`offer     p50 ${median(waits).toFixed(0)} ms, p95 ${percentile(waits, 0.95).toFixed(0)} ms after the create (${waits.length} runs, a slot free)`);
+    console.log(
+      `offer     p50 ${median(waits).toFixed(0)} ms, p95 ${percentile(waits, 0.95).toFixed(0)} ms after the create (${waits.length} runs, a slot free)`,
+    );
     return { ratio: median(ratios), offerP50: median(waits) };
   } finally {
     for (const child of children.reverse()) await stop(child);

@@ -21,11 +21,29 @@ createServer((request, response) => {
         name: 'floor',
         text: statement,
         values: [
-          id, uid, null, `team:${uid}`, 'hosted', 'QUEUED', prompt.slice(0, 120), prompt, 'API', 'REMOTE', 'normal', false, 'user', uid,
-          'user', uid, JSON.stringify(config ?? {}), metadata ? JSON.stringify(metadata) : null,
+          id,
+          uid,
+          null,
+          `team:${uid}`,
+          'hosted',
+          'QUEUED',
+          prompt.slice(0, 120),
+          prompt,
+          'API',
+          'REMOTE',
+          'normal',
+          false,
+          'user',
+          uid,
+          'user',
+          uid,
+          JSON.stringify(config ?? {}),
+          metadata ? JSON.stringify(metadata) : null,
         ],
       });
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ run_id: id, task_id: id, state: 'QUEUED' }));
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ run_id: id, task_id: id, state: 'QUEUED' }));
     } catch (error) {
       response.writeHead(500).end(String(error));
     }

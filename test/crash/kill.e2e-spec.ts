@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { descendants, Installation, isAlive, processes, type Program, runnersOf, until } from '../support/installation.js';
+import {
+  descendants,
+  Installation,
+  isAlive,
+  processes,
+  type Program,
+  runnersOf,
+  until,
+} from '../support/installation.js';
 import { Witness } from '../support/witness.js';
 
 /** Lease time of 3 s, and the promise: within it + 30 % + 2 s. */
@@ -45,16 +53,23 @@ describe('kill -9', { timeout: 120_000 }, () => {
     process.kill(runner?.pid ?? 0, 'SIGKILL');
     const run = await installation.waitFor(runId, ENDED, PROMISE_MS);
     expect(performance.now() - killedAt).toBeLessThan(PROMISE_MS);
-    expect(run).toMatchObject({ state: 'ERROR', status_message: { error_code: 'infrastructure_timeout', retryable: true } });
+    expect(run).toMatchObject({
+      state: 'ERROR',
+      status_message: { error_code: 'infrastructure_timeout', retryable: true },
+    });
     await until(() => tree.every(({ pid }) => !isAlive(pid)), 5000, 'the end of the agent’s processes');
     await serviceGoesOn();
     expect(witness.spans()).toHaveLength(1);
   });
 
   it('of the runner before the agent started: the run is executed again, never twice at once', async () => {
-    const environment = await installation.call('POST', '/environments', { config: { name: 'slow', setup_commands: [witness.script(2)] } });
+    const environment = await installation.call('POST', '/environments', {
+      config: { name: 'slow', setup_commands: [witness.script(2)] },
+    });
     expect(environment.status).toBe(201);
-    const runId = await installation.createRun(block('echo done'), { config: { environment_id: environment.body.uid } });
+    const runId = await installation.createRun(block('echo done'), {
+      config: { environment_id: environment.body.uid },
+    });
     await until(() => witness.spans()[0], 20_000, 'the set-up’s first sign of life');
     const [runner] = runnersOf(server.child.pid ?? 0);
     process.kill(runner?.pid ?? 0, 'SIGKILL');
@@ -71,7 +86,11 @@ describe('kill -9', { timeout: 120_000 }, () => {
     process.kill(server.child.pid ?? 0, 'SIGKILL');
     await server.exited;
     await until(() => tree.every(({ pid }) => !isAlive(pid)), PROMISE_MS, 'the end of the agent’s processes');
-    await until(() => !isAlive(runner?.pid ?? 0), 5000, 'the end of the runner itself, whose log nobody reads any more');
+    await until(
+      () => !isAlive(runner?.pid ?? 0),
+      5000,
+      'the end of the runner itself, whose log nobody reads any more',
+    );
     server = await installation.up();
     const run = await installation.waitFor(runId, ENDED, PROMISE_MS);
     expect(run).toMatchObject({ state: 'ERROR', status_message: { error_code: 'infrastructure_timeout' } });
@@ -93,7 +112,9 @@ describe('kill -9', { timeout: 120_000 }, () => {
 
   it('of PostgreSQL: it is restarted by itself, the run ends, the service goes on', async () => {
     const runId = await startWitnessed(2);
-    const postmaster = processes().find(({ argv }) => argv[0]?.endsWith('/postgres') && argv.some((part) => part.includes(installation.dataDir)));
+    const postmaster = processes().find(
+      ({ argv }) => argv[0]?.endsWith('/postgres') && argv.some((part) => part.includes(installation.dataDir)),
+    );
     expect(postmaster).toBeDefined();
     const killedAt = performance.now();
     process.kill(postmaster?.pid ?? 0, 'SIGKILL');

@@ -34,7 +34,8 @@ describe('separate processes', { timeout: 90_000 }, () => {
 
   afterEach(async () => {
     await processor.stop();
-    for (const pid of orphans.filter((orphan) => processes().some((candidate) => candidate.pid === orphan))) process.kill(pid, 'SIGKILL');
+    for (const pid of orphans.filter((orphan) => processes().some((candidate) => candidate.pid === orphan)))
+      process.kill(pid, 'SIGKILL');
     await api.stop();
     await database.close();
     installation.remove();
@@ -42,7 +43,8 @@ describe('separate processes', { timeout: 90_000 }, () => {
   });
 
   const call = (method: string, path: string, body?: unknown) => installation.callAt(method, path, body, token);
-  const create = async (script: string): Promise<string> => (await call('POST', '/agent/runs', { prompt: `\`\`\`sh\n${script}\n\`\`\`` })).body.run_id as string;
+  const create = async (script: string): Promise<string> =>
+    (await call('POST', '/agent/runs', { prompt: `\`\`\`sh\n${script}\n\`\`\`` })).body.run_id as string;
   const ended = (runId: string, timeoutMs?: number) =>
     until(
       async () => {
@@ -79,9 +81,16 @@ describe('separate processes', { timeout: 90_000 }, () => {
     processor = installation.start('processor');
     await processor.says('ready');
     const readyAt = performance.now();
-    expect(await ended(runId, PROMISE_MS)).toMatchObject({ state: 'ERROR', status_message: { error_code: 'infrastructure_timeout' } });
+    expect(await ended(runId, PROMISE_MS)).toMatchObject({
+      state: 'ERROR',
+      status_message: { error_code: 'infrastructure_timeout' },
+    });
     expect(performance.now() - Math.max(readyAt, killedAt)).toBeLessThan(PROMISE_MS);
-    await until(() => !processes().some(({ argv }) => argv.join(' ').includes(witness.file)), 40_000, 'the end of the agent’s processes');
+    await until(
+      () => !processes().some(({ argv }) => argv.join(' ').includes(witness.file)),
+      40_000,
+      'the end of the agent’s processes',
+    );
   });
 
   it('hands back or finishes what runs when the processor is stopped', async () => {
@@ -94,7 +103,10 @@ describe('separate processes', { timeout: 90_000 }, () => {
     processor = installation.start('processor');
     await until(() => witness.spans()[1], 30_000, 'the second run’s first sign of life');
     expect(await processor.stop('SIGTERM')).toBe(0);
-    expect(await ended(long, 1000)).toMatchObject({ state: 'ERROR', status_message: { error_code: 'infrastructure_timeout' } });
+    expect(await ended(long, 1000)).toMatchObject({
+      state: 'ERROR',
+      status_message: { error_code: 'infrastructure_timeout' },
+    });
     expect(processes().filter(({ argv }) => argv.join(' ').includes(witness.file))).toEqual([]);
   });
 

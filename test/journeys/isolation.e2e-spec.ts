@@ -22,9 +22,15 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
 
   beforeAll(async () => {
     witness = new Witness();
-    installation = await Installation.create({ MAX_CONCURRENT_RUNS: '2', MAX_CONCURRENT_RUNS_PER_TEAM: '2', LEASE_TTL: '30s' });
+    installation = await Installation.create({
+      MAX_CONCURRENT_RUNS: '2',
+      MAX_CONCURRENT_RUNS_PER_TEAM: '2',
+      LEASE_TTL: '30s',
+    });
     server = await installation.up();
-    const victim = await installation.createRun(`\`\`\`sh\ntouch ${witness.directory}/victim; while [ ! -e ${witness.directory}/done ]; do sleep 0.05; done\n\`\`\``);
+    const victim = await installation.createRun(
+      `\`\`\`sh\ntouch ${witness.directory}/victim; while [ ! -e ${witness.directory}/done ]; do sleep 0.05; done\n\`\`\``,
+    );
     await until(() => readdirSync(witness.directory).includes('victim'), 20_000, 'the other execution');
     const spy = await installation.createRun(
       [

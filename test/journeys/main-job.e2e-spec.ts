@@ -11,7 +11,13 @@ let installation: Installation;
 let server: Program;
 
 beforeAll(async () => {
-  installation = await Installation.create({ MAX_IDLE_SESSIONS: '1', MAX_CONCURRENT_RUNS: '2', MAX_CONCURRENT_RUNS_PER_TEAM: '2', CANCEL_STEP: '2s', LEASE_TTL: '30s' });
+  installation = await Installation.create({
+    MAX_IDLE_SESSIONS: '1',
+    MAX_CONCURRENT_RUNS: '2',
+    MAX_CONCURRENT_RUNS_PER_TEAM: '2',
+    CANCEL_STEP: '2s',
+    LEASE_TTL: '30s',
+  });
   server = await installation.up();
 });
 
@@ -28,7 +34,9 @@ interface Block {
 async function blocksOf(runId: string): Promise<Block[]> {
   const { status, body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
   expect(status).toBe(200);
-  return (body.steps as { messages: { content: Block[] }[] }[]).flatMap((step) => step.messages.flatMap((message) => message.content));
+  return (body.steps as { messages: { content: Block[] }[] }[]).flatMap((step) =>
+    step.messages.flatMap((message) => message.content),
+  );
 }
 
 async function eventTypes(runId: string): Promise<string[]> {
@@ -38,10 +46,21 @@ async function eventTypes(runId: string): Promise<string[]> {
 
 describe('the main job', { timeout: 60_000 }, () => {
   it('shows edits, a failing and a passing command as blocks, and keeps timeline and transcript', async () => {
-    const prompt = ['Prepare the file.', fence('write path=notes.txt', 'one'), sh('ls missing-file'), sh('cat notes.txt')].join('\n');
+    const prompt = [
+      'Prepare the file.',
+      fence('write path=notes.txt', 'one'),
+      sh('ls missing-file'),
+      sh('cat notes.txt'),
+    ].join('\n');
     const runId = await installation.createRun(prompt);
     const run = await installation.waitFor(runId, ENDED);
-    expect(run).toMatchObject({ state: 'SUCCEEDED', title: 'Prepare the file.', source: 'API', execution_location: 'REMOTE', is_sandbox_running: true });
+    expect(run).toMatchObject({
+      state: 'SUCCEEDED',
+      title: 'Prepare the file.',
+      source: 'API',
+      execution_location: 'REMOTE',
+      is_sandbox_running: true,
+    });
     expect(run.run_time).toMatch(/^PT/);
 
     const blocks = await blocksOf(runId);
@@ -61,29 +80,56 @@ describe('the main job', { timeout: 60_000 }, () => {
     expect(results[2]).toMatchObject({ output: { exit_code: 0, output: expect.stringContaining('one') } });
     expect(actions[0]).toMatchObject({ input: { paths: ['notes.txt'] } });
 
-    expect(await eventTypes(runId)).toEqual(['run_created', 'run_claimed', 'sandbox_ready', 'session_started', 'agent_started', 'run_done']);
+    expect(await eventTypes(runId)).toEqual([
+      'run_created',
+      'run_claimed',
+      'sandbox_ready',
+      'session_started',
+      'agent_started',
+      'run_done',
+    ]);
 
     const link = await installation.call('GET', `/agent/runs/${runId}/transcript`);
     expect(link.status).toBe(302);
     const transcript = await (await fetch(link.headers.get('location') ?? '')).text();
-    const lines = transcript.trim().split('\n').map((line) => JSON.parse(line) as { type: string });
+    const lines = transcript
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string });
     expect(lines[0]).toMatchObject({ type: 'session' });
     expect(lines.filter((line) => line.type === 'prompt')).toHaveLength(1);
   });
 
   it('runs set-up commands, and fails with the one that failed', async () => {
-    const config = { name: 'broken', setup_commands: ['echo first > made', 'cat made; echo trouble >&2; exit 7', 'echo never'] };
+    const config = {
+      name: 'broken',
+      setup_commands: ['echo first > made', 'cat made; echo trouble >&2; exit 7', 'echo never'],
+    };
     const environment = await installation.call('POST', '/environments', { config });
     const runId = await installation.createRun(sh('echo never'), { config: { environment_id: environment.body.uid } });
     const run = await installation.waitFor(runId, ENDED);
-    expect(run).toMatchObject({ state: 'FAILED', status_message: { error_code: 'environment_setup_failed', message: expect.stringContaining('trouble') } });
+    expect(run).toMatchObject({
+      state: 'FAILED',
+      status_message: { error_code: 'environment_setup_failed', message: expect.stringContaining('trouble') },
+    });
     const { body } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
-    const finished = body.events.filter((event: { event_type: string }) => event.event_type === 'setup_command_finished');
-    expect(finished.map((event: { payload: { index: number; exit_code: number } }) => [event.payload.index, event.payload.exit_code])).toEqual([
+    const finished = body.events.filter(
+      (event: { event_type: string }) => event.event_type === 'setup_command_finished',
+    );
+    expect(
+      finished.map((event: { payload: { index: number; exit_code: number } }) => [
+        event.payload.index,
+        event.payload.exit_code,
+      ]),
+    ).toEqual([
       [0, 0],
       [1, 7],
     ]);
-    expect(finished[1].payload).toMatchObject({ command: config.setup_commands[1], output: 'first\ntrouble\n', duration_ms: expect.any(Number) });
+    expect(finished[1].payload).toMatchObject({
+      command: config.setup_commands[1],
+      output: 'first\ntrouble\n',
+      duration_ms: expect.any(Number),
+    });
     expect(body.events.at(-2)).toMatchObject({ event_type: 'run_failed' });
     expect((await installation.call('GET', `/agent/runs/${runId}/conversation`)).status).toBe(404);
     expect((await installation.call('GET', `/agent/runs/${runId}/transcript`)).status).toBe(404);
@@ -96,16 +142,30 @@ describe('the main job', { timeout: 60_000 }, () => {
     await installation.waitFor(first, ['SUCCEEDED']);
     const live = await installation.call('POST', `/agent/runs/${first}/followups`, { message: sh('echo second turn') });
     expect(live.body).toMatchObject({ outcome: 'live_session', followup_id: expect.any(String) });
-    await until(async () => (await blocksOf(first)).some((block) => JSON.stringify(block.output ?? '').includes('second turn')), 20_000, 'the second turn');
+    await until(
+      async () => (await blocksOf(first)).some((block) => JSON.stringify(block.output ?? '').includes('second turn')),
+      20_000,
+      'the second turn',
+    );
     await installation.waitFor(first, ['SUCCEEDED']);
 
     // One idle session is allowed: the next run's pushes this one out.
     const other = await installation.createRun(sh('echo other'));
     await installation.waitFor(other, ['SUCCEEDED']);
-    await until(async () => (await installation.run(first)).is_sandbox_running === false, 20_000, 'the end of the idle session');
-    const handoff = await installation.call('POST', `/agent/runs/${first}/followups`, { message: sh('echo third turn') });
+    await until(
+      async () => (await installation.run(first)).is_sandbox_running === false,
+      20_000,
+      'the end of the idle session',
+    );
+    const handoff = await installation.call('POST', `/agent/runs/${first}/followups`, {
+      message: sh('echo third turn'),
+    });
     expect(handoff.body.outcome).toBe('handoff_execution');
-    await until(async () => (await blocksOf(first)).some((block) => JSON.stringify(block.output ?? '').includes('third turn')), 30_000, 'the third turn');
+    await until(
+      async () => (await blocksOf(first)).some((block) => JSON.stringify(block.output ?? '').includes('third turn')),
+      30_000,
+      'the third turn',
+    );
     expect(await installation.waitFor(first, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
     const blocks = await blocksOf(first);
     expect(blocks.filter((block) => block.type === 'action')).toHaveLength(3);
@@ -115,13 +175,24 @@ describe('the main job', { timeout: 60_000 }, () => {
 
   it('blocks an interactive run until a person allows or denies', async () => {
     for (const decision of ['allow', 'deny'] as const) {
-      const runId = await installation.createRun([fence('ask title=Write the file', ''), fence('write path=asked.txt', 'x'), sh('ls')].join('\n'), { interactive: true });
+      const runId = await installation.createRun(
+        [fence('ask title=Write the file', ''), fence('write path=asked.txt', 'x'), sh('ls')].join('\n'),
+        { interactive: true },
+      );
       await installation.waitFor(runId, ['BLOCKED']);
       const { body } = await installation.call('GET', `/agent/runs/${runId}/approvals`);
       expect(body.approvals).toHaveLength(1);
       expect(body.approvals[0]).toMatchObject({ state: 'pending', run_id: runId });
-      const decided = await installation.call('POST', `/agent/runs/${runId}/approvals/${body.approvals[0].approval_id}`, { decision, note: 'as agreed' });
-      expect(decided.body).toMatchObject({ state: decision === 'allow' ? 'allowed' : 'denied', decided_via: 'user', note: 'as agreed' });
+      const decided = await installation.call(
+        'POST',
+        `/agent/runs/${runId}/approvals/${body.approvals[0].approval_id}`,
+        { decision, note: 'as agreed' },
+      );
+      expect(decided.body).toMatchObject({
+        state: decision === 'allow' ? 'allowed' : 'denied',
+        decided_via: 'user',
+        note: 'as agreed',
+      });
       expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
       const results = (await blocksOf(runId)).filter((block) => block.type === 'action_result');
       expect(results[0]?.state).toBe(decision === 'allow' ? 'completed' : 'denied');
@@ -133,7 +204,9 @@ describe('the main job', { timeout: 60_000 }, () => {
   });
 
   it('decides by policy when nobody watches, and records it', async () => {
-    const runId = await installation.createRun([fence('ask title=Write the file', ''), fence('write path=asked.txt', 'x')].join('\n'));
+    const runId = await installation.createRun(
+      [fence('ask title=Write the file', ''), fence('write path=asked.txt', 'x')].join('\n'),
+    );
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
     const events = (await blocksOf(runId)).filter((block) => block.type === 'event');
     expect(events.map((event) => event.name)).toContain('permission_decision');
@@ -145,7 +218,14 @@ describe('the main job', { timeout: 60_000 }, () => {
     const grandchild = `setsid sh -c 'trap "" TERM; ${witness.script(60).replaceAll("'", '"')}' & sleep 60`;
     const runId = await installation.createRun(sh(grandchild));
     await until(() => witness.spans()[0], 20_000, 'the grandchild');
-    const runner = await until(() => runnersOf(server.child.pid ?? 0).find(({ pid }) => descendants(pid).some(({ argv }) => argv.join(' ').includes(witness.file))), 5000, 'the runner');
+    const runner = await until(
+      () =>
+        runnersOf(server.child.pid ?? 0).find(({ pid }) =>
+          descendants(pid).some(({ argv }) => argv.join(' ').includes(witness.file)),
+        ),
+      5000,
+      'the runner',
+    );
     const tree = [...descendants(runner.pid), { pid: witness.spans()[0]?.pid ?? 0 }];
     const cancelledAt = performance.now();
     const cancel = await installation.call('POST', `/agent/runs/${runId}/cancel`);
@@ -153,7 +233,11 @@ describe('the main job', { timeout: 60_000 }, () => {
     expect((await installation.run(runId)).state).toBe('CANCELLED');
     await until(() => tree.every(({ pid }) => !isAlive(pid)), 5000, 'the end of the whole tree');
     expect(performance.now() - cancelledAt).toBeLessThan(5000);
-    await until(async () => (await installation.run(runId)).is_sandbox_running === false, 5000, 'the end of the execution');
+    await until(
+      async () => (await installation.run(runId)).is_sandbox_running === false,
+      5000,
+      'the end of the execution',
+    );
     const again = await installation.call('POST', `/agent/runs/${runId}/cancel`);
     expect([again.status, again.body.error_code]).toEqual([400, 'invalid_request']);
     witness.remove();
@@ -166,7 +250,10 @@ describe('the main job', { timeout: 60_000 }, () => {
       status_message: { error_code: 'agent_process_failed', message: expect.stringContaining('npm install -g') },
     });
     const dying = await installation.createRun(fence('fail out of order', ''));
-    expect(await installation.waitFor(dying, ENDED)).toMatchObject({ state: 'FAILED', status_message: { error_code: 'agent_process_failed' } });
+    expect(await installation.waitFor(dying, ENDED)).toMatchObject({
+      state: 'FAILED',
+      status_message: { error_code: 'agent_process_failed' },
+    });
   });
 
   it('keeps within the concurrency limit and says when it is reached', async () => {
@@ -184,10 +271,12 @@ describe('the main job', { timeout: 60_000 }, () => {
       'at_capacity',
     );
     expect(late.status).toBe(200);
-    for (const { body } of created) expect((await installation.waitFor(body.run_id as string, ENDED)).state).toBe('SUCCEEDED');
+    for (const { body } of created)
+      expect((await installation.waitFor(body.run_id as string, ENDED)).state).toBe('SUCCEEDED');
     const spans = witness.spans();
     expect(spans).toHaveLength(6);
-    for (const { from } of spans) expect(spans.filter((other) => other.from <= from && from < other.to).length).toBeLessThanOrEqual(2);
+    for (const { from } of spans)
+      expect(spans.filter((other) => other.from <= from && from < other.to).length).toBeLessThanOrEqual(2);
     witness.remove();
   });
 

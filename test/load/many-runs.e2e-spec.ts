@@ -31,14 +31,19 @@ describe(`${RUNS} runs created at once`, { timeout: isLong ? 10 * MINUTE : 3 * M
   });
 
   it('all end, within the concurrency limit, without an error in the log', async () => {
-    const runIds = await Promise.all(Array.from({ length: RUNS }, () => installation.createRun(`\`\`\`sh\n${witness.script(0.2)}\n\`\`\``)));
+    const runIds = await Promise.all(
+      Array.from({ length: RUNS }, () => installation.createRun(`\`\`\`sh\n${witness.script(0.2)}\n\`\`\``)),
+    );
     expect(new Set(runIds).size).toBe(RUNS);
     for (const runId of runIds) {
-      expect(await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'], 9 * MINUTE)).toMatchObject({ state: 'SUCCEEDED' });
+      expect(
+        await installation.waitFor(runId, ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'], 9 * MINUTE),
+      ).toMatchObject({ state: 'SUCCEEDED' });
     }
     const spans = witness.spans();
     expect(spans).toHaveLength(RUNS);
-    for (const { from } of spans) expect(spans.filter((other) => other.from <= from && from < other.to).length).toBeLessThanOrEqual(SLOTS);
+    for (const { from } of spans)
+      expect(spans.filter((other) => other.from <= from && from < other.to).length).toBeLessThanOrEqual(SLOTS);
     const complaints = server.text.split('\n').filter((line) => /"level":"(warn|error|fatal)"/.test(line));
     expect(complaints).toEqual([]);
   });

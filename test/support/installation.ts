@@ -55,7 +55,10 @@ export class Program {
   /** Resolves when the output holds `needle`; rejects with the output when the process ends or time runs out first. */
   async says(needle: string, timeoutMs = 40_000): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => finish(new Error(`${this.label} did not say "${needle}" in ${timeoutMs} ms:\n${this.text}`)), timeoutMs);
+      const timer = setTimeout(
+        () => finish(new Error(`${this.label} did not say "${needle}" in ${timeoutMs} ms:\n${this.text}`)),
+        timeoutMs,
+      );
       const finish = (error?: Error): void => {
         clearTimeout(timer);
         this.watchers.delete(look);
@@ -64,7 +67,8 @@ export class Program {
       };
       const look = (): void => {
         if (this.text.includes(needle)) finish();
-        else if (this.child.exitCode !== null || this.child.signalCode !== null) finish(new Error(`${this.label} ended before "${needle}":\n${this.text}`));
+        else if (this.child.exitCode !== null || this.child.signalCode !== null)
+          finish(new Error(`${this.label} ended before "${needle}":\n${this.text}`));
       };
       this.watchers.add(look);
       look();
@@ -133,16 +137,24 @@ export class Installation {
     const response = await fetch(`http://127.0.0.1:${this.environment.PORT}/api/v1${path}`, {
       method,
       redirect: 'manual',
-      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, body: text.startsWith('{') || text.startsWith('"') || text.startsWith('[') ? JSON.parse(text) : text, headers: response.headers };
+    return {
+      status: response.status,
+      body: text.startsWith('{') || text.startsWith('"') || text.startsWith('[') ? JSON.parse(text) : text,
+      headers: response.headers,
+    };
   }
 
   async createRun(prompt: string, fields: object = {}): Promise<string> {
     const answer = await this.call('POST', '/agent/runs', { prompt, ...fields });
-    if (answer.status !== 200) throw new Error(`The run was not created: ${answer.status} ${JSON.stringify(answer.body)}`);
+    if (answer.status !== 200)
+      throw new Error(`The run was not created: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body.run_id as string;
   }
 
@@ -157,7 +169,10 @@ export class Installation {
     const deadline = performance.now() + timeoutMs;
     let last: unknown = null;
     while (performance.now() < deadline) {
-      const answer = await this.call('GET', `/agent/runs/${runId}`).catch((error: unknown) => ({ status: 0, body: String(error) }));
+      const answer = await this.call('GET', `/agent/runs/${runId}`).catch((error: unknown) => ({
+        status: 0,
+        body: String(error),
+      }));
       last = answer.body;
       if (answer.status === 200 && states.includes(answer.body.state)) return answer.body;
       await tick(25);
@@ -175,7 +190,11 @@ export function tick(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-export async function until<T>(look: () => T | null | undefined | false | Promise<T | null | undefined | false>, timeoutMs = 10_000, what = 'it'): Promise<T> {
+export async function until<T>(
+  look: () => T | null | undefined | false | Promise<T | null | undefined | false>,
+  timeoutMs = 10_000,
+  what = 'it',
+): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     const found = await look();
@@ -213,7 +232,9 @@ export function processes(): ProcessFacts[] {
         const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
         const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
         if (fields[0] === 'Z') return [];
-        const argv = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').filter((part) => part !== '');
+        const argv = readFileSync(`/proc/${name}/cmdline`, 'utf8')
+          .split('\0')
+          .filter((part) => part !== '');
         return [{ pid: Number(name), parent: Number(fields[1]), argv }];
       } catch {
         return []; // ended between the two looks
@@ -238,5 +259,7 @@ export function isAlive(pid: number): boolean {
 
 /** Runner processes that this process started. */
 export function runnersOf(parent: number): ProcessFacts[] {
-  return processes().filter((candidate) => candidate.parent === parent && candidate.argv.slice(-2).join(' ') === 'agent run');
+  return processes().filter(
+    (candidate) => candidate.parent === parent && candidate.argv.slice(-2).join(' ') === 'agent run',
+  );
 }

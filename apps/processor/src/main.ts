@@ -6,7 +6,10 @@ import { ProcessorModule } from './processor.module.js';
 
 /** Starts the background work. It has no listener. */
 export async function startProcessor(settings: Settings): Promise<RunningApp> {
-  const app = await NestFactory.createApplicationContext(ProcessorModule.of(settings), { abortOnError: false, bufferLogs: false });
+  const app = await NestFactory.createApplicationContext(ProcessorModule.of(settings), {
+    abortOnError: false,
+    bufferLogs: false,
+  });
   return {
     url: null,
     async close() {

@@ -8,7 +8,10 @@ export interface JobHandler {
 }
 
 /** Typed pairing of a job and what handles it. */
-export function handles<Payload extends object>(job: JobDefinition<Payload>, handle: (payload: Payload) => Promise<void>): JobHandler {
+export function handles<Payload extends object>(
+  job: JobDefinition<Payload>,
+  handle: (payload: Payload) => Promise<void>,
+): JobHandler {
   return { job, handle: (payload) => handle(payload as Payload) };
 }
 

@@ -1,5 +1,14 @@
 import { BullModule } from '@nestjs/bullmq';
-import { type DynamicModule, Global, Inject, Injectable, Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Global,
+  Inject,
+  Injectable,
+  Logger,
+  Module,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { createPostgresBackend, createRedisBackend, type ConnectionOptions, setDefaultBackendFactory } from 'bullmq';
 import pg from 'pg';
@@ -16,7 +25,7 @@ function installBackends(): void {
   setDefaultBackendFactory(((name: string, opts: { connection: unknown }, factoryOpts?: object) =>
     opts.connection instanceof pg.Pool
       ? createPostgresBackend(name, opts as never, factoryOpts)
-      : createRedisBackend(name, opts as never, factoryOpts)) as never);
+      : createRedisBackend(name, opts as never, factoryOpts)));
 }
 
 function connect(settings: Settings): QueueConnection {
@@ -44,7 +53,8 @@ class QueueConnectionCloser implements OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     // Nest calls this hook on all providers at once; queues and workers close in the same phase, so the pool waits for them.
     setImmediate(() => {
-      if ('pool' in this.connection) this.connection.pool.end().catch((error: Error) => new Logger('Queues').warn(error.message));
+      if ('pool' in this.connection)
+        this.connection.pool.end().catch((error: Error) => new Logger('Queues').warn(error.message));
     });
     await Promise.resolve();
   }
@@ -68,7 +78,11 @@ class JobCompleteness implements OnApplicationBootstrap {
     const faults = definedJobs().flatMap(({ queue, name }) => {
       const count = handled.get(`${queue}/${name}`) ?? 0;
       if (count === 1) return [];
-      return [count === 0 ? `${queue}/${name} has no handler: add handles(…) to a JobProcessor` : `${queue}/${name} has ${count} handlers: keep one`];
+      return [
+        count === 0
+          ? `${queue}/${name} has no handler: add handles(…) to a JobProcessor`
+          : `${queue}/${name} has ${count} handlers: keep one`,
+      ];
     });
     if (faults.length > 0) throw new Error(`Jobs are not complete: ${faults.join('; ')}.`);
   }
@@ -88,7 +102,9 @@ export class JobsModule {
           imports: [QueueConnectionModule],
           inject: [QUEUE_CONNECTION],
           useFactory: (connection: QueueConnection) => ({
-            connection: ('pool' in connection ? connection.pool : { url: connection.redisUrl }) as unknown as ConnectionOptions,
+            connection: ('pool' in connection
+              ? connection.pool
+              : { url: connection.redisUrl }) as unknown as ConnectionOptions,
             // History lives in our own tables; trimming finished jobs by count or age deadlocks on PostgreSQL.
             defaultJobOptions: { removeOnComplete: true },
           }),

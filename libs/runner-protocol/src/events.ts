@@ -88,16 +88,7 @@ export interface MessageChunk {
 
 /** Shaped like ACP tool kinds. */
 export type ToolKind =
-  | 'read'
-  | 'edit'
-  | 'delete'
-  | 'move'
-  | 'search'
-  | 'execute'
-  | 'think'
-  | 'fetch'
-  | 'switch_mode'
-  | 'other';
+  'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'switch_mode' | 'other';
 export type ToolStatus = 'pending' | 'in_progress' | 'completed' | 'failed';
 
 export interface ToolContent {

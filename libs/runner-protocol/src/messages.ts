@@ -84,7 +84,10 @@ export interface Assignment {
   permission_policy: 'allow' | 'deny' | 'ask' | 'allow_list';
   permission_allow_list: string[];
   environment: { uid: string; name?: string; setup_commands: string[]; env: Record<string, string> } | null;
-  mcp_servers: Record<string, { command?: string; args?: string[]; url?: string; env?: Record<string, string>; headers?: Record<string, string> }>;
+  mcp_servers: Record<
+    string,
+    { command?: string; args?: string[]; url?: string; env?: Record<string, string>; headers?: Record<string, string> }
+  >;
   /** Present when an earlier session is to be loaded. */
   resume: { session_id: string; transcript: boolean } | null;
 }

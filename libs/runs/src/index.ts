@@ -1,6 +1,7 @@
 export { RunLog } from './application/run-log.js';
 export { PlacementNudge, Executor, type Offer } from './application/ports.js';
 export type { RunLookup } from './application/run-access.js';
+export { SweepExecutions } from './application/execution/sweep-executions.js';
 export { CreateRun, type CreateRunCommand, type CreateRunResult } from './application/create-run.js';
 export { RUN_STATE_MACHINE, RUN_STATES, type RunMove, type RunState } from './domain/run-state.js';
 export { foldTimeline, type TimelineEvent } from './domain/timeline.js';

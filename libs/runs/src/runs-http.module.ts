@@ -12,7 +12,14 @@ import { RunsModule } from './runs.module.js';
 /** The room's HTTP side: the public operations and the runner protocol. */
 @Module({
   imports: [RunsModule, AuthModule],
-  controllers: [CreateRunController, RunsController, RunHistoryController, ApprovalsController, RunnerController, RunnerStreamsController],
+  controllers: [
+    CreateRunController,
+    RunsController,
+    RunHistoryController,
+    ApprovalsController,
+    RunnerController,
+    RunnerStreamsController,
+  ],
   providers: [RunPresenter, CommandSignals, ReadCommands],
 })
 export class RunsHttpModule {}

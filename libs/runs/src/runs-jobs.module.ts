@@ -31,7 +31,14 @@ export class RunsWork {
 /** The room's background work: placing runs, sweeping, housekeeping. */
 @Module({
   imports: [RunsModule, ScheduleModule.forRoot(), BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue })],
-  providers: [{ provide: Executor, useClass: ProcessExecutor }, Placement, PlacementProcessor, Sweeper, MaintenanceProcessor, RunsWork],
+  providers: [
+    { provide: Executor, useClass: ProcessExecutor },
+    Placement,
+    PlacementProcessor,
+    Sweeper,
+    MaintenanceProcessor,
+    RunsWork,
+  ],
   exports: [RunsWork, Executor],
 })
 export class RunsJobsModule {}

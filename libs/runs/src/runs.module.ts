@@ -25,20 +25,58 @@ import { QueueNudge } from './jobs/queue-nudge.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
+import { GroupedRunInserts } from './persistence/grouped-run-inserts.js';
 import { RunInserts } from './persistence/run-inserts.js';
 import { RunLogStore } from './persistence/run-log.store.js';
 import { RunMoves } from './persistence/run-moves.js';
 import { RunQueries } from './persistence/run-queries.js';
 import { RunSessions } from './persistence/run-sessions.js';
 
-const stores = [RunInserts, RunQueries, RunMoves, RunSessions, RunLogStore, ExecutionsStore, FollowupsStore, ApprovalsStore];
-const useCases = [RunAccess, CreateRun, ListRuns, CancelRun, SubmitFollowup, FollowupStores, ReadTimeline, DecideApproval, Transcripts];
-const execution = [Assignments, ClaimExecution, ReportEvents, ReportStores, EventEffects, FinishExecution, ExecutionEndings, IdleSessions, PlaceRuns, SweepExecutions];
+const stores = [
+  GroupedRunInserts,
+  RunInserts,
+  RunQueries,
+  RunMoves,
+  RunSessions,
+  RunLogStore,
+  ExecutionsStore,
+  FollowupsStore,
+  ApprovalsStore,
+];
+const useCases = [
+  RunAccess,
+  CreateRun,
+  ListRuns,
+  CancelRun,
+  SubmitFollowup,
+  FollowupStores,
+  ReadTimeline,
+  DecideApproval,
+  Transcripts,
+];
+const execution = [
+  Assignments,
+  ClaimExecution,
+  ReportEvents,
+  ReportStores,
+  EventEffects,
+  FinishExecution,
+  ExecutionEndings,
+  IdleSessions,
+  PlaceRuns,
+  SweepExecutions,
+];
 
 /** The runs room: runs, executions, leases and the event log. */
 @Module({
   imports: [AuthModule, EnvironmentsModule, StorageModule, BullModule.registerQueue({ name: PLACE_RUNS_JOB.queue })],
-  providers: [...stores, ...useCases, ...execution, { provide: PlacementNudge, useClass: QueueNudge }, { provide: RunLog, useClass: StoredRunLog }],
+  providers: [
+    ...stores,
+    ...useCases,
+    ...execution,
+    { provide: PlacementNudge, useClass: QueueNudge },
+    { provide: RunLog, useClass: StoredRunLog },
+  ],
   exports: [...stores, ...useCases, ...execution, PlacementNudge, RunLog],
 })
 export class RunsModule {}

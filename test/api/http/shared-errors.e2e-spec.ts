@@ -100,10 +100,23 @@ describe('every operation', () => {
     }
   });
 
+  it('500 behind the body parser is logged with the trace id too', async () => {
+    await database.query('ALTER TABLE headrace.environments RENAME TO environments_elsewhere');
+    try {
+      const { body } = await api.request(500, 'POST /environments', { token, body: { config: { name: 'x' } } });
+      const lines = api.log.errors.filter(({ trace_id: traceId }) => traceId === body.trace_id);
+      expect(lines).toMatchObject([{ route: 'POST /api/v1/environments', error_code: 'internal_error' }]);
+    } finally {
+      await database.query('ALTER TABLE headrace.environments_elsewhere RENAME TO environments');
+    }
+  });
+
   it('503 with Retry-After while the database is away, and works again once it is back', async () => {
+    const owner = await api.identities.user();
+    const tokens = await Promise.all(routes.map(() => api.identities.token(owner)));
     await proxy.cut();
     try {
-      const answers = await askAll(api, 503, () => Promise.resolve(token));
+      const answers = await askAll(api, 503, () => Promise.resolve(tokens.shift()));
       expect(answers.filter(({ code, retryAfter }) => code !== 'resource_unavailable' || retryAfter === null)).toEqual(
         [],
       );

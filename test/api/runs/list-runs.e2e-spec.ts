@@ -119,7 +119,8 @@ describe('while runs come and change', () => {
     const built: string[] = [];
     for (let index = 0; index < 9; index += 1) built.push((await room.runs.build({ by: who, team, title: `run ${index}` })).id);
     const seen = await walk(who, `${query}&limit=2`, async (page) => {
-      const [changed = ''] = built.slice(page * 2 - 1);
+      const changed = built[page * 2 - 1];
+      if (changed === undefined) return;
       await room.api.request(200, `POST /agent/runs/${changed}/cancel`, { token: who.token });
       await room.api.request(200, 'POST /agent/runs', { token: who.token, body: { prompt: 'Another one.' } });
     });
@@ -220,7 +221,7 @@ describe('parameters that are not right', () => {
     ['cursor=%00', '/cursor', 'must not contain NUL characters or lone surrogates'],
     [`cursor=${'x'.repeat(4097)}`, '/cursor', 'must have at most 4096 characters'],
     ['colour=red', '/colour', 'is not a known field'],
-    ['__proto__=1', '/__proto__', 'is not a known field'],
+    ['constructor=1', '/constructor', 'is not a known field'],
   ])('%s: 400 that names it', async (query, pointer, detail) => {
     const answer = await room.api.request(400, `GET /agent/runs?${query}`, { token: room.member.token });
     expectProblem(room.api, answer, 'invalid_request', [{ pointer, detail }]);

@@ -3,11 +3,14 @@ import express, { type NextFunction, type Request, type RequestHandler, type Res
 import { ProblemError } from '../problems/problem-error.js';
 import { toProblemError } from '../problems/to-problem-error.js';
 import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './body-options.js';
-import { locateJsonError, scanJson } from './json-scan.js';
+import { type JsonShape, locateJsonError, scanJson } from './json-scan.js';
 import { edgeStateOf } from './edge-state.js';
+import type { Route } from './route-table.js';
 
 /** What JSON of this size could not reasonably hold; guards memory, not meaning. */
 const MAX_JSON_VALUES = 250_000;
+/** Beyond any agent's output in its envelope; only keeps the recursion of what comes after bounded. */
+const RUNNER_BODY_DEPTH = 512;
 
 /**
  * Reads the body as bytes, within the limit of the matched operation, and parses it as JSON. No body leaves
@@ -22,8 +25,8 @@ export function jsonBody(): RequestHandler {
   };
   return (request: Request, response: Response, next: NextFunction) => {
     const { route } = edgeStateOf(request);
-    // Without a route there is nobody to read the body; it is answered 404 or 405 as it stands.
-    if (!route || route.body.streamed || !hasBody(request)) {
+    // Where nobody asks for a body none is read: Node discards what comes once the answer is out.
+    if (!route?.takesBody || route.body.streamed || !hasBody(request)) {
       next();
       return;
     }
@@ -41,7 +44,7 @@ export function jsonBody(): RequestHandler {
       try {
         const bytes = request.body as Buffer;
         if (bytes.length > 0 && mediaProblem) throw mediaProblem;
-        request.body = bytes.length === 0 ? undefined : parse(bytes, route.body.maxDepth ?? DEFAULT_BODY_DEPTH);
+        request.body = bytes.length === 0 ? undefined : parse(bytes, limitsOf(route));
         next();
       } catch (problem) {
         next(problem);
@@ -74,13 +77,19 @@ function refuseMediaType(contentType: string | undefined): ProblemError | null {
     : new ProblemError('unsupported_media_type', 'JSON is UTF-8; no other charset is supported.');
 }
 
-function parse(bytes: Buffer, maxDepth: number): unknown {
+/** What a runner reports is never refused for its content: it is cut down after it was read. */
+function limitsOf({ access, body }: Route): JsonShape {
+  if (access?.kind === 'runner') return { depth: RUNNER_BODY_DEPTH, values: Number.POSITIVE_INFINITY };
+  return { depth: body.maxDepth ?? DEFAULT_BODY_DEPTH, values: MAX_JSON_VALUES };
+}
+
+function parse(bytes: Buffer, limits: JsonShape): unknown {
   if (!isUtf8(bytes)) throw new ProblemError('invalid_request', 'The body is not valid UTF-8.');
-  const shape = scanJson(bytes, { depth: maxDepth, values: MAX_JSON_VALUES });
-  if (shape.depth > maxDepth)
-    throw new ProblemError('invalid_request', `The body nests deeper than ${maxDepth} levels.`);
-  if (shape.values > MAX_JSON_VALUES)
-    throw new ProblemError('payload_too_large', `The body has more than ${MAX_JSON_VALUES} values.`);
+  const shape = scanJson(bytes, limits);
+  if (shape.depth > limits.depth)
+    throw new ProblemError('invalid_request', `The body nests deeper than ${limits.depth} levels.`);
+  if (shape.values > limits.values)
+    throw new ProblemError('payload_too_large', `The body has more than ${limits.values} values.`);
   const text = bytes.toString('utf8');
   try {
     return JSON.parse(text) as unknown;

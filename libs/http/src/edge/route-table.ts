@@ -1,5 +1,6 @@
 import { RequestMethod, SetMetadata, type Type } from '@nestjs/common';
-import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { OPERATION, type OperationOptions } from '../operations/operation.decorator.js';
 import { ACCESS, type Access } from './access.js';
@@ -22,6 +23,8 @@ export interface Route {
   readonly handler: string;
   readonly access: Access | undefined;
   readonly operation: OperationOptions | undefined;
+  /** Whether the handler has a `@Body()`; else nothing is read, whatever is sent. */
+  readonly takesBody: boolean;
   readonly body: BodyOptions;
 }
 
@@ -124,6 +127,7 @@ function routesOf(controller: Type<unknown>): Route[] {
           handler: `${controller.name}.${name}`,
           access: declared<Access>(ACCESS),
           operation: declared<OperationOptions>(OPERATION),
+          takesBody: hasBodyParameter(controller, name),
           body: declared<BodyOptions>(BODY_OPTIONS) ?? {},
         };
       }),
@@ -134,4 +138,10 @@ function routesOf(controller: Type<unknown>): Route[] {
 function pathsOf(target: object): string[] {
   const path = Reflect.getMetadata(PATH_METADATA, target) as string | string[] | undefined;
   return path === undefined ? [''] : [path].flat();
+}
+
+/** Nest keeps a handler's parameters under keys of the form `kind:position`. */
+function hasBodyParameter(controller: Type<unknown>, method: string): boolean {
+  const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) ?? {}) as Record<string, unknown>;
+  return Object.keys(parameters).some((key) => key.startsWith(`${RouteParamtypes.BODY}:`));
 }

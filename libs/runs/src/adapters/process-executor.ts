@@ -43,7 +43,9 @@ export class ProcessExecutor extends Executor {
     this.workspacesDir = openWorkspacesDir(this.settings);
     await this.reap();
     const timer = setInterval(() => {
-      this.reap().catch((error: unknown) => this.logger.warn(`Left-over workspaces could not be cleared: ${String(error)}`));
+      this.reap().catch((error: unknown) =>
+        this.logger.warn(`Left-over workspaces could not be cleared: ${String(error)}`),
+      );
     }, REAP_INTERVAL_MS);
     this.timers.addInterval('workspace-reaper', timer);
   }
@@ -54,7 +56,8 @@ export class ProcessExecutor extends Executor {
     const gone = runner.exited.then(async ({ code, signal }) => {
       if (code !== 0) this.logger.warn({ msg: 'runner ended', execution_id: executionId, run_id: runId, code, signal });
       await this.clear(executionId);
-      if (code !== 0) await this.finish.lose(executionId, signal === null ? `runner_exit_${code}` : `runner_${signal.toLowerCase()}`);
+      if (code !== 0)
+        await this.finish.lose(executionId, signal === null ? `runner_exit_${code}` : `runner_${signal.toLowerCase()}`);
     });
     const settled = gone
       .catch((error: unknown) => this.logger.warn(`Execution ${executionId} is left to its lease: ${String(error)}`))
@@ -126,7 +129,10 @@ export class ProcessExecutor extends Executor {
   private async reap(): Promise<void> {
     const orphans = listWorkspaces(this.workspacesDir).filter((executionId) => !this.runners.has(executionId));
     if (orphans.length === 0) return;
-    const live = await this.database.query<{ id: string }>(`SELECT id FROM executions WHERE id = ANY($1) AND ended_at IS NULL`, [orphans]);
+    const live = await this.database.query<{ id: string }>(
+      `SELECT id FROM executions WHERE id = ANY($1) AND ended_at IS NULL`,
+      [orphans],
+    );
     const alive = new Set(live.map(({ id }) => id));
     for (const executionId of orphans.filter((id) => !alive.has(id))) {
       await this.clear(executionId);
@@ -138,7 +144,10 @@ export class ProcessExecutor extends Executor {
   private async working(): Promise<Set<string>> {
     const ids = [...this.runners.keys()];
     try {
-      const rows = await this.database.query<{ id: string }>(`SELECT id FROM executions WHERE id = ANY($1) AND phase = 'started'`, [ids]);
+      const rows = await this.database.query<{ id: string }>(
+        `SELECT id FROM executions WHERE id = ANY($1) AND phase = 'started'`,
+        [ids],
+      );
       return new Set(rows.map(({ id }) => id));
     } catch (error) {
       this.logger.warn(`Draining without the database: ${String(error)}`);

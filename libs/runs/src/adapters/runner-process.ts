@@ -13,7 +13,8 @@ export function findRunnerEntry(): string {
   for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
     const entry = join(directory, 'dist/apps/headrace/src/main.js');
     if (existsSync(entry)) return entry;
-    if (directory === dirname(directory)) throw new Error('The built command line dist/apps/headrace/src/main.js was not found: run `npm run build`.');
+    if (directory === dirname(directory))
+      throw new Error('The built command line dist/apps/headrace/src/main.js was not found: run `npm run build`.');
   }
 }
 
@@ -35,7 +36,11 @@ export class RunnerProcess {
       detached: true,
       cwd: '/',
       stdio: ['pipe', 'ignore', 'pipe'],
-      env: { PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin', LANG: process.env.LANG ?? 'C.UTF-8', NODE_ENV: 'production' },
+      env: {
+        PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
+        LANG: process.env.LANG ?? 'C.UTF-8',
+        NODE_ENV: 'production',
+      },
     });
     this.exited = new Promise((resolve) => {
       this.child.once('exit', (code, signal) => resolve({ code, signal }));
@@ -47,7 +52,8 @@ export class RunnerProcess {
     // A runner that dies before it has read its assignment breaks the pipe; its exit tells the story.
     this.child.stdin?.on('error', (error) => logger.debug(`A runner closed its input: ${error.message}`));
     this.child.stdin?.end(`${JSON.stringify(handover)}\n`);
-    if (this.child.stderr) createInterface({ input: this.child.stderr }).on('line', (line) => forward(line, handover.execution_id));
+    if (this.child.stderr)
+      createInterface({ input: this.child.stderr }).on('line', (line) => forward(line, handover.execution_id));
   }
 
   get pid(): number | undefined {

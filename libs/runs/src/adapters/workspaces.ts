@@ -9,12 +9,16 @@ import type { Settings } from '#libs/config';
  */
 export function openWorkspacesDir(settings: Pick<Settings, 'workspacesDir' | 'dataDir'>): string {
   const isRoot = process.getuid?.() === 0;
-  const directory = resolve(settings.workspacesDir !== '' ? settings.workspacesDir : placeFor(settings.dataDir, isRoot));
+  const directory = resolve(
+    settings.workspacesDir !== '' ? settings.workspacesDir : placeFor(settings.dataDir, isRoot),
+  );
   mkdirSync(directory, { recursive: true, mode: isRoot ? 0o711 : 0o700 });
   // The umask may have narrowed it. Others may pass through to their own, never list.
   chmodSync(directory, isRoot ? 0o711 : 0o700);
   if (isRoot && !isReachableByOthers(directory)) {
-    throw new Error(`WORKSPACES_DIR (${directory}) cannot be entered by the users that agents run as: allow others to pass through each directory above it.`);
+    throw new Error(
+      `WORKSPACES_DIR (${directory}) cannot be entered by the users that agents run as: allow others to pass through each directory above it.`,
+    );
   }
   return directory;
 }
@@ -26,7 +30,8 @@ function placeFor(dataDir: string, isRoot: boolean): string {
   const own = `/var/tmp/headrace-workspaces-${id}`;
   mkdirSync(own, { recursive: true, mode: 0o711 });
   const { uid, mode } = statSync(own);
-  if (uid !== 0 || (mode & 0o022) !== 0) throw new Error(`${own} belongs to somebody else: set WORKSPACES_DIR to a directory of root's.`);
+  if (uid !== 0 || (mode & 0o022) !== 0)
+    throw new Error(`${own} belongs to somebody else: set WORKSPACES_DIR to a directory of root's.`);
   return own;
 }
 

@@ -34,7 +34,8 @@ export class CancelRun {
       if (!run) return { kind: 'unknown' };
       const execution = await this.executions.lockLive(tx, runId);
       const transition = RUN_STATE_MACHINE.apply(run.state, 'cancel');
-      const isGone = ('refuse' in transition && transition.refuse === 'gone') || (run.state === 'BLOCKED' && !execution);
+      const isGone =
+        ('refuse' in transition && transition.refuse === 'gone') || (run.state === 'BLOCKED' && !execution);
       if (isGone) return { kind: 'gone', state: run.state };
       if ('refuse' in transition) return { kind: 'busy' };
       if (!cancellable) return { kind: 'not_supported' };
@@ -42,7 +43,12 @@ export class CancelRun {
       await this.log.append(tx, runId, execution?.id ?? null, [
         { kind: 'run_cancelled', data: { principal: { type: caller.principal.type, uid: caller.principal.uid } } },
       ]);
-      if (execution) await this.executions.command(tx, execution.id, { desired: 'stop', reason: 'cancelled', fenceAfterMs: STOP_FENCE_MS });
+      if (execution)
+        await this.executions.command(tx, execution.id, {
+          desired: 'stop',
+          reason: 'cancelled',
+          fenceAfterMs: STOP_FENCE_MS,
+        });
       return { kind: 'cancelled', runId };
     });
   }

@@ -4,7 +4,15 @@ import { EnvironmentDirectory } from '#libs/environments';
 import { newUuid } from '#libs/kernel';
 import type { RunState } from '../domain/run-state.js';
 import { resolveConfig } from '../domain/resolve-config.js';
-import { type AgentConfig, HOSTED_POOL, type RunMode, type RunOwner, type RunSourceType, slotKey, titleFromPrompt } from '../domain/run.js';
+import {
+  type AgentConfig,
+  HOSTED_POOL,
+  type RunMode,
+  type RunOwner,
+  type RunSourceType,
+  slotKey,
+  titleFromPrompt,
+} from '../domain/run.js';
 import { type IdempotencyClaim, RunInserts } from '../persistence/run-inserts.js';
 import { PlacementNudge } from './ports.js';
 import { mayOnOwner, RunAccess } from './run-access.js';
@@ -44,9 +52,14 @@ export class CreateRun {
   async execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
     const owner = ownerOf(caller, command.team);
     if (owner === null) {
-      return { kind: 'invalid', pointer: '/team', detail: 'a caller on several teams picks the team with the X-Headrace-Team-Uid header' };
+      return {
+        kind: 'invalid',
+        pointer: '/team',
+        detail: 'a caller on several teams picks the team with the X-Headrace-Team-Uid header',
+      };
     }
-    if (!mayOnOwner(caller, owner, 'runs:write')) return { kind: 'not_authorized', detail: 'Your role on the team does not allow creating runs.' };
+    if (!mayOnOwner(caller, owner, 'runs:write'))
+      return { kind: 'not_authorized', detail: 'Your role on the team does not allow creating runs.' };
     const config = resolveConfig(command.config ?? {}, command.skill);
     const refusal = await this.checkReferences(caller, owner, command, config);
     if (refusal) return refusal;
@@ -83,17 +96,33 @@ export class CreateRun {
   }
 
   /** Anything that does not exist or may not be used is refused alike, so that nothing is told about it. */
-  private async checkReferences(caller: Caller, owner: RunOwner, command: CreateRunCommand, config: AgentConfig): Promise<CreateRunResult | null> {
+  private async checkReferences(
+    caller: Caller,
+    owner: RunOwner,
+    command: CreateRunCommand,
+    config: AgentConfig,
+  ): Promise<CreateRunResult | null> {
     if (command.agentIdentityUid !== undefined) {
       return { kind: 'not_authorized', detail: 'agent_identity_uid names no agent identity that you may use.' };
     }
     if (command.conversationId !== undefined) {
-      return { kind: 'invalid', pointer: '/conversation_id', detail: 'names no conversation that a new run can continue; send a follow-up to its run instead' };
+      return {
+        kind: 'invalid',
+        pointer: '/conversation_id',
+        detail: 'names no conversation that a new run can continue; send a follow-up to its run instead',
+      };
     }
     const registered = Object.entries(config.mcp_servers ?? {}).find(([, server]) => server.warp_id !== undefined);
-    if (registered) return { kind: 'not_authorized', detail: `config.mcp_servers.${registered[0]}.warp_id names no MCP server registered for the team.` };
+    if (registered)
+      return {
+        kind: 'not_authorized',
+        detail: `config.mcp_servers.${registered[0]}.warp_id names no MCP server registered for the team.`,
+      };
     if (config.harness_auth_secrets !== undefined && Object.keys(config.harness_auth_secrets as object).length > 0) {
-      return { kind: 'not_authorized', detail: 'config.harness_auth_secrets names a managed secret that does not exist.' };
+      return {
+        kind: 'not_authorized',
+        detail: 'config.harness_auth_secrets names a managed secret that does not exist.',
+      };
     }
     if (config.environment_id !== undefined) {
       const environment = await this.environments.find(config.environment_id);
@@ -103,7 +132,8 @@ export class CreateRun {
     }
     if (command.parentRunId !== undefined) {
       const parent = await this.access.find(caller, command.parentRunId, 'runs:read');
-      if (parent.kind !== 'found') return { kind: 'invalid', pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' };
+      if (parent.kind !== 'found')
+        return { kind: 'invalid', pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' };
     }
     return null;
   }
@@ -111,10 +141,13 @@ export class CreateRun {
 
 function ownerOf(caller: Caller, team: boolean | undefined): RunOwner | null {
   const isService = caller.principal.type === 'service_account';
-  if (isService || (team ?? caller.teamUid !== null)) return caller.teamUid === null ? null : { teamUid: caller.teamUid, userUid: null };
+  if (isService || (team ?? caller.teamUid !== null))
+    return caller.teamUid === null ? null : { teamUid: caller.teamUid, userUid: null };
   return { teamUid: null, userUid: caller.principal.uid };
 }
 
 function poolOf(config: AgentConfig): string {
-  return config.worker_host === undefined || config.worker_host === 'warp' ? HOSTED_POOL : `worker:${config.worker_host}`;
+  return config.worker_host === undefined || config.worker_host === 'warp'
+    ? HOSTED_POOL
+    : `worker:${config.worker_host}`;
 }

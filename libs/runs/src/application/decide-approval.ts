@@ -6,7 +6,10 @@ import { ExecutionsStore } from '../persistence/executions.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunMoves } from '../persistence/run-moves.js';
 
-export type DecideResult = { readonly kind: 'decided'; readonly approval: Approval } | { readonly kind: 'unknown' } | { readonly kind: 'too_late'; readonly approval: Approval };
+export type DecideResult =
+  | { readonly kind: 'decided'; readonly approval: Approval }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'too_late'; readonly approval: Approval };
 
 /** A person, or the clock, answers a permission request; the runner is told, and the run goes on. */
 @Injectable()
@@ -20,19 +23,37 @@ export class DecideApproval {
   ) {}
 
   /** The caller's right to the run has been checked. */
-  async execute(runId: string, approvalId: string, decision: 'allow' | 'deny', note: string | null, by: PrincipalRef): Promise<DecideResult> {
-    return this.decide(runId, approvalId, { state: decision === 'allow' ? 'allowed' : 'denied', via: 'user', by, note });
+  async execute(
+    runId: string,
+    approvalId: string,
+    decision: 'allow' | 'deny',
+    note: string | null,
+    by: PrincipalRef,
+  ): Promise<DecideResult> {
+    return this.decide(runId, approvalId, {
+      state: decision === 'allow' ? 'allowed' : 'denied',
+      via: 'user',
+      by,
+      note,
+    });
   }
 
   /** Nobody answered in time: denied. */
   async expire(runId: string, approvalId: string): Promise<void> {
-    await this.decide(runId, approvalId, { state: 'denied', via: 'timeout', by: null, note: 'Nobody answered in time.' });
+    await this.decide(runId, approvalId, {
+      state: 'denied',
+      via: 'timeout',
+      by: null,
+      note: 'Nobody answered in time.',
+    });
   }
 
   private async decide(runId: string, approvalId: string, decision: ApprovalDecision): Promise<DecideResult> {
     return this.database.transaction(async (tx) => {
-      await this.moves.lock(tx, runId);
-      const approval = await this.approvals.decide(tx, runId, approvalId, decision);
+      const run = await this.moves.lock(tx, runId);
+      // Of a run that was cancelled questions stay open until its runner has stopped; a person's word comes too late.
+      const isHeard = decision.via !== 'user' || run?.state === 'BLOCKED';
+      const approval = isHeard ? await this.approvals.decide(tx, runId, approvalId, decision) : null;
       if (!approval) {
         const known = await this.approvals.find(tx, runId, approvalId);
         return known ? { kind: 'too_late', approval: known } : { kind: 'unknown' };

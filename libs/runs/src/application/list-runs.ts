@@ -38,7 +38,8 @@ export class ListRuns {
     const after = query.cursor === null ? null : this.cursors.decode(query.cursor, identity);
     if (query.cursor !== null && after === null) return { kind: 'bad_cursor' };
     const [value, id] = after ?? [];
-    const position = after === null ? null : ([value === null || value === undefined ? null : String(value), String(id)] as const);
+    const position =
+      after === null ? null : ([value === null || value === undefined ? null : String(value), String(id)] as const);
     const found = await this.queries.list({ scope, sort, order, states, limit: limit + 1, after: position });
     const page = found.slice(0, limit);
     const last = page.at(-1);

@@ -27,6 +27,9 @@ export class ReadTimeline {
     const rows = await this.log.readLifecycle(runId, Number(after[0]), limit + 1);
     const page = rows.slice(0, limit);
     const last = page.at(-1);
-    return { events: foldTimeline(page), nextCursor: rows.length > limit && last ? this.cursors.encode([last.seq], runId) : null };
+    return {
+      events: foldTimeline(page),
+      nextCursor: rows.length > limit && last ? this.cursors.encode([last.seq], runId) : null,
+    };
   }
 }

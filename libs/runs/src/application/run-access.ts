@@ -4,7 +4,8 @@ import { isUuid } from '#libs/kernel';
 import type { Run, RunOwner } from '../domain/run.js';
 import { RunQueries } from '../persistence/run-queries.js';
 
-export type RunLookup = { readonly kind: 'found'; readonly run: Run } | { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
+export type RunLookup =
+  { readonly kind: 'found'; readonly run: Run } | { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
 
 /** Whether the caller has `permission` on what `owner` owns: one's own runs, or those of a team by one's role there. */
 export function mayOnOwner(caller: Caller, owner: RunOwner, permission: Permission): boolean {

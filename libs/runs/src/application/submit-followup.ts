@@ -53,11 +53,14 @@ export class SubmitFollowup {
         isMessageEmpty: message.trim() === '',
       });
       if ('refuse' in decision) return { kind: decision.refuse };
-      if ((await followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS) return { kind: 'too_many' };
+      if ((await followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
+        return { kind: 'too_many' };
       const id = newUuid();
       const author = { type: caller.principal.type, uid: caller.principal.uid } as const;
       await followups.insert(tx, { id, runId, message, mode, outcome: decision.outcome, author });
-      await log.append(tx, runId, execution?.id ?? null, [{ kind: 'followup_received', data: { followup_id: id, outcome: decision.outcome, author } }]);
+      await log.append(tx, runId, execution?.id ?? null, [
+        { kind: 'followup_received', data: { followup_id: id, outcome: decision.outcome, author } },
+      ]);
       if (decision.outcome === 'handoff_execution') await moves.move(tx, runId, 'requeue');
       if (decision.outcome === 'live_session') await moves.move(tx, runId, 'resume');
       if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);

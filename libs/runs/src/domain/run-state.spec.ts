@@ -9,7 +9,9 @@ describe('run state machine', () => {
   });
 
   it('gives every event one target, so that each is one guarded UPDATE', () => {
-    const targets = Object.fromEntries(RUN_STATE_MACHINE.events().map((event) => [event, RUN_STATE_MACHINE.target(event)]));
+    const targets = Object.fromEntries(
+      RUN_STATE_MACHINE.events().map((event) => [event, RUN_STATE_MACHINE.target(event)]),
+    );
     expect(targets).toEqual({
       offer: 'PENDING',
       claim: 'CLAIMED',

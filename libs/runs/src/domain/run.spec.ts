@@ -40,8 +40,15 @@ describe('isCancellableKind', () => {
 
 describe('resolveConfig', () => {
   it('lets the request’s skill win, repeats it and names the run after it', () => {
-    expect(resolveConfig({ skills: ['a/b:one', 'a/b:two'] }, undefined)).toMatchObject({ skill_spec: 'a/b:one', skills: ['a/b:one', 'a/b:two'], name: 'one' });
-    expect(resolveConfig({ skill_spec: 'a/b:one', name: 'mine' }, 'a/b:other')).toMatchObject({ skill_spec: 'a/b:other', name: 'mine' });
+    expect(resolveConfig({ skills: ['a/b:one', 'a/b:two'] }, undefined)).toMatchObject({
+      skill_spec: 'a/b:one',
+      skills: ['a/b:one', 'a/b:two'],
+      name: 'one',
+    });
+    expect(resolveConfig({ skill_spec: 'a/b:one', name: 'mine' }, 'a/b:other')).toMatchObject({
+      skill_spec: 'a/b:other',
+      name: 'mine',
+    });
     expect(resolveConfig({ model_id: 'm' }, undefined)).toEqual({ model_id: 'm' });
   });
 
@@ -51,7 +58,9 @@ describe('resolveConfig', () => {
   });
 
   it('masks values of env and headers and keeps their names', () => {
-    const masked = maskConfig({ mcp_servers: { s: { command: 'x', env: { KEY: 'secret-value' }, headers: { Authorization: 'secret-value' } } } });
+    const masked = maskConfig({
+      mcp_servers: { s: { command: 'x', env: { KEY: 'secret-value' }, headers: { Authorization: 'secret-value' } } },
+    });
     expect(masked.mcp_servers).toEqual({ s: { command: 'x', env: { KEY: '***' }, headers: { Authorization: '***' } } });
   });
 });
@@ -75,7 +84,10 @@ describe('turnOutcome', () => {
     expect(turnOutcome({ stop_reason: 'end_turn' })).toEqual({ move: 'succeed' });
     expect(turnOutcome({ stop_reason: 'cancelled' })).toEqual({ move: 'none' });
     for (const stop_reason of ['refusal', 'max_tokens', 'max_turn_requests', 'error'] as const) {
-      expect(turnOutcome({ stop_reason })).toMatchObject({ move: 'fail', status: { error_code: 'agent_process_failed' } });
+      expect(turnOutcome({ stop_reason })).toMatchObject({
+        move: 'fail',
+        status: { error_code: 'agent_process_failed' },
+      });
     }
   });
 });

@@ -2,8 +2,23 @@ import type { ErrorCode } from '#libs/kernel';
 import type { RunState } from './run-state.js';
 
 export const RUN_SOURCE_TYPES = [
-  'API', 'CLI', 'LOCAL', 'WEB_APP', 'SCHEDULED_AGENT', 'CUSTOM_WEBHOOK', 'ORCHESTRATION', 'GITHUB_ACTION', 'GITHUB_WEBHOOK',
-  'GITLAB_WEBHOOK', 'LINEAR', 'SLACK', 'JIRA', 'CLOUD_MODE', 'SELF_IMPROVEMENT', 'AUTOFIX', 'RUN_SCORER',
+  'API',
+  'CLI',
+  'LOCAL',
+  'WEB_APP',
+  'SCHEDULED_AGENT',
+  'CUSTOM_WEBHOOK',
+  'ORCHESTRATION',
+  'GITHUB_ACTION',
+  'GITHUB_WEBHOOK',
+  'GITLAB_WEBHOOK',
+  'LINEAR',
+  'SLACK',
+  'JIRA',
+  'CLOUD_MODE',
+  'SELF_IMPROVEMENT',
+  'AUTOFIX',
+  'RUN_SCORER',
 ] as const;
 export type RunSourceType = (typeof RUN_SOURCE_TYPES)[number];
 
@@ -16,7 +31,8 @@ export type RunMode = (typeof RUN_MODES)[number];
 export const HOSTED_POOL = 'hosted';
 
 /** Who owns a run: a team, or one person. */
-export type RunOwner = { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
+export type RunOwner =
+  { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
 
 /** The row that counts the owner's concurrent executions, and the scope of idempotency keys. */
 export function slotKey(owner: RunOwner): string {

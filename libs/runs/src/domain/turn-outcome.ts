@@ -1,7 +1,8 @@
 import type { TurnEnded } from '#libs/runner-protocol';
 import type { StatusMessage } from './run.js';
 
-export type TurnOutcome = { readonly move: 'succeed' } | { readonly move: 'fail'; readonly status: StatusMessage } | { readonly move: 'none' };
+export type TurnOutcome =
+  { readonly move: 'succeed' } | { readonly move: 'fail'; readonly status: StatusMessage } | { readonly move: 'none' };
 
 const REFUSALS = {
   refusal: 'The agent refused to go on.',

@@ -11,7 +11,11 @@ export function toAgentConfig(config: AmbientAgentConfig | undefined): AgentConf
   }
   for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
     const ways = [server.warp_id, server.command, server.url].filter((way) => way !== undefined).length;
-    if (ways !== 1) issues.push({ pointer: `/config/mcp_servers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, detail: 'must have exactly one of warp_id, command and url' });
+    if (ways !== 1)
+      issues.push({
+        pointer: `/config/mcp_servers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+        detail: 'must have exactly one of warp_id, command and url',
+      });
   }
   if (config.permission_allow_list !== undefined && config.permission_policy !== 'allow_list') {
     issues.push({ pointer: '/config/permission_allow_list', detail: 'needs permission_policy allow_list' });
@@ -32,5 +36,7 @@ function readable(pointer: string): string {
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : [[key, plain(item)]])));
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : [[key, plain(item)]])),
+  );
 }

@@ -22,10 +22,20 @@ export class CreateRunController {
   @BodyLimit(20 * MIB)
   @Authorize('runs:read')
   @Operation({
-    id: 'createRun', summary: 'Create a run', tag: 'Runs', team: true, success: SUCCESS, errors: ERRORS,
-    description: 'Queues a run of an agent. Send an `Idempotency-Key` header to make retries safe: the same key and body answer the first run again.',
+    id: 'createRun',
+    summary: 'Create a run',
+    tag: 'Runs',
+    team: true,
+    success: SUCCESS,
+    errors: ERRORS,
+    description:
+      'Queues a run of an agent. Send an `Idempotency-Key` header to make retries safe: the same key and body answer the first run again.',
   })
-  create(@CurrentCaller() caller: Caller, @Body() request: RunAgentRequest, @Headers('idempotency-key') key?: string): Promise<RunAgentResponse> {
+  create(
+    @CurrentCaller() caller: Caller,
+    @Body() request: RunAgentRequest,
+    @Headers('idempotency-key') key?: string,
+  ): Promise<RunAgentResponse> {
     return this.run(caller, request, key);
   }
 
@@ -33,7 +43,13 @@ export class CreateRunController {
   @BodyLimit(20 * MIB)
   @Authorize('runs:read')
   @Operation({
-    id: 'runAgent', summary: 'Create a run (deprecated)', tag: 'Runs', team: true, deprecated: true, success: SUCCESS, errors: ERRORS,
+    id: 'runAgent',
+    summary: 'Create a run (deprecated)',
+    tag: 'Runs',
+    team: true,
+    deprecated: true,
+    success: SUCCESS,
+    errors: ERRORS,
     description: 'The same as `POST /agent/runs`, which replaces it.',
   })
   createDeprecated(
@@ -53,10 +69,17 @@ export class CreateRunController {
         errors: [{ pointer: '/prompt', detail: `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8` }],
       });
     }
-    if (request.attachments !== undefined && request.attachments.length > 0) throw invalid('/attachments', 'are not supported by this version');
+    if (request.attachments !== undefined && request.attachments.length > 0)
+      throw invalid('/attachments', 'are not supported by this version');
     const { prompt, title, mode, skill, team, interactive, metadata } = request;
     const result = await this.createRun.execute(caller, {
-      prompt, title, mode, skill, team, interactive, metadata,
+      prompt,
+      title,
+      mode,
+      skill,
+      team,
+      interactive,
+      metadata,
       config: toAgentConfig(request.config),
       agentIdentityUid: request.agent_identity_uid,
       conversationId: request.conversation_id,
@@ -66,7 +89,12 @@ export class CreateRunController {
     });
     switch (result.kind) {
       case 'created':
-        return { run_id: result.runId, task_id: result.runId, state: result.state, ...(result.atCapacity ? { at_capacity: true } : {}) };
+        return {
+          run_id: result.runId,
+          task_id: result.runId,
+          state: result.state,
+          ...(result.atCapacity ? { at_capacity: true } : {}),
+        };
       case 'invalid':
         throw invalid(result.pointer, result.detail);
       case 'not_authorized':

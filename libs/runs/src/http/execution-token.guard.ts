@@ -18,9 +18,13 @@ export class ExecutionTokenGuard implements CanActivate {
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const executionId = this.tokens.verify(token);
     if (executionId === null || executionId !== request.params.executionId) {
-      throw new ProblemError('authentication_required', 'The execution token is missing or not valid for this execution.', {
-        headers: { 'WWW-Authenticate': 'Bearer' },
-      });
+      throw new ProblemError(
+        'authentication_required',
+        'The execution token is missing or not valid for this execution.',
+        {
+          headers: { 'WWW-Authenticate': 'Bearer' },
+        },
+      );
     }
     return true;
   }

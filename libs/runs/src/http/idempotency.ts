@@ -6,9 +6,18 @@ import type { IdempotencyClaim } from '../persistence/run-inserts.js';
 export function idempotencyClaim(header: string | undefined, body: unknown): IdempotencyClaim | null {
   if (header === undefined) return null;
   if (!/^[\x21-\x7e]{1,255}$/.test(header)) {
-    throw new ProblemError('invalid_request', 'The header `Idempotency-Key` must have 1 to 255 printable ASCII characters without spaces.', {
-      errors: [{ pointer: '/headers/Idempotency-Key', detail: 'must have 1 to 255 printable ASCII characters without spaces' }],
-    });
+    throw new ProblemError(
+      'invalid_request',
+      'The header `Idempotency-Key` must have 1 to 255 printable ASCII characters without spaces.',
+      {
+        errors: [
+          {
+            pointer: '/headers/Idempotency-Key',
+            detail: 'must have 1 to 255 printable ASCII characters without spaces',
+          },
+        ],
+      },
+    );
   }
   return { key: header, requestHash: createHash('sha256').update(canonical(body)).digest() };
 }

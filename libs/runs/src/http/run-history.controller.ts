@@ -27,15 +27,24 @@ export class RunHistoryController {
   @Get('timeline')
   @Authorize('runs:read')
   @Operation({
-    id: 'getRunTimeline', summary: 'Get a run’s timeline', tag: 'Runs', errors: [400, 403, 404],
+    id: 'getRunTimeline',
+    summary: 'Get a run’s timeline',
+    tag: 'Runs',
+    errors: [400, 403, 404],
     success: { status: 200, description: 'Set-up and lifecycle events, oldest first.', type: GetRunTimelineResponse },
   })
-  async timeline(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string, @Query() query: TimelineParameters): Promise<GetRunTimelineResponse> {
+  async timeline(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', RUN_ID) runId: string,
+    @Query() query: TimelineParameters,
+  ): Promise<GetRunTimelineResponse> {
     foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
     const page = await this.readTimeline.execute(runId, query.limit ?? 1000, query.cursor ?? null);
     if (page === 'bad_cursor') {
       const detail = 'is not a cursor of this timeline';
-      throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, { errors: [{ pointer: '/cursor', detail }] });
+      throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
+        errors: [{ pointer: '/cursor', detail }],
+      });
     }
     const { events, nextCursor } = page;
     return { events, ...(nextCursor === null ? {} : { page_info: { has_next_page: true, next_cursor: nextCursor } }) };
@@ -44,10 +53,21 @@ export class RunHistoryController {
   @Get('transcript')
   @Authorize('runs:read')
   @Operation({
-    id: 'getRunTranscript', summary: 'Download a run’s raw transcript', tag: 'Runs', errors: [400, 403, 404],
-    success: { status: 302, description: 'The transcript (JSON lines) is at `Location`, for a limited time.', headers: { Location: 'Time-limited download URL.' } },
+    id: 'getRunTranscript',
+    summary: 'Download a run’s raw transcript',
+    tag: 'Runs',
+    errors: [400, 403, 404],
+    success: {
+      status: 302,
+      description: 'The transcript (JSON lines) is at `Location`, for a limited time.',
+      headers: { Location: 'Time-limited download URL.' },
+    },
   })
-  async transcript(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string, @Res() response: Response): Promise<void> {
+  async transcript(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', RUN_ID) runId: string,
+    @Res() response: Response,
+  ): Promise<void> {
     foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
     const url = await this.transcripts.linkTo(runId, this.settings.signedUrlTtl);
     if (url === null) throw new ProblemError('resource_not_found', 'The run has no transcript.');
@@ -67,7 +87,10 @@ export class ApprovalsController {
   @Get()
   @Authorize('runs:read')
   @Operation({
-    id: 'listRunApprovals', summary: 'List a run’s permission requests', tag: 'Approvals', errors: [400, 403, 404],
+    id: 'listRunApprovals',
+    summary: 'List a run’s permission requests',
+    tag: 'Approvals',
+    errors: [400, 403, 404],
     success: { status: 200, description: 'Pending and decided requests, oldest first.', type: ListApprovalsResponse },
   })
   async list(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<ListApprovalsResponse> {
@@ -79,7 +102,10 @@ export class ApprovalsController {
   @Post(':approvalId')
   @Authorize('runs:read')
   @Operation({
-    id: 'decideRunApproval', summary: 'Allow or deny a permission request', tag: 'Approvals', errors: [400, 403, 404, 409, 413, 415],
+    id: 'decideRunApproval',
+    summary: 'Allow or deny a permission request',
+    tag: 'Approvals',
+    errors: [400, 403, 404, 409, 413, 415],
     success: { status: 200, description: 'The decided request.', type: ApprovalItem },
   })
   async decide(
@@ -90,11 +116,20 @@ export class ApprovalsController {
   ): Promise<ApprovalItem> {
     foundOrThrow(await this.access.find(caller, runId, 'runs:write'));
     const { type, uid } = caller.principal;
-    const result = await this.decideApproval.execute(runId, approvalId, request.decision, request.note ?? null, { type, uid });
-    if (result.kind === 'unknown') throw new ProblemError('resource_not_found', 'The run has no permission request with this id.');
-    if (result.kind === 'too_late') throw new ProblemError('conflict', `The request was decided before: it is ${result.approval.state}.`);
+    const result = await this.decideApproval.execute(runId, approvalId, request.decision, request.note ?? null, {
+      type,
+      uid,
+    });
+    if (result.kind === 'unknown')
+      throw new ProblemError('resource_not_found', 'The run has no permission request with this id.');
+    if (result.kind === 'too_late')
+      throw new ProblemError('conflict', `The request was decided before: it is ${result.approval.state}.`);
     const [item] = await this.presenter.approvals([result.approval]);
     if (!item) throw new Error('A decided approval could not be presented.');
     return item;
   }
+}
+
+function tooLate(state: ApprovalItem['state']): string {
+  return state === 'pending' ? 'The run does not wait for an answer any more.' : `The request was decided before: it is ${state}.`;
 }

@@ -23,13 +23,16 @@ export class RunPresenter {
   }
 
   async approvals(approvals: readonly Approval[]): Promise<ApprovalItem[]> {
-    const deciders = approvals.flatMap(({ decided_by_type: type, decided_by_uid: uid }) => (type && uid ? [{ type, uid }] : []));
+    const deciders = approvals.flatMap(({ decided_by_type: type, decided_by_uid: uid }) =>
+      type && uid ? [{ type, uid }] : [],
+    );
     const principals = await this.directory.describe(deciders);
     return approvals.map((approval) => toApprovalItem(approval, principals));
   }
 }
 
-const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo => principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
+const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo =>
+  principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
 
 function toRunItem(run: Run, principals: Principals): RunItem {
   const skill = run.config.skill_spec;
@@ -56,7 +59,8 @@ function toRunItem(run: Run, principals: Principals): RunItem {
     is_sandbox_running: run.hasLiveExecution,
     is_run_type_cancellable: isCancellableKind(run),
     ...(skill === undefined ? {} : { agent_skill: { name: skillName(skill), full_path: skill } }),
-    scope: run.owner.teamUid === null ? { type: 'User', uid: run.owner.userUid } : { type: 'Team', uid: run.owner.teamUid },
+    scope:
+      run.owner.teamUid === null ? { type: 'User', uid: run.owner.userUid } : { type: 'Team', uid: run.owner.teamUid },
   };
 }
 

@@ -13,7 +13,14 @@ import { ReportEvents } from '../application/execution/report-events.js';
 import { Transcripts } from '../application/execution/transcripts.js';
 import { beatSeconds } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
-import { ClaimRequestBody, CommandsParameters, EventBatchBody, FinishRequestBody, LeaseRefBody, TranscriptParameters } from './dto/runner-messages.dto.js';
+import {
+  ClaimRequestBody,
+  CommandsParameters,
+  EventBatchBody,
+  FinishRequestBody,
+  LeaseRefBody,
+  TranscriptParameters,
+} from './dto/runner-messages.dto.js';
 import { ExecutionTokenGuard } from './execution-token.guard.js';
 import { SanitizeBody } from './sanitize-body.interceptor.js';
 
@@ -39,9 +46,16 @@ export class RunnerController {
 
   @Post('claim')
   @RunnerProtocol()
-  async claim(@Param('executionId') executionId: string, @Body() body: ClaimRequestBody, @Res({ passthrough: true }) response: Response): Promise<Assignment> {
+  async claim(
+    @Param('executionId') executionId: string,
+    @Body() body: ClaimRequestBody,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<Assignment> {
     if (body.protocol_version !== RUNNER_PROTOCOL_VERSION) {
-      throw new ProblemError('invalid_request', `This server speaks version ${RUNNER_PROTOCOL_VERSION} of the runner protocol.`);
+      throw new ProblemError(
+        'invalid_request',
+        `This server speaks version ${RUNNER_PROTOCOL_VERSION} of the runner protocol.`,
+      );
     }
     const result = await this.claimExecution.execute(executionId, body);
     if (result.kind === 'lease_lost') throw leaseLost();
@@ -51,7 +65,11 @@ export class RunnerController {
 
   @Post('events')
   @RunnerProtocol()
-  async events(@Param('executionId') executionId: string, @Body() body: EventBatchBody, @Res({ passthrough: true }) response: Response): Promise<BatchAck> {
+  async events(
+    @Param('executionId') executionId: string,
+    @Body() body: EventBatchBody,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<BatchAck> {
     const result = await this.reportEvents.execute(executionId, body.lease_epoch, body.events);
     if (result.kind === 'lease_lost') throw leaseLost();
     response.status(200);
@@ -60,16 +78,28 @@ export class RunnerController {
 
   @Post('beat')
   @RunnerProtocol()
-  async beat(@Param('executionId') executionId: string, @Body() body: LeaseRefBody, @Res({ passthrough: true }) response: Response): Promise<BeatAck> {
+  async beat(
+    @Param('executionId') executionId: string,
+    @Body() body: LeaseRefBody,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<BeatAck> {
     const desired = await this.executions.renew(executionId, body.lease_epoch);
     if (desired === null) throw leaseLost();
     response.status(200);
-    return { ttl_seconds: this.settings.leaseTtl / 1000, next_beat_seconds: beatSeconds(this.settings.leaseTtl), desired };
+    return {
+      ttl_seconds: this.settings.leaseTtl / 1000,
+      next_beat_seconds: beatSeconds(this.settings.leaseTtl),
+      desired,
+    };
   }
 
   @Post('finish')
   @RunnerProtocol()
-  async finish(@Param('executionId') executionId: string, @Body() body: FinishRequestBody, @Res({ passthrough: true }) response: Response): Promise<object> {
+  async finish(
+    @Param('executionId') executionId: string,
+    @Body() body: FinishRequestBody,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<object> {
     if ((await this.finishExecution.execute(executionId, body)) === 'lease_lost') throw leaseLost();
     response.status(200);
     return {};
@@ -89,13 +119,23 @@ export class RunnerStreamsController {
 
   @Get('commands')
   @RunnerProtocol()
-  async commands(@Param('executionId') executionId: string, @Query() query: CommandsParameters, @Res() response: Response): Promise<void> {
+  async commands(
+    @Param('executionId') executionId: string,
+    @Query() query: CommandsParameters,
+    @Res() response: Response,
+  ): Promise<void> {
     const abort = new AbortController();
     const forget = this.shutdown.onShutdown(() => abort.abort());
     response.once('close', () => abort.abort());
     try {
       const waitMs = Math.min(query.wait ?? 0, MAX_WAIT_SECONDS) * 1000;
-      const result = await this.readCommands.execute(executionId, query.lease_epoch, query.version, waitMs, abort.signal);
+      const result = await this.readCommands.execute(
+        executionId,
+        query.lease_epoch,
+        query.version,
+        waitMs,
+        abort.signal,
+      );
       if (result.kind === 'lease_lost') throw leaseLost();
       if (result.kind === 'nothing') response.status(204).end();
       else response.json(result.commands);
@@ -107,13 +147,21 @@ export class RunnerStreamsController {
   @Put('transcript')
   @StreamedBody()
   @RunnerProtocol()
-  async upload(@Param('executionId') executionId: string, @Query() query: TranscriptParameters, @Req() request: Request, @Res() response: Response): Promise<void> {
+  async upload(
+    @Param('executionId') executionId: string,
+    @Query() query: TranscriptParameters,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
     const meta = { format: query.format ?? 'unknown', sessionId: query.session_id ?? '' };
     try {
-      if ((await this.transcripts.store(executionId, query.lease_epoch, request, meta)) === 'lease_lost') throw leaseLost();
+      if ((await this.transcripts.store(executionId, query.lease_epoch, request, meta)) === 'lease_lost')
+        throw leaseLost();
     } catch (error) {
       if (error instanceof ObjectTooLargeError) {
-        throw new ProblemError('payload_too_large', `A transcript may have at most ${error.maxBytes} bytes.`, { cause: error });
+        throw new ProblemError('payload_too_large', `A transcript may have at most ${error.maxBytes} bytes.`, {
+          cause: error,
+        });
       }
       throw error;
     }
@@ -122,7 +170,11 @@ export class RunnerStreamsController {
 
   @Get('transcript')
   @RunnerProtocol()
-  async download(@Param('executionId') executionId: string, @Query() query: TranscriptParameters, @Res() response: Response): Promise<void> {
+  async download(
+    @Param('executionId') executionId: string,
+    @Query() query: TranscriptParameters,
+    @Res() response: Response,
+  ): Promise<void> {
     const found = await this.transcripts.readFor(executionId, query.lease_epoch);
     if (found === 'lease_lost') throw leaseLost();
     if (found === 'none') throw new ProblemError('resource_not_found', 'The conversation has no stored transcript.');

@@ -27,7 +27,11 @@ export class RunsController {
   @Get()
   @Authorize('runs:read')
   @Operation({
-    id: 'listRuns', summary: 'List runs', tag: 'Runs', team: true, errors: [400, 403],
+    id: 'listRuns',
+    summary: 'List runs',
+    tag: 'Runs',
+    team: true,
+    errors: [400, 403],
     success: { status: 200, description: 'One page of the runs that the caller may see.', type: ListRunsResponse },
   })
   async list(@CurrentCaller() caller: Caller, @Query() query: ListRunsParameters): Promise<ListRunsResponse> {
@@ -40,7 +44,9 @@ export class RunsController {
     });
     if (result.kind === 'bad_cursor') {
       const detail = 'is not a cursor of a list with this sort and these filters';
-      throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, { errors: [{ pointer: '/cursor', detail }] });
+      throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
+        errors: [{ pointer: '/cursor', detail }],
+      });
     }
     const { nextCursor } = result;
     return {
@@ -51,7 +57,13 @@ export class RunsController {
 
   @Get(':runId')
   @Authorize('runs:read')
-  @Operation({ id: 'getRun', summary: 'Get a run', tag: 'Runs', errors: [400, 403, 404], success: { status: 200, description: 'The run.', type: RunItem } })
+  @Operation({
+    id: 'getRun',
+    summary: 'Get a run',
+    tag: 'Runs',
+    errors: [400, 403, 404],
+    success: { status: 200, description: 'The run.', type: RunItem },
+  })
   async get(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<RunItem> {
     return this.presenter.run(foundOrThrow(await this.access.find(caller, runId, 'runs:read')));
   }
@@ -60,11 +72,19 @@ export class RunsController {
   @Post(':runId/cancel')
   @Authorize('runs:read')
   @Operation({
-    id: 'cancelRun', summary: 'Cancel a run', tag: 'Runs', errors: [400, 403, 404, 409, 422],
-    description: 'Cancels a run that is queued, claimed, in progress or blocked. The agent and everything it started is gone within seconds.',
+    id: 'cancelRun',
+    summary: 'Cancel a run',
+    tag: 'Runs',
+    errors: [400, 403, 404, 409, 422],
+    description:
+      'Cancels a run that is queued, claimed, in progress or blocked. The agent and everything it started is gone within seconds.',
     success: { status: 200, description: 'The id of the cancelled run.', schema: { type: 'string', format: 'uuid' } },
   })
-  async cancel(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string, @Res() response: Response): Promise<void> {
+  async cancel(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', RUN_ID) runId: string,
+    @Res() response: Response,
+  ): Promise<void> {
     const result = await this.cancelRun.execute(caller, runId);
     switch (result.kind) {
       case 'cancelled':
@@ -77,20 +97,33 @@ export class RunsController {
       case 'gone':
         throw new ProblemError('invalid_request', `The run has already ended: it is ${result.state}.`);
       case 'busy':
-        throw new ProblemError('conflict', 'The run is being handed to a worker (PENDING). Try again in a moment.', { retryAfterSeconds: 1 });
+        throw new ProblemError('conflict', 'The run is being handed to a worker (PENDING). Try again in a moment.', {
+          retryAfterSeconds: 1,
+        });
       case 'not_supported':
-        throw new ProblemError('operation_not_supported', 'Self-hosted, local and GitHub Action runs cannot be cancelled here; stop them where they run.');
+        throw new ProblemError(
+          'operation_not_supported',
+          'Self-hosted, local and GitHub Action runs cannot be cancelled here; stop them where they run.',
+        );
     }
   }
 
   @Post(':runId/followups')
   @Authorize('runs:read')
   @Operation({
-    id: 'submitRunFollowup', summary: 'Send a follow-up message', tag: 'Runs', errors: [400, 403, 404, 409, 413, 415],
-    description: 'Accepts a message; where it goes depends on the run’s state and is told in `outcome`. Watch the run to see what becomes of it.',
+    id: 'submitRunFollowup',
+    summary: 'Send a follow-up message',
+    tag: 'Runs',
+    errors: [400, 403, 404, 409, 413, 415],
+    description:
+      'Accepts a message; where it goes depends on the run’s state and is told in `outcome`. Watch the run to see what becomes of it.',
     success: { status: 200, description: 'Accepted.', type: RunFollowupResponse },
   })
-  async followup(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string, @Body() request: RunFollowupRequest): Promise<RunFollowupResponse> {
+  async followup(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', RUN_ID) runId: string,
+    @Body() request: RunFollowupRequest,
+  ): Promise<RunFollowupResponse> {
     const result = await this.submitFollowup.execute(caller, runId, request.message ?? '', request.mode ?? null);
     switch (result.kind) {
       case 'accepted':
@@ -104,7 +137,9 @@ export class RunsController {
       case 'nothing_to_continue':
         throw new ProblemError('invalid_request', 'The run has no open session and no conversation to continue from.');
       case 'too_many':
-        throw new ProblemError('conflict', `${MAX_PENDING_FOLLOWUPS} follow-ups already wait for this run.`, { retryAfterSeconds: 5 });
+        throw new ProblemError('conflict', `${MAX_PENDING_FOLLOWUPS} follow-ups already wait for this run.`, {
+          retryAfterSeconds: 5,
+        });
     }
   }
 }

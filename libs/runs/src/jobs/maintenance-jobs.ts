@@ -1,6 +1,9 @@
 import { defineJob } from '#libs/jobs';
 
 /** Forgets idempotency keys that are older than the setting says. */
-export const PRUNE_IDEMPOTENCY_KEYS_JOB = defineJob<Record<string, never>>('runs-maintenance', 'prune-idempotency-keys');
+export const PRUNE_IDEMPOTENCY_KEYS_JOB = defineJob<Record<string, never>>(
+  'runs-maintenance',
+  'prune-idempotency-keys',
+);
 /** Makes the event log's partitions of the coming months. */
 export const ENSURE_PARTITIONS_JOB = defineJob<Record<string, never>>('runs-maintenance', 'ensure-event-partitions');

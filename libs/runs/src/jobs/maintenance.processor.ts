@@ -15,7 +15,10 @@ export class MaintenanceProcessor extends JobProcessor implements OnApplicationB
 
   readonly handlers = [
     handles(PRUNE_IDEMPOTENCY_KEYS_JOB, async () => {
-      await this.database.query(`DELETE FROM idempotency_keys WHERE created_at < headrace.now() - $1 * interval '1 millisecond'`, [this.settings.idempotencyKeyTtl]);
+      await this.database.query(
+        `DELETE FROM idempotency_keys WHERE created_at < headrace.now() - $1 * interval '1 millisecond'`,
+        [this.settings.idempotencyKeyTtl],
+      );
     }),
     handles(ENSURE_PARTITIONS_JOB, async () => {
       await this.database.query(`SELECT headrace.ensure_run_event_partitions(3)`);
@@ -33,7 +36,11 @@ export class MaintenanceProcessor extends JobProcessor implements OnApplicationB
 
   async onApplicationBootstrap(): Promise<void> {
     for (const job of [PRUNE_IDEMPOTENCY_KEYS_JOB, ENSURE_PARTITIONS_JOB]) {
-      await this.queue.upsertJobScheduler(job.name, { every: HOUR_MS }, { name: job.name, data: {}, opts: { removeOnComplete: true, removeOnFail: true } });
+      await this.queue.upsertJobScheduler(
+        job.name,
+        { every: HOUR_MS },
+        { name: job.name, data: {}, opts: { removeOnComplete: true, removeOnFail: true } },
+      );
     }
   }
 }

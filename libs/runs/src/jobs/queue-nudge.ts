@@ -39,7 +39,11 @@ export class QueueNudge extends PlacementNudge implements OnModuleDestroy {
   private send(): void {
     this.timer = null;
     this.adding = this.queue
-      .add(PLACE_RUNS_JOB.name, {}, { deduplication: { id: 'place-runs', keepLastIfActive: true }, removeOnComplete: true, removeOnFail: true })
+      .add(
+        PLACE_RUNS_JOB.name,
+        {},
+        { deduplication: { id: 'place-runs', keepLastIfActive: true }, removeOnComplete: true, removeOnFail: true },
+      )
       .catch((error: Error) => this.logger.warn(`A placement nudge was lost: ${error.message}`))
       .finally(() => {
         this.adding = null;

@@ -18,7 +18,10 @@ export class Sweeper implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.timers.addInterval('execution-sweeper', setInterval(() => this.tick(), sweepIntervalMs(this.settings.leaseTtl)));
+    this.timers.addInterval(
+      'execution-sweeper',
+      setInterval(() => this.tick(), sweepIntervalMs(this.settings.leaseTtl)),
+    );
   }
 
   async stop(): Promise<void> {

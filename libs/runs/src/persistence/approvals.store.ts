@@ -35,7 +35,10 @@ const INSERT: Statement = {
   VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7::jsonb, 'pending', headrace.now(), headrace.now() + $8 * interval '1 millisecond')
   ON CONFLICT (run_id, id) DO NOTHING`,
 };
-const LIST: Statement = { name: 'approvals.list', text: `SELECT * FROM approvals WHERE run_id = $1 ORDER BY requested_at, id LIMIT 500` };
+const LIST: Statement = {
+  name: 'approvals.list',
+  text: `SELECT * FROM approvals WHERE run_id = $1 ORDER BY requested_at, id LIMIT 500`,
+};
 const FIND: Statement = { name: 'approvals.find', text: `SELECT * FROM approvals WHERE run_id = $1 AND id = $2` };
 const DECIDE: Statement = {
   name: 'approvals.decide',
@@ -65,7 +68,13 @@ export class ApprovalsStore {
   async request(tx: Queryable, runId: string, executionId: string, request: PermissionRequested): Promise<void> {
     const input = request.input === undefined ? null : JSON.stringify(request.input);
     await tx.query(INSERT, [
-      runId, request.approval_id, executionId, request.tool_call_id ?? null, request.title, input, JSON.stringify(request.options),
+      runId,
+      request.approval_id,
+      executionId,
+      request.tool_call_id ?? null,
+      request.title,
+      input,
+      JSON.stringify(request.options),
       this.settings.approvalTimeout,
     ]);
   }
@@ -82,7 +91,15 @@ export class ApprovalsStore {
   /** The decided approval, or null when it was not pending any more. */
   async decide(tx: Queryable, runId: string, approvalId: string, decision: ApprovalDecision): Promise<Approval | null> {
     const { state, via, by, note } = decision;
-    const [row] = await tx.query<Approval & Record<string, unknown>>(DECIDE, [runId, approvalId, state, via, by?.type ?? null, by?.uid ?? null, note]);
+    const [row] = await tx.query<Approval & Record<string, unknown>>(DECIDE, [
+      runId,
+      approvalId,
+      state,
+      via,
+      by?.type ?? null,
+      by?.uid ?? null,
+      note,
+    ]);
     return row ?? null;
   }
 

@@ -24,8 +24,14 @@ export interface Execution {
 const COLUMNS = `id, run_id, phase, lease_epoch, instance_id, slot_held, desired, desired_reason, command_version, acked_seq,
   lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced`;
 
-const LOCK: Statement = { name: 'executions.lock', text: `SELECT ${COLUMNS} FROM executions WHERE id = $1 AND ended_at IS NULL FOR UPDATE` };
-const LOCK_LIVE: Statement = { name: 'executions.lock-live', text: `SELECT ${COLUMNS} FROM executions WHERE run_id = $1 AND ended_at IS NULL FOR UPDATE` };
+const LOCK: Statement = {
+  name: 'executions.lock',
+  text: `SELECT ${COLUMNS} FROM executions WHERE id = $1 AND ended_at IS NULL FOR UPDATE`,
+};
+const LOCK_LIVE: Statement = {
+  name: 'executions.lock-live',
+  text: `SELECT ${COLUMNS} FROM executions WHERE run_id = $1 AND ended_at IS NULL FOR UPDATE`,
+};
 const RUN_OF: Statement = { name: 'executions.run-of', text: `SELECT run_id FROM executions WHERE id = $1` };
 
 const CLAIM: Statement = {
@@ -106,14 +112,22 @@ export class ExecutionsStore {
 
   /** Returns the new lease epoch. */
   async claim(tx: Queryable, executionId: string, instanceId: string): Promise<number> {
-    const [row] = await tx.query<{ lease_epoch: number }>(CLAIM, [executionId, instanceId, leaseGraceMs(this.settings.leaseTtl)]);
+    const [row] = await tx.query<{ lease_epoch: number }>(CLAIM, [
+      executionId,
+      instanceId,
+      leaseGraceMs(this.settings.leaseTtl),
+    ]);
     if (!row) throw new Error(`Execution ${executionId} vanished while it was locked.`);
     return row.lease_epoch;
   }
 
   /** One round trip; null when the lease is gone. */
   async renew(executionId: string, leaseEpoch: number): Promise<Desired | null> {
-    const [row] = await this.database.query<{ desired: Desired }>(RENEW, [executionId, leaseEpoch, leaseGraceMs(this.settings.leaseTtl)]);
+    const [row] = await this.database.query<{ desired: Desired }>(RENEW, [
+      executionId,
+      leaseEpoch,
+      leaseGraceMs(this.settings.leaseTtl),
+    ]);
     return row?.desired ?? null;
   }
 
@@ -135,7 +149,10 @@ export class ExecutionsStore {
   }
 
   async acquireSlot(executionId: string): Promise<boolean> {
-    const [row] = await this.database.query<{ acquired: boolean }>(ACQUIRE, [executionId, this.settings.maxConcurrentRunsPerTeam]);
+    const [row] = await this.database.query<{ acquired: boolean }>(ACQUIRE, [
+      executionId,
+      this.settings.maxConcurrentRunsPerTeam,
+    ]);
     return row?.acquired ?? false;
   }
 
@@ -147,7 +164,11 @@ export class ExecutionsStore {
   }
 
   /** Wakes the runner, with another wish than before where one is given. */
-  async command(tx: Queryable, executionId: string, wish: { desired?: Desired; reason?: string; fenceAfterMs?: number } = {}): Promise<void> {
+  async command(
+    tx: Queryable,
+    executionId: string,
+    wish: { desired?: Desired; reason?: string; fenceAfterMs?: number } = {},
+  ): Promise<void> {
     await tx.query(COMMAND, [executionId, wish.desired ?? null, wish.fenceAfterMs ?? null, wish.reason ?? null]);
   }
 }

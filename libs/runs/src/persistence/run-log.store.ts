@@ -45,7 +45,12 @@ const toEvent = (row: EventRow): RunEvent => ({ ...row, seq: Number(row.seq) });
 export class RunLogStore {
   constructor(private readonly database: Database) {}
 
-  async append(tx: Queryable, runId: string, executionId: string | null, events: readonly NewRunEvent[]): Promise<void> {
+  async append(
+    tx: Queryable,
+    runId: string,
+    executionId: string | null,
+    events: readonly NewRunEvent[],
+  ): Promise<void> {
     if (events.length === 0) return;
     await tx.query(APPEND, [
       runId,

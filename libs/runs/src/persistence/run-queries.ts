@@ -4,7 +4,10 @@ import type { Run } from '../domain/run.js';
 import type { RunState } from '../domain/run-state.js';
 import { LIVE_EXECUTION_JOIN, RUN_COLUMNS, type RunRow, toRun } from './run-rows.js';
 
-const FIND: Statement = { name: 'runs.find', text: `SELECT ${RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1` };
+const FIND: Statement = {
+  name: 'runs.find',
+  text: `SELECT ${RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
+};
 
 const FIND_FOR_ASSIGNMENT: Statement = {
   name: 'runs.find-for-assignment',
@@ -56,7 +59,10 @@ export class RunQueries {
   }
 
   async findForAssignment(runId: string): Promise<{ run: Run; promptTaken: boolean; hasTranscript: boolean } | null> {
-    const [row] = await this.database.query<RunRow & { prompt_taken: boolean; has_transcript: boolean }>(FIND_FOR_ASSIGNMENT, [runId]);
+    const [row] = await this.database.query<RunRow & { prompt_taken: boolean; has_transcript: boolean }>(
+      FIND_FOR_ASSIGNMENT,
+      [runId],
+    );
     return row ? { run: toRun(row), promptTaken: row.prompt_taken, hasTranscript: row.has_transcript } : null;
   }
 

@@ -1,4 +1,12 @@
-import type { AgentConfig, PrincipalRef, Run, RunExecutionLocation, RunMode, RunSourceType, StatusMessage } from '../domain/run.js';
+import type {
+  AgentConfig,
+  PrincipalRef,
+  Run,
+  RunExecutionLocation,
+  RunMode,
+  RunSourceType,
+  StatusMessage,
+} from '../domain/run.js';
 import type { RunState } from '../domain/run-state.js';
 
 export interface RunRow {
@@ -44,7 +52,10 @@ export const LIVE_EXECUTION_JOIN = 'LEFT JOIN executions e ON e.run_id = r.id AN
 export function toRun(row: RunRow): Run {
   return {
     id: row.id,
-    owner: row.team_uid !== null ? { teamUid: row.team_uid, userUid: null } : { teamUid: null, userUid: row.owner_user_uid ?? '' },
+    owner:
+      row.team_uid !== null
+        ? { teamUid: row.team_uid, userUid: null }
+        : { teamUid: null, userUid: row.owner_user_uid ?? '' },
     title: row.title,
     prompt: row.prompt,
     state: row.state,

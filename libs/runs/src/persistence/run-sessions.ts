@@ -5,7 +5,10 @@ const START: Statement = {
   name: 'runs.start-session',
   text: `UPDATE runs SET session_id = $2, conversation_id = coalesce(conversation_id, $3) WHERE id = $1`,
 };
-const TAKE_PROMPT: Statement = { name: 'runs.take-prompt', text: `UPDATE runs SET prompt_taken = true WHERE id = $1 AND NOT prompt_taken` };
+const TAKE_PROMPT: Statement = {
+  name: 'runs.take-prompt',
+  text: `UPDATE runs SET prompt_taken = true WHERE id = $1 AND NOT prompt_taken`,
+};
 
 /** The conversation's identity on the run's row. */
 @Injectable()

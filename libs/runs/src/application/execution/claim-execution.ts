@@ -10,7 +10,8 @@ import { RunLogStore } from '../../persistence/run-log.store.js';
 import { RunMoves } from '../../persistence/run-moves.js';
 import { RunQueries } from '../../persistence/run-queries.js';
 
-export type ClaimResult = { readonly kind: 'assigned'; readonly assignment: Assignment } | { readonly kind: 'lease_lost' };
+export type ClaimResult =
+  { readonly kind: 'assigned'; readonly assignment: Assignment } | { readonly kind: 'lease_lost' };
 
 /** Puts together what a runner needs to know of its run. */
 @Injectable()
@@ -20,7 +21,11 @@ export class Assignments {
     private readonly environments: EnvironmentDirectory,
   ) {}
 
-  async build(runId: string, executionId: string, leaseEpoch: number): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | null> {
+  async build(
+    runId: string,
+    executionId: string,
+    leaseEpoch: number,
+  ): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | null> {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return null;
     const { run, promptTaken, hasTranscript } = found;
@@ -72,7 +77,9 @@ export class ClaimExecution {
       if (execution.phase !== 'offered' || execution.is_expired) return null;
       if (!(await this.moves.move(tx, runId, 'claim'))) return null;
       const epoch = await this.executions.claim(tx, executionId, request.instance_id);
-      await this.log.append(tx, runId, executionId, [{ kind: 'run_claimed', data: { execution_id: Number(executionId) } }]);
+      await this.log.append(tx, runId, executionId, [
+        { kind: 'run_claimed', data: { execution_id: Number(executionId) } },
+      ]);
       return epoch;
     });
     if (leaseEpoch === null) return { kind: 'lease_lost' };

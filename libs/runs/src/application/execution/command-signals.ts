@@ -57,7 +57,8 @@ export class CommandSignals implements OnModuleInit, OnModuleDestroy {
 
   /** An empty id wakes everybody: the connection was lost and anything may have been missed. */
   private fire(executionId: string): void {
-    const sets = executionId === '' ? [...this.waiting.values()] : [this.waiting.get(executionId) ?? new Set<() => void>()];
+    const sets =
+      executionId === '' ? [...this.waiting.values()] : [this.waiting.get(executionId) ?? new Set<() => void>()];
     for (const set of sets) for (const onFire of set) onFire();
   }
 }

@@ -27,8 +27,17 @@ const NO_WORKER: StatusMessage = {
   error_code: 'resource_unavailable',
   retryable: true,
 };
-const VANISHED: StatusMessage = { message: 'The session ended while the run was in progress.', error_code: 'internal_error', retryable: true };
-const USER_FAULTS = new Set(['environment_setup_failed', 'agent_process_failed', 'budget_exceeded', 'content_policy_violation']);
+const VANISHED: StatusMessage = {
+  message: 'The session ended while the run was in progress.',
+  error_code: 'internal_error',
+  retryable: true,
+};
+const USER_FAULTS = new Set([
+  'environment_setup_failed',
+  'agent_process_failed',
+  'budget_exceeded',
+  'content_policy_violation',
+]);
 
 /** The one place where an execution ends: its slot, its open questions, and what becomes of its run. Caller holds both locks. */
 @Injectable()
@@ -49,7 +58,10 @@ export class ExecutionEndings {
     if (consequence) {
       const moved = await this.moves.move(tx, run.id, consequence.move, consequence.status);
       if (moved && consequence.status) {
-        events.push({ kind: consequence.move === 'fail' ? 'run_failed' : 'run_errored', data: { ...consequence.status } });
+        events.push({
+          kind: consequence.move === 'fail' ? 'run_failed' : 'run_errored',
+          data: { ...consequence.status },
+        });
       }
     }
     events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason } });
@@ -72,7 +84,8 @@ export class ExecutionEndings {
       return run.offers >= MAX_OFFERS ? { move: 'give_up', status: NO_WORKER } : { move: 'hand_back', status: null };
     }
     // An idle session that ends with a follow-up it never began: nothing was done yet, so another execution takes it.
-    if (execution.phase === 'idle' && (await this.followups.hasPending(tx, run.id))) return { move: 'requeue', status: null };
+    if (execution.phase === 'idle' && (await this.followups.hasPending(tx, run.id)))
+      return { move: 'requeue', status: null };
     return { move: 'give_up', status: ending.kind === 'lost' ? LOST : VANISHED };
   }
 }

@@ -7,7 +7,10 @@ import { RunMoves } from '../../persistence/run-moves.js';
 import { PlacementNudge } from '../ports.js';
 import { type Ending, ExecutionEndings } from './execution-endings.js';
 
-const ENDED_WITH: Statement = { name: 'executions.ended-with', text: `SELECT lease_epoch FROM executions WHERE id = $1 AND ended_at IS NOT NULL` };
+const ENDED_WITH: Statement = {
+  name: 'executions.ended-with',
+  text: `SELECT lease_epoch FROM executions WHERE id = $1 AND ended_at IS NOT NULL`,
+};
 const MAX_MESSAGE_BYTES = 16_384;
 
 /** Ends an execution, told by its runner or by the processor that saw the runner die. Idempotent. */
@@ -30,7 +33,11 @@ export class FinishExecution {
   }
 
   /** The runner is known to be gone, or its lease ran out. False when the execution had ended before. */
-  async lose(executionId: string, reason: string, isStillLost: (execution: { is_expired: boolean; is_fenced: boolean }) => boolean = () => true): Promise<boolean> {
+  async lose(
+    executionId: string,
+    reason: string,
+    isStillLost: (execution: { is_expired: boolean; is_fenced: boolean }) => boolean = () => true,
+  ): Promise<boolean> {
     return this.endWith(executionId, { kind: 'lost', reason }, () => true, isStillLost);
   }
 
@@ -57,9 +64,18 @@ export class FinishExecution {
 function endingOf(request: FinishRequest): Ending {
   const exitCode = request.exit_code === undefined ? {} : { exitCode: request.exit_code };
   if (request.outcome === 'failed') {
-    const code = request.error_code !== undefined && isErrorCode(request.error_code) ? request.error_code : 'internal_error';
-    const message = truncateUtf8(toStorableText(request.message ?? 'The execution failed.').text, MAX_MESSAGE_BYTES).text;
-    return { kind: 'failed', reason: code, status: { message, error_code: code, retryable: code === 'infrastructure_timeout' || code === 'internal_error' }, ...exitCode };
+    const code =
+      request.error_code !== undefined && isErrorCode(request.error_code) ? request.error_code : 'internal_error';
+    const message = truncateUtf8(
+      toStorableText(request.message ?? 'The execution failed.').text,
+      MAX_MESSAGE_BYTES,
+    ).text;
+    return {
+      kind: 'failed',
+      reason: code,
+      status: { message, error_code: code, retryable: code === 'infrastructure_timeout' || code === 'internal_error' },
+      ...exitCode,
+    };
   }
   if (request.outcome === 'handed_back') return { kind: 'handed_back', reason: 'handed_back', ...exitCode };
   return { kind: 'closed', reason: request.outcome, ...exitCode };

@@ -4,7 +4,10 @@ import { Database, type Statement } from '#libs/persistence';
 import { HOSTED_POOL } from '../../domain/run.js';
 import type { Offer } from '../ports.js';
 
-const PLACE: Statement = { name: 'runs.place', text: `SELECT execution_id, run_id FROM place_runs($1, $2, $3, $4, $5)` };
+const PLACE: Statement = {
+  name: 'runs.place',
+  text: `SELECT execution_id, run_id FROM place_runs($1, $2, $3, $4, $5)`,
+};
 const SET_CAPACITY: Statement = {
   name: 'slot-pools.set-capacity',
   text: `INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:' || $1, 0, $2)

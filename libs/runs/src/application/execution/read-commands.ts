@@ -4,7 +4,10 @@ import type { Commands, Desired } from '#libs/runner-protocol';
 import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { CommandSignals } from './command-signals.js';
 
-export type CommandsResult = { readonly kind: 'commands'; readonly commands: Commands } | { readonly kind: 'nothing' } | { readonly kind: 'lease_lost' };
+export type CommandsResult =
+  | { readonly kind: 'commands'; readonly commands: Commands }
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'lease_lost' };
 
 const SNAPSHOT: Statement = {
   name: 'executions.commands',
@@ -41,15 +44,29 @@ export class ReadCommands {
     private readonly signals: CommandSignals,
   ) {}
 
-  async execute(executionId: string, leaseEpoch: number, knownVersion: number, waitMs: number, abort: AbortSignal): Promise<CommandsResult> {
+  async execute(
+    executionId: string,
+    leaseEpoch: number,
+    knownVersion: number,
+    waitMs: number,
+    abort: AbortSignal,
+  ): Promise<CommandsResult> {
     const deadline = performance.now() + waitMs;
     for (;;) {
       const signal = this.signals.next(executionId);
       try {
-        const [row] = await this.database.query<SnapshotRow & Record<string, unknown>>(SNAPSHOT, [executionId, leaseEpoch]);
+        const [row] = await this.database.query<SnapshotRow & Record<string, unknown>>(SNAPSHOT, [
+          executionId,
+          leaseEpoch,
+        ]);
         if (!row) return { kind: 'lease_lost' };
         const isNew = Number(row.command_version) > knownVersion;
-        const waitsForSlot = isNew && row.prompts.length > 0 && !row.slot_held && row.desired === 'run' && !(await this.executions.acquireSlot(executionId));
+        const waitsForSlot =
+          isNew &&
+          row.prompts.length > 0 &&
+          !row.slot_held &&
+          row.desired === 'run' &&
+          !(await this.executions.acquireSlot(executionId));
         if (isNew && !waitsForSlot) return { kind: 'commands', commands: toCommands(row) };
         const left = deadline - performance.now();
         if (left <= 0 || abort.aborted) return { kind: 'nothing' };
@@ -66,7 +83,15 @@ function toCommands(row: SnapshotRow): Commands {
     version: Number(row.command_version),
     desired: row.desired,
     ...(row.desired_reason === null ? {} : { desired_reason: row.desired_reason }),
-    prompts: row.prompts.map(({ followup_id, message, mode }) => ({ followup_id, message, ...(mode === null ? {} : { mode }) })),
-    decisions: row.decisions.map(({ approval_id, decision, note }) => ({ approval_id, decision, ...(note === null ? {} : { note }) })),
+    prompts: row.prompts.map(({ followup_id, message, mode }) => ({
+      followup_id,
+      message,
+      ...(mode === null ? {} : { mode }),
+    })),
+    decisions: row.decisions.map(({ approval_id, decision, note }) => ({
+      approval_id,
+      decision,
+      ...(note === null ? {} : { note }),
+    })),
   };
 }

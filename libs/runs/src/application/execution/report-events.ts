@@ -14,7 +14,14 @@ import { IdleSessions } from './idle-sessions.js';
 export type ReportResult = { readonly kind: 'stored'; readonly ack: BatchAck } | { readonly kind: 'lease_lost' };
 
 /** Events that move the run or its execution, and so need the run's lock first. */
-const MOVING = new Set<string>(['session_started', 'agent_started', 'turn_started', 'permission_requested', 'permission_decided', 'turn_ended']);
+const MOVING = new Set<string>([
+  'session_started',
+  'agent_started',
+  'turn_started',
+  'permission_requested',
+  'permission_decided',
+  'turn_ended',
+]);
 
 interface Context {
   readonly tx: Queryable;
@@ -41,12 +48,17 @@ export class EventEffects {
     const { tx, run, execution } = context;
     switch (event.kind) {
       case 'session_started':
-        return this.sessions.start(tx, run.id, String((stored.data as { session_id?: unknown }).session_id ?? ''), newUuid());
+        return this.sessions.start(
+          tx,
+          run.id,
+          textOf(stored.data, 'session_id'),
+          newUuid(),
+        );
       case 'agent_started':
         await this.moves.move(tx, run.id, 'start');
         return this.executions.markBusy(tx, execution.id);
       case 'turn_started':
-        return this.turnStarted(context, stored.data as { followup_id?: string });
+        return this.turnStarted(context, stored.data);
       case 'permission_requested':
         return this.permissionRequested(context, stored.data as PermissionRequested);
       case 'permission_decided':
@@ -137,7 +149,8 @@ export class ReportEvents {
       const run = runId === null ? null : await this.stores.moves.lock(tx, runId);
       if (moves && !run) return null;
       const execution = await this.executions.lock(tx, executionId);
-      if (!execution || execution.lease_epoch !== leaseEpoch || execution.phase === 'offered' || execution.is_fenced) return null;
+      if (!execution || execution.lease_epoch !== leaseEpoch || execution.phase === 'offered' || execution.is_fenced)
+        return null;
       const acked = Number(execution.acked_seq);
       const fresh = contiguousAfter(acked, batch);
       const log: NewRunEvent[] = [];
@@ -171,4 +184,9 @@ export function contiguousAfter(ackedSeq: number, batch: readonly RunnerEvent[])
 function toStored(event: RunnerEvent): NewRunEvent {
   const { value, changed } = toStorableJson(event.data);
   return { kind: event.kind, data: changed ? { ...(value as object), sanitized: true } : (value as object) };
+}
+
+function textOf(data: object, key: string): string {
+  const value = (data as Record<string, unknown>)[key];
+  return typeof value === 'string' ? value : '';
 }

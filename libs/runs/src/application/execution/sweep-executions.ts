@@ -25,7 +25,9 @@ export class SweepExecutions {
   /** Returns how many executions were given up. */
   async execute(): Promise<number> {
     let lost = 0;
-    for (const { id, is_fenced, phase } of await this.database.query<{ id: string; is_fenced: boolean; phase: string }>(OVERDUE)) {
+    for (const { id, is_fenced, phase } of await this.database.query<{ id: string; is_fenced: boolean; phase: string }>(
+      OVERDUE,
+    )) {
       const reason = is_fenced ? 'fenced' : phase === 'offered' ? 'claim_expired' : 'lease_expired';
       if (await this.finish.lose(id, reason, (execution) => execution.is_expired || execution.is_fenced)) lost += 1;
     }

@@ -33,13 +33,22 @@ export class Transcripts {
   ) {}
 
   /** Stores under a new key, then moves the run's pointer, then drops the old object: a reader never sees half a file. */
-  async store(executionId: string, leaseEpoch: number, body: Readable, meta: { format: string; sessionId: string }): Promise<'stored' | 'lease_lost'> {
+  async store(
+    executionId: string,
+    leaseEpoch: number,
+    body: Readable,
+    meta: { format: string; sessionId: string },
+  ): Promise<'stored' | 'lease_lost'> {
     const [leased] = await this.database.query<{ run_id: string }>(LEASED, [executionId, leaseEpoch]);
     if (!leased) return 'lease_lost';
     const key = `transcripts/${leased.run_id}/${newUuid()}.jsonl`;
     await this.objects.put(key, body, { contentType: 'application/x-ndjson', maxBytes: MAX_TRANSCRIPT_BYTES });
     const pointer: TranscriptPointer = { key, format: meta.format, session_id: meta.sessionId };
-    const [moved] = await this.database.query<{ old_key: string | null }>(POINT, [executionId, leaseEpoch, JSON.stringify(pointer)]);
+    const [moved] = await this.database.query<{ old_key: string | null }>(POINT, [
+      executionId,
+      leaseEpoch,
+      JSON.stringify(pointer),
+    ]);
     const obsolete = moved ? moved.old_key : key;
     if (obsolete !== null) await this.objects.delete(obsolete);
     return moved ? 'stored' : 'lease_lost';
@@ -47,7 +56,10 @@ export class Transcripts {
 
   /** For the runner that resumes the session. */
   async readFor(executionId: string, leaseEpoch: number): Promise<StoredObject | 'none' | 'lease_lost'> {
-    const [leased] = await this.database.query<{ transcript: TranscriptPointer | null }>(LEASED, [executionId, leaseEpoch]);
+    const [leased] = await this.database.query<{ transcript: TranscriptPointer | null }>(LEASED, [
+      executionId,
+      leaseEpoch,
+    ]);
     if (!leased) return 'lease_lost';
     return leased.transcript ? ((await this.objects.get(leased.transcript.key)) ?? 'none') : 'none';
   }
@@ -56,6 +68,10 @@ export class Transcripts {
   async linkTo(runId: string, ttlMs: number): Promise<string | null> {
     const [row] = await this.database.query<{ transcript: TranscriptPointer | null }>(POINTER, [runId]);
     if (!row?.transcript) return null;
-    return this.objects.signedUrl(row.transcript.key, { ttlMs, fileName: `${runId}.jsonl`, contentType: 'application/x-ndjson' });
+    return this.objects.signedUrl(row.transcript.key, {
+      ttlMs,
+      fileName: `${runId}.jsonl`,
+      contentType: 'application/x-ndjson',
+    });
   }
 }

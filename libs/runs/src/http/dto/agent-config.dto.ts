@@ -1,4 +1,15 @@
-import { ArrayField, BooleanField, EnumField, IntegerField, MapField, NumberField, object, ObjectField, StringField, text } from '#libs/http';
+import {
+  ArrayField,
+  BooleanField,
+  EnumField,
+  IntegerField,
+  MapField,
+  NumberField,
+  object,
+  ObjectField,
+  StringField,
+  text,
+} from '#libs/http';
 
 const OPTIONAL = { optional: true } as const;
 const NO_EFFECT = 'Validated, stored and returned; has no effect yet.';
@@ -7,13 +18,29 @@ export class McpServerConfig {
   @StringField({ ...OPTIONAL, max: 256, description: 'An MCP server registered for the team.' }) warp_id?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 4096, description: 'Command of a stdio server.' }) command?: string;
   @ArrayField(text({ max: 8192 }), { ...OPTIONAL, maxItems: 256 }) args?: string[];
-  @StringField({ ...OPTIONAL, max: 2048, pattern: /^https?:\/\/\S+$/, says: 'an http or https URL', description: 'Address of an HTTP server.' }) url?: string;
-  @MapField(text({ max: 32_768 }), { ...OPTIONAL, maxEntries: 256, description: 'Values come back masked.' }) env?: Record<string, string>;
-  @MapField(text({ max: 32_768 }), { ...OPTIONAL, maxEntries: 100, description: 'Values come back masked.' }) headers?: Record<string, string>;
+  @StringField({
+    ...OPTIONAL,
+    max: 2048,
+    pattern: /^https?:\/\/\S+$/,
+    says: 'an http or https URL',
+    description: 'Address of an HTTP server.',
+  })
+  url?: string;
+  @MapField(text({ max: 32_768 }), { ...OPTIONAL, maxEntries: 256, description: 'Values come back masked.' })
+  env?: Record<string, string>;
+  @MapField(text({ max: 32_768 }), { ...OPTIONAL, maxEntries: 100, description: 'Values come back masked.' })
+  headers?: Record<string, string>;
 }
 
 export class HarnessConfig {
-  @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'The agent to run; `oz` is the built-in one.', example: 'oz' }) type?: string;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 64,
+    description: 'The agent to run; `oz` is the built-in one.',
+    example: 'oz',
+  })
+  type?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 256 }) model_id?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 64 }) reasoning_level?: string;
 }
@@ -40,34 +67,81 @@ export class InferenceProviders {
 
 /** Configuration of the agent; unknown keys are refused by name. */
 export class AmbientAgentConfig {
-  @StringField({ ...OPTIONAL, max: 256, description: 'Label for grouping and filtering; the skill’s name when it comes from a skill.' }) name?: string;
+  @StringField({
+    ...OPTIONAL,
+    max: 256,
+    description: 'Label for grouping and filtering; the skill’s name when it comes from a skill.',
+  })
+  name?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 256 }) model_id?: string;
-  @StringField({ ...OPTIONAL, maxBytes: 262_144, description: 'Shapes the agent’s behaviour; put before the prompt.' }) base_prompt?: string;
-  @StringField({ ...OPTIONAL, pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' }) environment_id?: string;
+  @StringField({ ...OPTIONAL, maxBytes: 262_144, description: 'Shapes the agent’s behaviour; put before the prompt.' })
+  base_prompt?: string;
+  @StringField({ ...OPTIONAL, pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' })
+  environment_id?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 256, description: NO_EFFECT }) runner_id?: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 256, description: 'A self-hosted worker; absent or `warp` = hosted workers.' }) worker_host?: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 1024, pattern: /^[^\s:]*:\S.*$/, says: '`owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`' }) skill_spec?: string;
-  @ArrayField(text({ blank: false, max: 1024 }), { ...OPTIONAL, minItems: 1, maxItems: 16, description: 'Instead of skill_spec.' }) skills?: string[];
-  @MapField(object(() => McpServerConfig), { ...OPTIONAL, maxEntries: 32, description: 'Each has exactly one of warp_id, command and url.' })
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 256,
+    description: 'A self-hosted worker; absent or `warp` = hosted workers.',
+  })
+  worker_host?: string;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 1024,
+    pattern: /^[^\s:]*:\S.*$/,
+    says: '`owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`',
+  })
+  skill_spec?: string;
+  @ArrayField(text({ blank: false, max: 1024 }), {
+    ...OPTIONAL,
+    minItems: 1,
+    maxItems: 16,
+    description: 'Instead of skill_spec.',
+  })
+  skills?: string[];
+  @MapField(object(() => McpServerConfig), {
+    ...OPTIONAL,
+    maxEntries: 32,
+    description: 'Each has exactly one of warp_id, command and url.',
+  })
   mcp_servers?: Record<string, McpServerConfig>;
   @ObjectField(() => HarnessConfig, OPTIONAL) harness?: HarnessConfig;
   @MapField(text({ blank: false, max: 256 }), {
-    ...OPTIONAL, maxEntries: 32, keyPattern: /^[a-z0-9_-]{1,64}_auth_secret_name$/, keySays: '`<harness>_auth_secret_name`', description: 'Names of managed secrets.',
+    ...OPTIONAL,
+    maxEntries: 32,
+    keyPattern: /^[a-z0-9_-]{1,64}_auth_secret_name$/,
+    keySays: '`<harness>_auth_secret_name`',
+    description: 'Names of managed secrets.',
   })
   harness_auth_secrets?: Record<string, string>;
-  @IntegerField({ ...OPTIONAL, min: 1, max: 60, description: 'Minutes a session stays open after its turn.', default: 10 }) idle_timeout_minutes?: number;
+  @IntegerField({
+    ...OPTIONAL,
+    min: 1,
+    max: 60,
+    description: 'Minutes a session stays open after its turn.',
+    default: 10,
+  })
+  idle_timeout_minutes?: number;
   @BooleanField({ ...OPTIONAL, description: NO_EFFECT }) computer_use_enabled?: boolean;
   @StringField({ ...OPTIONAL, max: 256, description: NO_EFFECT }) computer_use_model_id?: string;
   @ObjectField(() => SessionSharing, { ...OPTIONAL, description: NO_EFFECT }) session_sharing?: SessionSharing;
-  @ArrayField(object(() => MemoryStore), { ...OPTIONAL, maxItems: 32, description: NO_EFFECT }) memory_stores?: MemoryStore[];
-  @ObjectField(() => InferenceProviders, { ...OPTIONAL, description: NO_EFFECT }) inference_providers?: InferenceProviders;
-  @EnumField(['CREATOR', 'EXECUTOR'], { ...OPTIONAL, nullable: true, description: NO_EFFECT }) credential_strategy?: 'CREATOR' | 'EXECUTOR' | null;
-  @EnumField(['allow', 'deny', 'ask', 'allow_list'], { ...OPTIONAL, description: 'Default: ask when the run is interactive, else allow.' })
+  @ArrayField(object(() => MemoryStore), { ...OPTIONAL, maxItems: 32, description: NO_EFFECT })
+  memory_stores?: MemoryStore[];
+  @ObjectField(() => InferenceProviders, { ...OPTIONAL, description: NO_EFFECT })
+  inference_providers?: InferenceProviders;
+  @EnumField(['CREATOR', 'EXECUTOR'], { ...OPTIONAL, nullable: true, description: NO_EFFECT }) credential_strategy?:
+    'CREATOR' | 'EXECUTOR' | null;
+  @EnumField(['allow', 'deny', 'ask', 'allow_list'], {
+    ...OPTIONAL,
+    description: 'Default: ask when the run is interactive, else allow.',
+  })
   permission_policy?: 'allow' | 'deny' | 'ask' | 'allow_list';
   @ArrayField(text({ blank: false, max: 1024 }), { ...OPTIONAL, maxItems: 256 }) permission_allow_list?: string[];
   @IntegerField({ ...OPTIONAL, min: 1, max: 44_640, description: NO_EFFECT }) max_runtime_minutes?: number;
   @NumberField({ ...OPTIONAL, min: 0, description: NO_EFFECT }) max_cost_usd?: number;
   @IntegerField({ ...OPTIONAL, min: 1, description: NO_EFFECT }) max_tokens?: number;
-  @EnumField(['fail', 'retry', 'resume'], { ...OPTIONAL, description: NO_EFFECT }) on_worker_lost?: 'fail' | 'retry' | 'resume';
+  @EnumField(['fail', 'retry', 'resume'], { ...OPTIONAL, description: NO_EFFECT }) on_worker_lost?:
+    'fail' | 'retry' | 'resume';
 }
-

@@ -1,4 +1,15 @@
-import { ArrayField, BooleanField, EnumField, IntegerField, MapField, object, ObjectField, oneOf, StringField, text } from '#libs/http';
+import {
+  ArrayField,
+  BooleanField,
+  EnumField,
+  IntegerField,
+  MapField,
+  object,
+  ObjectField,
+  oneOf,
+  StringField,
+  text,
+} from '#libs/http';
 import { RUN_MODES, type RunMode } from '../../domain/run.js';
 import { RUN_STATES, type RunState } from '../../domain/run-state.js';
 import { RUN_SORTS, type RunSort, type SortOrder } from '../../persistence/run-queries.js';
@@ -16,34 +27,74 @@ export class AttachmentInput {
 export const MAX_PROMPT_BYTES = 1_048_576;
 
 export class RunAgentRequest {
-  @StringField({ blank: false, description: 'What the agent is to do; at most 1 MiB of UTF-8.', example: 'Fix the failing test.' }) prompt: string;
+  @StringField({
+    blank: false,
+    description: 'What the agent is to do; at most 1 MiB of UTF-8.',
+    example: 'Fix the failing test.',
+  })
+  prompt: string;
   @ObjectField(() => AmbientAgentConfig, OPTIONAL) config?: AmbientAgentConfig;
-  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Made from the prompt’s first line when absent.' }) title?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Made from the prompt’s first line when absent.' })
+  title?: string;
   @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', default: 'normal' }) mode?: RunMode;
-  @StringField({ ...OPTIONAL, blank: false, max: 1024, description: '`repo:skill`, `owner/repo:skill` or `:path`; wins over config.skill_spec.' }) skill?: string;
-  @BooleanField({ ...OPTIONAL, description: 'Whether the team owns the run. Default: true for a caller on one team.' }) team?: boolean;
-  @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'Agent identity that executes the run; team-owned runs only.' }) agent_identity_uid?: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'Conversation to continue.' }) conversation_id?: string;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 1024,
+    description: '`repo:skill`, `owner/repo:skill` or `:path`; wins over config.skill_spec.',
+  })
+  skill?: string;
+  @BooleanField({ ...OPTIONAL, description: 'Whether the team owns the run. Default: true for a caller on one team.' })
+  team?: boolean;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 64,
+    description: 'Agent identity that executes the run; team-owned runs only.',
+  })
+  agent_identity_uid?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'Conversation to continue.' })
+  conversation_id?: string;
   @ArrayField(object(() => AttachmentInput), { ...OPTIONAL, maxItems: 5 }) attachments?: AttachmentInput[];
   @StringField({ ...OPTIONAL, blank: false, max: 64 }) parent_run_id?: string;
-  @BooleanField({ ...OPTIONAL, description: 'A person watches: the agent’s permission requests block the run until answered.', default: false }) interactive?: boolean;
+  @BooleanField({
+    ...OPTIONAL,
+    description: 'A person watches: the agent’s permission requests block the run until answered.',
+    default: false,
+  })
+  interactive?: boolean;
   @MapField(text({ maxBytes: 256 }), {
-    ...OPTIONAL, maxEntries: 20, keyPattern: /^[A-Za-z0-9._-]{1,64}$/, keySays: '1 to 64 of A-Z a-z 0-9 . _ -', description: 'Immutable labels.',
+    ...OPTIONAL,
+    maxEntries: 20,
+    keyPattern: /^[A-Za-z0-9._-]{1,64}$/,
+    keySays: '1 to 64 of A-Z a-z 0-9 . _ -',
+    description: 'Immutable labels.',
   })
   metadata?: Record<string, string>;
 }
 
 export class RunFollowupRequest {
-  @StringField({ ...OPTIONAL, maxBytes: MAX_PROMPT_BYTES, description: 'May be empty only when the run continues from its saved conversation.' }) message?: string;
+  @StringField({
+    ...OPTIONAL,
+    maxBytes: MAX_PROMPT_BYTES,
+    description: 'May be empty only when the run continues from its saved conversation.',
+  })
+  message?: string;
   @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode' }) mode?: RunMode;
 }
 
 export class ListRunsParameters {
   @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 20 }) limit?: number;
-  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the page before.' }) cursor?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the page before.' })
+  cursor?: string;
   @EnumField(RUN_SORTS, { ...OPTIONAL, default: 'updated_at' }) sort_by?: RunSort;
   @EnumField(['asc', 'desc'], { ...OPTIONAL, default: 'desc' }) sort_order?: SortOrder;
-  @ArrayField(oneOf(RUN_STATES, 'RunState'), { ...OPTIONAL, maxItems: RUN_STATES.length, description: 'Repeatable; any of them.' }) state?: RunState[];
+  @ArrayField(oneOf(RUN_STATES, 'RunState'), {
+    ...OPTIONAL,
+    maxItems: RUN_STATES.length,
+    description: 'Repeatable; any of them.',
+  })
+  state?: RunState[];
 }
 
 export class TimelineParameters {

@@ -1,6 +1,24 @@
-import { ArrayField, BooleanField, DateTimeField, EnumField, IntegerField, JsonField, MapField, object, ObjectField, PageInfo, StringField, text } from '#libs/http';
+import {
+  ArrayField,
+  BooleanField,
+  DateTimeField,
+  EnumField,
+  IntegerField,
+  JsonField,
+  MapField,
+  object,
+  ObjectField,
+  PageInfo,
+  StringField,
+  text,
+} from '#libs/http';
 import { ERROR_CODES, type ErrorCode } from '#libs/kernel';
-import { EXECUTION_LOCATIONS, RUN_SOURCE_TYPES, type RunExecutionLocation, type RunSourceType } from '../../domain/run.js';
+import {
+  EXECUTION_LOCATIONS,
+  RUN_SOURCE_TYPES,
+  type RunExecutionLocation,
+  type RunSourceType,
+} from '../../domain/run.js';
 import { RUN_STATES, type RunState } from '../../domain/run-state.js';
 import { LIFECYCLE_KINDS, type LifecycleKind } from '#libs/runner-protocol';
 import { AmbientAgentConfig } from './agent-config.dto.js';
@@ -11,7 +29,8 @@ export class RunAgentResponse {
   @StringField({ description: 'The new run.' }) run_id: string;
   @StringField({ deprecated: true, description: 'The same as run_id.' }) task_id: string;
   @EnumField(RUN_STATES, { name: 'RunState' }) state: RunState;
-  @BooleanField({ ...OPTIONAL, description: 'true: all slots are taken, the run waits for one.' }) at_capacity?: boolean;
+  @BooleanField({ ...OPTIONAL, description: 'true: all slots are taken, the run waits for one.' })
+  at_capacity?: boolean;
 }
 
 export class PrincipalInfo {
@@ -47,10 +66,12 @@ export class RunItem {
   @DateTimeField() created_at: string;
   @DateTimeField() updated_at: string;
   @DateTimeField({ ...OPTIONAL, nullable: true }) started_at?: string | null;
-  @StringField({ ...OPTIONAL, description: 'ISO 8601 duration that executions worked.', example: 'PT2M30S' }) run_time?: string;
+  @StringField({ ...OPTIONAL, description: 'ISO 8601 duration that executions worked.', example: 'PT2M30S' })
+  run_time?: string;
   @ObjectField(() => RunStatusMessage, OPTIONAL) status_message?: RunStatusMessage;
   @EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType' }) source?: RunSourceType;
-  @EnumField(EXECUTION_LOCATIONS, { ...OPTIONAL, name: 'RunExecutionLocation' }) execution_location?: RunExecutionLocation;
+  @EnumField(EXECUTION_LOCATIONS, { ...OPTIONAL, name: 'RunExecutionLocation' })
+  execution_location?: RunExecutionLocation;
   @StringField(OPTIONAL) session_id?: string;
   @ObjectField(() => PrincipalInfo, OPTIONAL) creator?: PrincipalInfo;
   @ObjectField(() => PrincipalInfo, OPTIONAL) executor?: PrincipalInfo;
@@ -85,7 +106,8 @@ export class GetRunTimelineResponse {
 
 export class RunFollowupResponse {
   @StringField({ nullable: true }) followup_id: string | null;
-  @EnumField(['queued_prompt', 'live_session', 'handoff_execution', 'queue_pending'], { name: 'FollowupOutcome' }) outcome: string;
+  @EnumField(['queued_prompt', 'live_session', 'handoff_execution', 'queue_pending'], { name: 'FollowupOutcome' })
+  outcome: string;
 }
 
 export class ApprovalOption {

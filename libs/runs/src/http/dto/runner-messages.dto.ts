@@ -27,7 +27,8 @@ export class LeaseRefBody {
 
 export class FinishRequestBody {
   @IntegerField(EPOCH) lease_epoch: number;
-  @EnumField(['closed', 'failed', 'cancelled', 'handed_back']) outcome: 'closed' | 'failed' | 'cancelled' | 'handed_back';
+  @EnumField(['closed', 'failed', 'cancelled', 'handed_back']) outcome:
+    'closed' | 'failed' | 'cancelled' | 'handed_back';
   @StringField({ ...OPTIONAL, max: 64 }) error_code?: string;
   @StringField({ ...OPTIONAL, max: 262_144 }) message?: string;
   @IntegerField({ ...OPTIONAL, min: 0, max: 255 }) exit_code?: number;

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RunShape } from '#libs/testing';
+import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+let room: RunsRoom;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+type Shape = Omit<RunShape, 'by'>;
+
+const build = (shape: Shape) => room.runs.build({ by: room.member, team: room.team, ...shape });
+const cancel = (status: number, runId: string, token = room.member.token) => room.api.request(status, `POST /agent/runs/${runId}/cancel`, { token });
+const get = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
+const executionOf = async (runId: string) =>
+  (await room.api.database.query('SELECT phase, desired, desired_reason, slot_held, fence_at IS NOT NULL AS is_fenced FROM executions WHERE run_id = $1', [runId]))[0];
+
+/** By state and session: what a hosted run answers, and one of the kinds that the platform cannot stop. In the contract's order. */
+const TABLE: readonly [Shape, hosted: number, elsewhere: number][] = [
+  [{ state: 'QUEUED' }, 200, 422],
+  [{ state: 'QUEUED', conversation: true }, 200, 422],
+  [{ state: 'QUEUED', session: 'stopping' }, 200, 422],
+  [{ state: 'PENDING' }, 409, 409],
+  [{ state: 'CLAIMED' }, 200, 422],
+  [{ state: 'INPROGRESS' }, 200, 422],
+  [{ state: 'BLOCKED' }, 200, 422],
+  [{ state: 'BLOCKED', session: 'none' }, 400, 400],
+  [{ state: 'SUCCEEDED' }, 400, 400],
+  [{ state: 'SUCCEEDED', session: 'idle' }, 400, 400],
+  [{ state: 'FAILED' }, 400, 400],
+  [{ state: 'FAILED', session: 'idle' }, 400, 400],
+  [{ state: 'ERROR' }, 400, 400],
+  [{ state: 'CANCELLED' }, 400, 400],
+  [{ state: 'CANCELLED', session: 'stopping' }, 400, 400],
+];
+const KINDS = ['hosted', 'self_hosted', 'local', 'github_action'] as const;
+const CODE = { 400: 'invalid_request', 409: 'conflict', 422: 'operation_not_supported' } as const;
+
+describe('by state and kind', () => {
+  const cases = TABLE.flatMap(([shape, hosted, elsewhere]) => KINDS.map((kind) => [{ ...shape, kind }, kind === 'hosted' ? hosted : elsewhere] as const));
+
+  it.each(cases)('%o: %i', async (shape, status) => {
+    const { id } = await build(shape);
+    const [before, executionBefore] = [await get(id), await executionOf(id)];
+    const answer = await cancel(status, id);
+    if (status === 200) {
+      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(answer.text).toBe(JSON.stringify(id));
+      expect(await get(id)).toMatchObject({ state: 'CANCELLED', status_message: { message: 'Cancelled.', retryable: false } });
+      return;
+    }
+    expectProblem(room.api, answer, CODE[status as keyof typeof CODE]);
+    expect(answer.body.retryable).toBe(status === 409);
+    expect(await get(id)).toEqual({ ...before, ...(before.run_time === undefined ? {} : { run_time: expect.any(String) }) });
+    expect(await executionOf(id)).toEqual(executionBefore);
+  });
+
+  it('409 says when to try again; 400 says what the run is', async () => {
+    const pending = await cancel(409, (await build({ state: 'PENDING' })).id);
+    expect(Number(pending.headers.get('retry-after'))).toBeGreaterThan(0);
+    const failed = await cancel(400, (await build({ state: 'FAILED' })).id);
+    expect(failed.body.detail).toContain('FAILED');
+  });
+
+  it('`warp` names the hosted workers', async () => {
+    await cancel(200, (await build({ state: 'QUEUED', config: { worker_host: 'warp' } })).id);
+  });
+
+  it('a created run, hosted and not', async () => {
+    const create = async (config: object) => (await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'x', config } })).body.run_id as string;
+    await cancel(200, await create({}));
+    expectProblem(room.api, await cancel(422, await create({ worker_host: 'build-farm-1' })), 'operation_not_supported');
+  });
+});
+
+describe('what a cancelled run leaves', () => {
+  it.each(['CLAIMED', 'INPROGRESS', 'BLOCKED'] as const)('%s: its runner is told to stop, is fenced in the end, and holds its slot until then', async (state) => {
+    const { id } = await build({ state });
+    await cancel(200, id);
+    expect(await executionOf(id)).toMatchObject({ desired: 'stop', desired_reason: 'cancelled', slot_held: true, is_fenced: true });
+    expect((await get(id)).is_sandbox_running).toBe(true);
+  });
+
+  it('BLOCKED: nobody can answer the question any more', async () => {
+    const { id, approvalIds } = await build({ state: 'BLOCKED' });
+    await cancel(200, id);
+    const answer = await room.api.request(409, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, { token: room.member.token, body: { decision: 'allow' } });
+    expectProblem(room.api, answer, 'conflict');
+    expect((await get(id)).state).toBe('CANCELLED');
+  });
+
+  it('one event that names who did it', async () => {
+    const { id } = await build({ state: 'QUEUED' });
+    await cancel(200, id);
+    await cancel(400, id);
+    const { body } = await room.api.request(200, `GET /agent/runs/${id}/timeline`, { token: room.member.token });
+    const told = body.events.filter(({ event_type }: { event_type: string }) => event_type === 'run_cancelled');
+    expect(told).toEqual([expect.objectContaining({ payload: { principal: { type: 'user', uid: room.member.uid } } })]);
+  });
+
+  it('a queued run is not offered any more', async () => {
+    const { id } = await build({ state: 'QUEUED' });
+    await cancel(200, id);
+    await room.api.database.query(`INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:hosted', 0, 1000) ON CONFLICT (key) DO UPDATE SET capacity = 1000`);
+    const offered = await room.api.database.query<{ run_id: string }>(`SELECT run_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
+    expect(offered.map(({ run_id }) => run_id)).not.toContain(id);
+  });
+});
+
+describe('at the same time', () => {
+  it.each(['QUEUED', 'INPROGRESS', 'BLOCKED'] as const)('twenty cancel a %s run: one does', async (state) => {
+    const { id } = await build({ state });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => answerTo(room.api, `POST /agent/runs/${id}/cancel`, { token: room.member.token })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(19).fill(400)]);
+    expect(room.api.log.errors).toEqual([]);
+  });
+
+  it('cancel and placing: the run is cancelled, or it is PENDING and cancel says so', async () => {
+    const ids = await Promise.all(Array.from({ length: 10 }, async () => (await build({ state: 'QUEUED' })).id));
+    const placed = room.api.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
+    const answers = await Promise.all(ids.map((id) => answerTo(room.api, `POST /agent/runs/${id}/cancel`, { token: room.member.token })));
+    await placed;
+    for (const [index, id] of ids.entries()) {
+      const { state, is_sandbox_running } = await get(id);
+      expect([answers[index]?.status, state, is_sandbox_running]).toEqual(answers[index]?.status === 200 ? [200, 'CANCELLED', false] : [409, 'PENDING', true]);
+    }
+  });
+});
+
+describe('who may cancel', () => {
+  it('a member of the team, a service account of the team, the owner of a personal run', async () => {
+    const bot = await room.api.identities.serviceAccount(room.team);
+    await cancel(200, (await build({ state: 'QUEUED' })).id, bot.token);
+    await cancel(200, (await room.runs.build({ by: room.member })).id);
+    await cancel(200, (await room.runs.build({ by: room.viewer })).id, room.viewer.token);
+  });
+
+  it('not a viewer, not another team, not a colleague: 403, and nothing happens', async () => {
+    const { id } = await build({ state: 'INPROGRESS' });
+    for (const { token } of [room.viewer, room.stranger]) expectProblem(room.api, await cancel(403, id, token), 'not_authorized');
+    expect((await get(id)).state).toBe('INPROGRESS');
+    const { id: personal } = await room.runs.build({ by: room.member });
+    const owner = await room.api.identities.user({ [room.team]: 'owner' });
+    expectProblem(room.api, await cancel(403, personal, owner.token), 'not_authorized');
+  });
+
+  it('a run that is over is still not told to strangers', async () => {
+    expectProblem(room.api, await cancel(403, (await build({ state: 'SUCCEEDED' })).id, room.stranger.token), 'not_authorized');
+  });
+
+  it('unknown and malformed ids: 404; a blank one: 400', async () => {
+    for (const id of [NO_RUN, 'nonsense', '%00']) expectProblem(room.api, await cancel(404, id), 'resource_not_found');
+    expectProblem(room.api, await cancel(400, '%20'), 'invalid_request');
+  });
+});

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+const TRANSCRIPT = '{"type":"session","id":"s1"}\n{"type":"text","text":"On it. 😀"}\n';
+
+let room: RunsRoom;
+let runId: string;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+  ({ id: runId } = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', transcript: TRANSCRIPT }));
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+async function link(id = runId, token = room.member.token): Promise<string> {
+  const { headers, text } = await room.api.request(302, `GET /agent/runs/${id}/transcript`, { token });
+  expect(text).not.toContain('"type"');
+  return headers.get('location') ?? '';
+}
+
+/** What the link gives to somebody who has nothing but the link. */
+const follow = (url: string) => room.api.atOrigin(200, `GET ${url.slice(room.api.url.length)}`);
+const refused = (status: number, url: string) => room.api.atOrigin(status, `GET ${url.slice(room.api.url.length)}`);
+
+describe('the transcript', () => {
+  it('is at an address of ours that needs no token', async () => {
+    const url = await link();
+    expect(url.startsWith(`${room.api.url}/objects/transcripts/${runId}/`)).toBe(true);
+    const { text, headers } = await follow(url);
+    expect(text).toBe(TRANSCRIPT);
+    expect(headers.get('content-type')).toBe('application/x-ndjson');
+    expect(headers.get('content-disposition')).toContain(`${runId}.jsonl`);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  it('is there for whoever may read the run', async () => {
+    await follow(await link(runId, room.viewer.token));
+    expectProblem(room.api, await room.api.request(403, `GET /agent/runs/${runId}/transcript`, { token: room.stranger.token }), 'not_authorized');
+  });
+
+  it('404 for a run without one', async () => {
+    for (const state of ['QUEUED', 'INPROGRESS', 'SUCCEEDED'] as const) {
+      const { id } = await room.runs.build({ by: room.member, team: room.team, state });
+      const answer = await room.api.request(404, `GET /agent/runs/${id}/transcript`, { token: room.member.token });
+      expectProblem(room.api, answer, 'resource_not_found');
+      expect(answer.body.detail).toBe('The run has no transcript.');
+    }
+  });
+
+  it('the address works until its time is over', async () => {
+    const url = await link();
+    await room.api.advanceClock(room.api.settings.signedUrlTtl - 5_000);
+    await follow(url);
+    await room.api.advanceClock(6_000);
+    const late = await refused(403, url);
+    expect(late.body.detail).toContain('expired');
+    await follow(await link());
+  });
+
+  it('and is good for this object alone', async () => {
+    const { id: other } = await room.runs.build({ by: room.stranger, team: room.otherTeam, state: 'SUCCEEDED', transcript: 'secret\n' });
+    const [mine, theirs] = [new URL(await link()), new URL(await link(other, room.stranger.token))];
+    const forgeries = [
+      `${room.api.url}${theirs.pathname}${mine.search}`,
+      `${room.api.url}${theirs.pathname}`,
+      `${mine.href.replace(/expires=\d+/, 'expires=99999999999')}`,
+      `${mine.href}&expires=99999999999`,
+      `${mine.href.replace(/filename=[^&]+/, 'filename=evil.html')}`,
+      `${mine.href}&content_type=text/html`,
+      `${mine.href.replace(/signature=[^&]+/, 'signature=')}`,
+      `${mine.href.replace(/signature=(.)/, (_match, first: string) => `signature=${first === 'A' ? 'B' : 'A'}`)}`,
+    ];
+    for (const forged of forgeries) {
+      const answer = await refused(403, forged);
+      expectProblem(room.api, answer, 'not_authorized');
+      expect(answer.text).not.toContain('secret');
+    }
+  });
+
+  it('the log does not hold the signature', async () => {
+    const url = await link();
+    await follow(url);
+    expect(room.api.log.text).not.toContain(new URL(url).searchParams.get('signature'));
+  });
+});

@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { SweepExecutions } from '#libs/runs';
+import { type RunShape, TestRunner } from '#libs/testing';
+import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+let room: RunsRoom;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+const block = (shape: Omit<RunShape, 'by' | 'state'> = {}) => room.runs.build({ by: room.member, team: room.team, state: 'BLOCKED', ...shape });
+const approvals = async (runId: string, token = room.member.token) => (await room.api.request(200, `GET /agent/runs/${runId}/approvals`, { token })).body.approvals;
+const decide = (status: number, runId: string, approvalId: string | undefined, body: unknown, token = room.member.token) =>
+  room.api.request(status, `POST /agent/runs/${runId}/approvals/${approvalId}`, { token, body });
+const get = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
+const lastEvent = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token })).body.events.at(-1);
+const commandVersion = async (executionId: string | null) =>
+  Number((await room.api.database.query<{ command_version: string }>('SELECT command_version FROM executions WHERE id = $1', [executionId]))[0]?.command_version);
+
+describe('the questions of a run', () => {
+  it('are listed with what the agent wants and how long it waits', async () => {
+    const { id, approvalIds } = await block();
+    const [approval, ...others] = await approvals(id);
+    expect(others).toEqual([]);
+    expect(approval).toEqual({
+      approval_id: approvalIds[0],
+      run_id: id,
+      title: 'Run `make deploy`',
+      input: { command: 'make deploy' },
+      options: [
+        { option_id: 'yes', name: 'Allow', kind: 'allow_once' },
+        { option_id: 'no', name: 'Reject', kind: 'reject_once' },
+      ],
+      state: 'pending',
+      requested_at: expect.any(String),
+      expires_at: expect.any(String),
+    });
+    expect(Date.parse(approval.expires_at) - Date.parse(approval.requested_at)).toBe(room.api.settings.approvalTimeout);
+  });
+
+  it('are none where nobody asked', async () => {
+    expect(await approvals((await room.runs.build({ by: room.member, team: room.team })).id)).toEqual([]);
+  });
+
+  it('are read by a viewer, not by strangers', async () => {
+    const { id } = await block();
+    expect(await approvals(id, room.viewer.token)).toHaveLength(1);
+    expectProblem(room.api, await room.api.request(403, `GET /agent/runs/${id}/approvals`, { token: room.stranger.token }), 'not_authorized');
+  });
+});
+
+describe('a decision', () => {
+  it.each([
+    ['allow', 'allowed'],
+    ['deny', 'denied'],
+  ] as const)('%s: the run goes on, its runner is told, and everybody can read who said so', async (decision, state) => {
+    const { id, approvalIds, executionId } = await block();
+    const before = await commandVersion(executionId);
+    const { body } = await decide(200, id, approvalIds[0], { decision, note: 'Only on Fridays. 😀' });
+    expect(body).toMatchObject({
+      approval_id: approvalIds[0],
+      state,
+      decided_via: 'user',
+      decided_by: { type: 'user', uid: room.member.uid, display_name: 'Mia Member' },
+      note: 'Only on Fridays. 😀',
+      decided_at: expect.any(String),
+    });
+    expect(await approvals(id)).toEqual([body]);
+    expect((await get(id)).state).toBe('INPROGRESS');
+    expect(await commandVersion(executionId)).toBe(before + 1);
+    expect(await lastEvent(id)).toMatchObject({
+      event_type: 'permission_decided',
+      payload: { approval_id: approvalIds[0], decision, by: 'user', note: 'Only on Fridays. 😀', principal: { type: 'user', uid: room.member.uid } },
+    });
+  });
+
+  it('without a note says none', async () => {
+    const { id, approvalIds } = await block();
+    expect((await decide(200, id, approvalIds[0], { decision: 'deny' })).body).not.toHaveProperty('note');
+  });
+
+  it('of one of two questions leaves the run waiting for the other', async () => {
+    const { id, approvalIds } = await block({ approvals: 2 });
+    await decide(200, id, approvalIds[0], { decision: 'allow' });
+    expect((await get(id)).state).toBe('BLOCKED');
+    await decide(200, id, approvalIds[1], { decision: 'deny' });
+    expect((await get(id)).state).toBe('INPROGRESS');
+  });
+
+  it('comes once: 409 that says how it was decided', async () => {
+    const { id, approvalIds } = await block();
+    await decide(200, id, approvalIds[0], { decision: 'deny' });
+    const answer = await decide(409, id, approvalIds[0], { decision: 'allow' });
+    expectProblem(room.api, answer, 'conflict');
+    expect(answer.body.detail).toBe('The request was decided before: it is denied.');
+    expect((await approvals(id))[0].state).toBe('denied');
+  });
+
+  it('of twenty at once one counts', async () => {
+    const { id, approvalIds } = await block();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        answerTo(room.api, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, { token: room.member.token, body: { decision: index % 2 === 0 ? 'allow' : 'deny' } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(19).fill(409)]);
+    const [winner] = answers.filter(({ status }) => status === 200);
+    expect((await approvals(id))[0].state).toBe(winner?.body.state);
+  });
+
+  it('comes too late when the run was cancelled: 409, and the agent is allowed nothing', async () => {
+    const { id, approvalIds, executionId } = await block();
+    await room.api.request(200, `POST /agent/runs/${id}/cancel`, { token: room.member.token });
+    const told = await commandVersion(executionId);
+    const answer = await decide(409, id, approvalIds[0], { decision: 'allow' });
+    expectProblem(room.api, answer, 'conflict');
+    expect(answer.body.detail).toBe('The run does not wait for an answer any more.');
+    expect((await approvals(id))[0].state).toBe('pending');
+    expect(await commandVersion(executionId)).toBe(told);
+  });
+});
+
+describe('when nobody answers', () => {
+  it('the question is denied when its time is over, and not before', async () => {
+    const { id, approvalIds } = await block();
+    const sweep = room.api.app.get(SweepExecutions, { strict: false });
+    await room.api.advanceClock(room.api.settings.approvalTimeout - 60_000);
+    await sweep.execute();
+    expect((await get(id)).state).toBe('BLOCKED');
+    await room.api.advanceClock(61_000);
+    await Promise.all([sweep.execute(), sweep.execute()]);
+    expect((await get(id)).state).toBe('INPROGRESS');
+    expect(await approvals(id)).toEqual([expect.objectContaining({ state: 'denied', decided_via: 'timeout', note: 'Nobody answered in time.' })]);
+    expect(await lastEvent(id)).toMatchObject({ event_type: 'permission_decided', payload: { approval_id: approvalIds[0], decision: 'deny', by: 'timeout' } });
+    expectProblem(room.api, await decide(409, id, approvalIds[0], { decision: 'allow' }), 'conflict');
+  });
+});
+
+describe('from the agent to the person and back', () => {
+  it('the runner asks, the run is BLOCKED, and the answer reaches the runner', async () => {
+    const { body } = await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'Deploy.', interactive: true } });
+    const runner = await TestRunner.take(room.api, body.run_id);
+    expect(runner.assignment).toMatchObject({ permission_policy: 'ask', interactive: true });
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'Deploy.' }],
+      ['permission_requested', { approval_id: 'ask-1', tool_call_id: 'call-1', title: 'Deploy', options: [], ask: true }],
+    );
+    expect(await get(body.run_id)).toMatchObject({ state: 'BLOCKED', is_sandbox_running: true });
+    expect(await approvals(body.run_id)).toEqual([expect.objectContaining({ approval_id: 'ask-1', tool_call_id: 'call-1', state: 'pending' })]);
+    await decide(200, body.run_id, 'ask-1', { decision: 'allow', note: 'Go.' });
+    expect(await runner.commands()).toMatchObject({ decisions: [{ approval_id: 'ask-1', decision: 'allow', note: 'Go.' }] });
+    await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
+    expect((await get(body.run_id)).state).toBe('SUCCEEDED');
+  });
+
+  it('a question that is still open when the turn ends is withdrawn', async () => {
+    const { body } = await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'Deploy.', interactive: true } });
+    const runner = await TestRunner.take(room.api, body.run_id);
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'Deploy.' }],
+      ['permission_requested', { approval_id: 'ask-1', title: 'Deploy', options: [], ask: true }],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
+    );
+    expect((await get(body.run_id)).state).toBe('SUCCEEDED');
+    expect(await approvals(body.run_id)).toEqual([expect.objectContaining({ state: 'denied', decided_via: 'cancel' })]);
+  });
+});
+
+describe('bad input', () => {
+  it.each<[unknown, string, string]>([
+    [{}, '/decision', 'is required'],
+    [{ decision: 'maybe' }, '/decision', 'must be one of allow, deny'],
+    [{ decision: 'allow', note: 7 }, '/note', 'must be a string'],
+    [{ decision: 'allow', note: 'a\0' }, '/note', 'must not contain NUL characters or lone surrogates'],
+    [{ decision: 'allow', note: 'n'.repeat(4097) }, '/note', 'must have at most 4096 characters'],
+    [{ decision: 'allow', reason: 'x' }, '/reason', 'is not a known field'],
+  ])('400 (case %#), and the question stays open', async (body, pointer, detail) => {
+    const { id, approvalIds } = await block();
+    expectProblem(room.api, await decide(400, id, approvalIds[0], body), 'invalid_request', [{ pointer, detail }]);
+    expect((await approvals(id))[0].state).toBe('pending');
+  });
+
+  it('too large: 413; another media type: 415', async () => {
+    const { id, approvalIds } = await block();
+    expectProblem(room.api, await decide(413, id, approvalIds[0], { decision: 'allow', note: 'x'.repeat(2_097_152) }), 'payload_too_large');
+    const answer = await room.api.request(415, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, { token: room.member.token, body: 'allow', contentType: 'text/plain' });
+    expectProblem(room.api, answer, 'unsupported_media_type');
+  });
+
+  it('unknown questions and runs: 404; blank ids: 400', async () => {
+    const { id, approvalIds } = await block();
+    const other = await block();
+    const allow = { decision: 'allow' };
+    for (const approvalId of [NO_RUN, other.approvalIds[0], '%00', 'a'.repeat(129)]) expectProblem(room.api, await decide(404, id, approvalId, allow), 'resource_not_found');
+    for (const runId of [NO_RUN, 'nonsense']) expectProblem(room.api, await decide(404, runId, approvalIds[0], allow), 'resource_not_found');
+    expectProblem(room.api, await decide(400, id, '%20', allow), 'invalid_request');
+    expectProblem(room.api, await decide(400, '%20', approvalIds[0], allow), 'invalid_request');
+    expect((await approvals(id))[0].state).toBe('pending');
+  });
+});
+
+describe('who may decide', () => {
+  it('not a viewer, not another team: 403; the owner of a personal run, whatever the role', async () => {
+    const { id, approvalIds } = await block();
+    for (const { token } of [room.viewer, room.stranger]) expectProblem(room.api, await decide(403, id, approvalIds[0], { decision: 'allow' }, token), 'not_authorized');
+    expect((await get(id)).state).toBe('BLOCKED');
+    const personal = await room.runs.build({ by: room.viewer, state: 'BLOCKED' });
+    await decide(200, personal.id, personal.approvalIds[0], { decision: 'allow' }, room.viewer.token);
+  });
+});

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RunShape } from '#libs/testing';
+import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+let room: RunsRoom;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+type Shape = Omit<RunShape, 'by'>;
+
+const build = (shape: Shape) => room.runs.build({ by: room.member, team: room.team, ...shape });
+const followUp = (status: number, runId: string, body: unknown, token = room.member.token) => room.api.request(status, `POST /agent/runs/${runId}/followups`, { token, body });
+const stateOf = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body.state as string;
+const waitingFor = (runId: string) =>
+  room.api.database.query('SELECT id, message, mode, outcome FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL ORDER BY position', [runId]);
+
+/** Where a message goes, and the state of the run afterwards; null: there is nothing to continue from. */
+const ROUTES: readonly [Shape, outcome: string | null, after: string][] = [
+  [{ state: 'QUEUED' }, 'queued_prompt', 'QUEUED'],
+  [{ state: 'QUEUED', conversation: true }, 'queued_prompt', 'QUEUED'],
+  [{ state: 'QUEUED', session: 'stopping' }, 'queued_prompt', 'QUEUED'],
+  [{ state: 'PENDING' }, 'queue_pending', 'PENDING'],
+  [{ state: 'CLAIMED' }, 'queue_pending', 'CLAIMED'],
+  [{ state: 'INPROGRESS' }, 'live_session', 'INPROGRESS'],
+  [{ state: 'BLOCKED' }, 'live_session', 'BLOCKED'],
+  [{ state: 'BLOCKED', session: 'none' }, 'handoff_execution', 'QUEUED'],
+  [{ state: 'SUCCEEDED', session: 'idle' }, 'live_session', 'INPROGRESS'],
+  [{ state: 'SUCCEEDED' }, 'handoff_execution', 'QUEUED'],
+  [{ state: 'FAILED', session: 'idle' }, 'live_session', 'INPROGRESS'],
+  [{ state: 'FAILED', conversation: true }, 'handoff_execution', 'QUEUED'],
+  [{ state: 'FAILED' }, null, 'FAILED'],
+  [{ state: 'ERROR', conversation: true }, 'handoff_execution', 'QUEUED'],
+  [{ state: 'ERROR' }, null, 'ERROR'],
+  [{ state: 'CANCELLED', conversation: true }, 'handoff_execution', 'QUEUED'],
+  [{ state: 'CANCELLED', session: 'stopping' }, 'handoff_execution', 'QUEUED'],
+  [{ state: 'CANCELLED' }, null, 'CANCELLED'],
+];
+
+describe('a follow-up', () => {
+  it.each(ROUTES)('to %o → %s', async (shape, outcome, after) => {
+    const { id } = await build(shape);
+    const answer = await followUp(outcome === null ? 400 : 200, id, { message: 'Also fix the other one.', mode: 'plan' });
+    expect(await stateOf(id)).toBe(after);
+    if (outcome === null) {
+      expectProblem(room.api, answer, 'invalid_request');
+      expect(answer.body.detail).toBe('The run has no open session and no conversation to continue from.');
+      expect(await waitingFor(id)).toEqual([]);
+      return;
+    }
+    expect(answer.body).toEqual({ followup_id: expect.stringMatching(/^[0-9a-f-]{36}$/), outcome });
+    expect(await waitingFor(id)).toEqual([{ id: answer.body.followup_id, message: 'Also fix the other one.', mode: 'plan', outcome }]);
+    const { body } = await room.api.request(200, `GET /agent/runs/${id}/timeline`, { token: room.member.token });
+    expect(body.events.at(-1)).toMatchObject({ event_type: 'followup_received', payload: { followup_id: answer.body.followup_id, outcome } });
+  });
+
+  it.each(ROUTES)('without a message to %o: only where a saved conversation continues (%s)', async (shape, outcome) => {
+    for (const body of [{}, { message: '' }, { message: ' \n' }]) {
+      const { id } = await build(shape);
+      const before = await stateOf(id);
+      if (outcome === 'handoff_execution') {
+        expect((await followUp(200, id, body)).body.outcome).toBe('handoff_execution');
+        continue;
+      }
+      const answer = await followUp(400, id, body);
+      const errors = outcome === null ? undefined : [{ pointer: '/message', detail: 'must not be empty unless the run continues from its saved conversation' }];
+      expectProblem(room.api, answer, 'invalid_request', errors);
+      expect(await stateOf(id)).toBe(before);
+    }
+  });
+
+  it('to a run of any kind', async () => {
+    for (const kind of ['self_hosted', 'local', 'github_action'] as const) {
+      expect((await followUp(200, (await build({ kind, state: 'INPROGRESS' })).id, { message: 'x' })).body.outcome).toBe('live_session');
+    }
+  });
+
+  it('clears what an earlier execution failed with', async () => {
+    const { id } = await build({ state: 'ERROR', conversation: true });
+    await followUp(200, id, { message: 'Again.' });
+    const { body } = await room.api.request(200, `GET /agent/runs/${id}`, { token: room.member.token });
+    expect(body).toMatchObject({ state: 'QUEUED', conversation_id: expect.any(String) });
+    expect(body).not.toHaveProperty('status_message');
+  });
+});
+
+describe('several at once', () => {
+  it('to an ended run: one continues it, the others wait with it, in some order and all of them', async () => {
+    const { id } = await build({ state: 'SUCCEEDED' });
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => answerTo(room.api, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: { message: `m${index}` } })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array<number>(20).fill(200));
+    expect(answers.map(({ body }) => body.outcome as string).sort()).toEqual(['handoff_execution', ...Array<string>(19).fill('queued_prompt')]);
+    expect(await waitingFor(id)).toHaveLength(20);
+    expect(room.api.log.errors).toEqual([]);
+  });
+
+  it('a hundred may wait; the next one is asked to come back later', async () => {
+    const { id } = await build({ state: 'INPROGRESS' });
+    await room.api.database.query(
+      `INSERT INTO run_followups (id, run_id, message, outcome, author_type, author_uid, created_at)
+       SELECT gen_random_uuid(), $1, 'x', 'live_session', 'user', $2, headrace.now() FROM generate_series(1, 95)`,
+      [id, room.member.uid],
+    );
+    const answers = await Promise.all(Array.from({ length: 20 }, () => answerTo(room.api, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: { message: 'y' } })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(5).fill(200), ...Array<number>(15).fill(409)]);
+    const late = await followUp(409, id, { message: 'z' });
+    expectProblem(room.api, late, 'conflict');
+    expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(0);
+    await room.api.database.query('UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1', [id]);
+    await followUp(200, id, { message: 'z' });
+  });
+});
+
+describe('bad input', () => {
+  let id: string;
+  beforeAll(async () => {
+    ({ id } = await build({ state: 'SUCCEEDED' }));
+  });
+
+  it('no body at all: 400, although an empty message would do', async () => {
+    expectProblem(room.api, await room.api.request(400, `POST /agent/runs/${id}/followups`, { token: room.member.token }), 'invalid_request', [{ pointer: '', detail: 'is required' }]);
+  });
+
+  it.each<[unknown, string, string]>([
+    [{ message: 7 }, '/message', 'must be a string'],
+    [{ message: null }, '/message', 'must be a string'],
+    [{ message: 'a\0b' }, '/message', 'must not contain NUL characters or lone surrogates'],
+    [{ message: '\ud800' }, '/message', 'must not contain NUL characters or lone surrogates'],
+    [{ message: `${'é'.repeat(524_288)}x` }, '/message', 'must have at most 1048576 bytes in UTF-8'],
+    [{ message: 'x', mode: 'fast' }, '/mode', 'must be one of normal, plan, orchestrate'],
+    [{ message: 'x', prompt: 'x' }, '/prompt', 'is not a known field'],
+    [[], '', 'must be an object'],
+  ])('400 (case %#)', async (body, pointer, detail) => {
+    expectProblem(room.api, await followUp(400, id, body), 'invalid_request', [{ pointer, detail }]);
+    expect(await stateOf(id)).toBe('SUCCEEDED');
+  });
+
+  it('over 2 MB: 413; another media type: 415', async () => {
+    expectProblem(room.api, await followUp(413, id, { message: 'x'.repeat(2_097_152) }), 'payload_too_large');
+    const answer = await room.api.request(415, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: 'hello', contentType: 'text/plain' });
+    expectProblem(room.api, answer, 'unsupported_media_type');
+  });
+
+  it('a message of 1 MiB is taken', async () => {
+    const { id: other } = await build({ state: 'SUCCEEDED' });
+    await followUp(200, other, { message: 'x'.repeat(1_048_576) });
+  });
+});
+
+describe('who may', () => {
+  it('a member, a service account of the team, the owner of a personal run', async () => {
+    const bot = await room.api.identities.serviceAccount(room.team);
+    await followUp(200, (await build({ state: 'SUCCEEDED' })).id, { message: 'x' }, bot.token);
+    await followUp(200, (await room.runs.build({ by: room.viewer, state: 'SUCCEEDED' })).id, { message: 'x' }, room.viewer.token);
+  });
+
+  it('not a viewer, not another team: 403', async () => {
+    const { id } = await build({ state: 'SUCCEEDED' });
+    for (const { token } of [room.viewer, room.stranger]) expectProblem(room.api, await followUp(403, id, { message: 'x' }, token), 'not_authorized');
+    expect(await stateOf(id)).toBe('SUCCEEDED');
+  });
+
+  it('unknown and malformed ids: 404; a blank one: 400', async () => {
+    for (const id of [NO_RUN, 'nonsense']) expectProblem(room.api, await followUp(404, id, { message: 'x' }), 'resource_not_found');
+    expectProblem(room.api, await followUp(400, '%20', { message: 'x' }), 'invalid_request');
+  });
+});
