@@ -1,7 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ValidateBy, ValidateIf, type ValidationArguments } from 'class-validator';
-import type { Issue } from '../problems/problem-error.js';
-import { type Kind, type SchemaOptions } from './kind.js';
+import type { Kind, SchemaOptions } from './kind.js';
 
 export interface FieldOptions {
   /** May be left out. */
@@ -15,52 +13,35 @@ export interface FieldOptions {
   readonly default?: unknown;
 }
 
-type Fields = Map<string, Kind>;
+export interface Field {
+  readonly kind: Kind;
+  readonly optional: boolean;
+  readonly nullable: boolean;
+}
+
 type Constructor = abstract new (...args: never[]) => object;
 
-const registry = new WeakMap<Constructor, Fields>();
+const declared = new WeakMap<Constructor, Map<string, Field>>();
+const complete = new WeakMap<Constructor, ReadonlyMap<string, Field>>();
 
 /** The declared fields of a DTO class, inherited ones included. */
-export function fieldsOf(dto: Constructor): ReadonlyMap<string, Kind> {
-  const all: Fields = new Map();
+export function fieldsOf(dto: Constructor): ReadonlyMap<string, Field> {
+  const known = complete.get(dto);
+  if (known) return known;
+  const all = new Map<string, Field>();
   for (let current: unknown = dto; typeof current === 'function'; current = Object.getPrototypeOf(current)) {
-    for (const [key, kind] of registry.get(current as Constructor) ?? []) if (!all.has(key)) all.set(key, kind);
+    for (const [key, field] of declared.get(current as Constructor) ?? []) if (!all.has(key)) all.set(key, field);
   }
+  complete.set(dto, all);
   return all;
 }
 
-/** Issues found by the kinds, which class-validator's one message per constraint cannot carry. */
-const found = new WeakMap<object, Map<string, Issue[]>>();
-
-export function issuesOf(instance: object, property: string): readonly Issue[] | undefined {
-  return found.get(instance)?.get(property);
-}
-
-/**
- * One decorator a field: registers it for reading, hands its rule to class-validator (whose own decorators may be added
- * beside it) and describes it in the document.
- */
+/** One decorator a field: registers how it is read and checked, and describes it in the document. */
 export function field(kind: Kind, options: FieldOptions = {}): PropertyDecorator {
-  const skipped = (value: unknown): boolean =>
-    (value === undefined && options.optional === true) || (value === null && options.nullable === true);
-  const rule = ValidateBy({
-    name: 'field',
-    validator: {
-      validate(value: unknown, args?: ValidationArguments): boolean {
-        const issues = value === undefined ? [{ pointer: '', detail: 'is required' }] : kind.check(value);
-        if (issues.length > 0 && args) {
-          const byProperty = found.get(args.object) ?? new Map<string, Issue[]>();
-          found.set(args.object, byProperty.set(args.property, issues));
-        }
-        return issues.length === 0;
-      },
-      defaultMessage: () => 'is not valid',
-    },
-  });
-  const { optional, nullable, description, example, deprecated } = options;
+  const { optional = false, nullable = false, description, example, deprecated } = options;
   const documented = ApiProperty({
     ...kind.schema,
-    required: optional !== true,
+    required: !optional,
     ...(nullable ? { nullable } : {}),
     ...(description === undefined ? {} : { description }),
     ...(example === undefined ? {} : { example }),
@@ -69,9 +50,10 @@ export function field(kind: Kind, options: FieldOptions = {}): PropertyDecorator
   } as SchemaOptions);
   return (target, key) => {
     const owner = target.constructor as Constructor;
-    registry.set(owner, (registry.get(owner) ?? new Map<string, Kind>()).set(String(key), kind));
-    ValidateIf((_object: object, value: unknown) => !skipped(value))(target, key);
-    rule(target, key);
+    declared.set(
+      owner,
+      (declared.get(owner) ?? new Map<string, Field>()).set(String(key), { kind, optional, nullable }),
+    );
     documented(target, key);
   };
 }

@@ -1,7 +1,7 @@
-import { validateSync, type ValidationError } from 'class-validator';
+import { getMetadataStorage, validateSync } from 'class-validator';
 import type { Issue } from '../problems/problem-error.js';
-import { fieldsOf, issuesOf } from './field.js';
-import { below, type Source, token } from './kind.js';
+import { type Field, fieldsOf } from './field.js';
+import { below, type Source, token, wrong } from './kind.js';
 
 export type DtoClass<T extends object = object> = new () => T;
 
@@ -16,32 +16,53 @@ export function readDto<T extends object>(dto: DtoClass<T>, raw: Record<string, 
   const instance = new dto();
   const fields = fieldsOf(dto);
   const target = instance as Record<string, unknown>;
+  const unknown: string[] = [];
   for (const key of Object.keys(raw)) {
-    const kind = fields.get(key);
-    if (kind) target[key] = kind.read(raw[key], source);
+    const field = fields.get(key);
+    if (field) target[key] = field.kind.read(raw[key], source);
+    else unknown.push(key);
   }
-  const unknown = Object.keys(raw).filter((key) => !fields.has(key));
   if (unknown.length > 0) unknownKeys.set(instance, unknown);
   return instance;
 }
 
 /** Everything that is wrong with an instance made by {@link readDto}. */
 export function checkDto(instance: object): Issue[] {
-  const unknown = (unknownKeys.get(instance) ?? []).map((key): Issue => ({
+  const dto = instance.constructor as DtoClass;
+  const issues = (unknownKeys.get(instance) ?? []).map((key): Issue => ({
     pointer: token(key),
     detail: 'is not a known field',
   }));
-  const errors = validateSync(instance, {
-    forbidUnknownValues: false,
-    validationError: { target: false, value: false },
-  });
-  return [...unknown, ...errors.flatMap((error) => issuesOfError(instance, error))];
+  for (const [key, field] of fieldsOf(dto))
+    issues.push(...below(key, checkField(field, (instance as Record<string, unknown>)[key])));
+  return hasForeignRules(dto) ? [...issues, ...foreignIssues(instance, issues)] : issues;
 }
 
-function issuesOfError(instance: object, error: ValidationError): Issue[] {
-  const { field, ...others } = error.constraints ?? {};
-  if (field !== undefined)
-    return below(error.property, issuesOf(instance, error.property) ?? [{ pointer: '', detail: field }]);
-  const [first] = Object.values(others);
-  return first === undefined ? [] : below(error.property, [{ pointer: '', detail: first }]);
+function checkField({ kind, optional, nullable }: Field, value: unknown): Issue[] {
+  if (value === undefined) return optional ? [] : wrong('is required');
+  return value === null && nullable ? [] : kind.check(value);
+}
+
+const foreign = new WeakMap<DtoClass, boolean>();
+
+/** Whether decorators of class-validator stand beside ours; asking it costs more than all of our checks. */
+function hasForeignRules(dto: DtoClass): boolean {
+  const known = foreign.get(dto) ?? getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false).length > 0;
+  foreign.set(dto, known);
+  return known;
+}
+
+/** What class-validator says about fields that our own rules let pass, and that are there. */
+function foreignIssues(instance: object, issues: readonly Issue[]): Issue[] {
+  const errors = validateSync(instance, {
+    skipUndefinedProperties: true,
+    validationError: { target: false, value: false },
+  });
+  return errors.flatMap(({ property, constraints }) => {
+    const [message] = Object.values(constraints ?? {});
+    const isKnown = issues.some(
+      ({ pointer }) => pointer === token(property) || pointer.startsWith(`${token(property)}/`),
+    );
+    return message === undefined || isKnown ? [] : below(property, wrong(message));
+  });
 }

@@ -122,8 +122,7 @@ export class ApprovalsController {
     });
     if (result.kind === 'unknown')
       throw new ProblemError('resource_not_found', 'The run has no permission request with this id.');
-    if (result.kind === 'too_late')
-      throw new ProblemError('conflict', `The request was decided before: it is ${result.approval.state}.`);
+    if (result.kind === 'too_late') throw new ProblemError('conflict', tooLate(result.approval.state));
     const [item] = await this.presenter.approvals([result.approval]);
     if (!item) throw new Error('A decided approval could not be presented.');
     return item;
@@ -131,5 +130,7 @@ export class ApprovalsController {
 }
 
 function tooLate(state: ApprovalItem['state']): string {
-  return state === 'pending' ? 'The run does not wait for an answer any more.' : `The request was decided before: it is ${state}.`;
+  return state === 'pending'
+    ? 'The run does not wait for an answer any more.'
+    : `The request was decided before: it is ${state}.`;
 }
