@@ -7,6 +7,7 @@ import { CancelRun } from './application/cancel-run.js';
 import { CreateRun } from './application/create-run.js';
 import { DecideApproval } from './application/decide-approval.js';
 import { Assignments, ClaimExecution } from './application/execution/claim-execution.js';
+import { EnvironmentOutcomes } from './application/execution/environment-outcomes.js';
 import { ExecutionEndings } from './application/execution/execution-endings.js';
 import { FinishExecution } from './application/execution/finish-execution.js';
 import { IdleSessions } from './application/execution/idle-sessions.js';
@@ -62,6 +63,7 @@ const execution = [
   EventEffects,
   FinishExecution,
   ExecutionEndings,
+  EnvironmentOutcomes,
   IdleSessions,
   PlaceRuns,
   SweepExecutions,

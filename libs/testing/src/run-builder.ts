@@ -92,7 +92,8 @@ export class RunBuilder {
     const source = kind === 'github_action' ? 'GITHUB_ACTION' : kind === 'local' ? 'LOCAL' : 'API';
     const prompt = shape.prompt ?? PROMPT;
     const conversationId = hasStarted ? newUuid() : null;
-    const approvalIds = state === 'BLOCKED' && session !== 'none' ? Array.from({ length: shape.approvals ?? 1 }, () => newUuid()) : [];
+    const approvalIds =
+      state === 'BLOCKED' && session !== 'none' ? Array.from({ length: shape.approvals ?? 1 }, () => newUuid()) : [];
     await this.insert('runs', {
       id,
       team_uid: team ?? null,
@@ -125,8 +126,22 @@ export class RunBuilder {
       updated_at: createdAt,
     });
     const wasOffered = hasStarted || session !== 'none' || state === 'FAILED' || state === 'ERROR';
-    const executionId = wasOffered ? await this.insertExecution({ id, slotKey, pool, state, session, hasStarted, at: createdAt }) : null;
-    const story = { runId: id, prompt, state, source, creator, createdAt, executionId, hasStarted, isLive: session !== 'none', sessionId: `session-${id}`, approvalIds };
+    const executionId = wasOffered
+      ? await this.insertExecution({ id, slotKey, pool, state, session, hasStarted, at: createdAt })
+      : null;
+    const story = {
+      runId: id,
+      prompt,
+      state,
+      source,
+      creator,
+      createdAt,
+      executionId,
+      hasStarted,
+      isLive: session !== 'none',
+      sessionId: `session-${id}`,
+      approvalIds,
+    };
     await this.tell(story, shape.updatedAt);
     for (const approvalId of approvalIds) await this.insertApproval(id, approvalId, executionId);
     return { id, state, conversationId, executionId, approvalIds };
@@ -135,7 +150,15 @@ export class RunBuilder {
   private async insertExecution(run: ExecutionShape): Promise<string> {
     const { state, session, at } = run;
     const isLive = session !== 'none';
-    const phase = !isLive ? 'ended' : session === 'idle' ? 'idle' : state === 'PENDING' ? 'offered' : state === 'CLAIMED' ? 'claimed' : 'started';
+    const phase = !isLive
+      ? 'ended'
+      : session === 'idle'
+        ? 'idle'
+        : state === 'PENDING'
+          ? 'offered'
+          : state === 'CLAIMED'
+            ? 'claimed'
+            : 'started';
     const holdsSlot = isLive && phase !== 'idle' && run.pool === 'hosted';
     const isStopping = session === 'stopping';
     if (holdsSlot) for (const key of ['pool:hosted', run.slotKey]) await this.takeSlot(key);
@@ -181,7 +204,11 @@ export class RunBuilder {
     );
     await this.insert('run_heads', { run_id: story.runId, last_seq: events.length });
     const startedAt = events.find(({ kind }) => kind === 'agent_started')?.at ?? null;
-    await this.database.query('UPDATE runs SET started_at = $2, updated_at = $3 WHERE id = $1', [story.runId, startedAt, updatedAt ?? events.at(-1)?.at]);
+    await this.database.query('UPDATE runs SET started_at = $2, updated_at = $3 WHERE id = $1', [
+      story.runId,
+      startedAt,
+      updatedAt ?? events.at(-1)?.at,
+    ]);
   }
 
   private async insertApproval(runId: string, approvalId: string, executionId: string | null): Promise<void> {
@@ -217,7 +244,10 @@ export class RunBuilder {
   private async insert(table: string, row: Readonly<Record<string, unknown>>): Promise<string> {
     const columns = Object.keys(row);
     const places = columns.map((_, index) => `$${index + 1}`).join(', ');
-    const [inserted] = await this.database.query<{ id?: string }>(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places}) RETURNING *`, Object.values(row));
+    const [inserted] = await this.database.query<{ id?: string }>(
+      `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places}) RETURNING *`,
+      Object.values(row),
+    );
     return inserted?.id ?? '';
   }
 }
@@ -237,10 +267,19 @@ function refuseContradictions(state: RunState, session: NonNullable<RunShape['se
   const contradictions: readonly [boolean, string][] = [
     [session === 'none' && LIVING.has(state) && state !== 'BLOCKED', `a ${state} run has an execution`],
     [session === 'live' && !LIVING.has(state), `the execution of a ${state} run is idle, stopping or gone`],
-    [session === 'idle' && state !== 'SUCCEEDED' && state !== 'FAILED', `only a finished turn leaves an idle session, not ${state}`],
+    [
+      session === 'idle' && state !== 'SUCCEEDED' && state !== 'FAILED',
+      `only a finished turn leaves an idle session, not ${state}`,
+    ],
     [session === 'stopping' && LIVING.has(state), `a ${state} run is not stopping`],
-    [!hasStarted && (STARTED.has(state) || session === 'idle' || session === 'stopping'), `the agent of a ${state} run with this session had started`],
-    [hasStarted && (state === 'PENDING' || state === 'CLAIMED'), `the builder knows no second executions, so the agent of a ${state} run has not started`],
+    [
+      !hasStarted && (STARTED.has(state) || session === 'idle' || session === 'stopping'),
+      `the agent of a ${state} run with this session had started`,
+    ],
+    [
+      hasStarted && (state === 'PENDING' || state === 'CLAIMED'),
+      `the builder knows no second executions, so the agent of a ${state} run has not started`,
+    ],
   ];
   const found = contradictions.find(([holds]) => holds);
   if (found) throw new Error(`No such run: ${found[1]}.`);

@@ -20,7 +20,10 @@ export interface RunStory {
 }
 
 /** Why a run of this state failed; null for the other states. */
-export function statusOf({ state, hasStarted }: Pick<RunStory, 'state' | 'hasStarted'>): { message: string; error_code?: string; retryable: boolean } | null {
+export function statusOf({
+  state,
+  hasStarted,
+}: Pick<RunStory, 'state' | 'hasStarted'>): { message: string; error_code?: string; retryable: boolean } | null {
   if (state === 'CANCELLED') return { message: 'Cancelled.', retryable: false };
   if (state === 'FAILED') {
     return hasStarted
@@ -29,20 +32,37 @@ export function statusOf({ state, hasStarted }: Pick<RunStory, 'state' | 'hasSta
   }
   if (state !== 'ERROR') return null;
   return hasStarted
-    ? { message: 'The worker that executed the run went silent; its agent was stopped.', error_code: 'infrastructure_timeout', retryable: true }
-    : { message: 'The run was offered 5 times and no worker started it.', error_code: 'resource_unavailable', retryable: true };
+    ? {
+        message: 'The worker that executed the run went silent; its agent was stopped.',
+        error_code: 'infrastructure_timeout',
+        retryable: true,
+      }
+    : {
+        message: 'The run was offered 5 times and no worker started it.',
+        error_code: 'resource_unavailable',
+        retryable: true,
+      };
 }
 
 /** The log that leads to the run's state, a second between two events. */
 export function logOf(story: RunStory): RunLogBuilder {
   const { state, executionId, hasStarted, isLive } = story;
-  const log = new RunLogBuilder(story.runId, story.createdAt).add('run_created', { source: story.source, creator: story.creator });
+  const log = new RunLogBuilder(story.runId, story.createdAt).add('run_created', {
+    source: story.source,
+    creator: story.creator,
+  });
   if (executionId !== null) log.inExecution(executionId);
   if (hasStarted) tellTurn(story, log);
   else if (state === 'CLAIMED') log.add('run_claimed', { execution_id: Number(executionId) });
   else if (state === 'FAILED') {
     log.add('run_claimed', { execution_id: Number(executionId) }).add('setup_started', { commands: 1 });
-    log.add('setup_command_finished', { index: 0, command: 'npm ci', exit_code: 1, duration_ms: 700, output: 'npm error' });
+    log.add('setup_command_finished', {
+      index: 0,
+      command: 'npm ci',
+      exit_code: 1,
+      duration_ms: 700,
+      output: 'npm error',
+    });
   }
   const status = statusOf(story);
   if (state === 'FAILED') log.add('run_failed', { ...status });
@@ -58,7 +78,12 @@ function tellTurn({ state, executionId, prompt, sessionId, approvalIds, isLive }
   log.turn('turn-1', prompt).says('message-1', 'On it.');
   if (state === 'BLOCKED') {
     for (const approvalId of approvalIds) {
-      log.add('permission_requested', { approval_id: approvalId, title: 'Run `make deploy`', options: APPROVAL_OPTIONS, ask: true });
+      log.add('permission_requested', {
+        approval_id: approvalId,
+        title: 'Run `make deploy`',
+        options: APPROVAL_OPTIONS,
+        ask: true,
+      });
       log.add('run_blocked', { approval_id: approvalId, title: 'Run `make deploy`' });
     }
   } else if (state === 'SUCCEEDED' || state === 'QUEUED' || state === 'PENDING' || state === 'CLAIMED') {

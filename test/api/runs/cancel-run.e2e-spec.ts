@@ -13,10 +13,17 @@ beforeEach(() => room.api.log.clear());
 type Shape = Omit<RunShape, 'by'>;
 
 const build = (shape: Shape) => room.runs.build({ by: room.member, team: room.team, ...shape });
-const cancel = (status: number, runId: string, token = room.member.token) => room.api.request(status, `POST /agent/runs/${runId}/cancel`, { token });
-const get = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
+const cancel = (status: number, runId: string, token = room.member.token) =>
+  room.api.request(status, `POST /agent/runs/${runId}/cancel`, { token });
+const get = async (runId: string) =>
+  (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
 const executionOf = async (runId: string) =>
-  (await room.api.database.query('SELECT phase, desired, desired_reason, slot_held, fence_at IS NOT NULL AS is_fenced FROM executions WHERE run_id = $1', [runId]))[0];
+  (
+    await room.api.database.query(
+      'SELECT phase, desired, desired_reason, slot_held, fence_at IS NOT NULL AS is_fenced FROM executions WHERE run_id = $1',
+      [runId],
+    )
+  )[0];
 
 /** By state and session: what a hosted run answers, and one of the kinds that the platform cannot stop. In the contract's order. */
 const TABLE: readonly [Shape, hosted: number, elsewhere: number][] = [
@@ -40,7 +47,9 @@ const KINDS = ['hosted', 'self_hosted', 'local', 'github_action'] as const;
 const CODE = { 400: 'invalid_request', 409: 'conflict', 422: 'operation_not_supported' } as const;
 
 describe('by state and kind', () => {
-  const cases = TABLE.flatMap(([shape, hosted, elsewhere]) => KINDS.map((kind) => [{ ...shape, kind }, kind === 'hosted' ? hosted : elsewhere] as const));
+  const cases = TABLE.flatMap(([shape, hosted, elsewhere]) =>
+    KINDS.map((kind) => [{ ...shape, kind }, kind === 'hosted' ? hosted : elsewhere] as const),
+  );
 
   it.each(cases)('%o: %i', async (shape, status) => {
     const { id } = await build(shape);
@@ -49,12 +58,18 @@ describe('by state and kind', () => {
     if (status === 200) {
       expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
       expect(answer.text).toBe(JSON.stringify(id));
-      expect(await get(id)).toMatchObject({ state: 'CANCELLED', status_message: { message: 'Cancelled.', retryable: false } });
+      expect(await get(id)).toMatchObject({
+        state: 'CANCELLED',
+        status_message: { message: 'Cancelled.', retryable: false },
+      });
       return;
     }
     expectProblem(room.api, answer, CODE[status as keyof typeof CODE]);
     expect(answer.body.retryable).toBe(status === 409);
-    expect(await get(id)).toEqual({ ...before, ...(before.run_time === undefined ? {} : { run_time: expect.any(String) }) });
+    expect(await get(id)).toEqual({
+      ...before,
+      ...(before.run_time === undefined ? {} : { run_time: expect.any(String) }),
+    });
     expect(await executionOf(id)).toEqual(executionBefore);
   });
 
@@ -70,24 +85,41 @@ describe('by state and kind', () => {
   });
 
   it('a created run, hosted and not', async () => {
-    const create = async (config: object) => (await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'x', config } })).body.run_id as string;
+    const create = async (config: object) =>
+      (await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'x', config } }))
+        .body.run_id as string;
     await cancel(200, await create({}));
-    expectProblem(room.api, await cancel(422, await create({ worker_host: 'build-farm-1' })), 'operation_not_supported');
+    expectProblem(
+      room.api,
+      await cancel(422, await create({ worker_host: 'build-farm-1' })),
+      'operation_not_supported',
+    );
   });
 });
 
 describe('what a cancelled run leaves', () => {
-  it.each(['CLAIMED', 'INPROGRESS', 'BLOCKED'] as const)('%s: its runner is told to stop, is fenced in the end, and holds its slot until then', async (state) => {
-    const { id } = await build({ state });
-    await cancel(200, id);
-    expect(await executionOf(id)).toMatchObject({ desired: 'stop', desired_reason: 'cancelled', slot_held: true, is_fenced: true });
-    expect((await get(id)).is_sandbox_running).toBe(true);
-  });
+  it.each(['CLAIMED', 'INPROGRESS', 'BLOCKED'] as const)(
+    '%s: its runner is told to stop, is fenced in the end, and holds its slot until then',
+    async (state) => {
+      const { id } = await build({ state });
+      await cancel(200, id);
+      expect(await executionOf(id)).toMatchObject({
+        desired: 'stop',
+        desired_reason: 'cancelled',
+        slot_held: true,
+        is_fenced: true,
+      });
+      expect((await get(id)).is_sandbox_running).toBe(true);
+    },
+  );
 
   it('BLOCKED: nobody can answer the question any more', async () => {
     const { id, approvalIds } = await build({ state: 'BLOCKED' });
     await cancel(200, id);
-    const answer = await room.api.request(409, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, { token: room.member.token, body: { decision: 'allow' } });
+    const answer = await room.api.request(409, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
+      token: room.member.token,
+      body: { decision: 'allow' },
+    });
     expectProblem(room.api, answer, 'conflict');
     expect((await get(id)).state).toBe('CANCELLED');
   });
@@ -104,8 +136,12 @@ describe('what a cancelled run leaves', () => {
   it('a queued run is not offered any more', async () => {
     const { id } = await build({ state: 'QUEUED' });
     await cancel(200, id);
-    await room.api.database.query(`INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:hosted', 0, 1000) ON CONFLICT (key) DO UPDATE SET capacity = 1000`);
-    const offered = await room.api.database.query<{ run_id: string }>(`SELECT run_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
+    await room.api.database.query(
+      `INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:hosted', 0, 1000) ON CONFLICT (key) DO UPDATE SET capacity = 1000`,
+    );
+    const offered = await room.api.database.query<{ run_id: string }>(
+      `SELECT run_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`,
+    );
     expect(offered.map(({ run_id }) => run_id)).not.toContain(id);
   });
 });
@@ -113,7 +149,11 @@ describe('what a cancelled run leaves', () => {
 describe('at the same time', () => {
   it.each(['QUEUED', 'INPROGRESS', 'BLOCKED'] as const)('twenty cancel a %s run: one does', async (state) => {
     const { id } = await build({ state });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => answerTo(room.api, `POST /agent/runs/${id}/cancel`, { token: room.member.token })));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        answerTo(room.api, `POST /agent/runs/${id}/cancel`, { token: room.member.token }),
+      ),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(19).fill(400)]);
     expect(room.api.log.errors).toEqual([]);
   });
@@ -121,11 +161,15 @@ describe('at the same time', () => {
   it('cancel and placing: the run is cancelled, or it is PENDING and cancel says so', async () => {
     const ids = await Promise.all(Array.from({ length: 10 }, async () => (await build({ state: 'QUEUED' })).id));
     const placed = room.api.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
-    const answers = await Promise.all(ids.map((id) => answerTo(room.api, `POST /agent/runs/${id}/cancel`, { token: room.member.token })));
+    const answers = await Promise.all(
+      ids.map((id) => answerTo(room.api, `POST /agent/runs/${id}/cancel`, { token: room.member.token })),
+    );
     await placed;
     for (const [index, id] of ids.entries()) {
       const { state, is_sandbox_running } = await get(id);
-      expect([answers[index]?.status, state, is_sandbox_running]).toEqual(answers[index]?.status === 200 ? [200, 'CANCELLED', false] : [409, 'PENDING', true]);
+      expect([answers[index]?.status, state, is_sandbox_running]).toEqual(
+        answers[index]?.status === 200 ? [200, 'CANCELLED', false] : [409, 'PENDING', true],
+      );
     }
   });
 });
@@ -140,7 +184,8 @@ describe('who may cancel', () => {
 
   it('not a viewer, not another team, not a colleague: 403, and nothing happens', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
-    for (const { token } of [room.viewer, room.stranger]) expectProblem(room.api, await cancel(403, id, token), 'not_authorized');
+    for (const { token } of [room.viewer, room.stranger])
+      expectProblem(room.api, await cancel(403, id, token), 'not_authorized');
     expect((await get(id)).state).toBe('INPROGRESS');
     const { id: personal } = await room.runs.build({ by: room.member });
     const owner = await room.api.identities.user({ [room.team]: 'owner' });
@@ -148,7 +193,11 @@ describe('who may cancel', () => {
   });
 
   it('a run that is over is still not told to strangers', async () => {
-    expectProblem(room.api, await cancel(403, (await build({ state: 'SUCCEEDED' })).id, room.stranger.token), 'not_authorized');
+    expectProblem(
+      room.api,
+      await cancel(403, (await build({ state: 'SUCCEEDED' })).id, room.stranger.token),
+      'not_authorized',
+    );
   });
 
   it('unknown and malformed ids: 404; a blank one: 400', async () => {

@@ -24,9 +24,17 @@ const post = (status: number, body: unknown): Promise<TestResponse> => {
 const postText = (status: number, body: string | Buffer): Promise<TestResponse> =>
   room.api.request(status, 'POST /agent/runs', { token: room.member.token, body, contentType: 'application/json' });
 
-async function refused(body: unknown, ...errors: readonly (readonly [pointer: string, detail: string])[]): Promise<void> {
+async function refused(
+  body: unknown,
+  ...errors: readonly (readonly [pointer: string, detail: string])[]
+): Promise<void> {
   const answer = await post(400, body);
-  expectProblem(room.api, answer, 'invalid_request', errors.map(([pointer, detail]) => ({ pointer, detail })));
+  expectProblem(
+    room.api,
+    answer,
+    'invalid_request',
+    errors.map(([pointer, detail]) => ({ pointer, detail })),
+  );
   expect(answer.text + room.api.log.text).not.toContain(PRIVATE);
 }
 
@@ -46,9 +54,13 @@ describe('the prompt', () => {
   it('of 1 MiB is taken whole; one byte more is a 413, counted in bytes', async () => {
     const prompt = `${'x'.repeat(1_048_574)}é`;
     const { body } = await post(200, { prompt });
-    expect((await room.api.request(200, `GET /agent/runs/${body.run_id}`, { token: room.member.token })).body.prompt).toBe(prompt);
+    expect(
+      (await room.api.request(200, `GET /agent/runs/${body.run_id}`, { token: room.member.token })).body.prompt,
+    ).toBe(prompt);
     for (const more of [`${prompt}x`, 'é'.repeat(524_289)]) {
-      expectProblem(room.api, await post(413, { prompt: more }), 'payload_too_large', [{ pointer: '/prompt', detail: 'must have at most 1048576 bytes in UTF-8' }]);
+      expectProblem(room.api, await post(413, { prompt: more }), 'payload_too_large', [
+        { pointer: '/prompt', detail: 'must have at most 1048576 bytes in UTF-8' },
+      ]);
     }
   });
 });
@@ -66,15 +78,30 @@ describe('values of the wrong kind', () => {
     ['interactive', { interactive: 1 }, ['/interactive', 'must be true or false']],
     ['skill', { skill: [] }, ['/skill', 'must be a string']],
     ['attachments', { attachments: [{ file_name: 'a', data: PRIVATE }] }, ['/attachments/0/mime_type', 'is required']],
-    ['six attachments', { attachments: Array.from({ length: 6 }, () => ({ file_name: 'a', mime_type: 'text/plain', data: '' })) }, ['/attachments', 'must have at most 5 entries']],
+    [
+      'six attachments',
+      { attachments: Array.from({ length: 6 }, () => ({ file_name: 'a', mime_type: 'text/plain', data: '' })) },
+      ['/attachments', 'must have at most 5 entries'],
+    ],
     ['parent_run_id', { parent_run_id: 3 }, ['/parent_run_id', 'must be a string']],
-    ['several at once', { title: 7, mode: '', config: { name: 1 } }, ['/config/name', 'must be a string'], ['/title', 'must be a string'], ['/mode', 'must be one of normal, plan, orchestrate']],
+    [
+      'several at once',
+      { title: 7, mode: '', config: { name: 1 } },
+      ['/config/name', 'must be a string'],
+      ['/title', 'must be a string'],
+      ['/mode', 'must be one of normal, plan, orchestrate'],
+    ],
   ])('%s: 400 that points at it', async (_name, body, ...errors) => {
     await refused({ prompt: 'x', ...body }, ...errors);
   });
 
   it('keys that nobody knows are named', async () => {
-    await refused({ prompt: 'x', promt: PRIVATE, config: { nmae: PRIVATE, harness: { modle: PRIVATE } } }, ['/promt', 'is not a known field'], ['/config/nmae', 'is not a known field'], ['/config/harness/modle', 'is not a known field']);
+    await refused(
+      { prompt: 'x', promt: PRIVATE, config: { nmae: PRIVATE, harness: { modle: PRIVATE } } },
+      ['/promt', 'is not a known field'],
+      ['/config/nmae', 'is not a known field'],
+      ['/config/harness/modle', 'is not a known field'],
+    );
   });
 
   it.each([
@@ -104,10 +131,22 @@ describe('text that cannot be stored', () => {
     ['/config/skill_spec', (text) => ({ config: { skill_spec: text } })],
     ['/config/skills/1', (text) => ({ config: { skills: ['a:b', text] } })],
     ['/config/harness/type', (text) => ({ config: { harness: { type: text } } })],
-    ['/config/mcp_servers/one/args/0', (text) => ({ config: { mcp_servers: { one: { command: 'c', args: [text] } } } })],
-    ['/config/mcp_servers/one/env/KEY', (text) => ({ config: { mcp_servers: { one: { command: 'c', env: { KEY: text } } } } })],
-    ['/config/mcp_servers/one/headers/Key', (text) => ({ config: { mcp_servers: { one: { url: 'https://a.test', headers: { Key: text } } } } })],
-    ['/config/permission_allow_list/0', (text) => ({ config: { permission_policy: 'allow_list', permission_allow_list: [text] } })],
+    [
+      '/config/mcp_servers/one/args/0',
+      (text) => ({ config: { mcp_servers: { one: { command: 'c', args: [text] } } } }),
+    ],
+    [
+      '/config/mcp_servers/one/env/KEY',
+      (text) => ({ config: { mcp_servers: { one: { command: 'c', env: { KEY: text } } } } }),
+    ],
+    [
+      '/config/mcp_servers/one/headers/Key',
+      (text) => ({ config: { mcp_servers: { one: { url: 'https://a.test', headers: { Key: text } } } } }),
+    ],
+    [
+      '/config/permission_allow_list/0',
+      (text) => ({ config: { permission_policy: 'allow_list', permission_allow_list: [text] } }),
+    ],
     ['/attachments/0/data', (text) => ({ attachments: [{ file_name: 'a', mime_type: 'b', data: text }] })],
     ['/agent_identity_uid', (text) => ({ agent_identity_uid: text })],
     ['/parent_run_id', (text) => ({ parent_run_id: text })],
@@ -115,11 +154,15 @@ describe('text that cannot be stored', () => {
   ];
 
   it.each(PLACES)('NUL and lone surrogates in %s: 400 that points there', async (pointer, body) => {
-    for (const unstorable of ['a\0b', 'a\ud83d', '\ude00b']) await refused({ prompt: 'x', ...body(unstorable) }, [pointer, UNSTORABLE]);
+    for (const unstorable of ['a\0b', 'a\ud83d', '\ude00b'])
+      await refused({ prompt: 'x', ...body(unstorable) }, [pointer, UNSTORABLE]);
   });
 
   it('in a key: 400 that points at the object', async () => {
-    await refused({ prompt: 'x', metadata: { 'a\0': 'b' } }, ['/metadata', 'has a key with a NUL character or a lone surrogate']);
+    await refused({ prompt: 'x', metadata: { 'a\0': 'b' } }, [
+      '/metadata',
+      'has a key with a NUL character or a lone surrogate',
+    ]);
   });
 });
 
@@ -130,18 +173,53 @@ describe('the configuration', () => {
   it.each<[string, object, string, string]>([
     ['a malformed environment', { environment_id: 'short' }, '/environment_id', 'must be exactly 22 letters or digits'],
     ['a blank environment', { environment_id: '' }, '/environment_id', 'must be exactly 22 letters or digits'],
-    ['a skill without its repository', { skill_spec: 'review' }, '/skill_spec', 'must be `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`'],
+    [
+      'a skill without its repository',
+      { skill_spec: 'review' },
+      '/skill_spec',
+      'must be `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`',
+    ],
     ['no skills', { skills: [] }, '/skills', 'must have at least 1 entries'],
     ['too many minutes', { idle_timeout_minutes: 61 }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
     ['half a minute', { idle_timeout_minutes: 0.5 }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
     ['minutes as text', { idle_timeout_minutes: '10' }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
-    ['a policy that nobody knows', { permission_policy: 'sometimes' }, '/permission_policy', 'must be one of allow, deny, ask, allow_list'],
-    ['an allow list without its policy', { permission_allow_list: ['ls'] }, '/permission_allow_list', 'needs permission_policy allow_list'],
-    ['a secret of no harness', { harness_auth_secrets: { claude: PRIVATE } }, '/harness_auth_secrets/claude', 'is not a valid key: it must be `<harness>_auth_secret_name`'],
-    ['skill_spec and skills', { skill_spec: 'a/b:c', skills: ['a/b:c'] }, '/skills', 'must not be given together with skill_spec'],
+    [
+      'a policy that nobody knows',
+      { permission_policy: 'sometimes' },
+      '/permission_policy',
+      'must be one of allow, deny, ask, allow_list',
+    ],
+    [
+      'an allow list without its policy',
+      { permission_allow_list: ['ls'] },
+      '/permission_allow_list',
+      'needs permission_policy allow_list',
+    ],
+    [
+      'a secret of no harness',
+      { harness_auth_secrets: { claude: PRIVATE } },
+      '/harness_auth_secrets/claude',
+      'is not a valid key: it must be `<harness>_auth_secret_name`',
+    ],
+    [
+      'skill_spec and skills',
+      { skill_spec: 'a/b:c', skills: ['a/b:c'] },
+      '/skills',
+      'must not be given together with skill_spec',
+    ],
     ['a negative cost', { max_cost_usd: -1 }, '/max_cost_usd', 'must be a number of at least 0'],
-    ['a strategy that nobody knows', { credential_strategy: 'NOBODY' }, '/credential_strategy', 'must be one of CREATOR, EXECUTOR'],
-    ['a long base prompt', { base_prompt: 'é'.repeat(131_073) }, '/base_prompt', 'must have at most 262144 bytes in UTF-8'],
+    [
+      'a strategy that nobody knows',
+      { credential_strategy: 'NOBODY' },
+      '/credential_strategy',
+      'must be one of CREATOR, EXECUTOR',
+    ],
+    [
+      'a long base prompt',
+      { base_prompt: 'é'.repeat(131_073) },
+      '/base_prompt',
+      'must have at most 262144 bytes in UTF-8',
+    ],
   ])('%s: 400', async (_name, config, pointer, detail) => {
     await wrongConfig(config, [pointer, detail]);
   });
@@ -150,7 +228,14 @@ describe('the configuration', () => {
 
   it('MCP servers have one way to reach them', async () => {
     await wrongConfig(
-      { mcp_servers: { both: { command: 'c', url: 'https://a.test', env: { A: PRIVATE } }, all: { command: 'c', url: 'https://a.test', warp_id: 'w' }, none: {}, good: { command: 'c' } } },
+      {
+        mcp_servers: {
+          both: { command: 'c', url: 'https://a.test', env: { A: PRIVATE } },
+          all: { command: 'c', url: 'https://a.test', warp_id: 'w' },
+          none: {},
+          good: { command: 'c' },
+        },
+      },
       ['/mcp_servers/both', WAYS],
       ['/mcp_servers/all', WAYS],
       ['/mcp_servers/none', WAYS],
@@ -163,14 +248,21 @@ describe('the configuration', () => {
 
   it('MCP servers of the wrong kind', async () => {
     await wrongConfig({ mcp_servers: { one: 'npx' } }, ['/mcp_servers/one', 'must be an object']);
-    await wrongConfig({ mcp_servers: { one: { url: 'ftp://a.test' } } }, ['/mcp_servers/one/url', 'must be an http or https URL']);
-    await wrongConfig({ mcp_servers: { one: { command: 'c', env: { A: 1 } } } }, ['/mcp_servers/one/env/A', 'must be a string']);
+    await wrongConfig({ mcp_servers: { one: { url: 'ftp://a.test' } } }, [
+      '/mcp_servers/one/url',
+      'must be an http or https URL',
+    ]);
+    await wrongConfig({ mcp_servers: { one: { command: 'c', env: { A: 1 } } } }, [
+      '/mcp_servers/one/env/A',
+      'must be a string',
+    ]);
     await wrongConfig({ mcp_servers: [] }, ['/mcp_servers', 'must be an object']);
   });
 });
 
 describe('metadata', () => {
-  const entries = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
+  const entries = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
   const KEY = 'is not a valid key: it must be 1 to 64 of A-Z a-z 0-9 . _ -';
 
   it('of 20 keys of 64 characters and values of 256 bytes is taken', async () => {
@@ -195,13 +287,23 @@ describe('metadata', () => {
 describe('the body as a whole', () => {
   it('no JSON, no object, nothing at all: 400', async () => {
     expectProblem(room.api, await postText(400, '{"prompt": "x",}'), 'invalid_request');
-    expectProblem(room.api, await postText(400, '["x"]'), 'invalid_request', [{ pointer: '', detail: 'must be an object' }]);
-    expectProblem(room.api, await room.api.request(400, 'POST /agent/runs', { token: room.member.token }), 'invalid_request', [{ pointer: '', detail: 'is required' }]);
+    expectProblem(room.api, await postText(400, '["x"]'), 'invalid_request', [
+      { pointer: '', detail: 'must be an object' },
+    ]);
+    expectProblem(
+      room.api,
+      await room.api.request(400, 'POST /agent/runs', { token: room.member.token }),
+      'invalid_request',
+      [{ pointer: '', detail: 'is required' }],
+    );
   });
 
   it('nested deeper than 64 levels: 400, and a megabyte of brackets does no harm', async () => {
-    const nested = (levels: number) => `{"prompt": "x", "config": ${'{"harness":'.repeat(levels)}1${'}'.repeat(levels)}}`;
-    expectProblem(room.api, await postText(400, nested(2)), 'invalid_request', [{ pointer: '/config/harness/harness', detail: 'is not a known field' }]);
+    const nested = (levels: number) =>
+      `{"prompt": "x", "config": ${'{"harness":'.repeat(levels)}1${'}'.repeat(levels)}}`;
+    expectProblem(room.api, await postText(400, nested(2)), 'invalid_request', [
+      { pointer: '/config/harness/harness', detail: 'is not a known field' },
+    ]);
     const deep = await postText(400, nested(64));
     expectProblem(room.api, deep, 'invalid_request');
     expect(deep.body.detail).toBe('The body nests deeper than 64 levels.');
@@ -209,18 +311,28 @@ describe('the body as a whole', () => {
   });
 
   it('over 20 MB: 413 that says the limit', async () => {
-    const answer = await postText(413, Buffer.concat([Buffer.from('{"prompt": "'), Buffer.alloc(20 * 1_048_576, 'x'), Buffer.from('"}')]));
+    const answer = await postText(
+      413,
+      Buffer.concat([Buffer.from('{"prompt": "'), Buffer.alloc(20 * 1_048_576, 'x'), Buffer.from('"}')]),
+    );
     expectProblem(room.api, answer, 'payload_too_large');
     expect(answer.body.detail).toContain('20971520');
   });
 
   it('of another media type: 415', async () => {
-    const answer = await room.api.request(415, 'POST /agent/runs', { token: room.member.token, body: 'prompt=x', contentType: 'application/x-www-form-urlencoded' });
+    const answer = await room.api.request(415, 'POST /agent/runs', {
+      token: room.member.token,
+      body: 'prompt=x',
+      contentType: 'application/x-www-form-urlencoded',
+    });
     expectProblem(room.api, answer, 'unsupported_media_type');
   });
 
   it('attachments are refused for now, and conversations are continued by follow-ups', async () => {
-    await refused({ prompt: 'x', attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: 'aGk=' }] }, ['/attachments', 'are not supported by this version']);
+    await refused({ prompt: 'x', attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: 'aGk=' }] }, [
+      '/attachments',
+      'are not supported by this version',
+    ]);
     await post(200, { prompt: 'x', attachments: [] });
     const conversation = await post(400, { prompt: 'x', conversation_id: '01900000-0000-7000-8000-00000000dead' });
     expect(conversation.body.errors[0].pointer).toBe('/conversation_id');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RunBuilder, type TestPrincipal } from '#libs/testing';
-import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+import type { TestPrincipal } from '#libs/testing';
+import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -15,14 +15,20 @@ beforeAll(async () => {
 afterAll(() => room.close());
 beforeEach(() => room.api.log.clear());
 
-const create = async (body: object, { token }: TestPrincipal = room.member, headers: Record<string, string> = {}): Promise<string> =>
-  (await room.api.request(200, 'POST /agent/runs', { token, body, headers })).body.run_id as string;
+const create = async (
+  body: object,
+  { token }: TestPrincipal = room.member,
+  headers: Record<string, string> = {},
+): Promise<string> => (await room.api.request(200, 'POST /agent/runs', { token, body, headers })).body.run_id as string;
 const read = async (runId: string, { token }: TestPrincipal = room.member) =>
   (await room.api.request(200, `GET /agent/runs/${runId}`, { token })).body;
 
 describe('a created run', () => {
   it('is queued, and all that the answer says', async () => {
-    const { body, headers } = await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'Say hello.' } });
+    const { body, headers } = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Say hello.' },
+    });
     expect(body).toEqual({ run_id: expect.stringMatching(UUID_V7), task_id: body.run_id, state: 'QUEUED' });
     expect(headers.get('deprecation')).toBeNull();
   });
@@ -40,8 +46,18 @@ describe('a created run', () => {
       started_at: null,
       source: 'API',
       execution_location: 'REMOTE',
-      creator: { type: 'user', uid: room.member.uid, display_name: 'Mia Member', email: `${room.member.uid}@example.test` },
-      executor: { type: 'user', uid: room.member.uid, display_name: 'Mia Member', email: `${room.member.uid}@example.test` },
+      creator: {
+        type: 'user',
+        uid: room.member.uid,
+        display_name: 'Mia Member',
+        email: `${room.member.uid}@example.test`,
+      },
+      executor: {
+        type: 'user',
+        uid: room.member.uid,
+        display_name: 'Mia Member',
+        email: `${room.member.uid}@example.test`,
+      },
       agent_config: {},
       is_sandbox_running: false,
       is_run_type_cancellable: true,
@@ -84,16 +100,37 @@ describe('a created run', () => {
     };
     const metadata = { ticket: 'ABC-1', 'a.b_c-d': 'ü'.repeat(128), empty: '' };
     const parent = await create({ prompt: 'Plan.' });
-    const runId = await create({ prompt: 'Go on.', title: 'Ünïcode 😀', config, metadata, mode: 'plan', interactive: true, parent_run_id: parent });
-    expect(await read(runId)).toMatchObject({ title: 'Ünïcode 😀', agent_config: config, metadata, parent_run_id: parent, is_run_type_cancellable: false });
-    const [row] = await room.api.database.query<{ mode: string; interactive: boolean }>('SELECT mode, interactive FROM runs WHERE id = $1', [runId]);
+    const runId = await create({
+      prompt: 'Go on.',
+      title: 'Ünïcode 😀',
+      config,
+      metadata,
+      mode: 'plan',
+      interactive: true,
+      parent_run_id: parent,
+    });
+    expect(await read(runId)).toMatchObject({
+      title: 'Ünïcode 😀',
+      agent_config: config,
+      metadata,
+      parent_run_id: parent,
+      is_run_type_cancellable: false,
+    });
+    const [row] = await room.api.database.query<{ mode: string; interactive: boolean }>(
+      'SELECT mode, interactive FROM runs WHERE id = $1',
+      [runId],
+    );
     expect(row).toEqual({ mode: 'plan', interactive: true });
   });
 
   it('settles the skill: `skill` wins, the first of `skills` is repeated, the name follows', async () => {
     const cases = [
       [{ config: { skill_spec: 'acme/app:review' } }, 'acme/app:review', 'review'],
-      [{ config: { skills: ['acme/app:.agents/skills/lint/SKILL.md', 'acme/app:test'] } }, 'acme/app:.agents/skills/lint/SKILL.md', 'lint'],
+      [
+        { config: { skills: ['acme/app:.agents/skills/lint/SKILL.md', 'acme/app:test'] } },
+        'acme/app:.agents/skills/lint/SKILL.md',
+        'lint',
+      ],
       [{ skill: ':deploy', config: { skill_spec: 'acme/app:review', name: 'mine' } }, ':deploy', 'mine'],
     ] as const;
     for (const [request, spec, name] of cases) {
@@ -106,22 +143,87 @@ describe('a created run', () => {
 
   it('costs one round trip', async () => {
     await create({ prompt: 'Warm up.' });
-    const plain = await statementsDuring(room.api, () => create({ prompt: 'Count.', config: { worker_host: 'warp', skill_spec: 'a/b:c' }, metadata: { a: 'b' } }));
-    expect(plain).toEqual(['runs.create']);
-    const keyed = await statementsDuring(room.api, () => create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }));
+    const plain = await statementsDuring(room.api, () =>
+      create({ prompt: 'Count.', config: { worker_host: 'warp', skill_spec: 'a/b:c' }, metadata: { a: 'b' } }),
+    );
+    expect(plain).toEqual(['runs.create-group']);
+    const keyed = await statementsDuring(room.api, () =>
+      create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }),
+    );
     expect(keyed).toEqual(['runs.create-once']);
-    const replayed = await statementsDuring(room.api, () => create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }));
+    const replayed = await statementsDuring(room.api, () =>
+      create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }),
+    );
     expect(replayed).toHaveLength(2);
   });
 
   it('says when it has to wait for a slot', async () => {
-    const team = await room.api.identities.team();
-    const bot = await room.api.identities.serviceAccount(team);
-    expect(await room.api.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'First.' } })).not.toHaveProperty('body.at_capacity');
-    await new RunBuilder(room.api.database, { slots: 1 }).build({ by: bot, team, state: 'INPROGRESS' });
+    const { team, bot } = await busyTeam();
     const { body } = await room.api.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Second.' } });
     expect(body).toMatchObject({ state: 'QUEUED', at_capacity: true });
-    await room.api.database.query(`UPDATE slot_pools SET capacity = 1000`);
+    await room.api.database.query('UPDATE slot_pools SET used = 0 WHERE key = $1', [`team:${team}`]);
+    const later = await room.api.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Third.' } });
+    expect(later.body).not.toHaveProperty('at_capacity');
+  });
+});
+
+/** A team all of whose slots are taken. */
+async function busyTeam(): Promise<{ team: string; bot: TestPrincipal }> {
+  const team = await room.api.identities.team();
+  const bot = await room.api.identities.serviceAccount(team);
+  await room.runs.build({ by: bot, team, state: 'INPROGRESS' });
+  await room.api.database.query('UPDATE slot_pools SET capacity = used WHERE key = $1', [`team:${team}`]);
+  return { team, bot };
+}
+
+describe('runs created at the same time', () => {
+  it('share round trips, and everybody gets the answer to their own', async () => {
+    const { bot } = await busyTeam();
+    const requests = Array.from({ length: 60 }, (_, index) => ({
+      who: index % 3 === 0 ? bot : room.member,
+      body: { prompt: `Prompt ${index}.`, metadata: { index: String(index) }, config: { name: `name-${index}` } },
+    }));
+    let answers: { run_id: string; at_capacity?: boolean }[] = [];
+    const statements = await statementsDuring(room.api, async () => {
+      answers = await Promise.all(
+        requests.map(
+          async ({ who, body }) => (await room.api.request(200, 'POST /agent/runs', { token: who.token, body })).body,
+        ),
+      );
+    });
+    expect(new Set(statements)).toEqual(new Set(['runs.create-group']));
+    expect(statements.length).toBeLessThan(requests.length);
+    expect(answers.map(({ at_capacity }) => at_capacity === true)).toEqual(requests.map(({ who }) => who === bot));
+    for (const [index, { who, body }] of requests.entries()) {
+      const item = await read(answers[index]?.run_id ?? '', who);
+      expect(item).toMatchObject({
+        prompt: body.prompt,
+        metadata: body.metadata,
+        agent_config: body.config,
+        creator: { uid: who.uid },
+      });
+    }
+    const [row] = await room.api.database.query<{ events: number }>(
+      `SELECT count(*)::int AS events FROM run_events WHERE run_id = ANY($1) AND kind = 'run_created' AND seq = 1`,
+      [answers.map(({ run_id }) => run_id)],
+    );
+    expect(row?.events).toBe(requests.length);
+  });
+
+  it('do not fail together: one that the database refuses leaves the others alone', async () => {
+    await room.api.database.query(`ALTER TABLE runs ADD CONSTRAINT ck_refuses CHECK (title <> 'refuse me') NOT VALID`);
+    try {
+      const titles = Array.from({ length: 30 }, (_, index) => (index === 17 ? 'refuse me' : `take me ${index}`));
+      const answers = await Promise.all(
+        titles.map((title) =>
+          answerTo(room.api, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'x', title } }),
+        ),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(titles.map((title) => (title === 'refuse me' ? 500 : 200)));
+      expect(new Set(answers.map(({ body }) => body.run_id)).size).toBe(titles.length);
+    } finally {
+      await room.api.database.query('ALTER TABLE runs DROP CONSTRAINT ck_refuses');
+    }
   });
 });
 
@@ -135,9 +237,15 @@ describe('secrets in the configuration', () => {
         two: { url: 'https://two.example.test', headers: { 'X-Two': SECRETS[1] } },
       },
     };
-    const created = await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'Use them.', config } });
+    const created = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Use them.', config },
+    });
     const answers = [created];
-    for (const tail of ['', '/timeline']) answers.push(await room.api.request(200, `GET /agent/runs/${created.body.run_id}${tail}`, { token: room.member.token }));
+    for (const tail of ['', '/timeline'])
+      answers.push(
+        await room.api.request(200, `GET /agent/runs/${created.body.run_id}${tail}`, { token: room.member.token }),
+      );
     answers.push(await room.api.request(200, 'GET /agent/runs?limit=1', { token: room.member.token }));
     expect(answers[1]?.body.agent_config.mcp_servers).toEqual({
       one: { command: 'one', args: ['--stdio'], env: { ONE_TOKEN: '***', LEVEL: '***' } },
@@ -150,8 +258,20 @@ describe('secrets in the configuration', () => {
   });
 
   it('are not quoted by the refusal of what they stand in', async () => {
-    const config = { mcp_servers: { one: { command: 'one', url: 'https://one.example.test', env: { A: SECRETS[0] }, headers: { B: { c: SECRETS[1] } } } } };
-    const answer = await room.api.request(400, 'POST /agent/runs', { token: room.member.token, body: { prompt: SECRETS[2], config } });
+    const config = {
+      mcp_servers: {
+        one: {
+          command: 'one',
+          url: 'https://one.example.test',
+          env: { A: SECRETS[0] },
+          headers: { B: { c: SECRETS[1] } },
+        },
+      },
+    };
+    const answer = await room.api.request(400, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: SECRETS[2], config },
+    });
     for (const secret of SECRETS) expect(answer.text + room.api.log.text).not.toContain(secret);
   });
 });
@@ -161,8 +281,14 @@ describe('who owns a run', () => {
 
   it('the team of a caller on one team; the caller, on request', async () => {
     expect(await scopeOf(await create({ prompt: 'x' }), room.member)).toEqual({ type: 'Team', uid: room.team });
-    expect(await scopeOf(await create({ prompt: 'x', team: true }), room.member)).toEqual({ type: 'Team', uid: room.team });
-    expect(await scopeOf(await create({ prompt: 'x', team: false }), room.member)).toEqual({ type: 'User', uid: room.member.uid });
+    expect(await scopeOf(await create({ prompt: 'x', team: true }), room.member)).toEqual({
+      type: 'Team',
+      uid: room.team,
+    });
+    expect(await scopeOf(await create({ prompt: 'x', team: false }), room.member)).toEqual({
+      type: 'User',
+      uid: room.member.uid,
+    });
   });
 
   it('the team of a service account, whatever it asks for', async () => {
@@ -176,20 +302,37 @@ describe('who owns a run', () => {
   it('a caller on several teams: the caller, unless the header picks a team', async () => {
     expect(await scopeOf(await create({ prompt: 'x' }, both), both)).toEqual({ type: 'User', uid: both.uid });
     for (const header of ['X-Headrace-Team-Uid', 'X-Warp-Team-Uid']) {
-      expect(await scopeOf(await create({ prompt: 'x' }, both, { [header]: room.otherTeam }), both)).toEqual({ type: 'Team', uid: room.otherTeam });
+      expect(await scopeOf(await create({ prompt: 'x' }, both, { [header]: room.otherTeam }), both)).toEqual({
+        type: 'Team',
+        uid: room.otherTeam,
+      });
     }
-    const answer = await room.api.request(400, 'POST /agent/runs', { token: both.token, body: { prompt: 'x', team: true } });
+    const answer = await room.api.request(400, 'POST /agent/runs', {
+      token: both.token,
+      body: { prompt: 'x', team: true },
+    });
     expect(answer.body.errors[0].pointer).toBe('/team');
   });
 
   it('not a team that the caller is no member of, nor one that the caller may only read', async () => {
-    const foreign = { token: room.member.token, body: { prompt: 'x' }, headers: { 'X-Headrace-Team-Uid': room.otherTeam } };
+    const foreign = {
+      token: room.member.token,
+      body: { prompt: 'x' },
+      headers: { 'X-Headrace-Team-Uid': room.otherTeam },
+    };
     expectProblem(room.api, await room.api.request(403, 'POST /agent/runs', foreign), 'not_authorized');
-    expectProblem(room.api, await room.api.request(403, 'POST /agent/runs', { token: room.viewer.token, body: { prompt: 'x' } }), 'not_authorized');
+    expectProblem(
+      room.api,
+      await room.api.request(403, 'POST /agent/runs', { token: room.viewer.token, body: { prompt: 'x' } }),
+      'not_authorized',
+    );
   });
 
   it('a viewer has runs of their own all the same', async () => {
-    expect(await scopeOf(await create({ prompt: 'x', team: false }, room.viewer), room.viewer)).toEqual({ type: 'User', uid: room.viewer.uid });
+    expect(await scopeOf(await create({ prompt: 'x', team: false }, room.viewer), room.viewer)).toEqual({
+      type: 'User',
+      uid: room.viewer.uid,
+    });
   });
 });
 
@@ -199,7 +342,10 @@ describe('what a run refers to', () => {
 
   it('an environment of the team, or of the caller', async () => {
     const owner = await room.api.identities.user({ [room.team]: 'owner' });
-    const { body: environment } = await room.api.request(201, 'POST /environments', { token: owner.token, body: { config: { name: 'node' } } });
+    const { body: environment } = await room.api.request(201, 'POST /environments', {
+      token: owner.token,
+      body: { config: { name: 'node' } },
+    });
     const item = await read(await create({ prompt: 'x', config: { environment_id: environment.uid } }));
     expect(item.agent_config.environment_id).toBe(environment.uid);
     const foreign = await refused(403, { config: { environment_id: environment.uid } }, room.stranger);
@@ -221,7 +367,9 @@ describe('what a run refers to', () => {
     const answers = [];
     for (const parent of [foreign, NO_RUN, 'not-an-id']) answers.push(await refused(400, { parent_run_id: parent }));
     for (const answer of answers) {
-      expectProblem(room.api, answer, 'invalid_request', [{ pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' }]);
+      expectProblem(room.api, answer, 'invalid_request', [
+        { pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' },
+      ]);
     }
   });
 });
@@ -245,7 +393,15 @@ describe('POST /agent/run', () => {
       { pointer: '/prompt', detail: 'must have at most 1048576 bytes in UTF-8' },
     ]);
     expectProblem(room.api, await post(403, { prompt: 'x' }, {}, room.viewer.token), 'not_authorized');
-    expectProblem(room.api, await room.api.request(415, 'POST /agent/run', { token: room.member.token, body: 'prompt=x', contentType: 'text/plain' }), 'unsupported_media_type');
+    expectProblem(
+      room.api,
+      await room.api.request(415, 'POST /agent/run', {
+        token: room.member.token,
+        body: 'prompt=x',
+        contentType: 'text/plain',
+      }),
+      'unsupported_media_type',
+    );
     const key = { 'Idempotency-Key': 'deprecated-1' };
     await post(200, { prompt: 'one' }, key);
     expectProblem(room.api, await post(422, { prompt: 'two' }, key), 'idempotency_key_reused');

@@ -9,8 +9,10 @@ beforeAll(async () => {
 afterAll(() => room.close());
 beforeEach(() => room.api.log.clear());
 
-const build = (shape: Omit<Parameters<RunsRoom['runs']['build']>[0], 'by'> = {}) => room.runs.build({ by: room.member, team: room.team, ...shape });
-const timeline = (status: number, runId: string, query = '') => room.api.request(status, `GET /agent/runs/${runId}/timeline?${query}`, { token: room.member.token });
+const build = (shape: Omit<Parameters<RunsRoom['runs']['build']>[0], 'by'> = {}) =>
+  room.runs.build({ by: room.member, team: room.team, ...shape });
+const timeline = (status: number, runId: string, query = '') =>
+  room.api.request(status, `GET /agent/runs/${runId}/timeline?${query}`, { token: room.member.token });
 
 interface TimelineEvent {
   event_uuid: string;
@@ -24,7 +26,15 @@ describe('the timeline', () => {
     const { id, executionId } = await build({ state: 'SUCCEEDED' });
     const { body } = await timeline(200, id);
     const events = body.events as TimelineEvent[];
-    expect(events.map(({ event_type }) => event_type)).toEqual(['run_created', 'run_claimed', 'sandbox_ready', 'session_started', 'agent_started', 'run_done', 'sandbox_shutdown']);
+    expect(events.map(({ event_type }) => event_type)).toEqual([
+      'run_created',
+      'run_claimed',
+      'sandbox_ready',
+      'session_started',
+      'agent_started',
+      'run_done',
+      'sandbox_shutdown',
+    ]);
     expect(events.map(({ occurred_at }) => occurred_at)).toEqual(events.map(({ occurred_at }) => occurred_at).sort());
     expect(events[0]).not.toHaveProperty('execution_id');
     expect(new Set(events.slice(1).map(({ execution_id }) => execution_id))).toEqual(new Set([Number(executionId)]));
@@ -41,28 +51,52 @@ describe('the timeline', () => {
       }),
     );
     expect(body.events).toContainEqual(
-      expect.objectContaining({ event_type: 'run_failed', payload: expect.objectContaining({ error_code: 'environment_setup_failed' }) }),
+      expect.objectContaining({
+        event_type: 'run_failed',
+        payload: expect.objectContaining({ error_code: 'environment_setup_failed' }),
+      }),
     );
   });
 
   it('tells who cancelled and what was asked afterwards', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
     await room.api.request(200, `POST /agent/runs/${id}/cancel`, { token: room.member.token });
-    await room.api.request(200, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: { message: 'Go on after all.' } });
+    await room.api.request(200, `POST /agent/runs/${id}/followups`, {
+      token: room.member.token,
+      body: { message: 'Go on after all.' },
+    });
     const [cancelled, followup] = (await timeline(200, id)).body.events.slice(-2);
-    expect(cancelled).toMatchObject({ event_type: 'run_cancelled', payload: { principal: { type: 'user', uid: room.member.uid } } });
-    expect(followup).toMatchObject({ event_type: 'followup_received', payload: { outcome: 'handoff_execution', author: { uid: room.member.uid } } });
+    expect(cancelled).toMatchObject({
+      event_type: 'run_cancelled',
+      payload: { principal: { type: 'user', uid: room.member.uid } },
+    });
+    expect(followup).toMatchObject({
+      event_type: 'followup_received',
+      payload: { outcome: 'handoff_execution', author: { uid: room.member.uid } },
+    });
   });
 
   it('masks what is secret by its shape', async () => {
     const { id, executionId } = await build({ state: 'CLAIMED' });
     await room.api.database.query(
       `INSERT INTO run_events (run_id, seq, execution_id, kind, at, data) VALUES ($1, 90, $2, 'setup_command_finished', headrace.now(), $3)`,
-      [id, executionId, JSON.stringify({ command: 'git clone https://me:tell-nobody@git.test/x', env: { A: 'tell-nobody' }, api_key: 'tell-nobody' })],
+      [
+        id,
+        executionId,
+        JSON.stringify({
+          command: 'git clone https://me:tell-nobody@git.test/x',
+          env: { A: 'tell-nobody' },
+          api_key: 'tell-nobody',
+        }),
+      ],
     );
     const { text, body } = await timeline(200, id);
     expect(text).not.toContain('tell-nobody');
-    expect(body.events.at(-1).payload).toEqual({ command: 'git clone https://***@git.test/x', env: { A: '***' }, api_key: '***' });
+    expect(body.events.at(-1).payload).toEqual({
+      command: 'git clone https://***@git.test/x',
+      env: { A: '***' },
+      api_key: '***',
+    });
   });
 });
 
@@ -74,7 +108,11 @@ describe('pages', () => {
       const events: TimelineEvent[] = [];
       let pages = 0;
       for (let cursor: string | undefined = ''; cursor !== undefined; pages += 1) {
-        const { body } = await timeline(200, id, `limit=${limit}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
+        const { body } = await timeline(
+          200,
+          id,
+          `limit=${limit}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+        );
         events.push(...body.events);
         cursor = body.page_info?.next_cursor as string | undefined;
         if (cursor !== undefined) expect(body.page_info.has_next_page).toBe(true);
@@ -90,15 +128,27 @@ describe('pages', () => {
     const first = (await timeline(200, id, 'limit=4')).body;
     await room.api.request(200, `POST /agent/runs/${id}/cancel`, { token: room.member.token });
     const rest = (await timeline(200, id, `limit=4&cursor=${encodeURIComponent(first.page_info.next_cursor)}`)).body;
-    expect([...first.events, ...rest.events].map(({ event_type }) => event_type)).toEqual(['run_created', 'run_claimed', 'sandbox_ready', 'session_started', 'agent_started', 'run_cancelled']);
+    expect([...first.events, ...rest.events].map(({ event_type }) => event_type)).toEqual([
+      'run_created',
+      'run_claimed',
+      'sandbox_ready',
+      'session_started',
+      'agent_started',
+      'run_cancelled',
+    ]);
   });
 
   it('do not go on with the cursor of another run, or a forged one', async () => {
     const [one, two] = [await build({ state: 'SUCCEEDED' }), await build({ state: 'SUCCEEDED' })];
     const cursor = encodeURIComponent((await timeline(200, one.id, 'limit=1')).body.page_info.next_cursor);
-    const listed = (await room.api.request(200, 'GET /agent/runs?limit=1', { token: room.member.token })).body.page_info.next_cursor as string;
+    const listed = (await room.api.request(200, 'GET /agent/runs?limit=1', { token: room.member.token })).body.page_info
+      .next_cursor as string;
     const error = [{ pointer: '/cursor', detail: 'is not a cursor of this timeline' }];
-    for (const [id, query] of [[two.id, cursor], [one.id, 'nonsense'], [one.id, encodeURIComponent(listed)]]) {
+    for (const [id, query] of [
+      [two.id, cursor],
+      [one.id, 'nonsense'],
+      [one.id, encodeURIComponent(listed)],
+    ]) {
       expectProblem(room.api, await timeline(400, id ?? '', `cursor=${query}`), 'invalid_request', error);
     }
   });

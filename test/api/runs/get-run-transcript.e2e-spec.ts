@@ -8,7 +8,12 @@ let runId: string;
 
 beforeAll(async () => {
   room = await openRunsRoom();
-  ({ id: runId } = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', transcript: TRANSCRIPT }));
+  ({ id: runId } = await room.runs.build({
+    by: room.member,
+    team: room.team,
+    state: 'SUCCEEDED',
+    transcript: TRANSCRIPT,
+  }));
 });
 afterAll(() => room.close());
 beforeEach(() => room.api.log.clear());
@@ -36,7 +41,11 @@ describe('the transcript', () => {
 
   it('is there for whoever may read the run', async () => {
     await follow(await link(runId, room.viewer.token));
-    expectProblem(room.api, await room.api.request(403, `GET /agent/runs/${runId}/transcript`, { token: room.stranger.token }), 'not_authorized');
+    expectProblem(
+      room.api,
+      await room.api.request(403, `GET /agent/runs/${runId}/transcript`, { token: room.stranger.token }),
+      'not_authorized',
+    );
   });
 
   it('404 for a run without one', async () => {
@@ -59,7 +68,12 @@ describe('the transcript', () => {
   });
 
   it('and is good for this object alone', async () => {
-    const { id: other } = await room.runs.build({ by: room.stranger, team: room.otherTeam, state: 'SUCCEEDED', transcript: 'secret\n' });
+    const { id: other } = await room.runs.build({
+      by: room.stranger,
+      team: room.otherTeam,
+      state: 'SUCCEEDED',
+      transcript: 'secret\n',
+    });
     const [mine, theirs] = [new URL(await link()), new URL(await link(other, room.stranger.token))];
     const forgeries = [
       `${room.api.url}${theirs.pathname}${mine.search}`,

@@ -11,7 +11,8 @@ afterAll(() => room.close());
 beforeEach(() => room.api.log.clear());
 
 const build = (shape: Omit<RunShape, 'by'> = {}) => room.runs.build({ by: room.member, team: room.team, ...shape });
-const get = (status: number, runId: string, token = room.member.token) => room.api.request(status, `GET /agent/runs/${runId}`, { token });
+const get = (status: number, runId: string, token = room.member.token) =>
+  room.api.request(status, `GET /agent/runs/${runId}`, { token });
 
 const SETUP_FAILED = { message: expect.any(String), error_code: 'environment_setup_failed', retryable: false };
 const LOST = { message: expect.any(String), error_code: 'infrastructure_timeout', retryable: true };
@@ -19,31 +20,57 @@ const LOST = { message: expect.any(String), error_code: 'infrastructure_timeout'
 describe('a run', () => {
   it.each<[Omit<RunShape, 'by'>, { live: boolean; started: boolean; status?: object }]>([
     [{ state: 'QUEUED' }, { live: false, started: false }],
-    [{ state: 'QUEUED', conversation: true }, { live: false, started: true }],
+    [
+      { state: 'QUEUED', conversation: true },
+      { live: false, started: true },
+    ],
     [{ state: 'PENDING' }, { live: true, started: false }],
     [{ state: 'CLAIMED' }, { live: true, started: false }],
     [{ state: 'INPROGRESS' }, { live: true, started: true }],
     [{ state: 'BLOCKED' }, { live: true, started: true }],
-    [{ state: 'BLOCKED', session: 'none' }, { live: false, started: true }],
+    [
+      { state: 'BLOCKED', session: 'none' },
+      { live: false, started: true },
+    ],
     [{ state: 'SUCCEEDED' }, { live: false, started: true }],
-    [{ state: 'SUCCEEDED', session: 'idle' }, { live: true, started: true }],
+    [
+      { state: 'SUCCEEDED', session: 'idle' },
+      { live: true, started: true },
+    ],
     [{ state: 'FAILED' }, { live: false, started: false, status: SETUP_FAILED }],
-    [{ state: 'ERROR', conversation: true }, { live: false, started: true, status: LOST }],
+    [
+      { state: 'ERROR', conversation: true },
+      { live: false, started: true, status: LOST },
+    ],
     [{ state: 'CANCELLED' }, { live: false, started: false, status: { message: 'Cancelled.', retryable: false } }],
-    [{ state: 'CANCELLED', session: 'stopping' }, { live: true, started: true, status: { message: 'Cancelled.', retryable: false } }],
+    [
+      { state: 'CANCELLED', session: 'stopping' },
+      { live: true, started: true, status: { message: 'Cancelled.', retryable: false } },
+    ],
   ])('%o shows what it is', async (shape, { live, started, status }) => {
     const { id, conversationId } = await build(shape);
     const { body } = await get(200, id);
-    expect(body).toMatchObject({ run_id: id, state: shape.state, is_sandbox_running: live, is_run_type_cancellable: true });
+    expect(body).toMatchObject({
+      run_id: id,
+      state: shape.state,
+      is_sandbox_running: live,
+      is_run_type_cancellable: true,
+    });
     expect(body.status_message).toEqual(status);
     if (!started) {
       expect(body.started_at).toBeNull();
       for (const key of ['run_time', 'session_id', 'conversation_id']) expect(body).not.toHaveProperty(key);
       await room.api.request(404, `GET /agent/runs/${id}/conversation`, { token: room.member.token });
     } else {
-      expect(body).toMatchObject({ started_at: expect.stringMatching(/Z$/), session_id: `session-${id}`, conversation_id: conversationId });
+      expect(body).toMatchObject({
+        started_at: expect.stringMatching(/Z$/),
+        session_id: `session-${id}`,
+        conversation_id: conversationId,
+      });
       expect(body.run_time).toMatch(/^PT\d+S$/);
-      const { body: conversation } = await room.api.request(200, `GET /agent/runs/${id}/conversation`, { token: room.member.token });
+      const { body: conversation } = await room.api.request(200, `GET /agent/runs/${id}/conversation`, {
+        token: room.member.token,
+      });
       expect(conversation.conversation_id).toBe(conversationId);
     }
   });
@@ -64,7 +91,11 @@ describe('a run', () => {
     ['github_action', 'GITHUB_ACTION', 'LOCAL'],
   ] as const)('of kind %s is shown as one that cannot be cancelled', async (kind, source, location) => {
     const { id } = await build({ kind, state: 'INPROGRESS' });
-    expect((await get(200, id)).body).toMatchObject({ source, execution_location: location, is_run_type_cancellable: false });
+    expect((await get(200, id)).body).toMatchObject({
+      source,
+      execution_location: location,
+      is_run_type_cancellable: false,
+    });
   });
 
   it('is found by its id in capitals too', async () => {
@@ -92,7 +123,8 @@ describe('who may read a run', () => {
     const { id } = await build();
     const loner = await room.api.identities.user();
     const botOfOthers = await room.api.identities.serviceAccount(room.otherTeam);
-    for (const { token } of [room.stranger, loner, botOfOthers]) expectProblem(room.api, await get(403, id, token), 'not_authorized');
+    for (const { token } of [room.stranger, loner, botOfOthers])
+      expectProblem(room.api, await get(403, id, token), 'not_authorized');
   });
 
   it('a personal run: its owner, not the owner’s team', async () => {
@@ -100,21 +132,39 @@ describe('who may read a run', () => {
     await get(200, id);
     const owner = await room.api.identities.user({ [room.team]: 'owner' });
     const bot = await room.api.identities.serviceAccount(room.team);
-    for (const { token } of [owner, room.viewer, bot]) expectProblem(room.api, await get(403, id, token), 'not_authorized');
+    for (const { token } of [owner, room.viewer, bot])
+      expectProblem(room.api, await get(403, id, token), 'not_authorized');
   });
 
-  it.each(['', '/timeline', '/conversation', '/transcript', '/approvals'])('GET …%s: 403 for a stranger', async (tail) => {
-    const { id } = await build({ state: 'SUCCEEDED' });
-    expectProblem(room.api, await room.api.request(403, `GET /agent/runs/${id}${tail}`, { token: room.stranger.token }), 'not_authorized');
-  });
+  it.each(['', '/timeline', '/conversation', '/transcript', '/approvals'])(
+    'GET …%s: 403 for a stranger',
+    async (tail) => {
+      const { id } = await build({ state: 'SUCCEEDED' });
+      expectProblem(
+        room.api,
+        await room.api.request(403, `GET /agent/runs/${id}${tail}`, { token: room.stranger.token }),
+        'not_authorized',
+      );
+    },
+  );
 });
 
 describe('ids that name no run', () => {
   const TAILS = ['', '/timeline', '/conversation', '/transcript', '/approvals'];
   it.each(TAILS)('GET …%s: blank is a 400, everything else a 404', async (tail) => {
-    const read = (status: number, id: string) => room.api.request(status, `GET /agent/runs/${id}${tail}`, { token: room.member.token });
+    const read = (status: number, id: string) =>
+      room.api.request(status, `GET /agent/runs/${id}${tail}`, { token: room.member.token });
     expectProblem(room.api, await read(400, '%20'), 'invalid_request');
-    for (const id of [NO_RUN, 'nonsense', '1', '%00', `${NO_RUN}x`, NO_RUN.replaceAll('-', ''), '%F0%9F%98%80', "1'%20OR%20'1'='1"]) {
+    for (const id of [
+      NO_RUN,
+      'nonsense',
+      '1',
+      '%00',
+      `${NO_RUN}x`,
+      NO_RUN.replaceAll('-', ''),
+      '%F0%9F%98%80',
+      "1'%20OR%20'1'='1",
+    ]) {
       expectProblem(room.api, await read(404, id), 'resource_not_found');
     }
   });

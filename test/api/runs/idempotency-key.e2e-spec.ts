@@ -9,11 +9,19 @@ beforeAll(async () => {
 afterAll(() => room.close());
 beforeEach(() => room.api.log.clear());
 
-const post = (status: number, key: string, body: unknown, token = room.member.token, headers: Record<string, string> = {}) =>
-  room.api.request(status, 'POST /agent/runs', { token, body, headers: { 'Idempotency-Key': key, ...headers } });
+const post = (
+  status: number,
+  key: string,
+  body: unknown,
+  token = room.member.token,
+  headers: Record<string, string> = {},
+) => room.api.request(status, 'POST /agent/runs', { token, body, headers: { 'Idempotency-Key': key, ...headers } });
 
 async function runsTitled(title: string): Promise<number> {
-  const [row] = await room.api.database.query<{ count: number }>('SELECT count(*)::int AS count FROM runs WHERE title = $1', [title]);
+  const [row] = await room.api.database.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM runs WHERE title = $1',
+    [title],
+  );
   return row?.count ?? 0;
 }
 
@@ -41,26 +49,44 @@ describe('Idempotency-Key', () => {
 
   it('the same key with another body: 422, and no run', async () => {
     await post(200, 'reused', { prompt: 'One.' });
-    const bodies = [{ prompt: 'Two.', title: 'reused' }, { prompt: 'One.', title: 'reused' }, { prompt: 'One.', metadata: { a: 'b' } }, { prompt: 'One.', interactive: false }];
+    const bodies = [
+      { prompt: 'Two.', title: 'reused' },
+      { prompt: 'One.', title: 'reused' },
+      { prompt: 'One.', metadata: { a: 'b' } },
+      { prompt: 'One.', interactive: false },
+    ];
     for (const body of bodies) expectProblem(room.api, await post(422, 'reused', body), 'idempotency_key_reused');
     expect(await runsTitled('reused')).toBe(0);
   });
 
   it('both addresses of create share the keys', async () => {
     const { body } = await post(200, 'shared', { prompt: 'Shared.' });
-    const deprecated = await room.api.request(200, 'POST /agent/run', { token: room.member.token, body: { prompt: 'Shared.' }, headers: { 'Idempotency-Key': 'shared' } });
+    const deprecated = await room.api.request(200, 'POST /agent/run', {
+      token: room.member.token,
+      body: { prompt: 'Shared.' },
+      headers: { 'Idempotency-Key': 'shared' },
+    });
     expect(deprecated.body).toEqual(body);
   });
 
   it('fifty at once: one run, and everybody is told of it', async () => {
     const body = { prompt: 'Race.', title: 'race' };
     const answers = await Promise.all(
-      Array.from({ length: 50 }, () => answerTo(room.api, 'POST /agent/runs', { token: room.member.token, body, headers: { 'Idempotency-Key': 'race' } })),
+      Array.from({ length: 50 }, () =>
+        answerTo(room.api, 'POST /agent/runs', {
+          token: room.member.token,
+          body,
+          headers: { 'Idempotency-Key': 'race' },
+        }),
+      ),
     );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(new Set(answers.map((answer) => answer.body.run_id)).size).toBe(1);
     expect(await runsTitled('race')).toBe(1);
-    const [{ events } = { events: 0 }] = await room.api.database.query<{ events: number }>('SELECT count(*)::int AS events FROM run_events WHERE run_id = $1', [answers[0]?.body.run_id]);
+    const [{ events } = { events: 0 }] = await room.api.database.query<{ events: number }>(
+      'SELECT count(*)::int AS events FROM run_events WHERE run_id = $1',
+      [answers[0]?.body.run_id],
+    );
     expect(events).toBe(1);
     expect(room.api.log.errors).toEqual([]);
   });
@@ -68,10 +94,17 @@ describe('Idempotency-Key', () => {
   it('fifty at once with two bodies: one run; whoever sent the other body is told so', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
-        answerTo(room.api, 'POST /agent/runs', { token: room.member.token, body: { prompt: `Body ${index % 2}`, title: 'two bodies' }, headers: { 'Idempotency-Key': 'two' } }),
+        answerTo(room.api, 'POST /agent/runs', {
+          token: room.member.token,
+          body: { prompt: `Body ${index % 2}`, title: 'two bodies' },
+          headers: { 'Idempotency-Key': 'two' },
+        }),
       ),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(25).fill(200), ...Array<number>(25).fill(422)]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      ...Array<number>(25).fill(200),
+      ...Array<number>(25).fill(422),
+    ]);
     expect(new Set(answers.filter(({ status }) => status === 200).map((answer) => answer.body.run_id)).size).toBe(1);
     expect(await runsTitled('two bodies')).toBe(1);
   });

@@ -29,7 +29,11 @@ const list = async (who: TestPrincipal, query = '', headers: Record<string, stri
 const idsOf = ({ runs }: { runs: Listed[] }): string[] => runs.map(({ run_id }) => run_id);
 
 /** All pages one after the other; `between` is called after each. */
-async function walk(who: TestPrincipal, query: string, between: (page: number) => Promise<unknown> = async () => undefined): Promise<string[]> {
+async function walk(
+  who: TestPrincipal,
+  query: string,
+  between: (page: number) => Promise<unknown> = async () => undefined,
+): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor = '', page = 1; ; page += 1) {
     const { runs, page_info } = await list(who, query + cursor);
@@ -88,12 +92,15 @@ describe('walking the pages', () => {
       .map(({ id }) => id);
   }
 
-  it.each(SORTS.flatMap((sort) => ORDERS.map((order) => [sort, order] as const)))('by %s, %s: every run once, in order, whatever the page', async (sort, order) => {
-    const query = `sort_by=${sort}&sort_order=${order}`;
-    expect(await walk(who, `${query}&limit=4`)).toEqual(expected(sort, order));
-    expect(await walk(who, `${query}&limit=1&state=QUEUED`)).toHaveLength(12);
-    expect(idsOf(await list(who, `${query}&limit=500`))).toEqual(expected(sort, order));
-  });
+  it.each(SORTS.flatMap((sort) => ORDERS.map((order) => [sort, order] as const)))(
+    'by %s, %s: every run once, in order, whatever the page',
+    async (sort, order) => {
+      const query = `sort_by=${sort}&sort_order=${order}`;
+      expect(await walk(who, `${query}&limit=4`)).toEqual(expected(sort, order));
+      expect(await walk(who, `${query}&limit=1&state=QUEUED`)).toHaveLength(12);
+      expect(idsOf(await list(who, `${query}&limit=500`))).toEqual(expected(sort, order));
+    },
+  );
 
   it('without saying: newest change first, twenty at a time', async () => {
     const page = await list(who);
@@ -114,19 +121,23 @@ describe('walking the pages', () => {
 });
 
 describe('while runs come and change', () => {
-  it.each(['sort_by=created_at&sort_order=desc', 'sort_by=created_at&sort_order=asc', 'sort_by=title&sort_order=asc'])('%s: none twice, none left out', async (query) => {
-    const { team, who } = await newTeam();
-    const built: string[] = [];
-    for (let index = 0; index < 9; index += 1) built.push((await room.runs.build({ by: who, team, title: `run ${index}` })).id);
-    const seen = await walk(who, `${query}&limit=2`, async (page) => {
-      const changed = built[page * 2 - 1];
-      if (changed === undefined) return;
-      await room.api.request(200, `POST /agent/runs/${changed}/cancel`, { token: who.token });
-      await room.api.request(200, 'POST /agent/runs', { token: who.token, body: { prompt: 'Another one.' } });
-    });
-    expect(seen.filter((id, index) => seen.indexOf(id) !== index)).toEqual([]);
-    expect(built.filter((id) => !seen.includes(id))).toEqual([]);
-  });
+  it.each(['sort_by=created_at&sort_order=desc', 'sort_by=created_at&sort_order=asc', 'sort_by=title&sort_order=asc'])(
+    '%s: none twice, none left out',
+    async (query) => {
+      const { team, who } = await newTeam();
+      const built: string[] = [];
+      for (let index = 0; index < 9; index += 1)
+        built.push((await room.runs.build({ by: who, team, title: `run ${index}` })).id);
+      const seen = await walk(who, `${query}&limit=2`, async (page) => {
+        const changed = built[page * 2 - 1];
+        if (changed === undefined) return;
+        await room.api.request(200, `POST /agent/runs/${changed}/cancel`, { token: who.token });
+        await room.api.request(200, 'POST /agent/runs', { token: who.token, body: { prompt: 'Another one.' } });
+      });
+      expect(seen.filter((id, index) => seen.indexOf(id) !== index)).toEqual([]);
+      expect(built.filter((id) => !seen.includes(id))).toEqual([]);
+    },
+  );
 
   it('by last change: what has not changed since the first page is there once', async () => {
     const { team, who } = await newTeam();
@@ -134,7 +145,9 @@ describe('while runs come and change', () => {
     for (let index = 0; index < 8; index += 1) built.push((await room.runs.build({ by: who, team })).id);
     const [changed = ''] = built;
     const seen = await walk(who, 'limit=3', (page) =>
-      page === 1 ? room.api.request(200, `POST /agent/runs/${changed}/cancel`, { token: who.token }) : Promise.resolve(),
+      page === 1
+        ? room.api.request(200, `POST /agent/runs/${changed}/cancel`, { token: who.token })
+        : Promise.resolve(),
     );
     expect(seen.filter((id) => id !== changed).sort()).toEqual(built.slice(1).sort());
   });
@@ -155,7 +168,10 @@ describe('the state filter', () => {
     const { team, who } = await newTeam();
     for (const state of ['QUEUED', 'FAILED', 'FAILED'] as const) await room.runs.build({ by: who, team, state });
     const first = await list(who, 'limit=2&state=QUEUED&state=FAILED');
-    const second = await list(who, `limit=2&state=FAILED&state=QUEUED&cursor=${encodeURIComponent(first.page_info.next_cursor ?? '')}`);
+    const second = await list(
+      who,
+      `limit=2&state=FAILED&state=QUEUED&cursor=${encodeURIComponent(first.page_info.next_cursor ?? '')}`,
+    );
     expect(new Set([...idsOf(first), ...idsOf(second)]).size).toBe(3);
   });
 });
@@ -176,26 +192,49 @@ describe('cursors', () => {
     ['other states', 'sort_by=created_at&sort_order=desc&state=QUEUED&state=FAILED'],
     ['no states', 'sort_by=created_at&sort_order=desc'],
   ])('with %s: 400', async (_name, query) => {
-    expectProblem(room.api, await room.api.request(400, `GET /agent/runs?${query}&cursor=${cursor}`, { token: room.member.token }), 'invalid_request', NOT_ONE);
+    expectProblem(
+      room.api,
+      await room.api.request(400, `GET /agent/runs?${query}&cursor=${cursor}`, { token: room.member.token }),
+      'invalid_request',
+      NOT_ONE,
+    );
   });
 
   it('of somebody else: 400', async () => {
     const query = `sort_by=created_at&sort_order=desc&state=QUEUED&cursor=${cursor}`;
     await list(room.member, query);
     for (const { token } of [room.viewer, room.stranger]) {
-      expectProblem(room.api, await room.api.request(400, `GET /agent/runs?${query}`, { token }), 'invalid_request', NOT_ONE);
+      expectProblem(
+        room.api,
+        await room.api.request(400, `GET /agent/runs?${query}`, { token }),
+        'invalid_request',
+        NOT_ONE,
+      );
     }
   });
 
-  it.each(['nonsense', 'a.b', 'a.b.c', '..', 'WyJhIl0.AAAAAAAAAAAAAAAAAAAAAA', 'x'.repeat(4096), '%F0%9F%98%80'])('%s: 400', async (forged) => {
-    expectProblem(room.api, await room.api.request(400, `GET /agent/runs?cursor=${forged}`, { token: room.member.token }), 'invalid_request', NOT_ONE);
-  });
+  it.each(['nonsense', 'a.b', 'a.b.c', '..', 'WyJhIl0.AAAAAAAAAAAAAAAAAAAAAA', 'x'.repeat(4096), '%F0%9F%98%80'])(
+    '%s: 400',
+    async (forged) => {
+      expectProblem(
+        room.api,
+        await room.api.request(400, `GET /agent/runs?cursor=${forged}`, { token: room.member.token }),
+        'invalid_request',
+        NOT_ONE,
+      );
+    },
+  );
 
   it('changed in one place: 400', async () => {
     const { page_info } = await list(room.member, 'limit=1');
     const whole = page_info.next_cursor ?? '';
     const changed = whole.replace(/^./, (first) => (first === 'W' ? 'X' : 'W'));
-    expectProblem(room.api, await room.api.request(400, `GET /agent/runs?cursor=${changed}`, { token: room.member.token }), 'invalid_request', NOT_ONE);
+    expectProblem(
+      room.api,
+      await room.api.request(400, `GET /agent/runs?cursor=${changed}`, { token: room.member.token }),
+      'invalid_request',
+      NOT_ONE,
+    );
   });
 });
 
@@ -244,15 +283,23 @@ describe('who sees what', () => {
     const loner = await identities.user();
     const ofRed = (await room.runs.build({ by: member, team: red })).id;
     const ofBlue = (await room.runs.build({ by: both, team: blue })).id;
-    const own = { member: (await room.runs.build({ by: member })).id, both: (await room.runs.build({ by: both })).id, loner: (await room.runs.build({ by: loner })).id };
-    const seen = async (who: TestPrincipal, headers: Record<string, string> = {}) => new Set(idsOf(await list(who, '', headers)));
+    const own = {
+      member: (await room.runs.build({ by: member })).id,
+      both: (await room.runs.build({ by: both })).id,
+      loner: (await room.runs.build({ by: loner })).id,
+    };
+    const seen = async (who: TestPrincipal, headers: Record<string, string> = {}) =>
+      new Set(idsOf(await list(who, '', headers)));
     expect(await seen(member)).toEqual(new Set([ofRed, own.member]));
     expect(await seen(viewer)).toEqual(new Set([ofRed]));
     expect(await seen(bot)).toEqual(new Set([ofRed]));
     expect(await seen(both)).toEqual(new Set([ofRed, ofBlue, own.both]));
     expect(await seen(both, { 'X-Headrace-Team-Uid': blue })).toEqual(new Set([ofBlue, own.both]));
     expect(await seen(loner)).toEqual(new Set([own.loner]));
-    const foreign = await room.api.request(403, 'GET /agent/runs', { token: member.token, headers: { 'X-Headrace-Team-Uid': blue } });
+    const foreign = await room.api.request(403, 'GET /agent/runs', {
+      token: member.token,
+      headers: { 'X-Headrace-Team-Uid': blue },
+    });
     expectProblem(room.api, foreign, 'not_authorized');
   });
 
@@ -266,7 +313,10 @@ describe('an item', () => {
   it('is the run as it is read alone, but for a prompt cut at 2,048 characters', async () => {
     const { who } = await newTeam();
     const prompt = '😀'.repeat(2047) + 'xyz';
-    const { body } = await room.api.request(200, 'POST /agent/runs', { token: who.token, body: { prompt, title: 'long', metadata: { a: 'b' } } });
+    const { body } = await room.api.request(200, 'POST /agent/runs', {
+      token: who.token,
+      body: { prompt, title: 'long', metadata: { a: 'b' } },
+    });
     const { body: whole } = await room.api.request(200, `GET /agent/runs/${body.run_id}`, { token: who.token });
     expect(whole.prompt).toBe(prompt);
     expect((await list(who)).runs).toEqual([{ ...whole, prompt: '😀'.repeat(2047) + 'x' }]);

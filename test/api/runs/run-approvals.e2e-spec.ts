@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { SweepExecutions } from '#libs/runs';
+import { ExecutionTokens, SweepExecutions } from '#libs/runs';
 import { type RunShape, TestRunner } from '#libs/testing';
 import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
 
@@ -11,14 +11,30 @@ beforeAll(async () => {
 afterAll(() => room.close());
 beforeEach(() => room.api.log.clear());
 
-const block = (shape: Omit<RunShape, 'by' | 'state'> = {}) => room.runs.build({ by: room.member, team: room.team, state: 'BLOCKED', ...shape });
-const approvals = async (runId: string, token = room.member.token) => (await room.api.request(200, `GET /agent/runs/${runId}/approvals`, { token })).body.approvals;
-const decide = (status: number, runId: string, approvalId: string | undefined, body: unknown, token = room.member.token) =>
-  room.api.request(status, `POST /agent/runs/${runId}/approvals/${approvalId}`, { token, body });
-const get = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
-const lastEvent = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token })).body.events.at(-1);
+const block = (shape: Omit<RunShape, 'by' | 'state'> = {}) =>
+  room.runs.build({ by: room.member, team: room.team, state: 'BLOCKED', ...shape });
+const approvals = async (runId: string, token = room.member.token) =>
+  (await room.api.request(200, `GET /agent/runs/${runId}/approvals`, { token })).body.approvals;
+const decide = (
+  status: number,
+  runId: string,
+  approvalId: string | undefined,
+  body: unknown,
+  token = room.member.token,
+) => room.api.request(status, `POST /agent/runs/${runId}/approvals/${approvalId}`, { token, body });
+const get = async (runId: string) =>
+  (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
+const lastEvent = async (runId: string) =>
+  (await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token })).body.events.at(-1);
 const commandVersion = async (executionId: string | null) =>
-  Number((await room.api.database.query<{ command_version: string }>('SELECT command_version FROM executions WHERE id = $1', [executionId]))[0]?.command_version);
+  Number(
+    (
+      await room.api.database.query<{ command_version: string }>(
+        'SELECT command_version FROM executions WHERE id = $1',
+        [executionId],
+      )
+    )[0]?.command_version,
+  );
 
 describe('the questions of a run', () => {
   it('are listed with what the agent wants and how long it waits', async () => {
@@ -48,7 +64,11 @@ describe('the questions of a run', () => {
   it('are read by a viewer, not by strangers', async () => {
     const { id } = await block();
     expect(await approvals(id, room.viewer.token)).toHaveLength(1);
-    expectProblem(room.api, await room.api.request(403, `GET /agent/runs/${id}/approvals`, { token: room.stranger.token }), 'not_authorized');
+    expectProblem(
+      room.api,
+      await room.api.request(403, `GET /agent/runs/${id}/approvals`, { token: room.stranger.token }),
+      'not_authorized',
+    );
   });
 });
 
@@ -56,26 +76,35 @@ describe('a decision', () => {
   it.each([
     ['allow', 'allowed'],
     ['deny', 'denied'],
-  ] as const)('%s: the run goes on, its runner is told, and everybody can read who said so', async (decision, state) => {
-    const { id, approvalIds, executionId } = await block();
-    const before = await commandVersion(executionId);
-    const { body } = await decide(200, id, approvalIds[0], { decision, note: 'Only on Fridays. 😀' });
-    expect(body).toMatchObject({
-      approval_id: approvalIds[0],
-      state,
-      decided_via: 'user',
-      decided_by: { type: 'user', uid: room.member.uid, display_name: 'Mia Member' },
-      note: 'Only on Fridays. 😀',
-      decided_at: expect.any(String),
-    });
-    expect(await approvals(id)).toEqual([body]);
-    expect((await get(id)).state).toBe('INPROGRESS');
-    expect(await commandVersion(executionId)).toBe(before + 1);
-    expect(await lastEvent(id)).toMatchObject({
-      event_type: 'permission_decided',
-      payload: { approval_id: approvalIds[0], decision, by: 'user', note: 'Only on Fridays. 😀', principal: { type: 'user', uid: room.member.uid } },
-    });
-  });
+  ] as const)(
+    '%s: the run goes on, its runner is told, and everybody can read who said so',
+    async (decision, state) => {
+      const { id, approvalIds, executionId } = await block();
+      const before = await commandVersion(executionId);
+      const { body } = await decide(200, id, approvalIds[0], { decision, note: 'Only on Fridays. 😀' });
+      expect(body).toMatchObject({
+        approval_id: approvalIds[0],
+        state,
+        decided_via: 'user',
+        decided_by: { type: 'user', uid: room.member.uid, display_name: 'Mia Member' },
+        note: 'Only on Fridays. 😀',
+        decided_at: expect.any(String),
+      });
+      expect(await approvals(id)).toEqual([body]);
+      expect((await get(id)).state).toBe('INPROGRESS');
+      expect(await commandVersion(executionId)).toBe(before + 1);
+      expect(await lastEvent(id)).toMatchObject({
+        event_type: 'permission_decided',
+        payload: {
+          approval_id: approvalIds[0],
+          decision,
+          by: 'user',
+          note: 'Only on Fridays. 😀',
+          principal: { type: 'user', uid: room.member.uid },
+        },
+      });
+    },
+  );
 
   it('without a note says none', async () => {
     const { id, approvalIds } = await block();
@@ -103,7 +132,10 @@ describe('a decision', () => {
     const { id, approvalIds } = await block();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
-        answerTo(room.api, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, { token: room.member.token, body: { decision: index % 2 === 0 ? 'allow' : 'deny' } }),
+        answerTo(room.api, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
+          token: room.member.token,
+          body: { decision: index % 2 === 0 ? 'allow' : 'deny' },
+        }),
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(19).fill(409)]);
@@ -133,32 +165,56 @@ describe('when nobody answers', () => {
     await room.api.advanceClock(61_000);
     await Promise.all([sweep.execute(), sweep.execute()]);
     expect((await get(id)).state).toBe('INPROGRESS');
-    expect(await approvals(id)).toEqual([expect.objectContaining({ state: 'denied', decided_via: 'timeout', note: 'Nobody answered in time.' })]);
-    expect(await lastEvent(id)).toMatchObject({ event_type: 'permission_decided', payload: { approval_id: approvalIds[0], decision: 'deny', by: 'timeout' } });
+    expect(await approvals(id)).toEqual([
+      expect.objectContaining({ state: 'denied', decided_via: 'timeout', note: 'Nobody answered in time.' }),
+    ]);
+    expect(await lastEvent(id)).toMatchObject({
+      event_type: 'permission_decided',
+      payload: { approval_id: approvalIds[0], decision: 'deny', by: 'timeout' },
+    });
     expectProblem(room.api, await decide(409, id, approvalIds[0], { decision: 'allow' }), 'conflict');
   });
 });
 
 describe('from the agent to the person and back', () => {
   it('the runner asks, the run is BLOCKED, and the answer reaches the runner', async () => {
-    const { body } = await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'Deploy.', interactive: true } });
+    const { body } = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Deploy.', interactive: true },
+    });
     const runner = await TestRunner.take(room.api, body.run_id);
     expect(runner.assignment).toMatchObject({ permission_policy: 'ask', interactive: true });
     await runner.startAgent();
     await runner.report(
       ['turn_started', { turn_id: 't1', prompt: 'Deploy.' }],
-      ['permission_requested', { approval_id: 'ask-1', tool_call_id: 'call-1', title: 'Deploy', options: [], ask: true }],
+      [
+        'permission_requested',
+        { approval_id: 'ask-1', tool_call_id: 'call-1', title: 'Deploy', options: [], ask: true },
+      ],
     );
     expect(await get(body.run_id)).toMatchObject({ state: 'BLOCKED', is_sandbox_running: true });
-    expect(await approvals(body.run_id)).toEqual([expect.objectContaining({ approval_id: 'ask-1', tool_call_id: 'call-1', state: 'pending' })]);
+    expect(await approvals(body.run_id)).toEqual([
+      expect.objectContaining({ approval_id: 'ask-1', tool_call_id: 'call-1', state: 'pending' }),
+    ]);
     await decide(200, body.run_id, 'ask-1', { decision: 'allow', note: 'Go.' });
-    expect(await runner.commands()).toMatchObject({ decisions: [{ approval_id: 'ask-1', decision: 'allow', note: 'Go.' }] });
+    const { execution_id, lease_epoch } = runner.assignment;
+    const commands = await room.api.request(
+      200,
+      `GET /runner/v1/executions/${execution_id}/commands?lease_epoch=${lease_epoch}&version=1`,
+      {
+        token: new ExecutionTokens(room.api.settings.secretsKey ?? '').mint(execution_id),
+      },
+    );
+    expect(commands.body.decisions).toEqual([{ approval_id: 'ask-1', decision: 'allow', note: 'Go.' }]);
     await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
     expect((await get(body.run_id)).state).toBe('SUCCEEDED');
   });
 
   it('a question that is still open when the turn ends is withdrawn', async () => {
-    const { body } = await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'Deploy.', interactive: true } });
+    const { body } = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Deploy.', interactive: true },
+    });
     const runner = await TestRunner.take(room.api, body.run_id);
     await runner.startAgent();
     await runner.report(
@@ -187,8 +243,16 @@ describe('bad input', () => {
 
   it('too large: 413; another media type: 415', async () => {
     const { id, approvalIds } = await block();
-    expectProblem(room.api, await decide(413, id, approvalIds[0], { decision: 'allow', note: 'x'.repeat(2_097_152) }), 'payload_too_large');
-    const answer = await room.api.request(415, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, { token: room.member.token, body: 'allow', contentType: 'text/plain' });
+    expectProblem(
+      room.api,
+      await decide(413, id, approvalIds[0], { decision: 'allow', note: 'x'.repeat(2_097_152) }),
+      'payload_too_large',
+    );
+    const answer = await room.api.request(415, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
+      token: room.member.token,
+      body: 'allow',
+      contentType: 'text/plain',
+    });
     expectProblem(room.api, answer, 'unsupported_media_type');
   });
 
@@ -196,8 +260,10 @@ describe('bad input', () => {
     const { id, approvalIds } = await block();
     const other = await block();
     const allow = { decision: 'allow' };
-    for (const approvalId of [NO_RUN, other.approvalIds[0], '%00', 'a'.repeat(129)]) expectProblem(room.api, await decide(404, id, approvalId, allow), 'resource_not_found');
-    for (const runId of [NO_RUN, 'nonsense']) expectProblem(room.api, await decide(404, runId, approvalIds[0], allow), 'resource_not_found');
+    for (const approvalId of [NO_RUN, other.approvalIds[0], '%00', 'a'.repeat(129)])
+      expectProblem(room.api, await decide(404, id, approvalId, allow), 'resource_not_found');
+    for (const runId of [NO_RUN, 'nonsense'])
+      expectProblem(room.api, await decide(404, runId, approvalIds[0], allow), 'resource_not_found');
     expectProblem(room.api, await decide(400, id, '%20', allow), 'invalid_request');
     expectProblem(room.api, await decide(400, '%20', approvalIds[0], allow), 'invalid_request');
     expect((await approvals(id))[0].state).toBe('pending');
@@ -207,7 +273,8 @@ describe('bad input', () => {
 describe('who may decide', () => {
   it('not a viewer, not another team: 403; the owner of a personal run, whatever the role', async () => {
     const { id, approvalIds } = await block();
-    for (const { token } of [room.viewer, room.stranger]) expectProblem(room.api, await decide(403, id, approvalIds[0], { decision: 'allow' }, token), 'not_authorized');
+    for (const { token } of [room.viewer, room.stranger])
+      expectProblem(room.api, await decide(403, id, approvalIds[0], { decision: 'allow' }, token), 'not_authorized');
     expect((await get(id)).state).toBe('BLOCKED');
     const personal = await room.runs.build({ by: room.viewer, state: 'BLOCKED' });
     await decide(200, personal.id, personal.approvalIds[0], { decision: 'allow' }, room.viewer.token);

@@ -67,11 +67,19 @@ export function expectProblem(
 }
 
 /** For races, in which the status is the result. The exchange is noted like one of the test client. */
-export async function answerTo(api: TestApi, line: string, { token, body, headers }: TestRequest): Promise<TestResponse> {
+export async function answerTo(
+  api: TestApi,
+  line: string,
+  { token, body, headers }: TestRequest,
+): Promise<TestResponse> {
   const [method = '', path = ''] = line.split(/ (.*)/s);
   const response = await fetch(`${api.url}/api/v1${path}`, {
     method,
-    headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();

@@ -13,10 +13,15 @@ beforeEach(() => room.api.log.clear());
 type Shape = Omit<RunShape, 'by'>;
 
 const build = (shape: Shape) => room.runs.build({ by: room.member, team: room.team, ...shape });
-const followUp = (status: number, runId: string, body: unknown, token = room.member.token) => room.api.request(status, `POST /agent/runs/${runId}/followups`, { token, body });
-const stateOf = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body.state as string;
+const followUp = (status: number, runId: string, body: unknown, token = room.member.token) =>
+  room.api.request(status, `POST /agent/runs/${runId}/followups`, { token, body });
+const stateOf = async (runId: string) =>
+  (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body.state as string;
 const waitingFor = (runId: string) =>
-  room.api.database.query('SELECT id, message, mode, outcome FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL ORDER BY position', [runId]);
+  room.api.database.query(
+    'SELECT id, message, mode, outcome FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL ORDER BY position',
+    [runId],
+  );
 
 /** Where a message goes, and the state of the run afterwards; null: there is nothing to continue from. */
 const ROUTES: readonly [Shape, outcome: string | null, after: string][] = [
@@ -43,7 +48,10 @@ const ROUTES: readonly [Shape, outcome: string | null, after: string][] = [
 describe('a follow-up', () => {
   it.each(ROUTES)('to %o → %s', async (shape, outcome, after) => {
     const { id } = await build(shape);
-    const answer = await followUp(outcome === null ? 400 : 200, id, { message: 'Also fix the other one.', mode: 'plan' });
+    const answer = await followUp(outcome === null ? 400 : 200, id, {
+      message: 'Also fix the other one.',
+      mode: 'plan',
+    });
     expect(await stateOf(id)).toBe(after);
     if (outcome === null) {
       expectProblem(room.api, answer, 'invalid_request');
@@ -52,9 +60,14 @@ describe('a follow-up', () => {
       return;
     }
     expect(answer.body).toEqual({ followup_id: expect.stringMatching(/^[0-9a-f-]{36}$/), outcome });
-    expect(await waitingFor(id)).toEqual([{ id: answer.body.followup_id, message: 'Also fix the other one.', mode: 'plan', outcome }]);
+    expect(await waitingFor(id)).toEqual([
+      { id: answer.body.followup_id, message: 'Also fix the other one.', mode: 'plan', outcome },
+    ]);
     const { body } = await room.api.request(200, `GET /agent/runs/${id}/timeline`, { token: room.member.token });
-    expect(body.events.at(-1)).toMatchObject({ event_type: 'followup_received', payload: { followup_id: answer.body.followup_id, outcome } });
+    expect(body.events.at(-1)).toMatchObject({
+      event_type: 'followup_received',
+      payload: { followup_id: answer.body.followup_id, outcome },
+    });
   });
 
   it.each(ROUTES)('without a message to %o: only where a saved conversation continues (%s)', async (shape, outcome) => {
@@ -66,7 +79,10 @@ describe('a follow-up', () => {
         continue;
       }
       const answer = await followUp(400, id, body);
-      const errors = outcome === null ? undefined : [{ pointer: '/message', detail: 'must not be empty unless the run continues from its saved conversation' }];
+      const errors =
+        outcome === null
+          ? undefined
+          : [{ pointer: '/message', detail: 'must not be empty unless the run continues from its saved conversation' }];
       expectProblem(room.api, answer, 'invalid_request', errors);
       expect(await stateOf(id)).toBe(before);
     }
@@ -74,7 +90,9 @@ describe('a follow-up', () => {
 
   it('to a run of any kind', async () => {
     for (const kind of ['self_hosted', 'local', 'github_action'] as const) {
-      expect((await followUp(200, (await build({ kind, state: 'INPROGRESS' })).id, { message: 'x' })).body.outcome).toBe('live_session');
+      expect(
+        (await followUp(200, (await build({ kind, state: 'INPROGRESS' })).id, { message: 'x' })).body.outcome,
+      ).toBe('live_session');
     }
   });
 
@@ -91,10 +109,18 @@ describe('several at once', () => {
   it('to an ended run: one continues it, the others wait with it, in some order and all of them', async () => {
     const { id } = await build({ state: 'SUCCEEDED' });
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => answerTo(room.api, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: { message: `m${index}` } })),
+      Array.from({ length: 20 }, (_, index) =>
+        answerTo(room.api, `POST /agent/runs/${id}/followups`, {
+          token: room.member.token,
+          body: { message: `m${index}` },
+        }),
+      ),
     );
     expect(answers.map(({ status }) => status)).toEqual(Array<number>(20).fill(200));
-    expect(answers.map(({ body }) => body.outcome as string).sort()).toEqual(['handoff_execution', ...Array<string>(19).fill('queued_prompt')]);
+    expect(answers.map(({ body }) => body.outcome as string).sort()).toEqual([
+      'handoff_execution',
+      ...Array<string>(19).fill('queued_prompt'),
+    ]);
     expect(await waitingFor(id)).toHaveLength(20);
     expect(room.api.log.errors).toEqual([]);
   });
@@ -106,8 +132,15 @@ describe('several at once', () => {
        SELECT gen_random_uuid(), $1, 'x', 'live_session', 'user', $2, headrace.now() FROM generate_series(1, 95)`,
       [id, room.member.uid],
     );
-    const answers = await Promise.all(Array.from({ length: 20 }, () => answerTo(room.api, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: { message: 'y' } })));
-    expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(5).fill(200), ...Array<number>(15).fill(409)]);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        answerTo(room.api, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: { message: 'y' } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      ...Array<number>(5).fill(200),
+      ...Array<number>(15).fill(409),
+    ]);
     const late = await followUp(409, id, { message: 'z' });
     expectProblem(room.api, late, 'conflict');
     expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(0);
@@ -123,7 +156,12 @@ describe('bad input', () => {
   });
 
   it('no body at all: 400, although an empty message would do', async () => {
-    expectProblem(room.api, await room.api.request(400, `POST /agent/runs/${id}/followups`, { token: room.member.token }), 'invalid_request', [{ pointer: '', detail: 'is required' }]);
+    expectProblem(
+      room.api,
+      await room.api.request(400, `POST /agent/runs/${id}/followups`, { token: room.member.token }),
+      'invalid_request',
+      [{ pointer: '', detail: 'is required' }],
+    );
   });
 
   it.each<[unknown, string, string]>([
@@ -142,7 +180,11 @@ describe('bad input', () => {
 
   it('over 2 MB: 413; another media type: 415', async () => {
     expectProblem(room.api, await followUp(413, id, { message: 'x'.repeat(2_097_152) }), 'payload_too_large');
-    const answer = await room.api.request(415, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: 'hello', contentType: 'text/plain' });
+    const answer = await room.api.request(415, `POST /agent/runs/${id}/followups`, {
+      token: room.member.token,
+      body: 'hello',
+      contentType: 'text/plain',
+    });
     expectProblem(room.api, answer, 'unsupported_media_type');
   });
 
@@ -156,17 +198,24 @@ describe('who may', () => {
   it('a member, a service account of the team, the owner of a personal run', async () => {
     const bot = await room.api.identities.serviceAccount(room.team);
     await followUp(200, (await build({ state: 'SUCCEEDED' })).id, { message: 'x' }, bot.token);
-    await followUp(200, (await room.runs.build({ by: room.viewer, state: 'SUCCEEDED' })).id, { message: 'x' }, room.viewer.token);
+    await followUp(
+      200,
+      (await room.runs.build({ by: room.viewer, state: 'SUCCEEDED' })).id,
+      { message: 'x' },
+      room.viewer.token,
+    );
   });
 
   it('not a viewer, not another team: 403', async () => {
     const { id } = await build({ state: 'SUCCEEDED' });
-    for (const { token } of [room.viewer, room.stranger]) expectProblem(room.api, await followUp(403, id, { message: 'x' }, token), 'not_authorized');
+    for (const { token } of [room.viewer, room.stranger])
+      expectProblem(room.api, await followUp(403, id, { message: 'x' }, token), 'not_authorized');
     expect(await stateOf(id)).toBe('SUCCEEDED');
   });
 
   it('unknown and malformed ids: 404; a blank one: 400', async () => {
-    for (const id of [NO_RUN, 'nonsense']) expectProblem(room.api, await followUp(404, id, { message: 'x' }), 'resource_not_found');
+    for (const id of [NO_RUN, 'nonsense'])
+      expectProblem(room.api, await followUp(404, id, { message: 'x' }), 'resource_not_found');
     expectProblem(room.api, await followUp(400, '%20', { message: 'x' }), 'invalid_request');
   });
 });

@@ -63,9 +63,9 @@ describe('locateJsonError', () => {
         const { line, column } = locateJsonError(broken);
         expect(line).toBe(1);
         expect(column).toBeLessThanOrEqual(broken.length + 1);
-        // Words and numbers are judged as a whole, from where they begin.
+        // Words, numbers and escapes are judged as a whole, from where they begin.
         expect(column - 1).toBeGreaterThanOrEqual(
-          position - (/[\w+.-]*$/.exec(text.slice(0, position))?.[0].length ?? 0),
+          position - (/\\?[\w+.-]*$/.exec(text.slice(0, position))?.[0].length ?? 0),
         );
       }),
     );

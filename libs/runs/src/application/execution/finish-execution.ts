@@ -5,6 +5,7 @@ import type { FinishRequest } from '#libs/runner-protocol';
 import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { RunMoves } from '../../persistence/run-moves.js';
 import { PlacementNudge } from '../ports.js';
+import { EnvironmentOutcomes } from './environment-outcomes.js';
 import { type Ending, ExecutionEndings } from './execution-endings.js';
 
 const ENDED_WITH: Statement = {
@@ -21,12 +22,14 @@ export class FinishExecution {
     private readonly executions: ExecutionsStore,
     private readonly moves: RunMoves,
     private readonly endings: ExecutionEndings,
+    private readonly environmentOutcomes: EnvironmentOutcomes,
     private readonly nudge: PlacementNudge,
   ) {}
 
   /** The runner's own report. `lease_lost` when the execution belongs to another epoch. */
   async execute(executionId: string, request: FinishRequest): Promise<'finished' | 'lease_lost'> {
     const ended = await this.endWith(executionId, endingOf(request), (epoch) => epoch === request.lease_epoch);
+    if (ended && request.error_code === 'environment_setup_failed') await this.environmentOutcomes.note(executionId, true);
     if (ended) return 'finished';
     const [row] = await this.database.query<{ lease_epoch: number }>(ENDED_WITH, [executionId]);
     return row?.lease_epoch === request.lease_epoch ? 'finished' : 'lease_lost';

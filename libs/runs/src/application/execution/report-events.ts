@@ -9,6 +9,7 @@ import { FollowupsStore } from '../../persistence/followups.store.js';
 import { RunLogStore, type NewRunEvent } from '../../persistence/run-log.store.js';
 import { type LockedRun, RunMoves } from '../../persistence/run-moves.js';
 import { RunSessions } from '../../persistence/run-sessions.js';
+import { EnvironmentOutcomes } from './environment-outcomes.js';
 import { IdleSessions } from './idle-sessions.js';
 
 export type ReportResult = { readonly kind: 'stored'; readonly ack: BatchAck } | { readonly kind: 'lease_lost' };
@@ -139,6 +140,7 @@ export class ReportEvents {
     private readonly executions: ExecutionsStore,
     private readonly stores: ReportStores,
     private readonly idleSessions: IdleSessions,
+    private readonly environmentOutcomes: EnvironmentOutcomes,
   ) {}
 
   async execute(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
@@ -166,6 +168,7 @@ export class ReportEvents {
       await this.executions.acknowledge(tx, executionId, ackedSeq);
       return { acked_seq: ackedSeq, desired: execution.desired };
     });
+    if (ack && batch.some((event) => event.kind === 'session_started')) await this.environmentOutcomes.note(executionId, false);
     if (freedSlot) await this.idleSessions.slotFreed();
     return ack ? { kind: 'stored', ack } : { kind: 'lease_lost' };
   }
