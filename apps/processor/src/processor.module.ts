@@ -1,9 +1,9 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { JobsModule } from '#libs/jobs';
-import { Clock, SystemClock } from '#libs/kernel';
+import { Clock } from '#libs/kernel';
 import { ObservabilityModule } from '#libs/observability';
-import { PersistenceModule } from '#libs/persistence';
+import { clockProvider, PersistenceModule } from '#libs/persistence';
 import { RunsJobsModule } from '#libs/runs';
 
 @Global()
@@ -12,10 +12,7 @@ class ProcessorSettingsModule {
   static of(settings: Settings): DynamicModule {
     return {
       module: ProcessorSettingsModule,
-      providers: [
-        { provide: Settings, useValue: settings },
-        { provide: Clock, useClass: SystemClock },
-      ],
+      providers: [{ provide: Settings, useValue: settings }, clockProvider],
       exports: [Settings, Clock],
     };
   }

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TestPrincipal } from '#libs/testing';
 import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
@@ -176,6 +177,23 @@ async function busyTeam(): Promise<{ team: string; bot: TestPrincipal }> {
   return { team, bot };
 }
 
+/** Sends all at once while nobody can write runs, so that most of them wait for the same moment. */
+async function allAtOnce<T>(send: () => Promise<T>[]): Promise<T[]> {
+  const blocker = new pg.Client({ connectionString: room.api.database.url });
+  await blocker.connect();
+  try {
+    await blocker.query('BEGIN; LOCK TABLE headrace.runs IN SHARE MODE');
+    const answers = Promise.all(send());
+    // Each of these is answered after the API has read what had arrived before it.
+    for (let turn = 0; turn < 20; turn += 1)
+      await room.api.request(200, 'GET /agent/runs?limit=1', { token: room.member.token });
+    await blocker.query('COMMIT');
+    return await answers;
+  } finally {
+    await blocker.end();
+  }
+}
+
 describe('runs created at the same time', () => {
   it('share round trips, and everybody gets the answer to their own', async () => {
     const { bot } = await busyTeam();
@@ -185,14 +203,13 @@ describe('runs created at the same time', () => {
     }));
     let answers: { run_id: string; at_capacity?: boolean }[] = [];
     const statements = await statementsDuring(room.api, async () => {
-      answers = await Promise.all(
+      answers = await allAtOnce(() =>
         requests.map(
           async ({ who, body }) => (await room.api.request(200, 'POST /agent/runs', { token: who.token, body })).body,
         ),
       );
     });
-    expect(new Set(statements)).toEqual(new Set(['runs.create-group']));
-    expect(statements.length).toBeLessThan(requests.length);
+    expect(statements.filter((name) => name === 'runs.create-group').length).toBeLessThan(requests.length / 2);
     expect(answers.map(({ at_capacity }) => at_capacity === true)).toEqual(requests.map(({ who }) => who === bot));
     for (const [index, { who, body }] of requests.entries()) {
       const item = await read(answers[index]?.run_id ?? '', who);
@@ -214,7 +231,7 @@ describe('runs created at the same time', () => {
     await room.api.database.query(`ALTER TABLE runs ADD CONSTRAINT ck_refuses CHECK (title <> 'refuse me') NOT VALID`);
     try {
       const titles = Array.from({ length: 30 }, (_, index) => (index === 17 ? 'refuse me' : `take me ${index}`));
-      const answers = await Promise.all(
+      const answers = await allAtOnce(() =>
         titles.map((title) =>
           answerTo(room.api, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'x', title } }),
         ),

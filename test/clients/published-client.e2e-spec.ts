@@ -1,0 +1,169 @@
+import OzAPI, {
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  NotFoundError,
+  PermissionDeniedError,
+  UnprocessableEntityError,
+} from 'oz-agent-sdk';
+import type { RunItem } from 'oz-agent-sdk/resources/agent';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { noteExchange, RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+
+/*
+ * The published client of this API, as npm has it, only told where we are. It knows fewer states and fields than we
+ * have; what it knows has to work unchanged.
+ */
+let api: TestApi;
+let team: string;
+let member: TestPrincipal;
+let runs: RunBuilder;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  team = await api.identities.team();
+  member = await api.identities.user({ [team]: 'member' });
+  runs = new RunBuilder(api.database);
+});
+afterAll(() => api.close());
+
+const client = (token = member.token, options: { maxRetries?: number; headers?: Record<string, string> } = {}): OzAPI =>
+  new OzAPI({
+    apiKey: token,
+    baseURL: `${api.url}/api/v1`,
+    maxRetries: options.maxRetries ?? 0,
+    defaultHeaders: options.headers ?? {},
+    fetch: async (input, init) => {
+      const response = await fetch(input as string, init);
+      noteExchange(init?.method ?? 'GET', String(input).slice(`${api.url}/api/v1`.length), response.status);
+      return response;
+    },
+  });
+
+describe('oz-agent-sdk', () => {
+  it('creates a run, and retrieves it', async () => {
+    const oz = client();
+    const created = await oz.agent.run({
+      prompt: 'Say hello.',
+      title: 'Hello',
+      config: {
+        name: 'greeter',
+        model_id: 'model-1',
+        mcp_servers: { docs: { url: 'https://docs.example.test/mcp', headers: { Authorization: 'secret' } } },
+      },
+    });
+    expect(created).toEqual({ run_id: expect.any(String), task_id: created.run_id, state: 'QUEUED' });
+    const run: RunItem = await oz.agent.runs.retrieve(created.run_id);
+    expect(run).toMatchObject({
+      run_id: created.run_id,
+      task_id: created.run_id,
+      title: 'Hello',
+      prompt: 'Say hello.',
+      state: 'QUEUED',
+      source: 'API',
+      creator: { type: 'user', uid: member.uid },
+      scope: { type: 'Team', uid: team },
+      agent_config: {
+        name: 'greeter',
+        model_id: 'model-1',
+        mcp_servers: { docs: { url: 'https://docs.example.test/mcp', headers: { Authorization: '***' } } },
+      },
+    });
+    expect(Date.parse(run.created_at)).not.toBeNaN();
+    expect(run.started_at).toBeNull();
+  });
+
+  it('picks a team with the header that it sends', async () => {
+    const other = await api.identities.team();
+    const both = await api.identities.user({ [team]: 'member', [other]: 'member' });
+    const oz = client(both.token, { headers: { 'X-Warp-Team-Uid': other } });
+    const { run_id } = await oz.agent.run({ prompt: 'For the others.', team: true });
+    expect((await oz.agent.runs.retrieve(run_id)).scope).toEqual({ type: 'Team', uid: other });
+  });
+
+  it('lists runs: the cursor leads through all of them', async () => {
+    const walkers = await api.identities.team();
+    const walker = await api.identities.user({ [walkers]: 'member' });
+    const oz = client(walker.token);
+    const created: string[] = [];
+    for (let index = 0; index < 7; index += 1) created.push((await oz.agent.run({ prompt: `Run ${index}.` })).run_id);
+    const seen: string[] = [];
+    let pages = 0;
+    for (let cursor: string | undefined; ;) {
+      const { runs: items, page_info } = await oz.agent.runs.list({
+        limit: 3,
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      seen.push(...items.map(({ run_id }) => run_id));
+      pages += 1;
+      cursor = page_info.next_cursor;
+      if (!page_info.has_next_page) break;
+    }
+    expect(pages).toBe(3);
+    expect(seen).toEqual(created.reverse());
+  });
+
+  it('lists runs by several states, which it sends as repeated parameters', async () => {
+    const built = {
+      FAILED: await runs.build({ by: member, team, state: 'FAILED' }),
+      SUCCEEDED: await runs.build({ by: member, team, state: 'SUCCEEDED' }),
+    };
+    const { runs: items } = await client().agent.runs.list({ state: ['FAILED', 'SUCCEEDED'], limit: 500 });
+    expect(items.map(({ run_id }) => run_id).sort()).toEqual([built.FAILED.id, built.SUCCEEDED.id].sort());
+  });
+
+  it('cancels a run, and gets its id', async () => {
+    const oz = client();
+    const { run_id } = await oz.agent.run({ prompt: 'Wait.' });
+    expect(await oz.agent.runs.cancel(run_id)).toBe(run_id);
+    expect((await oz.agent.runs.retrieve(run_id)).state).toBe('CANCELLED');
+  });
+
+  it('throws its own kind of error for each refusal, with our code in it', async () => {
+    const oz = client();
+    const stranger = await api.identities.user({ [await api.identities.team()]: 'member' });
+    const build = async (state: 'PENDING' | 'SUCCEEDED' | 'INPROGRESS', kind: 'hosted' | 'self_hosted' = 'hosted') =>
+      (await runs.build({ by: member, team, state, kind })).id;
+    const queued = (await oz.agent.run({ prompt: 'x' })).run_id;
+    const refusals: [() => Promise<unknown>, new (...values: never[]) => Error, string][] = [
+      [() => oz.agent.run({}), BadRequestError, 'invalid_request'],
+      [() => oz.agent.runs.list({ cursor: 'nonsense' }), BadRequestError, 'invalid_request'],
+      [async () => oz.agent.runs.cancel(await build('SUCCEEDED')), BadRequestError, 'invalid_request'],
+      [() => client(`hr_${'x'.repeat(43)}`).agent.runs.list(), AuthenticationError, 'authentication_required'],
+      [() => client(stranger.token).agent.runs.retrieve(queued), PermissionDeniedError, 'not_authorized'],
+      [() => oz.agent.runs.retrieve('01900000-0000-7000-8000-00000000dead'), NotFoundError, 'resource_not_found'],
+      [async () => oz.agent.runs.cancel(await build('PENDING')), ConflictError, 'conflict'],
+      [
+        async () => oz.agent.runs.cancel(await build('INPROGRESS', 'self_hosted')),
+        UnprocessableEntityError,
+        'operation_not_supported',
+      ],
+    ];
+    for (const [refusal, kind, code] of refusals) {
+      const error = await refusal().then(
+        () => null,
+        (reason: unknown) => reason,
+      );
+      expect(error).toBeInstanceOf(kind);
+      expect(error).toMatchObject({ error: { error_code: code, retryable: code === 'conflict' } });
+    }
+  });
+
+  it('retries a conflict by itself, and succeeds once the run has moved on', async () => {
+    const { id } = await runs.build({ by: member, team, state: 'PENDING' });
+    const answers: number[] = [];
+    const oz = new OzAPI({
+      apiKey: member.token,
+      baseURL: `${api.url}/api/v1`,
+      maxRetries: 2,
+      fetch: async (input, init) => {
+        const response = await fetch(input as string, init);
+        answers.push(response.status);
+        if (answers.length === 1) await api.database.query(`UPDATE runs SET state = 'CLAIMED' WHERE id = $1`, [id]);
+        return response;
+      },
+    });
+    expect(await oz.agent.runs.cancel(id)).toBe(id);
+    expect(answers).toEqual([409, 200]);
+  });
+});
