@@ -403,7 +403,7 @@ describe('POST /agent/run', () => {
     expect((await read(body.run_id as string)).source).toBe('API');
   });
 
-  it('refuses the same, and says so then too', async () => {
+  it('refuses the same', async () => {
     const blank = await post(400, { prompt: ' ' });
     expectProblem(room.api, blank, 'invalid_request', [{ pointer: '/prompt', detail: 'must not be blank' }]);
     expectProblem(room.api, await post(413, { prompt: 'x'.repeat(1_048_577) }), 'payload_too_large', [

@@ -1,4 +1,5 @@
-import { Body, Controller, Headers, Post, Res } from '@nestjs/common';
+import { applyDecorators, Body, Controller, Headers, Post, Res } from '@nestjs/common';
+import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { BodyLimit, MIB, Operation, ProblemError } from '#libs/http';
@@ -6,21 +7,35 @@ import { CreateRun } from '../application/create-run.js';
 import { toAgentConfig } from './config-input.js';
 import { MAX_PROMPT_BYTES, RunAgentRequest } from './dto/run-requests.dto.js';
 import { RunAgentResponse } from './dto/run-responses.dto.js';
-import { idempotencyClaim } from './idempotency.js';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_PATTERN, idempotencyClaim } from './idempotency.js';
 
 const ERRORS = [400, 403, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
 /** When `/agent/run` was superseded: 2026-01-01, as RFC 9745 writes a date. */
 const DEPRECATED_SINCE = '@1767225600';
 
-// Reading suffices at the door: whether one may write depends on who is to own the run, and one's own needs no role.
+/** What both addresses of create have in common. */
+const CreatesRun = (): MethodDecorator =>
+  applyDecorators(
+    BodyLimit(20 * MIB),
+    // Reading suffices at the door: whether one may write depends on who is to own the run, and one's own needs no role.
+    Authorize('runs:read'),
+    // Left to itself the document would call the header required.
+    ApiHeader({
+      name: IDEMPOTENCY_KEY,
+      required: false,
+      description:
+        'Makes retries safe: the same key and body answer the first run again. 1 to 255 printable ASCII characters.',
+      schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN.source },
+    }),
+  );
+
 @Controller('agent')
 export class CreateRunController {
   constructor(private readonly createRun: CreateRun) {}
 
   @Post('runs')
-  @BodyLimit(20 * MIB)
-  @Authorize('runs:read')
+  @CreatesRun()
   @Operation({
     id: 'createRun',
     summary: 'Create a run',
@@ -34,14 +49,13 @@ export class CreateRunController {
   create(
     @CurrentCaller() caller: Caller,
     @Body() request: RunAgentRequest,
-    @Headers('idempotency-key') key?: string,
+    @Headers(IDEMPOTENCY_KEY) key?: string,
   ): Promise<RunAgentResponse> {
     return this.run(caller, request, key);
   }
 
   @Post('run')
-  @BodyLimit(20 * MIB)
-  @Authorize('runs:read')
+  @CreatesRun()
   @Operation({
     id: 'runAgent',
     summary: 'Create a run (deprecated)',
@@ -56,7 +70,7 @@ export class CreateRunController {
     @CurrentCaller() caller: Caller,
     @Body() request: RunAgentRequest,
     @Res({ passthrough: true }) response: Response,
-    @Headers('idempotency-key') key?: string,
+    @Headers(IDEMPOTENCY_KEY) key?: string,
   ): Promise<RunAgentResponse> {
     response.setHeader('Deprecation', DEPRECATED_SINCE);
     response.setHeader('Link', '</api/v1/agent/runs>; rel="successor-version"');

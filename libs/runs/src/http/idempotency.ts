@@ -2,10 +2,13 @@ import { createHash } from 'node:crypto';
 import { ProblemError } from '#libs/http';
 import type { IdempotencyClaim } from '../persistence/run-inserts.js';
 
+export const IDEMPOTENCY_KEY = 'Idempotency-Key';
+export const IDEMPOTENCY_KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
+
 /** The `Idempotency-Key` header with a digest of what it stands for, or null when none was sent. */
 export function idempotencyClaim(header: string | undefined, body: unknown): IdempotencyClaim | null {
   if (header === undefined) return null;
-  if (!/^[\x21-\x7e]{1,255}$/.test(header)) {
+  if (!IDEMPOTENCY_KEY_PATTERN.test(header)) {
     throw new ProblemError(
       'invalid_request',
       'The header `Idempotency-Key` must have 1 to 255 printable ASCII characters without spaces.',

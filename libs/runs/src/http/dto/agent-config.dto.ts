@@ -120,8 +120,7 @@ export class AmbientAgentConfig {
     ...OPTIONAL,
     min: 1,
     max: 60,
-    description: 'Minutes a session stays open after its turn.',
-    default: 10,
+    description: 'Minutes a session stays open after its turn. Default: 10.',
   })
   idle_timeout_minutes?: number;
   @BooleanField({ ...OPTIONAL, description: NO_EFFECT }) computer_use_enabled?: boolean;

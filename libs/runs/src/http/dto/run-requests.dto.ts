@@ -26,6 +26,10 @@ export class AttachmentInput {
 /** Bytes of UTF-8 that a prompt may have; more is a 413. */
 export const MAX_PROMPT_BYTES = 1_048_576;
 
+/**
+ * Defaults of body fields stand in their descriptions: client generators take a schema's `default` for a promise that the
+ * field is there, and would ask for it in every request.
+ */
 export class RunAgentRequest {
   @StringField({
     blank: false,
@@ -36,7 +40,7 @@ export class RunAgentRequest {
   @ObjectField(() => AmbientAgentConfig, OPTIONAL) config?: AmbientAgentConfig;
   @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Made from the prompt’s first line when absent.' })
   title?: string;
-  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', default: 'normal' }) mode?: RunMode;
+  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Default: normal.' }) mode?: RunMode;
   @StringField({
     ...OPTIONAL,
     blank: false,
@@ -59,8 +63,7 @@ export class RunAgentRequest {
   @StringField({ ...OPTIONAL, blank: false, max: 64 }) parent_run_id?: string;
   @BooleanField({
     ...OPTIONAL,
-    description: 'A person watches: the agent’s permission requests block the run until answered.',
-    default: false,
+    description: 'A person watches: the agent’s permission requests block the run until answered. Default: false.',
   })
   interactive?: boolean;
   @MapField(text({ maxBytes: 256 }), {

@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ExecutionTokens } from '#libs/runs';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+
+/** What the server promises to runners, whoever wrote them; spoken here in plain HTTP. */
+describe('the runner protocol', () => {
+  let api: TestApi;
+  let member: TestPrincipal;
+  let tokens: ExecutionTokens;
+  let runId: string;
+
+  beforeAll(async () => {
+    api = await startTestApi({ settings: { leaseTtl: 30_000, maxConcurrentRunsPerTeam: 1000 } });
+    member = await api.identities.user({ [await api.identities.team()]: 'member' });
+    tokens = new ExecutionTokens(api.settings.secretsKey ?? '');
+  });
+  afterAll(() => api.close());
+
+  beforeEach(async () => {
+    const { body } = await api.request(200, 'POST /agent/runs', { token: member.token, body: { prompt: 'work' } });
+    runId = body.run_id as string;
+  });
+
+  const call = (status: number, line: string, executionId: string, body?: unknown, token = tokens.mint(executionId)) =>
+    api.request(status, line.replace(' ', ` /runner/v1/executions/${executionId}/`), {
+      token,
+      ...(body === undefined ? {} : { body }),
+    });
+  const stateOf = async () => (await api.request(200, `GET /agent/runs/${runId}`, { token: member.token })).body;
+  const slotsHeld = async () =>
+    (await api.database.query<{ held: number }>('SELECT count(*)::int AS held FROM executions WHERE slot_held'))[0]
+      ?.held;
+  const slotsUsed = async () =>
+    (await api.database.query<{ used: number }>(`SELECT used FROM slot_pools WHERE key = 'pool:hosted'`))[0]?.used;
+
+  it('opens for the token of this execution only', async () => {
+    const { assignment } = await TestRunner.take(api, runId);
+    const beat = { lease_epoch: assignment.lease_epoch };
+    await call(200, 'POST beat', assignment.execution_id, beat);
+    for (const token of [
+      '',
+      'hrx_1_x',
+      tokens.mint('999999'),
+      member.token,
+      new ExecutionTokens('x'.repeat(32)).mint(assignment.execution_id),
+    ]) {
+      const { body } = await call(401, 'POST beat', assignment.execution_id, beat, token);
+      expect(body.error_code).toBe('authentication_required');
+    }
+  });
+
+  it('answers a repeated claim of the same runner alike, and refuses another one', async () => {
+    const { assignment } = await TestRunner.take(api, runId);
+    const again = await call(200, 'POST claim', assignment.execution_id, { protocol_version: 1, instance_id: 'test' });
+    expect(again.body).toEqual(assignment);
+    const { body } = await call(412, 'POST claim', assignment.execution_id, {
+      protocol_version: 1,
+      instance_id: 'another',
+    });
+    expect(body.error_code).toBe('lease_lost');
+  });
+
+  it('stores a batch once, in order, up to the first gap', async () => {
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    const { execution_id, lease_epoch } = runner.assignment;
+    const event = (source_seq: number) => ({
+      source_seq,
+      kind: 'message_chunk',
+      data: { message_id: 'm', text: `${source_seq}.` },
+    });
+    const send = async (...numbers: number[]) =>
+      (await call(200, 'POST events', execution_id, { lease_epoch, events: numbers.map(event) })).body
+        .acked_seq as number;
+    expect(await send(4, 5)).toBe(5);
+    expect(await send(4, 5)).toBe(5);
+    expect(await send(5, 6, 8)).toBe(6);
+    expect(await send(7, 8)).toBe(8);
+    const stored = await api.database.query<{ text: string }>(
+      `SELECT data->>'text' AS text FROM run_events WHERE run_id = $1 AND kind = 'message_chunk' ORDER BY seq`,
+      [runId],
+    );
+    expect(stored.map((row) => row.text)).toEqual(['4.', '5.', '6.', '7.', '8.']);
+  });
+
+  it('never refuses a batch for what an agent said', async () => {
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    const text = 'nul \u0000 and half \ud800 of a pair';
+    await runner.report(
+      ['message_chunk', { message_id: 'm', text }],
+      ['message_chunk', { message_id: 'm', text: 'fine' }],
+    );
+    const rows = await api.database.query<{ data: { text: string; sanitized?: boolean } }>(
+      `SELECT data FROM run_events WHERE run_id = $1 AND kind = 'message_chunk' ORDER BY seq`,
+      [runId],
+    );
+    expect(rows.map((row) => row.data)).toEqual([
+      { message_id: 'm', text: 'nul \ufffd and half \ufffd of a pair', sanitized: true },
+      { message_id: 'm', text: 'fine' },
+    ]);
+  });
+
+  it('fences a stale epoch and an execution that was given up', async () => {
+    const runner = await TestRunner.take(api, runId);
+    const { execution_id, lease_epoch } = runner.assignment;
+    await call(412, 'POST beat', execution_id, { lease_epoch: lease_epoch + 1 });
+    await call(412, 'POST events', execution_id, { lease_epoch: lease_epoch + 1, events: [] });
+    await call(412, 'POST finish', execution_id, { lease_epoch: lease_epoch + 1, outcome: 'closed' });
+    await call(412, `GET commands?lease_epoch=${lease_epoch + 1}&version=0`, execution_id);
+    await runner.finish('handed_back');
+    expect((await stateOf()).state).toBe('QUEUED');
+    await call(412, 'POST beat', execution_id, { lease_epoch });
+  });
+
+  it('ends an execution once, however often it is told', async () => {
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    const failed = { error_code: 'agent_process_failed', message: 'it broke' };
+    await runner.finish('failed', failed);
+    await runner.finish('failed', failed);
+    await runner.finish('closed');
+    expect(await stateOf()).toMatchObject({
+      state: 'FAILED',
+      status_message: { message: 'it broke', error_code: 'agent_process_failed' },
+      is_sandbox_running: false,
+    });
+    const [row] = await api.database.query<{ endings: number }>(
+      `SELECT count(*)::int AS endings FROM run_events WHERE run_id = $1 AND kind IN ('run_failed', 'sandbox_shutdown')`,
+      [runId],
+    );
+    expect(row?.endings).toBe(2);
+  });
+
+  it('blames the platform for what is no fault of the user', async () => {
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    await runner.finish('failed', { error_code: 'something_new', message: 'odd' });
+    expect(await stateOf()).toMatchObject({
+      state: 'ERROR',
+      status_message: { error_code: 'internal_error', retryable: true },
+    });
+  });
+
+  it('brings prompts and stop orders by a waiting poll, and keeps slots and executions in step', async () => {
+    const runner = await TestRunner.take(api, runId);
+    const { execution_id, lease_epoch } = runner.assignment;
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'work' }],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
+    );
+    expect((await stateOf()).state).toBe('SUCCEEDED');
+    expect(await slotsUsed()).toBe(await slotsHeld());
+    const { body: idle } = await call(200, `GET commands?lease_epoch=${lease_epoch}&version=0`, execution_id);
+    expect(idle).toMatchObject({ desired: 'run', prompts: [], decisions: [] });
+    await call(204, `GET commands?lease_epoch=${lease_epoch}&version=${idle.version}&wait=0`, execution_id);
+
+    const poll = call(200, `GET commands?lease_epoch=${lease_epoch}&version=${idle.version}&wait=20`, execution_id);
+    const { body: followup } = await api.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: member.token,
+      body: { message: 'more' },
+    });
+    const { body: next } = await poll;
+    expect(next.prompts).toEqual([{ followup_id: followup.followup_id, message: 'more' }]);
+    expect(await slotsUsed()).toBe(await slotsHeld());
+    await runner.report(['turn_started', { turn_id: 't2', prompt: 'more', followup_id: followup.followup_id }]);
+
+    const stop = call(200, `GET commands?lease_epoch=${lease_epoch}&version=${next.version}&wait=20`, execution_id);
+    await api.request(200, `POST /agent/runs/${runId}/cancel`, { token: member.token });
+    expect((await stop).body).toMatchObject({ desired: 'stop', desired_reason: 'cancelled', prompts: [] });
+    await runner.finish('cancelled');
+    expect(await stateOf()).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false });
+    expect(await slotsUsed()).toBe(await slotsHeld());
+  });
+
+  it('keeps a transcript and hands it to the execution that resumes', async () => {
+    const runner = await TestRunner.take(api, runId);
+    const { execution_id, lease_epoch } = runner.assignment;
+    await runner.startAgent('agent-session');
+    const upload = (status: number, epoch: number, content: string) =>
+      api.request(
+        status,
+        `PUT /runner/v1/executions/${execution_id}/transcript?lease_epoch=${epoch}&format=oz&session_id=agent-session`,
+        {
+          token: tokens.mint(execution_id),
+          body: content,
+          contentType: 'application/x-ndjson',
+        },
+      );
+    await call(404, `GET transcript?lease_epoch=${lease_epoch}`, execution_id);
+    await upload(204, lease_epoch, '{"line":1}\n');
+    await upload(204, lease_epoch, '{"line":1}\n{"line":2}\n');
+    await upload(412, lease_epoch + 1, 'nothing');
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'work' }],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
+    );
+    await runner.finish('closed');
+    await api.request(200, `POST /agent/runs/${runId}/followups`, { token: member.token, body: { message: 'again' } });
+    const second = await TestRunner.take(api, runId);
+    expect(second.assignment).toMatchObject({
+      prompt: null,
+      resume: { session_id: 'agent-session', transcript: true },
+    });
+    const { text } = await call(
+      200,
+      `GET transcript?lease_epoch=${second.assignment.lease_epoch}`,
+      second.assignment.execution_id,
+    );
+    expect(text).toBe('{"line":1}\n{"line":2}\n');
+    await second.finish('closed');
+  });
+
+  it('logs no fault during all this', () => {
+    expect(api.log.errors).toEqual([]);
+    expect(api.log.text).not.toMatch(/hrx_\d+_/);
+  });
+});
