@@ -35,15 +35,15 @@ function complaints(program: string, schema: string): string[] {
     [programFile, program],
     [schemaFile, schema],
   ]);
-  const host = ts.createCompilerHost(OPTIONS);
-  const { getSourceFile, fileExists, readFile } = host;
-  host.fileExists = (name) => files.has(name) || fileExists(name);
-  host.readFile = (name) => files.get(name) ?? readFile(name);
-  host.getSourceFile = (name, version, ...rest) => {
-    const text = files.get(name);
-    return text === undefined
-      ? getSourceFile.call(host, name, version, ...rest)
-      : ts.createSourceFile(name, text, version);
+  const disk = ts.createCompilerHost(OPTIONS);
+  const host: ts.CompilerHost = {
+    ...disk,
+    fileExists: (name) => files.has(name) || disk.fileExists(name),
+    readFile: (name) => files.get(name) ?? disk.readFile(name),
+    getSourceFile: (name, version, ...rest) => {
+      const text = files.get(name);
+      return text === undefined ? disk.getSourceFile(name, version, ...rest) : ts.createSourceFile(name, text, version);
+    },
   };
   const compiled = ts.createProgram([programFile], OPTIONS, host);
   return ts.getPreEmitDiagnostics(compiled).map(({ file, start, messageText }) => {

@@ -34,8 +34,9 @@ const client = (token = member.token, options: { maxRetries?: number; headers?: 
     maxRetries: options.maxRetries ?? 0,
     defaultHeaders: options.headers ?? {},
     fetch: async (input, init) => {
-      const response = await fetch(input as string, init);
-      noteExchange(init?.method ?? 'GET', String(input).slice(`${api.url}/api/v1`.length), response.status);
+      const request = new Request(input, init);
+      const response = await fetch(request);
+      noteExchange(request.method, request.url.slice(`${api.url}/api/v1`.length), response.status);
       return response;
     },
   });
@@ -157,7 +158,7 @@ describe('oz-agent-sdk', () => {
       baseURL: `${api.url}/api/v1`,
       maxRetries: 2,
       fetch: async (input, init) => {
-        const response = await fetch(input as string, init);
+        const response = await fetch(input, init);
         answers.push(response.status);
         if (answers.length === 1) await api.database.query(`UPDATE runs SET state = 'CLAIMED' WHERE id = $1`, [id]);
         return response;

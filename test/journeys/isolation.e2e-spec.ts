@@ -82,6 +82,30 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
     expect(found.everywhere).not.toMatch(/DATABASE_URL=|SECRETS_KEY=/);
   });
 
+  it.runIf(isRoot)('runs nothing of the user’s while it still has our user', async () => {
+    const proof = join(witness.directory, 'proof');
+    const script = `import(%22node:fs%22).then(f=>f.writeFileSync(%22${proof}%22+process.getuid(),%22%22))`;
+    const config = {
+      name: 'sly',
+      env: {
+        NODE_OPTIONS: `--import=data:text/javascript,${script}`,
+        LD_PRELOAD: '/nonexistent.so',
+        HOME: '/root',
+        COLOUR: 'blue',
+      },
+    };
+    const environment = await installation.call('POST', '/environments', { config });
+    expect(environment.status).toBe(201);
+    const runId = await installation.createRun(
+      `\`\`\`sh\numask 000; echo "$COLOUR $HOME" > ${witness.directory}/colour\n\`\`\``,
+      { config: { environment_id: environment.body.uid } },
+    );
+    await installation.waitFor(runId, ['SUCCEEDED']);
+    // The agent's commands get the environment, and nothing was run as root on the way there.
+    expect(readFileSync(join(witness.directory, 'colour'), 'utf8')).toMatch(/^blue \/.*\/home\n$/);
+    expect(readdirSync(witness.directory).filter((name) => name.startsWith('proof'))).not.toContain('proof0');
+  });
+
   it('keeps connection.json and its secrets to the owner', () => {
     expect(statSync(join(installation.dataDir, 'connection.json')).mode & 0o777).toBe(0o600);
     expect(statSync(join(installation.dataDir, 'secrets')).mode & 0o077).toBe(0);

@@ -132,7 +132,9 @@ describe('the main job', { timeout: 60_000 }, () => {
     });
     expect(body.events.at(-2)).toMatchObject({ event_type: 'run_failed' });
     const { body: listed } = await installation.call('GET', '/agent/environments');
-    expect(listed.environments.find((item: { uid: string }) => item.uid === environment.body.uid)).toMatchObject({ setup_failed: true });
+    expect(listed.environments.find((item: { uid: string }) => item.uid === environment.body.uid)).toMatchObject({
+      setup_failed: true,
+    });
     expect((await installation.call('GET', `/agent/runs/${runId}/conversation`)).status).toBe(404);
     expect((await installation.call('GET', `/agent/runs/${runId}/transcript`)).status).toBe(404);
     const follow = await installation.call('POST', `/agent/runs/${runId}/followups`, { message: 'again' });

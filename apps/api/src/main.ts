@@ -12,6 +12,7 @@ import {
   serveHttp,
   Shutdown,
 } from '#libs/http';
+import { QueueConnections } from '#libs/jobs';
 import { ApiModule } from './app.module.js';
 import { apiDocument } from './openapi.js';
 
@@ -70,5 +71,7 @@ async function close(app: NestExpressApplication, listener: Listener): Promise<v
   app.get(Readiness).drain();
   await app.get(Shutdown).begin();
   await listener.close(CLOSE_GRACE_MS);
+  const queues = app.get(QueueConnections, { strict: false });
   await app.close();
+  await queues.end();
 }

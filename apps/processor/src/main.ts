@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { RunningApp, Settings } from '#libs/config';
+import { QueueConnections } from '#libs/jobs';
 import { RunsWork } from '#libs/runs';
 import { ProcessorModule } from './processor.module.js';
 
@@ -14,7 +15,9 @@ export async function startProcessor(settings: Settings): Promise<RunningApp> {
     url: null,
     async close() {
       await app.get(RunsWork).drain();
+      const queues = app.get(QueueConnections, { strict: false });
       await app.close();
+      await queues.end();
     },
   };
 }

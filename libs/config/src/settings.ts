@@ -238,8 +238,8 @@ export const SETTINGS = {
   agentUidBase: define(
     'Execution',
     'AGENT_UID_BASE',
-    integer(200_000, 1000, 2_000_000_000),
-    'As root, each execution runs under a numeric user of its own, counted from here.',
+    integer(0, 0, 2_000_000_000),
+    'As root, each execution runs under a numeric user of its own, counted from here; 0 derives a range of this installation’s own from SECRETS_KEY.',
   ),
   agentUidCount: define(
     'Execution',

@@ -7,7 +7,6 @@ import {
   Logger,
   Module,
   type OnApplicationBootstrap,
-  type OnApplicationShutdown,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { createPostgresBackend, createRedisBackend, type ConnectionOptions, setDefaultBackendFactory } from 'bullmq';
@@ -22,10 +21,11 @@ type QueueConnection = { readonly pool: pg.Pool } | { readonly redisUrl: string 
 
 /** PostgreSQL unless QUEUE_URL names Redis; chosen by the connection each queue is given. */
 function installBackends(): void {
-  setDefaultBackendFactory(((name: string, opts: { connection: unknown }, factoryOpts?: object) =>
+  setDefaultBackendFactory((name: string, opts: { connection: unknown }, factoryOpts?: object) =>
     opts.connection instanceof pg.Pool
       ? createPostgresBackend(name, opts as never, factoryOpts)
-      : createRedisBackend(name, opts as never, factoryOpts)));
+      : createRedisBackend(name, opts as never, factoryOpts),
+  );
 }
 
 function connect(settings: Settings): QueueConnection {
@@ -45,18 +45,13 @@ function connect(settings: Settings): QueueConnection {
   return { pool };
 }
 
-/** Ends the pool that all queues share, after the queues themselves have closed. */
+/** The connections that all queues of a process share. Ended by whoever closed the application, after it has closed. */
 @Injectable()
-class QueueConnectionCloser implements OnApplicationShutdown {
+export class QueueConnections {
   constructor(@Inject(QUEUE_CONNECTION) private readonly connection: QueueConnection) {}
 
-  async onApplicationShutdown(): Promise<void> {
-    // Nest calls this hook on all providers at once; queues and workers close in the same phase, so the pool waits for them.
-    setImmediate(() => {
-      if ('pool' in this.connection)
-        this.connection.pool.end().catch((error: Error) => new Logger('Queues').warn(error.message));
-    });
-    await Promise.resolve();
+  async end(): Promise<void> {
+    if ('pool' in this.connection) await this.connection.pool.end();
   }
 }
 
@@ -116,7 +111,7 @@ export class JobsModule {
 }
 
 @Module({
-  providers: [{ provide: QUEUE_CONNECTION, inject: [Settings], useFactory: connect }, QueueConnectionCloser],
-  exports: [QUEUE_CONNECTION],
+  providers: [{ provide: QUEUE_CONNECTION, inject: [Settings], useFactory: connect }, QueueConnections],
+  exports: [QUEUE_CONNECTION, QueueConnections],
 })
 class QueueConnectionModule {}

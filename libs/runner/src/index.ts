@@ -10,5 +10,6 @@ export {
   type SweepResult,
   type SweepTargets,
 } from './process/kill-tree.js';
+export { removeTree } from './workspace/workspace.js';
 export { BUILTIN_HARNESS, harnessIds, STANDARD_HARNESSES } from './harness/harnesses.js';
 export { runBuiltinAgent } from './oz/builtin-agent.js';

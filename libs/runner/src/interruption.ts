@@ -86,7 +86,8 @@ export const failed = (errorCode: string, message: string, exitCode?: number): E
     message,
     ...(exitCode === undefined ? {} : { exit_code: exitCode }),
   },
-  openTurn: { stop_reason: 'error', message },
+  // An `error` turn blames the agent; a fault of the platform is told by the final report alone.
+  openTurn: errorCode === 'agent_process_failed' ? { stop_reason: 'error', message } : { stop_reason: 'cancelled' },
 });
 
 export const handedBack = (): Ending => ({

@@ -113,6 +113,22 @@ describe('what a cancelled run leaves', () => {
     },
   );
 
+  it('continued and cancelled again: the first execution is fenced when it would have been', async () => {
+    const { id, executionId } = await build({ state: 'INPROGRESS' });
+    const fence = async () =>
+      (await room.api.database.query('SELECT fence_at FROM executions WHERE id = $1', [executionId]))[0]
+        ?.fence_at as Date;
+    await cancel(200, id);
+    const first = await fence();
+    await room.api.request(200, `POST /agent/runs/${id}/followups`, {
+      token: room.member.token,
+      body: { message: 'Go on after all.' },
+    });
+    await room.api.advanceClock(30_000);
+    await cancel(200, id);
+    expect(await fence()).toEqual(first);
+  });
+
   it('BLOCKED: nobody can answer the question any more', async () => {
     const { id, approvalIds } = await build({ state: 'BLOCKED' });
     await cancel(200, id);

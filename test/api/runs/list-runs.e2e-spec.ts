@@ -32,7 +32,7 @@ const idsOf = ({ runs }: { runs: Listed[] }): string[] => runs.map(({ run_id }) 
 async function walk(
   who: TestPrincipal,
   query: string,
-  between: (page: number) => Promise<unknown> = async () => undefined,
+  between: (page: number) => Promise<unknown> = () => Promise.resolve(),
 ): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor = '', page = 1; ; page += 1) {

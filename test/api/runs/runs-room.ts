@@ -97,11 +97,11 @@ const IN_ANY_MOMENT = new Set(['auth_touch_tokens', 'auth_find_token']);
 export async function statementsDuring(api: TestApi, work: () => Promise<unknown>): Promise<string[]> {
   const { pool } = api.app.get(Database);
   const seen: string[] = [];
-  const watched = new Map<PoolClient, PoolClient['query']>();
+  const watched = new Set<PoolClient>();
   const watch = (client: PoolClient): void => {
     if (watched.has(client)) return;
+    watched.add(client);
     const query = client.query.bind(client) as (...values: unknown[]) => unknown;
-    watched.set(client, client.query);
     client.query = ((...values: unknown[]) => {
       const [statement] = values as [string | { name?: string; text: string }];
       seen.push(typeof statement === 'string' ? statement : (statement.name ?? statement.text));
@@ -113,7 +113,8 @@ export async function statementsDuring(api: TestApi, work: () => Promise<unknown
     await work();
   } finally {
     pool.off('acquire', watch);
-    for (const [client, query] of watched) client.query = query;
+    // What was put before the prototype's method goes away again.
+    for (const client of watched) Reflect.deleteProperty(client, 'query');
   }
   return seen.filter((name) => !IN_ANY_MOMENT.has(name));
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { readIfPresent, writePrivateFile } from '#libs/config';
 import { type Cluster, clusterDirectory, databaseUrl, openCluster } from './cluster.js';
@@ -10,6 +11,9 @@ export interface RunningServer {
 }
 
 const PORT_ATTEMPTS = 5;
+/** How long sessions of a killed server, which we may not be able to see, can keep the next one from starting. */
+const REMAINS_PATIENCE_MS = 30_000;
+const REMAINS_PAUSE_MS = 200;
 
 /**
  * A running server for a process that comes: the one that others use, or a new one. One that nobody alive uses was left
@@ -53,13 +57,17 @@ async function startOnSomePort(
   durable: boolean,
   log: string,
 ): Promise<Postmaster> {
-  for (let attempt = 1; ; attempt += 1) {
+  const deadline = performance.now() + REMAINS_PATIENCE_MS;
+  for (let attempt = 1; ;) {
     try {
       return await startPostmaster(cluster, agreedPort || (await freePort()), durable, log);
     } catch (error) {
+      const message = error instanceof Error ? error.message : '';
       // Somebody took the free port in the meantime.
-      const taken = error instanceof Error && error.message.includes('Address already in use');
-      if (!taken || attempt === PORT_ATTEMPTS) throw error;
+      const isTaken = message.includes('Address already in use') && ++attempt <= PORT_ATTEMPTS;
+      const hasRemains = message.includes('pre-existing shared memory block') && performance.now() < deadline;
+      if (!isTaken && !hasRemains) throw error;
+      if (hasRemains) await delay(REMAINS_PAUSE_MS);
     }
   }
 }

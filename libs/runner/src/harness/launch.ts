@@ -2,7 +2,7 @@ import type { Assignment } from '#libs/runner-protocol';
 import { errorText } from '../runner-log.js';
 import { childEnvironment, findCommand } from '../process/child-environment.js';
 import { ManagedProcess } from '../process/managed-process.js';
-import { RUN_AS_VARIABLE } from '../oz/drop-privileges.js';
+import { beforeSteppingDown } from '../oz/drop-privileges.js';
 import type { Workspace } from '../workspace/workspace.js';
 import type { Harness } from './harnesses.js';
 
@@ -48,14 +48,13 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
   const command = findCommand(harness.command, env['PATH'] ?? '');
   if (command === null) throw notInstalled(harness);
   // The built-in agent's files may lie where only we can read: it starts as we are and steps down after loading them.
-  const user: Record<string, string> =
-    harness.isBuiltin && runAs ? { [RUN_AS_VARIABLE]: `${runAs.uid}:${runAs.gid}` } : {};
+  const stepsDown = harness.isBuiltin && runAs !== undefined;
   try {
     return await ManagedProcess.start({
       command,
       args: harness.args,
       cwd: work,
-      env: { ...env, ...user },
+      env: stepsDown ? beforeSteppingDown(env, runAs) : env,
       stdin: 'pipe',
       ...(runAs && !harness.isBuiltin ? { runAs } : {}),
     });

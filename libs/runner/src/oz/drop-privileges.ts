@@ -1,5 +1,25 @@
 /** `uid:gid`: the user that the built-in agent becomes once its code is loaded. */
-export const RUN_AS_VARIABLE = 'HEADRACE_RUN_AS';
+const RUN_AS_VARIABLE = 'HEADRACE_RUN_AS';
+/** `HEADRACE_LATER_X=…` becomes `X=…` once the privileges are given up. */
+const LATER_PREFIX = 'HEADRACE_LATER_';
+const KEPT = ['HEADRACE_EXECUTION_COOKIE', 'HEADRACE_RUN_ID'];
+
+/**
+ * The environment to start the built-in agent with while it still has our user. Nothing that a user of the service can
+ * set means anything in it, neither to Node (NODE_OPTIONS, HOME) nor to the loader (LD_PRELOAD): such variables are
+ * carried under another name until the privileges are gone.
+ */
+export function beforeSteppingDown(
+  environment: Readonly<Record<string, string>>,
+  { uid, gid }: { readonly uid: number; readonly gid: number },
+): Record<string, string> {
+  const carried = Object.entries(environment).map(([name, value]) => [
+    KEPT.includes(name) ? name : LATER_PREFIX + name,
+    value,
+  ]);
+  const plain = { PATH: '/usr/bin:/bin', LANG: 'C.UTF-8', HOME: '/nonexistent', [RUN_AS_VARIABLE]: `${uid}:${gid}` };
+  return { ...(Object.fromEntries(carried) as Record<string, string>), ...plain };
+}
 
 /**
  * Gives up the user that the process was started with, for good. To be called when every module is loaded: afterwards
@@ -20,6 +40,16 @@ export function dropPrivileges(): void {
   process.setuid(uid);
   if (process.getuid?.() !== uid || process.getgid?.() !== gid || canBecomeRoot(process.setuid)) {
     throw new Error('The privileges could not be given up completely.');
+  }
+  takeOnEnvironment();
+}
+
+/** For the commands of the agent; its own Node and loader have been started without it. */
+function takeOnEnvironment(): void {
+  for (const [name, value] of Object.entries(process.env)) {
+    if (!name.startsWith(LATER_PREFIX)) continue;
+    delete process.env[name];
+    process.env[name.slice(LATER_PREFIX.length)] = value;
   }
 }
 

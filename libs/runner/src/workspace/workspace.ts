@@ -45,16 +45,20 @@ export class Workspace {
 
   /** Call when no process of the execution is left. What cannot be removed is logged, not thrown. */
   async remove(log: RunnerLog): Promise<void> {
-    const options = { recursive: true, force: true, maxRetries: 3 } as const;
-    try {
-      await rm(this.root, options);
-    } catch {
-      // An agent may have taken the permissions away from its own directories.
-      await openUp(this.root);
-      await rm(this.root, options).catch((error: unknown) => {
-        log.warn('the workspace could not be removed', { error: errorText(error) });
-      });
-    }
+    await removeTree(this.root).catch((error: unknown) => {
+      log.warn('the workspace could not be removed', { error: errorText(error) });
+    });
+  }
+}
+
+/** Removes a directory with all that is in it, directories included whose permissions an agent has taken away. */
+export async function removeTree(directory: string): Promise<void> {
+  const options = { recursive: true, force: true, maxRetries: 3 } as const;
+  try {
+    await rm(directory, options);
+  } catch {
+    await openUp(directory);
+    await rm(directory, options);
   }
 }
 

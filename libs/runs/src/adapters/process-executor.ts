@@ -1,18 +1,21 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Settings } from '#libs/config';
-import { Database } from '#libs/persistence';
-import { sweep, type SweepTargets } from '#libs/runner';
+import { Database, isDatabaseUnavailable } from '#libs/persistence';
+import { removeTree, sweep, type SweepTargets } from '#libs/runner';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import { FinishExecution } from '../application/execution/finish-execution.js';
 import { Executor, type Offer } from '../application/ports.js';
 import { ExecutionTokens } from '../domain/execution-token.js';
+import { AgentUsers } from './agent-users.js';
 import { findRunnerEntry, RunnerProcess } from './runner-process.js';
 import { listWorkspaces, openWorkspacesDir } from './workspaces.js';
 
 const REAP_INTERVAL_MS = 30_000;
+const GUARD_INTERVAL_MS = 1000;
+/** How long a runner may take to leave after its execution has ended. */
+const LEAVE_SECONDS = 10;
 const PHASE_POLL_MS = 250;
 
 /**
@@ -23,6 +26,7 @@ const PHASE_POLL_MS = 250;
 export class ProcessExecutor extends Executor {
   private readonly logger = new Logger(ProcessExecutor.name);
   private readonly tokens: ExecutionTokens;
+  private readonly users: AgentUsers;
   private readonly runners = new Map<string, { runner: RunnerProcess; gone: Promise<void> }>();
   private readonly isRoot = process.getuid?.() === 0;
   private workspacesDir = '';
@@ -36,18 +40,15 @@ export class ProcessExecutor extends Executor {
   ) {
     super();
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+    this.users = new AgentUsers(settings);
   }
 
   override async prepare(): Promise<void> {
     this.entry = findRunnerEntry();
     this.workspacesDir = openWorkspacesDir(this.settings);
     await this.reap();
-    const timer = setInterval(() => {
-      this.reap().catch((error: unknown) =>
-        this.logger.warn(`Left-over workspaces could not be cleared: ${String(error)}`),
-      );
-    }, REAP_INTERVAL_MS);
-    this.timers.addInterval('workspace-reaper', timer);
+    this.every('workspace-reaper', REAP_INTERVAL_MS, () => this.reap());
+    this.every('runner-guard', GUARD_INTERVAL_MS, () => this.killForgotten());
   }
 
   override launch({ executionId, runId }: Offer): void {
@@ -55,7 +56,9 @@ export class ProcessExecutor extends Executor {
     this.logger.log({ msg: 'runner started', execution_id: executionId, run_id: runId, pid: runner.pid });
     const gone = runner.exited.then(async ({ code, signal }) => {
       if (code !== 0) this.logger.warn({ msg: 'runner ended', execution_id: executionId, run_id: runId, code, signal });
-      await this.clear(executionId);
+      await this.clear(executionId).catch((error: unknown) =>
+        this.logger.error(`What is left of execution ${executionId} could not be cleared: ${String(error)}`),
+      );
       if (code !== 0)
         await this.finish.lose(executionId, signal === null ? `runner_exit_${code}` : `runner_${signal.toLowerCase()}`);
     });
@@ -66,17 +69,19 @@ export class ProcessExecutor extends Executor {
   }
 
   override async drain(graceMs: number): Promise<void> {
-    if (this.timers.doesExist('interval', 'workspace-reaper')) this.timers.deleteInterval('workspace-reaper');
+    for (const name of ['workspace-reaper', 'runner-guard'])
+      if (this.timers.doesExist('interval', name)) this.timers.deleteInterval(name);
     const deadline = performance.now() + graceMs;
     const asked = new Set<string>();
-    while (this.runners.size > 0 && asked.size < this.runners.size) {
+    const isSomebodyUnasked = (): boolean => [...this.runners.keys()].some((executionId) => !asked.has(executionId));
+    while (isSomebodyUnasked()) {
       const working = performance.now() < deadline ? await this.working() : new Set<string>();
       for (const [executionId, { runner }] of this.runners) {
         if (working.has(executionId) || asked.has(executionId)) continue;
         asked.add(executionId);
         runner.signal('SIGTERM');
       }
-      if (asked.size < this.runners.size) await this.nextExit(PHASE_POLL_MS);
+      if (isSomebodyUnasked()) await this.nextExit(PHASE_POLL_MS);
     }
     const patience = performance.now() + 2 * this.settings.cancelStep + 5000;
     while (this.runners.size > 0 && performance.now() < patience) await this.nextExit(patience - performance.now());
@@ -105,7 +110,7 @@ export class ProcessExecutor extends Executor {
 
   private uidOf(executionId: string): number | undefined {
     if (!this.isRoot) return undefined;
-    return this.settings.agentUidBase + Number(BigInt(executionId) % BigInt(this.settings.agentUidCount));
+    return this.users.uidOf(executionId);
   }
 
   private workspaceOf(executionId: string): string {
@@ -122,7 +127,7 @@ export class ProcessExecutor extends Executor {
     };
     const { left } = await sweep(targets);
     if (left > 0) this.logger.error(`${left} process(es) of execution ${executionId} survived SIGKILL.`);
-    await rm(this.workspaceOf(executionId), { recursive: true, force: true, maxRetries: 3 });
+    await removeTree(this.workspaceOf(executionId));
   }
 
   /** Clears workspaces whose execution has ended while nobody looked after it, such as after a crash of ours. */
@@ -135,9 +140,45 @@ export class ProcessExecutor extends Executor {
     );
     const alive = new Set(live.map(({ id }) => id));
     for (const executionId of orphans.filter((id) => !alive.has(id))) {
-      await this.clear(executionId);
-      this.logger.log(`Cleared what was left of execution ${executionId}.`);
+      try {
+        await this.clear(executionId);
+        this.logger.log(`Cleared what was left of execution ${executionId}.`);
+      } catch (error) {
+        // One workspace that cannot be removed keeps neither the others nor the service.
+        this.logger.error(`What is left of execution ${executionId} could not be cleared: ${String(error)}`);
+      }
     }
+  }
+
+  /**
+   * Kills runners whose execution was given up while they hang: a runner that cannot run its own timers cannot fence
+   * itself, and the run may be executed again.
+   */
+  private async killForgotten(): Promise<void> {
+    if (this.runners.size === 0) return;
+    const forgotten = await this.database.query<{ id: string }>(
+      `SELECT id FROM executions WHERE id = ANY($1) AND (end_reason IN ('lease_expired', 'fenced', 'claim_expired')
+         OR ended_at < headrace.now() - $2 * interval '1 second')`,
+      [[...this.runners.keys()], LEAVE_SECONDS],
+    );
+    for (const { id } of forgotten) this.runners.get(id)?.runner.signal('SIGKILL');
+  }
+
+  /** A tick that waits for the one before it, and whose fault costs one tick. */
+  private every(name: string, milliseconds: number, work: () => Promise<void>): void {
+    let running = false;
+    const tick = (): void => {
+      if (running) return;
+      running = true;
+      work()
+        .catch((error: unknown) => {
+          if (!isDatabaseUnavailable(error)) this.logger.warn(`${name}: ${String(error)}`);
+        })
+        .finally(() => {
+          running = false;
+        });
+    };
+    this.timers.addInterval(name, setInterval(tick, milliseconds));
   }
 
   /** Executions of ours whose agent works at this moment. With no answer from the database all count as working. */

@@ -4,6 +4,7 @@ import { Database } from '#libs/persistence';
 import { STOP_FENCE_MS } from '../domain/lease.js';
 import { isCancellableKind } from '../domain/run.js';
 import { RUN_STATE_MACHINE, type RunState } from '../domain/run-state.js';
+import { FollowupsStore } from '../persistence/followups.store.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunMoves } from '../persistence/run-moves.js';
@@ -23,6 +24,7 @@ export class CancelRun {
     private readonly executions: ExecutionsStore,
     private readonly moves: RunMoves,
     private readonly log: RunLogStore,
+    private readonly followups: FollowupsStore,
   ) {}
 
   async execute(caller: Caller, runId: string): Promise<CancelRunResult> {
@@ -39,6 +41,7 @@ export class CancelRun {
       if (isGone) return { kind: 'gone', state: run.state };
       if ('refuse' in transition) return { kind: 'busy' };
       if (!cancellable) return { kind: 'not_supported' };
+      await this.followups.dropPending(tx, runId);
       await this.moves.move(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
       await this.log.append(tx, runId, execution?.id ?? null, [
         { kind: 'run_cancelled', data: { principal: { type: caller.principal.type, uid: caller.principal.uid } } },

@@ -5,9 +5,10 @@ import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { BodyLimit, MIB, Operation, ProblemError } from '#libs/http';
 import { CreateRun } from '../application/create-run.js';
 import { toAgentConfig } from './config-input.js';
-import { MAX_PROMPT_BYTES, RunAgentRequest } from './dto/run-requests.dto.js';
+import { RunAgentRequest } from './dto/run-requests.dto.js';
 import { RunAgentResponse } from './dto/run-responses.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_PATTERN, idempotencyClaim } from './idempotency.js';
+import { refuseOversized } from './outcomes.js';
 
 const ERRORS = [400, 403, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
@@ -44,7 +45,7 @@ export class CreateRunController {
     success: SUCCESS,
     errors: ERRORS,
     description:
-      'Queues a run of an agent. Send an `Idempotency-Key` header to make retries safe: the same key and body answer the first run again.',
+      'Queues a run of an agent, in the mode `normal` unless it names another. An `Idempotency-Key` makes retries safe.',
   })
   create(
     @CurrentCaller() caller: Caller,
@@ -78,11 +79,7 @@ export class CreateRunController {
   }
 
   private async run(caller: Caller, request: RunAgentRequest, key: string | undefined): Promise<RunAgentResponse> {
-    if (Buffer.byteLength(request.prompt) > MAX_PROMPT_BYTES) {
-      throw new ProblemError('payload_too_large', `\`prompt\` must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8.`, {
-        errors: [{ pointer: '/prompt', detail: `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8` }],
-      });
-    }
+    refuseOversized('prompt', request.prompt);
     if (request.attachments !== undefined && request.attachments.length > 0)
       throw invalid('/attachments', 'are not supported by this version');
     const { prompt, title, mode, skill, team, interactive, metadata } = request;

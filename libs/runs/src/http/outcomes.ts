@@ -1,4 +1,5 @@
 import { ProblemError } from '#libs/http';
+import { MAX_PROMPT_BYTES } from './dto/run-requests.dto.js';
 import type { RunLookup } from '../application/run-access.js';
 import type { Run } from '../domain/run.js';
 
@@ -19,4 +20,13 @@ export function foundOrThrow(lookup: RunLookup): Run {
     case 'not_yours':
       throw notYours();
   }
+}
+
+/** Prompts and messages over the limit are a 413, told by field. */
+export function refuseOversized(field: string, text: string): void {
+  if (Buffer.byteLength(text) <= MAX_PROMPT_BYTES) return;
+  const detail = `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8`;
+  throw new ProblemError('payload_too_large', `\`${field}\` ${detail}.`, {
+    errors: [{ pointer: `/${field}`, detail }],
+  });
 }

@@ -8,7 +8,7 @@ import { RunAccess } from '../application/run-access.js';
 import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
 import { ListRunsParameters, RunFollowupRequest } from './dto/run-requests.dto.js';
 import { ListRunsResponse, RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
-import { foundOrThrow, notYours, unknownRun } from './outcomes.js';
+import { foundOrThrow, notYours, refuseOversized, unknownRun } from './outcomes.js';
 import { RunPresenter } from './run-presenter.js';
 
 const RUN_ID = pathId('uuid');
@@ -124,6 +124,7 @@ export class RunsController {
     @Param('runId', RUN_ID) runId: string,
     @Body() request: RunFollowupRequest,
   ): Promise<RunFollowupResponse> {
+    refuseOversized('message', request.message ?? '');
     const result = await this.submitFollowup.execute(caller, runId, request.message ?? '', request.mode ?? null);
     switch (result.kind) {
       case 'accepted':

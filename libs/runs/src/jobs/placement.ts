@@ -13,7 +13,8 @@ export class Placement implements OnApplicationBootstrap {
   private readonly placedBy = randomUUID();
   private round_: Promise<void> | null = null;
   private again = false;
-  private stopped = false;
+  /** Nudges come as soon as the queue is open; nothing is placed before the executor is prepared, or after the end. */
+  private isOpen = false;
 
   constructor(
     private readonly placeRuns: PlaceRuns,
@@ -25,6 +26,7 @@ export class Placement implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
     await this.executor.prepare();
     await this.placeRuns.setCapacity();
+    this.isOpen = true;
     const poll = setInterval(() => {
       this.round().catch((error: unknown) => {
         if (!isDatabaseUnavailable(error)) this.logger.error(error);
@@ -47,7 +49,7 @@ export class Placement implements OnApplicationBootstrap {
 
   /** Takes no more runs; resolves when the round under way is over. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isOpen = false;
     if (this.timers.doesExist('interval', 'placement-poll')) this.timers.deleteInterval('placement-poll');
     await this.round_?.catch((error: unknown) => this.logger.warn(`The last placement round failed: ${String(error)}`));
   }
@@ -55,7 +57,7 @@ export class Placement implements OnApplicationBootstrap {
   private async place(): Promise<void> {
     do {
       this.again = false;
-      if (this.stopped) return;
+      if (!this.isOpen) return;
       const offers = await this.placeRuns.execute(this.placedBy);
       for (const offer of offers) this.executor.launch(offer);
       if (offers.length > 0) this.again = true;

@@ -37,7 +37,7 @@ const INSERT: Statement = {
 };
 const LIST: Statement = {
   name: 'approvals.list',
-  text: `SELECT * FROM approvals WHERE run_id = $1 ORDER BY requested_at, id LIMIT 500`,
+  text: `SELECT * FROM (SELECT * FROM approvals WHERE run_id = $1 ORDER BY (state = 'pending') DESC, requested_at DESC LIMIT 500) a ORDER BY requested_at, id`,
 };
 const FIND: Statement = { name: 'approvals.find', text: `SELECT * FROM approvals WHERE run_id = $1 AND id = $2` };
 const DECIDE: Statement = {

@@ -76,12 +76,12 @@ const END: Statement = {
 const RELEASE: Statement = { name: 'executions.release-slot', text: `SELECT release_slot($1) AS released` };
 const ACQUIRE: Statement = { name: 'executions.acquire-slot', text: `SELECT acquire_slot($1, $2) AS acquired` };
 
-/** `$3`: milliseconds until the server fences whatever the runner says, or null. */
+/** `$3`: milliseconds until the server fences whatever the runner says, or null; a fence once set never moves back. */
 const COMMAND: Statement = {
   name: 'executions.command',
   text: `WITH c AS (
     UPDATE executions SET command_version = command_version + 1, desired = coalesce($2, desired), desired_reason = coalesce($4, desired_reason),
-      fence_at = CASE WHEN $3::int IS NULL THEN fence_at ELSE headrace.now() + $3::int * interval '1 millisecond' END
+      fence_at = least(fence_at, headrace.now() + $3::int * interval '1 millisecond')
     WHERE id = $1 AND ended_at IS NULL RETURNING id)
   SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM c`,
 };

@@ -21,6 +21,10 @@ const CONSUME: Statement = {
   name: 'followups.consume',
   text: `UPDATE run_followups SET consumed_at = headrace.now(), execution_id = $3 WHERE id = $1 AND run_id = $2 AND consumed_at IS NULL`,
 };
+const DROP_PENDING: Statement = {
+  name: 'followups.drop-pending',
+  text: `UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1 AND consumed_at IS NULL`,
+};
 const HAS_PENDING: Statement = {
   name: 'followups.has-pending',
   text: `SELECT EXISTS (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL) AS pending`,
@@ -39,6 +43,11 @@ export class FollowupsStore {
 
   async consume(tx: Queryable, followupId: string, runId: string, executionId: string): Promise<void> {
     await tx.query(CONSUME, [followupId, runId, executionId]);
+  }
+
+  /** What waits when the run is cancelled is cancelled with it. */
+  async dropPending(tx: Queryable, runId: string): Promise<void> {
+    await tx.query(DROP_PENDING, [runId]);
   }
 
   async hasPending(tx: Queryable, runId: string): Promise<boolean> {

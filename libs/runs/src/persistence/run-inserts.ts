@@ -51,7 +51,12 @@ export class RunInserts {
     return claim ? this.insertOnce(run, scope, claim) : { kind: 'created', atCapacity: await this.grouped.insert(run) };
   }
 
-  private async insertOnce(run: NewRun, scope: string, claim: IdempotencyClaim): Promise<InsertResult> {
+  private async insertOnce(
+    run: NewRun,
+    scope: string,
+    claim: IdempotencyClaim,
+    isFirstTry = true,
+  ): Promise<InsertResult> {
     const [row] = await this.database.query<{ at_capacity: boolean | null; created: boolean }>(INSERT_ONCE, [
       run.id,
       run.owner.teamUid,
@@ -82,7 +87,8 @@ export class RunInserts {
       claim.key,
     ]);
     // The key was pruned between the two statements: the second try creates the run.
-    if (!known) return this.insertOnce(run, scope, claim);
+    if (!known && isFirstTry) return this.insertOnce(run, scope, claim, false);
+    if (!known) throw new Error('An idempotency key is taken by a run that does not exist.');
     return known.request_hash.equals(claim.requestHash)
       ? { kind: 'replayed', runId: known.run_id, state: known.state }
       : { kind: 'key_reused' };

@@ -9,6 +9,7 @@ import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { RunLogStore } from '../../persistence/run-log.store.js';
 import { RunMoves } from '../../persistence/run-moves.js';
 import { RunQueries } from '../../persistence/run-queries.js';
+import { FinishExecution } from './finish-execution.js';
 
 export type ClaimResult =
   { readonly kind: 'assigned'; readonly assignment: Assignment } | { readonly kind: 'lease_lost' };
@@ -25,12 +26,13 @@ export class Assignments {
     runId: string,
     executionId: string,
     leaseEpoch: number,
-  ): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | null> {
+  ): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | 'no_environment' | null> {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return null;
     const { run, promptTaken, hasTranscript } = found;
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.environments.find(environmentUid);
+    if (environmentUid !== undefined && environment === null) return 'no_environment';
     return {
       run_id: run.id,
       execution_id: executionId,
@@ -64,6 +66,7 @@ export class ClaimExecution {
     private readonly moves: RunMoves,
     private readonly log: RunLogStore,
     private readonly assignments: Assignments,
+    private readonly finish: FinishExecution,
   ) {}
 
   async execute(executionId: string, request: ClaimRequest): Promise<ClaimResult> {
@@ -84,6 +87,12 @@ export class ClaimExecution {
     });
     if (leaseEpoch === null) return { kind: 'lease_lost' };
     const assignment = await this.assignments.build(runId, executionId, leaseEpoch);
+    if (assignment === 'no_environment') {
+      const message = 'The environment of the run does not exist any more.';
+      const failure = { outcome: 'failed', error_code: 'environment_setup_failed', message } as const;
+      await this.finish.execute(executionId, { lease_epoch: leaseEpoch, ...failure });
+      return { kind: 'lease_lost' };
+    }
     return assignment ? { kind: 'assigned', assignment: { ...assignment, ...this.lease() } } : { kind: 'lease_lost' };
   }
 

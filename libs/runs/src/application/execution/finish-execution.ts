@@ -29,7 +29,8 @@ export class FinishExecution {
   /** The runner's own report. `lease_lost` when the execution belongs to another epoch. */
   async execute(executionId: string, request: FinishRequest): Promise<'finished' | 'lease_lost'> {
     const ended = await this.endWith(executionId, endingOf(request), (epoch) => epoch === request.lease_epoch);
-    if (ended && request.error_code === 'environment_setup_failed') await this.environmentOutcomes.note(executionId, true);
+    if (ended && request.error_code === 'environment_setup_failed')
+      await this.environmentOutcomes.note(executionId, true);
     if (ended) return 'finished';
     const [row] = await this.database.query<{ lease_epoch: number }>(ENDED_WITH, [executionId]);
     return row?.lease_epoch === request.lease_epoch ? 'finished' : 'lease_lost';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { Database, type Statement } from '#libs/persistence';
-import { COMMANDS_CHANNEL } from '../../domain/lease.js';
+import { COMMANDS_CHANNEL, STOP_FENCE_MS } from '../../domain/lease.js';
 import { HOSTED_POOL } from '../../domain/run.js';
 import { PlacementNudge } from '../ports.js';
 
@@ -13,7 +13,8 @@ const CLOSE_BEYOND: Statement = {
        AND NOT EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL)
      FOR UPDATE OF e SKIP LOCKED LIMIT 100
   ), closed AS (
-    UPDATE executions SET desired = 'close', desired_reason = 'max_idle_sessions', command_version = command_version + 1
+    UPDATE executions SET desired = 'close', desired_reason = 'max_idle_sessions', command_version = command_version + 1,
+      fence_at = headrace.now() + interval '${STOP_FENCE_MS} milliseconds'
      WHERE id IN (SELECT id FROM surplus) AND phase = 'idle' RETURNING id)
   SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM closed`,
 };
@@ -26,7 +27,8 @@ const CLOSE_OVERDUE: Statement = {
        AND NOT EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL)
      FOR UPDATE OF e SKIP LOCKED LIMIT 100
   ), closed AS (
-    UPDATE executions SET desired = 'close', desired_reason = 'idle_timeout', command_version = command_version + 1
+    UPDATE executions SET desired = 'close', desired_reason = 'idle_timeout', command_version = command_version + 1,
+      fence_at = headrace.now() + interval '${STOP_FENCE_MS} milliseconds'
      WHERE id IN (SELECT id FROM overdue) RETURNING id)
   SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM closed`,
 };

@@ -49,12 +49,7 @@ export class EventEffects {
     const { tx, run, execution } = context;
     switch (event.kind) {
       case 'session_started':
-        return this.sessions.start(
-          tx,
-          run.id,
-          textOf(stored.data, 'session_id'),
-          newUuid(),
-        );
+        return this.sessions.start(tx, run.id, textOf(stored.data, 'session_id'), newUuid());
       case 'agent_started':
         await this.moves.move(tx, run.id, 'start');
         return this.executions.markBusy(tx, execution.id);
@@ -103,7 +98,8 @@ export class EventEffects {
     const outcome = turnOutcome(turn);
     // Whoever cancelled ends the whole execution: its slot is free when nothing of it runs any more.
     if (outcome.move === 'none') return this.executions.pause(tx, execution.id, false);
-    const hasMore = outcome.move === 'succeed' && (await this.followups.hasPending(tx, run.id));
+    // With a follow-up waiting the session goes on at once: it keeps its slot, and the run stays in progress.
+    const hasMore = await this.followups.hasPending(tx, run.id);
     await this.executions.pause(tx, execution.id, !hasMore);
     if (hasMore) {
       await this.moves.move(tx, run.id, 'unblock');
@@ -168,7 +164,8 @@ export class ReportEvents {
       await this.executions.acknowledge(tx, executionId, ackedSeq);
       return { acked_seq: ackedSeq, desired: execution.desired };
     });
-    if (ack && batch.some((event) => event.kind === 'session_started')) await this.environmentOutcomes.note(executionId, false);
+    if (ack && batch.some((event) => event.kind === 'session_started'))
+      await this.environmentOutcomes.note(executionId, false);
     if (freedSlot) await this.idleSessions.slotFreed();
     return ack ? { kind: 'stored', ack } : { kind: 'lease_lost' };
   }

@@ -1,5 +1,5 @@
-import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#libs/persistence';
+import { Injectable, Logger } from '@nestjs/common';
+import { Database, isDatabaseUnavailable, type Statement } from '#libs/persistence';
 import { ApprovalsStore } from '../../persistence/approvals.store.js';
 import { DecideApproval } from '../decide-approval.js';
 import { FinishExecution } from './finish-execution.js';
@@ -14,6 +14,8 @@ const OVERDUE: Statement = {
 /** Ends what went silent, so that no run hangs for ever. Any number of processes may sweep at once. */
 @Injectable()
 export class SweepExecutions {
+  private readonly logger = new Logger(SweepExecutions.name);
+
   constructor(
     private readonly database: Database,
     private readonly finish: FinishExecution,
@@ -25,14 +27,31 @@ export class SweepExecutions {
   /** Returns how many executions were given up. */
   async execute(): Promise<number> {
     let lost = 0;
-    for (const { id, is_fenced, phase } of await this.database.query<{ id: string; is_fenced: boolean; phase: string }>(
-      OVERDUE,
-    )) {
+    for (const { id, is_fenced, phase } of await this.database.query<OverdueRow>(OVERDUE)) {
       const reason = is_fenced ? 'fenced' : phase === 'offered' ? 'claim_expired' : 'lease_expired';
-      if (await this.finish.lose(id, reason, (execution) => execution.is_expired || execution.is_fenced)) lost += 1;
+      await this.each(`execution ${id}`, async () => {
+        if (await this.finish.lose(id, reason, (execution) => execution.is_expired || execution.is_fenced)) lost += 1;
+      });
     }
-    await this.idleSessions.closeOverdue();
-    for (const overdue of await this.approvals.overdue()) await this.decide.expire(overdue.run_id, overdue.id);
+    await this.each('idle sessions', () => this.idleSessions.closeOverdue());
+    for (const overdue of await this.approvals.overdue()) {
+      await this.each(`approval ${overdue.id}`, () => this.decide.expire(overdue.run_id, overdue.id));
+    }
     return lost;
   }
+
+  /** One row that cannot be swept must not keep the others; a database that is away ends the round. */
+  private async each(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error;
+      this.logger.error({
+        msg: `The sweeper failed at ${what}.`,
+        error: error instanceof Error ? error.stack : String(error),
+      });
+    }
+  }
 }
+
+type OverdueRow = { id: string; is_fenced: boolean; phase: string };

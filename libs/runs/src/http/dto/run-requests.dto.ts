@@ -40,7 +40,7 @@ export class RunAgentRequest {
   @ObjectField(() => AmbientAgentConfig, OPTIONAL) config?: AmbientAgentConfig;
   @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Made from the prompt’s first line when absent.' })
   title?: string;
-  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Default: normal.' }) mode?: RunMode;
+  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode' }) mode?: RunMode;
   @StringField({
     ...OPTIONAL,
     blank: false,
@@ -79,8 +79,7 @@ export class RunAgentRequest {
 export class RunFollowupRequest {
   @StringField({
     ...OPTIONAL,
-    maxBytes: MAX_PROMPT_BYTES,
-    description: 'May be empty only when the run continues from its saved conversation.',
+    description: 'At most 1 MiB of UTF-8; may be empty only when the run continues from its saved conversation.',
   })
   message?: string;
   @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode' }) mode?: RunMode;

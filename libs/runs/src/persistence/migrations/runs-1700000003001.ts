@@ -104,6 +104,7 @@ CREATE TABLE headrace.executions (
 );
 CREATE UNIQUE INDEX uq_executions__one_live_per_run ON headrace.executions (run_id) WHERE ended_at IS NULL;
 CREATE INDEX ix_executions__run ON headrace.executions (run_id, id);
+CREATE INDEX ix_executions__idle ON headrace.executions (pool, idle_since) WHERE phase = 'idle';
 CREATE INDEX ix_executions__live ON headrace.executions (lease_expires_at) WHERE ended_at IS NULL;
 
 CREATE TABLE headrace.run_heads (
@@ -211,6 +212,17 @@ CREATE FUNCTION headrace.place_runs(p_pool text, p_max int, p_owner_capacity int
 RETURNS TABLE (execution_id bigint, run_id uuid) LANGUAGE plpgsql AS $$
 DECLARE candidate record; v_now timestamptz := headrace.now(); v_execution bigint;
 BEGIN
+  -- A session that waits with a follow-up goes first: it is open, and its run is in progress for whoever looks.
+  FOR candidate IN
+    SELECT e.id FROM headrace.executions e
+     WHERE e.pool = p_pool AND e.phase = 'idle' AND NOT e.slot_held AND e.desired = 'run'
+       AND EXISTS (SELECT 1 FROM headrace.run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL)
+     ORDER BY e.idle_since LIMIT p_max FOR UPDATE OF e SKIP LOCKED
+  LOOP
+    IF headrace.acquire_slot(candidate.id, p_owner_capacity) THEN
+      PERFORM pg_notify('headrace_commands', candidate.id::text);
+    END IF;
+  END LOOP;
   FOR candidate IN
     WITH RECURSIVE owners AS (
       (SELECT r.slot_key FROM headrace.runs r WHERE r.state = 'QUEUED' AND r.pool = p_pool ORDER BY r.slot_key LIMIT 1)
