@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunShape } from '#libs/testing';
-import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { allAtOnce, answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, lockOfRun } from './runs-room.js';
 
 let room: RunsRoom;
 
@@ -165,7 +165,7 @@ describe('what a cancelled run leaves', () => {
 describe('at the same time', () => {
   it.each(['QUEUED', 'INPROGRESS', 'BLOCKED'] as const)('twenty cancel a %s run: one does', async (state) => {
     const { id } = await build({ state });
-    const answers = await Promise.all(
+    const answers = await allAtOnce(room.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, () =>
         answerTo(room.api, `POST /agent/runs/${id}/cancel`, { token: room.member.token }),
       ),

@@ -1,7 +1,14 @@
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TestPrincipal } from '#libs/testing';
-import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+import {
+  allAtOnce,
+  answerTo,
+  expectProblem,
+  NO_RUN,
+  openRunsRoom,
+  type RunsRoom,
+  statementsDuring,
+} from './runs-room.js';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -177,23 +184,6 @@ async function busyTeam(): Promise<{ team: string; bot: TestPrincipal }> {
   return { team, bot };
 }
 
-/** Sends all at once while nobody can write runs, so that most of them wait for the same moment. */
-async function allAtOnce<T>(send: () => Promise<T>[]): Promise<T[]> {
-  const blocker = new pg.Client({ connectionString: room.api.database.url });
-  await blocker.connect();
-  try {
-    await blocker.query('BEGIN; LOCK TABLE headrace.runs IN SHARE MODE');
-    const answers = Promise.all(send());
-    // Each of these is answered after the API has read what had arrived before it.
-    for (let turn = 0; turn < 20; turn += 1)
-      await room.api.request(200, 'GET /agent/runs?limit=1', { token: room.member.token });
-    await blocker.query('COMMIT');
-    return await answers;
-  } finally {
-    await blocker.end();
-  }
-}
-
 describe('runs created at the same time', () => {
   it('share round trips, and everybody gets the answer to their own', async () => {
     const { bot } = await busyTeam();
@@ -203,7 +193,7 @@ describe('runs created at the same time', () => {
     }));
     let answers: { run_id: string; at_capacity?: boolean }[] = [];
     const statements = await statementsDuring(room.api, async () => {
-      answers = await allAtOnce(() =>
+      answers = await allAtOnce(room.api, 'LOCK TABLE headrace.runs IN SHARE MODE', () =>
         requests.map(
           async ({ who, body }) => (await room.api.request(200, 'POST /agent/runs', { token: who.token, body })).body,
         ),
@@ -231,7 +221,7 @@ describe('runs created at the same time', () => {
     await room.api.database.query(`ALTER TABLE runs ADD CONSTRAINT ck_refuses CHECK (title <> 'refuse me') NOT VALID`);
     try {
       const titles = Array.from({ length: 30 }, (_, index) => (index === 17 ? 'refuse me' : `take me ${index}`));
-      const answers = await allAtOnce(() =>
+      const answers = await allAtOnce(room.api, 'LOCK TABLE headrace.runs IN SHARE MODE', () =>
         titles.map((title) =>
           answerTo(room.api, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'x', title } }),
         ),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { allAtOnce, answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 let room: RunsRoom;
 
@@ -71,7 +71,7 @@ describe('Idempotency-Key', () => {
 
   it('fifty at once: one run, and everybody is told of it', async () => {
     const body = { prompt: 'Race.', title: 'race' };
-    const answers = await Promise.all(
+    const answers = await allAtOnce(room.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
       Array.from({ length: 50 }, () =>
         answerTo(room.api, 'POST /agent/runs', {
           token: room.member.token,
@@ -92,7 +92,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('fifty at once with two bodies: one run; whoever sent the other body is told so', async () => {
-    const answers = await Promise.all(
+    const answers = await allAtOnce(room.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
       Array.from({ length: 50 }, (_, index) =>
         answerTo(room.api, 'POST /agent/runs', {
           token: room.member.token,

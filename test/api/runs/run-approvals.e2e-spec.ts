@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ExecutionTokens, SweepExecutions } from '#libs/runs';
 import { type RunShape, TestRunner } from '#libs/testing';
-import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { allAtOnce, answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, lockOfRun } from './runs-room.js';
 
 let room: RunsRoom;
 
@@ -115,6 +115,7 @@ describe('a decision', () => {
     const { id, approvalIds } = await block({ approvals: 2 });
     await decide(200, id, approvalIds[0], { decision: 'allow' });
     expect((await get(id)).state).toBe('BLOCKED');
+    expectProblem(room.api, await decide(409, id, approvalIds[0], { decision: 'deny' }), 'conflict');
     await decide(200, id, approvalIds[1], { decision: 'deny' });
     expect((await get(id)).state).toBe('INPROGRESS');
   });
@@ -130,7 +131,7 @@ describe('a decision', () => {
 
   it('of twenty at once one counts', async () => {
     const { id, approvalIds } = await block();
-    const answers = await Promise.all(
+    const answers = await allAtOnce(room.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, (_, index) =>
         answerTo(room.api, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
           token: room.member.token,

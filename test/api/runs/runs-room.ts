@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import pg, { type PoolClient } from 'pg';
 import { expect } from 'vitest';
 import type { ErrorCode } from '#libs/kernel';
 import { Database } from '#libs/persistence';
@@ -86,6 +86,25 @@ export async function answerTo(
   noteExchange(method, path, response.status);
   return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
 }
+
+/** Sends all while another session holds `lock`, so that those that need it wait for the same moment. */
+export async function allAtOnce<T>(api: TestApi, lock: string, send: () => Promise<T>[]): Promise<T[]> {
+  const blocker = new pg.Client({ connectionString: api.database.url });
+  await blocker.connect();
+  try {
+    await blocker.query(`BEGIN; ${lock}`);
+    const answers = Promise.all(send());
+    // Each of these is answered after the API has read what had arrived before it.
+    for (let turn = 0; turn < 20; turn += 1) await api.atOrigin(200, 'GET /health/live');
+    await blocker.query('COMMIT');
+    return await answers;
+  } finally {
+    await blocker.end();
+  }
+}
+
+/** The lock under which a run moves. */
+export const lockOfRun = (runId: string): string => `SELECT 1 FROM headrace.runs WHERE id = '${runId}' FOR UPDATE`;
 
 /** What may fall into any moment: noting when tokens were used, and looking a token up, which is done once a second. */
 const IN_ANY_MOMENT = new Set(['auth_touch_tokens', 'auth_find_token']);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunShape } from '#libs/testing';
-import { answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { allAtOnce, answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, lockOfRun } from './runs-room.js';
 
 let room: RunsRoom;
 
@@ -105,10 +105,20 @@ describe('a follow-up', () => {
   });
 });
 
+describe('what waits when the run is cancelled', () => {
+  it('is cancelled with it: a later follow-up does not bring it back', async () => {
+    const { id } = await build({ state: 'INPROGRESS' });
+    await followUp(200, id, { message: 'Never mind.' });
+    await room.api.request(200, `POST /agent/runs/${id}/cancel`, { token: room.member.token });
+    await followUp(200, id, { message: 'Do this instead.' });
+    expect(await waitingFor(id)).toEqual([expect.objectContaining({ message: 'Do this instead.' })]);
+  });
+});
+
 describe('several at once', () => {
   it('to an ended run: one continues it, the others wait with it, in some order and all of them', async () => {
     const { id } = await build({ state: 'SUCCEEDED' });
-    const answers = await Promise.all(
+    const answers = await allAtOnce(room.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, (_, index) =>
         answerTo(room.api, `POST /agent/runs/${id}/followups`, {
           token: room.member.token,
@@ -132,7 +142,7 @@ describe('several at once', () => {
        SELECT gen_random_uuid(), $1, 'x', 'live_session', 'user', $2, headrace.now() FROM generate_series(1, 95)`,
       [id, room.member.uid],
     );
-    const answers = await Promise.all(
+    const answers = await allAtOnce(room.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, () =>
         answerTo(room.api, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: { message: 'y' } }),
       ),
@@ -169,7 +179,6 @@ describe('bad input', () => {
     [{ message: null }, '/message', 'must be a string'],
     [{ message: 'a\0b' }, '/message', 'must not contain NUL characters or lone surrogates'],
     [{ message: '\ud800' }, '/message', 'must not contain NUL characters or lone surrogates'],
-    [{ message: `${'é'.repeat(524_288)}x` }, '/message', 'must have at most 1048576 bytes in UTF-8'],
     [{ message: 'x', mode: 'fast' }, '/mode', 'must be one of normal, plan, orchestrate'],
     [{ message: 'x', prompt: 'x' }, '/prompt', 'is not a known field'],
     [[], '', 'must be an object'],
@@ -188,9 +197,12 @@ describe('bad input', () => {
     expectProblem(room.api, answer, 'unsupported_media_type');
   });
 
-  it('a message of 1 MiB is taken', async () => {
+  it('a message of 1 MiB is taken; one byte more is a 413', async () => {
     const { id: other } = await build({ state: 'SUCCEEDED' });
-    await followUp(200, other, { message: 'x'.repeat(1_048_576) });
+    const message = `${'é'.repeat(524_287)}xy`;
+    const errors = [{ pointer: '/message', detail: 'must have at most 1048576 bytes in UTF-8' }];
+    expectProblem(room.api, await followUp(413, other, { message: `${message}z` }), 'payload_too_large', errors);
+    await followUp(200, other, { message });
   });
 });
 

@@ -80,8 +80,9 @@ describe('the start of a process', () => {
   });
 
   it.runIf(process.platform === 'linux')('is null for a zombie, which still answers signal 0', async () => {
-    // The shell becomes a program that does not wait for its child.
-    const parent = spawn('sh', ['-c', 'sh -c "exit 0" & echo $!; exec sleep 30']);
+    // The shell becomes a program that does not wait for its child, which ends when it sees that.
+    const child = 'until grep -q sleep /proc/$PPID/comm; do :; done';
+    const parent = spawn('sh', ['-c', `sh -c '${child}' & echo $!; exec sleep 30`]);
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const zombie = Number(line.toString().trim());
     await expect.poll(() => processStart(zombie)).toBeNull();

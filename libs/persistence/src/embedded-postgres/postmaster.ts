@@ -17,7 +17,8 @@ export interface Postmaster {
 }
 
 const READY_TIMEOUT_MS = 10 * 60_000;
-const ORPHAN_PATIENCE_MS = 10_000;
+/** Without their main process they can only finish a statement whose result nobody gets; recovery follows anyway. */
+const ORPHAN_PATIENCE_MS = 1_000;
 
 /** The server that works on a cluster directory, whoever started it; null when there is none. `ready`: takes connections. */
 export function findPostmaster(directory: string): { pid: number; port: number; ready: boolean } | null {

@@ -1,0 +1,70 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkout, environment, Launched, processesNaming, removeDir, temporaryDir } from './launched.js';
+
+let directory = '';
+let server: Server | null = null;
+
+beforeEach(() => {
+  directory = temporaryDir();
+});
+
+afterEach(async () => {
+  const closing = server;
+  server = null;
+  if (closing) await new Promise((resolve) => closing.close(resolve));
+  removeDir(directory);
+});
+
+function demo(dataDir: string): Launched {
+  return new Launched(process.execPath, [join(checkout, 'scripts/demo.mjs')], {
+    cwd: directory,
+    env: environment(dataDir),
+  });
+}
+
+describe('npm run demo', () => {
+  it(
+    'starts an instance when none runs, walks through the main job, and leaves nothing running',
+    { timeout: 90_000 },
+    async () => {
+      const dataDir = join(directory, 'data');
+      const launched = demo(dataDir);
+      expect(await launched.exit, launched.output).toBe(0);
+      for (const expected of [
+        /state: SUCCEEDED/,
+        /← completed .*Hello from Headrace/,
+        /← failed .*"exit_code":1/,
+        /bytes, \d+ lines; the first ones:/,
+        /accepted: live_session/,
+        /state: CANCELLED/,
+        /The demo went through\./,
+      ]) {
+        expect(launched.output).toMatch(expected);
+      }
+      expect(processesNaming(dataDir)).toEqual([]);
+    },
+  );
+
+  it('uses the instance that runs, and says what failed', async () => {
+    server = createServer((request, response) => {
+      response.statusCode = request.url === '/health/ready' ? 200 : 401;
+      response.end('{"error_code":"authentication_required"}');
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server?.once('listening', resolve));
+    const dataDir = join(directory, 'data');
+    mkdirSync(dataDir);
+    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`;
+    writeFileSync(join(dataDir, 'connection.json'), JSON.stringify({ base_url, token: 'hr_wrong' }));
+    const launched = demo(dataDir);
+    expect(await launched.exit).toBe(1);
+    expect(launched.output).toContain(`Using the running instance at ${base_url}.`);
+    expect(launched.output).toContain(
+      'The demo failed: POST /agent/runs answered 401: {"error_code":"authentication_required"}',
+    );
+    expect(launched.output).not.toContain('hr_wrong');
+  });
+});
