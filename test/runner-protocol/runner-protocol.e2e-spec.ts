@@ -6,12 +6,15 @@ import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#lib
 describe('the runner protocol', () => {
   let api: TestApi;
   let member: TestPrincipal;
+  let owner: TestPrincipal;
   let tokens: ExecutionTokens;
   let runId: string;
 
   beforeAll(async () => {
     api = await startTestApi({ settings: { leaseTtl: 30_000, maxConcurrentRunsPerTeam: 1000 } });
-    member = await api.identities.user({ [await api.identities.team()]: 'member' });
+    const team = await api.identities.team();
+    member = await api.identities.user({ [team]: 'member' });
+    owner = await api.identities.user({ [team]: 'owner' });
     tokens = new ExecutionTokens(api.settings.secretsKey ?? '');
   });
   afterAll(() => api.close());
@@ -172,6 +175,45 @@ describe('the runner protocol', () => {
     await runner.finish('cancelled');
     expect(await stateOf()).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false });
     expect(await slotsUsed()).toBe(await slotsHeld());
+  });
+
+  it('keeps no question open that comes after the cancel', async () => {
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    await api.request(200, `POST /agent/runs/${runId}/cancel`, { token: member.token });
+    const options = [{ option_id: 'yes', name: 'Yes', kind: 'allow_once' }];
+    await runner.report(['permission_requested', { approval_id: 'late', title: 'May I?', options, ask: true }]);
+    expect((await stateOf()).state).toBe('CANCELLED');
+    const { body } = await api.request(200, `GET /agent/runs/${runId}/approvals`, { token: member.token });
+    expect(body.approvals).toEqual([]);
+    await runner.finish('cancelled');
+  });
+
+  it('fails a run whose environment is gone, and drops what waited when a run is cancelled', async () => {
+    const { body: environment } = await api.request(201, 'POST /environments', {
+      token: owner.token,
+      body: { config: { name: 'soon gone' } },
+    });
+    const created = await api.request(200, 'POST /agent/runs', {
+      token: owner.token,
+      body: { prompt: 'x', config: { environment_id: environment.uid } },
+    });
+    await api.request(204, `DELETE /environments/${environment.uid}`, { token: owner.token });
+    await expect(TestRunner.take(api, created.body.run_id as string)).rejects.toThrow('lease_lost');
+    const { body: failed } = await api.request(200, `GET /agent/runs/${created.body.run_id}`, { token: owner.token });
+    expect(failed).toMatchObject({ state: 'FAILED', status_message: { error_code: 'environment_setup_failed' } });
+
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    await api.request(200, `POST /agent/runs/${runId}/followups`, { token: member.token, body: { message: 'never' } });
+    await api.request(200, `POST /agent/runs/${runId}/cancel`, { token: member.token });
+    await runner.finish('cancelled');
+    await api.request(200, `POST /agent/runs/${runId}/followups`, { token: member.token, body: { message: 'later' } });
+    const second = await TestRunner.take(api, runId);
+    const { execution_id, lease_epoch } = second.assignment;
+    const { body: commands } = await call(200, `GET commands?lease_epoch=${lease_epoch}&version=0`, execution_id);
+    expect(commands.prompts.map((prompt: { message: string }) => prompt.message)).toEqual(['later']);
+    await second.finish('closed');
   });
 
   it('keeps a transcript and hands it to the execution that resumes', async () => {

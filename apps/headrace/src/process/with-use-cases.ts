@@ -1,5 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { ensureDataDir, parseSettings, withSettings } from '#libs/config';
+import { CommandError } from '../cli/command.js';
 import { openDatabase } from './database.js';
 import { connectLauncher } from './launcher.js';
 import { logFaultsOnly } from './logging.js';
@@ -10,6 +13,9 @@ export async function withUseCases<T>(work: (services: INestApplicationContext) 
   logFaultsOnly();
   const { environment } = await connectLauncher();
   const settings = parseSettings(environment);
+  if (settings.databaseUrl === undefined && !existsSync(join(settings.dataDir, 'secrets'))) {
+    throw new CommandError(`there is no installation in ${settings.dataDir}. Start one, or set HEADRACE_DATA_DIR.`);
+  }
   const database = await openDatabase(withSettings(settings, { dataDir: ensureDataDir(settings.dataDir) }), {
     migrate: false,
   });

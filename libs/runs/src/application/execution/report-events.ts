@@ -75,8 +75,11 @@ export class EventEffects {
 
   private async permissionRequested({ tx, run, execution, log }: Context, request: PermissionRequested): Promise<void> {
     if (!request.ask) return;
+    const isNewlyBlocked = await this.moves.move(tx, run.id, 'block');
+    // A question that comes after the cancel waits for nobody; the runner withdraws it with the turn.
+    if (!isNewlyBlocked && (await this.moves.lock(tx, run.id))?.state !== 'BLOCKED') return;
     await this.approvals.request(tx, run.id, execution.id, request);
-    if (await this.moves.move(tx, run.id, 'block')) {
+    if (isNewlyBlocked) {
       log.push({ kind: 'run_blocked', data: { approval_id: request.approval_id, title: request.title } });
     }
   }
