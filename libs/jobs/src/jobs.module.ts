@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { createPostgresBackend, createRedisBackend, type ConnectionOptions, setDefaultBackendFactory } from 'bullmq';
+import { createRequire } from 'node:module';
 import pg from 'pg';
 import { Settings } from '#libs/config';
 import { definedJobs } from './job-definition.js';
@@ -28,10 +29,25 @@ function installBackends(): void {
   );
 }
 
+/** The Redis client is not one of our dependencies: most installations keep their queues in PostgreSQL. */
+function requireRedisClient(): void {
+  try {
+    createRequire(import.meta.url).resolve('ioredis');
+  } catch (error) {
+    throw new Error(
+      'QUEUE_URL names Redis, which needs the package ioredis: run `npm install ioredis`, or unset QUEUE_URL.',
+      { cause: error },
+    );
+  }
+}
+
 function connect(settings: Settings): QueueConnection {
   const url = settings.queueUrl ?? settings.databaseUrl;
   if (url === undefined) throw new Error('QUEUE_URL or DATABASE_URL is needed for the queues.');
-  if (url.startsWith('redis')) return { redisUrl: url };
+  if (url.startsWith('redis')) {
+    requireRedisClient();
+    return { redisUrl: url };
+  }
   const pool = new pg.Pool({
     connectionString: url,
     max: settings.queuePoolSize,
