@@ -1,9 +1,8 @@
 import { type DynamicModule, Global, Module, type OnModuleInit } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { Settings } from '#libs/config';
-import { Readiness } from '#libs/http';
+import { HealthController, Readiness } from '#libs/http';
 import { Database, PersistenceModule } from '#libs/persistence';
-import { IngressHealthController } from './health.controller.js';
 import { IngressFilter } from './ingress.filter.js';
 import { WebhooksController } from './webhooks.controller.js';
 
@@ -31,7 +30,7 @@ export class IngressModule implements OnModuleInit {
     return {
       module: IngressModule,
       imports: [IngressSettingsModule.of(settings), PersistenceModule.forRoot()],
-      controllers: [IngressHealthController, WebhooksController],
+      controllers: [HealthController, WebhooksController],
       providers: [Readiness, { provide: APP_FILTER, useClass: IngressFilter }],
     };
   }

@@ -27,6 +27,7 @@ export {
   type TextOptions,
 } from './fields/scalar-kinds.js';
 export { HttpModule } from './http.module.js';
+export { HealthController } from './operational/health.controller.js';
 export { buildDocument, type DocumentOptions } from './openapi/build-document.js';
 export { serveDocument } from './openapi/serve-document.js';
 export {

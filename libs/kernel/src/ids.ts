@@ -33,9 +33,3 @@ export function newUuid(): string {
 export function isUuid(value: string): boolean {
   return UUID.test(value);
 }
-
-/** The smallest UUIDv7 of an instant: the bound between two time partitions. */
-export function uuidFloor(at: Date): string {
-  const hex = at.getTime().toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
-}

@@ -87,9 +87,21 @@ export interface MessageChunk {
 }
 
 /** Shaped like ACP tool kinds. */
-export type ToolKind =
-  'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'switch_mode' | 'other';
-export type ToolStatus = 'pending' | 'in_progress' | 'completed' | 'failed';
+export const TOOL_KINDS = [
+  'read',
+  'edit',
+  'delete',
+  'move',
+  'search',
+  'execute',
+  'think',
+  'fetch',
+  'switch_mode',
+  'other',
+] as const;
+export type ToolKind = (typeof TOOL_KINDS)[number];
+export const TOOL_STATUSES = ['pending', 'in_progress', 'completed', 'failed'] as const;
+export type ToolStatus = (typeof TOOL_STATUSES)[number];
 
 export interface ToolContent {
   type: 'text' | 'diff' | 'terminal' | 'resource';

@@ -19,7 +19,6 @@ import type { RunnerEvent } from './events.js';
  */
 export const RUNNER_PROTOCOL_VERSION = 1;
 export const MAX_BATCH_EVENTS = 500;
-export const MAX_BATCH_BYTES = 1_048_576;
 export const MAX_TRANSCRIPT_BYTES = 64 * 1_048_576;
 
 /** What the launcher of a runner writes as one JSON line to its standard input; never argv, never environment. */

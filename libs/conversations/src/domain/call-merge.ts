@@ -1,20 +1,10 @@
+import { TOOL_KINDS, TOOL_STATUSES } from '#libs/runner-protocol';
 import { field, isObject, listField, textField } from './json-fields.js';
 import type { CallFold, ContentFold } from './fold-state.js';
 import { MAX_SHOWN_BYTES, summariseJson, summariseText } from './summarise.js';
 
-const KINDS = new Set([
-  'read',
-  'edit',
-  'delete',
-  'move',
-  'search',
-  'execute',
-  'think',
-  'fetch',
-  'switch_mode',
-  'other',
-]);
-const STATUSES = new Set(['pending', 'in_progress', 'completed', 'failed']);
+const KINDS: ReadonlySet<string> = new Set(TOOL_KINDS);
+const STATUSES: ReadonlySet<string> = new Set(TOOL_STATUSES);
 const MAX_CONTENT_ITEMS = 50;
 /** All texts of one call's content together: several files may be edited in one call. */
 const MAX_CONTENT_BYTES = 4 * MAX_SHOWN_BYTES;

@@ -1,23 +1,20 @@
 import { newUuid, toStorableJson } from '#libs/kernel';
-import type { Plan, ToolCall, ToolKind, ToolStatus, Usage } from '#libs/runner-protocol';
+import {
+  TOOL_KINDS,
+  TOOL_STATUSES,
+  type Plan,
+  type ToolCall,
+  type ToolKind,
+  type ToolStatus,
+  type Usage,
+} from '#libs/runner-protocol';
 import type { PlainEvent } from '../protocol/coalesce.js';
 import { shrinkJson, shrinkText } from '../protocol/shrink.js';
 import { defined, fields, items, number, text, type Fields } from './fields.js';
 import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './tool-content.js';
 
-const TOOL_KINDS: readonly string[] = [
-  'read',
-  'edit',
-  'delete',
-  'move',
-  'search',
-  'execute',
-  'think',
-  'fetch',
-  'switch_mode',
-  'other',
-] satisfies ToolKind[];
-const TOOL_STATUSES: readonly string[] = ['pending', 'in_progress', 'completed', 'failed'] satisfies ToolStatus[];
+const KINDS: readonly string[] = TOOL_KINDS;
+const STATUSES: readonly string[] = TOOL_STATUSES;
 const PLAN_STATUSES: readonly string[] = ['pending', 'in_progress', 'completed'];
 const MAX_RAW_BYTES = 65_536;
 const MAX_TERMINAL_LENGTH = 4 * MAX_TEXT_BYTES;
@@ -133,7 +130,7 @@ export class AcpNormalizer {
     if (id === undefined || id === '') return [];
     const state = this.state(id);
     const meta = fields(update['_meta']);
-    const status = oneOf<ToolStatus>(TOOL_STATUSES, update['status']);
+    const status = oneOf<ToolStatus>(STATUSES, update['status']);
     const terminal = this.terminal(state, meta);
     const title = text(update['title']);
     if (title !== undefined) state.hasTitle = true;
@@ -142,7 +139,7 @@ export class AcpNormalizer {
       tool_call_id: id,
       tool_name: text(update['name']) ?? text(fields(meta['claudeCode'])['toolName']) ?? text(meta['toolName']),
       title: title === undefined ? undefined : shrinkText(title, 4_096),
-      tool_kind: oneOf<ToolKind>(TOOL_KINDS, update['kind']),
+      tool_kind: oneOf<ToolKind>(KINDS, update['kind']),
       status,
       denied: status === 'failed' && state.isDenied ? true : undefined,
       input: raw(update['rawInput']),

@@ -26,7 +26,8 @@ const firstLine = (child: ManagedProcess) =>
 it('a sweep by cookie ends children in other sessions and leaves strangers alone', async () => {
   const cookie = `spec-${process.pid}-${Date.now()}`;
   const stranger = await start('echo up; sleep 60', { HEADRACE_EXECUTION_COOKIE: `${cookie}x` });
-  const ours = await start('setsid sleep 60 & echo $!; wait', { HEADRACE_EXECUTION_COOKIE: cookie });
+  // The grandchild tells its pid itself: until its exec is over, its environment cannot be read.
+  const ours = await start(`setsid sh -c 'echo $$; sleep 60; true' & wait`, { HEADRACE_EXECUTION_COOKIE: cookie });
   const grandchild = Number(await firstLine(ours));
   await firstLine(stranger);
   expect(hasCookie(grandchild, cookie)).toBe(true);

@@ -3,7 +3,7 @@ import type { Caller } from '#libs/auth';
 import { Database } from '#libs/persistence';
 import { STOP_FENCE_MS } from '../domain/lease.js';
 import { isCancellableKind } from '../domain/run.js';
-import { RUN_STATE_MACHINE, type RunState } from '../domain/run-state.js';
+import { isEnded, RUN_STATE_MACHINE, type RunState } from '../domain/run-state.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
@@ -36,9 +36,7 @@ export class CancelRun {
       if (!run) return { kind: 'unknown' };
       const execution = await this.executions.lockLive(tx, runId);
       const transition = RUN_STATE_MACHINE.apply(run.state, 'cancel');
-      const isGone =
-        ('refuse' in transition && transition.refuse === 'gone') || (run.state === 'BLOCKED' && !execution);
-      if (isGone) return { kind: 'gone', state: run.state };
+      if (isEnded(run.state, execution !== null)) return { kind: 'gone', state: run.state };
       if ('refuse' in transition) return { kind: 'busy' };
       if (!cancellable) return { kind: 'not_supported' };
       await this.followups.dropPending(tx, runId);

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { newUuid, toStorableJson } from '#libs/kernel';
+import { newUuid } from '#libs/kernel';
 import { Database, type Queryable } from '#libs/persistence';
 import type { BatchAck, PermissionDecided, PermissionRequested, RunnerEvent, TurnEnded } from '#libs/runner-protocol';
 import { turnOutcome } from '../../domain/turn-outcome.js';
@@ -130,7 +130,8 @@ export class ReportStores {
 
 /**
  * Takes a batch of a runner's events: stores what is new, once and in order, and lets each event have its effect, all
- * in one transaction. A plain batch costs four round trips; one that moves the run a few more.
+ * in one transaction. A plain batch costs five round trips with BEGIN and COMMIT; one that moves the run a few more. The
+ * text has been made storable at the edge.
  */
 @Injectable()
 export class ReportEvents {
@@ -183,11 +184,7 @@ export function contiguousAfter(ackedSeq: number, batch: readonly RunnerEvent[])
   return fresh;
 }
 
-/** Agent output never fails a batch: what PostgreSQL cannot hold is replaced and flagged. */
-function toStored(event: RunnerEvent): NewRunEvent {
-  const { value, changed } = toStorableJson(event.data);
-  return { kind: event.kind, data: changed ? { ...(value as object), sanitized: true } : (value as object) };
-}
+const toStored = ({ kind, data }: RunnerEvent): NewRunEvent => ({ kind, data });
 
 function textOf(data: object, key: string): string {
   const value = (data as Record<string, unknown>)[key];
