@@ -2,8 +2,8 @@ import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { RemoveMember, SetRole } from './application/members.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
-import { CreateServiceAccount } from './application/service-accounts.js';
-import { CreateTeam, ListTeams } from './application/teams.js';
+import { CreateServiceAccount, ServiceAccounts } from './application/service-accounts.js';
+import { CreateTeam, ListTeams, UpdateTeam } from './application/teams.js';
 import { TokenAuthenticator } from './application/token-authenticator.js';
 import { TokenUsage } from './application/token-usage.js';
 import { CreateToken, ListTokens, RevokeToken } from './application/tokens.js';
@@ -14,11 +14,13 @@ import { TokenQueries } from './persistence/token-queries.js';
 const USE_CASES = [
   CreateTeam,
   ListTeams,
+  UpdateTeam,
   CreateUser,
   ListUsers,
   SetRole,
   RemoveMember,
   CreateServiceAccount,
+  ServiceAccounts,
   CreateToken,
   ListTokens,
   RevokeToken,

@@ -4,8 +4,16 @@ export {
   CreateServiceAccount,
   type CreateServiceAccountResult,
   type ServiceAccount,
+  ServiceAccounts,
 } from './application/service-accounts.js';
-export { CreateTeam, ListTeams, type Team } from './application/teams.js';
+export {
+  CreateTeam,
+  ListTeams,
+  type Team,
+  type TeamChanges,
+  UpdateTeam,
+  type UpdateTeamResult,
+} from './application/teams.js';
 export { TOKEN_CACHE_MS, TokenAuthenticator } from './application/token-authenticator.js';
 export { TokenUsage } from './application/token-usage.js';
 export {
@@ -34,6 +42,7 @@ export {
   roleIn,
 } from './domain/principal.js';
 export { can, isRole, type Permission, PERMISSIONS, type Role, ROLES, SERVICE_ACCOUNT_ROLE } from './domain/roles.js';
+export { INITIAL_TEAM_SETTINGS, type TeamFeatures, type TeamSettings } from './domain/team-settings.js';
 export { hashToken, isTokenShaped, type TokenRefusal } from './domain/token.js';
 export { Authorize, CurrentCaller } from './http/authorize.js';
 export { authMigrations } from './persistence/migrations/index.js';

@@ -2,13 +2,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   CreateServiceAccount,
   CreateTeam,
+  CreateToken,
   CreateUser,
   ListTeams,
   ListUsers,
   PrincipalDirectory,
   RemoveMember,
+  INITIAL_TEAM_SETTINGS,
   SetRole,
+  ServiceAccounts,
+  TokenAuthenticator,
+  UpdateTeam,
 } from '#libs/auth';
+import { Database } from '#libs/persistence';
 import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
 
 let api: TestApi;
@@ -171,5 +177,64 @@ describe('use cases of the command line', () => {
     });
     expect(known.get(bot.uid)).toEqual({ type: 'service_account', uid: bot.uid, display_name: 'nightly' });
     expect(known.size).toBe(2);
+  });
+
+  it('an account that has ended gets no token, and the ones it has end', async () => {
+    const bot = await api.identities.serviceAccount(red);
+    await api.app.get(Database).transaction((tx) => api.app.get(ServiceAccounts).disable(tx, bot.uid));
+    await expect(api.app.get(CreateToken).execute({ owner: bot, name: 'late' })).resolves.toEqual({
+      kind: 'unknown_owner',
+    });
+    await api.request(401, 'GET /agent/environments', { token: bot.token });
+  });
+});
+
+describe('team settings', () => {
+  const membershipsOf = async (token: string) => {
+    const principal = await api.app.get(TokenAuthenticator).authenticate(`Bearer ${token}`);
+    if (typeof principal === 'string') throw new Error(principal);
+    return new Map(principal.memberships.map(({ teamUid, team }) => [teamUid, team]));
+  };
+
+  it('come with the token, of users and service accounts, each team its own', async () => {
+    const [plain, special] = [await api.identities.team(), await api.identities.team()];
+    const changed = {
+      defaultModelId: 'm',
+      defaultWorkerHost: 'w',
+      features: { metadata_filter: false, schedules: true },
+    };
+    await expect(api.app.get(UpdateTeam).execute(special, changed)).resolves.toMatchObject({
+      kind: 'updated',
+      team: { uid: special, name: 'Team', maxConcurrentRuns: null, ...changed },
+    });
+    const user = await api.identities.user({ [plain]: 'member', [special]: 'viewer' });
+    expect(await membershipsOf(user.token)).toEqual(
+      new Map<string, object>([
+        [plain, INITIAL_TEAM_SETTINGS],
+        [special, changed],
+      ]),
+    );
+    const bot = await api.identities.serviceAccount(special);
+    expect(await membershipsOf(bot.token)).toEqual(new Map<string, object>([[special, changed]]));
+  });
+
+  it('change only where something is said; null unsets', async () => {
+    const uid = await api.identities.team('Settings');
+    const update = async (changes: Parameters<UpdateTeam['execute']>[1]) => {
+      const result = await api.app.get(UpdateTeam).execute(uid, changes);
+      if (result.kind !== 'updated') throw new Error(result.kind);
+      return result.team;
+    };
+    const all = { name: 'New', maxConcurrentRuns: 3, defaultModelId: 'm', defaultWorkerHost: 'w' };
+    const off = { metadata_filter: false, schedules: false };
+    expect(await update({ ...all, features: off })).toMatchObject({ ...all, features: off });
+    expect(await update({})).toMatchObject({ ...all, features: off });
+    expect(await update({ features: { schedules: true } })).toMatchObject({ features: { ...off, schedules: true } });
+    const unset = { maxConcurrentRuns: null, defaultModelId: null, defaultWorkerHost: null };
+    expect(await update(unset)).toMatchObject({ ...unset, name: 'New', features: { ...off, schedules: true } });
+    expect(await api.app.get(ListTeams).execute()).toContainEqual(await update({}));
+    await expect(api.app.get(UpdateTeam).execute('x'.repeat(22), { name: 'x' })).resolves.toEqual({
+      kind: 'unknown_team',
+    });
   });
 });

@@ -46,13 +46,14 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'token create',
-    usage: '(--user <uid or e-mail> | --service-account <uid>) [--name <text>] [--expires <30d or date>]',
+    usage:
+      '(--user <uid or e-mail> | --service-account <uid> | --agent <uid>) [--name <text>] [--expires <30d or date>]',
     summary: 'Make a token and print it, once',
     load: async () => (await import('../commands/token.js')).create,
   },
   {
     name: 'token list',
-    usage: '[--user <uid or e-mail> | --service-account <uid>]',
+    usage: '[--user <uid or e-mail> | --service-account <uid> | --agent <uid>]',
     summary: 'List tokens, without the tokens themselves',
     load: async () => (await import('../commands/token.js')).list,
   },
@@ -67,6 +68,13 @@ export const COMMANDS: readonly Command[] = [
     usage: '<name> [--max-concurrent-runs <number>]',
     summary: 'Make a team and print its UID',
     load: async () => (await import('../commands/team.js')).create,
+  },
+  {
+    name: 'team update',
+    usage:
+      '<uid> [--name <text>] [--max-concurrent-runs <number or none>] [--default-model <id or none>] [--default-worker-host <host or none>] [--metadata-filter <on or off>] [--schedules <on or off>]',
+    summary: 'Change a team and what its runs start with',
+    load: async () => (await import('../commands/team.js')).update,
   },
   {
     name: 'team list',

@@ -93,7 +93,8 @@ describe('every command of the table', () => {
     [['up', 'x'], 'unexpected argument "x"'],
     [['api', '--port', '1'], 'unexpected argument "--port"'],
     [['migrate', 'x'], 'unexpected argument "x"'],
-    [['token', 'create'], 'one of --user and --service-account is needed'],
+    [['token', 'create'], 'one of --user, --service-account and --agent is needed'],
+    [['token', 'create', '--user', 'a', '--agent', 'b'], '--user, --service-account and --agent exclude each other'],
     [
       ['token', 'create', '--user', 'a', '--expires', 'soon'],
       '--expires must be a duration such as 30d or a date such as 2030-01-31T00:00:00Z',
@@ -103,6 +104,14 @@ describe('every command of the table', () => {
     [['token', 'list', '--all'], "unknown option '--all'"],
     [
       ['team', 'create', 'A', '--max-concurrent-runs', '0'],
+      '--max-concurrent-runs must be a whole number from 1 to 999999',
+    ],
+    [['team', 'update'], '<uid> is missing'],
+    [['team', 'update', 'a'], 'there is nothing to change'],
+    [['team', 'update', 'a', '--name', ' '], '--name is missing'],
+    [['team', 'update', 'a', '--schedules', 'true'], '--schedules must be on or off'],
+    [
+      ['team', 'update', 'a', '--max-concurrent-runs', '0'],
       '--max-concurrent-runs must be a whole number from 1 to 999999',
     ],
     [['user', 'create', 'nobody'], '<email> must be an e-mail address'],

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { CreateServiceAccount, CreateTeam, ListTeams } from '#libs/auth';
+import { CreateServiceAccount, CreateTeam, ListTeams, type Team, type TeamChanges, UpdateTeam } from '#libs/auth';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { noArguments } from '../cli/no-arguments.js';
@@ -11,13 +11,11 @@ export const create: CommandModule = {
     const options = { 'max-concurrent-runs': { type: 'string' } } as const;
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
     const name = onlyPositional('name', positionals);
-    const limit = values['max-concurrent-runs'];
-    if (limit !== undefined && !/^[1-9]\d{0,5}$/.test(limit))
-      throw new UsageError('--max-concurrent-runs must be a whole number from 1 to 999999');
+    const limit = values['max-concurrent-runs'] === undefined ? undefined : parseLimit(values['max-concurrent-runs']);
     return withUseCases(async (services) => {
       const team = await services
         .get(CreateTeam)
-        .execute({ name, ...(limit !== undefined && { maxConcurrentRuns: Number(limit) }) });
+        .execute({ name, ...(limit !== undefined && { maxConcurrentRuns: limit }) });
       process.stdout.write(`${team.uid}\n`);
       return 0;
     });
@@ -28,18 +26,90 @@ export const list: CommandModule = {
   run: (args) => {
     noArguments(args);
     return withUseCases(async (services) => {
-      const teams = await services.get(ListTeams).execute();
-      const rows = teams.map(({ uid, name, maxConcurrentRuns, createdAt }) => [
-        uid,
-        name,
-        maxConcurrentRuns,
-        createdAt,
-      ]);
-      process.stdout.write(`${renderTable(['UID', 'NAME', 'RUNS AT ONCE', 'CREATED'], rows)}\n`);
+      process.stdout.write(`${renderTeams(await services.get(ListTeams).execute())}\n`);
       return 0;
     });
   },
 };
+
+const SETTING_OPTIONS = {
+  name: { type: 'string' },
+  'max-concurrent-runs': { type: 'string' },
+  'default-model': { type: 'string' },
+  'default-worker-host': { type: 'string' },
+  'metadata-filter': { type: 'string' },
+  schedules: { type: 'string' },
+} as const;
+type SettingValues = { readonly [K in keyof typeof SETTING_OPTIONS]?: string };
+
+export const update: CommandModule = {
+  run: (args) => {
+    const { values, positionals } = parseArgs({ args: [...args], options: SETTING_OPTIONS, allowPositionals: true });
+    const uid = onlyPositional('uid', positionals);
+    const changes = toChanges(values);
+    return withUseCases(async (services) => {
+      const result = await services.get(UpdateTeam).execute(uid, changes);
+      if (result.kind === 'unknown_team')
+        throw new CommandError(`there is no team ${uid}; \`headrace team list\` shows the UIDs.`);
+      process.stdout.write(`${renderTeams([result.team])}\n`);
+      return 0;
+    });
+  },
+};
+
+/** Only what was given. `none` unsets what can be unset. */
+function toChanges(values: SettingValues): TeamChanges {
+  if (Object.keys(values).length === 0) throw new UsageError('there is nothing to change');
+  const { name, schedules } = values;
+  const limit = values['max-concurrent-runs'];
+  const metadataFilter = values['metadata-filter'];
+  return {
+    ...(name !== undefined && { name: required('name', name) }),
+    ...(limit !== undefined && { maxConcurrentRuns: limit === 'none' ? null : parseLimit(limit) }),
+    ...given('defaultModelId', 'default-model', values),
+    ...given('defaultWorkerHost', 'default-worker-host', values),
+    features: {
+      ...(metadataFilter !== undefined && { metadata_filter: parseSwitch('metadata-filter', metadataFilter) }),
+      ...(schedules !== undefined && { schedules: parseSwitch('schedules', schedules) }),
+    },
+  };
+}
+
+function given(
+  key: 'defaultModelId' | 'defaultWorkerHost',
+  option: 'default-model' | 'default-worker-host',
+  values: SettingValues,
+): TeamChanges {
+  const value = values[option];
+  if (value === undefined) return {};
+  if (value.length > MAX_DEFAULT_LENGTH) throw new UsageError(`--${option} is too long`);
+  return { [key]: value === 'none' ? null : required(option, value) };
+}
+
+/** As long as a run may name one. */
+const MAX_DEFAULT_LENGTH = 256;
+
+function parseLimit(value: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(value))
+    throw new UsageError('--max-concurrent-runs must be a whole number from 1 to 999999');
+  return Number(value);
+}
+
+function parseSwitch(option: string, value: string): boolean {
+  if (value !== 'on' && value !== 'off') throw new UsageError(`--${option} must be on or off`);
+  return value === 'on';
+}
+
+const TEAM_COLUMNS = ['UID', 'NAME', 'RUNS AT ONCE', 'MODEL', 'WORKER HOST', 'METADATA FILTER', 'SCHEDULES', 'CREATED'];
+
+function renderTeams(teams: readonly Team[]): string {
+  const onOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
+  const rows = teams.map(({ features, ...team }) => [
+    ...[team.uid, team.name, team.maxConcurrentRuns, team.defaultModelId, team.defaultWorkerHost],
+    ...[onOff(features.metadata_filter), onOff(features.schedules), team.createdAt],
+  ]);
+  return renderTable(TEAM_COLUMNS, rows);
+}
 
 /** A service account works for one team like a member, and manages nothing. */
 export const createServiceAccount: CommandModule = {

@@ -8,7 +8,8 @@ import { CommandError, type CommandModule, UsageError } from '../cli/command.js'
 import { renderTable } from '../cli/table.js';
 import { withUseCases } from '../process/with-use-cases.js';
 
-const OWNER = { user: { type: 'string' }, 'service-account': { type: 'string' } } as const;
+const OWNER = { user: { type: 'string' }, 'service-account': { type: 'string' }, agent: { type: 'string' } } as const;
+type OwnerValues = { readonly [K in keyof typeof OWNER]?: string };
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** The token alone goes to standard output, so that a script can take it; it is shown this once. */
@@ -18,9 +19,7 @@ export const create: CommandModule = {
       args: [...args],
       options: { ...OWNER, name: { type: 'string' }, expires: { type: 'string' } },
     });
-    if ((values.user === undefined) === (values['service-account'] === undefined)) {
-      throw new UsageError('one of --user and --service-account is needed');
-    }
+    if (!namesOwner(values)) throw new UsageError('one of --user, --service-account and --agent is needed');
     const expires = values.expires === undefined ? null : parseExpiry(values.expires);
     return withUseCases(async (services) => {
       const owner = await findOwner(services, values);
@@ -42,10 +41,9 @@ export const list: CommandModule = {
   run: (args) => {
     const { values } = parseArgs({ args: [...args], options: OWNER });
     return withUseCases(async (services) => {
-      const isFiltered = values.user !== undefined || values['service-account'] !== undefined;
       const tokens = await services
         .get(ListTokens)
-        .execute(isFiltered ? { owner: await findOwner(services, values) } : {});
+        .execute(namesOwner(values) ? { owner: await findOwner(services, values) } : {});
       const rows = tokens.map((token) => [
         ...[token.uid, token.prefix, token.name, `${token.owner.type} ${token.owner.uid}`],
         ...[token.createdAt, token.expiresAt, token.revokedAt, token.lastUsedAt],
@@ -73,12 +71,17 @@ export const revoke: CommandModule = {
   },
 };
 
-/** Users are named by UID or e-mail address. */
-async function findOwner(
-  services: INestApplicationContext,
-  values: { user?: string; 'service-account'?: string },
-): Promise<PrincipalRef> {
-  if (values.user === undefined) return { type: 'service_account', uid: values['service-account'] ?? '' };
+/** Throws when there is more than one. */
+function namesOwner(values: OwnerValues): boolean {
+  const given = [values.user, values['service-account'], values.agent].filter((value) => value !== undefined);
+  if (given.length > 1) throw new UsageError('--user, --service-account and --agent exclude each other');
+  return given.length === 1;
+}
+
+/** Users are named by UID or e-mail address. An agent identity has the UID of its service account. */
+async function findOwner(services: INestApplicationContext, values: OwnerValues): Promise<PrincipalRef> {
+  if (values.user === undefined)
+    return { type: 'service_account', uid: values['service-account'] ?? values.agent ?? '' };
   if (!values.user.includes('@')) return { type: 'user', uid: values.user };
   const users = await services.get(ListUsers).execute();
   const found = users.find(({ email }) => email.toLowerCase() === values.user?.toLowerCase());

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Settings } from '#libs/config';
+import { agentMigrations } from '#libs/agents';
 import { authMigrations } from '#libs/auth';
 import { conversationMigrations } from '#libs/conversations';
 import { environmentMigrations } from '#libs/environments';
@@ -7,12 +8,15 @@ import { factoryMigrations } from '#libs/factories';
 import { migrateQueues } from '#libs/jobs';
 import { assertMigrated, migrate, type MigrationClass } from '#libs/persistence';
 import { runMigrations } from '#libs/runs';
+import { storageMigrations } from '#libs/storage';
 
 /** Every room's migrations; they run in the order of the times in their names. */
 const MIGRATIONS: readonly MigrationClass[] = [
   ...authMigrations,
+  ...storageMigrations,
   ...factoryMigrations,
   ...environmentMigrations,
+  ...agentMigrations,
   ...runMigrations,
   ...conversationMigrations,
 ];

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { newUid } from '#libs/kernel';
+import type { Queryable } from '#libs/persistence';
 import { ServiceAccountRow, TeamRow } from '../persistence/entities.js';
 
 export interface ServiceAccount {
@@ -32,5 +33,33 @@ export class CreateServiceAccount {
     const serviceAccount = { uid: newUid(), teamUid, name };
     await this.accounts.insert(serviceAccount);
     return { kind: 'created', serviceAccount };
+  }
+}
+
+/** Service accounts that another resource owns: they come, change and go in that resource's transaction. */
+@Injectable()
+export class ServiceAccounts {
+  async create(tx: Queryable, { uid, teamUid, name }: ServiceAccount): Promise<void> {
+    await tx.query('INSERT INTO headrace.service_accounts (uid, team_uid, name) VALUES ($1, $2, $3)', [
+      uid,
+      teamUid,
+      name,
+    ]);
+  }
+
+  async rename(tx: Queryable, uid: string, name: string): Promise<void> {
+    await tx.query('UPDATE headrace.service_accounts SET name = $2 WHERE uid = $1', [uid, name]);
+  }
+
+  /** For good: its tokens end and it gets no new ones. Its name stays for history. */
+  async disable(tx: Queryable, uid: string): Promise<void> {
+    await tx.query(
+      'UPDATE headrace.service_accounts SET disabled_at = headrace.now() WHERE uid = $1 AND disabled_at IS NULL',
+      [uid],
+    );
+    await tx.query(
+      'UPDATE headrace.tokens SET revoked_at = headrace.now() WHERE service_account_uid = $1 AND revoked_at IS NULL',
+      [uid],
+    );
   }
 }

@@ -59,6 +59,13 @@ describe('TokenAuthenticator', () => {
     expect(findByHash).toHaveBeenCalledTimes(1);
   });
 
+  it('asks again when told to forget', async () => {
+    await authenticator.authenticate(header);
+    findByHash.mockResolvedValue({ principal, expiresAt: null, revoked: true });
+    authenticator.forgetKnown();
+    await expect(authenticator.authenticate(header)).resolves.toBe('revoked');
+  });
+
   it('refuses a revoked one', async () => {
     findByHash.mockResolvedValue({ principal, expiresAt: null, revoked: true });
     await expect(authenticator.authenticate(header)).resolves.toBe('revoked');

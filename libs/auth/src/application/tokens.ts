@@ -44,8 +44,7 @@ export class CreateToken {
   }): Promise<CreateTokenResult> {
     if (expiresAt !== undefined && expiresAt.getTime() <= this.clock.now().getTime())
       return { kind: 'already_expired' };
-    const owners: Repository<UserRow | ServiceAccountRow> = owner.type === 'user' ? this.users : this.accounts;
-    if (!(await owners.existsBy({ uid: owner.uid }))) return { kind: 'unknown_owner' };
+    if (!(await this.exists(owner))) return { kind: 'unknown_owner' };
     const token = newToken();
     const uid = newUid();
     await this.tokens.insert({
@@ -59,6 +58,10 @@ export class CreateToken {
       revokedAt: null,
     });
     return { kind: 'created', token, record: toRecord(await this.tokens.findOneByOrFail({ uid })) };
+  }
+
+  private exists({ type, uid }: PrincipalRef): Promise<boolean> {
+    return type === 'user' ? this.users.existsBy({ uid }) : this.accounts.existsBy({ uid, disabledAt: IsNull() });
   }
 }
 

@@ -14,6 +14,8 @@ export interface User {
   readonly createdAt: Date;
 }
 
+type TeamRole = Pick<Membership, 'teamUid' | 'role'>;
+
 export interface CreateUserCommand {
   readonly email: string;
   readonly displayName: string;
@@ -47,13 +49,13 @@ export class ListUsers {
 
   /** With their memberships. `teamUid`: the members of that team only. */
   async execute({ teamUid }: { readonly teamUid?: string } = {}): Promise<
-    (User & { readonly memberships: Membership[] })[]
+    (User & { readonly memberships: TeamRole[] })[]
   > {
     const [users, memberships] = await Promise.all([
       this.users.find({ order: { createdAt: 'ASC', uid: 'ASC' } }),
       this.memberships.find(),
     ]);
-    const byUser = new Map<string, Membership[]>();
+    const byUser = new Map<string, TeamRole[]>();
     for (const { teamUid: uid, userUid, role } of memberships)
       byUser.set(userUid, [...(byUser.get(userUid) ?? []), { teamUid: uid, role }]);
     return users

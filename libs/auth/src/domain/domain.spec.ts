@@ -1,11 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { type Principal, resolveCaller, roleIn } from './principal.js';
 import { can, PERMISSIONS, ROLES } from './roles.js';
+import { INITIAL_TEAM_SETTINGS } from './team-settings.js';
 import { displayPrefix, hashToken, isTokenShaped, newToken, readBearer } from './token.js';
 
 describe('the role table', () => {
   const granted = (role: (typeof ROLES)[number]): string[] => PERMISSIONS.filter((permission) => can(role, permission));
-  const reads = ['runs:read', 'schedules:read', 'environments:read', 'identities:read', 'factories:read'];
+  const reads = [
+    'runs:read',
+    'schedules:read',
+    'environments:read',
+    'identities:read',
+    'mcp_servers:read',
+    'factories:read',
+  ];
 
   it('grows from role to role', () => {
     expect(granted('viewer')).toEqual(expect.arrayContaining(reads));
@@ -21,7 +29,7 @@ describe('resolveCaller', () => {
     type: 'user',
     uid: 'u',
     displayName: 'U',
-    memberships: teams.map((teamUid) => ({ teamUid, role: 'member' })),
+    memberships: teams.map((teamUid) => ({ teamUid, role: 'member', team: INITIAL_TEAM_SETTINGS })),
     tokenUid: 't',
   });
 

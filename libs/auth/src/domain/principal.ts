@@ -1,10 +1,12 @@
 import type { Role } from './roles.js';
+import type { TeamSettings } from './team-settings.js';
 
 export type PrincipalType = 'user' | 'service_account';
 
 export interface Membership {
   readonly teamUid: string;
   readonly role: Role;
+  readonly team: TeamSettings;
 }
 
 /** Who a token speaks for. A service account has exactly one membership: its own team, as a member. */

@@ -15,6 +15,8 @@ export const PERMISSIONS = [
   'environments:write',
   'identities:read',
   'identities:manage',
+  'mcp_servers:read',
+  'mcp_servers:manage',
   'factories:read',
   'factories:manage',
   'secrets:manage',

@@ -10,6 +10,10 @@ export class TeamRow {
   @Column({ type: 'text' }) name: string;
   /** Hosted runs at the same time; null: the installation's MAX_CONCURRENT_RUNS_PER_TEAM. */
   @Column({ type: 'int', name: 'max_concurrent_runs', nullable: true }) maxConcurrentRuns: number | null;
+  @Column({ type: 'text', name: 'default_model_id', nullable: true }) defaultModelId: string | null;
+  @Column({ type: 'text', name: 'default_worker_host', nullable: true }) defaultWorkerHost: string | null;
+  @Column({ type: 'boolean', name: 'metadata_filter', default: true }) metadataFilter: boolean;
+  @Column({ type: 'boolean', default: true }) schedules: boolean;
   @Column({ ...writtenByDatabase, name: 'created_at' }) createdAt: Date;
 }
 
@@ -27,6 +31,8 @@ export class ServiceAccountRow {
   @PrimaryColumn({ type: 'text' }) uid: string;
   @Column({ type: 'text', name: 'team_uid' }) teamUid: string;
   @Column({ type: 'text' }) name: string;
+  /** Since when none of its tokens works any more. It stays, so that history keeps its name. */
+  @Column({ type: 'timestamptz', name: 'disabled_at', nullable: true }) disabledAt: Date | null;
   @Column({ ...writtenByDatabase, name: 'created_at' }) createdAt: Date;
 }
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
 import type { Membership, Principal } from '../domain/principal.js';
 import { SERVICE_ACCOUNT_ROLE } from '../domain/roles.js';
+import type { TeamSettings } from '../domain/team-settings.js';
 
 export interface KnownToken {
   readonly principal: Principal;
@@ -19,20 +20,29 @@ interface Row {
   service_account_uid: string | null;
   service_account_name: string | null;
   team_uid: string | null;
+  team: TeamSettings | null;
   memberships: Membership[] | null;
 }
+
+const TEAM = (team: string): string => `json_build_object(
+    'defaultModelId', ${team}.default_model_id, 'defaultWorkerHost', ${team}.default_worker_host,
+    'features', json_build_object('metadata_filter', ${team}.metadata_filter, 'schedules', ${team}.schedules))`;
 
 const FIND: Statement = {
   name: 'auth_find_token',
   text: `
-SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL AS revoked,
+SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL AS revoked,
   u.uid AS user_uid, u.display_name, u.email,
   s.uid AS service_account_uid, s.name AS service_account_name, s.team_uid,
-  (SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role) ORDER BY m.created_at, m.team_uid)
-     FROM headrace.memberships m WHERE m.user_uid = t.user_uid) AS memberships
+  CASE WHEN st.uid IS NOT NULL THEN ${TEAM('st')} END AS team,
+  (SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role, 'team', ${TEAM('mt')})
+            ORDER BY m.created_at, m.team_uid)
+     FROM headrace.memberships m JOIN headrace.teams mt ON mt.uid = m.team_uid
+     WHERE m.user_uid = t.user_uid) AS memberships
 FROM headrace.tokens t
 LEFT JOIN headrace.users u ON u.uid = t.user_uid
 LEFT JOIN headrace.service_accounts s ON s.uid = t.service_account_uid
+LEFT JOIN headrace.teams st ON st.uid = s.team_uid
 WHERE t.hash = $1`,
 };
 
@@ -69,12 +79,12 @@ function toPrincipal(row: Row): Principal | null {
       tokenUid: row.token_uid,
     };
   }
-  if (row.service_account_uid === null || row.team_uid === null) return null;
+  if (row.service_account_uid === null || row.team_uid === null || row.team === null) return null;
   return {
     type: 'service_account',
     uid: row.service_account_uid,
     displayName: row.service_account_name ?? '',
-    memberships: [{ teamUid: row.team_uid, role: SERVICE_ACCOUNT_ROLE }],
+    memberships: [{ teamUid: row.team_uid, role: SERVICE_ACCOUNT_ROLE, team: row.team }],
     tokenUid: row.token_uid,
   };
 }

@@ -1,4 +1,5 @@
 import type { MigrationClass } from '#libs/persistence';
 import { Identity1700000000001 } from './identity-1700000000001.js';
+import { Identity1700000000002 } from './identity-1700000000002.js';
 
-export const authMigrations: readonly MigrationClass[] = [Identity1700000000001];
+export const authMigrations: readonly MigrationClass[] = [Identity1700000000001, Identity1700000000002];

@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import { isUid } from '#libs/kernel';
+import type { AgentIdentity } from '../domain/agent-identity.js';
+import type { McpServerConfig } from '../domain/mcp-server.js';
+import { IdentitiesStore } from '../persistence/identities.store.js';
+import { McpServersStore } from '../persistence/mcp-servers.store.js';
+import { identityOwner, registeredOwner, ServerSecrets } from './server-secrets.js';
+
+/** What other rooms may ask about agents. */
+export abstract class AgentDirectory {
+  /** null when unknown, foreign to the team, or deleted. One round trip. */
+  abstract findIdentity(uid: string, teamUid: string): Promise<AgentIdentity | null>;
+  /** Registered servers of the team among `uids`, with env and headers opened. */
+  abstract findMcpServers(teamUid: string, uids: readonly string[]): Promise<ReadonlyMap<string, McpServerConfig>>;
+}
+
+@Injectable()
+export class StoredAgentDirectory extends AgentDirectory {
+  constructor(
+    private readonly identities: IdentitiesStore,
+    private readonly servers: McpServersStore,
+    private readonly secrets: ServerSecrets,
+  ) {
+    super();
+  }
+
+  override async findIdentity(uid: string, teamUid: string): Promise<AgentIdentity | null> {
+    const found = isUid(uid) ? await this.identities.find(uid) : null;
+    if (found?.teamUid !== teamUid) return null;
+    const { name, prompt, environmentId, workerHost, baseModel, harness, skills, mcpServers, available } = found;
+    return {
+      uid,
+      teamUid,
+      name,
+      prompt,
+      environmentId,
+      workerHost,
+      baseModel,
+      harness,
+      skills,
+      mcpServers: mcpServers && this.secrets.openAll(identityOwner(uid), mcpServers),
+      available,
+    };
+  }
+
+  override async findMcpServers(
+    teamUid: string,
+    uids: readonly string[],
+  ): Promise<ReadonlyMap<string, McpServerConfig>> {
+    const possible = uids.filter(isUid);
+    if (possible.length === 0) return new Map();
+    const found = await this.servers.findOfTeam(teamUid, possible);
+    return new Map(found.map(({ uid, config }) => [uid, this.secrets.open(registeredOwner(uid), config)]));
+  }
+}

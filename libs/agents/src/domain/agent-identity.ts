@@ -1,0 +1,68 @@
+import type { McpServerConfig, McpServers } from './mcp-server.js';
+
+/** As on the wire. */
+export interface IdentityHarness {
+  type?: string;
+  model_id?: string;
+  reasoning_level?: string;
+}
+
+/** An agent of a team, for the runs that it executes: a service account, and defaults. */
+export interface AgentIdentity {
+  /** Also the uid of its service account. */
+  readonly uid: string;
+  readonly teamUid: string;
+  readonly name: string;
+  readonly prompt: string | null;
+  readonly environmentId: string | null;
+  readonly workerHost: string | null;
+  readonly baseModel: string | null;
+  readonly harness: IdentityHarness | null;
+  readonly skills: readonly string[];
+  /** By name, `env` and `headers` in clear: for the runner, never for a response. */
+  readonly mcpServers: Record<string, McpServerConfig> | null;
+  /** false: no new run may use it. */
+  readonly available: boolean;
+}
+
+/** What of an identity can be set. */
+export interface IdentityFields {
+  readonly name: string;
+  readonly description: string | null;
+  readonly prompt: string | null;
+  readonly environmentId: string | null;
+  readonly defaultRunnerUid: string;
+  readonly workerHost: string | null;
+  readonly baseModel: string | null;
+  readonly harness: IdentityHarness | null;
+  readonly skills: readonly string[];
+  readonly mcpServers: McpServers | null;
+  readonly autoMemory: boolean;
+  readonly available: boolean;
+}
+
+/** What is left out stays as it is. */
+export type IdentityChanges = Partial<IdentityFields>;
+
+/** As it is stored: `env` and `headers` of its MCP servers are sealed. */
+export interface StoredIdentity extends IdentityFields {
+  readonly uid: string;
+  readonly teamUid: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** Of an identity that has nothing but a name. */
+export const BLANK_IDENTITY: Omit<IdentityFields, 'name'> = {
+  description: null,
+  prompt: null,
+  environmentId: null,
+  defaultRunnerUid: '',
+  workerHost: null,
+  baseModel: null,
+  harness: null,
+  skills: [],
+  mcpServers: null,
+  autoMemory: false,
+  available: true,
+};

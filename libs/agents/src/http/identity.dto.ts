@@ -1,0 +1,118 @@
+import { ApiSchema } from '@nestjs/swagger';
+import { ArrayField, BooleanField, DateTimeField, MapField, object, ObjectField, StringField, text } from '#libs/http';
+import { HarnessConfig, McpServerConfig } from './agent-parts.dto.js';
+
+const NO_EFFECT = 'Validated, stored and returned; has no effect yet.';
+/** Absent and null say the same: nothing about this field. */
+const OPEN = { optional: true, nullable: true } as const;
+
+export class IdentitySecret {
+  @StringField({ blank: false, max: 200, description: 'Name of a managed secret.' }) name: string;
+}
+
+export class AutoMemory {
+  @BooleanField() enabled: boolean;
+}
+
+export class IdentityMemoryInput {
+  @ObjectField(() => AutoMemory, { optional: true }) auto_memory?: AutoMemory;
+  @ArrayField(text(), { optional: true, maxItems: 0, description: 'There are no memory stores yet.' })
+  attached_stores?: string[];
+}
+
+/** What of an identity can be set, besides its name. */
+export class IdentityInput {
+  @StringField({ ...OPEN, max: 2000 }) description?: string | null;
+
+  @StringField({
+    ...OPEN,
+    maxBytes: 65_536,
+    description: 'Base prompt of its runs. A list shows the first 2,048 characters.',
+  })
+  prompt?: string | null;
+
+  @BooleanField({ ...OPEN, description: 'false: no new run may use it. Default: true.' }) available?: boolean | null;
+
+  @StringField({
+    ...OPEN,
+    pattern: /^(?:[A-Za-z0-9]{22})?$/,
+    says: 'exactly 22 letters or digits, or empty',
+    description: 'An environment of the team.',
+  })
+  environment_id?: string | null;
+
+  @StringField({ ...OPEN, max: 256, description: NO_EFFECT }) default_runner_uid?: string | null;
+  @StringField({ ...OPEN, max: 256, description: 'A self-hosted worker; `warp` = hosted workers.' })
+  worker_host?: string | null;
+  @StringField({ ...OPEN, max: 256, description: 'Model of its runs.' }) base_model?: string | null;
+  @ObjectField(() => HarnessConfig, OPEN) harness?: HarnessConfig | null;
+  @ArrayField(text({ blank: false, max: 1024 }), { ...OPEN, maxItems: 16 }) skills?: string[] | null;
+
+  @ArrayField(object(() => IdentitySecret), {
+    ...OPEN,
+    maxItems: 100,
+    description: 'Managed secrets of the team, by name. There are none yet, so naming one is refused.',
+  })
+  secrets?: IdentitySecret[] | null;
+
+  @MapField(object(() => McpServerConfig), {
+    ...OPEN,
+    maxEntries: 32,
+    description:
+      'By name; each has exactly one of warp_id, command and url. All together at most 65,536 bytes. A value `***` in `env` or `headers` keeps the stored one, as long as the server is the same.',
+  })
+  mcp_servers?: Record<string, McpServerConfig> | null;
+
+  @ObjectField(() => IdentityMemoryInput, { ...OPEN, description: NO_EFFECT }) memory?: IdentityMemoryInput | null;
+}
+
+const NAME = {
+  blank: false,
+  max: 200,
+  description: 'Unique in the team, whatever its case; shown as executor of its runs.',
+  example: 'reviewer',
+};
+
+export class CreateAgentIdentityRequest extends IdentityInput {
+  @StringField(NAME) name: string;
+}
+
+/** Absent or null keeps a field; an empty text, list or object clears it. */
+export class UpdateAgentIdentityRequest extends IdentityInput {
+  @StringField({ ...NAME, ...OPEN }) name?: string | null;
+}
+
+export class IdentityMemory {
+  @ObjectField(() => AutoMemory) auto_memory: AutoMemory;
+  @ArrayField(text()) attached_stores: string[];
+}
+
+@ApiSchema({ name: 'AgentIdentity' })
+export class IdentityItem {
+  @StringField({
+    pattern: /^[A-Za-z0-9]{22}$/,
+    description: 'Also the uid of the service account that executes its runs.',
+    example: '1v3kqM0dQeXoWw2GqXbq7Z',
+  })
+  uid: string;
+
+  @StringField() name: string;
+  @StringField({ optional: true }) description?: string;
+  @StringField({ optional: true }) prompt?: string;
+  @BooleanField({ description: 'Whether new runs may use it.' }) available: boolean;
+  @DateTimeField() created_at: string;
+  @DateTimeField() updated_at: string;
+  @StringField({ optional: true }) environment_id?: string;
+  @StringField({ description: `Empty: none. ${NO_EFFECT}` }) default_runner_uid: string;
+  @StringField({ optional: true }) worker_host?: string;
+  @StringField({ optional: true }) base_model?: string;
+  @ObjectField(() => HarnessConfig, { optional: true }) harness?: HarnessConfig;
+  @ArrayField(text()) skills: string[];
+  @ArrayField(object(() => IdentitySecret)) secrets: IdentitySecret[];
+  @MapField(object(() => McpServerConfig), { optional: true }) mcp_servers?: Record<string, McpServerConfig>;
+  @ObjectField(() => IdentityMemory) memory: IdentityMemory;
+}
+
+export class ListAgentIdentitiesResponse {
+  @ArrayField(object(() => IdentityItem)) agents: IdentityItem[];
+}

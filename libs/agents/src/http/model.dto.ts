@@ -1,0 +1,19 @@
+import { ArrayField, BooleanField, EnumField, object, StringField } from '#libs/http';
+import { MODEL_PROVIDERS, type ModelProvider } from '../domain/model-catalogue.js';
+
+export class ModelItem {
+  @StringField({ description: 'What `model_id` of a configuration takes.', example: 'auto' }) id: string;
+  @StringField({ example: 'Auto' }) display_name: string;
+  @EnumField(MODEL_PROVIDERS) provider: ModelProvider;
+  @BooleanField({ description: 'Whether it takes images.' }) vision_supported: boolean;
+}
+
+export class ListModelsResponse {
+  @StringField({
+    description: 'The team’s default; `auto`, the agent’s own, where the team has none.',
+    example: 'auto',
+  })
+  default_model_id: string;
+
+  @ArrayField(object(() => ModelItem)) models: ModelItem[];
+}

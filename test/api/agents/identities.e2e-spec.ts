@@ -1,0 +1,406 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AgentDirectory } from '#libs/agents';
+import { PrincipalDirectory } from '#libs/auth';
+import { startTestApi, type TestApi } from '#libs/testing';
+import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from './agents-room.js';
+
+const PATH = '/agent/identities';
+let api: TestApi;
+let room: AgentsRoom;
+let environment: string;
+let server: string;
+
+const FULL = () => ({
+  description: 'Reads what others wrote',
+  prompt: 'You review.',
+  environment_id: environment,
+  default_runner_uid: 'runner-1',
+  worker_host: 'warp',
+  base_model: 'some-model',
+  harness: { type: 'oz', model_id: 'm', reasoning_level: 'high' },
+  skills: ['acme/tools:review', ':.agents/skills/x'],
+  secrets: [],
+  mcp_servers: {
+    issues: { warp_id: server },
+    local: { command: 'serve', args: ['--x'], env: { TOKEN: 'swordfish-env', '': 'swordfish-blank' } },
+    'a/b~c': { url: 'https://mcp.example.test/', headers: { Authorization: 'Bearer swordfish-header' } },
+  },
+  memory: { auto_memory: { enabled: true } },
+});
+
+beforeAll(async () => {
+  api = await startTestApi();
+  room = await openRoom(api);
+  const { token } = room.admin;
+  environment = (await api.request(201, 'POST /environments', { token, body: { config: {} } })).body.uid;
+  const registered = { name: 'issues', url: 'https://issues.example.test/mcp' };
+  server = (await api.request(201, 'POST /mcp-servers', { token, body: registered })).body.uid;
+});
+afterAll(() => api.close());
+
+let made = 0;
+async function make(fields: object = {}, token = room.admin.token) {
+  made += 1;
+  return (await api.request(201, `POST ${PATH}`, { token, body: { name: `agent-${made}`, ...fields } })).body;
+}
+const put = (uid: string, body: object, status = 200) =>
+  api.request(status, `PUT ${PATH}/${uid}`, { token: room.admin.token, body });
+
+describe('createAgentIdentity', () => {
+  it('201: keeps everything; what env and headers hold comes back masked', async () => {
+    const body = await make({ name: 'full', ...FULL() });
+    expect(body).toEqual({
+      uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
+      name: 'full',
+      ...FULL(),
+      available: true,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      updated_at: body.created_at,
+      mcp_servers: {
+        issues: { warp_id: server },
+        local: { command: 'serve', args: ['--x'], env: { TOKEN: '***', '': '***' } },
+        'a/b~c': { url: 'https://mcp.example.test/', headers: { Authorization: '***' } },
+      },
+      memory: { auto_memory: { enabled: true }, attached_stores: [] },
+    });
+    const { body: shown } = await api.request(200, `GET ${PATH}/${body.uid}`, { token: room.viewer.token });
+    expect(shown).toEqual(body);
+  });
+
+  it('201 with a name alone: leaves out what has no value', async () => {
+    expect(await make({ name: 'bare', prompt: null, environment_id: '', skills: [], mcp_servers: {} })).toEqual({
+      uid: expect.any(String),
+      name: 'bare',
+      available: true,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+      default_runner_uid: '',
+      skills: [],
+      secrets: [],
+      memory: { auto_memory: { enabled: false }, attached_stores: [] },
+    });
+  });
+
+  it('stores secrets sealed, and opens them for those who start runs, of that team only', async () => {
+    const { uid } = await make(FULL());
+    const [row] = await api.database.query<{ text: string }>(
+      'SELECT row_to_json(i)::text AS text FROM headrace.agent_identities i WHERE uid = $1',
+      [uid],
+    );
+    expect(row?.text).toContain('mcp.example.test');
+    expect(row?.text).not.toContain('swordfish');
+    const directory = api.app.get(AgentDirectory);
+    expect(await directory.findIdentity(uid, room.team)).toMatchObject({
+      uid,
+      teamUid: room.team,
+      prompt: 'You review.',
+      environmentId: environment,
+      mcpServers: FULL().mcp_servers,
+      available: true,
+    });
+    expect(await directory.findIdentity(uid, room.otherTeam)).toBeNull();
+    expect(await directory.findIdentity('nonsense', room.team)).toBeNull();
+  });
+
+  it('a sealed value that is copied to another identity does not open there', async () => {
+    const [from, to] = [await make(FULL()), await make()];
+    await api.database.query(
+      `UPDATE headrace.agent_identities SET mcp_servers =
+         (SELECT mcp_servers FROM headrace.agent_identities WHERE uid = $1) WHERE uid = $2`,
+      [from.uid, to.uid],
+    );
+    await expect(api.app.get(AgentDirectory).findIdentity(to.uid, room.team)).rejects.toThrow('does not open');
+    await put(to.uid, { mcp_servers: {} });
+  });
+
+  it.each([
+    [{ name: ' ' }, ['/name']],
+    [{ name: 'x'.repeat(201) }, ['/name']],
+    [{ nonsense: 1 }, ['/nonsense']],
+    [{ environment_id: 'short' }, ['/environment_id']],
+    [{ skills: [' '] }, ['/skills/0']],
+    [{ harness: { kind: 'oz' } }, ['/harness/kind']],
+    [{ memory: { attached_stores: ['x'] } }, ['/memory/attached_stores']],
+    [{ mcp_servers: { a: {} } }, ['/mcp_servers/a']],
+    [{ mcp_servers: { 'a/b': { url: 'https://x.test', command: 'x' } } }, ['/mcp_servers/a~1b']],
+    [{ mcp_servers: { a: { url: 'file:///etc' } } }, ['/mcp_servers/a/url']],
+    [{ mcp_servers: { a: { command: 'x', env: { K: '***' } } } }, ['/mcp_servers/a/env/K']],
+    [
+      { mcp_servers: { a: { command: 'x', args: Array.from({ length: 9 }, () => 'x'.repeat(8000)) } } },
+      ['/mcp_servers'],
+    ],
+  ])('400: %o', async (fields, pointers) => {
+    const { body } = await api.request(400, `POST ${PATH}`, {
+      token: room.admin.token,
+      body: { name: 'wrong', ...fields },
+    });
+    expect(pointersOf(body)).toEqual(pointers);
+    expect(body.error_code).toBe('invalid_request');
+  });
+
+  it('400: needs a name, and one that the team has not got, whatever its case', async () => {
+    const nameless = await api.request(400, `POST ${PATH}`, { token: room.admin.token, body: {} });
+    expect(pointersOf(nameless.body)).toEqual(['/name']);
+    await make({ name: 'Unique' });
+    const { body } = await api.request(400, `POST ${PATH}`, { token: room.admin.token, body: { name: 'uniquE' } });
+    expect(pointersOf(body)).toEqual(['/name']);
+    expect(body.detail).toContain('`name`');
+    await make({ name: 'Unique' }, room.stranger.token);
+  });
+
+  it('400: a user on several teams has to pick one', async () => {
+    const { token } = room.both;
+    const { body } = await api.request(400, `POST ${PATH}`, { token, body: { name: 'where' } });
+    expect(body.detail).toContain('X-Headrace-Team-Uid');
+    await api.request(201, `POST ${PATH}`, { token, headers: inTeam(room.otherTeam), body: { name: 'where' } });
+  });
+
+  it('403: an environment, server or secret that does not exist or is not of the team, the same for all', async () => {
+    const foreign = await api.request(201, 'POST /environments', {
+      token: room.stranger.token,
+      body: { config: {} },
+    });
+    const personal = await api.request(201, 'POST /environments', {
+      token: room.admin.token,
+      body: { config: {}, team: false },
+    });
+    const foreignServer = await api.request(201, 'POST /mcp-servers', {
+      token: room.stranger.token,
+      body: { name: 'theirs', command: 'x' },
+    });
+    const refused = async (fields: object) => {
+      const options = { token: room.admin.token, body: { name: 'refused', ...fields } };
+      const { body } = await api.request(403, `POST ${PATH}`, options);
+      expect(body.error_code).toBe('not_authorized');
+      return body.detail;
+    };
+    const details = await Promise.all(
+      [UNKNOWN, foreign.body.uid, personal.body.uid].map((uid) => refused({ environment_id: uid })),
+    );
+    expect(new Set(details).size).toBe(1);
+    const servers = await Promise.all(
+      [UNKNOWN, foreignServer.body.uid, 'nonsense'].map((uid) => refused({ mcp_servers: { a: { warp_id: uid } } })),
+    );
+    expect(new Set(servers).size).toBe(1);
+    await refused({ secrets: [{ name: 'deploy-key' }] });
+  });
+
+  it('413 and 415: bodies too large, or no JSON', async () => {
+    const { token } = room.admin;
+    await api.request(413, `POST ${PATH}`, { token, body: HUGE, contentType: 'application/json' });
+    await api.request(415, `POST ${PATH}`, { token, body: '{}', contentType: 'text/plain' });
+  });
+
+  it('403 limit_reached beyond 1,000, also for two at once', async () => {
+    const team = await api.identities.team();
+    const { token } = await api.identities.user({ [team]: 'admin' });
+    await api.database.query(
+      `WITH accounts AS (
+         INSERT INTO headrace.service_accounts (uid, team_uid, name)
+         SELECT lpad(n::text, 22, 'L'), $1, 'a' || n FROM generate_series(1, 999) n RETURNING uid, team_uid, name)
+       INSERT INTO headrace.agent_identities (uid, team_uid, name) SELECT uid, team_uid, name FROM accounts`,
+      [team],
+    );
+    const answers = await Promise.all(
+      ['one', 'two', 'three'].map((name) =>
+        fetch(`${api.url}/api/v1${PATH}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ name }),
+        }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 403, 403]);
+    const { body } = await api.request(403, `POST ${PATH}`, { token, body: { name: 'four' } });
+    expect(body.error_code).toBe('limit_reached');
+    const listed = await api.request(200, `GET ${PATH}`, { token });
+    expect(listed.body.agents).toHaveLength(1000);
+  });
+});
+
+describe('updateAgentIdentity', () => {
+  it('keeps what is absent or null', async () => {
+    const before = await make(FULL());
+    await api.advanceClock(1000);
+    const nothing = Object.fromEntries(Object.keys(before).map((key) => [key, null]));
+    const { uid: _uid, created_at: _created, updated_at: _updated, ...nulls } = nothing;
+    for (const changes of [{}, nulls]) {
+      const { body } = await put(before.uid, changes);
+      expect(body).toEqual({ ...before, updated_at: expect.any(String) });
+      expect(body.updated_at > before.updated_at).toBe(true);
+    }
+    expect((await api.app.get(AgentDirectory).findIdentity(before.uid, room.team))?.mcpServers).toEqual(
+      FULL().mcp_servers,
+    );
+  });
+
+  it('clears what is empty', async () => {
+    const before = await make(FULL());
+    const { body } = await put(before.uid, {
+      description: '',
+      prompt: '',
+      environment_id: '',
+      default_runner_uid: '',
+      worker_host: '',
+      base_model: '',
+      harness: {},
+      skills: [],
+      secrets: [],
+      mcp_servers: {},
+      memory: {},
+    });
+    const { uid, name, created_at } = before;
+    expect(body).toEqual({
+      ...{ uid, name, created_at, updated_at: expect.any(String), available: true },
+      default_runner_uid: '',
+      skills: [],
+      secrets: [],
+      memory: { auto_memory: { enabled: false }, attached_stores: [] },
+    });
+  });
+
+  it('changes one field alone; the executor of its runs gets the new name', async () => {
+    const before = await make(FULL());
+    const { body } = await put(before.uid, { name: 'renamed', available: false });
+    expect(body).toEqual({ ...before, name: 'renamed', available: false, updated_at: expect.any(String) });
+    const known = await api.app.get(PrincipalDirectory).describe([{ type: 'service_account', uid: before.uid }]);
+    expect(known.get(before.uid)?.display_name).toBe('renamed');
+    expect(await api.app.get(AgentDirectory).findIdentity(before.uid, room.team)).toMatchObject({ available: false });
+    expect((await put(before.uid, { available: true })).body.available).toBe(true);
+  });
+
+  it('*** keeps a stored value of the same server, and of no other', async () => {
+    const { uid } = await make(FULL());
+    const opened = async () => (await api.app.get(AgentDirectory).findIdentity(uid, room.team))?.mcpServers;
+    const url = 'https://mcp.example.test/';
+    const headers = { Authorization: '***', 'X-New': 'plain' };
+    await put(uid, { mcp_servers: { 'a/b~c': { url, headers } } });
+    expect(await opened()).toEqual({
+      'a/b~c': { url, headers: { ...headers, Authorization: 'Bearer swordfish-header' } },
+    });
+    for (const [servers, pointer] of [
+      [
+        { 'a/b~c': { url: 'https://elsewhere.test/', headers: { Authorization: '***' } } },
+        'a~1b~0c/headers/Authorization',
+      ],
+      [{ other: { url, headers: { Authorization: '***' } } }, 'other/headers/Authorization'],
+      [{ 'a/b~c': { url, headers: { Unknown: '***' } } }, 'a~1b~0c/headers/Unknown'],
+    ] as const) {
+      const { body } = await put(uid, { mcp_servers: servers }, 400);
+      expect(pointersOf(body)).toEqual([`/mcp_servers/${pointer}`]);
+    }
+    expect(Object.keys((await opened()) ?? {})).toEqual(['a/b~c']);
+  });
+
+  it('400 for what a field may not hold, and for the name of another', async () => {
+    const [one, other] = [await make(), await make()];
+    expect(pointersOf((await put(one.uid, { name: '' }, 400)).body)).toEqual(['/name']);
+    expect(pointersOf((await put(one.uid, { uid: other.uid }, 400)).body)).toEqual(['/uid']);
+    expect(pointersOf((await put(one.uid, { name: other.name }, 400)).body)).toEqual(['/name']);
+    expect(pointersOf((await put(one.uid, { mcp_servers: { a: {} } }, 400)).body)).toEqual(['/mcp_servers/a']);
+    await put('%20', {}, 400);
+  });
+
+  it('403 for what does not exist, 404 when there is none, 413 and 415 for odd bodies', async () => {
+    const { uid } = await make();
+    await put(uid, { environment_id: UNKNOWN }, 403);
+    await put(uid, { mcp_servers: { a: { warp_id: UNKNOWN } } }, 403);
+    await put(uid, { secrets: [{ name: 'x' }] }, 403);
+    await put(UNKNOWN, {}, 404);
+    const { token } = room.admin;
+    await api.request(413, `PUT ${PATH}/${uid}`, { token, body: HUGE, contentType: 'application/json' });
+    await api.request(415, `PUT ${PATH}/${uid}`, { token, body: '{}', contentType: 'text/plain' });
+  });
+});
+
+describe('deleteAgentIdentity', () => {
+  it('204: it is gone, its tokens end, and its name stays for history', async () => {
+    const { uid } = await make({ name: 'short-lived' });
+    const token = await api.identities.token({ type: 'service_account', uid });
+    await api.request(200, `GET ${PATH}/${uid}`, { token });
+    await api.request(204, `DELETE ${PATH}/${uid}`, { token: room.admin.token });
+    await api.request(401, `GET ${PATH}`, { token });
+    await api.request(404, `GET ${PATH}/${uid}`, { token: room.admin.token });
+    await api.request(404, `DELETE ${PATH}/${uid}`, { token: room.admin.token });
+    await put(uid, {}, 404);
+    const late = await api.identities.token({ type: 'service_account', uid });
+    await api.request(401, `GET ${PATH}`, { token: late });
+    const [{ live } = { live: -1 }] = await api.database.query<{ live: number }>(
+      'SELECT count(*)::int AS live FROM headrace.tokens WHERE service_account_uid = $1 AND revoked_at IS NULL AND hash <> sha256($2::bytea)',
+      [uid, Buffer.from(late)],
+    );
+    expect(live).toBe(0);
+    expect(await api.app.get(AgentDirectory).findIdentity(uid, room.team)).toBeNull();
+    const known = await api.app.get(PrincipalDirectory).describe([{ type: 'service_account', uid }]);
+    expect(known.get(uid)?.display_name).toBe('short-lived');
+    await make({ name: 'short-lived' });
+  });
+});
+
+describe('listAgentIdentities', () => {
+  it('those of the team by name, with prompts cut; of all teams without a header', async () => {
+    const team = await api.identities.team();
+    const admin = await api.identities.user({ [team]: 'admin', [room.otherTeam]: 'viewer' });
+    for (const name of ['beta', 'Alpha', 'gamma']) {
+      const body = { name, prompt: 'p'.repeat(5000) };
+      await api.request(201, `POST ${PATH}`, { token: admin.token, headers: inTeam(team), body });
+    }
+    const list = async (headers = {}) =>
+      (await api.request(200, `GET ${PATH}`, { token: admin.token, headers })).body.agents as {
+        name: string;
+        prompt?: string;
+      }[];
+    const mine = await list(inTeam(team));
+    expect(mine.map(({ name }) => name)).toEqual(['Alpha', 'beta', 'gamma']);
+    expect(mine.map(({ prompt }) => prompt?.length)).toEqual([2048, 2048, 2048]);
+    const theirs = await list(inTeam(room.otherTeam));
+    expect((await list()).map(({ name }) => name).sort()).toEqual([...mine, ...theirs].map(({ name }) => name).sort());
+    await api.request(403, `GET ${PATH}`, { token: admin.token, headers: inTeam(room.team) });
+  });
+
+  it('shows nothing to a user without a team', async () => {
+    const { token } = await api.identities.user();
+    expect((await api.request(200, `GET ${PATH}`, { token })).body).toEqual({ agents: [] });
+  });
+});
+
+describe('who may do what', () => {
+  it.each(['owner', 'admin', 'both'] as const)('%s manages', async (who) => {
+    const { token } = room[who];
+    const headers = inTeam(room.team);
+    const body = { name: `by-${who}` };
+    const { body: identity } = await api.request(201, `POST ${PATH}`, { token, headers, body });
+    await api.request(200, `GET ${PATH}/${identity.uid}`, { token });
+    await api.request(200, `PUT ${PATH}/${identity.uid}`, { token, body: {} });
+    await api.request(204, `DELETE ${PATH}/${identity.uid}`, { token });
+  });
+
+  it.each(['member', 'viewer', 'bot'] as const)('%s reads', async (who) => {
+    const { uid } = await make();
+    const { token } = room[who];
+    const { body } = await api.request(200, `GET ${PATH}`, { token });
+    expect(body.agents.map((agent: { uid: string }) => agent.uid)).toContain(uid);
+    await api.request(200, `GET ${PATH}/${uid}`, { token });
+    await api.request(403, `POST ${PATH}`, { token, body: { name: 'no' } });
+    await api.request(403, `PUT ${PATH}/${uid}`, { token, body: {} });
+    await api.request(403, `DELETE ${PATH}/${uid}`, { token });
+  });
+
+  it('somebody of another team: 403; unknown: 404; blank: 400', async () => {
+    const { uid } = await make();
+    const { token } = room.stranger;
+    const { body } = await api.request(403, `GET ${PATH}/${uid}`, { token });
+    expect(body.error_code).toBe('not_authorized');
+    await api.request(403, `PUT ${PATH}/${uid}`, { token, body: {} });
+    await api.request(403, `DELETE ${PATH}/${uid}`, { token });
+    await api.request(404, `GET ${PATH}/${UNKNOWN}`, { token });
+    await api.request(404, `GET ${PATH}/nonsense`, { token });
+    await api.request(400, `GET ${PATH}/%20`, { token });
+    await api.request(400, `DELETE ${PATH}/%20`, { token });
+  });
+
+  it('no credential of an identity is ever logged', () => {
+    expect(api.log.lines.length).toBeGreaterThan(10);
+    expect(api.log.text).not.toContain('swordfish');
+  });
+});

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AgentDirectory } from '#libs/agents';
+import { startTestApi, type TestApi } from '#libs/testing';
+import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from './agents-room.js';
+
+const PATH = '/mcp-servers';
+const LOCAL = { command: 'serve', args: ['--port', '0'], env: { TOKEN: 'swordfish-env' } };
+const REMOTE = { url: 'https://mcp.example.test/', headers: { Authorization: 'Bearer swordfish-header' } };
+
+let api: TestApi;
+let room: AgentsRoom;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  room = await openRoom(api);
+});
+afterAll(() => api.close());
+
+let made = 0;
+async function make(fields: object = LOCAL, token = room.admin.token) {
+  made += 1;
+  return (await api.request(201, `POST ${PATH}`, { token, body: { name: `server-${made}`, ...fields } })).body;
+}
+const put = (uid: string, body: object, status = 200) =>
+  api.request(status, `PUT ${PATH}/${uid}`, { token: room.admin.token, body });
+const opened = async (uid: string) => (await api.app.get(AgentDirectory).findMcpServers(room.team, [uid])).get(uid);
+
+describe('createMcpServer', () => {
+  it.each([
+    ['a command', LOCAL, { ...LOCAL, env: { TOKEN: '***' } }],
+    ['an address', REMOTE, { ...REMOTE, headers: { Authorization: '***' } }],
+  ])('201 with %s: shown masked, sealed at rest, opened for those who start runs', async (_name, given, shown) => {
+    const body = await make({ ...given, description: 'Ours' });
+    expect(body).toEqual({
+      uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
+      name: body.name,
+      description: 'Ours',
+      ...shown,
+      created_at: expect.stringMatching(/Z$/),
+      updated_at: body.created_at,
+    });
+    const found = await api.request(200, `GET ${PATH}/${body.uid}`, { token: room.viewer.token });
+    expect(found.body).toEqual(body);
+    const [row] = await api.database.query<{ text: string }>(
+      'SELECT row_to_json(s)::text AS text FROM headrace.mcp_servers s WHERE uid = $1',
+      [body.uid],
+    );
+    expect(row?.text).toContain('Ours');
+    expect(row?.text).not.toContain('swordfish');
+    expect(await opened(body.uid)).toEqual(given);
+  });
+
+  it.each([
+    [{}, ['']],
+    [{ command: 'x', url: 'https://x.test' }, ['']],
+    [{ command: 'x', headers: {} }, ['/headers']],
+    [{ url: 'https://x.test', args: [], env: {} }, ['/args', '/env']],
+    [{ command: ' ' }, ['/command']],
+    [{ url: 'ftp://x.test' }, ['/url']],
+    [{ command: 'x', warp_id: UNKNOWN }, ['/warp_id']],
+    [{ command: 'x', env: { K: 1 } }, ['/env/K']],
+    [{ command: 'x', env: { 'a/b': '***' } }, ['/env/a~1b']],
+    [{ command: 'x', name: '' }, ['/name']],
+  ])('400: %j', async (fields, pointers) => {
+    const body = { name: 'wrong', ...fields };
+    const { body: problem } = await api.request(400, `POST ${PATH}`, { token: room.admin.token, body });
+    expect(pointersOf(problem)).toEqual(pointers);
+  });
+
+  it('400: a name that the team has got, or no team picked', async () => {
+    await make({ name: 'Taken', ...LOCAL });
+    const body = { name: 'taken', ...LOCAL };
+    const taken = await api.request(400, `POST ${PATH}`, { token: room.admin.token, body });
+    expect(pointersOf(taken.body)).toEqual(['/name']);
+    const { token } = room.both;
+    const nowhere = await api.request(400, `POST ${PATH}`, { token, body });
+    expect(nowhere.body.detail).toContain('X-Headrace-Team-Uid');
+    await api.request(201, `POST ${PATH}`, { token, headers: inTeam(room.otherTeam), body });
+  });
+
+  it('403 limit_reached beyond 200 of a team', async () => {
+    const team = await api.identities.team();
+    const { token } = await api.identities.user({ [team]: 'admin' });
+    await api.database.query(
+      `INSERT INTO headrace.mcp_servers (uid, team_uid, name, config)
+       SELECT lpad(n::text, 22, 'M'), $1, 's' || n, '{"command": "x"}' FROM generate_series(1, 199) n`,
+      [team],
+    );
+    await api.request(201, `POST ${PATH}`, { token, body: { name: 'last', ...LOCAL } });
+    const { body } = await api.request(403, `POST ${PATH}`, { token, body: { name: 'beyond', ...LOCAL } });
+    expect(body.error_code).toBe('limit_reached');
+  });
+
+  it('413 and 415: bodies too large, or no JSON', async () => {
+    const { token } = room.admin;
+    await api.request(413, `POST ${PATH}`, { token, body: HUGE, contentType: 'application/json' });
+    await api.request(415, `POST ${PATH}`, { token, body: '{}', contentType: 'text/plain' });
+  });
+});
+
+describe('updateMcpServer', () => {
+  it('200: replaces all of it', async () => {
+    const { uid, name } = await make({ ...LOCAL, description: 'Old' });
+    const { body } = await put(uid, { name: `${name}-remote`, ...REMOTE });
+    expect(body).toEqual({
+      ...{ uid, name: `${name}-remote`, url: REMOTE.url, headers: { Authorization: '***' } },
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    });
+    expect(await opened(uid)).toEqual(REMOTE);
+  });
+
+  it('*** keeps a stored value while the server is the same', async () => {
+    const { uid, name } = await make(REMOTE);
+    await put(uid, { name, description: 'New', url: REMOTE.url, headers: { Authorization: '***', 'X-More': 'y' } });
+    expect(await opened(uid)).toEqual({ ...REMOTE, headers: { ...REMOTE.headers, 'X-More': 'y' } });
+    const elsewhere = { name, url: 'https://elsewhere.test/', headers: { Authorization: '***' } };
+    const { body } = await put(uid, elsewhere, 400);
+    expect(pointersOf(body)).toEqual(['/headers/Authorization']);
+    expect(await opened(uid)).toMatchObject({ url: REMOTE.url });
+  });
+
+  it('400, 404, 413 and 415', async () => {
+    const [one, other] = [await make(), await make()];
+    expect(pointersOf((await put(one.uid, LOCAL, 400)).body)).toEqual(['/name']);
+    expect(pointersOf((await put(one.uid, { name: 'x' }, 400)).body)).toEqual(['']);
+    expect(pointersOf((await put(one.uid, { name: other.name, ...LOCAL }, 400)).body)).toEqual(['/name']);
+    await put('%20', { name: 'x', ...LOCAL }, 400);
+    await put(UNKNOWN, { name: 'x', ...LOCAL }, 404);
+    const { token } = room.admin;
+    await api.request(413, `PUT ${PATH}/${one.uid}`, { token, body: HUGE, contentType: 'application/json' });
+    await api.request(415, `PUT ${PATH}/${one.uid}`, { token, body: '{}', contentType: 'text/plain' });
+  });
+});
+
+describe('listMcpServers', () => {
+  it('those of the team by name; of all teams without a header; of no other', async () => {
+    const [team, second] = [await api.identities.team(), await api.identities.team()];
+    const { token } = await api.identities.user({ [team]: 'admin', [second]: 'admin' });
+    for (const [name, at] of [
+      ['beta', team],
+      ['Alpha', team],
+      ['gamma', second],
+    ] as const)
+      await api.request(201, `POST ${PATH}`, { token, headers: inTeam(at), body: { name, ...REMOTE } });
+    const names = async (headers = {}) => {
+      const { body, text } = await api.request(200, `GET ${PATH}`, { token, headers });
+      expect(text).not.toContain('swordfish');
+      return body.mcp_servers.map(({ name }: { name: string }) => name);
+    };
+    expect(await names()).toEqual(['Alpha', 'beta', 'gamma']);
+    expect(await names(inTeam(team))).toEqual(['Alpha', 'beta']);
+    await api.request(403, `GET ${PATH}`, { token, headers: inTeam(room.team) });
+  });
+});
+
+describe('deleteMcpServer', () => {
+  it('204, and then it is gone', async () => {
+    const { uid } = await make();
+    await api.request(204, `DELETE ${PATH}/${uid}`, { token: room.admin.token });
+    await api.request(404, `GET ${PATH}/${uid}`, { token: room.admin.token });
+    await api.request(404, `DELETE ${PATH}/${uid}`, { token: room.admin.token });
+    expect(await opened(uid)).toBeUndefined();
+  });
+});
+
+describe('who may do what', () => {
+  it.each(['owner', 'admin', 'both'] as const)('%s manages', async (who) => {
+    const { token } = room[who];
+    const body = { name: `by-${who}`, ...LOCAL };
+    const { body: server } = await api.request(201, `POST ${PATH}`, { token, headers: inTeam(room.team), body });
+    await api.request(200, `GET ${PATH}/${server.uid}`, { token });
+    await api.request(200, `PUT ${PATH}/${server.uid}`, { token, body });
+    await api.request(204, `DELETE ${PATH}/${server.uid}`, { token });
+  });
+
+  it.each(['member', 'viewer', 'bot'] as const)('%s reads', async (who) => {
+    const { uid } = await make();
+    const { token } = room[who];
+    const body = { name: 'no', ...LOCAL };
+    const listed = await api.request(200, `GET ${PATH}`, { token });
+    expect(listed.body.mcp_servers.map((server: { uid: string }) => server.uid)).toContain(uid);
+    await api.request(200, `GET ${PATH}/${uid}`, { token });
+    await api.request(403, `POST ${PATH}`, { token, body });
+    await api.request(403, `PUT ${PATH}/${uid}`, { token, body });
+    await api.request(403, `DELETE ${PATH}/${uid}`, { token });
+  });
+
+  it('somebody of another team: 403; unknown: 404; blank: 400', async () => {
+    const { uid } = await make();
+    const { token } = room.stranger;
+    await api.request(403, `GET ${PATH}/${uid}`, { token });
+    await api.request(403, `PUT ${PATH}/${uid}`, { token, body: { name: 'x', ...LOCAL } });
+    await api.request(403, `DELETE ${PATH}/${uid}`, { token });
+    await api.request(404, `GET ${PATH}/${UNKNOWN}`, { token });
+    await api.request(400, `GET ${PATH}/%20`, { token });
+    await api.request(400, `DELETE ${PATH}/%20`, { token });
+    expect(await api.app.get(AgentDirectory).findMcpServers(room.otherTeam, [uid, 'nonsense'])).toEqual(new Map());
+  });
+});
