@@ -1,5 +1,11 @@
 export * from './local-object-store.js';
+export * from './object-disposal.js';
 export * from './object-key.js';
 export * from './object-store.js';
+export * from './persistence/index.js';
+export { ObjectStoreUnavailableError } from './s3/s3-error.js';
+export * from './s3/s3-object-store.js';
+export type { S3Limits, S3Place } from './s3/s3-sdk.js';
 export * from './storage.module.js';
 export * from './storage-http.module.js';
+export * from './storage-jobs.module.js';

@@ -74,7 +74,7 @@ objectStoreConformance('LocalObjectStore', async () => {
   const { store, clock, close } = await serve();
   return {
     store,
-    fetch: (url) => fetch(url),
+    fetch: (url, method = 'GET', body) => fetch(url, { method, ...(body === undefined ? {} : { body }) }),
     advance: (milliseconds) => {
       clock.offset += milliseconds;
     },

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { type ByteRange, resolveByteRange } from './byte-range.js';
+import { chunksOf, mediaType } from './content.js';
 import { objectKeySegments } from './object-key.js';
 import {
   ObjectStore,
@@ -141,22 +142,6 @@ export class LocalObjectStore extends ObjectStore {
 
   private fileOf(key: string): string {
     return `${join(this.options.directory, ...objectKeySegments(key))}${FILE_SUFFIX}`;
-  }
-}
-
-/** Callers may pass on what an agent said; it becomes a header, so it has to be one. */
-function mediaType(text: string): string {
-  return /^[\x21-\x7e][\x20-\x7e]{0,254}$/.test(text) ? text : 'application/octet-stream';
-}
-
-/** A stream's chunks as bytes; leaving the loop early does not destroy the stream. */
-async function* chunksOf(content: Readable | Buffer): AsyncGenerator<Buffer> {
-  if (Buffer.isBuffer(content)) {
-    yield content;
-    return;
-  }
-  for await (const chunk of content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer | string>) {
-    yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
   }
 }
 

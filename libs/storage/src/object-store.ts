@@ -46,6 +46,11 @@ export abstract class ObjectStore {
 
   /** An absolute URL that gives the object to anybody who has it, until it expires. Does not look whether it exists. */
   abstract signedUrl(key: string, options: SignedUrlOptions): Promise<string>;
+
+  /** Lets go of connections. Nothing may be asked of the store afterwards. */
+  close(): void {
+    // A store without connections has nothing to do here.
+  }
 }
 
 export class ObjectTooLargeError extends Error {

@@ -34,8 +34,9 @@ export class SignedLinks {
     return query;
   }
 
-  /** `query` is the parsed query string as it came: a parameter that is missing, repeated or malformed is a forgery. */
+  /** `query` is the parsed query string as it came: a parameter that is missing, repeated, malformed or not ours is a forgery. */
   verify(key: string, query: Readonly<Record<string, unknown>>): LinkVerdict {
+    if (Object.keys(query).some((name) => !PARAMETERS.has(name))) return forged;
     const { expires, filename, content_type: contentType, signature } = query;
     if (typeof expires !== 'string' || !/^\d{1,12}$/.test(expires) || typeof signature !== 'string') return forged;
     if (!isOptionalText(filename) || !isOptionalText(contentType)) return forged;
@@ -59,6 +60,7 @@ export class SignedLinks {
   }
 }
 
+const PARAMETERS = new Set(['expires', 'filename', 'content_type', 'signature']);
 const forged: LinkVerdict = { valid: false, reason: 'forged' };
 const isOptionalText = (value: unknown): value is string | undefined =>
   value === undefined || typeof value === 'string';

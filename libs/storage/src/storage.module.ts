@@ -1,12 +1,17 @@
 import { join } from 'node:path';
-import { Global, Module, type OnModuleInit } from '@nestjs/common';
+import { Global, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { Clock } from '#libs/kernel';
 import { LocalObjectStore } from './local-object-store.js';
+import { ObjectDisposal } from './object-disposal.js';
 import { ObjectStore } from './object-store.js';
+import { openConfiguredS3 } from './s3/open-configured-store.js';
 import { SignedLinks } from './signed-links.js';
 
-/** Objects on disk under the data directory. Needs `Settings` and `Clock` to be provided globally. */
+/**
+ * The object store that the settings name: on disk under the data directory, or in an S3 bucket. Needs `Settings`,
+ * `Clock` and `Database` to be provided globally.
+ */
 @Global()
 @Module({
   providers: [
@@ -19,6 +24,7 @@ import { SignedLinks } from './signed-links.js';
       },
     },
     {
+      // Also beside S3: links that were handed out before the change keep working.
       provide: LocalObjectStore,
       inject: [Settings, SignedLinks],
       useFactory: (settings: Settings, links: SignedLinks) =>
@@ -27,14 +33,27 @@ import { SignedLinks } from './signed-links.js';
           links,
         ),
     },
-    { provide: ObjectStore, useExisting: LocalObjectStore },
+    {
+      provide: ObjectStore,
+      inject: [Settings, LocalObjectStore],
+      useFactory: async (settings: Settings, local: LocalObjectStore): Promise<ObjectStore> =>
+        (await openConfiguredS3(settings)) ?? local,
+    },
+    ObjectDisposal,
   ],
-  exports: [ObjectStore, LocalObjectStore, SignedLinks],
+  exports: [ObjectStore, LocalObjectStore, SignedLinks, ObjectDisposal],
 })
-export class StorageModule implements OnModuleInit {
-  constructor(private readonly store: LocalObjectStore) {}
+export class StorageModule implements OnModuleInit, OnApplicationShutdown {
+  constructor(
+    private readonly local: LocalObjectStore,
+    private readonly store: ObjectStore,
+  ) {}
 
   async onModuleInit(): Promise<void> {
-    await this.store.removeAbandoned();
+    await this.local.removeAbandoned();
+  }
+
+  onApplicationShutdown(): void {
+    this.store.close();
   }
 }

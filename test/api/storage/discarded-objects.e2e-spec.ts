@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Database } from '#libs/persistence';
+import { LocalObjectStore, ObjectDisposal, ObjectStore, ObjectStoreUnavailableError } from '#libs/storage';
+import { startTestApi, type TestApi } from '#libs/testing';
+
+let api: TestApi;
+let store: ObjectStore;
+let disposal: ObjectDisposal;
+let database: Database;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  store = api.app.get(ObjectStore);
+  disposal = api.app.get(ObjectDisposal);
+  database = api.app.get(Database);
+});
+afterAll(() => api.close());
+
+const put = async (...keys: string[]): Promise<void> => {
+  for (const key of keys) await store.put(key, Buffer.from(key), { contentType: 'text/plain' });
+};
+const present = async (...keys: string[]): Promise<string[]> => {
+  const there: string[] = [];
+  for (const key of keys) {
+    const found = await store.get(key);
+    found?.stream.destroy();
+    if (found) there.push(key);
+  }
+  return there;
+};
+/** Until every link that was handed out before has expired. */
+const letLinksExpire = () => api.advanceClock(api.settings.signedUrlTtl + 61_000);
+
+describe('discarded objects', () => {
+  it('stay as long as links to them work, and go then', async () => {
+    await put('a/1', 'a/2');
+    const url = await store.signedUrl('a/1', { ttlMs: api.settings.signedUrlTtl });
+    await disposal.discard(database, ['a/1']);
+    await api.advanceClock(api.settings.signedUrlTtl - 5000);
+    expect(await disposal.sweep()).toBe(0);
+    expect((await fetch(url)).status).toBe(200);
+    await api.advanceClock(70_000);
+    expect(await disposal.sweep()).toBe(1);
+    expect(await disposal.sweep()).toBe(0);
+    expect(await present('a/1', 'a/2')).toEqual(['a/2']);
+  });
+
+  it('go with everything below a prefix', async () => {
+    await put('b/run/1', 'b/run/deep/2', 'b/run2/3', 'b/run');
+    await disposal.discardBelow(database, ['b/run']);
+    await letLinksExpire();
+    expect(await disposal.sweep()).toBe(1);
+    expect(await present('b/run/1', 'b/run/deep/2', 'b/run2/3', 'b/run')).toEqual(['b/run2/3', 'b/run']);
+  });
+
+  it('stay when the transaction that dropped them does not commit', async () => {
+    await put('c/1');
+    const failing = database.transaction(async (tx) => {
+      await disposal.discard(tx, ['c/1']);
+      throw new Error('changed my mind');
+    });
+    await expect(failing).rejects.toThrow('changed my mind');
+    await letLinksExpire();
+    expect(await disposal.sweep()).toBe(0);
+    expect(await present('c/1')).toEqual(['c/1']);
+  });
+
+  it('go once, whoever sweeps at the same time, and in as many sweeps as it takes', async () => {
+    const keys = Array.from({ length: 25 }, (_, index) => `d/${index}`);
+    await put(...keys);
+    await disposal.discard(database, [...keys, ...keys]);
+    await disposal.discard(database, keys);
+    await letLinksExpire();
+    await Promise.all([disposal.sweep(10), disposal.sweep(10)]);
+    while ((await disposal.sweep(10)) > 0);
+    expect(await present(...keys)).toEqual([]);
+  });
+
+  it('that cannot be deleted do not hold up the others, and are tried again', async () => {
+    await put('e/good', 'e/bad');
+    const local = api.app.get(LocalObjectStore);
+    const deleted: string[] = [];
+    let isBroken = true;
+    const moody = Object.assign(Object.create(local) as ObjectStore, {
+      delete: async (key: string) => {
+        if (isBroken && key === 'e/bad') throw new Error('disk on fire');
+        deleted.push(key);
+        await local.delete(key);
+      },
+    });
+    const moodyDisposal = new ObjectDisposal(moody, database, api.settings);
+    await moodyDisposal.discard(database, ['e/bad', 'e/good']);
+    await letLinksExpire();
+    expect(await moodyDisposal.sweep()).toBe(2);
+    expect(deleted).toEqual(['e/good']);
+    isBroken = false;
+    expect(await moodyDisposal.sweep()).toBe(0);
+    await api.advanceClock(11 * 60_000);
+    expect(await moodyDisposal.sweep()).toBe(1);
+    expect(await present('e/good', 'e/bad')).toEqual([]);
+  });
+
+  it('wait while the store does not answer', async () => {
+    await put('f/1');
+    const local = api.app.get(LocalObjectStore);
+    const broken = Object.assign(Object.create(local) as ObjectStore, {
+      delete: () => Promise.reject(new ObjectStoreUnavailableError(new Error('away'))),
+    });
+    await disposal.discard(database, ['f/1']);
+    await letLinksExpire();
+    await expect(new ObjectDisposal(broken, database, api.settings).sweep()).rejects.toThrow(
+      ObjectStoreUnavailableError,
+    );
+    expect(await disposal.sweep()).toBe(1);
+    expect(await present('f/1')).toEqual([]);
+  });
+});
