@@ -25,6 +25,7 @@ const DEFAULTS: Omit<Assignment, 'execution_id'> = {
   environment: null,
   mcp_servers: {},
   resume: null,
+  attachments: [],
 };
 
 /** A control plane of one execution, over real HTTP: keeps what it is told, says what the test wants, fails on demand. */
@@ -32,8 +33,12 @@ export class ControlPlaneDouble {
   readonly requests: SeenRequest[] = [];
   readonly uploads: { format: string | null; sessionId: string | null; bytes: Buffer }[] = [];
   readonly token = `hrx_1_${'s'.repeat(43)}`;
+  /** What was handed in: the reference, or the query with the content; with the number of events stored by then. */
+  readonly artifacts: { told: Record<string, unknown>; content?: Buffer; afterEvents: number }[] = [];
   finished: FinishRequest | null = null;
   storedTranscript: Buffer | null = null;
+  /** By attachment id. */
+  readonly storedAttachments = new Map<string, Buffer>();
   private readonly stored: RunnerEvent[] = [];
   private desired: Desired = 'run';
   private prompts: Commands['prompts'] = [];
@@ -165,6 +170,11 @@ export class ControlPlaneDouble {
   }
 
   private async handle(call: string, query: URLSearchParams, body: Buffer): Promise<[number, unknown]> {
+    const attachment = /^GET \/attachments\/(.*)$/.exec(call)?.[1];
+    if (attachment !== undefined) {
+      const bytes = this.storedAttachments.get(attachment);
+      return bytes ? [200, bytes] : [404, null];
+    }
     switch (call) {
       case 'POST /claim':
         return [200, this.assignment];
@@ -186,6 +196,12 @@ export class ControlPlaneDouble {
       case 'PUT /transcript':
         this.uploads.push({ format: query.get('format'), sessionId: query.get('session_id'), bytes: body });
         return [204, null];
+      case 'PUT /artifacts':
+        this.artifacts.push({ told: Object.fromEntries(query), content: body, afterEvents: this.stored.length });
+        return [200, { artifact_uid: 'a'.repeat(22) }];
+      case 'POST /artifacts':
+        this.artifacts.push({ told: JSON.parse(body.toString()), afterEvents: this.stored.length });
+        return [200, { artifact_uid: 'a'.repeat(22) }];
       case 'POST /finish':
         this.finished = JSON.parse(body.toString()) as FinishRequest;
         return [200, {}];

@@ -79,6 +79,8 @@ export interface TurnStarted {
   prompt: string;
   followup_id?: string;
   mode?: string;
+  /** Files that the agent got with the prompt. */
+  attachments?: { file_name: string; mime_type: string; size_bytes: number }[];
 }
 
 export interface MessageChunk {

@@ -12,14 +12,20 @@ import type { RunnerEvent } from './events.js';
  * | `GET /commands?lease_epoch&version&wait` | | 200 Commands; 204 nothing new within `wait` seconds; 412 |
  * | `PUT /transcript?lease_epoch&format&session_id` | raw bytes | 204; 412; 413 |
  * | `GET /transcript?lease_epoch` | | 200 raw bytes of the conversation's stored transcript; 404 |
+ * | `GET /attachments/{attachment_id}?lease_epoch` | | 200 raw bytes of a file that the run was created with; 404; 412 |
+ * | `PUT /artifacts?lease_epoch&source_key&artifact_type&…` (ArtifactContentQuery) | raw bytes | 200 ArtifactAck; 400, 413 not taken; 412 |
+ * | `POST /artifacts` | ArtifactReference | 200 ArtifactAck; 400 not taken; 412 |
  * | `POST /finish` | FinishRequest | 200 {}; idempotent by (execution, epoch); 412 |
  *
- * Every answer renews the lease except that of `/commands`. 412 means: stop the agent at once, upload nothing.
+ * Every answer renews the lease except those of `/commands` and `/attachments`. 412 means: stop the agent at once, upload nothing.
  * 5xx, 408, 429 and broken connections are retried with back-off until the runner's own fence.
  */
 export const RUNNER_PROTOCOL_VERSION = 1;
 export const MAX_BATCH_EVENTS = 500;
 export const MAX_TRANSCRIPT_BYTES = 64 * 1_048_576;
+export const MAX_ARTIFACT_BYTES = 64 * 1_048_576;
+/** Bytes of a PLAN, which is answered as part of a JSON document. */
+export const MAX_PLAN_BYTES = 1_048_576;
 
 /** What the launcher of a runner writes as one JSON line to its standard input; never argv, never environment. */
 export interface RunnerHandover {
@@ -46,6 +52,8 @@ export interface RunnerLimits {
   setup_command_timeout_seconds: number;
   /** Seconds between the rungs of the stop ladder for a public cancel. */
   cancel_step_seconds: number;
+  /** Bytes of one artifact; default {@link MAX_ARTIFACT_BYTES}. */
+  max_artifact_bytes?: number;
 }
 
 export interface HarnessDefinition {
@@ -54,7 +62,12 @@ export interface HarnessDefinition {
   env?: Record<string, string>;
   /** Shown when the command is not found. */
   install_hint: string;
-  /** Glob-free path of the vendor's transcript with `{home}` and `{session_id}` placeholders. */
+  /**
+   * Path of the vendor's transcript, below `{home}`. Placeholders: `{session_id}`, `{session_id_8}` (its first 8
+   * characters), `{cwd_slug}` (the working directory, each character but letters and digits a `-`), and the time at which
+   * the session began, in UTC: `{year}`, `{month}`, `{day}`, `{timestamp}` (2026-11-21T04-57-19). A segment may have one
+   * `*` where the agent chooses; such a transcript is collected, and never put back for a session to be resumed.
+   */
   transcript_path?: string;
 }
 
@@ -89,6 +102,16 @@ export interface Assignment {
   >;
   /** Present when an earlier session is to be loaded. */
   resume: { session_id: string; transcript: boolean } | null;
+  /** Files that the run was created with, for every execution of it. Their names differ from each other. */
+  attachments: AttachmentRef[];
+}
+
+export interface AttachmentRef {
+  attachment_id: string;
+  /** Without a path. */
+  file_name: string;
+  mime_type: string;
+  size_bytes: number;
 }
 
 export interface EventBatch extends LeaseRef {
@@ -118,6 +141,35 @@ export interface Commands {
   /** In order; consumed by a `turn_started` event with its `followup_id`. Empty message = continue. */
   prompts: { followup_id: string; message: string; mode?: string }[];
   decisions: { approval_id: string; decision: 'allow' | 'deny'; note?: string }[];
+}
+
+/** The query of an upload; the body is the content. `source_key`: the same key again in the same run changes nothing. */
+export interface ArtifactContentQuery extends LeaseRef {
+  source_key: string;
+  artifact_type: 'PLAN' | 'SCREENSHOT' | 'FILE';
+  mime_type: string;
+  /** As the agent names it, relative to its working directory. */
+  filepath: string;
+  title?: string;
+  description?: string;
+  /** Where the plan can be read, http or https. */
+  url?: string;
+}
+
+export interface ArtifactReference extends LeaseRef {
+  source_key: string;
+  artifact_type: 'PULL_REQUEST' | 'EXTERNAL_REFERENCE';
+  url: string;
+  /** Required for PULL_REQUEST. */
+  branch?: string;
+  /** Required for EXTERNAL_REFERENCE; at most 256 characters. */
+  reference_type?: string;
+  title?: string;
+  metadata?: Record<string, unknown>;
+}
+
+export interface ArtifactAck {
+  artifact_uid: string;
 }
 
 export interface FinishRequest extends LeaseRef {

@@ -1,11 +1,13 @@
 import { newUuid } from '#libs/kernel';
 import type { Assignment, RunnerEventKind, TurnEnded, TurnStarted } from '#libs/runner-protocol';
 import type { AgentSession } from './acp/agent-session.js';
+import { attachmentContent } from './acp/attachment-content.js';
 import type { AgentHost } from './agent-host.js';
 import { closed, Halted, type Ending, type Interruption } from './interruption.js';
 import type { PlainEvent } from './protocol/coalesce.js';
 import { CONTINUE_PROMPT, type Inbox, type Prompt } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
+import type { PlacedAttachment } from './workspace/attachments.js';
 import type { TranscriptSync } from './workspace/transcript-sync.js';
 
 export interface ConversationOptions {
@@ -14,6 +16,17 @@ export interface ConversationOptions {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly interruption: Interruption;
+  /** Hands in what the agent has produced so far. */
+  readonly collectArtifacts: () => Promise<void>;
+}
+
+/** What a conversation begins with. */
+export interface Opening {
+  readonly harnessId: string;
+  readonly transcripts: TranscriptSync;
+  /** The agent remembers nothing: it gets the base prompt, and the run's files whatever its first prompt is. */
+  readonly isNew: boolean;
+  readonly attachments: readonly PlacedAttachment[];
 }
 
 interface OpenTurn {
@@ -60,14 +73,15 @@ export class Conversation {
   }
 
   /** Until the execution is told to end (Halted), the agent fails (AgentFailure), or leaves while it is idle. */
-  async run(session: AgentSession, harnessId: string, transcripts: TranscriptSync, isNew: boolean): Promise<Ending> {
+  async run(session: AgentSession, { harnessId, transcripts, isNew, attachments }: Opening): Promise<Ending> {
     const { prompt: first, mode, base_prompt: basePrompt } = this.options.assignment;
     const prefix = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
+    const files = first !== null || isNew ? attachments : [];
     let prompt =
       first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode };
     while (prompt !== null) {
       if (!this.started) await this.tellStart(harnessId);
-      await this.runTurn(session, prompt, this.early ? prefix : '', transcripts);
+      await this.runTurn(session, prompt, this.early ? { prefix, files } : { prefix: '', files: [] }, transcripts);
       prompt = await this.nextPrompt(session);
     }
     return { ...closed('The agent process ended while it was idle.'), manner: 'kill' };
@@ -106,7 +120,7 @@ export class Conversation {
   private async runTurn(
     session: AgentSession,
     prompt: Prompt,
-    prefix: string,
+    { prefix, files }: { prefix: string; files: readonly PlacedAttachment[] },
     transcripts: TranscriptSync,
   ): Promise<void> {
     const { host, interruption } = this.options;
@@ -117,25 +131,32 @@ export class Conversation {
       prompt: prompt.text,
       ...(prompt.followupId === undefined ? {} : { followup_id: prompt.followupId }),
       ...(prompt.mode === undefined ? {} : { mode: prompt.mode }),
+      ...(files.length === 0 ? {} : { attachments: files.map(told) }),
     });
     host.normalizer.startTurn();
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
-    const answer = session.prompt(`${prefix}${prompt.text}`);
+    const content = files.map((file) => attachmentContent(file, session.promptAbilities));
+    const answer = session.prompt(`${prefix}${prompt.text}`, content);
     this.turn = { id, answer };
     const response = await host.ask('the turn', answer);
     const end = turnEnd(response.stopReason);
     const usage = host.normalizer.turnUsage(response);
     const closing = host.normalizer.closeOpenCalls(end.stop_reason === 'error' ? 'failed' : 'completed');
     for (const event of [...usage, ...closing]) this.emit(event);
-    // Before the turn is told to be over: who sees its end finds its transcript.
+    // Before the turn is told to be over: who sees its end finds its transcript and what it produced.
     await interruption.orHalt(transcripts.upload(session.id));
+    await interruption.orHalt(this.options.collectArtifacts());
     this.closeTurn(end);
   }
 
   private push<T extends object>(kind: RunnerEventKind, data: T): void {
     if (!this.options.interruption.isFenced) this.options.outbox.push(kind, data);
   }
+}
+
+function told({ ref: { file_name, mime_type, size_bytes } }: PlacedAttachment) {
+  return { file_name, mime_type, size_bytes };
 }
 
 /** A turn that the agent cancels without being asked is not one that a person has cancelled. */

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import type { Assignment, Commands, Desired, RunnerHandover } from '#libs/runner-protocol';
 import { AgentHost } from './agent-host.js';
+import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { Conversation } from './conversation.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
 import { AgentFailure, executionEnvironment, type LaunchContext } from './harness/launch.js';
@@ -22,6 +23,7 @@ import { Inbox } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 import { runSetup, setupFailureMessage } from './setup/run-setup.js';
+import { placeAttachments } from './workspace/attachments.js';
 import { watchDisk } from './workspace/disk-meter.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
 import { Workspace } from './workspace/workspace.js';
@@ -37,6 +39,8 @@ export interface ExecutionOptions {
 }
 
 const SWEEP_MS = 30_000;
+/** For artifacts of a turn that has not ended by itself: whoever cancels does not wait for large files. */
+const LAST_ARTIFACTS_MS = 10_000;
 
 /** One execution from its workspace to its last event; claiming before it and finishing after it are the caller's. */
 export class Execution {
@@ -47,12 +51,20 @@ export class Execution {
   private workspace: Workspace | null = null;
   private workspaceRealPath: string | undefined;
   private transcripts: TranscriptSync | null = null;
+  private artifacts: ArtifactSync | null = null;
   private setup: ManagedProcess | null = null;
 
   constructor(private readonly options: ExecutionOptions) {
     const { assignment, interruption, outbox, log } = options;
     this.host = new AgentHost(assignment, interruption, log, (event) => this.conversation.emit(event));
-    this.conversation = new Conversation({ assignment, host: this.host, inbox: this.inbox, outbox, interruption });
+    this.conversation = new Conversation({
+      assignment,
+      host: this.host,
+      inbox: this.inbox,
+      outbox,
+      interruption,
+      collectArtifacts: () => this.collectArtifacts(interruption.signal),
+    });
   }
 
   onCommands({ prompts, decisions }: Commands): void {
@@ -114,10 +126,20 @@ export class Execution {
     outbox.push('sandbox_ready', {});
     const transcripts = new TranscriptSync(plane, harness, workspace, log);
     this.transcripts = transcripts;
+    const { max_artifact_bytes: maxArtifactBytes } = handover.limits;
+    this.artifacts = new ArtifactSync({
+      plane,
+      workspace,
+      log,
+      ...(maxArtifactBytes === undefined ? {} : { maxBytes: maxArtifactBytes }),
+    });
     const { resume } = assignment;
     // Before anything else runs in there: nobody can have laid a trap where the file goes.
     const transcriptPlaced =
       resume?.transcript === true && (await interruption.orHalt(transcripts.fetch(resume.session_id)));
+    const attachments = await interruption.orHalt(
+      placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id)),
+    );
     const context: LaunchContext = { workspace, assignment, cookie: handover.cookie };
     const setupFailure = await this.runSetupCommands(context);
     if (setupFailure) return setupFailure;
@@ -126,7 +148,7 @@ export class Execution {
     outbox.push('session_started', started);
     const { session } = this.host;
     if (!session) throw new Error('The agent was started without a session.');
-    return this.conversation.run(session, harness.id, transcripts, !started.resumed);
+    return this.conversation.run(session, { harnessId: harness.id, transcripts, isNew: !started.resumed, attachments });
   }
 
   private harness(): Harness {
@@ -193,16 +215,26 @@ export class Execution {
   }
 
   private async reportRest({ openTurn }: Ending): Promise<void> {
-    const { outbox, log } = this.options;
+    const { outbox, log, interruption } = this.options;
     const { session } = this.host;
     try {
       this.conversation.closeCalls();
-      if (session && this.conversation.hasStarted) await this.transcripts?.upload(session.id);
+      if (session && this.conversation.hasStarted) {
+        await this.transcripts?.upload(session.id);
+        await this.collectArtifacts(AbortSignal.any([interruption.urgent, AbortSignal.timeout(LAST_ARTIFACTS_MS)]));
+      }
       this.conversation.closeTurn(openTurn);
       await outbox.flush();
     } catch (error) {
       log.warn('the last reports could not be delivered', { error: errorText(error) });
     }
+  }
+
+  /** What is not taken is told as output that did not come through. */
+  private async collectArtifacts(signal: AbortSignal): Promise<void> {
+    const problems = (await this.artifacts?.collect(signal)) ?? [];
+    if (problems.length === 0 || this.options.interruption.isFenced) return;
+    this.options.outbox.push('output_truncated', { artifacts: problems });
   }
 
   private targets(): SweepTargets {

@@ -18,6 +18,7 @@ const shape = z.object({
     max_output_bytes: z.int().positive(),
     setup_command_timeout_seconds: z.number().positive(),
     cancel_step_seconds: z.number().positive(),
+    max_artifact_bytes: z.int().positive().optional(),
   }),
   harnesses: z
     .record(

@@ -6,6 +6,7 @@ import {
   PROTOCOL_VERSION,
   type AnyMessage,
   type ClientConnection,
+  type ContentBlock,
   type InitializeResponse,
   type McpServer,
   type NewSessionResponse,
@@ -14,6 +15,7 @@ import {
   type Stream,
 } from '@agentclientprotocol/sdk';
 import type { ManagedProcess } from '../process/managed-process.js';
+import type { PromptAbilities } from './attachment-content.js';
 import { fields, text } from './fields.js';
 
 export interface AgentSessionHandlers {
@@ -75,6 +77,10 @@ export class AgentSession {
     return this.info?.agentCapabilities?.mcpCapabilities?.http === true;
   }
 
+  get promptAbilities(): PromptAbilities {
+    return this.info?.agentCapabilities?.promptCapabilities ?? {};
+  }
+
   /** Resolves when the connection has ended. */
   get closed(): Promise<void> {
     return this.connection.closed;
@@ -134,10 +140,10 @@ export class AgentSession {
   }
 
   /** The answer to the prompt, with whatever the agent adds to it. */
-  async prompt(prompt: string): Promise<{ stopReason: string }> {
+  async prompt(prompt: string, files: readonly ContentBlock[] = []): Promise<{ stopReason: string }> {
     return this.connection.agent.request(methods.agent.session.prompt, {
       sessionId: this.id,
-      prompt: [{ type: 'text', text: prompt }],
+      prompt: [{ type: 'text', text: prompt }, ...files],
     });
   }
 

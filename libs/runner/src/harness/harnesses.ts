@@ -18,8 +18,14 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     args: [],
     env: { CODEX_HOME: '{home}/.codex' },
     install_hint: 'npm install -g @agentclientprotocol/codex-acp',
+    transcript_path: '{home}/.codex/sessions/{year}/{month}/{day}/rollout-{timestamp}-{session_id}.jsonl',
   },
-  gemini: { command: 'gemini', args: ['--acp'], install_hint: 'npm install -g @google/gemini-cli' },
+  gemini: {
+    command: 'gemini',
+    args: ['--acp'],
+    install_hint: 'npm install -g @google/gemini-cli',
+    transcript_path: '{home}/.gemini/tmp/*/chats/session-*-{session_id_8}.jsonl',
+  },
   opencode: { command: 'opencode', args: ['acp'], install_hint: 'npm install -g opencode-ai' },
   qwen: {
     command: 'qwen',

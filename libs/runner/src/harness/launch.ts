@@ -34,6 +34,7 @@ export function executionEnvironment(
   return childEnvironment({
     home: workspace.home,
     tmp: workspace.tmp,
+    artifacts: workspace.artifacts,
     cookie,
     runId: assignment.run_id,
     hasOwnUser: workspace.runAs !== undefined,

@@ -1,19 +1,20 @@
 import { relative } from 'node:path';
 import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk';
 import { errorText } from '../runner-log.js';
+import { handIn } from './artifacts.js';
 import { FileProblem, insidePath, readText, removeFile, searchFiles, writeText } from './files.js';
 import type { Instruction } from './instructions.js';
-import { commandTitle } from './report.js';
+import { artifactName, commandTitle } from './report.js';
 import { runShell } from './shell.js';
 
 /** Instructions that show as tool calls. */
 export type Action = Extract<
   Instruction,
-  { type: 'command' | 'write' | 'append' | 'replace' | 'delete' | 'read' | 'search' }
+  { type: 'command' | 'write' | 'append' | 'replace' | 'delete' | 'read' | 'search' | 'artifact' }
 >;
 
 export function isAction(instruction: Instruction): instruction is Action {
-  return ['command', 'write', 'append', 'replace', 'delete', 'read', 'search'].includes(instruction.type);
+  return ['command', 'write', 'append', 'replace', 'delete', 'read', 'search', 'artifact'].includes(instruction.type);
 }
 
 /** How an action shows before it is carried out. */
@@ -34,6 +35,17 @@ export function describeAction(action: Action, cwd: string): ActionCall {
         kind: 'execute',
         rawInput: { command: action.script, cwd },
       };
+    case 'artifact': {
+      const { artifact_type: type } = action.artifact;
+      const path = 'path' in action.artifact ? { path: action.artifact.path } : {};
+      return {
+        name: 'hand_in_artifact',
+        title: `Hand in: ${artifactName(action.artifact)}`,
+        kind: 'other',
+        rawInput: { type, ...path, ...('url' in action.artifact ? { url: action.artifact.url } : {}) },
+        ...path,
+      };
+    }
     case 'search':
       return {
         name: 'search',
@@ -119,6 +131,10 @@ async function performOnFiles(
   cwd: string,
   signal: AbortSignal,
 ): Promise<ActionResult> {
+  if (action.type === 'artifact') {
+    await handIn(action.artifact, cwd);
+    return success('', [textContent('It is handed in when the turn is over.')], { listed: true });
+  }
   const path = await insidePath(cwd, action.path);
   if (action.type === 'search') {
     const matches = await searchFiles(cwd, path, action.pattern, signal);

@@ -17,6 +17,48 @@ describe('the instruction language', () => {
     ['```search pattern=two words path=src\n```', { type: 'search', pattern: 'two words', path: 'src' }],
     ['```search pattern=a=b\n```', { type: 'search', pattern: 'a=b', path: '.' }],
     ['```plan\n- a\n2. b\n\nc\n```', { type: 'plan', entries: ['a', 'b', 'c'] }],
+    [
+      '```artifact type=FILE path=a b.txt title=The title description=x y\n```',
+      {
+        type: 'artifact',
+        artifact: { artifact_type: 'FILE', path: 'a b.txt', title: 'The title', description: 'x y' },
+      },
+    ],
+    [
+      '```artifact type=SCREENSHOT path=a.png\n```',
+      { type: 'artifact', artifact: { artifact_type: 'SCREENSHOT', path: 'a.png' } },
+    ],
+    [
+      '````artifact type=PLAN title=Two steps\n# Plan\n```sh\nx\n```\n````',
+      {
+        type: 'artifact',
+        artifact: { artifact_type: 'PLAN', text: '# Plan\n```sh\nx\n```\n', title: 'Two steps' },
+      },
+    ],
+    [
+      '```artifact type=PLAN path=docs/plan.md\n```',
+      { type: 'artifact', artifact: { artifact_type: 'PLAN', path: 'docs/plan.md' } },
+    ],
+    [
+      '```artifact type=PULL_REQUEST url=https://forge.example/pr/1?a=b&c=d branch=fix\n```',
+      {
+        type: 'artifact',
+        artifact: { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1?a=b&c=d', branch: 'fix' },
+      },
+    ],
+    [
+      '```artifact type=EXTERNAL_REFERENCE url=https://t.example/1 reference_type=ticket title=T\n{"a": 1}\n```',
+      {
+        type: 'artifact',
+        artifact: {
+          artifact_type: 'EXTERNAL_REFERENCE',
+          url: 'https://t.example/1',
+          reference_type: 'ticket',
+          title: 'T',
+          metadata: { a: 1 },
+        },
+      },
+    ],
     ['```think\nhm\n```', { type: 'think', text: 'hm' }],
     ['```ask title=Really, now?\n```', { type: 'ask', title: 'Really, now?' }],
     ['```fail out of ideas\n```', { type: 'fail', message: 'out of ideas' }],
@@ -48,6 +90,12 @@ describe('the instruction language', () => {
     ['```replace path=a\nx\n```', /not of the form/],
     ['```replace path=a\n<<<<<<<\n=======\nx\n>>>>>>>\n```', /no old lines/],
     ['```search\n```', /names no pattern/],
+    ['```artifact type=NOTE\n```', /one of FILE/],
+    ['```artifact type=FILE\n```', /needs `path=FILE`/],
+    ['```artifact type=PLAN\n\n```', /needs its text/],
+    ['```artifact type=PULL_REQUEST url=https://x\n```', /needs `url=URL branch=NAME`/],
+    ['```artifact type=EXTERNAL_REFERENCE url=https://x\n```', /reference_type=NAME/],
+    ['```artifact type=EXTERNAL_REFERENCE url=https://x reference_type=t\nfree text\n```', /a JSON object/],
     ['```ask\n```', /no title/],
   ])('says what is wrong with %j', (text, problem) => {
     const parsed = parsePrompt(text);

@@ -1,3 +1,5 @@
+import type { ListedFile, ListedReference } from '../artifacts/artifact-list.js';
+
 /** What the built-in agent can be told to do. `docs/builtin-agent.md` is the language's page. */
 export type Instruction =
   | { readonly type: 'command'; readonly script: string }
@@ -5,10 +7,18 @@ export type Instruction =
   | { readonly type: 'replace'; readonly path: string; readonly oldText: string; readonly newText: string }
   | { readonly type: 'delete' | 'read'; readonly path: string }
   | { readonly type: 'search'; readonly pattern: string; readonly path: string }
+  | { readonly type: 'artifact'; readonly artifact: ListedFile | ListedReference | WrittenPlan }
   | { readonly type: 'plan'; readonly entries: readonly string[] }
   | { readonly type: 'think'; readonly text: string }
   | { readonly type: 'ask'; readonly title: string }
   | { readonly type: 'fail' | 'refuse'; readonly message: string };
+
+/** A plan whose text stands in the block. */
+export interface WrittenPlan {
+  readonly artifact_type: 'PLAN';
+  readonly text: string;
+  readonly title?: string;
+}
 
 export interface ParsedPrompt {
   readonly instructions: readonly Instruction[];
@@ -113,6 +123,10 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
       ? 'the `search` block names no pattern (`search pattern=TEXT`)'
       : { type: 'search', pattern, path: attributes['path'] ?? '.' };
   },
+  artifact: ({ attributes, body }) => {
+    const artifact = readArtifact(attributes, body);
+    return typeof artifact === 'string' ? artifact : { type: 'artifact', artifact };
+  },
   plan: ({ body }) => {
     const entries = body
       .split('\n')
@@ -129,6 +143,52 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
   refuse: ({ attributes, rest, body }) => ({ type: 'refuse', message: attributes['message'] ?? (rest || body.trim()) }),
 };
 
+/** A string says what is missing. */
+function readArtifact(attributes: Attributes, body: string): ListedFile | ListedReference | WrittenPlan | string {
+  const { type = '', path = '', url = '', branch = '', reference_type: referenceType = '' } = attributes;
+  const lacks = (what: string): string => `the \`artifact\` block of type ${type} needs ${what}`;
+  const title = attributes['title'] === undefined ? {} : { title: attributes['title'] };
+  const { description } = attributes;
+  switch (type) {
+    case 'FILE':
+    case 'SCREENSHOT':
+      if (path === '') return lacks('`path=FILE`');
+      return { artifact_type: type, path, ...title, ...(description === undefined ? {} : { description }) };
+    case 'PLAN':
+      if (path !== '') return { artifact_type: type, path, ...title };
+      return body.trim() === ''
+        ? lacks('its text, or `path=FILE`')
+        : { artifact_type: type, text: fileText(body), ...title };
+    case 'PULL_REQUEST':
+      return url === '' || branch === '' ? lacks('`url=URL branch=NAME`') : { artifact_type: type, url, branch };
+    case 'EXTERNAL_REFERENCE': {
+      if (url === '' || referenceType === '') return lacks('`url=URL reference_type=NAME`');
+      const metadata = body.trim() === '' ? undefined : jsonObject(body);
+      if (metadata === null) return lacks('a JSON object as its text, or none');
+      return {
+        artifact_type: type,
+        url,
+        reference_type: referenceType,
+        ...title,
+        ...(metadata === undefined ? {} : { metadata }),
+      };
+    }
+    default:
+      return 'the `artifact` block needs `type=` and one of FILE, SCREENSHOT, PLAN, PULL_REQUEST, EXTERNAL_REFERENCE';
+  }
+}
+
+function jsonObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
 /** A file ends with a line break, unless it is empty. */
 function fileText(body: string): string {
   return body === '' || body.endsWith('\n') ? body : `${body}\n`;
@@ -137,7 +197,7 @@ function fileText(body: string): string {
 /** `key=value` pairs; a value is quoted with `"`, or goes on until the next ` key=` or the end of the line. */
 function readAttributes(text: string): Attributes {
   const found: Record<string, string> = {};
-  const pair = /([a-z]+)=(?:"([^"]*)"|(.*?))(?=\s+[a-z]+=|\s*$)/gy;
+  const pair = /([a-z_]+)=(?:"([^"]*)"|(.*?))(?=\s+[a-z_]+=|\s*$)/gy;
   for (let at = 0; at < text.length;) {
     pair.lastIndex = at + (/^\s*/.exec(text.slice(at))?.[0].length ?? 0);
     const match = pair.exec(text);

@@ -17,7 +17,7 @@ export function helpText({ problems, ignored }: ParsedPrompt): string {
     '',
     EXAMPLE,
     '',
-    'Other blocks are `write path=FILE`, `append path=FILE`, `replace path=FILE`, `delete path=FILE`, `read path=FILE`, `search pattern=TEXT`, `plan`, `think`, `ask title=TEXT`, `refuse` and `fail`.',
+    'Other blocks are `write path=FILE`, `append path=FILE`, `replace path=FILE`, `delete path=FILE`, `read path=FILE`, `search pattern=TEXT`, `artifact type=TYPE`, `plan`, `think`, `ask title=TEXT`, `refuse` and `fail`.',
     ...notUnderstood({ problems, ignored }),
   ].join('\n');
 }
@@ -28,6 +28,7 @@ export function openingText(instructions: readonly Instruction[], turn: number, 
     count(instructions, ['command'], 'command', 'commands'),
     count(instructions, ['write', 'append', 'replace', 'delete'], 'file change', 'file changes'),
     count(instructions, ['read', 'search'], 'look into files', 'looks into files'),
+    count(instructions, ['artifact'], 'artifact', 'artifacts'),
   ].filter((text) => text !== '');
   const what = counted.length === 0 ? 'what the prompt says' : counted.join(', ');
   const which = turn === 1 ? '' : ` This is turn ${turn} of this session.`;
@@ -68,6 +69,8 @@ export function describe(instruction: Instruction): string | null {
       return `${instruction.type} ${instruction.path}`;
     case 'search':
       return `search for "${instruction.pattern}"`;
+    case 'artifact':
+      return `artifact ${artifactName(instruction.artifact)}`;
     case 'plan':
     case 'think':
     case 'ask':
@@ -75,6 +78,12 @@ export function describe(instruction: Instruction): string | null {
     case 'refuse':
       return null;
   }
+}
+
+/** Its type, and what tells it from others of that type. */
+export function artifactName(artifact: Extract<Instruction, { type: 'artifact' }>['artifact']): string {
+  const rest = 'url' in artifact ? artifact.url : 'path' in artifact ? artifact.path : (artifact.title ?? '');
+  return [artifact.artifact_type, rest].filter((part) => part !== undefined && part !== '').join(' ');
 }
 
 /** A script's first line that is not blank, with a sign when there is more. */

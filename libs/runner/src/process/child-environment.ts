@@ -5,6 +5,8 @@ import { delimiter, isAbsolute, join } from 'node:path';
 export interface ChildEnvironmentOptions {
   readonly home: string;
   readonly tmp: string;
+  /** What the agent puts here is handed in. */
+  readonly artifacts: string;
   readonly cookie: string;
   readonly runId: string;
   readonly hasOwnUser: boolean;
@@ -35,6 +37,7 @@ export function childEnvironment(options: ChildEnvironmentOptions): Record<strin
     TMPDIR: options.tmp,
     HEADRACE_EXECUTION_COOKIE: options.cookie,
     HEADRACE_RUN_ID: options.runId,
+    HEADRACE_ARTIFACTS_DIR: options.artifacts,
   };
 }
 

@@ -63,6 +63,7 @@ it('the environment of a child is made, not inherited, and keeps it in its works
   const env = childEnvironment({
     home: '/w/home',
     tmp: '/w/tmp',
+    artifacts: '/w/tmp/artifacts',
     cookie: 'c',
     runId: 'r',
     hasOwnUser: true,
@@ -82,10 +83,12 @@ it('the environment of a child is made, not inherited, and keeps it in its works
     GIT_TERMINAL_PROMPT: '0',
     HEADRACE_EXECUTION_COOKIE: 'c',
     HEADRACE_RUN_ID: 'r',
+    HEADRACE_ARTIFACTS_DIR: '/w/tmp/artifacts',
   });
   expect(Object.keys(env).sort()).toEqual([
     'A',
     'GIT_TERMINAL_PROMPT',
+    'HEADRACE_ARTIFACTS_DIR',
     'HEADRACE_EXECUTION_COOKIE',
     'HEADRACE_RUN_ID',
     'HOME',

@@ -1,4 +1,14 @@
-import type { Assignment, BatchAck, BeatAck, Commands, FinishRequest } from '#libs/runner-protocol';
+import type { ReadableStream } from 'node:stream/web';
+import type {
+  ArtifactAck,
+  ArtifactContentQuery,
+  ArtifactReference,
+  Assignment,
+  BatchAck,
+  BeatAck,
+  Commands,
+  FinishRequest,
+} from '#libs/runner-protocol';
 import { RUNNER_PROTOCOL_VERSION } from '#libs/runner-protocol';
 import { errorText } from '../runner-log.js';
 import { backoffMs, sleep } from '../sleep.js';
@@ -27,16 +37,25 @@ export interface ControlPlaneOptions {
 interface Call {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly path: string;
-  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream;
   readonly timeoutMs: number;
-  /** `/commands` does not renew the lease. */
+  /** `/commands` and `/attachments` do not renew the lease. */
   readonly renews?: boolean;
   /** Statuses that are an answer and not an error. */
   readonly also?: readonly number[];
+  /** Ends this request alone. */
+  readonly signal?: AbortSignal;
+}
+
+/** `refused`: why it was not taken, for good; the execution goes on. */
+export interface ArtifactAnswer {
+  readonly refused?: string;
 }
 
 const REQUEST_MS = 10_000;
 const UPLOAD_MS = 60_000;
+/** What is wrong with an artifact is the agent's doing: not the runner's fault, and no reason to end. */
+const NOT_TAKEN = [400, 413];
 /** Answers that end an execution: its token dies with it, so an unknown token or execution is the same news as 412. */
 const LOST = [401, 403, 404, 410, 412];
 
@@ -101,12 +120,63 @@ export class ControlPlane {
     return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
   }
 
+  /** null: it is not stored any more. */
+  async getAttachment(attachmentId: string): Promise<Buffer | null> {
+    const path = `/attachments/${encodeURIComponent(attachmentId)}?lease_epoch=${this.leaseEpoch}`;
+    const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, renews: false, also: [404] });
+    return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
+  }
+
+  /** @param content the bytes, once per call. */
+  async putArtifact(
+    artifact: Omit<ArtifactContentQuery, 'lease_epoch'>,
+    content: ReadableStream,
+    signal?: AbortSignal,
+  ): Promise<ArtifactAnswer> {
+    const query = new URLSearchParams({ lease_epoch: String(this.leaseEpoch) });
+    for (const [name, value] of Object.entries<string | undefined>({ ...artifact })) {
+      if (value !== undefined) query.set(name, value);
+    }
+    return this.artifactCall(
+      { method: 'PUT', path: `/artifacts?${query.toString()}`, body: content, timeoutMs: UPLOAD_MS },
+      signal,
+    );
+  }
+
+  async reportReference(
+    reference: Omit<ArtifactReference, 'lease_epoch'>,
+    signal?: AbortSignal,
+  ): Promise<ArtifactAnswer> {
+    const body = JSON.stringify({ lease_epoch: this.leaseEpoch, ...reference } satisfies ArtifactReference);
+    return this.artifactCall({ method: 'POST', path: '/artifacts', body, timeoutMs: REQUEST_MS }, signal);
+  }
+
+  private async artifactCall(call: Call, signal: AbortSignal | undefined): Promise<ArtifactAnswer> {
+    const response = await this.call({ ...call, also: NOT_TAKEN, ...(signal ? { signal } : {}) });
+    if (response.ok) {
+      await json<ArtifactAck>(response);
+      return {};
+    }
+    // Something in between may have answered without saying why.
+    const problem: unknown = await response.json().catch(() => null);
+    const detail = typeof problem === 'object' && problem !== null && 'detail' in problem ? problem.detail : null;
+    return { refused: typeof detail === 'string' ? detail : `was refused with status ${response.status}` };
+  }
+
   async finish(request: Omit<FinishRequest, 'lease_epoch'>, timeoutMs = REQUEST_MS): Promise<void> {
     const body = JSON.stringify({ lease_epoch: this.leaseEpoch, ...request } satisfies FinishRequest);
     await this.call({ method: 'POST', path: '/finish', body, timeoutMs });
   }
 
-  private async call({ method, path, body, timeoutMs, renews = true, also = [] }: Call): Promise<Response> {
+  private async call({
+    method,
+    path,
+    body,
+    timeoutMs,
+    renews = true,
+    also = [],
+    signal: own,
+  }: Call): Promise<Response> {
     const { baseUrl, executionId, token, signal, onContact } = this.options;
     const sentAt = performance.now();
     const contentType = typeof body === 'string' ? 'application/json' : 'application/octet-stream';
@@ -117,9 +187,10 @@ export class ControlPlane {
         {
           method,
           headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': contentType }) },
-          ...(body === undefined ? {} : { body }),
+          // A stream goes out while nothing has come back yet, which `fetch` wants to be told.
+          ...(body === undefined ? {} : { body, duplex: 'half' }),
           redirect: 'error',
-          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs), ...(own ? [own] : [])]),
         },
       );
     } catch (error) {

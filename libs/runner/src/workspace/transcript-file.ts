@@ -3,26 +3,6 @@ import { chown, mkdir, open, realpath, writeFile, type FileHandle } from 'node:f
 import { dirname, join, relative, sep } from 'node:path';
 import type { RunAs } from './workspace.js';
 
-export interface TranscriptPlace {
-  readonly home: string;
-  readonly cwd: string;
-  readonly sessionId: string;
-}
-
-/**
- * Where the harness keeps the session, from its template: `{home}`, `{session_id}`, and `{cwd_slug}` for harnesses that
- * name a directory after the working directory (each character but letters and digits is `-`).
- * null when the session id cannot be a file name: it is the agent's word.
- */
-export function transcriptPath(template: string, { home, cwd, sessionId }: TranscriptPlace): string | null {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,200}$/.test(sessionId)) return null;
-  const path = template
-    .replaceAll('{home}', home)
-    .replaceAll('{session_id}', sessionId)
-    .replaceAll('{cwd_slug}', cwd.replace(/[^A-Za-z0-9]/g, '-'));
-  return path.startsWith(home + sep) ? path : null;
-}
-
 /** Puts a stored transcript where the harness will look for it. To be called before anything else runs in the workspace. */
 export async function placeTranscript(path: string, bytes: Uint8Array, home: string, runAs?: RunAs): Promise<void> {
   let directory = home;

@@ -1,12 +1,15 @@
+import { SystemClock } from '#libs/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#libs/runner-protocol';
 import type { Harness } from '../harness/harnesses.js';
 import { LeaseLostError, NoAnswerError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { backoffMs, sleep } from '../sleep.js';
-import { placeTranscript, readTranscript, transcriptPath } from './transcript-file.js';
+import { placeTranscript, readTranscript } from './transcript-file.js';
+import { findTranscript, transcriptPath, type TranscriptPlace } from './transcript-path.js';
 import type { Workspace } from './workspace.js';
 
 const UPLOAD_TRIES = 4;
+const clock = new SystemClock();
 
 /** Brings the stored transcript into the workspace before the agent starts, and the agent's own file out again after each turn. */
 export class TranscriptSync {
@@ -21,7 +24,8 @@ export class TranscriptSync {
 
   /** Whether a stored transcript is now where the agent looks for it. Rejects when the control plane does not answer. */
   async fetch(sessionId: string): Promise<boolean> {
-    const path = this.path(sessionId);
+    const template = this.harness.transcript_path;
+    const path = template === undefined ? null : transcriptPath(template, this.place(sessionId), clock.now());
     if (path === null) return false;
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -38,7 +42,8 @@ export class TranscriptSync {
 
   /** Uploads the file when there is one and it has changed. Failing does not end anything, except for a lost lease. */
   async upload(sessionId: string): Promise<void> {
-    const path = this.path(sessionId);
+    const template = this.harness.transcript_path;
+    const path = template === undefined ? null : await findTranscript(template, this.place(sessionId));
     if (path === null) return;
     const { home, runAs } = this.workspace;
     const snapshot = await readTranscript(path, home, MAX_TRANSCRIPT_BYTES, runAs);
@@ -57,9 +62,7 @@ export class TranscriptSync {
     }
   }
 
-  private path(sessionId: string): string | null {
-    const template = this.harness.transcript_path;
-    const place = { home: this.workspace.home, cwd: this.workspace.work, sessionId };
-    return template === undefined ? null : transcriptPath(template, place);
+  private place(sessionId: string): TranscriptPlace {
+    return { home: this.workspace.home, cwd: this.workspace.work, sessionId };
   }
 }

@@ -23,7 +23,7 @@ export class Workspace {
     if (!(await lstat(root)).isDirectory()) throw new Error(`${root} is not a directory.`);
     const workspace = new Workspace(root, runAs);
     // The root last: nobody but us can reach in before everything is in place.
-    for (const directory of [workspace.home, workspace.work, workspace.tmp, root]) {
+    for (const directory of [workspace.home, workspace.work, workspace.tmp, workspace.artifacts, root]) {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await chmod(directory, 0o700);
       if (runAs) await chown(directory, runAs.uid, runAs.gid);
@@ -37,6 +37,14 @@ export class Workspace {
 
   get work(): string {
     return join(this.root, 'work');
+  }
+
+  /**
+   * What is put here is handed in. Below TMPDIR: some agents may write only there and in the working directory, and that
+   * one must start empty for `git clone <url> .`.
+   */
+  get artifacts(): string {
+    return join(this.tmp, 'artifacts');
   }
 
   get tmp(): string {

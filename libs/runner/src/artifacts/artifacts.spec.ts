@@ -1,0 +1,219 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LeaseLostError, NoAnswerError, RefusedError, type ArtifactAnswer } from '../protocol/control-plane.js';
+import { Workspace } from '../workspace/workspace.js';
+import { ARTIFACT_LIST, headingOf, parseArtifactList, typeOfDropped } from './artifact-list.js';
+import { ArtifactSync } from './artifact-sync.js';
+import { NOT_THERE } from './own-file.js';
+
+let base: string;
+let workspace: Workspace;
+let taken: Record<string, unknown>[];
+/** What the control plane does with the next reports, in order; then it takes everything. */
+let answers: (() => Promise<ArtifactAnswer>)[];
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+const never = new AbortController().signal;
+
+beforeEach(async () => {
+  base = mkdtempSync(join(tmpdir(), 'headrace-artifacts-'));
+  workspace = await Workspace.create(join(base, 'w'));
+  taken = [];
+  answers = [];
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+const next = (): Promise<ArtifactAnswer> => (answers.shift() ?? (() => Promise.resolve({})))();
+
+const plane = {
+  async putArtifact(artifact: object, content: AsyncIterable<Uint8Array>): Promise<ArtifactAnswer> {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of content) chunks.push(chunk);
+    const answer = await next();
+    if (answer.refused === undefined) taken.push({ ...artifact, content: Buffer.concat(chunks).toString() });
+    return answer;
+  },
+  async reportReference(reference: object): Promise<ArtifactAnswer> {
+    const answer = await next();
+    if (answer.refused === undefined) taken.push({ ...reference });
+    return answer;
+  },
+};
+const syncOf = (maxBytes = 1000): ArtifactSync => new ArtifactSync({ plane, workspace, log, maxBytes });
+const put = (name: string, text: string): void => writeFileSync(join(workspace.artifacts, name), text);
+const list = (...lines: unknown[]): void =>
+  put(ARTIFACT_LIST, lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));
+
+describe('the artifacts directory', () => {
+  it('hands in files, pictures and plans that lie there, and what the list names', async () => {
+    put('notes.txt', 'text');
+    put('shot.PNG', 'png');
+    put('PLAN.md', '# The plan #\n\n- one\n');
+    put('empty', '');
+    mkdirSync(join(workspace.artifacts, 'sub'));
+    put('sub/other.plan.md', 'no heading');
+    writeFileSync(join(workspace.work, 'report.json'), '{}');
+    list(
+      { artifact_type: 'FILE', path: 'report.json', title: 'Report', description: 'All of it' },
+      { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1', branch: 'fix', extra: 1 },
+      { artifact_type: 'EXTERNAL_REFERENCE', url: 'https://t.example/1', reference_type: 'ticket', metadata: { a: 1 } },
+    );
+    expect(await syncOf().collect(never)).toEqual([]);
+    expect(taken.map(({ source_key: _key, ...told }) => told)).toEqual([
+      {
+        artifact_type: 'FILE',
+        mime_type: 'application/json',
+        filepath: 'report.json',
+        title: 'Report',
+        description: 'All of it',
+        content: '{}',
+      },
+      {
+        artifact_type: 'PLAN',
+        mime_type: 'text/markdown',
+        filepath: 'PLAN.md',
+        title: 'The plan',
+        content: '# The plan #\n\n- one\n',
+      },
+      { artifact_type: 'FILE', mime_type: 'application/octet-stream', filepath: 'empty', content: '' },
+      { artifact_type: 'FILE', mime_type: 'text/plain', filepath: 'notes.txt', content: 'text' },
+      { artifact_type: 'SCREENSHOT', mime_type: 'image/png', filepath: 'shot.PNG', content: 'png' },
+      { artifact_type: 'PLAN', mime_type: 'text/markdown', filepath: 'sub/other.plan.md', content: 'no heading' },
+      { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1', branch: 'fix' },
+      {
+        artifact_type: 'EXTERNAL_REFERENCE',
+        url: 'https://t.example/1',
+        reference_type: 'ticket',
+        metadata: { a: 1 },
+      },
+    ]);
+    expect(new Set(taken.map(({ source_key: key }) => key)).size).toBe(taken.length);
+  });
+
+  it('hands in once what stays as it is, and again what has changed', async () => {
+    const sync = syncOf();
+    put('a.txt', 'one');
+    put('b.txt', 'same');
+    await sync.collect(never);
+    await sync.collect(never);
+    put('a.txt', 'three');
+    await sync.collect(never);
+    expect(taken.map(({ content }) => content)).toEqual(['one', 'same', 'three']);
+    // Another runner of the same run gives the same content the same key.
+    await syncOf().collect(never);
+    expect(taken[4]?.['source_key']).toBe(taken[1]?.['source_key']);
+  });
+
+  it('follows no link, and reads no pipe, nothing outside and nothing too large', async () => {
+    writeFileSync(join(base, 'secret'), 'secret');
+    symlinkSync(join(base, 'secret'), join(workspace.artifacts, 'link'));
+    symlinkSync(base, join(workspace.artifacts, 'way-out'));
+    execFileSync('mkfifo', [join(workspace.artifacts, 'pipe')]);
+    put('large', '');
+    truncateSync(join(workspace.artifacts, 'large'), 1001);
+    list(
+      { artifact_type: 'FILE', path: '../../secret' },
+      { artifact_type: 'FILE', path: join(workspace.artifacts, 'way-out', 'secret') },
+      { artifact_type: 'FILE', path: 'missing' },
+      { artifact_type: 'FILE', path: '.' },
+    );
+    const sync = syncOf();
+    const problems = await sync.collect(never);
+    expect(taken).toEqual([]);
+    expect(Object.fromEntries(problems.map(({ artifact, problem }) => [artifact, problem]))).toEqual({
+      [join(base, 'secret')]: NOT_THERE,
+      'way-out/secret': NOT_THERE,
+      missing: NOT_THERE,
+      work: 'is not a regular file',
+      large: 'has 1001 bytes; at most 1000 are taken',
+      link: 'is a symbolic link',
+      pipe: 'is not a regular file',
+      'way-out': 'is a symbolic link',
+    });
+    // Told once.
+    expect(await sync.collect(never)).toEqual([]);
+  });
+
+  it('may have been replaced by a link: not even names get out', async () => {
+    renameSync(workspace.artifacts, `${workspace.artifacts}.old`);
+    symlinkSync(base, workspace.artifacts);
+    writeFileSync(join(base, 'secret'), 'secret');
+    expect(await syncOf().collect(never)).toEqual([]);
+    expect(taken).toEqual([]);
+  });
+
+  it('is tried again when nobody answers, not when it is refused, and ends with the lease', async () => {
+    const sync = syncOf();
+    put('a.txt', 'a');
+    answers = [() => Promise.reject(new NoAnswerError('503')), () => Promise.reject(new NoAnswerError('503'))];
+    expect(await sync.collect(never)).toEqual([]);
+    expect(taken).toHaveLength(1);
+
+    list({ artifact_type: 'PULL_REQUEST', url: 'ftp://me:secret@nowhere', branch: 'b' });
+    answers = [() => Promise.resolve({ refused: '`url` must be an absolute http or https URL.' })];
+    expect(await sync.collect(never)).toEqual([
+      { artifact: 'ftp://nowhere', problem: '`url` must be an absolute http or https URL.' },
+    ]);
+    put('b.txt', 'b');
+    answers = [() => Promise.reject(new RefusedError('418'))];
+    expect(await sync.collect(never)).toEqual([{ artifact: 'b.txt', problem: 'was refused by the control plane' }]);
+    expect(await sync.collect(never)).toEqual([]);
+    expect(taken).toHaveLength(1);
+
+    put('c.txt', 'c');
+    answers = Array.from({ length: 4 }, () => () => Promise.reject(new NoAnswerError('503')));
+    expect(await sync.collect(never)).toMatchObject([{ artifact: 'some artifacts' }]);
+    await sync.collect(never);
+    expect(taken.map(({ filepath }) => filepath)).toEqual(['a.txt', 'c.txt']);
+    put('d.txt', 'd');
+    answers = [() => Promise.reject(new LeaseLostError('412'))];
+    await expect(sync.collect(never)).rejects.toThrow(LeaseLostError);
+  });
+
+  it('is left alone from the moment that the execution ends', async () => {
+    put('a.txt', 'a');
+    expect(await syncOf().collect(AbortSignal.abort())).toEqual([]);
+    expect(taken).toEqual([]);
+  });
+});
+
+describe('the list', () => {
+  it.each([
+    ['{', 'is not JSON'],
+    ['[]', 'is not a JSON object'],
+    ['{}', /has no `artifact_type`/],
+    ['{"artifact_type":"FILE"}', 'names no `path`'],
+    ['{"artifact_type":"FILE","path":"a","title":1}', 'has a `title` that is not text'],
+    ['{"artifact_type":"PULL_REQUEST","url":"https://x"}', 'needs `url` and `branch`'],
+    ['{"artifact_type":"EXTERNAL_REFERENCE","url":"https://x"}', 'needs `url` and `reference_type`'],
+  ])('%s costs that line only', (line, problem) => {
+    const { files, problems } = parseArtifactList(`${line}\n\n{"artifact_type":"FILE","path":"a"}\n`);
+    expect(files).toEqual([{ artifact_type: 'FILE', path: 'a' }]);
+    expect(problems).toEqual([
+      {
+        artifact: 'artifacts.jsonl, line 1',
+        problem: typeof problem === 'string' ? problem : expect.stringMatching(problem),
+      },
+    ]);
+  });
+});
+
+it.each([
+  ['PLAN.md', 'PLAN'],
+  ['a/plan.md', 'PLAN'],
+  ['big.plan.md', 'PLAN'],
+  ['.plan.md', 'FILE'],
+  ['myPLAN.md', 'FILE'],
+  ['a.jpeg', 'SCREENSHOT'],
+  ['a.svg', 'FILE'],
+  ['png', 'FILE'],
+])('%s alone is a %s', (path, type) => {
+  expect(typeOfDropped(path)).toBe(type);
+});
+
+it('a plan is called by its first heading', () => {
+  expect(headingOf('text\n## A b ##\n# C')).toBe('A b');
+  expect(headingOf('#no\n#')).toBeUndefined();
+});

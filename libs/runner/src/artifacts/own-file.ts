@@ -1,0 +1,76 @@
+import { constants, existsSync, type Dirent } from 'node:fs';
+import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
+import type { RunAs } from '../workspace/workspace.js';
+
+/** One text for what is missing and for what lies elsewhere: the runner may see directories that the agent may not. */
+export const NOT_THERE = 'is not there, or not in the workspace';
+
+/** Where there is none, a path is believed a moment longer. */
+const HAS_PROC = existsSync('/proc/self/fd');
+
+export interface OwnFile {
+  /** Whoever gets it closes it. */
+  readonly file: FileHandle;
+  readonly sizeBytes: number;
+  /** Changes whenever the file does. */
+  readonly version: string;
+}
+
+/** Why a path is not read; the message is for the person who started the run. */
+export class UnreadableFile extends Error {}
+
+/**
+ * Opens a file that lies in the agent's hands. The runner may be root and must not be talked into reading anything else
+ * than a plain file of the execution's own user inside `root`: no link as last part, none on the way that leads out, no
+ * pipe or device, nothing of another user. What was opened is looked at, not what the path says a moment earlier.
+ */
+export async function openOwnFile(path: string, root: string, runAs?: RunAs): Promise<OwnFile> {
+  const realRoot = await realpath(root);
+  let file: FileHandle;
+  try {
+    const real = join(await realpath(dirname(path)), basename(path));
+    if (!real.startsWith(realRoot + sep)) throw new UnreadableFile(NOT_THERE);
+    const before = await lstat(real);
+    if (before.isSymbolicLink()) throw new UnreadableFile('is a symbolic link');
+    if (!before.isFile()) throw new UnreadableFile('is not a regular file');
+    file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (error instanceof UnreadableFile) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UnreadableFile(code === 'EMFILE' || code === 'EIO' ? `cannot be opened (${code})` : NOT_THERE);
+  }
+  try {
+    const stats = await file.stat();
+    const owner = runAs?.uid ?? process.getuid?.() ?? stats.uid;
+    if (!stats.isFile()) throw new UnreadableFile('is not a regular file');
+    if (stats.uid !== owner) throw new UnreadableFile('belongs to another user');
+    if (!(await liesBelow(file, path, realRoot))) throw new UnreadableFile(NOT_THERE);
+    return { file, sizeBytes: stats.size, version: `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}` };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** What a directory below `root` holds; nothing when it is not there, is a link, or lies elsewhere: not even names get out. */
+export async function listOwnDirectory(path: string, root: string): Promise<Dirent[]> {
+  let directory: FileHandle;
+  try {
+    directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  } catch {
+    return []; // gone, closed, or no directory any more
+  }
+  try {
+    if (!(await liesBelow(directory, path, await realpath(root)))) return [];
+    // The directory that was looked at, whatever its path leads to by now.
+    return await readdir(HAS_PROC ? `/proc/self/fd/${directory.fd}` : path, { withFileTypes: true });
+  } finally {
+    await directory.close();
+  }
+}
+
+async function liesBelow({ fd }: FileHandle, path: string, realRoot: string): Promise<boolean> {
+  const real = HAS_PROC ? await readlink(`/proc/self/fd/${fd}`) : await realpath(path);
+  return real.startsWith(realRoot + sep);
+}

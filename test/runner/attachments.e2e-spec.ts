@@ -1,0 +1,238 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { AttachmentRef, HarnessDefinition, TurnStarted } from '#libs/runner-protocol';
+import type { ControlPlaneDouble } from './control-plane-double.js';
+import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+
+const runners: RunnerProcess[] = [];
+const start = async (options: StartOptions = {}): Promise<RunnerProcess> => {
+  const runner = await RunnerProcess.start(options);
+  runners.push(runner);
+  return runner;
+};
+afterEach(async () => {
+  await Promise.all(runners.splice(0).map((runner) => runner.dispose()));
+});
+
+const NOTES = prompt('Notes.', fence('sh', 'echo executed'));
+const FILES = new Map([
+  ['a1', { file_name: 'my notes.md', mime_type: 'text/markdown', content: Buffer.from(NOTES) }],
+  ['a2', { file_name: 'dot.png', mime_type: 'image/png', content: Buffer.from([0x89, 0x50, 0x4e, 0x47]) }],
+]);
+const REFS: AttachmentRef[] = [...FILES].map(([attachment_id, { file_name, mime_type, content }]) => ({
+  attachment_id,
+  file_name,
+  mime_type,
+  size_bytes: content.length,
+}));
+const TOLD = REFS.map(({ file_name, mime_type, size_bytes }) => ({ file_name, mime_type, size_bytes }));
+const stored = (plane: ControlPlaneDouble): void => {
+  for (const [id, { content }] of FILES) plane.storedAttachments.set(id, content);
+};
+
+function echo(env: Record<string, string> = {}, transcriptPath?: string): Record<string, HarnessDefinition> {
+  const args = [fileURLToPath(new URL('echo-agent.mjs', import.meta.url))];
+  const transcript = transcriptPath === undefined ? {} : { transcript_path: transcriptPath };
+  return { echo: { command: process.execPath, args, env, install_hint: '', ...transcript } };
+}
+/** What the echo agent was told in its last turn. */
+const told = (plane: ControlPlaneDouble): Record<string, unknown>[] =>
+  JSON.parse(plane.data<{ text: string }>('message_chunk').at(-1)?.text ?? '[]') as Record<string, unknown>[];
+
+describe('the files of a run', () => {
+  it.each(isRoot ? [false, true] : [false])(
+    'lie in the workspace as the agent’s own, for set-up and agent (own user: %s)',
+    async (ownUser) => {
+      const list = 'cd .headrace/attachments; stat -c "%n %a %u" *; cat "my notes.md" >/dev/null && id -u';
+      const runner = await start({
+        ownUser,
+        assignment: {
+          attachments: REFS,
+          environment: { uid: 'e'.repeat(22), setup_commands: ['ls .headrace/attachments'], env: {} },
+          prompt: fence('sh', list),
+        },
+        prepare: stored,
+      });
+      const { plane } = runner;
+      await plane.untilEvent('turn_ended');
+      expect(plane.data('setup_command_finished')).toMatchObject([{ output: 'dot.png\nmy notes.md\n' }]);
+      const uid = ownUser ? runner.handover.run_as?.uid : process.getuid?.();
+      expect(plane.calls()).toMatchObject([
+        { output: { output: `dot.png 600 ${uid}\nmy notes.md 600 ${uid}\n${uid}\n` } },
+      ]);
+      expect(plane.data<TurnStarted>('turn_started')[0]?.attachments).toEqual(TOLD);
+      expect(await runner.close()).toBe(0);
+      expect(runner.workspaceIsGone).toBe(true);
+    },
+  );
+
+  it('are no instructions to the built-in agent', async () => {
+    const runner = await start({ assignment: { attachments: REFS, prompt: 'Look at these.' }, prepare: stored });
+    await runner.plane.untilEvent('turn_ended');
+    expect(runner.plane.calls()).toEqual([]);
+  });
+
+  it('come with the first prompt, as content that the agent takes', async () => {
+    const runner = await start({
+      assignment: { attachments: REFS, harness: { type: 'echo' }, prompt: 'Look.' },
+      handover: {
+        harnesses: echo({ CAPABILITIES: '{"promptCapabilities":{"image":true,"embeddedContext":true}}' }),
+      },
+      prepare: stored,
+    });
+    const { plane } = runner;
+    await plane.untilEvent('turn_ended');
+    const directory = `file://${runner.work}/.headrace/attachments`;
+    expect(told(plane)).toEqual([
+      { type: 'text', text: 'Look.' },
+      { type: 'resource', resource: { uri: `${directory}/my%20notes.md`, mimeType: 'text/markdown', text: NOTES } },
+      { type: 'image', mimeType: 'image/png', data: 'iVBORw==', uri: `${directory}/dot.png` },
+    ]);
+    plane.say('f1', 'And now?');
+    await plane.untilEvent('turn_ended', 2);
+    expect(told(plane)).toEqual([{ type: 'text', text: 'And now?' }]);
+    expect(plane.data<TurnStarted>('turn_started')[1]).not.toHaveProperty('attachments');
+  });
+
+  it('are placed again for an execution that goes on, and named again to an agent that has forgotten', async () => {
+    for (const forgetful of [false, true]) {
+      const runner = await start({
+        assignment: {
+          attachments: REFS,
+          harness: { type: 'echo' },
+          base_prompt: 'Base.',
+          prompt: null,
+          resume: { session_id: 'earlier', transcript: false },
+        },
+        handover: {
+          harnesses: echo({ CAPABILITIES: '{"loadSession":true}', ...(forgetful ? { FORGETFUL: '1' } : {}) }),
+        },
+        prepare: (plane) => {
+          stored(plane);
+          plane.say('f1', 'Go on.');
+        },
+      });
+      const { plane } = runner;
+      await plane.untilEvent('turn_ended');
+      expect(existsSync(join(runner.work, '.headrace/attachments/dot.png'))).toBe(true);
+      expect(told(plane).map(({ type }) => type)).toEqual(
+        forgetful ? ['text', 'resource_link', 'resource_link'] : ['text'],
+      );
+      expect(told(plane)[0]).toMatchObject({ text: forgetful ? 'Base.\n\nGo on.' : 'Go on.' });
+    }
+  });
+
+  it('that cannot be had end the run before the agent starts', async () => {
+    const runner = await start({ assignment: { attachments: REFS } });
+    expect(await runner.exited).toBe(0);
+    expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'internal_error' });
+    expect(runner.plane.finished?.message).toContain('my notes.md');
+    expect(runner.plane.events('agent_started')).toHaveLength(0);
+  });
+
+  it('are asked for again when the control plane is busy', async () => {
+    const runner = await start({
+      assignment: { attachments: REFS, prompt: fence('sh', 'ls .headrace/attachments') },
+      prepare: (plane) => {
+        stored(plane);
+        plane.fail('GET /attachments/a1', 503, 2);
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(runner.plane.calls()).toMatchObject([{ output: { output: 'dot.png\nmy notes.md\n' } }]);
+  });
+
+  it.each(['../outside', '/tmp/outside', '..', ''])('go nowhere else when they are called %j', async (file_name) => {
+    const runner = await start({
+      assignment: { attachments: [{ attachment_id: 'a1', file_name, mime_type: 'text/plain', size_bytes: 1 }] },
+      prepare: stored,
+    });
+    expect(await runner.exited).toBe(0);
+    expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'internal_error' });
+    expect(runner.plane.requests.some(({ call }) => call.startsWith('GET /attachments'))).toBe(false);
+  });
+});
+
+describe('a new run that continues a conversation', () => {
+  const TEMPLATE = '{home}/.echo/sessions/{year}/{session_id}-*.jsonl';
+  const RECORD = '{home}/.echo/sessions/2026/{id}-of-today.jsonl';
+
+  it('goes on in the session with its own first prompt, and the base prompt is not repeated', async () => {
+    const first = await start({ assignment: { base_prompt: 'Base.', prompt: fence('sh', 'echo before') } });
+    await first.plane.untilEvent('turn_ended');
+    const upload = first.plane.uploads.at(-1);
+    await first.close();
+    const second = await start({
+      assignment: {
+        base_prompt: 'Base.',
+        prompt: fence('sh', 'echo after'),
+        resume: { session_id: upload?.sessionId ?? '', transcript: true },
+      },
+      prepare: (plane) => {
+        plane.storedTranscript = upload?.bytes ?? null;
+      },
+    });
+    const { plane } = second;
+    await plane.untilEvent('turn_ended');
+    expect(plane.data('session_started')).toMatchObject([{ session_id: upload?.sessionId, resumed: true }]);
+    expect(plane.calls().map(({ title }) => title)).toEqual(['echo after']);
+    const record = plane.uploads.at(-1)?.bytes.toString() ?? '';
+    expect(record).toMatch(/echo before[\s\S]*echo after/);
+    expect(record.split('Base.')).toHaveLength(2);
+  });
+
+  it('starts anew with the base prompt when the session cannot be resumed', async () => {
+    const runner = await start({
+      assignment: {
+        base_prompt: 'Base.',
+        prompt: fence('sh', 'echo after'),
+        resume: { session_id: 'earlier', transcript: true },
+      },
+    });
+    const { plane } = runner;
+    await plane.untilEvent('turn_ended');
+    expect(plane.data('session_started')).toMatchObject([{ resumed: false }]);
+    expect(plane.calls().map(({ title }) => title)).toEqual(['echo after']);
+    expect(plane.uploads.at(-1)?.bytes.toString()).toContain('Base.');
+  });
+
+  it('a third party’s record is collected after the turn, wherever the agent has put it', async () => {
+    const runner = await start({
+      assignment: { harness: { type: 'echo' }, prompt: 'Hello.' },
+      handover: { harnesses: echo({ RECORD }, TEMPLATE) },
+    });
+    const { plane } = runner;
+    await plane.untilEvent('turn_ended');
+    expect(plane.uploads).toMatchObject([{ format: 'echo', sessionId: 'echo-0001' }]);
+    expect(plane.uploads[0]?.bytes.toString()).toBe('{"prompt":[{"type":"text","text":"Hello."}]}\n');
+    // After the upload: whoever sees the end finds it.
+    const calls = plane.requests.map(({ call, body }) => (body.includes('turn_ended') ? 'turn_ended' : call));
+    expect(calls.indexOf('PUT /transcript')).toBeLessThan(calls.indexOf('turn_ended'));
+    expect(await runner.close()).toBe(0);
+  });
+
+  it('a third party’s record is put back where its place can be told', async () => {
+    const runner = await start({
+      assignment: {
+        harness: { type: 'echo' },
+        prompt: 'Again.',
+        resume: { session_id: 'echo-0001', transcript: true },
+      },
+      handover: {
+        harnesses: echo(
+          { RECORD: '{home}/.echo/{id}.jsonl', CAPABILITIES: '{"loadSession":true}' },
+          '{home}/.echo/{session_id}.jsonl',
+        ),
+      },
+      prepare: (plane) => {
+        plane.storedTranscript = Buffer.from('{"prompt":"before"}\n');
+      },
+    });
+    const { plane } = runner;
+    await plane.untilEvent('turn_ended');
+    expect(plane.data('session_started')).toMatchObject([{ session_id: 'echo-0001', resumed: true }]);
+    expect(plane.uploads.at(-1)?.bytes.toString()).toMatch(/^\{"prompt":"before"\}\n\{"prompt":\[.*Again/);
+  });
+});
