@@ -1,7 +1,19 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/**', 'node_modules/**', '.headrace/**', 'scripts/**', 'bin/**', '*.mjs', '*.cjs'] },
+  {
+    ignores: [
+      'dist/**',
+      'node_modules/**',
+      '.headrace/**',
+      'scripts/**',
+      'bin/**',
+      'libs/*/assets/**',
+      'test/**/*.mjs',
+      '*.mjs',
+      '*.cjs',
+    ],
+  },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

@@ -1,5 +1,8 @@
 // `npm run bench -- NAME`: measures against a floor in one run and prints ratios.
-const BENCHES = { create: () => import('./bench/create.mjs').then(({ benchCreate }) => benchCreate()) };
+const BENCHES = {
+  create: () => import('./bench/create.mjs').then(({ benchCreate }) => benchCreate()),
+  list: () => import('./bench/list.mjs').then(({ benchList }) => benchList()),
+};
 
 const name = process.argv[2] ?? '';
 const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : null;

@@ -1,61 +1,18 @@
 // `npm run bench -- create`: throughput and p99 of creating runs beside the floor, on one PostgreSQL, in one run; then
 // the time from a create's commit to its offer while a slot is free.
-import { spawn } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
 import pg from 'pg';
+import { dist, freePort, makeCaller, median, percentile, root, start, stop } from './support.mjs';
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
-const dist = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
 const POOL = 16;
 const CONNECTIONS = 32;
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 4);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const OFFERS = Number(process.env.BENCH_OFFERS ?? 30);
-
-const median = (values) => {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-};
-const percentile = (values, share) =>
-  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
-
-const freePort = () =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
-
-function start(args, env, ready) {
-  const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  return new Promise((resolve, reject) => {
-    let output = '';
-    child.stdout.on('data', (chunk) => {
-      output += chunk;
-      const match = ready.exec(output);
-      if (match) resolve({ child, match });
-    });
-    child.once('exit', (code) => reject(new Error(`${args.join(' ')} ended (${code}):\n${output}`)));
-  });
-}
-
-const stop = (child) =>
-  new Promise((resolve) => {
-    child.removeAllListeners('exit');
-    child.once('exit', resolve);
-    child.kill('SIGTERM');
-  });
 
 const load = (url, token, body) =>
   new Promise((resolve, reject) => {
@@ -67,26 +24,6 @@ const load = (url, token, body) =>
       else resolve({ rate: result.requests.total / result.duration, p99: result.latency.p99 });
     });
   });
-
-async function makeCaller(db) {
-  const [team, user] = [randomBytes(11).toString('hex'), randomBytes(11).toString('hex')];
-  const token = `hr_${randomBytes(43).toString('hex').slice(0, 43)}`;
-  await db.query('INSERT INTO teams (uid, name) VALUES ($1, $2)', [team, 'bench']);
-  await db.query('INSERT INTO users (uid, email, display_name) VALUES ($1, $2, $3)', [
-    user,
-    'bench@example.test',
-    'bench',
-  ]);
-  await db.query(`INSERT INTO memberships (team_uid, user_uid, role) VALUES ($1, $2, 'member')`, [team, user]);
-  await db.query('INSERT INTO tokens (uid, hash, prefix, name, user_uid) VALUES ($1, $2, $3, $4, $5)', [
-    randomBytes(11).toString('hex'),
-    createHash('sha256').update(token).digest(),
-    'hr_bench…',
-    'bench',
-    user,
-  ]);
-  return token;
-}
 
 const FLOOR_TABLE = `CREATE TABLE bench_floor (id uuid PRIMARY KEY, team_uid text, owner_user_uid text, slot_key text, pool text, state text,
   title text, prompt text, source text, execution_location text, mode text, interactive boolean, creator_type text, creator_uid text,

@@ -10,6 +10,9 @@ export function fullEnvironment() {
 
 const HARMLESS =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR|TERM|NODE_ENV|NODE_OPTIONS|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|NO_COLOR|FORCE_COLOR|NO_PROXY|no_proxy)$/;
+/** Where the AWS SDK looks for credentials of this machine; none of these is one. */
+const AWS =
+  /^AWS_(REGION|DEFAULT_REGION|PROFILE|CONFIG_FILE|SHARED_CREDENTIALS_FILE|ROLE_ARN|ROLE_SESSION_NAME|WEB_IDENTITY_TOKEN_FILE|CONTAINER_CREDENTIALS_FULL_URI|CONTAINER_AUTHORIZATION_TOKEN_FILE)$/;
 const PROXY = /^(HTTP|HTTPS|ALL)_PROXY$/i;
 
 /**
@@ -19,7 +22,7 @@ const PROXY = /^(HTTP|HTTPS|ALL)_PROXY$/i;
 export function harmlessEnvironment(environment) {
   return Object.fromEntries(
     Object.entries(environment).filter(
-      ([name, value]) => HARMLESS.test(name) || (PROXY.test(name) && !value.includes('@')),
+      ([name, value]) => HARMLESS.test(name) || AWS.test(name) || (PROXY.test(name) && !value.includes('@')),
     ),
   );
 }

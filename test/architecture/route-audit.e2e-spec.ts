@@ -19,6 +19,8 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /objects/*key': 'signed links, handed out by other operations',
   'GET /problems': 'pages for people',
   'GET /problems/:code': 'pages for people',
+  'GET /runs/:runId': 'a page for people, which holds no data',
+  'GET /runs/assets/:name': 'script and style of that page',
 };
 /** The runner protocol has a document of its own. */
 const RUNNER_PREFIX = '/api/v1/runner/';
@@ -191,7 +193,14 @@ describe('the document', () => {
       'listScheduledAgents',
       'listEnvironments',
     ];
-    const beyond = ['createEnvironment'];
+    const beyond = [
+      'createAgentIdentity',
+      'createMcpServer',
+      'listAgentIdentities',
+      'listMcpServers',
+      'listModels',
+      'createEnvironment',
+    ];
     const served = new Set(routes.flatMap(({ operation }) => (operation ? [operation.id] : [])));
     expect(withHeader.sort()).toEqual([...specified, ...beyond].filter((id) => served.has(id)).sort());
   });

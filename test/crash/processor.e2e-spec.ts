@@ -25,7 +25,7 @@ describe('separate processes', { timeout: 90_000 }, () => {
       DATABASE_URL: database.url,
       SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
       DATABASE_POOL_SIZE: '4',
-      QUEUE_POOL_SIZE: '4',
+      QUEUE_POOL_SIZE: '6',
     });
     api = installation.start('api');
     processor = installation.start('processor');

@@ -1,4 +1,5 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { AgentsHttpModule } from '#libs/agents';
 import { AuthHttpModule } from '#libs/auth';
 import { Settings } from '#libs/config';
 import { ConversationsHttpModule } from '#libs/conversations';
@@ -40,6 +41,7 @@ export class ApiModule {
         StorageModule,
         StorageHttpModule,
         EnvironmentsHttpModule,
+        AgentsHttpModule,
         RunsHttpModule,
         ConversationsHttpModule,
       ],

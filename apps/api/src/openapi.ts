@@ -19,8 +19,13 @@ const TAGS = [
       'One run is what somebody asked an agent to do. It is queued, executed in a prepared workspace, and can be continued.',
   },
   { name: 'Conversations', description: 'What was said and done in a run, in one shape for all agents.' },
+  { name: 'Artifacts', description: 'What runs have produced, and what they refer to elsewhere.' },
   { name: 'Approvals', description: 'Questions of an agent that wait for a person.' },
   { name: 'Environments', description: 'How a workspace is prepared before an agent starts in it.' },
+  {
+    name: 'Agents',
+    description: 'Who executes runs and with what: agent identities, MCP servers of the team, models.',
+  },
 ];
 
 /** The document as this installation serves it. */

@@ -1,10 +1,12 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { Settings } from '#libs/config';
+import { ConversationsModule } from '#libs/conversations';
 import { JobsModule } from '#libs/jobs';
 import { Clock } from '#libs/kernel';
 import { ObservabilityModule } from '#libs/observability';
 import { clockProvider, PersistenceModule } from '#libs/persistence';
 import { RunsJobsModule } from '#libs/runs';
+import { StorageJobsModule } from '#libs/storage';
 
 @Global()
 @Module({})
@@ -29,7 +31,10 @@ export class ProcessorModule {
         ObservabilityModule,
         PersistenceModule.forRoot(),
         JobsModule.forRoot({ handlesJobs: true }),
+        StorageJobsModule,
         RunsJobsModule,
+        // Takes its folds along when runs are pruned.
+        ConversationsModule,
       ],
     };
   }

@@ -41,6 +41,49 @@ describe('an empty environment', () => {
   });
 });
 
+describe('an object store', () => {
+  it.each([
+    ['s3://bucket', { bucket: 'bucket', prefix: '' }],
+    ['s3://my.bucket-1/a/B_c.d/', { bucket: 'my.bucket-1', prefix: 'a/B_c.d' }],
+    ['', undefined],
+  ])('%j is read as %j', (url, expected) => {
+    expect(parseSettings({ OBJECT_STORE_URL: url }).objectStoreUrl).toEqual(expected);
+  });
+
+  it.each([
+    'bucket',
+    'https://bucket',
+    's3://',
+    's3://B',
+    's3://bucket/../x',
+    's3://bucket//x',
+    's3://k:s@bucket',
+    's3://bucket/a?b',
+  ])('is not %s', (url) => {
+    expect(problemsOf({ OBJECT_STORE_URL: url })).toEqual([expect.stringContaining('must be s3://bucket')]);
+  });
+
+  it('has both keys or none, and says neither', () => {
+    const problems = problemsOf({ S3_SECRET_ACCESS_KEY: 'very-secret' });
+    expect(problems).toEqual(['S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set together.']);
+  });
+});
+
+describe('retention', () => {
+  it.each([
+    ['', undefined],
+    ['0', undefined],
+    ['1h', 3_600_000],
+    ['90d', 90 * 86_400_000],
+  ])('%j is read as %j', (value, expected) => {
+    expect(parseSettings({ RETENTION_RUNS: value }).retainRuns).toBe(expected);
+  });
+
+  it.each(['5min', '-1d', '30', 'forever'])('is not %s', (value) => {
+    expect(problemsOf({ RETENTION_RUNS: value })).toHaveLength(1);
+  });
+});
+
 describe('addresses that are not set', () => {
   it.each([
     [{ PORT: '8080', INGRESS_PORT: '8081' }, 'http://127.0.0.1:8080', 'http://127.0.0.1:8081'],

@@ -27,6 +27,9 @@ export function parseSettings(environment: Environment): Settings {
   if ((given('TLS_CERT_FILE') === '') !== (given('TLS_KEY_FILE') === '')) {
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together.');
   }
+  if ((given('S3_ACCESS_KEY_ID') === '') !== (given('S3_SECRET_ACCESS_KEY') === '')) {
+    problems.push('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set together.');
+  }
   if (typeof values.port === 'number' && values.port !== 0 && values.port === values.ingressPort) {
     problems.push('PORT and INGRESS_PORT must differ: the ingress is a listener of its own.');
   }

@@ -142,3 +142,33 @@ export const secretKey = (): SettingKind<string | undefined> =>
     if (value.length < 32) throw new Error('must have at least 32 characters');
     return value;
   });
+
+/** A bucket of an object store, and what stands before every key in it: segments joined by `/`, or nothing. */
+export interface BucketLocation {
+  readonly bucket: string;
+  readonly prefix: string;
+}
+
+/** `s3://bucket` or `s3://bucket/some/prefix`, or undefined when unset. */
+export const optionalBucket = (): SettingKind<BucketLocation | undefined> =>
+  kind('s3://bucket or s3://bucket/prefix', '', (value) => {
+    if (value === '') return undefined;
+    const match = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9._-]{1,200}){0,8})\/?$/.exec(value);
+    const [, bucket = '', path = ''] = match ?? [];
+    if (!match || /(^|\/)\.{1,2}(\/|$)/.test(path)) {
+      throw new Error('must be s3://bucket or s3://bucket/prefix, the prefix made of letters, digits, ., _ and -');
+    }
+    return { bucket, prefix: path.slice(1) };
+  });
+
+/** Text that is never shown, or undefined when unset. */
+export const optionalSecret = (): SettingKind<string | undefined> =>
+  kind('text', '', (value) => (value === '' ? undefined : value));
+
+/** How long something is kept, in milliseconds; undefined (unset, or 0) is for ever. */
+export const retention = (): SettingKind<number | undefined> => {
+  const period = duration('', '1h', '36500d');
+  return kind('duration in h or d, from 1h on; 0 keeps for ever', '', (value) =>
+    value === '' || value === '0' ? undefined : period.parse(value),
+  );
+};

@@ -7,14 +7,18 @@ import {
   integer,
   literal,
   machineDependent,
+  optionalBucket,
   optionalFile,
   optionalPath,
+  optionalSecret,
   optionalUrl,
   path,
   port,
   publicOrigin,
+  retention,
   secretKey,
   type SettingKind,
+  text,
 } from './setting-kinds.js';
 
 export interface SettingDefinition<T> {
@@ -115,7 +119,7 @@ export const SETTINGS = {
   queuePoolSize: define(
     'Stores',
     'QUEUE_POOL_SIZE',
-    integer(6, 3, 100),
+    integer(8, 6, 100),
     'Database connections of one process for queues, when queues live in PostgreSQL.',
   ),
   secretsKey: define(
@@ -124,12 +128,49 @@ export const SETTINGS = {
     secretKey(),
     'At least 32 characters; signs execution tokens, cursors and download links, and encrypts managed secrets. Default: generated once into HEADRACE_DATA_DIR. Every process of one installation needs the same one.',
   ),
+  objectStoreUrl: define(
+    'Stores',
+    'OBJECT_STORE_URL',
+    optionalBucket(),
+    'Where transcripts, artifacts and attachments are kept: an S3 bucket. Default: on disk under HEADRACE_DATA_DIR.',
+  ),
+  s3Endpoint: define(
+    'Stores',
+    'S3_ENDPOINT',
+    publicOrigin(),
+    'Origin of an S3-compatible service; callers download from it too. Default: Amazon S3.',
+  ),
+  s3Region: define(
+    'Stores',
+    'S3_REGION',
+    text(''),
+    'Region of the bucket. Default: AWS_REGION or the shared AWS configuration; us-east-1 with S3_ENDPOINT.',
+  ),
+  s3ForcePathStyle: define(
+    'Stores',
+    'S3_FORCE_PATH_STYLE',
+    boolean(false),
+    'Puts the bucket into the path instead of the host name; most S3-compatible services want that.',
+  ),
+  s3AccessKeyId: define(
+    'Stores',
+    'S3_ACCESS_KEY_ID',
+    optionalSecret(),
+    'With S3_SECRET_ACCESS_KEY: the key to sign with. Default: what the AWS SDK finds, such as the role of the machine.',
+  ),
+  s3SecretAccessKey: define('Stores', 'S3_SECRET_ACCESS_KEY', optionalSecret(), 'Belongs to S3_ACCESS_KEY_ID.'),
 
   logLevel: define(
     'Operation',
     'LOG_LEVEL',
     literal('info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     'Lowest level that is logged.',
+  ),
+  modelsFile: define(
+    'Operation',
+    'MODELS_FILE',
+    optionalFile(),
+    'JSON file with the models that GET /agent/models offers, instead of the built-in list: {"models": [{"id", "display_name", "provider", "vision_supported"}]}.',
   ),
   apiRatePerMinute: define(
     'Operation',
@@ -143,6 +184,12 @@ export const SETTINGS = {
     duration('30s', '1s', '10min'),
     'How long a request may take to arrive.',
   ),
+  listTimeout: define(
+    'Operation',
+    'LIST_TIMEOUT',
+    duration('5s', '100ms', '5min'),
+    'How long one page of a list of runs may be searched for; beyond that the answer is a 503.',
+  ),
   shutdownGrace: define(
     'Operation',
     'SHUTDOWN_GRACE',
@@ -155,6 +202,60 @@ export const SETTINGS = {
     'IDEMPOTENCY_KEY_TTL',
     duration('24h', '1min', '30d'),
     'How long an Idempotency-Key is remembered.',
+  ),
+  livePoll: define(
+    'Operation',
+    'LIVE_POLL',
+    duration('250ms', '20ms', '1min'),
+    'How often a process looks for news of the runs that somebody watches live; one statement for all of them.',
+  ),
+  liveMaxStreams: define(
+    'Operation',
+    'LIVE_MAX_STREAMS',
+    integer(2000, 1, 100_000),
+    'Event streams that one API process serves at the same time.',
+  ),
+  liveMaxStreamsPerPrincipal: define(
+    'Operation',
+    'LIVE_MAX_STREAMS_PER_PRINCIPAL',
+    integer(50, 1, 100_000),
+    'Event streams of one user or service account in one API process.',
+  ),
+  liveHeartbeat: define(
+    'Operation',
+    'LIVE_HEARTBEAT',
+    duration('15s', '50ms', '5min'),
+    'How often an event stream says that it is still there when nothing happens.',
+  ),
+  liveRecheck: define(
+    'Operation',
+    'LIVE_RECHECK',
+    duration('30s', '50ms', '1h'),
+    'How often it is asked again whether the caller of an event stream may still see the run.',
+  ),
+  liveStall: define(
+    'Operation',
+    'LIVE_STALL',
+    duration('30s', '50ms', '10min'),
+    'An event stream whose reader takes nothing for this long is closed; the reader can resume.',
+  ),
+  retainRuns: define(
+    'Operation',
+    'RETENTION_RUNS',
+    retention(),
+    'Ended runs that nothing changed for this long are deleted with everything that belongs to them. Default: never.',
+  ),
+  retainTranscripts: define(
+    'Operation',
+    'RETENTION_TRANSCRIPTS',
+    retention(),
+    'Raw transcripts of ended runs are deleted after this long; such a run can no longer be resumed with its memory. Default: never.',
+  ),
+  retainTimelines: define(
+    'Operation',
+    'RETENTION_TIMELINE',
+    retention(),
+    'Timelines and conversations of ended runs are deleted after this long; the runs themselves stay. Default: never.',
   ),
   allowTestClock: define(
     'Operation',
@@ -217,6 +318,12 @@ export const SETTINGS = {
     duration('10min', '1s', '6h'),
     'Time one set-up command may take.',
   ),
+  maxRunDepth: define(
+    'Execution',
+    'MAX_RUN_DEPTH',
+    integer(5, 1, 32),
+    'How many ancestors a run may have: runs that were created with parent_run_id, one below the other.',
+  ),
   maxWorkspaceBytes: define(
     'Execution',
     'MAX_WORKSPACE_BYTES',
@@ -228,6 +335,12 @@ export const SETTINGS = {
     'MAX_OUTPUT_BYTES',
     integer(64 * MIB, 65_536, 1024 * MIB),
     'Bytes of events one execution may report.',
+  ),
+  maxArtifactBytes: define(
+    'Execution',
+    'MAX_ARTIFACT_BYTES',
+    integer(64 * MIB, 1024, 5 * 1024 * MIB),
+    'Bytes of one file or screenshot that an agent hands in as an artifact.',
   ),
   workspacesDir: define(
     'Execution',

@@ -2,8 +2,22 @@ import { Module } from '@nestjs/common';
 import { AuthModule } from '#libs/auth';
 import { RunsModule } from '#libs/runs';
 import { ConversationsModule } from './conversations.module.js';
+import { ConversationsController, SessionsController } from './http/conversations.controller.js';
 import { RunConversationController } from './http/run-conversation.controller.js';
+import { LiveSources, RunEventsController } from './http/run-events.controller.js';
+import { SessionPage } from './http/session-page.js';
+import { SessionPageController } from './http/session-page.controller.js';
 
 /** The room's HTTP side. */
-@Module({ imports: [ConversationsModule, RunsModule, AuthModule], controllers: [RunConversationController] })
+@Module({
+  imports: [ConversationsModule, RunsModule, AuthModule],
+  controllers: [
+    RunConversationController,
+    RunEventsController,
+    ConversationsController,
+    SessionsController,
+    SessionPageController,
+  ],
+  providers: [LiveSources, SessionPage],
+})
 export class ConversationsHttpModule {}

@@ -1,9 +1,14 @@
 import { Module } from '@nestjs/common';
 import { CommandSignals } from './application/execution/command-signals.js';
 import { ReadCommands } from './application/execution/read-commands.js';
+import { ArtifactsController } from './http/artifacts.controller.js';
+import { AttachmentsController, RunnerAttachmentsController } from './http/attachments.controller.js';
 import { CreateRunController } from './http/create-run.controller.js';
+import { ExternalReferenceController } from './http/external-reference.controller.js';
 import { ApprovalsController, RunHistoryController } from './http/run-history.controller.js';
+import { ListRunsController } from './http/list-runs.controller.js';
 import { RunPresenter } from './http/run-presenter.js';
+import { RunnerArtifactsController } from './http/runner-artifacts.controller.js';
 import { RunnerController, RunnerStreamsController } from './http/runner.controller.js';
 import { RunsController } from './http/runs.controller.js';
 import { AuthModule } from '#libs/auth';
@@ -14,11 +19,17 @@ import { RunsModule } from './runs.module.js';
   imports: [RunsModule, AuthModule],
   controllers: [
     CreateRunController,
+    ListRunsController,
     RunsController,
     RunHistoryController,
     ApprovalsController,
+    ArtifactsController,
+    ExternalReferenceController,
+    AttachmentsController,
     RunnerController,
     RunnerStreamsController,
+    RunnerArtifactsController,
+    RunnerAttachmentsController,
   ],
   providers: [RunPresenter, CommandSignals, ReadCommands],
 })

@@ -8,6 +8,7 @@ import { PRUNE_IDEMPOTENCY_KEYS_JOB } from './jobs/maintenance-jobs.js';
 import { MaintenanceProcessor } from './jobs/maintenance.processor.js';
 import { Placement } from './jobs/placement.js';
 import { PlacementProcessor } from './jobs/placement.processor.js';
+import { RetentionRounds } from './jobs/retention-rounds.js';
 import { Sweeper } from './jobs/sweeper.js';
 import { RunsModule } from './runs.module.js';
 
@@ -18,10 +19,12 @@ export class RunsWork {
     private readonly placement: Placement,
     private readonly executor: Executor,
     private readonly sweeper: Sweeper,
+    private readonly retention: RetentionRounds,
     private readonly settings: Settings,
   ) {}
 
   async drain(): Promise<void> {
+    this.retention.stop();
     await this.placement.stop();
     await this.executor.drain(this.settings.shutdownGrace);
     await this.sweeper.stop();
@@ -37,6 +40,7 @@ export class RunsWork {
     PlacementProcessor,
     Sweeper,
     MaintenanceProcessor,
+    RetentionRounds,
     RunsWork,
   ],
   exports: [RunsWork, Executor],

@@ -1,10 +1,15 @@
 import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
+import { AgentsModule } from '#libs/agents';
 import { AuthModule } from '#libs/auth';
 import { EnvironmentsModule } from '#libs/environments';
+import { SecretsModule } from '#libs/secrets';
 import { StorageModule } from '#libs/storage';
+import { ArtifactReports } from './application/artifact-reports.js';
+import { Artifacts } from './application/artifacts.js';
+import { Attachments } from './application/attachments.js';
 import { CancelRun } from './application/cancel-run.js';
-import { CreateRun } from './application/create-run.js';
+import { CreateRun, RunParts } from './application/create-run.js';
 import { DecideApproval } from './application/decide-approval.js';
 import { Assignments, ClaimExecution } from './application/execution/claim-execution.js';
 import { EnvironmentOutcomes } from './application/execution/environment-outcomes.js';
@@ -15,19 +20,32 @@ import { PlaceRuns } from './application/execution/place-runs.js';
 import { EventEffects, ReportEvents, ReportStores } from './application/execution/report-events.js';
 import { SweepExecutions } from './application/execution/sweep-executions.js';
 import { Transcripts } from './application/execution/transcripts.js';
+import { ListGate } from './application/list-gate.js';
 import { ListRuns } from './application/list-runs.js';
+import { McpSecrets } from './application/mcp-secrets.js';
 import { PlacementNudge } from './application/ports.js';
 import { ReadTimeline } from './application/read-timeline.js';
+import { PruneRuns } from './application/retention/prune-runs.js';
+import { RunDataOwners } from './application/retention/run-data-owners.js';
 import { RunAccess } from './application/run-access.js';
+import { RunConversations } from './application/run-conversations.js';
 import { RunLog, StoredRunLog } from './application/run-log.js';
+import { RunReferences } from './application/run-references.js';
+import { RunTail } from './application/run-tail.js';
 import { FollowupStores, SubmitFollowup } from './application/submit-followup.js';
 import { PLACE_RUNS_JOB } from './jobs/placement-jobs.js';
 import { QueueNudge } from './jobs/queue-nudge.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
+import { ArtifactsStore } from './persistence/artifacts.store.js';
+import { AttachmentsStore } from './persistence/attachments.store.js';
+import { ConversationRunsStore } from './persistence/conversation-runs.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
 import { GroupedRunInserts } from './persistence/grouped-run-inserts.js';
+import { RetentionDeletesStore } from './persistence/retention-deletes.store.js';
+import { RetentionWalksStore } from './persistence/retention-walks.store.js';
 import { RunInserts } from './persistence/run-inserts.js';
+import { RunLists } from './persistence/run-lists.js';
 import { RunLogStore } from './persistence/run-log.store.js';
 import { RunMoves } from './persistence/run-moves.js';
 import { RunQueries } from './persistence/run-queries.js';
@@ -36,6 +54,7 @@ import { RunSessions } from './persistence/run-sessions.js';
 const stores = [
   GroupedRunInserts,
   RunInserts,
+  RunLists,
   RunQueries,
   RunMoves,
   RunSessions,
@@ -43,10 +62,20 @@ const stores = [
   ExecutionsStore,
   FollowupsStore,
   ApprovalsStore,
+  ArtifactsStore,
+  AttachmentsStore,
+  ConversationRunsStore,
+  RetentionWalksStore,
+  RetentionDeletesStore,
 ];
 const useCases = [
   RunAccess,
+  RunTail,
   CreateRun,
+  RunParts,
+  RunReferences,
+  McpSecrets,
+  ListGate,
   ListRuns,
   CancelRun,
   SubmitFollowup,
@@ -54,6 +83,12 @@ const useCases = [
   ReadTimeline,
   DecideApproval,
   Transcripts,
+  Artifacts,
+  ArtifactReports,
+  Attachments,
+  RunConversations,
+  PruneRuns,
+  RunDataOwners,
 ];
 const execution = [
   Assignments,
@@ -71,7 +106,14 @@ const execution = [
 
 /** The runs room: runs, executions, leases and the event log. */
 @Module({
-  imports: [AuthModule, EnvironmentsModule, StorageModule, BullModule.registerQueue({ name: PLACE_RUNS_JOB.queue })],
+  imports: [
+    AgentsModule,
+    AuthModule,
+    EnvironmentsModule,
+    SecretsModule,
+    StorageModule,
+    BullModule.registerQueue({ name: PLACE_RUNS_JOB.queue }),
+  ],
   providers: [
     ...stores,
     ...useCases,

@@ -1,3 +1,4 @@
+export * from './artifact-builder.js';
 export * from './conversation-normalizer-conformance.js';
 export * from './object-store-conformance.js';
 export * from './run-event-arbitrary.js';
@@ -11,3 +12,5 @@ export * from './api/test-runner.js';
 export * from './database/database-proxy.js';
 export * from './database/test-database.js';
 export * from './api/operation-coverage.js';
+export * from './s3/s3rver.js';
+export * from './s3/verifying-s3.js';

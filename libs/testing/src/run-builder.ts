@@ -1,5 +1,5 @@
 import { newUuid } from '#libs/kernel';
-import type { RunState } from '#libs/runs';
+import { facetsOf, type RunState } from '#libs/runs';
 import type { ObjectStore } from '#libs/storage';
 import type { TestPrincipal } from './api/identities.js';
 import type { TestDatabase } from './database/test-database.js';
@@ -20,12 +20,18 @@ export interface RunShape {
   /** Whether an agent's session had begun. Default: as the state has it, and where that leaves it open, no. */
   readonly conversation?: boolean;
   readonly conversationFormat?: string;
+  /** An earlier run's conversation that this one continues. Default: one of its own, when a session had begun. */
+  readonly conversationId?: string;
+  /** The agent's session, when it had begun. Default: one of its own. */
+  readonly sessionId?: string;
   /** Runs that execute outside the platform are refused by some operations. Default: hosted. */
   readonly kind?: 'hosted' | 'self_hosted' | 'local' | 'github_action';
   readonly title?: string;
   readonly prompt?: string;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Columns of its row that are to be something else; objects as JSON text. */
+  readonly columns?: Readonly<Record<string, unknown>>;
   /** Default: a minute ago. */
   readonly createdAt?: Date;
   /** Default: the time of the last event. */
@@ -34,6 +40,8 @@ export interface RunShape {
   readonly approvals?: number;
   /** Raw transcript, put into the object store. */
   readonly transcript?: string;
+  /** The harness that wrote the transcript. Default: the built-in one. */
+  readonly transcriptFormat?: string;
 }
 
 export interface BuiltRun {
@@ -91,7 +99,8 @@ export class RunBuilder {
     const pool = kind === 'hosted' ? 'hosted' : kind === 'self_hosted' ? `worker:${WORKER_HOST}` : 'elsewhere';
     const source = kind === 'github_action' ? 'GITHUB_ACTION' : kind === 'local' ? 'LOCAL' : 'API';
     const prompt = shape.prompt ?? PROMPT;
-    const conversationId = hasStarted ? newUuid() : null;
+    const conversationId = shape.conversationId ?? (hasStarted ? newUuid() : null);
+    const sessionId = shape.sessionId ?? `session-${id}`;
     const approvalIds =
       state === 'BLOCKED' && session !== 'none' ? Array.from({ length: shape.approvals ?? 1 }, () => newUuid()) : [];
     await this.insert('runs', {
@@ -115,16 +124,21 @@ export class RunBuilder {
       metadata: shape.metadata === undefined ? null : JSON.stringify(shape.metadata),
       conversation_id: conversationId,
       conversation_format: shape.conversationFormat ?? null,
-      session_id: hasStarted ? `session-${id}` : null,
+      session_id: hasStarted ? sessionId : null,
       status_message: status === null ? null : JSON.stringify(status),
       offers: LIVING.has(state) ? 1 : 0,
       prompt_taken: hasStarted,
       busy_ms: hasStarted && !(LIVING.has(state) && session === 'live') ? 2000 : 0,
-      transcript: await this.storeTranscript(id, shape.transcript),
+      transcript: await this.storeTranscript(id, sessionId, shape),
       queued_at: createdAt,
       created_at: createdAt,
       updated_at: createdAt,
+      ...shape.columns,
     });
+    await this.database.query(
+      `INSERT INTO run_facets (run_id, slot_key, tokens, search) SELECT ${facetsOf('r')} FROM runs r WHERE r.id = $1`,
+      [id],
+    );
     const wasOffered = hasStarted || session !== 'none' || state === 'FAILED' || state === 'ERROR';
     const executionId = wasOffered
       ? await this.insertExecution({ id, slotKey, pool, state, session, hasStarted, at: createdAt })
@@ -139,7 +153,7 @@ export class RunBuilder {
       executionId,
       hasStarted,
       isLive: session !== 'none',
-      sessionId: `session-${id}`,
+      sessionId,
       approvalIds,
     };
     await this.tell(story, shape.updatedAt);
@@ -226,12 +240,16 @@ export class RunBuilder {
     });
   }
 
-  private async storeTranscript(runId: string, content: string | undefined): Promise<string | null> {
+  private async storeTranscript(
+    runId: string,
+    sessionId: string,
+    { transcript: content, transcriptFormat = 'oz' }: RunShape,
+  ): Promise<string | null> {
     if (content === undefined) return null;
     if (!this.objects) throw new Error('Give the builder an object store to build runs with transcripts.');
     const key = `transcripts/${runId}/${newUuid()}.jsonl`;
     await this.objects.put(key, Buffer.from(content), { contentType: 'application/x-ndjson' });
-    return JSON.stringify({ key, format: 'oz', session_id: `session-${runId}` });
+    return JSON.stringify({ key, format: transcriptFormat, session_id: sessionId });
   }
 
   private async now(): Promise<Date> {

@@ -49,7 +49,7 @@ async function oneTurn(): Promise<{ runId: string; runner: TestRunner }> {
 }
 
 describe('getRunConversation', () => {
-  it('404 until the agent has a session, then 200 and growing, with results that change in place', async () => {
+  it('rule 4 and error table, 404: no conversation until the agent has a session, then 200 and growing, with results that change in place', async () => {
     const runId = await createRun();
     const early = await api.request(404, `GET /agent/runs/${runId}/conversation`, { token: member.token });
     expect(early.body).toMatchObject({
@@ -222,7 +222,7 @@ describe('getRunConversation', () => {
     expect(JSON.stringify(conversation)).not.toContain('hunter2');
   });
 
-  it('400 for a blank id, 404 for one that is none or unknown', async () => {
+  it('400 for a blank id; rule 4: 404 for one that is none or unknown', async () => {
     await api.request(400, 'GET /agent/runs/%20/conversation', { token: member.token });
     await api.request(404, 'GET /agent/runs/nonsense/conversation', { token: member.token });
     const { body } = await api.request(404, 'GET /agent/runs/01900000-0000-7000-8000-00000000ffff/conversation', {
@@ -231,7 +231,7 @@ describe('getRunConversation', () => {
     expect(body.error_code).toBe('resource_not_found');
   });
 
-  it('200 for a viewer of the team, 403 for strangers', async () => {
+  it('200 for a viewer of the team; error table, 403: no permission on the conversation', async () => {
     const { runId } = await oneTurn();
     const viewer = await api.identities.user({ [team]: 'viewer' });
     const stranger = await api.identities.user({ [await api.identities.team()]: 'owner' });
@@ -239,7 +239,7 @@ describe('getRunConversation', () => {
     await api.request(403, `GET /agent/runs/${runId}/conversation`, { token: stranger.token });
   });
 
-  it('422 for a conversation whose format nothing here reads', async () => {
+  it('rule 4: 422 for a conversation whose format nothing here reads', async () => {
     const { runId } = await oneTurn();
     await api.database.query(`UPDATE runs SET conversation_format = 'elsewhere-v9' WHERE id = $1`, [runId]);
     const { body } = await api.request(422, `GET /agent/runs/${runId}/conversation`, { token: member.token });

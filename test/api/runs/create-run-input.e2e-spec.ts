@@ -328,15 +328,13 @@ describe('the body as a whole', () => {
     expectProblem(room.api, answer, 'unsupported_media_type');
   });
 
-  it('attachments are refused for now, and conversations are continued by follow-ups', async () => {
-    await refused({ prompt: 'x', attachments: [{ file_name: 'a.txt', mime_type: 'text/plain', data: 'aGk=' }] }, [
-      '/attachments',
-      'are not supported by this version',
-    ]);
-    await post(200, { prompt: 'x', attachments: [] });
-    const conversation = await post(400, { prompt: 'x', conversation_id: '01900000-0000-7000-8000-00000000dead' });
-    expect(conversation.body.errors[0].pointer).toBe('/conversation_id');
-  });
+  it('no attachments is a list of none', () => post(200, { prompt: 'x', attachments: [] }));
+
+  it('a conversation that is unknown cannot be continued', () =>
+    refused({ prompt: 'x', conversation_id: '01900000-0000-7000-8000-00000000dead' }, [
+      '/conversation_id',
+      'must be a conversation that exists and that you may see',
+    ]));
 
   it('nothing that was refused left a run behind', async () => {
     const [row] = await room.api.database.query<{ known: number }>('SELECT count(*)::int AS known FROM runs');

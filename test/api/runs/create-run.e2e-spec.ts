@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TestPrincipal } from '#libs/testing';
+import { type TestPrincipal, TestRunner } from '#libs/testing';
 import {
   allAtOnce,
   answerTo,
@@ -67,8 +67,10 @@ describe('a created run', () => {
         email: `${room.member.uid}@example.test`,
       },
       agent_config: {},
+      session_link: `${room.api.url}/runs/${runId}`,
       is_sandbox_running: false,
       is_run_type_cancellable: true,
+      debug_agent_available: false,
       scope: { type: 'Team', uid: room.team },
     });
     const { body } = await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token });
@@ -237,7 +239,7 @@ describe('runs created at the same time', () => {
 describe('secrets in the configuration', () => {
   const SECRETS = ['tell-nobody-env', 'tell-nobody-header', 'tell-nobody-key'];
 
-  it('never come back and are never logged, and the run keeps them', async () => {
+  it('never come back, are never logged, lie sealed in the table, and reach the runner', async () => {
     const config = {
       mcp_servers: {
         one: { command: 'one', args: ['--stdio'], env: { ONE_TOKEN: SECRETS[0], LEVEL: 'tell-nobody-key' } },
@@ -260,8 +262,10 @@ describe('secrets in the configuration', () => {
     });
     const shown = answers.map(({ text }) => text).join('\n') + room.api.log.text;
     for (const secret of SECRETS) expect(shown).not.toContain(secret);
-    const [row] = await room.api.database.query('SELECT config FROM runs WHERE id = $1', [created.body.run_id]);
-    expect(row?.config).toEqual(config);
+    const [row] = await room.api.database.query('SELECT config::text FROM runs WHERE id = $1', [created.body.run_id]);
+    for (const secret of SECRETS) expect(row?.config).not.toContain(secret);
+    const runner = await TestRunner.take(room.api, created.body.run_id);
+    expect(runner.assignment.mcp_servers).toEqual(config.mcp_servers);
   });
 
   it('are not quoted by the refusal of what they stand in', async () => {

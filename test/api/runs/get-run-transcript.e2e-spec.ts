@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { TestRunner } from '#libs/testing';
+import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 const TRANSCRIPT = '{"type":"session","id":"s1"}\n{"type":"text","text":"On it. 😀"}\n';
 
@@ -39,7 +40,7 @@ describe('the transcript', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('is there for whoever may read the run', async () => {
+  it('is there for whoever may read the run; error table, 403: no permission on the transcript', async () => {
     await follow(await link(runId, room.viewer.token));
     expectProblem(
       room.api,
@@ -48,7 +49,14 @@ describe('the transcript', () => {
     );
   });
 
-  it('404 for a run without one', async () => {
+  it('rule 5 and error table, 404: the run is unknown', async () => {
+    for (const id of [NO_RUN, 'nonsense']) {
+      const answer = await room.api.request(404, `GET /agent/runs/${id}/transcript`, { token: room.member.token });
+      expectProblem(room.api, answer, 'resource_not_found');
+    }
+  });
+
+  it('rule 5 and error table, 404: the run has no transcript', async () => {
     for (const state of ['QUEUED', 'INPROGRESS', 'SUCCEEDED'] as const) {
       const { id } = await room.runs.build({ by: room.member, team: room.team, state });
       const answer = await room.api.request(404, `GET /agent/runs/${id}/transcript`, { token: room.member.token });
@@ -65,6 +73,31 @@ describe('the transcript', () => {
     const late = await refused(403, url);
     expect(late.body.detail).toContain('expired');
     await follow(await link());
+  });
+
+  it('works on when the next turn replaces the transcript', async () => {
+    const { body } = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Go' },
+    });
+    const runner = await TestRunner.take(room.api, body.run_id);
+    await runner.startAgent();
+    const upload = (text: string) =>
+      room.api.request(
+        204,
+        `PUT /runner/v1/executions/${runner.assignment.execution_id}/transcript?lease_epoch=${runner.assignment.lease_epoch}&format=oz&session_id=s`,
+        { token: runner.token, body: Buffer.from(text), contentType: 'application/octet-stream' },
+      );
+    await upload('first\n');
+    const old = await link(body.run_id);
+    await upload('second\n');
+    expect((await follow(old)).text).toBe('first\n');
+    expect((await follow(await link(body.run_id))).text).toBe('second\n');
+    const [{ count } = { count: 0 }] = await room.api.database.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM discarded_objects WHERE name LIKE 'transcripts/' || $1 || '/%'`,
+      [body.run_id],
+    );
+    expect(count).toBe(1);
   });
 
   it('and is good for this object alone', async () => {

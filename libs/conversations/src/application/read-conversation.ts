@@ -14,6 +14,8 @@ export type ConversationReading =
   | { readonly kind: 'found'; readonly conversation: ConversationResponse }
   /** 404: no session of an agent has begun yet. */
   | { readonly kind: 'no_conversation' }
+  /** 404: retention has removed the log that it was made from. */
+  | { readonly kind: 'pruned' }
   /** 422. */
   | { readonly kind: 'unsupported_format'; readonly format: string };
 
@@ -37,10 +39,38 @@ export class ReadConversation {
     const normalizer = this.normalizers.find(format);
     if (!normalizer) return { kind: 'unsupported_format', format };
     const steps = await this.fold(id, normalizer);
+    if (steps === 'no_log') return { kind: 'pruned' };
     return { kind: 'found', conversation: { conversation_id: conversationId, steps } };
   }
 
-  private async fold(runId: string, normalizer: ConversationNormalizer): Promise<Step[]> {
+  /**
+   * The conversation that several runs share, one after the other. `runs` is not empty, oldest first, and the caller's
+   * right to each has been checked. Two round trips a run, one when it is stored.
+   */
+  async executeAll(runs: readonly ConversationOwner[]): Promise<ConversationReading> {
+    const steps: Step[] = [];
+    const taken = new Set<string>();
+    let conversationId: string | null = null;
+    let hasPruned = false;
+    for (const run of runs) {
+      const reading = await this.execute(run);
+      if (reading.kind === 'unsupported_format') return reading;
+      if (reading.kind === 'pruned') hasPruned = true;
+      if (reading.kind !== 'found') continue;
+      conversationId = reading.conversation.conversation_id;
+      // Set-up steps count anew in every run, and agents may name turns as they like.
+      for (const step of reading.conversation.steps) {
+        const id = taken.has(step.id) ? `${run.id}-${step.id}` : step.id;
+        taken.add(id);
+        steps.push({ ...step, id });
+      }
+    }
+    if (conversationId === null) return { kind: hasPruned ? 'pruned' : 'no_conversation' };
+    return { kind: 'found', conversation: { conversation_id: conversationId, steps } };
+  }
+
+  /** Every run has a first event: a log without any was pruned. */
+  private async fold(runId: string, normalizer: ConversationNormalizer): Promise<Step[] | 'no_log'> {
     const stored = await this.folds.load(runId, normalizer);
     const from = stored.seq;
     const folding = normalizer.open(stored);
@@ -49,6 +79,7 @@ export class ReadConversation {
       folding.add(events);
       full = events.length === PAGE_EVENTS;
     }
+    if (folding.state.seq === 0) return 'no_log';
     const read = folding.state.seq - from;
     if (read > 0 && (folding.isSettled || read >= STORE_AFTER_EVENTS)) {
       // Stored folds only save work: a reader gets the conversation although they could not be written.

@@ -8,6 +8,23 @@ const blocks = (step: Step | undefined): Block[] => step?.messages.flatMap((mess
 const states = (step: Step | undefined): unknown[] =>
   blocks(step).flatMap((block) => (block.type === 'action_result' ? [[block.action_id, block.state]] : []));
 
+describe('files that came with a prompt', () => {
+  it('stand in the user’s message, behind its text', () => {
+    const attachments = [{ file_name: 'a.png', mime_type: 'image/png', size_bytes: 3 }];
+    const log = new RunLogBuilder().add('turn_started', { turn_id: 't1', prompt: 'Look.', attachments });
+    expect(steps(log.says('m', 'Nice.'))[0]?.messages).toMatchObject([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look.' },
+          { type: 'event', name: 'attachments', data: { attachments } },
+        ],
+      },
+      { role: 'assistant' },
+    ]);
+  });
+});
+
 describe('what comes late', () => {
   it('reaches a call that an earlier turn of the execution left open, and tells that its step changed', () => {
     const log = new RunLogBuilder()

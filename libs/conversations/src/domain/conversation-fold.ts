@@ -108,6 +108,8 @@ export class ConversationFold implements ConversationFolding<StepFold> {
     const description = firstLine(prompt);
     if (description !== undefined) step.description = description;
     step.entries.push({ kind: 'user', at, message_id: id, text: prompt });
+    const attachments = listField(data, 'attachments');
+    if (attachments.length > 0) this.appendEvent(step, 'user', 'attachments', { attachments }, at);
   }
 
   private endTurn(data: JsonObject, at: string): void {
@@ -217,7 +219,7 @@ export class ConversationFold implements ConversationFolding<StepFold> {
 
   private appendEvent(
     step: StepFold,
-    role: 'assistant' | 'system',
+    role: 'user' | 'assistant' | 'system',
     name: EventName,
     data: JsonObject,
     at: string,

@@ -73,6 +73,7 @@ export type Block =
   | { type: 'event'; name: EventName; data: JsonObject; message_id?: string };
 
 export const EVENT_NAMES = [
+  'attachments', // {attachments: [{file_name, mime_type, size_bytes}]}, in the user's message
   'thinking', // {text}
   'plan', // {entries}
   'permission_request', // {approval_id, title, action_id?, options?}

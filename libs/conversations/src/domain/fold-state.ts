@@ -29,7 +29,7 @@ export interface StepFold {
 export type Entry =
   | { kind: 'user' | 'text' | 'thinking'; at: string; message_id?: string; text: string }
   | { kind: 'call'; at: string; call: CallFold }
-  | { kind: 'event'; at: string; role: 'assistant' | 'system'; name: EventName; data: JsonObject }
+  | { kind: 'event'; at: string; role: 'user' | 'assistant' | 'system'; name: EventName; data: JsonObject }
   | { kind: 'lifecycle'; at: string; events: LifecycleItem[] };
 
 export interface LifecycleItem {

@@ -64,7 +64,7 @@ export class EventBlock {
   @JsonField({
     ...OBJECT,
     description:
-      'By name: thinking {text}, plan {entries}, permission_request {approval_id, title, action_id?, options?}, permission_decision {approval_id, decision, by, note?, principal?}, ' +
+      'By name: attachments {attachments: [{file_name, mime_type, size_bytes}]}, thinking {text}, plan {entries}, permission_request {approval_id, title, action_id?, options?}, permission_decision {approval_id, decision, by, note?, principal?}, ' +
       'turn_ended {stop_reason, message?}, lifecycle {events: [{event_type, occurred_at, payload?}]}.',
   })
   data: object;

@@ -1,10 +1,11 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
-import { Operation, pathId, ProblemError } from '#libs/http';
+import { Operation, pathId } from '#libs/http';
 import { foundOrThrow, RunLog } from '#libs/runs';
 import { ReadConversation } from '../application/read-conversation.js';
 import { BLOCK_CLASSES, ConversationResponse } from './conversation.dto.js';
+import { readingOrThrow } from './outcomes.js';
 
 @ApiExtraModels(...BLOCK_CLASSES)
 @Controller('agent/runs/:runId/conversation')
@@ -30,17 +31,6 @@ export class RunConversationController {
     @Param('runId', pathId('uuid')) runId: string,
   ): Promise<ConversationResponse> {
     const run = foundOrThrow(await this.log.findRun(caller, runId));
-    const reading = await this.readConversation.execute(run);
-    switch (reading.kind) {
-      case 'found':
-        return reading.conversation;
-      case 'no_conversation':
-        throw new ProblemError('resource_not_found', 'The run has no conversation: its agent has not started yet.');
-      case 'unsupported_format':
-        throw new ProblemError(
-          'operation_not_supported',
-          `The conversation format ${reading.format} cannot be normalised.`,
-        );
-    }
+    return readingOrThrow(await this.readConversation.execute(run));
   }
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#libs/persistence';
+import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { ConversationFolding, ConversationNormalizer, StoredFold } from '../domain/conversation-normalizer.js';
 
 const LOAD: Statement = {
@@ -41,5 +41,9 @@ export class ConversationFolds {
     const steps = state.steps.slice(changedFrom).map((step) => JSON.stringify(step));
     if (steps.length === 0) return;
     await this.database.query(SAVE, [runId, format, version, state.seq, changedFrom, steps]);
+  }
+
+  async remove(tx: Queryable, runIds: readonly string[]): Promise<void> {
+    await tx.query(`DELETE FROM conversation_folds WHERE run_id = ANY($1::uuid[])`, [runIds]);
   }
 }

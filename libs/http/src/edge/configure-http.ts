@@ -9,6 +9,7 @@ import { ProblemWriter } from '../problems/problem-writer.js';
 import { jsonBody } from './json-body.middleware.js';
 import type { Listener } from './listener.js';
 import { observe } from './observe.middleware.js';
+import { parseQuery } from './parse-query.js';
 import { authentication, RequestGate } from './request-gate.js';
 import { API_PREFIX, RouteTable } from './route-table.js';
 
@@ -45,7 +46,7 @@ export function httpAdapter(listener?: Listener): ExpressAdapter {
 export function configureHttp(app: NestExpressApplication, settings: Settings): void {
   const routes = app.get(RouteTable);
   app.setGlobalPrefix(API_PREFIX, { exclude: routes.routes.filter(({ outside }) => outside).map(({ path }) => path) });
-  app.set('query parser', 'extended');
+  app.set('query parser', parseQuery);
   app.set('trust proxy', settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false);
   app.set('etag', false);
   app.disable('x-powered-by');

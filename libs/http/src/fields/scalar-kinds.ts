@@ -117,7 +117,16 @@ export function dateTime(): Kind {
   return {
     schema: { type: 'string', format: 'date-time' },
     read: (raw) => (typeof raw === 'string' ? (parseDateTime(raw) ?? raw) : raw),
-    check: (value) => (value instanceof Date ? [] : wrong('must be a time in RFC 3339, such as 2026-11-30T09:00:00Z')),
+    check(value) {
+      if (value instanceof Date) return [];
+      // The + of an offset, sent as it is in an address, arrives as a space.
+      const isEaten = typeof value === 'string' && parseDateTime(value.replace(/ (?=\d\d:\d\d$)/, '+')) !== null;
+      return wrong(
+        isEaten
+          ? 'must have the + of its offset written as %2B: a plain + in an address is a space'
+          : 'must be a time in RFC 3339, such as 2026-11-30T09:00:00Z',
+      );
+    },
   };
 }
 

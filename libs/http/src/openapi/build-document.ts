@@ -29,9 +29,24 @@ export function buildDocument(app: INestApplication, { serverUrl, description, t
   const { schemas, ...components } = document.components ?? {};
   return {
     ...document,
-    paths: sorted(document.paths),
+    paths: sorted(withDeepObjects(document.paths)),
     components: { ...components, schemas: sorted(schemas ?? {}), examples: problemExamples() },
   };
+}
+
+/** Objects in a query are read as `name[key]=value`, which a document has to say: the default is another style. */
+function withDeepObjects(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
+  for (const item of Object.values(paths))
+    for (const { parameters } of Object.values(item as Record<string, { parameters?: QueryParameter[] }>))
+      for (const parameter of parameters ?? [])
+        if (parameter.in === 'query' && parameter.schema?.type === 'object')
+          Object.assign(parameter, { style: 'deepObject', explode: true });
+  return paths;
+}
+
+interface QueryParameter {
+  readonly in: string;
+  readonly schema?: { readonly type?: string };
 }
 
 function sorted<T>(record: Record<string, T>): Record<string, T> {

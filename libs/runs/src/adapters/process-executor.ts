@@ -104,6 +104,7 @@ export class ProcessExecutor extends Executor {
         max_output_bytes: maxOutputBytes,
         setup_command_timeout_seconds: setupCommandTimeout / 1000,
         cancel_step_seconds: cancelStep / 1000,
+        max_artifact_bytes: this.settings.maxArtifactBytes,
       },
     };
   }

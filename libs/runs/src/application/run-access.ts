@@ -25,4 +25,11 @@ export class RunAccess {
     if (!run) return { kind: 'unknown' };
     return mayOnOwner(caller, run.owner, permission) ? { kind: 'found', run } : { kind: 'not_yours' };
   }
+
+  /** The newest run of a conversation among those that the caller may read, or null. One round trip. */
+  async findNewestOf(caller: Caller, conversationId: string): Promise<Run | null> {
+    if (!isUuid(conversationId)) return null;
+    const runs = await this.queries.findByConversation(conversationId);
+    return runs.find((run) => mayOnOwner(caller, run.owner, 'runs:read')) ?? null;
+  }
 }

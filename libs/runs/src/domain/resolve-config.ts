@@ -1,15 +1,49 @@
-import type { AgentConfig } from './run.js';
+import type { AgentConfig, McpServerConfig } from './run.js';
 
-/** The configuration that is stored and executed: the request's, with the skill settled and repeated for old clients. */
-export function resolveConfig(config: AgentConfig, skill: string | undefined): AgentConfig {
-  const skills =
-    skill !== undefined
-      ? [skill]
-      : (config.skills ?? (config.skill_spec === undefined ? undefined : [config.skill_spec]));
-  const first = skills?.[0];
-  if (first === undefined) return config;
-  const name = config.name ?? skillName(first);
-  return { ...config, name, skills, skill_spec: first };
+/** What an agent identity brings to the runs that it executes. */
+export interface IdentityDefaults {
+  readonly prompt: string | null;
+  readonly environmentId: string | null;
+  readonly workerHost: string | null;
+  readonly baseModel: string | null;
+  readonly harness: AgentConfig['harness'] | null;
+  readonly skills: readonly string[];
+  readonly mcpServers: Record<string, McpServerConfig> | null;
+}
+
+export interface ConfigDefaults {
+  readonly identity?: IdentityDefaults | null;
+  readonly team?: { readonly defaultModelId: string | null; readonly defaultWorkerHost: string | null } | null;
+}
+
+/**
+ * The configuration that is stored and executed. The request wins over the identity, the identity over the team's
+ * defaults (which know a worker host and a model only). The skill is settled and repeated for old clients.
+ */
+export function resolveConfig(
+  config: AgentConfig,
+  skill: string | undefined,
+  { identity, team }: ConfigDefaults = {},
+): AgentConfig {
+  const asked = skill === undefined ? (config.skills ?? listOf(config.skill_spec)) : [skill];
+  const skills = asked ?? (identity && identity.skills.length > 0 ? [...identity.skills] : undefined);
+  const servers = { ...identity?.mcpServers, ...config.mcp_servers };
+  return withoutUnset({
+    ...config,
+    model_id: config.model_id ?? identity?.baseModel ?? team?.defaultModelId ?? undefined,
+    base_prompt: config.base_prompt ?? identity?.prompt ?? undefined,
+    environment_id: config.environment_id ?? identity?.environmentId ?? undefined,
+    worker_host: config.worker_host ?? identity?.workerHost ?? team?.defaultWorkerHost ?? undefined,
+    harness: config.harness ?? identity?.harness ?? undefined,
+    mcp_servers: Object.keys(servers).length > 0 ? servers : config.mcp_servers,
+    ...(skills?.[0] === undefined ? {} : { name: config.name ?? skillName(skills[0]), skills, skill_spec: skills[0] }),
+  });
+}
+
+const listOf = (spec: string | undefined): string[] | undefined => (spec === undefined ? undefined : [spec]);
+
+function withoutUnset(config: AgentConfig): AgentConfig {
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined)) as AgentConfig;
 }
 
 /** `owner/repo:review` → review; `owner/repo:.agents/skills/review/SKILL.md` → review. */
@@ -27,15 +61,20 @@ const MASK = '***';
 
 /** The configuration as responses show it: values of environment variables and headers are masked, names stay. */
 export function maskConfig(config: AgentConfig): AgentConfig {
+  return mapServerSecrets(config, () => MASK);
+}
+
+/** The configuration with every value of `env` and `headers` of its MCP servers replaced. */
+export function mapServerSecrets(config: AgentConfig, change: (value: string) => string): AgentConfig {
   if (config.mcp_servers === undefined) return config;
-  const masked = (map: Record<string, string> | undefined) =>
-    map && Object.fromEntries(Object.keys(map).map((key) => [key, MASK]));
+  const changed = (map: Record<string, string> | undefined) =>
+    map && Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)]));
   const servers = Object.entries(config.mcp_servers).map(([name, server]) => [
     name,
     {
       ...server,
-      ...(server.env && { env: masked(server.env) }),
-      ...(server.headers && { headers: masked(server.headers) }),
+      ...(server.env && { env: changed(server.env) }),
+      ...(server.headers && { headers: changed(server.headers) }),
     },
   ]);
   return { ...config, mcp_servers: Object.fromEntries(servers) as AgentConfig['mcp_servers'] };

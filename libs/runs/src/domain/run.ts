@@ -1,4 +1,5 @@
 import type { ErrorCode } from '#libs/kernel';
+import type { Artifact } from './artifact.js';
 import type { RunState } from './run-state.js';
 
 export const RUN_SOURCE_TYPES = [
@@ -70,6 +71,21 @@ export interface AgentConfig {
   [other: string]: unknown;
 }
 
+/** The schedule that created a run, as it was then. */
+export interface RunSchedule {
+  readonly schedule_id: string;
+  readonly schedule_name: string;
+  readonly cron_schedule: string;
+}
+
+/** What a run's agents have reported to have used, over all turns. */
+export interface RunUsage {
+  readonly input_tokens?: number;
+  readonly output_tokens?: number;
+  readonly total_tokens?: number;
+  readonly cost_usd?: number;
+}
+
 /** Why a run is where it is; the wire's `status_message`. */
 export interface StatusMessage {
   readonly message: string;
@@ -92,6 +108,12 @@ export interface Run {
   readonly interactive: boolean;
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly parentRunId: string | null;
+  /** Oldest first; the parent is the last one. */
+  readonly ancestorRunIds: readonly string[];
+  readonly schedule: RunSchedule | null;
+  /** Where to read what triggered the run. */
+  readonly triggerUrl: string | null;
+  readonly usage: RunUsage | null;
   readonly conversationId: string | null;
   /** Which normalizer reads the conversation; null: the one of the runner protocol’s events. */
   readonly conversationFormat: string | null;
@@ -103,6 +125,8 @@ export interface Run {
   /** Milliseconds that executions worked, the running turn included; null before the first start. */
   readonly runTimeMs: number | null;
   readonly hasLiveExecution: boolean;
+  /** Oldest first; in lists the newest {@link MAX_LISTED_ARTIFACTS} of them. */
+  readonly artifacts: readonly Artifact[];
 }
 
 const MAX_TITLE = 120;

@@ -4,13 +4,14 @@ import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { BodyLimit, MIB, Operation, ProblemError } from '#libs/http';
 import { CreateRun } from '../application/create-run.js';
+import { toAttachments } from './attachment-input.js';
 import { toAgentConfig } from './config-input.js';
 import { RunAgentRequest } from './dto/run-requests.dto.js';
 import { RunAgentResponse } from './dto/run-responses.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_PATTERN, idempotencyClaim } from './idempotency.js';
 import { refuseOversized } from './outcomes.js';
 
-const ERRORS = [400, 403, 413, 415, 'idempotency_key_reused'] as const;
+const ERRORS = [400, 403, 409, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
 /** When `/agent/run` was superseded: 2026-01-01, as RFC 9745 writes a date. */
 const DEPRECATED_SINCE = '@1767225600';
@@ -80,8 +81,6 @@ export class CreateRunController {
 
   private async run(caller: Caller, request: RunAgentRequest, key: string | undefined): Promise<RunAgentResponse> {
     refuseOversized('prompt', request.prompt);
-    if (request.attachments !== undefined && request.attachments.length > 0)
-      throw invalid('/attachments', 'are not supported by this version');
     const { prompt, title, mode, skill, team, interactive, metadata } = request;
     const result = await this.createRun.execute(caller, {
       prompt,
@@ -92,6 +91,7 @@ export class CreateRunController {
       interactive,
       metadata,
       config: toAgentConfig(request.config),
+      attachments: toAttachments(request.attachments),
       agentIdentityUid: request.agent_identity_uid,
       conversationId: request.conversation_id,
       parentRunId: request.parent_run_id,
@@ -110,6 +110,12 @@ export class CreateRunController {
         throw invalid(result.pointer, result.detail);
       case 'not_authorized':
         throw new ProblemError('not_authorized', result.detail);
+      case 'conversation_busy':
+        throw new ProblemError(
+          'conflict',
+          'A run is open in this conversation. Send that run a follow-up, or wait until its session has ended.',
+          { retryAfterSeconds: 5 },
+        );
       case 'key_reused':
         throw new ProblemError('idempotency_key_reused', 'This `Idempotency-Key` was used with another request body.');
     }

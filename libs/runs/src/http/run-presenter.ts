@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { PrincipalDirectory } from '#libs/auth';
+import { Settings } from '#libs/config';
 import { isCancellableKind, isoDuration, type PrincipalRef, type Run } from '../domain/run.js';
+import { type Artifact, listedData } from '../domain/artifact.js';
 import { maskConfig, skillName } from '../domain/resolve-config.js';
 import type { Approval } from '../persistence/approvals.store.js';
+import type { RunArtifact } from './dto/artifact.dto.js';
 import type { ApprovalItem, PrincipalInfo, RunItem } from './dto/run-responses.dto.js';
 
 type Principals = ReadonlyMap<string, PrincipalInfo>;
@@ -10,16 +13,19 @@ type Principals = ReadonlyMap<string, PrincipalInfo>;
 /** Runs and approvals as the wire shows them. Principals of a whole page cost one query. */
 @Injectable()
 export class RunPresenter {
-  constructor(private readonly directory: PrincipalDirectory) {}
+  constructor(
+    private readonly directory: PrincipalDirectory,
+    private readonly settings: Settings,
+  ) {}
 
   async runs(runs: readonly Run[]): Promise<RunItem[]> {
     const principals = await this.directory.describe(runs.flatMap(({ creator, executor }) => [creator, executor]));
-    return runs.map((run) => toRunItem(run, principals));
+    return runs.map((run) => toRunItem(run, principals, this.settings.publicUrl));
   }
 
   async run(run: Run): Promise<RunItem> {
     const principals = await this.directory.describe([run.creator, run.executor]);
-    return toRunItem(run, principals);
+    return toRunItem(run, principals, this.settings.publicUrl);
   }
 
   async approvals(approvals: readonly Approval[]): Promise<ApprovalItem[]> {
@@ -34,7 +40,7 @@ export class RunPresenter {
 const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo =>
   principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
 
-function toRunItem(run: Run, principals: Principals): RunItem {
+function toRunItem(run: Run, principals: Principals, publicUrl: string): RunItem {
   const skill = run.config.skill_spec;
   return {
     run_id: run.id,
@@ -50,17 +56,44 @@ function toRunItem(run: Run, principals: Principals): RunItem {
     source: run.source,
     execution_location: run.executionLocation,
     ...(run.sessionId === null ? {} : { session_id: run.sessionId }),
+    session_link: `${publicUrl}/runs/${run.id}`,
+    ...(run.triggerUrl === null ? {} : { trigger_url: run.triggerUrl }),
     creator: info(run.creator, principals),
     executor: info(run.executor, principals),
     agent_config: maskConfig(run.config),
     ...(run.conversationId === null ? {} : { conversation_id: run.conversationId }),
     ...(run.parentRunId === null ? {} : { parent_run_id: run.parentRunId }),
+    ...(run.schedule === null ? {} : { schedule: { ...run.schedule } }),
     ...(run.metadata === null ? {} : { metadata: { ...run.metadata } }),
     is_sandbox_running: run.hasLiveExecution,
     is_run_type_cancellable: isCancellableKind(run),
+    debug_agent_available: false,
     ...(skill === undefined ? {} : { agent_skill: { name: skillName(skill), full_path: skill } }),
+    ...(run.artifacts.length === 0 ? {} : { artifacts: run.artifacts.map(toRunArtifact) }),
+    ...requestUsage(run),
     scope:
       run.owner.teamUid === null ? { type: 'User', uid: run.owner.userUid } : { type: 'Team', uid: run.owner.teamUid },
+  };
+}
+
+/** Left out while no agent has reported anything. Costs in credits are not ours to tell: only what agents say in dollars. */
+function requestUsage({ usage }: Run): Pick<RunItem, 'request_usage'> {
+  const { cost_usd: cost, total_tokens: total, input_tokens: input, output_tokens: output } = usage ?? {};
+  const tokens = total ?? (input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0));
+  if (cost === undefined && tokens === undefined) return {};
+  return {
+    request_usage: {
+      ...(cost === undefined ? {} : { inference_cost_usd: cost }),
+      ...(tokens === undefined ? {} : { total_tokens: tokens }),
+    },
+  };
+}
+
+function toRunArtifact(artifact: Artifact): RunArtifact {
+  return {
+    artifact_type: artifact.type,
+    created_at: artifact.createdAt.toISOString(),
+    data: listedData(artifact),
   };
 }
 

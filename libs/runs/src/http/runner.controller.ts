@@ -26,7 +26,7 @@ import { SanitizeBody } from './sanitize-body.interceptor.js';
 
 const MAX_WAIT_SECONDS = 25;
 
-function leaseLost(): ProblemError {
+export function leaseLost(): ProblemError {
   return new ProblemError('lease_lost', 'The execution has ended or belongs to another lease: stop the agent at once.');
 }
 

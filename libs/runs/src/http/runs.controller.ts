@@ -1,59 +1,25 @@
-import { Body, Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { Operation, pathId, ProblemError } from '#libs/http';
 import { CancelRun } from '../application/cancel-run.js';
-import { ListRuns } from '../application/list-runs.js';
 import { RunAccess } from '../application/run-access.js';
 import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
-import { ListRunsParameters, RunFollowupRequest } from './dto/run-requests.dto.js';
-import { ListRunsResponse, RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
+import { RunFollowupRequest } from './dto/run-requests.dto.js';
+import { RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
 import { foundOrThrow, notYours, refuseOversized, unknownRun } from './outcomes.js';
 import { RunPresenter } from './run-presenter.js';
 
 const RUN_ID = pathId('uuid');
-const DEFAULT_LIMIT = 20;
 
 @Controller('agent/runs')
 export class RunsController {
   constructor(
-    private readonly listRuns: ListRuns,
     private readonly access: RunAccess,
     private readonly cancelRun: CancelRun,
     private readonly submitFollowup: SubmitFollowup,
     private readonly presenter: RunPresenter,
   ) {}
-
-  @Get()
-  @Authorize('runs:read')
-  @Operation({
-    id: 'listRuns',
-    summary: 'List runs',
-    tag: 'Runs',
-    team: true,
-    errors: [400, 403],
-    success: { status: 200, description: 'One page of the runs that the caller may see.', type: ListRunsResponse },
-  })
-  async list(@CurrentCaller() caller: Caller, @Query() query: ListRunsParameters): Promise<ListRunsResponse> {
-    const result = await this.listRuns.execute(caller, {
-      sort: query.sort_by ?? 'updated_at',
-      order: query.sort_order ?? 'desc',
-      states: query.state && query.state.length > 0 ? query.state : null,
-      limit: query.limit ?? DEFAULT_LIMIT,
-      cursor: query.cursor ?? null,
-    });
-    if (result.kind === 'bad_cursor') {
-      const detail = 'is not a cursor of a list with this sort and these filters';
-      throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
-        errors: [{ pointer: '/cursor', detail }],
-      });
-    }
-    const { nextCursor } = result;
-    return {
-      runs: await this.presenter.runs(result.runs),
-      page_info: nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: nextCursor },
-    };
-  }
 
   @Get(':runId')
   @Authorize('runs:read')

@@ -5,5 +5,7 @@ export const PRUNE_IDEMPOTENCY_KEYS_JOB = defineJob<Record<string, never>>(
   'runs-maintenance',
   'prune-idempotency-keys',
 );
+/** Prunes what the retention settings no longer keep. */
+export const PRUNE_RUNS_JOB = defineJob<Record<string, never>>('runs-maintenance', 'prune-runs');
 /** Makes the event log's partitions of the coming months. */
 export const ENSURE_PARTITIONS_JOB = defineJob<Record<string, never>>('runs-maintenance', 'ensure-event-partitions');

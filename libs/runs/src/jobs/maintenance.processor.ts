@@ -4,7 +4,8 @@ import type { Queue } from 'bullmq';
 import { Settings } from '#libs/config';
 import { handles, JobProcessor } from '#libs/jobs';
 import { Database } from '#libs/persistence';
-import { ENSURE_PARTITIONS_JOB, PRUNE_IDEMPOTENCY_KEYS_JOB } from './maintenance-jobs.js';
+import { ENSURE_PARTITIONS_JOB, PRUNE_IDEMPOTENCY_KEYS_JOB, PRUNE_RUNS_JOB } from './maintenance-jobs.js';
+import { RetentionRounds } from './retention-rounds.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -23,19 +24,21 @@ export class MaintenanceProcessor extends JobProcessor implements OnApplicationB
     handles(ENSURE_PARTITIONS_JOB, async () => {
       await this.database.query(`SELECT headrace.ensure_run_event_partitions(3)`);
     }),
+    handles(PRUNE_RUNS_JOB, () => this.retention.round()),
   ];
 
   constructor(
     @InjectQueue(PRUNE_IDEMPOTENCY_KEYS_JOB.queue) private readonly queue: Queue,
     private readonly database: Database,
     private readonly settings: Settings,
+    private readonly retention: RetentionRounds,
   ) {
     super();
     queue.on('error', (error) => this.logger.warn(`The maintenance queue reports: ${error.message}`));
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    for (const job of [PRUNE_IDEMPOTENCY_KEYS_JOB, ENSURE_PARTITIONS_JOB]) {
+    for (const job of [PRUNE_IDEMPOTENCY_KEYS_JOB, ENSURE_PARTITIONS_JOB, PRUNE_RUNS_JOB]) {
       await this.queue.upsertJobScheduler(
         job.name,
         { every: HOUR_MS },

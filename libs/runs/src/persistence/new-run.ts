@@ -1,11 +1,20 @@
+import type { NewAttachment } from '../domain/attachment.js';
 import type {
   AgentConfig,
   PrincipalRef,
   RunExecutionLocation,
   RunMode,
   RunOwner,
+  RunSchedule,
   RunSourceType,
 } from '../domain/run.js';
+
+/** An earlier run's conversation that the new run goes on with; the transcript is a copy of its own. */
+export interface ContinuedConversation {
+  readonly conversationId: string;
+  readonly sessionId: string | null;
+  readonly transcript: object | null;
+}
 
 /** A run that is about to be queued. */
 export interface NewRun {
@@ -23,5 +32,11 @@ export interface NewRun {
   readonly config: AgentConfig;
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly parentRunId: string | null;
-  readonly conversationId: string | null;
+  /** Oldest first; the parent is the last one. */
+  readonly ancestorRunIds: readonly string[];
+  readonly continues: ContinuedConversation | null;
+  readonly schedule: RunSchedule | null;
+  readonly triggerUrl: string | null;
+  /** Their bytes are in the object store already. */
+  readonly attachments: readonly NewAttachment[];
 }

@@ -1,10 +1,18 @@
+import {
+  type ArtifactData,
+  type ArtifactType,
+  MAX_ARTIFACTS_PER_RUN,
+  MAX_LISTED_ARTIFACTS,
+} from '../domain/artifact.js';
 import type {
   AgentConfig,
   PrincipalRef,
   Run,
   RunExecutionLocation,
   RunMode,
+  RunSchedule,
   RunSourceType,
+  RunUsage,
   StatusMessage,
 } from '../domain/run.js';
 import type { RunState } from '../domain/run-state.js';
@@ -27,6 +35,10 @@ export interface RunRow {
   config: AgentConfig;
   metadata: Record<string, string> | null;
   parent_run_id: string | null;
+  ancestor_run_ids: string[];
+  schedule: RunSchedule | null;
+  trigger_url: string | null;
+  usage: RunUsage | null;
   conversation_id: string | null;
   conversation_format: string | null;
   session_id: string | null;
@@ -37,15 +49,27 @@ export interface RunRow {
   /** Counted in SQL, the running turn included; bigint arrives as text. */
   run_time_ms: string | null;
   has_live_execution: boolean;
+  /** Null when there are none. */
+  artifacts: { type: ArtifactType; created_at: string; data: ArtifactData }[] | null;
 }
 
 /** Columns of {@link RunRow} but for the prompt; `r` is the run, `e` its live execution (left join). */
-export const RUN_COLUMNS = `r.id, r.team_uid, r.owner_user_uid, r.state, r.title, r.source, r.execution_location, r.mode,
-  r.interactive, r.creator_type, r.creator_uid, r.executor_type, r.executor_uid, r.config, r.metadata, r.parent_run_id,
+const columns = (
+  maxArtifacts: number,
+): string => `r.id, r.team_uid, r.owner_user_uid, r.state, r.title, r.source, r.execution_location, r.mode,
+  r.interactive, r.creator_type, r.creator_uid, r.executor_type, r.executor_uid, r.config, r.metadata, r.parent_run_id, r.ancestor_run_ids,
+  r.schedule, r.trigger_url, r.usage,
   r.conversation_id, r.conversation_format, r.session_id, r.status_message, r.created_at, r.updated_at, r.started_at,
   CASE WHEN r.started_at IS NULL THEN NULL
        ELSE r.busy_ms + coalesce(extract(epoch FROM headrace.now() - e.busy_since) * 1000, 0)::bigint END AS run_time_ms,
-  e.id IS NOT NULL AS has_live_execution`;
+  e.id IS NOT NULL AS has_live_execution,
+  (SELECT json_agg(json_build_object('type', a.artifact_type, 'created_at', a.created_at, 'data', a.data) ORDER BY a.created_at, a.uid)
+     FROM (SELECT artifact_type, created_at, data, uid FROM artifacts WHERE run_id = r.id
+            ORDER BY created_at DESC, uid DESC LIMIT ${maxArtifacts}) a) AS artifacts`;
+
+export const RUN_COLUMNS = columns(MAX_LISTED_ARTIFACTS);
+/** With all artifacts of the run. */
+export const WHOLE_RUN_COLUMNS = columns(MAX_ARTIFACTS_PER_RUN);
 
 export const LIVE_EXECUTION_JOIN = 'LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL';
 
@@ -68,6 +92,10 @@ export function toRun(row: RunRow): Run {
     interactive: row.interactive,
     metadata: row.metadata,
     parentRunId: row.parent_run_id,
+    ancestorRunIds: row.ancestor_run_ids,
+    schedule: row.schedule,
+    triggerUrl: row.trigger_url,
+    usage: row.usage,
     conversationId: row.conversation_id,
     conversationFormat: row.conversation_format,
     sessionId: row.session_id,
@@ -77,5 +105,6 @@ export function toRun(row: RunRow): Run {
     startedAt: row.started_at,
     runTimeMs: row.run_time_ms === null ? null : Number(row.run_time_ms),
     hasLiveExecution: row.has_live_execution,
+    artifacts: (row.artifacts ?? []).map(({ type, created_at: at, data }) => ({ type, createdAt: new Date(at), data })),
   };
 }

@@ -15,7 +15,7 @@ export class TestRunner {
 
   private constructor(
     private readonly api: TestApi,
-    private readonly token: string,
+    readonly token: string,
     readonly assignment: Assignment,
   ) {}
 
@@ -65,6 +65,13 @@ export class TestRunner {
     fields: object = {},
   ): Promise<void> {
     await this.request(200, 'POST', 'finish', { lease_epoch: this.assignment.lease_epoch, outcome, ...fields });
+  }
+
+  /** Any other call of the protocol, its lease's epoch included: `runner.call(200, 'PUT artifacts', { source_key: 'a' }, bytes)`. */
+  call(status: number, line: string, query: Readonly<Record<string, string>> = {}, body?: unknown) {
+    const [method = '', path = ''] = line.split(' ');
+    const parameters = new URLSearchParams({ lease_epoch: String(this.assignment.lease_epoch), ...query });
+    return this.request(status, method, `${path}?${parameters.toString()}`, body);
   }
 
   private request(status: number, method: string, call: string, body: unknown) {

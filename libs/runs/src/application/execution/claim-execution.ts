@@ -1,14 +1,18 @@
 import { Injectable } from '@nestjs/common';
+import { AgentDirectory } from '#libs/agents';
 import { Settings } from '#libs/config';
 import { EnvironmentDirectory } from '#libs/environments';
 import { Database } from '#libs/persistence';
-import type { Assignment, ClaimRequest } from '#libs/runner-protocol';
+import type { Assignment, AttachmentRef, ClaimRequest } from '#libs/runner-protocol';
+import type { StoredAttachment } from '../../domain/attachment.js';
 import { beatSeconds } from '../../domain/lease.js';
-import type { Run } from '../../domain/run.js';
+import type { McpServerConfig, Run } from '../../domain/run.js';
 import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { RunLogStore } from '../../persistence/run-log.store.js';
 import { RunMoves } from '../../persistence/run-moves.js';
 import { RunQueries } from '../../persistence/run-queries.js';
+import { Attachments } from '../attachments.js';
+import { McpSecrets } from '../mcp-secrets.js';
 import { FinishExecution } from './finish-execution.js';
 
 export type ClaimResult =
@@ -20,19 +24,24 @@ export class Assignments {
   constructor(
     private readonly queries: RunQueries,
     private readonly environments: EnvironmentDirectory,
+    private readonly attachments: Attachments,
+    private readonly agents: AgentDirectory,
+    private readonly secrets: McpSecrets,
   ) {}
 
   async build(
     runId: string,
     executionId: string,
     leaseEpoch: number,
-  ): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | 'no_environment' | null> {
+  ): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | 'no_environment' | 'no_mcp_server' | null> {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return null;
     const { run, promptTaken, hasTranscript } = found;
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.environments.find(environmentUid);
     if (environmentUid !== undefined && environment === null) return 'no_environment';
+    const servers = await this.serversOf(run);
+    if (servers === null) return 'no_mcp_server';
     return {
       run_id: run.id,
       execution_id: executionId,
@@ -50,10 +59,32 @@ export class Assignments {
         setup_commands: environment.config.setup_commands ?? [],
         env: environment.config.env ?? {},
       },
-      mcp_servers: run.config.mcp_servers ?? {},
-      resume: promptTaken && run.sessionId !== null ? { session_id: run.sessionId, transcript: hasTranscript } : null,
+      mcp_servers: servers,
+      // A run that continues a conversation has a session before its own prompt was taken.
+      resume: run.sessionId !== null ? { session_id: run.sessionId, transcript: hasTranscript } : null,
+      attachments: (await this.attachments.list(runId)).map(toAttachmentRef),
     };
   }
+
+  /** The run's MCP servers with their values in clear, the team's looked up. Null: one is not registered any more. */
+  private async serversOf(run: Run): Promise<Record<string, McpServerConfig> | null> {
+    const own = this.secrets.open(run.id, run.config).mcp_servers ?? {};
+    const uids = Object.values(own).flatMap(({ warp_id: uid }) => (uid === undefined ? [] : [uid]));
+    if (uids.length === 0) return own;
+    if (run.owner.teamUid === null) return null;
+    const registered = await this.agents.findMcpServers(run.owner.teamUid, uids);
+    if (!uids.every((uid) => registered.has(uid))) return null;
+    return Object.fromEntries(
+      Object.entries(own).map(([name, server]) => [
+        name,
+        server.warp_id === undefined ? server : (registered.get(server.warp_id) ?? server),
+      ]),
+    );
+  }
+}
+
+function toAttachmentRef({ id, fileName, mimeType, sizeBytes }: StoredAttachment): AttachmentRef {
+  return { attachment_id: id, file_name: fileName, mime_type: mimeType, size_bytes: sizeBytes };
 }
 
 /** A runner accepts its offer: the lease begins and the run is CLAIMED. Repeated by the same runner, the same answer. */
@@ -87,8 +118,8 @@ export class ClaimExecution {
     });
     if (leaseEpoch === null) return { kind: 'lease_lost' };
     const assignment = await this.assignments.build(runId, executionId, leaseEpoch);
-    if (assignment === 'no_environment') {
-      const message = 'The environment of the run does not exist any more.';
+    if (assignment === 'no_environment' || assignment === 'no_mcp_server') {
+      const message = `${assignment === 'no_environment' ? 'The environment' : 'An MCP server'} of the run does not exist any more.`;
       const failure = { outcome: 'failed', error_code: 'environment_setup_failed', message } as const;
       await this.finish.execute(executionId, { lease_epoch: leaseEpoch, ...failure });
       return { kind: 'lease_lost' };

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { newUuid } from '#libs/kernel';
 import { Database, type Queryable } from '#libs/persistence';
 import type { BatchAck, PermissionDecided, PermissionRequested, RunnerEvent, TurnEnded } from '#libs/runner-protocol';
+import type { RunUsage } from '../../domain/run.js';
 import { turnOutcome } from '../../domain/turn-outcome.js';
 import { ApprovalsStore } from '../../persistence/approvals.store.js';
 import { type Execution, ExecutionsStore } from '../../persistence/executions.store.js';
@@ -22,6 +23,7 @@ const MOVING = new Set<string>([
   'permission_requested',
   'permission_decided',
   'turn_ended',
+  'usage',
 ]);
 
 interface Context {
@@ -61,6 +63,8 @@ export class EventEffects {
         return this.permissionDecided(context, stored.data as PermissionDecided);
       case 'turn_ended':
         return this.turnEnded(context, stored.data as TurnEnded);
+      case 'usage':
+        return this.sessions.addUsage(tx, run.id, usageOf(stored.data));
       default:
         return undefined;
     }
@@ -189,4 +193,17 @@ const toStored = ({ kind, data }: RunnerEvent): NewRunEvent => ({ kind, data });
 function textOf(data: object, key: string): string {
   const value = (data as Record<string, unknown>)[key];
   return typeof value === 'string' ? value : '';
+}
+
+const USAGE_KEYS = ['input_tokens', 'output_tokens', 'total_tokens', 'cost_usd'] as const;
+
+/** The figures of a turn that make sense; agents send what they like. */
+function usageOf(data: object): RunUsage {
+  const told = data as Record<string, unknown>;
+  return Object.fromEntries(
+    USAGE_KEYS.flatMap((key) => {
+      const value = told[key];
+      return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? [[key, value]] : [];
+    }),
+  );
 }

@@ -3,10 +3,12 @@ import type { Readable } from 'node:stream';
 import { newUuid } from '#libs/kernel';
 import { Database, type Statement } from '#libs/persistence';
 import { MAX_TRANSCRIPT_BYTES } from '#libs/runner-protocol';
-import { ObjectStore, type StoredObject } from '#libs/storage';
+import { ObjectDisposal, ObjectStore, type StoredObject } from '#libs/storage';
 
-interface TranscriptPointer {
+/** `runs.transcript`: where the newest raw transcript lies, and what wrote it. */
+export interface TranscriptPointer {
   readonly key: string;
+  /** The harness that wrote it. */
   readonly format: string;
   readonly session_id: string;
 }
@@ -30,9 +32,13 @@ export class Transcripts {
   constructor(
     private readonly database: Database,
     private readonly objects: ObjectStore,
+    private readonly disposal: ObjectDisposal,
   ) {}
 
-  /** Stores under a new key, then moves the run's pointer, then drops the old object: a reader never sees half a file. */
+  /**
+   * Stores under a new key, then moves the run's pointer: a reader never sees half a file. The old object goes later, so
+   * that links to it keep working for their time.
+   */
   async store(
     executionId: string,
     leaseEpoch: number,
@@ -41,17 +47,21 @@ export class Transcripts {
   ): Promise<'stored' | 'lease_lost'> {
     const [leased] = await this.database.query<{ run_id: string }>(LEASED, [executionId, leaseEpoch]);
     if (!leased) return 'lease_lost';
-    const key = `transcripts/${leased.run_id}/${newUuid()}.jsonl`;
+    const key = keyFor(leased.run_id);
     await this.objects.put(key, body, { contentType: 'application/x-ndjson', maxBytes: MAX_TRANSCRIPT_BYTES });
     const pointer: TranscriptPointer = { key, format: meta.format, session_id: meta.sessionId };
-    const [moved] = await this.database.query<{ old_key: string | null }>(POINT, [
-      executionId,
-      leaseEpoch,
-      JSON.stringify(pointer),
-    ]);
-    const obsolete = moved ? moved.old_key : key;
-    if (obsolete !== null) await this.objects.delete(obsolete);
-    return moved ? 'stored' : 'lease_lost';
+    const isMoved = await this.database.transaction(async (tx) => {
+      const [moved] = await tx.query<{ old_key: string | null }>(POINT, [
+        executionId,
+        leaseEpoch,
+        JSON.stringify(pointer),
+      ]);
+      if (moved?.old_key) await this.disposal.discard(tx, [moved.old_key]);
+      return moved !== undefined;
+    });
+    if (isMoved) return 'stored';
+    await this.objects.delete(key);
+    return 'lease_lost';
   }
 
   /** For the runner that resumes the session. */
@@ -62,6 +72,29 @@ export class Transcripts {
     ]);
     if (!leased) return 'lease_lost';
     return leased.transcript ? ((await this.objects.get(leased.transcript.key)) ?? 'none') : 'none';
+  }
+
+  /**
+   * A copy of an earlier run's transcript for the run that continues its conversation; null when there is none. The
+   * pointer goes into the new run's row.
+   */
+  async copyFor(sourceRunId: string, newRunId: string): Promise<TranscriptPointer | null> {
+    const [row] = await this.database.query<{ transcript: TranscriptPointer | null }>(POINTER, [sourceRunId]);
+    const source = row?.transcript;
+    const found = source && (await this.objects.get(source.key));
+    if (!found) return null;
+    const key = keyFor(newRunId);
+    try {
+      await this.objects.put(key, found.stream, { contentType: found.contentType });
+    } finally {
+      found.stream.destroy();
+    }
+    return { ...source, key };
+  }
+
+  /** Removes the copy made for a run that was not created after all. */
+  async discardCopy(runId: string): Promise<void> {
+    await this.objects.deletePrefix(prefixOf(runId));
   }
 
   /** A time-limited download link, or null when the run has no transcript. */
@@ -75,3 +108,6 @@ export class Transcripts {
     });
   }
 }
+
+const prefixOf = (runId: string): string => `transcripts/${runId}`;
+const keyFor = (runId: string): string => `${prefixOf(runId)}/${newUuid()}.jsonl`;

@@ -1,3 +1,4 @@
+import { HarnessConfigDto, McpServerConfigDto } from '#libs/agents';
 import {
   ArrayField,
   BooleanField,
@@ -13,37 +14,6 @@ import {
 
 const OPTIONAL = { optional: true } as const;
 const NO_EFFECT = 'Validated, stored and returned; has no effect yet.';
-
-export class McpServerConfig {
-  @StringField({ ...OPTIONAL, max: 256, description: 'An MCP server registered for the team.' }) warp_id?: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: 'Command of a stdio server.' }) command?: string;
-  @ArrayField(text({ max: 8192 }), { ...OPTIONAL, maxItems: 256 }) args?: string[];
-  @StringField({
-    ...OPTIONAL,
-    max: 2048,
-    pattern: /^https?:\/\/\S+$/,
-    says: 'an http or https URL',
-    description: 'Address of an HTTP server.',
-  })
-  url?: string;
-  @MapField(text({ max: 32_768 }), { ...OPTIONAL, maxEntries: 256, description: 'Values come back masked.' })
-  env?: Record<string, string>;
-  @MapField(text({ max: 32_768 }), { ...OPTIONAL, maxEntries: 100, description: 'Values come back masked.' })
-  headers?: Record<string, string>;
-}
-
-export class HarnessConfig {
-  @StringField({
-    ...OPTIONAL,
-    blank: false,
-    max: 64,
-    description: 'The agent to run; `oz` is the built-in one.',
-    example: 'oz',
-  })
-  type?: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 256 }) model_id?: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 64 }) reasoning_level?: string;
-}
 
 export class SessionSharing {
   @EnumField(['VIEWER', 'EDITOR'], OPTIONAL) public_access?: 'VIEWER' | 'EDITOR';
@@ -101,13 +71,13 @@ export class AmbientAgentConfig {
     description: 'Instead of skill_spec.',
   })
   skills?: string[];
-  @MapField(object(() => McpServerConfig), {
+  @MapField(object(() => McpServerConfigDto), {
     ...OPTIONAL,
     maxEntries: 32,
     description: 'Each has exactly one of warp_id, command and url.',
   })
-  mcp_servers?: Record<string, McpServerConfig>;
-  @ObjectField(() => HarnessConfig, OPTIONAL) harness?: HarnessConfig;
+  mcp_servers?: Record<string, McpServerConfigDto>;
+  @ObjectField(() => HarnessConfigDto, OPTIONAL) harness?: HarnessConfigDto;
   @MapField(text({ blank: false, max: 256 }), {
     ...OPTIONAL,
     maxEntries: 32,

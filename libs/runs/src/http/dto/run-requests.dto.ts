@@ -6,13 +6,10 @@ import {
   MapField,
   object,
   ObjectField,
-  oneOf,
   StringField,
   text,
 } from '#libs/http';
 import { RUN_MODES, type RunMode } from '../../domain/run.js';
-import { RUN_STATES, type RunState } from '../../domain/run-state.js';
-import { RUN_SORTS, type RunSort, type SortOrder } from '../../persistence/run-queries.js';
 import { AmbientAgentConfig } from './agent-config.dto.js';
 
 const OPTIONAL = { optional: true } as const;
@@ -83,20 +80,6 @@ export class RunFollowupRequest {
   })
   message?: string;
   @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode' }) mode?: RunMode;
-}
-
-export class ListRunsParameters {
-  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 20 }) limit?: number;
-  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the page before.' })
-  cursor?: string;
-  @EnumField(RUN_SORTS, { ...OPTIONAL, default: 'updated_at' }) sort_by?: RunSort;
-  @EnumField(['asc', 'desc'], { ...OPTIONAL, default: 'desc' }) sort_order?: SortOrder;
-  @ArrayField(oneOf(RUN_STATES, 'RunState'), {
-    ...OPTIONAL,
-    maxItems: RUN_STATES.length,
-    description: 'Repeatable; any of them.',
-  })
-  state?: RunState[];
 }
 
 export class TimelineParameters {

@@ -6,6 +6,7 @@ import {
   IntegerField,
   JsonField,
   MapField,
+  NumberField,
   object,
   ObjectField,
   PageInfo,
@@ -22,6 +23,7 @@ import {
 import { RUN_STATES, type RunState } from '../../domain/run-state.js';
 import { LIFECYCLE_KINDS, type LifecycleKind } from '#libs/runner-protocol';
 import { AmbientAgentConfig } from './agent-config.dto.js';
+import { RunArtifact } from './artifact.dto.js';
 
 const OPTIONAL = { optional: true } as const;
 
@@ -45,6 +47,8 @@ export class RunStatusMessage {
   @StringField() message: string;
   @EnumField(Object.keys(ERROR_CODES), { ...OPTIONAL, name: 'ErrorCode' }) error_code?: ErrorCode;
   @BooleanField(OPTIONAL) retryable?: boolean;
+  @DateTimeField(OPTIONAL) session_debug_until?: string;
+  @BooleanField(OPTIONAL) debug_agent_active?: boolean;
 }
 
 export class RunScopeInfo {
@@ -54,7 +58,26 @@ export class RunScopeInfo {
 
 export class AgentSkillInfo {
   @StringField(OPTIONAL) name?: string;
+  @StringField(OPTIONAL) description?: string;
   @StringField(OPTIONAL) full_path?: string;
+  @StringField(OPTIONAL) bundled_skill_id?: string;
+}
+
+export class RunScheduleInfo {
+  @StringField() schedule_id: string;
+  @StringField() schedule_name: string;
+  @StringField() cron_schedule: string;
+}
+
+/** What the run's agents have reported; costs in credits (`…_cost`) are never told by this service. */
+export class RequestUsage {
+  @NumberField(OPTIONAL) inference_cost?: number;
+  @NumberField(OPTIONAL) compute_cost?: number;
+  @NumberField(OPTIONAL) platform_cost?: number;
+  @NumberField({ ...OPTIONAL, description: 'US dollars, over all turns.' }) inference_cost_usd?: number;
+  @NumberField(OPTIONAL) compute_cost_usd?: number;
+  @NumberField(OPTIONAL) platform_cost_usd?: number;
+  @IntegerField({ ...OPTIONAL, description: 'Over all turns.' }) total_tokens?: number;
 }
 
 export class RunItem {
@@ -73,15 +96,30 @@ export class RunItem {
   @EnumField(EXECUTION_LOCATIONS, { ...OPTIONAL, name: 'RunExecutionLocation' })
   execution_location?: RunExecutionLocation;
   @StringField(OPTIONAL) session_id?: string;
+  @StringField({ ...OPTIONAL, description: 'A page that shows the run live; it asks for a token.' })
+  session_link?: string;
+  @StringField({ ...OPTIONAL, description: 'Where to read what triggered the run.' }) trigger_url?: string;
   @ObjectField(() => PrincipalInfo, OPTIONAL) creator?: PrincipalInfo;
   @ObjectField(() => PrincipalInfo, OPTIONAL) executor?: PrincipalInfo;
   @ObjectField(() => AmbientAgentConfig, OPTIONAL) agent_config?: AmbientAgentConfig;
   @StringField(OPTIONAL) conversation_id?: string;
   @StringField(OPTIONAL) parent_run_id?: string;
+  @ObjectField(() => RunScheduleInfo, {
+    ...OPTIONAL,
+    description: 'The schedule that created the run, as it was then.',
+  })
+  schedule?: RunScheduleInfo;
   @MapField(text(), OPTIONAL) metadata?: Record<string, string>;
   @BooleanField(OPTIONAL) is_sandbox_running?: boolean;
   @BooleanField(OPTIONAL) is_run_type_cancellable?: boolean;
+  @BooleanField(OPTIONAL) debug_agent_available?: boolean;
+  @ArrayField(object(() => RunArtifact), {
+    ...OPTIONAL,
+    description: 'Oldest first; in lists the newest 100.',
+  })
+  artifacts?: RunArtifact[];
   @ObjectField(() => AgentSkillInfo, OPTIONAL) agent_skill?: AgentSkillInfo;
+  @ObjectField(() => RequestUsage, OPTIONAL) request_usage?: RequestUsage;
   @ObjectField(() => RunScopeInfo, OPTIONAL) scope?: RunScopeInfo;
 }
 

@@ -45,3 +45,7 @@ export class TranscriptParameters {
   @StringField({ ...OPTIONAL, max: 128 }) format?: string;
   @StringField({ ...OPTIONAL, max: 512 }) session_id?: string;
 }
+
+export class LeaseParameters {
+  @IntegerField(EPOCH) lease_epoch: number;
+}

@@ -1,4 +1,16 @@
 import type { MigrationClass } from '#libs/persistence';
 import { Runs1700000003001 } from './runs-1700000003001.js';
+import { Runs1700000003002 } from './runs-1700000003002.js';
+import { Runs1700000003003 } from './runs-1700000003003.js';
+import { Runs1700000003004 } from './runs-1700000003004.js';
+import { Runs1700000003005 } from './runs-1700000003005.js';
+import { Runs1700000003006 } from './runs-1700000003006.js';
 
-export const runMigrations: readonly MigrationClass[] = [Runs1700000003001];
+export const runMigrations: readonly MigrationClass[] = [
+  Runs1700000003001,
+  Runs1700000003002,
+  Runs1700000003003,
+  Runs1700000003004,
+  Runs1700000003005,
+  Runs1700000003006,
+];

@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { AgentDirectory, type AgentIdentity } from '#libs/agents';
+import type { Caller } from '#libs/auth';
+import { Settings } from '#libs/config';
+import { EnvironmentDirectory } from '#libs/environments';
+import type { AgentConfig, Run, RunOwner } from '../domain/run.js';
+import { RunAccess } from './run-access.js';
+
+/** What a request to create a run points at. */
+export interface RequestedReferences {
+  readonly agentIdentityUid?: string;
+  readonly parentRunId?: string;
+  readonly conversationId?: string;
+}
+
+export type ReferenceRefusal =
+  | { readonly kind: 'invalid'; readonly pointer: string; readonly detail: string }
+  | { readonly kind: 'not_authorized'; readonly detail: string }
+  | { readonly kind: 'conversation_busy' };
+
+export interface FoundReferences {
+  /** Executes the run, and brings its defaults; null: the caller executes it with no defaults of its own. */
+  readonly identity: AgentIdentity | null;
+  readonly parent: Run | null;
+  /** The newest run of the conversation to continue. */
+  readonly continued: Run | null;
+}
+
+const NOTHING: FoundReferences = { identity: null, parent: null, continued: null };
+
+const refused = (detail: string): ReferenceRefusal => ({ kind: 'not_authorized', detail });
+
+/**
+ * Follows the references of a new run through the caller's permissions. What does not exist and what may not be used
+ * are refused alike, so that nothing is told about it. Costs no round trip when nothing is referenced.
+ */
+@Injectable()
+export class RunReferences {
+  constructor(
+    private readonly access: RunAccess,
+    private readonly agents: AgentDirectory,
+    private readonly environments: EnvironmentDirectory,
+    private readonly settings: Settings,
+  ) {}
+
+  async find(caller: Caller, owner: RunOwner, asked: RequestedReferences): Promise<FoundReferences | ReferenceRefusal> {
+    const identity = await this.findIdentity(caller, owner, asked.agentIdentityUid);
+    if (identity && 'kind' in identity) return identity;
+    const parent = asked.parentRunId === undefined ? null : await this.findParent(caller, asked.parentRunId);
+    if (parent && 'kind' in parent) return parent;
+    const continued =
+      asked.conversationId === undefined ? null : await this.findContinued(caller, asked.conversationId);
+    if (continued && 'kind' in continued) return continued;
+    return { ...NOTHING, identity, parent, continued };
+  }
+
+  /** Whether a run of `owner` may have this resolved configuration; null when it may. */
+  async checkConfig(caller: Caller, owner: RunOwner, config: AgentConfig): Promise<ReferenceRefusal | null> {
+    if (Object.keys(config.harness_auth_secrets ?? {}).length > 0)
+      return refused('config.harness_auth_secrets names a managed secret that does not exist.');
+    const unregistered = await this.findUnregistered(owner, config);
+    if (unregistered !== null)
+      return refused(`config.mcp_servers.${unregistered}.warp_id names no MCP server registered for the team.`);
+    if (config.environment_id === undefined) return null;
+    const environment = await this.environments.find(config.environment_id);
+    return environment && this.environments.isUsableBy(environment, caller, owner.teamUid)
+      ? null
+      : refused('config.environment_id names no environment that you may use.');
+  }
+
+  /** The identity that was asked for; else the one that a service account is itself, if it is one. */
+  private async findIdentity(
+    { principal }: Caller,
+    { teamUid }: RunOwner,
+    uid: string | undefined,
+  ): Promise<AgentIdentity | ReferenceRefusal | null> {
+    if (uid === undefined)
+      return principal.type === 'service_account' && teamUid !== null
+        ? this.agents.findIdentity(principal.uid, teamUid)
+        : null;
+    if (teamUid === null)
+      return { kind: 'invalid', pointer: '/agent_identity_uid', detail: 'needs a run that the team owns' };
+    const identity = await this.agents.findIdentity(uid, teamUid);
+    return identity?.available === true
+      ? identity
+      : refused('agent_identity_uid names no agent identity that you may use.');
+  }
+
+  private async findParent(caller: Caller, runId: string): Promise<Run | ReferenceRefusal> {
+    const parent = await this.access.find(caller, runId, 'runs:read');
+    if (parent.kind !== 'found')
+      return { kind: 'invalid', pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' };
+    const depth = parent.run.ancestorRunIds.length + 1;
+    if (depth <= this.settings.maxRunDepth) return parent.run;
+    const detail = `must not be ${this.settings.maxRunDepth} levels deep already, which is the limit`;
+    return { kind: 'invalid', pointer: '/parent_run_id', detail };
+  }
+
+  private async findContinued(caller: Caller, conversationId: string): Promise<Run | ReferenceRefusal> {
+    const run = await this.access.findNewestOf(caller, conversationId);
+    if (!run) {
+      const detail = 'must be a conversation that exists and that you may see';
+      return { kind: 'invalid', pointer: '/conversation_id', detail };
+    }
+    return run.hasLiveExecution ? { kind: 'conversation_busy' } : run;
+  }
+
+  private async findUnregistered({ teamUid }: RunOwner, { mcp_servers }: AgentConfig): Promise<string | null> {
+    const asked = Object.entries(mcp_servers ?? {}).flatMap(([name, { warp_id: uid }]) =>
+      uid === undefined ? [] : [{ name, uid }],
+    );
+    const [first] = asked;
+    if (first === undefined) return null;
+    if (teamUid === null) return first.name;
+    const known = await this.agents.findMcpServers(
+      teamUid,
+      asked.map(({ uid }) => uid),
+    );
+    return asked.find(({ uid }) => !known.has(uid))?.name ?? null;
+  }
+}

@@ -1,0 +1,48 @@
+/** One word that a run's text must have. */
+export interface SearchTerm {
+  /** Lower-case letters and digits. */
+  readonly word: string;
+  /** The word is taken for a misspelling: words that begin like it, but for one letter, count too. */
+  readonly fuzzy: boolean;
+}
+
+export const MAX_SEARCH_LENGTH = 256;
+export const MAX_SEARCH_TERMS = 8;
+/** Something to look for at all. */
+export const SEARCHABLE = /[\p{L}\p{N}]/u;
+
+const WORD = /[\p{L}\p{M}\p{N}]+/gu;
+/** Shorter words have too many neighbours; numbers are not spelled. */
+const MAY_BE_MISSPELT = /^[\p{L}\p{M}]{4,}$/u;
+const MIN_ANY_EDIT = 5;
+
+/** The words of a search, each once, in lower case. */
+export function searchWords(text: string): string[] {
+  return [...new Set(text.toLowerCase().match(WORD) ?? [])];
+}
+
+/** Whether a word that nothing contains may be meant as another one. */
+export function mayBeMisspelt(word: string): boolean {
+  return MAY_BE_MISSPELT.test(word);
+}
+
+/**
+ * A regular expression for words that begin with `word` but for one edit: two neighbours swapped and, from five letters
+ * on, one letter another, missing or too much. `letter` and `notLetter` are classes in the dialect at hand. The words
+ * hold nothing that would have to be escaped.
+ */
+export function typoPattern(word: string, letter: string, notLetter: string): string {
+  const letters = [...word];
+  const variants = new Set<string>();
+  const put = (from: number, to: number, middle: string): void =>
+    void variants.add(letters.slice(0, from).join('') + middle + letters.slice(to).join(''));
+  letters.forEach((current, index) => {
+    const next = letters[index + 1];
+    if (next !== undefined) put(index, index + 2, next + current);
+    if (letters.length < MIN_ANY_EDIT) return;
+    put(index, index + 1, letter);
+    put(index, index + 1, '');
+    if (index > 0) put(index, index, letter);
+  });
+  return `(^|${notLetter})(${[word, ...variants].join('|')})`;
+}

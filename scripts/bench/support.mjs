@@ -1,0 +1,77 @@
+// What the benches share: programs, a caller, and figures.
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+export const dist = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
+
+export const median = (values) => {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+};
+export const percentile = (values, share) =>
+  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
+
+export const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+
+/** Starts a program of ours; resolves when its output matches `ready`. */
+export function start(args, env, ready) {
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return new Promise((resolve, reject) => {
+    let output = '';
+    child.stdout.on('data', (chunk) => {
+      output += chunk;
+      const match = ready.exec(output);
+      if (match) resolve({ child, match });
+    });
+    child.once('exit', (code) => reject(new Error(`${args.join(' ')} ended (${code}):\n${output}`)));
+  });
+}
+
+export const stop = (child) =>
+  new Promise((resolve) => {
+    child.removeAllListeners('exit');
+    child.once('exit', resolve);
+    child.kill('SIGTERM');
+  });
+
+/** Returns a token: of a service account of the team with this uid, or of a member of a new team. Makes the team. */
+export async function makeCaller(db, serviceAccountOf) {
+  const uid = () => randomBytes(11).toString('hex');
+  const token = `hr_${randomBytes(43).toString('hex').slice(0, 43)}`;
+  const team = serviceAccountOf ?? uid();
+  const principal = uid();
+  await db.query('INSERT INTO teams (uid, name) VALUES ($1, $2)', [team, 'bench']);
+  if (serviceAccountOf) {
+    await db.query('INSERT INTO service_accounts (uid, team_uid, name) VALUES ($1, $2, $3)', [
+      principal,
+      team,
+      'bench',
+    ]);
+  } else {
+    await db.query('INSERT INTO users (uid, email, display_name) VALUES ($1, $2, $3)', [
+      principal,
+      'bench@example.test',
+      'bench',
+    ]);
+    await db.query(`INSERT INTO memberships (team_uid, user_uid, role) VALUES ($1, $2, 'member')`, [team, principal]);
+  }
+  await db.query(
+    `INSERT INTO tokens (uid, hash, prefix, name, ${serviceAccountOf ? 'service_account_uid' : 'user_uid'}) VALUES ($1, $2, $3, $4, $5)`,
+    [uid(), createHash('sha256').update(token).digest(), 'hr_bench…', 'bench', principal],
+  );
+  return token;
+}

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type BuiltRun, TestRunner } from '#libs/testing';
+import { openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
+
+let room: RunsRoom;
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+
+const ended = (shape: object = {}): Promise<BuiltRun> =>
+  room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', prompt: 'Before', ...shape });
+
+/** Creates a run that continues the conversation, and gives it to a runner. */
+async function goOn({ conversationId }: BuiltRun): Promise<{ runId: string; runner: TestRunner }> {
+  const { body } = await room.api.request(200, 'POST /agent/runs', {
+    token: room.member.token,
+    body: { prompt: 'After', conversation_id: conversationId },
+  });
+  return { runId: body.run_id, runner: await TestRunner.take(room.api, body.run_id) };
+}
+const transcriptOf = (status: number, runner: TestRunner) => runner.call(status, 'GET transcript');
+
+describe('a run created with a conversation_id', () => {
+  it('gets its own copy of the transcript, and the session to resume with its own first prompt', async () => {
+    const before = await ended({ transcript: 'so far\n' });
+    const { runId, runner } = await goOn(before);
+    expect(runner.assignment).toMatchObject({
+      prompt: 'After',
+      resume: { session_id: `session-${before.id}`, transcript: true },
+    });
+    expect((await transcriptOf(200, runner)).text).toBe('so far\n');
+    const rows = await room.api.database.query<{ id: string; key: string }>(
+      `SELECT id, transcript->>'key' AS key FROM runs WHERE id = ANY($1)`,
+      [[before.id, runId]],
+    );
+    for (const { id, key } of rows) expect(key.startsWith(`transcripts/${id}/`)).toBe(true);
+    expect(rows).toHaveLength(2);
+  });
+
+  it('starts a session of its own when nothing was kept of the earlier one', async () => {
+    const { runner } = await goOn(await ended());
+    expect(runner.assignment.prompt).toBe('After');
+    expect(runner.assignment.resume?.transcript ?? false).toBe(false);
+    await transcriptOf(404, runner);
+  });
+
+  it('is part of the conversation from then on', async () => {
+    const before = await ended({ transcript: 'so far\n' });
+    const { runner } = await goOn(before);
+    await runner.report(
+      ['sandbox_ready'],
+      ['session_started', { session_id: `session-${before.id}`, resumed: true }],
+      ['agent_started', { harness: 'oz' }],
+      ['turn_started', { turn_id: 't-after', prompt: 'After' }],
+      ['turn_ended', { turn_id: 't-after', stop_reason: 'end_turn' }],
+    );
+    const { body } = await room.api.request(200, `GET /agent/conversations/${before.conversationId}`, {
+      token: room.member.token,
+    });
+    const steps = body.steps.map(({ description }: { description?: string }) => description) as string[];
+    expect(steps.filter((description) => description !== 'Setup')).toEqual(['Before', 'After']);
+  });
+});

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TestRunner } from '#libs/testing';
+import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
+
+let room: RunsRoom;
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+
+const read = async (id: string, token = room.member.token) =>
+  (await room.api.request(200, `GET /agent/conversations/${id}`, { token })).body;
+const succeeded = { state: 'SUCCEEDED' } as const;
+const ofTeam = () => ({ ...succeeded, by: room.member, team: room.team });
+/** A new conversation's id, and its run's. */
+async function conversation(shape: object = {}): Promise<{ id: string; runId: string }> {
+  const { id: runId, conversationId } = await room.runs.build({ ...ofTeam(), ...shape });
+  return { id: conversationId ?? '', runId };
+}
+/** The prompts that its steps began with. */
+const prompts = (body: { steps: { description?: string }[] }): (string | undefined)[] =>
+  body.steps.map(({ description }) => description).filter((description) => description !== 'Setup');
+
+describe('getConversation', () => {
+  it('200 with what its run’s conversation says', async () => {
+    const { id, runId } = await conversation();
+    const { body } = await room.api.request(200, `GET /agent/runs/${runId}/conversation`, { token: room.member.token });
+    expect(body.conversation_id).toBe(id);
+    expect(await read(id)).toEqual(body);
+    expect(await read(id.toUpperCase())).toEqual(body);
+  });
+
+  it('200 with the steps of all its runs, oldest first, each under an id of its own', async () => {
+    const at = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+    const { id } = await conversation({ prompt: 'Second', createdAt: at(20) });
+    await room.runs.build({ ...ofTeam(), conversationId: id, prompt: 'Third', createdAt: at(10) });
+    const { id: oldest } = await room.runs.build({
+      ...ofTeam(),
+      conversationId: id,
+      prompt: 'First',
+      createdAt: at(30),
+    });
+    // Created to go on, and not begun yet.
+    await room.runs.build({ by: room.member, team: room.team, conversationId: id, prompt: 'Fourth' });
+    const body = await read(id);
+    expect(prompts(body)).toEqual(['First', 'Second', 'Third']);
+    const ids = body.steps.map((step: { id: string }) => step.id) as string[];
+    expect(new Set(ids).size).toBe(ids.length);
+    const alone = await room.api.request(200, `GET /agent/runs/${oldest}/conversation`, { token: room.member.token });
+    expect(body.steps.slice(0, alone.body.steps.length)).toEqual(alone.body.steps);
+    expect(await read(id)).toEqual(body);
+  });
+
+  it('200 with the runs that the caller may see', async () => {
+    const { id } = await conversation({ prompt: 'For all' });
+    await room.runs.build({ ...succeeded, by: room.member, conversationId: id, prompt: 'For myself' });
+    expect(prompts(await read(id))).toEqual(['For all', 'For myself']);
+    expect(prompts(await read(id, room.viewer.token))).toEqual(['For all']);
+  });
+
+  it('200 and growing while its run goes on', async () => {
+    const { body: created } = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Go' },
+    });
+    const runner = await TestRunner.take(room.api, created.run_id);
+    await runner.startAgent();
+    await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go' }]);
+    const run = await room.api.request(200, `GET /agent/runs/${created.run_id}`, { token: room.member.token });
+    const { conversation_id: id } = run.body;
+    expect(prompts(await read(id))).toEqual(['Go']);
+    await runner.report(['message_chunk', { message_id: 'm1', text: 'Gone.' }]);
+    expect(JSON.stringify(await read(id))).toContain('Gone.');
+  });
+
+  it('error table, 403: no permission on the conversation', async () => {
+    const { id } = await conversation();
+    const answer = await room.api.request(403, `GET /agent/conversations/${id}`, { token: room.stranger.token });
+    expectProblem(room.api, answer, 'not_authorized');
+  });
+
+  it('rule 4 and error table, 404: the conversation is unknown', async () => {
+    for (const id of [NO_RUN, 'nonsense']) {
+      const answer = await room.api.request(404, `GET /agent/conversations/${id}`, { token: room.member.token });
+      expectProblem(room.api, answer, 'resource_not_found');
+    }
+  });
+
+  it('rule 4: 422 for a format that nothing here reads, in whichever of its runs', async () => {
+    const { id } = await conversation();
+    await room.runs.build({ ...ofTeam(), conversationId: id, conversationFormat: 'elsewhere-v9' });
+    const answer = await room.api.request(422, `GET /agent/conversations/${id}`, { token: room.member.token });
+    expectProblem(room.api, answer, 'operation_not_supported');
+    expect(answer.body).toMatchObject({ retryable: false, detail: expect.stringContaining('elsewhere-v9') });
+  });
+
+  it('400 for a blank id', async () => {
+    const answer = await room.api.request(400, 'GET /agent/conversations/%20', { token: room.member.token });
+    expectProblem(room.api, answer, 'invalid_request');
+    expect(answer.body.detail).toContain('conversation_id');
+  });
+});

@@ -1,0 +1,338 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ObjectStore } from '#libs/storage';
+import { ArtifactBuilder, TestRunner, type TestPrincipal } from '#libs/testing';
+import { answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+const MAX_ARTIFACT_BYTES = 2_000_000;
+const PLAN = '# Two steps\n\n1. one\n2. two 😀\n';
+const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
+
+let room: RunsRoom;
+let artifacts: ArtifactBuilder;
+
+beforeAll(async () => {
+  room = await openRunsRoom({ settings: { maxArtifactBytes: MAX_ARTIFACT_BYTES } });
+  artifacts = new ArtifactBuilder(room.api.database, { objects: room.api.app.get(ObjectStore) });
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+interface Listed {
+  artifact_type: string;
+  created_at: string;
+  data: Record<string, unknown>;
+}
+
+async function runningRun(): Promise<{ id: string; runner: TestRunner }> {
+  const { id } = await room.runs.build({ by: room.member, team: room.team });
+  const runner = await TestRunner.take(room.api, id);
+  await runner.startAgent();
+  return { id, runner };
+}
+
+const fileQuery = { source_key: 'file:1', artifact_type: 'FILE', mime_type: 'text/plain', filepath: 'out/a b.txt' };
+const reference = {
+  source_key: 'ref:1',
+  artifact_type: 'EXTERNAL_REFERENCE',
+  reference_type: 'ticket',
+  url: 'https://t.example/1',
+};
+const put = (runner: TestRunner, status: number, query: Record<string, string>, body: Buffer | string = 'text') =>
+  runner.call(status, 'PUT artifacts', query, Buffer.from(body));
+const post = (runner: TestRunner, status: number, body: object) =>
+  runner.call(status, 'POST artifacts', {}, { lease_epoch: runner.assignment.lease_epoch, ...body });
+const get = (uid: string, token = room.member.token) =>
+  room.api.request(200, `GET /agent/artifacts/${uid}`, { token }).then(({ body }) => body);
+const listedBy = (id: string): Promise<Listed[]> =>
+  room.api
+    .request(200, `GET /agent/runs/${id}`, { token: room.member.token })
+    .then(({ body }) => (body.artifacts ?? []) as Listed[]);
+const atOrigin = (status: number, url: string) => room.api.atOrigin(status, `GET ${url.slice(room.api.url.length)}`);
+
+describe('what a runner hands in', () => {
+  it('stands on the run, in a list of runs, under its own id and for download, by type', async () => {
+    const { id, runner } = await runningRun();
+    expect(
+      (await room.api.request(200, `GET /agent/runs/${id}`, { token: room.member.token })).body,
+    ).not.toHaveProperty('artifacts');
+    const said = { title: 'Report', description: 'All of it' };
+    const file = (await put(runner, 200, { ...fileQuery, ...said }, 'text')).body.artifact_uid as string;
+    const shot = (
+      await put(
+        runner,
+        200,
+        {
+          source_key: 's',
+          artifact_type: 'SCREENSHOT',
+          mime_type: 'image/png',
+          filepath: 'x.png',
+          description: 'Shot',
+        },
+        PNG,
+      )
+    ).body.artifact_uid as string;
+    const plan = (
+      await put(
+        runner,
+        200,
+        { source_key: 'p', artifact_type: 'PLAN', mime_type: 'text/markdown', filepath: 'PLAN.md', title: 'Two steps' },
+        PLAN,
+      )
+    ).body.artifact_uid as string;
+    await post(runner, 200, {
+      source_key: 'pr',
+      artifact_type: 'PULL_REQUEST',
+      url: 'https://forge.example/pr/7/',
+      branch: 'fix',
+    });
+    await post(runner, 200, { ...reference, url: 'HTTPS://T.example:443/1/#c', title: 'T-1', metadata: { a: [1] } });
+
+    const listed = await listedBy(id);
+    expect(listed.map(({ artifact_type, data }) => [artifact_type, data])).toEqual([
+      [
+        'FILE',
+        {
+          artifact_uid: file,
+          filepath: 'out/a b.txt',
+          filename: 'a b.txt',
+          mime_type: 'text/plain',
+          ...said,
+          size_bytes: 4,
+        },
+      ],
+      ['SCREENSHOT', { artifact_uid: shot, mime_type: 'image/png', description: 'Shot' }],
+      ['PLAN', { document_uid: plan, artifact_uid: plan, notebook_uid: plan, title: 'Two steps' }],
+      ['PULL_REQUEST', { url: 'https://forge.example/pr/7/', branch: 'fix' }],
+      [
+        'EXTERNAL_REFERENCE',
+        { reference_type: 'ticket', url: 'https://t.example/1', title: 'T-1', metadata: { a: [1] } },
+      ],
+    ]);
+    for (const { created_at: at } of listed) expect(new Date(at).toISOString()).toBe(at);
+    const { body: list } = await room.api.request(200, 'GET /agent/runs?limit=100', { token: room.viewer.token });
+    expect(list.runs.find((run: { run_id: string }) => run.run_id === id).artifacts).toEqual(listed);
+
+    expect(await get(file)).toEqual({
+      artifact_uid: file,
+      artifact_type: 'FILE',
+      created_at: listed[0]?.created_at,
+      data: {
+        ...listed[0]?.data,
+        download_url: expect.stringContaining(`${room.api.url}/objects/artifacts/${id}/`),
+        expires_at: expect.any(String),
+        content_type: 'text/plain',
+      },
+    });
+    expect((await get(shot)).data).toMatchObject({ filename: 'x.png', filepath: 'x.png', size_bytes: PNG.length });
+    expect((await get(plan)).data).toEqual({ ...listed[2]?.data, content: PLAN, content_type: 'text/markdown' });
+  });
+
+  it('is downloaded by a link that needs no token, as an attachment, until its time is over', async () => {
+    const { runner } = await runningRun();
+    const html = '<script>alert(1)</script>';
+    const { artifact_uid: uid } = (await put(runner, 200, { ...fileQuery, mime_type: 'text/html' }, html)).body;
+    const before = Date.now();
+    const { data } = await get(uid);
+    // The service's clock is at most as far ahead as tests before this one have moved it.
+    expect(Date.parse(data.expires_at)).toBeGreaterThanOrEqual(before + room.api.settings.signedUrlTtl);
+    const { headers } = await room.api.request(302, `GET /agent/artifacts/${uid}/download`, {
+      token: room.viewer.token,
+    });
+    for (const url of [data.download_url as string, headers.get('location') ?? '']) {
+      const answer = await atOrigin(200, url);
+      expect(answer.text).toBe(html);
+      expect(answer.headers.get('content-type')).toBe('text/html');
+      expect(answer.headers.get('content-disposition')).toContain('attachment; filename="a b.txt"');
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    }
+    await room.api.advanceClock(room.api.settings.signedUrlTtl + 1000);
+    await atOrigin(403, data.download_url);
+  });
+
+  it('a plan is downloaded as Markdown', async () => {
+    const { id } = await room.runs.build({ by: room.member, team: room.team });
+    const { uid } = await artifacts.build(id, { type: 'PLAN', content: PLAN });
+    const { headers } = await room.api.request(302, `GET /agent/artifacts/${uid}/download`, {
+      token: room.member.token,
+    });
+    const answer = await atOrigin(200, headers.get('location') ?? '');
+    expect([answer.text, answer.headers.get('content-type')]).toEqual([PLAN, 'text/markdown']);
+    expect(answer.headers.get('content-disposition')).toContain(`${uid}.md`);
+  });
+
+  it('counts once, however often and at the same time it is reported', async () => {
+    const { id, runner } = await runningRun();
+    const uids = await Promise.all(
+      Array.from({ length: 6 }, async () => (await put(runner, 200, fileQuery)).body.artifact_uid as string),
+    );
+    const references = await Promise.all(
+      Array.from({ length: 6 }, async () => (await post(runner, 200, reference)).body.artifact_uid as string),
+    );
+    expect([new Set(uids).size, new Set(references).size]).toEqual([1, 1]);
+    expect(await listedBy(id)).toHaveLength(2);
+    const again = await put(runner, 200, fileQuery, 'other text under the same key');
+    expect(again.body.artifact_uid).toBe(uids[0]);
+    const { headers } = await room.api.request(302, `GET /agent/artifacts/${uids[0]}/download`, {
+      token: room.member.token,
+    });
+    expect((await atOrigin(200, headers.get('location') ?? '')).text).toBe('text');
+  });
+
+  it('needs the lease', async () => {
+    const { id, runner } = await runningRun();
+    const stale = { lease_epoch: String(runner.assignment.lease_epoch + 1) };
+    for (const answer of [
+      await put(runner, 412, { ...fileQuery, ...stale }),
+      await post(runner, 412, { ...reference, lease_epoch: runner.assignment.lease_epoch + 1 }),
+    ])
+      expectProblem(room.api, answer, 'lease_lost');
+    await runner.finish('failed', { error_code: 'agent_process_failed', message: 'gone' });
+    await put(runner, 412, fileQuery);
+    await post(runner, 412, reference);
+    expect(await listedBy(id)).toEqual([]);
+  });
+
+  it('has at most so many bytes', async () => {
+    const { id, runner } = await runningRun();
+    await put(runner, 200, fileQuery, Buffer.alloc(MAX_ARTIFACT_BYTES, 1));
+    const tooLarge = await put(runner, 413, { ...fileQuery, source_key: 'x' }, Buffer.alloc(MAX_ARTIFACT_BYTES + 1, 1));
+    expectProblem(room.api, tooLarge, 'payload_too_large');
+    const plan = { source_key: 'p', artifact_type: 'PLAN', mime_type: 'text/markdown', filepath: 'p.md' };
+    await put(runner, 413, plan, Buffer.alloc(1_048_577, 0x61));
+    await put(runner, 200, plan, Buffer.alloc(1_048_576, 0x61));
+    expect((await listedBy(id)).map(({ artifact_type: type }) => type)).toEqual(['FILE', 'PLAN']);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['/source_key', { source_key: 'a/b' }],
+    ['/artifact_type', { artifact_type: 'PULL_REQUEST' }],
+    ['/mime_type', { mime_type: 'text' }],
+    ['/mime_type', { artifact_type: 'SCREENSHOT' }],
+    ['/filepath', { filepath: '' }],
+    ['/title', { title: 'x'.repeat(513) }],
+    ['/url', { url: 'javascript:alert(1)' }],
+  ])('with content is refused for its %s: %j', async (pointer, change) => {
+    const { runner } = await sharedRun();
+    const { body } = await put(runner, 400, { ...fileQuery, ...change });
+    expect(body.errors).toEqual([{ pointer, detail: expect.any(String) }]);
+  });
+
+  it.each<[string, object]>([
+    ['/artifact_type', { artifact_type: 'FILE' }],
+    ['/url', { url: 'x' }],
+    ['/url', { url: 'ftp://t.example/1' }],
+    ['/url', { url: 'https://user:secret@t.example/1' }],
+    ['/url', { url: `https://t.example/${'x'.repeat(2048)}` }],
+    ['/url', { artifact_type: 'PULL_REQUEST', branch: 'b', url: 'javascript:alert(1)' }],
+    ['/branch', { artifact_type: 'PULL_REQUEST' }],
+    ['/reference_type', { reference_type: 'x'.repeat(257) }],
+    ['/reference_type', { reference_type: undefined }],
+    ['/metadata', { metadata: [] }],
+    ['/metadata', { metadata: { text: 'x'.repeat(2048) } }],
+  ])('as a reference is refused for its %s: %j', async (pointer, change) => {
+    const { runner } = await sharedRun();
+    const { body } = await post(runner, 400, { ...reference, ...change });
+    expect(body.errors).toEqual([{ pointer, detail: expect.any(String) }]);
+  });
+
+  it('is stored also with text that a database cannot hold', async () => {
+    const { id, runner } = await runningRun();
+    const lone = '\\ud800';
+    const body = `{"lease_epoch":${runner.assignment.lease_epoch},"source_key":"r","artifact_type":"EXTERNAL_REFERENCE","reference_type":"t\\u0000","url":"https://t.example/nul","metadata":{"a${lone}":"b\\u0000"}}`;
+    await room.api.request(200, `POST /runner/v1/executions/${runner.assignment.execution_id}/artifacts`, {
+      token: runner.token,
+      body,
+      contentType: 'application/json',
+    });
+    expect((await listedBy(id))[0]?.data).toMatchObject({
+      reference_type: 't\ufffd',
+      metadata: { 'a\ufffd': 'b\ufffd' },
+    });
+  });
+
+  it('is one of at most 1,000 of a run, all of them on the run and the newest 100 in a list', async () => {
+    const { id, runner } = await runningRun();
+    await room.api.database.query(
+      `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, run_created_at, created_at)
+       SELECT lpad(n::text, 22, '0'), r.id, r.slot_key, n::text, 'PULL_REQUEST', jsonb_build_object('url', 'https://x', 'branch', n::text),
+              r.created_at, r.created_at + n * interval '1 millisecond' FROM runs r, generate_series(1, 999) n WHERE r.id = $1`,
+      [id],
+    );
+    const outcomes = await Promise.all(
+      ['a', 'b', 'c'].map((key) => {
+        const line = `POST /runner/v1/executions/${runner.assignment.execution_id}/artifacts`;
+        const body = { lease_epoch: runner.assignment.lease_epoch, ...reference, source_key: key };
+        return answerTo(room.api, line, { token: runner.token, body });
+      }),
+    );
+    expect(outcomes.map(({ status }) => status).sort()).toEqual([200, 400, 400]);
+    expect(outcomes.find(({ status }) => status === 400)?.body.detail).toContain('1000 artifacts');
+    const refusedFile = await put(runner, 400, fileQuery);
+    expect(refusedFile.body.errors[0].pointer).toBe('/artifact_type');
+    // What is there already may be told again.
+    await post(runner, 200, { artifact_type: 'PULL_REQUEST', url: 'https://x', branch: '5', source_key: '5' });
+    const all = await listedBy(id);
+    expect(all).toHaveLength(1000);
+    expect(all[0]?.data).toMatchObject({ branch: '1' });
+    const { body: list } = await room.api.request(200, 'GET /agent/runs?limit=500', { token: room.member.token });
+    const shown = list.runs.find((run: { run_id: string }) => run.run_id === id).artifacts as Listed[];
+    expect(shown).toEqual(all.slice(-100));
+  });
+});
+
+let shared: { runner: TestRunner } | null = null;
+/** For requests that change nothing. */
+async function sharedRun(): Promise<{ runner: TestRunner }> {
+  shared ??= await runningRun();
+  return shared;
+}
+
+describe('an artifact is for whoever may read its run', () => {
+  const lines = (uid: string): string[] => [`GET /agent/artifacts/${uid}`, `GET /agent/artifacts/${uid}/download`];
+  const refusals = async (status: number, uid: string, by: TestPrincipal) =>
+    Promise.all(lines(uid).map((line) => room.api.request(status, line, { token: by.token })));
+
+  it('403 for others, of a team as of a person', async () => {
+    const { id: teams } = await room.runs.build({ by: room.member, team: room.team });
+    const { id: personal } = await room.runs.build({ by: room.member });
+    const [team, own] = [
+      await artifacts.build(teams, { type: 'FILE' }),
+      await artifacts.build(personal, { type: 'FILE' }),
+    ];
+    const robot = await room.api.identities.serviceAccount(room.team);
+    await get(team.uid, room.viewer.token);
+    await get(team.uid, robot.token);
+    await get(own.uid);
+    const refused = [
+      ...(await refusals(403, team.uid, room.stranger)),
+      ...(await refusals(403, own.uid, room.viewer)),
+      ...(await refusals(403, own.uid, robot)),
+    ];
+    for (const answer of refused) {
+      expectProblem(room.api, answer, 'not_authorized');
+      expect(answer.text).not.toContain('objects/');
+    }
+  });
+
+  it('404 for ids that nothing has, 400 for a blank one', async () => {
+    for (const uid of ['0123456789abcdefghijKL', 'no-id', '..%2Fx']) {
+      for (const answer of await refusals(404, uid, room.member)) expectProblem(room.api, answer, 'resource_not_found');
+    }
+    for (const answer of await refusals(400, '%20', room.member))
+      expect(answer.body.error_code).toBe('invalid_request');
+  });
+
+  it('404 for the download of what has no content, or none any more', async () => {
+    const { id } = await room.runs.build({ by: room.member, team: room.team });
+    for (const type of ['PULL_REQUEST', 'EXTERNAL_REFERENCE'] as const) {
+      const { uid } = await artifacts.build(id, { type });
+      const answer = await room.api.request(404, `GET /agent/artifacts/${uid}/download`, { token: room.member.token });
+      expect(answer.body.detail).toBe(`An artifact of type ${type} has no content to download.`);
+      expect((await get(uid)).data).toHaveProperty('url');
+    }
+    const { uid } = await artifacts.build(id, { type: 'PLAN' });
+    await room.api.app.get(ObjectStore).deletePrefix(`artifacts/${id}`);
+    const answer = await room.api.request(404, `GET /agent/artifacts/${uid}`, { token: room.member.token });
+    expectProblem(room.api, answer, 'resource_not_found');
+  });
+});

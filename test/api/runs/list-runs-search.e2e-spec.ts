@@ -1,0 +1,125 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { newTeam, refuses, type Team } from './list-team.js';
+import { allAtOnce, answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+let room: RunsRoom;
+
+beforeAll(async () => {
+  room = await openRunsRoom({ settings: { listTimeout: 1500 } });
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+describe('query parameter q', () => {
+  let team: Team;
+  let runs: { deploy: string; webhook: string; skill: string };
+
+  beforeAll(async () => {
+    team = await newTeam(room);
+    runs = {
+      deploy: await team.run({
+        title: 'Deploy the Parser',
+        prompt: 'Roll it out, then watch the dashboards for 100% of the traffic.',
+      }),
+      webhook: await team.run({ title: 'Hooks', prompt: `Answer the webhook in Zürich. ${'x'.repeat(4000)} tail-end` }),
+      skill: await team.run({
+        title: 'Untitled',
+        prompt: 'Go.',
+        config: { skill_spec: 'acme/tools:.agents/skills/changelog/SKILL.md' },
+      }),
+    };
+  });
+
+  it.each([
+    ['title', 'parser', 'deploy'],
+    ['prompt', 'dashboards', 'deploy'],
+    ['skill_spec', 'changelog', 'skill'],
+    ['upper and lower case', 'WEBHOOK zürich', 'webhook'],
+    ['words in any order', 'parser deploy', 'deploy'],
+    ['parts of words', 'dash', 'deploy'],
+    ['punctuation', '"watch", the: (dashboards)!', 'deploy'],
+    ['signs that mean something to LIKE', '100%', 'deploy'],
+    ['two letters swapped', 'webohok', 'webhook'],
+    ['a letter missing', 'webook', 'webhook'],
+    ['a letter too much', 'dashbooards', 'deploy'],
+    ['a wrong letter', 'changelag', 'skill'],
+    ['a typo beside a good word', 'prser deploy', 'deploy'],
+  ] as const)('finds by %s', async (_name, q, expected) => {
+    expect(await team.find(`q=${encodeURIComponent(q)}`)).toEqual([runs[expected]]);
+  });
+
+  it('finds a run by its whole id, with the other filters', async () => {
+    expect(await team.find(`q=${runs.skill}`)).toEqual([runs.skill]);
+    expect(await team.find(`q=${runs.skill.toUpperCase()}`)).toEqual([runs.skill]);
+    expect(await team.find(`q=${runs.skill}&name=other`)).toEqual([]);
+    const foreign = (await room.runs.build({ by: room.stranger, team: room.otherTeam })).id;
+    expect(await team.find(`q=${foreign}`)).toEqual([]);
+  });
+
+  it('all words must be there', async () => {
+    expect(await team.find('q=deploy+webhook')).toEqual([]);
+  });
+
+  it('only filters: the asked sort orders', async () => {
+    const { body } = await room.api.request(200, 'GET /agent/runs?q=e&sort_by=title&sort_order=asc', {
+      token: team.who.token,
+    });
+    expect(body.runs.map(({ title }: { title: string }) => title)).toEqual(['Deploy the Parser', 'Hooks', 'Untitled']);
+  });
+
+  it('nothing to look for, or too much: 400', async () => {
+    await refuses(room, 'q=', '/q', 'must be text with at least one letter or digit');
+    await refuses(room, 'q=%25_!', '/q', 'must be text with at least one letter or digit');
+    await refuses(room, `q=${'a'.repeat(257)}`, '/q', 'must have at most 256 characters');
+    await refuses(room, 'q=a+b+c+d+e+f+g+h+i', '/q', 'must have at most 8 different words');
+    expect(await team.find('q=a+a+a+a+a+a+a+a+a')).toHaveLength(3);
+  });
+
+  it('a misspelling is read the same on every page, also when the word has appeared in between', async () => {
+    const own = await newTeam(room);
+    for (let index = 0; index < 2; index += 1) await own.run({ title: 'the dashboard' });
+    const query = 'q=dashbaord&limit=1&sort_by=title';
+    const { body } = await room.api.request(200, `GET /agent/runs?${query}`, { token: own.who.token });
+    await own.run({ title: 'dashbaord' });
+    const cursor = encodeURIComponent(body.page_info.next_cursor);
+    const { body: next } = await room.api.request(200, `GET /agent/runs?${query}&cursor=${cursor}`, {
+      token: own.who.token,
+    });
+    expect(next.runs.map(({ title }: { title: string }) => title)).toEqual(['the dashboard']);
+  });
+});
+
+describe('searches that take too long', () => {
+  const search = 'GET /agent/runs?q=anything';
+
+  it('end with 503 and Retry-After after LIST_TIMEOUT, and say what would help', async () => {
+    const blocker = new pg.Client({ connectionString: room.api.database.url });
+    await blocker.connect();
+    try {
+      await blocker.query('BEGIN; LOCK TABLE headrace.run_facets IN ACCESS EXCLUSIVE MODE');
+      const answer = await room.api.request(503, search, { token: room.member.token });
+      expectProblem(room.api, answer, 'resource_unavailable');
+      expect(answer.headers.get('retry-after')).toBe('5');
+      expect(answer.body.detail).toContain('Narrow it');
+    } finally {
+      await blocker.end();
+    }
+  });
+
+  it('leave most connections to others: who finds no turn gets a 503, plain lists go on', async () => {
+    const { token } = room.member;
+    const answers = await allAtOnce(room.api, 'LOCK TABLE headrace.run_facets IN ACCESS EXCLUSIVE MODE', () => [
+      ...Array.from({ length: 6 }, () => answerTo(room.api, search, { token })),
+      answerTo(room.api, 'GET /agent/runs?limit=1', { token }),
+    ]);
+    const [list] = answers.slice(-1);
+    expect(list?.status).toBe(200);
+    const statuses = answers.slice(0, 6).map(({ status }) => status);
+    // A pool of six: one search at a time, four may wait.
+    expect(statuses.sort()).toEqual([200, 200, 200, 200, 200, 503]);
+    const refused = answers.find(({ status }) => status === 503);
+    expect(refused?.body.detail).toContain('Too many searches');
+    expect(refused?.headers.get('retry-after')).toBe('5');
+  });
+});

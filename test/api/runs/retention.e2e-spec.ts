@@ -1,0 +1,229 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { PruneRuns, type RunState } from '#libs/runs';
+import { ObjectDisposal, ObjectStore } from '#libs/storage';
+import { ArtifactBuilder, TestRunner } from '#libs/testing';
+import { openRunsRoom, type RunsRoom } from './runs-room.js';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const ENDED: readonly RunState[] = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+const TRANSCRIPT = '{"type":"text","text":"Done."}\n';
+
+let room: RunsRoom;
+let store: ObjectStore;
+
+beforeAll(async () => {
+  room = await openRunsRoom({
+    settings: { retainTranscripts: 2 * DAY, retainTimelines: 4 * DAY, retainRuns: 10 * DAY },
+  });
+  store = room.api.app.get(ObjectStore);
+});
+afterAll(() => room.close());
+afterEach(() => expect(room.api.log.errors).toEqual([]));
+
+/** What a round of the processor does. Returns how many runs were pruned, by kind. */
+async function round(): Promise<Record<string, number>> {
+  const prune = room.api.app.get(PruneRuns, { strict: false });
+  const pruned: Record<string, number> = {};
+  for (const kind of prune.kinds) {
+    for (let goesOn = true; goesOn;) {
+      const step = await prune.step(kind);
+      ({ goesOn } = step);
+      pruned[kind] = (pruned[kind] ?? 0) + step.pruned;
+    }
+  }
+  return pruned;
+}
+const get = (status: number, path: string) => room.api.request(status, `GET ${path}`, { token: room.member.token });
+const build = (state: RunState, more: object = {}) =>
+  room.runs.build({ by: room.member, team: room.team, state, ...more });
+const countOf = async (table: string, runId: string): Promise<number> => {
+  const [row] = await room.api.database.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM ${table} WHERE run_id = $1`,
+    [runId],
+  );
+  return row?.n ?? 0;
+};
+/** Every table that names runs in a column of that name, the log's partitions through their parent. */
+const tablesOfRuns = async (): Promise<string[]> => {
+  const rows = await room.api.database.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+      WHERE c.relnamespace = 'headrace'::regnamespace AND c.relkind IN ('r','p') AND NOT c.relispartition
+        AND a.attname = 'run_id' AND c.relname <> 'retention_walks' ORDER BY 1`,
+  );
+  return rows.map(({ name }) => name);
+};
+const isStored = async (key: string): Promise<boolean> => {
+  const found = await store.get(key);
+  found?.stream.destroy();
+  return found !== null;
+};
+const keyOf = async (runId: string): Promise<string> => {
+  const [row] = await room.api.database.query<{ key: string }>(
+    `SELECT transcript->>'key' AS key FROM runs WHERE id = $1`,
+    [runId],
+  );
+  return row?.key ?? '';
+};
+
+describe('RETENTION_TRANSCRIPTS', () => {
+  it('takes the transcripts of ended runs in their time, and leaves the runs and what is not ended', async () => {
+    const ended = await Promise.all(ENDED.map((state) => build(state, { conversation: true, transcript: TRANSCRIPT })));
+    const going = await Promise.all(
+      [
+        { state: 'INPROGRESS' as const },
+        { state: 'BLOCKED' as const },
+        { state: 'SUCCEEDED' as const, session: 'idle' },
+      ].map(({ state, ...more }) => build(state, { transcript: TRANSCRIPT, ...more })),
+    );
+    await room.api.advanceClock(2 * DAY - HOUR);
+    expect(await round()).toMatchObject({ transcripts: 0 });
+    for (const { id } of ended) await get(302, `/agent/runs/${id}/transcript`);
+    await room.api.advanceClock(2 * HOUR);
+    const [first = { id: '' }] = ended;
+    const key = await keyOf(first.id);
+    const link = (await get(302, `/agent/runs/${first.id}/transcript`)).headers.get('location') ?? '';
+
+    expect(await round()).toEqual({ runs: 0, transcripts: ended.length, timelines: 0 });
+    for (const { id } of ended) {
+      expect((await get(404, `/agent/runs/${id}/transcript`)).body.detail).toBe('The run has no transcript.');
+      await get(200, `/agent/runs/${id}`);
+    }
+    for (const { id } of going) await get(302, `/agent/runs/${id}/transcript`);
+
+    // Links that were handed out a moment ago work on; afterwards the object goes.
+    expect((await fetch(link)).status).toBe(200);
+    const disposal = room.api.app.get(ObjectDisposal);
+    expect(await disposal.sweep()).toBe(0);
+    await room.api.advanceClock(room.api.settings.signedUrlTtl + 61_000);
+    expect(await disposal.sweep()).toBe(ended.length);
+    expect(await isStored(key)).toBe(false);
+  });
+
+  it('comes back to a run that a session held when its time was over', async () => {
+    const { id, executionId } = await build('SUCCEEDED', { session: 'idle', transcript: TRANSCRIPT });
+    await room.api.advanceClock(3 * DAY);
+    await round();
+    await get(302, `/agent/runs/${id}/transcript`);
+    // The session closes; nothing about the run itself changes.
+    await room.api.database.query(
+      `UPDATE executions SET phase = 'ended', ended_at = headrace.now(), idle_since = NULL, end_reason = 'closed' WHERE id = $1`,
+      [executionId],
+    );
+    expect(await round()).toMatchObject({ transcripts: 1 });
+    await get(404, `/agent/runs/${id}/transcript`);
+  });
+});
+
+describe('RETENTION_TIMELINE', () => {
+  it('takes timeline and conversation; a run that goes on begins anew', async () => {
+    const { id } = await build('SUCCEEDED');
+    const before = (await get(200, `/agent/runs/${id}`)).body;
+    expect((await get(200, `/agent/runs/${id}/timeline`)).body.events).not.toEqual([]);
+    await get(200, `/agent/runs/${id}/conversation`);
+    expect(await countOf('conversation_folds', id)).toBeGreaterThan(0);
+    await room.api.advanceClock(4 * DAY + HOUR);
+    await round();
+    expect((await get(200, `/agent/runs/${id}/timeline`)).body).toMatchObject({ events: [] });
+    expect((await get(404, `/agent/runs/${id}/conversation`)).body.detail).toContain('retention');
+    expect(await countOf('conversation_folds', id)).toBe(0);
+    expect((await get(200, `/agent/runs/${id}`)).body).toEqual(before);
+
+    await room.api.request(200, `POST /agent/runs/${id}/followups`, {
+      token: room.member.token,
+      body: { message: 'And now?' },
+    });
+    const runner = await TestRunner.take(room.api, id);
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't2', prompt: 'And now?' }],
+      ['turn_ended', { turn_id: 't2', stop_reason: 'end_turn' }],
+    );
+    expect((await get(200, `/agent/runs/${id}/timeline`)).body.events.length).toBeGreaterThan(0);
+    expect((await get(200, `/agent/runs/${id}/conversation`)).body.steps).not.toEqual([]);
+    await runner.finish();
+  });
+});
+
+describe('RETENTION_RUNS', () => {
+  it('takes everything of a run, and its objects', async () => {
+    const { body } = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      headers: { 'Idempotency-Key': 'once' },
+      body: { prompt: 'Go', team: true },
+    });
+    const id = String(body.run_id);
+    const runner = await TestRunner.take(room.api, id);
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'Go' }],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
+    );
+    await room.api.request(
+      204,
+      `PUT /runner/v1/executions/${runner.assignment.execution_id}/transcript?lease_epoch=${runner.assignment.lease_epoch}&format=oz&session_id=s`,
+      { token: runner.token, body: Buffer.from(TRANSCRIPT), contentType: 'application/octet-stream' },
+    );
+    await runner.finish();
+    await get(200, `/agent/runs/${id}/conversation`);
+    const artifacts = new ArtifactBuilder(room.api.database, { objects: store });
+    const { uid } = await artifacts.build(id, { type: 'FILE' });
+    const child = await build('SUCCEEDED', { columns: { parent_run_id: id, ancestor_run_ids: [id] } });
+    const attachmentKey = `attachments/${id}/1`;
+    await store.put(attachmentKey, Buffer.from('hello'), { contentType: 'text/plain' });
+    await room.api.database.query(
+      `INSERT INTO run_attachments (id, run_id, position, file_name, mime_type, size_bytes, object_key, created_at)
+       VALUES (gen_random_uuid(), $1, 0, 'a.txt', 'text/plain', 5, $2, headrace.now())`,
+      [id, attachmentKey],
+    );
+    const keys = [await keyOf(id), attachmentKey, `artifacts/${id}/${uid}`];
+    expect(await Promise.all(keys.map(isStored))).toEqual([true, true, true]);
+
+    await room.api.advanceClock(10 * DAY + HOUR);
+    const changed = await build('SUCCEEDED', { createdAt: new Date(Date.now() - 30 * DAY) });
+    await room.api.database.query('UPDATE runs SET updated_at = headrace.now() WHERE id = ANY($1)', [
+      [changed.id, child.id],
+    ]);
+    await round();
+
+    await get(404, `/agent/runs/${id}`);
+    await get(404, `/agent/runs/${id}/conversation`);
+    await get(404, `/agent/artifacts/${uid}`);
+    const tables = await tablesOfRuns();
+    expect(tables).toEqual(expect.arrayContaining(['artifacts', 'conversation_folds', 'run_events', 'run_facets']));
+    for (const table of tables) expect([table, await countOf(table, id)]).toEqual([table, 0]);
+    // What is younger stays, whatever it came from.
+    expect((await get(200, `/agent/runs/${child.id}`)).body.parent_run_id).toBe(id);
+    await get(200, `/agent/runs/${changed.id}`);
+
+    await room.api.advanceClock(room.api.settings.signedUrlTtl + 61_000);
+    const disposal = room.api.app.get(ObjectDisposal);
+    while ((await disposal.sweep()) > 0);
+    expect(await Promise.all(keys.map(isStored))).toEqual([false, false, false]);
+
+    const again = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      headers: { 'Idempotency-Key': 'once' },
+      body: { prompt: 'Go', team: true },
+    });
+    expect(again.body.run_id).not.toBe(id);
+  });
+
+  it('takes the runs of all owners, many with the same time, from several processes at once', async () => {
+    await room.api.database.query(
+      `INSERT INTO runs (id, owner_user_uid, slot_key, pool, state, title, prompt, source, execution_location, mode, interactive,
+                         creator_type, creator_uid, executor_type, executor_uid, config, queued_at, created_at, updated_at)
+       SELECT gen_random_uuid(), 'nobody' || n % 7, 'user:nobody' || n % 7, 'hosted', (ARRAY['SUCCEEDED','CANCELLED','QUEUED'])[1 + n % 3],
+              't', 'p', 'API', 'REMOTE', 'normal', false, 'user', 'nobody', 'user', 'nobody', '{}', t.at, t.at, t.at
+         FROM generate_series(1, 1500) n, LATERAL (SELECT headrace.now() + (n / 400) * interval '1 second' AS at) t`,
+    );
+    await room.api.advanceClock(11 * DAY);
+    // Kinds may get into each other's way: what one has locked, the other comes back to.
+    const rounds = [...(await Promise.all([round(), round(), round()])), await round()];
+    expect(rounds.reduce((sum, { runs = 0 }) => sum + runs, 0)).toBeGreaterThanOrEqual(1000);
+    const left = await room.api.database.query<{ state: string; n: number }>(
+      `SELECT state, count(*)::int AS n FROM runs WHERE slot_key LIKE 'user:nobody%' GROUP BY state`,
+    );
+    expect(left).toEqual([{ state: 'QUEUED', n: 500 }]);
+  });
+});

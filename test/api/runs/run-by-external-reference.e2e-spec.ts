@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ArtifactBuilder, type TestPrincipal } from '#libs/testing';
+import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+
+let room: RunsRoom;
+let artifacts: ArtifactBuilder;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+  artifacts = new ArtifactBuilder(room.api.database);
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+let count = 0;
+/** An address of this test's own. */
+const freshUrl = (): string => `https://tracker.example.com/browse/T-${(count += 1)}`;
+const line = (url: string): string => `GET /agent/run-by-external-reference?url=${encodeURIComponent(url)}`;
+const ask = (status: number, url: string, by: TestPrincipal = room.member, headers: Record<string, string> = {}) =>
+  room.api.request(status, line(url), { token: by.token, headers });
+
+async function runWith(url: string, by: TestPrincipal, team?: string, ageMinutes = 1): Promise<string> {
+  const createdAt = new Date(Date.now() - ageMinutes * 60_000);
+  const { id } = await room.runs.build({ by, ...(team === undefined ? {} : { team }), createdAt });
+  await artifacts.build(id, { type: 'EXTERNAL_REFERENCE', url });
+  return id;
+}
+
+describe('rule 1: get-run-by-external-reference', () => {
+  it('matches the canonical locator of an EXTERNAL_REFERENCE artifact, however the address is written', async () => {
+    const id = await runWith('https://tracker.example.com/browse/A-1?b=2&a=1', room.member, room.team);
+    for (const url of [
+      'https://tracker.example.com/browse/A-1?b=2&a=1',
+      'HTTPS://Tracker.Example.COM:443/browse/A-1/?b=2&a=1#comment-3',
+      'https://tracker.example.com/browse/./A-1//?b=2&a=1',
+    ])
+      expect((await ask(200, url)).body).toEqual({ run_id: id });
+    for (const url of [
+      'https://tracker.example.com/browse/A-1?a=1&b=2',
+      'https://tracker.example.com/browse/A-1',
+      'https://tracker.example.com/browse/a-1?b=2&a=1',
+      'http://tracker.example.com/browse/A-1?b=2&a=1',
+      'https://tracker.example.com:444/browse/A-1?b=2&a=1',
+    ])
+      await ask(404, url);
+  });
+
+  it('does not look at pull requests', async () => {
+    const url = freshUrl();
+    const { id } = await room.runs.build({ by: room.member, team: room.team });
+    await artifacts.build(id, { type: 'PULL_REQUEST', url });
+    await ask(404, url);
+  });
+
+  it('gives the newest run among those that the caller may see, whenever its reference was made', async () => {
+    const url = freshUrl();
+    const newest = await runWith(url, room.member, room.team, 5);
+    const older = await runWith(url, room.member, room.team, 50);
+    const personal = await runWith(url, room.member, undefined, 2);
+    const foreign = await runWith(url, room.stranger, room.otherTeam, 1);
+    expect((await ask(200, url)).body).toEqual({ run_id: personal });
+    expect((await ask(200, url, room.viewer)).body).toEqual({ run_id: newest });
+    expect((await ask(200, url, room.stranger)).body).toEqual({ run_id: foreign });
+    const robot = await room.api.identities.serviceAccount(room.team);
+    expect((await ask(200, url, robot)).body).toEqual({ run_id: newest });
+    expect(older).not.toBe(newest);
+  });
+
+  it('acts for the team that the header names', async () => {
+    const url = freshUrl();
+    const both = await room.api.identities.user({ [room.team]: 'viewer', [room.otherTeam]: 'viewer' });
+    const one = await runWith(url, room.member, room.team, 9);
+    const other = await runWith(url, room.stranger, room.otherTeam, 3);
+    expect((await ask(200, url, both)).body).toEqual({ run_id: other });
+    expect((await ask(200, url, both, { 'x-headrace-team-uid': room.team })).body).toEqual({ run_id: one });
+  });
+
+  it('404 for no access as for nothing: same body but for the trace id, same headers, same statements', async () => {
+    const [hidden, nowhere] = [freshUrl(), freshUrl()];
+    await runWith(hidden, room.stranger, room.otherTeam);
+    await runWith(hidden, room.viewer);
+    const answers: Awaited<ReturnType<typeof ask>>[] = [];
+    const statements: string[][] = [];
+    for (const url of [hidden, nowhere]) {
+      statements.push(await statementsDuring(room.api, async () => void answers.push(await ask(404, url))));
+    }
+    for (const answer of answers) expectProblem(room.api, answer, 'resource_not_found');
+    const [first, second] = answers.map(({ body: { trace_id: _trace, ...rest }, headers }) => ({
+      rest,
+      headers: [...headers.keys()].sort(),
+      length: headers.get('content-length'),
+    }));
+    expect(first).toEqual(second);
+    expect(statements).toEqual([['artifacts.run-by-locator'], ['artifacts.run-by-locator']]);
+  });
+});
+
+const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+it.runIf(process.env.HEADRACE_TEST_LONG === '1')(
+  'rule 1: 404 for no access takes as long as 404 for nothing, however many references others have',
+  { timeout: 120_000 },
+  async () => {
+    const [hidden, nowhere] = [freshUrl(), freshUrl()];
+    const { id } = await room.runs.build({ by: room.stranger, team: room.otherTeam });
+    await room.api.database.query(
+      `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
+       SELECT 'x' || n, r.id, r.slot_key, n::text, 'EXTERNAL_REFERENCE', '{}', $2, r.created_at, r.created_at
+         FROM runs r, generate_series(1, 20000) n WHERE r.id = $1`,
+      [id, hidden],
+    );
+    await room.api.database.query('ANALYZE artifacts');
+    const times: Record<'hidden' | 'nowhere', number[]> = { hidden: [], nowhere: [] };
+    // A B B A: whatever drifts hits both alike.
+    for (const name of Array.from({ length: 400 }, () => ['hidden', 'nowhere', 'nowhere', 'hidden'] as const).flat()) {
+      const startedAt = performance.now();
+      await ask(404, name === 'hidden' ? hidden : nowhere);
+      times[name].push(performance.now() - startedAt);
+    }
+    const [there, none] = [median(times.hidden), median(times.nowhere)];
+    expect(Math.abs(there - none) / none, `${there} ms and ${none} ms`).toBeLessThan(0.1);
+  },
+);
+
+describe('`url`', () => {
+  it.each([
+    ['missing', '', 'is required'],
+    ['blank', '?url=', 'must not be blank'],
+    ['spaces', '?url=%20%20', 'must not be blank'],
+    ['no URL', '?url=A-1', 'must be an absolute http or https URL'],
+    ['another scheme', '?url=ftp%3A%2F%2Fx%2Fy', 'must be an absolute http or https URL'],
+    ['credentials', '?url=https%3A%2F%2Fu%3Ap%40x%2Fy', 'must not hold a user name or password'],
+    ['too long', `?url=https://x/${'y'.repeat(2048)}`, 'must have at most 2048 characters'],
+    [
+      'too long when it is escaped',
+      `?url=https://x/${'%C3%A4'.repeat(500)}`,
+      'must have at most 2048 characters when it is escaped',
+    ],
+    ['twice', '?url=https://x/1&url=https://x/2', 'must be a string'],
+  ])('400 for one that is %s', async (_name, query, detail) => {
+    const answer = await room.api.request(400, `GET /agent/run-by-external-reference${query}`, {
+      token: room.member.token,
+    });
+    expectProblem(room.api, answer, 'invalid_request', [{ pointer: '/url', detail }]);
+    expect(answer.body.detail).toContain('url');
+  });
+
+  it('may have 2,048 characters', async () => {
+    const url = `https://x.example/${'y'.repeat(2048 - 18)}`;
+    const id = await runWith(url, room.member, room.team);
+    expect((await ask(200, url)).body).toEqual({ run_id: id });
+  });
+});

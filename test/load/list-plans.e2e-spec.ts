@@ -1,0 +1,196 @@
+import pg, { type PoolClient } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Database } from '#libs/persistence';
+import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { fillCreator, fillEnvironment, fillRuns, fillSkill, fillTeams } from '../../scripts/bench/fill-runs.mjs';
+
+/*
+ * How PostgreSQL executes the statements that the API sends for a page, at 50,000 runs: which indexes are read, how many
+ * rows of them, and what is sorted. The statements are those of real requests, caught on their way to the database.
+ */
+
+const RUNS = 50_000;
+const PAGE = 21;
+/** The team and the person. */
+const OWNERS = 2;
+/** Runs that a walk along the order looks at before it gives up. */
+const WINDOW = 2500;
+
+/** Query, and the index that its pages are read from, in order. */
+const PAIRS = {
+  'all × updated_at': ['sort_by=updated_at', 'ix_runs__updated'],
+  'all × created_at': ['sort_by=created_at', 'ix_runs__created'],
+  'all × title': ['sort_by=title&sort_order=asc', 'ix_runs__title'],
+  'all × agent': ['sort_by=agent&sort_order=asc', 'ix_runs__agent'],
+  'state × updated_at': ['state=FAILED', 'ix_runs__state'],
+  'states × created_at': ['sort_by=created_at&state=FAILED&state=ERROR', 'ix_runs__created'],
+  'creator × updated_at': [`creator=${fillCreator(0, 2)}`, 'ix_runs__updated'],
+  'skill_spec × updated_at': [`skill_spec=${encodeURIComponent(fillSkill(0))}`, 'ix_runs__updated'],
+  'environment_id × created_at': [`sort_by=created_at&environment_id=${fillEnvironment(0)}`, 'ix_runs__created'],
+  'metadata × updated_at': ['metadata[area]=area-3', 'ix_runs__updated'],
+  'created_after × created_at': ['sort_by=created_at&created_after=2020-01-01T00:00:00Z', 'ix_runs__created'],
+  'artifact_type × updated_at': ['artifact_type=PLAN', 'ix_runs__updated'],
+} as const;
+/** Too rare for a walk: an inverted index answers, and all matches are sorted, which are few. */
+const RARE = {
+  'metadata × updated_at': ['metadata[ticket]=T-1235', 'ix_run_facets__tokens'],
+  'skill_spec × created_at': [
+    `sort_by=created_at&skill_spec=${encodeURIComponent(fillSkill(190))}`,
+    'ix_run_facets__tokens',
+  ],
+  'q × updated_at': ['q=task-1234', 'ix_run_facets__search'],
+} as const;
+
+let api: TestApi;
+let db: pg.Client;
+let who: TestPrincipal;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  db = new pg.Client({ connectionString: api.database.url, options: '-c search_path=headrace,public -c timezone=UTC' });
+  await db.connect();
+  await fillRuns(db, { runs: RUNS, sentences: 4 });
+  const [team = ''] = fillTeams;
+  await db.query('INSERT INTO teams (uid, name) VALUES ($1, $2)', [team, 'Big']);
+  who = await api.identities.user({ [team]: 'member' });
+}, 120_000);
+afterAll(async () => {
+  await db.end();
+  await api.close();
+});
+
+interface Sent {
+  readonly text: string;
+  readonly values?: unknown[];
+}
+
+/** The last statement of a list that a request sends, and whether it was searched for. */
+async function statementOf(query: string): Promise<{ sent: Sent; searched: boolean }> {
+  const { pool } = api.app.get(Database);
+  const seen: Sent[] = [];
+  const watched = new Set<PoolClient>();
+  const watch = (client: PoolClient): void => {
+    if (watched.has(client)) return;
+    watched.add(client);
+    const send = client.query.bind(client) as (...values: unknown[]) => unknown;
+    client.query = ((...values: unknown[]) => {
+      if (typeof values[0] === 'object') seen.push(values[0] as Sent);
+      return send(...values);
+    }) as PoolClient['query'];
+  };
+  pool.on('acquire', watch);
+  try {
+    await api.request(200, `GET /agent/runs?${query}`, { token: who.token });
+    const sent = seen.filter(({ text }) => text.includes('FROM page JOIN runs')).at(-1);
+    if (!sent) throw new Error('The request has read no page.');
+    const searched = seen.some(({ text }) => text.includes('statement_timeout'));
+    return { sent, searched };
+  } finally {
+    pool.off('acquire', watch);
+    for (const client of watched) Reflect.deleteProperty(client, 'query');
+  }
+}
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+interface Facts {
+  /** Indexes of lists that were read, each once, and those that were read from one end on. */
+  readonly indexes: readonly string[];
+  readonly inOrder: readonly string[];
+  readonly sequential: readonly string[];
+  /** Rows that went into a sort, the largest. */
+  readonly sorted: number;
+  /** Rows of `runs` that were looked at. */
+  readonly looked: number;
+}
+
+/** Not those that only complete the rows of the page. */
+const OF_LISTS = /^ix_(runs|run_facets)__/;
+
+/** Only what was executed: a plan holds both ways of a search, and the second one mostly does not run. */
+async function factsOf({ sent, searched }: { sent: Sent; searched: boolean }): Promise<Facts> {
+  await db.query(`BEGIN; SET LOCAL enable_seqscan = ${searched ? 'off' : 'on'}`);
+  const { rows } = await db.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+    `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) ${sent.text}`,
+    sent.values,
+  );
+  await db.query('COMMIT');
+  const nodes: PlanNode[] = [];
+  const collect = (node: PlanNode): void => {
+    if (node['Actual Loops'] === 0) return;
+    nodes.push(node);
+    node.Plans?.forEach(collect);
+  };
+  rows[0]?.['QUERY PLAN'].forEach(({ Plan }) => collect(Plan));
+  const read = nodes.filter((node) => OF_LISTS.test(node['Index Name'] ?? ''));
+  const ofRuns = nodes.filter((node) => node['Relation Name'] === 'runs');
+  return {
+    indexes: [...new Set(read.map((node) => node['Index Name'] ?? ''))].sort(),
+    inOrder: [
+      ...new Set(read.filter(({ 'Node Type': type }) => /^Index/.test(type)).map((node) => node['Index Name'] ?? '')),
+    ].sort(),
+    sequential: nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'] ?? ''),
+    sorted: Math.max(
+      0,
+      ...nodes.filter((node) => /Sort$/.test(node['Node Type'])).map((node) => node.Plans?.[0]?.['Actual Rows'] ?? 0),
+    ),
+    looked: ofRuns.reduce(
+      (sum, node) => sum + (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+      0,
+    ),
+  };
+}
+
+/** The cursor of a page some thousand rows down. */
+async function deepCursor(query: string): Promise<string> {
+  let cursor: string | undefined;
+  for (let page = 0; page < 4; page += 1) {
+    const { body } = await api.request(
+      200,
+      `GET /agent/runs?${query}&limit=500${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+      {
+        token: who.token,
+      },
+    );
+    if (!body.page_info.has_next_page) break;
+    cursor = body.page_info.next_cursor as string;
+  }
+  if (cursor === undefined) throw new Error('The list is one page long.');
+  return encodeURIComponent(cursor);
+}
+
+describe(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
+  it.each(Object.entries(PAIRS))(
+    '%s: a page, the first or a deep one, is read from one index',
+    async (_name, [query, index]) => {
+      const first = await factsOf(await statementOf(query));
+      const cursor = await deepCursor(query);
+      const deep = await factsOf(await statementOf(`${query}&cursor=${cursor}`));
+      for (const facts of [first, deep]) {
+        expect(facts.inOrder).toEqual([index]);
+        expect(facts.indexes).toEqual([index]);
+        expect(facts.sequential).not.toContain('runs');
+        expect(facts.sorted).toBeLessThanOrEqual(PAGE * OWNERS);
+        expect(facts.looked).toBeLessThanOrEqual(WINDOW + 2 * PAGE * OWNERS);
+      }
+    },
+  );
+
+  it.each(Object.entries(RARE))(
+    'rare %s: the matches are read from an inverted index',
+    async (_name, [query, index]) => {
+      const facts = await factsOf(await statementOf(query));
+      expect(facts.indexes).toContain(index);
+      expect(facts.sequential).toEqual([]);
+      expect(facts.looked).toBeLessThanOrEqual(3 * WINDOW);
+    },
+  );
+});
