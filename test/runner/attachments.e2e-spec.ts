@@ -45,12 +45,12 @@ describe('the files of a run', () => {
   it.each(isRoot ? [false, true] : [false])(
     'lie in the workspace as the agent’s own, for set-up and agent (own user: %s)',
     async (ownUser) => {
-      const list = 'cd .headrace/attachments; stat -c "%n %a %u" *; cat "my notes.md" >/dev/null && id -u';
+      const list = 'cd "$HEADRACE_ATTACHMENTS_DIR"; stat -c "%n %a %u" *; cat "my notes.md" >/dev/null && id -u';
       const runner = await start({
         ownUser,
         assignment: {
           attachments: REFS,
-          environment: { uid: 'e'.repeat(22), setup_commands: ['ls .headrace/attachments'], env: {} },
+          environment: { uid: 'e'.repeat(22), setup_commands: ['ls "$HEADRACE_ATTACHMENTS_DIR"'], env: {} },
           prompt: fence('sh', list),
         },
         prepare: stored,
@@ -84,7 +84,7 @@ describe('the files of a run', () => {
     });
     const { plane } = runner;
     await plane.untilEvent('turn_ended');
-    const directory = `file://${runner.work}/.headrace/attachments`;
+    const directory = `file://${join(runner.work, '../tmp/attachments')}`;
     expect(told(plane)).toEqual([
       { type: 'text', text: 'Look.' },
       { type: 'resource', resource: { uri: `${directory}/my%20notes.md`, mimeType: 'text/markdown', text: NOTES } },
@@ -116,7 +116,7 @@ describe('the files of a run', () => {
       });
       const { plane } = runner;
       await plane.untilEvent('turn_ended');
-      expect(existsSync(join(runner.work, '.headrace/attachments/dot.png'))).toBe(true);
+      expect(existsSync(join(runner.work, '../tmp/attachments/dot.png'))).toBe(true);
       expect(told(plane).map(({ type }) => type)).toEqual(
         forgetful ? ['text', 'resource_link', 'resource_link'] : ['text'],
       );
@@ -134,7 +134,7 @@ describe('the files of a run', () => {
 
   it('are asked for again when the control plane is busy', async () => {
     const runner = await start({
-      assignment: { attachments: REFS, prompt: fence('sh', 'ls .headrace/attachments') },
+      assignment: { attachments: REFS, prompt: fence('sh', 'ls "$HEADRACE_ATTACHMENTS_DIR"') },
       prepare: (plane) => {
         stored(plane);
         plane.fail('GET /attachments/a1', 503, 2);

@@ -5,11 +5,11 @@ const ALL = { image: true, embeddedContext: true };
 const placed = (file_name: string, mime_type: string, content: string | Buffer) => {
   const bytes = Buffer.from(content);
   const ref = { attachment_id: 'a', file_name, mime_type, size_bytes: bytes.length };
-  return { ref, path: `/w/work/.headrace/attachments/${file_name}`, bytes };
+  return { ref, path: `/w/tmp/attachments/${file_name}`, bytes };
 };
 const link = (name: string, mimeType: string, size: number, uriName = name) => ({
   type: 'resource_link',
-  uri: `file:///w/work/.headrace/attachments/${uriName}`,
+  uri: `file:///w/tmp/attachments/${uriName}`,
   name,
   mimeType,
   size,
@@ -18,7 +18,7 @@ const link = (name: string, mimeType: string, size: number, uriName = name) => (
 describe('a file in a prompt', () => {
   it('is a picture for agents that look at pictures, a link for others', () => {
     const picture = placed('a.png', 'image/PNG', 'png');
-    const uri = 'file:///w/work/.headrace/attachments/a.png';
+    const uri = 'file:///w/tmp/attachments/a.png';
     expect(attachmentContent(picture, ALL)).toEqual({ type: 'image', mimeType: 'image/png', data: 'cG5n', uri });
     expect(attachmentContent(picture, {})).toEqual(link('a.png', 'image/PNG', 3));
     expect(attachmentContent(placed('a.tiff', 'image/tiff', 'x'), ALL)).toEqual(link('a.tiff', 'image/tiff', 1));
@@ -30,7 +30,7 @@ describe('a file in a prompt', () => {
     for (const mimeType of ['text/plain; charset=utf-8', 'application/json', 'application/problem+json'])
       expect(attachmentContent(placed('a b.txt', mimeType, 'ä'), ALL)).toEqual({
         type: 'resource',
-        resource: { uri: 'file:///w/work/.headrace/attachments/a%20b.txt', mimeType, text: 'ä' },
+        resource: { uri: 'file:///w/tmp/attachments/a%20b.txt', mimeType, text: 'ä' },
       });
     expect(attachmentContent(placed('a b.txt', 'text/plain', 'x'), { image: true })).toEqual(
       link('a b.txt', 'text/plain', 1, 'a%20b.txt'),

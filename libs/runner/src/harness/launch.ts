@@ -35,6 +35,7 @@ export function executionEnvironment(
     home: workspace.home,
     tmp: workspace.tmp,
     artifacts: workspace.artifacts,
+    attachments: workspace.attachments,
     cookie,
     runId: assignment.run_id,
     hasOwnUser: workspace.runAs !== undefined,

@@ -2,7 +2,7 @@
 const RUN_AS_VARIABLE = 'HEADRACE_RUN_AS';
 /** `HEADRACE_LATER_X=…` becomes `X=…` once the privileges are given up. */
 const LATER_PREFIX = 'HEADRACE_LATER_';
-const KEPT = ['HEADRACE_EXECUTION_COOKIE', 'HEADRACE_RUN_ID', 'HEADRACE_ARTIFACTS_DIR'];
+const KEPT = ['HEADRACE_EXECUTION_COOKIE', 'HEADRACE_RUN_ID', 'HEADRACE_ARTIFACTS_DIR', 'HEADRACE_ATTACHMENTS_DIR'];
 
 /**
  * The environment to start the built-in agent with while it still has our user. Nothing that a user of the service can

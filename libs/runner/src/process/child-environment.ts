@@ -7,6 +7,7 @@ export interface ChildEnvironmentOptions {
   readonly tmp: string;
   /** What the agent puts here is handed in. */
   readonly artifacts: string;
+  readonly attachments: string;
   readonly cookie: string;
   readonly runId: string;
   readonly hasOwnUser: boolean;
@@ -38,6 +39,7 @@ export function childEnvironment(options: ChildEnvironmentOptions): Record<strin
     HEADRACE_EXECUTION_COOKIE: options.cookie,
     HEADRACE_RUN_ID: options.runId,
     HEADRACE_ARTIFACTS_DIR: options.artifacts,
+    HEADRACE_ATTACHMENTS_DIR: options.attachments,
   };
 }
 

@@ -64,6 +64,7 @@ it('the environment of a child is made, not inherited, and keeps it in its works
     home: '/w/home',
     tmp: '/w/tmp',
     artifacts: '/w/tmp/artifacts',
+    attachments: '/w/tmp/attachments',
     cookie: 'c',
     runId: 'r',
     hasOwnUser: true,
@@ -84,11 +85,13 @@ it('the environment of a child is made, not inherited, and keeps it in its works
     HEADRACE_EXECUTION_COOKIE: 'c',
     HEADRACE_RUN_ID: 'r',
     HEADRACE_ARTIFACTS_DIR: '/w/tmp/artifacts',
+    HEADRACE_ATTACHMENTS_DIR: '/w/tmp/attachments',
   });
   expect(Object.keys(env).sort()).toEqual([
     'A',
     'GIT_TERMINAL_PROMPT',
     'HEADRACE_ARTIFACTS_DIR',
+    'HEADRACE_ATTACHMENTS_DIR',
     'HEADRACE_EXECUTION_COOKIE',
     'HEADRACE_RUN_ID',
     'HOME',

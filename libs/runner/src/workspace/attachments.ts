@@ -1,12 +1,10 @@
-import { chown, mkdir, writeFile } from 'node:fs/promises';
+import { chown, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { AttachmentRef } from '#libs/runner-protocol';
 import { NoAnswerError } from '../protocol/control-plane.js';
 import { backoffMs, sleep } from '../sleep.js';
 import type { Workspace } from './workspace.js';
 
-/** Below the working directory. */
-const DIRECTORY = ['.headrace', 'attachments'];
 const TRIES = 4;
 
 /** A file of the run, in the workspace. */
@@ -25,11 +23,9 @@ export async function placeAttachments(
   workspace: Workspace,
   fetch: (attachmentId: string) => Promise<Buffer | null>,
 ): Promise<PlacedAttachment[]> {
-  if (refs.length === 0) return [];
-  const directory = await makeDirectory(workspace);
   const placed: PlacedAttachment[] = [];
   for (const ref of refs) {
-    const path = join(directory, plainName(ref.file_name));
+    const path = join(workspace.attachments, plainName(ref.file_name));
     const bytes = await persistently(() => fetch(ref.attachment_id));
     if (bytes === null)
       throw new Error(`The file ${ref.file_name} that the run was created with is not stored any more.`);
@@ -38,16 +34,6 @@ export async function placeAttachments(
     placed.push({ ref, path, bytes });
   }
   return placed;
-}
-
-async function makeDirectory(workspace: Workspace): Promise<string> {
-  let directory = workspace.work;
-  for (const part of DIRECTORY) {
-    directory = join(directory, part);
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    await give(directory, workspace);
-  }
-  return directory;
 }
 
 async function give(path: string, { runAs }: Workspace): Promise<void> {

@@ -23,7 +23,14 @@ export class Workspace {
     if (!(await lstat(root)).isDirectory()) throw new Error(`${root} is not a directory.`);
     const workspace = new Workspace(root, runAs);
     // The root last: nobody but us can reach in before everything is in place.
-    for (const directory of [workspace.home, workspace.work, workspace.tmp, workspace.artifacts, root]) {
+    for (const directory of [
+      workspace.home,
+      workspace.work,
+      workspace.tmp,
+      workspace.artifacts,
+      workspace.attachments,
+      root,
+    ]) {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await chmod(directory, 0o700);
       if (runAs) await chown(directory, runAs.uid, runAs.gid);
@@ -45,6 +52,11 @@ export class Workspace {
    */
   get artifacts(): string {
     return join(this.tmp, 'artifacts');
+  }
+
+  /** Files that the run was created with; not in the working directory for the same reason. */
+  get attachments(): string {
+    return join(this.tmp, 'attachments');
   }
 
   get tmp(): string {

@@ -74,10 +74,11 @@ export class RunReferences {
     { teamUid }: RunOwner,
     uid: string | undefined,
   ): Promise<AgentIdentity | ReferenceRefusal | null> {
-    if (uid === undefined)
-      return principal.type === 'service_account' && teamUid !== null
-        ? this.agents.findIdentity(principal.uid, teamUid)
-        : null;
+    if (uid === undefined) {
+      if (principal.type !== 'service_account' || teamUid === null) return null;
+      const self = await this.agents.findIdentity(principal.uid, teamUid);
+      return self?.available === false ? refused('This agent identity is not available.') : self;
+    }
     if (teamUid === null)
       return { kind: 'invalid', pointer: '/agent_identity_uid', detail: 'needs a run that the team owns' };
     const identity = await this.agents.findIdentity(uid, teamUid);

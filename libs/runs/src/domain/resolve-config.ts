@@ -1,3 +1,4 @@
+import { mapSecrets, mapServers } from '#libs/agents';
 import type { AgentConfig, McpServerConfig } from './run.js';
 
 /** What an agent identity brings to the runs that it executes. */
@@ -67,15 +68,5 @@ export function maskConfig(config: AgentConfig): AgentConfig {
 /** The configuration with every value of `env` and `headers` of its MCP servers replaced. */
 export function mapServerSecrets(config: AgentConfig, change: (value: string) => string): AgentConfig {
   if (config.mcp_servers === undefined) return config;
-  const changed = (map: Record<string, string> | undefined) =>
-    map && Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)]));
-  const servers = Object.entries(config.mcp_servers).map(([name, server]) => [
-    name,
-    {
-      ...server,
-      ...(server.env && { env: changed(server.env) }),
-      ...(server.headers && { headers: changed(server.headers) }),
-    },
-  ]);
-  return { ...config, mcp_servers: Object.fromEntries(servers) as AgentConfig['mcp_servers'] };
+  return { ...config, mcp_servers: mapServers(config.mcp_servers, (server) => mapSecrets(server, change)) };
 }

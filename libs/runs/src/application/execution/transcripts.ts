@@ -4,6 +4,7 @@ import { newUuid } from '#libs/kernel';
 import { Database, type Statement } from '#libs/persistence';
 import { MAX_TRANSCRIPT_BYTES } from '#libs/runner-protocol';
 import { ObjectDisposal, ObjectStore, type StoredObject } from '#libs/storage';
+import { ExecutionsStore } from '../../persistence/executions.store.js';
 
 /** `runs.transcript`: where the newest raw transcript lies, and what wrote it. */
 export interface TranscriptPointer {
@@ -33,6 +34,7 @@ export class Transcripts {
     private readonly database: Database,
     private readonly objects: ObjectStore,
     private readonly disposal: ObjectDisposal,
+    private readonly executions: ExecutionsStore,
   ) {}
 
   /**
@@ -45,7 +47,7 @@ export class Transcripts {
     body: Readable,
     meta: { format: string; sessionId: string },
   ): Promise<'stored' | 'lease_lost'> {
-    const [leased] = await this.database.query<{ run_id: string }>(LEASED, [executionId, leaseEpoch]);
+    const leased = await this.leased(executionId, leaseEpoch);
     if (!leased) return 'lease_lost';
     const key = keyFor(leased.run_id);
     await this.objects.put(key, body, { contentType: 'application/x-ndjson', maxBytes: MAX_TRANSCRIPT_BYTES });
@@ -66,10 +68,7 @@ export class Transcripts {
 
   /** For the runner that resumes the session. */
   async readFor(executionId: string, leaseEpoch: number): Promise<StoredObject | 'none' | 'lease_lost'> {
-    const [leased] = await this.database.query<{ transcript: TranscriptPointer | null }>(LEASED, [
-      executionId,
-      leaseEpoch,
-    ]);
+    const leased = await this.leased(executionId, leaseEpoch);
     if (!leased) return 'lease_lost';
     return leased.transcript ? ((await this.objects.get(leased.transcript.key)) ?? 'none') : 'none';
   }
@@ -95,6 +94,19 @@ export class Transcripts {
   /** Removes the copy made for a run that was not created after all. */
   async discardCopy(runId: string): Promise<void> {
     await this.objects.deletePrefix(prefixOf(runId));
+  }
+
+  /** Through the runner's lease, which the call renews: the runner counts on it. */
+  private async leased(
+    executionId: string,
+    leaseEpoch: number,
+  ): Promise<{ run_id: string; transcript: TranscriptPointer | null } | null> {
+    if ((await this.executions.renew(executionId, leaseEpoch)) === null) return null;
+    const [leased] = await this.database.query<{ run_id: string; transcript: TranscriptPointer | null }>(LEASED, [
+      executionId,
+      leaseEpoch,
+    ]);
+    return leased ?? null;
   }
 
   /** A time-limited download link, or null when the run has no transcript. */
