@@ -92,7 +92,7 @@ function blockOf(block) {
     }
     case 'action_result': {
       const failed = block.state === 'failed' || block.state === 'denied';
-      const details = folded(block.state, asText(block.output.output ?? block.output), failed);
+      const details = folded(block.state, asText(block.output.output ?? block.output) || '(no output)', failed);
       if (failed) details.firstChild.className = 'bad';
       return details;
     }

@@ -32,6 +32,7 @@ import { RunConversations } from './application/run-conversations.js';
 import { RunLog, StoredRunLog } from './application/run-log.js';
 import { RunReferences } from './application/run-references.js';
 import { RunTail } from './application/run-tail.js';
+import { RunTransitions } from './application/run-transitions.js';
 import { FollowupStores, SubmitFollowup } from './application/submit-followup.js';
 import { PLACE_RUNS_JOB } from './jobs/placement-jobs.js';
 import { QueueNudge } from './jobs/queue-nudge.js';
@@ -89,6 +90,7 @@ const useCases = [
   RunConversations,
   PruneRuns,
   RunDataOwners,
+  RunTransitions,
 ];
 const execution = [
   Assignments,

@@ -11,6 +11,9 @@ const LINK_MARGIN_MS = 60_000;
 const RETRY_MS = 10 * 60_000;
 const DELETIONS_AT_ONCE = 8;
 
+/** SQL that takes back what was noted; `names`: a query of names, those of prefixes with a slash at their end. */
+export const keepDiscarded = (names: string): string => `DELETE FROM discarded_objects WHERE name IN (${names})`;
+
 /**
  * Deletes objects that nothing points to any more: later, so that download links handed out keep working, and for
  * certain, because the intention commits together with the change that made the object superfluous. A name that was
@@ -40,6 +43,14 @@ export class ObjectDisposal {
       on,
       prefixes.map((prefix) => `${objectKeySegments(prefix).join('/')}/`),
     );
+  }
+
+  /**
+   * Notes the prefixes of objects that are about to be written for a row that may never come. The statement that writes
+   * the row takes the note back with {@link keepDiscarded}. Deleted not before a link's life is over: minutes.
+   */
+  async discardLater(prefixes: readonly string[]): Promise<void> {
+    await this.discardBelow(this.database, prefixes);
   }
 
   /**

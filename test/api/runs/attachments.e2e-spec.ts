@@ -1,8 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ExecutionTokens } from '#libs/runs';
+import { ObjectDisposal } from '#libs/storage';
 import { TestRunner } from '#libs/testing';
+import { RunInserts } from '../../../libs/runs/src/persistence/run-inserts.js';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 let room: RunsRoom;
@@ -105,6 +107,26 @@ describe('a run created with attachments', () => {
     expect(objects()).toEqual(before);
   });
 
+  it('keep their bytes when the answer of the database is lost after its commit', async () => {
+    const headers = { 'Idempotency-Key': `lost-${room.team}` };
+    const inserts = room.api.app.get(RunInserts);
+    const insert = inserts.insert.bind(inserts);
+    const spy = vi.spyOn(inserts, 'insert').mockImplementation(async (...given) => {
+      await insert(...given);
+      throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    });
+    try {
+      await create(503, [NOTES], headers);
+    } finally {
+      spy.mockRestore();
+    }
+    const runId = (await create(200, [NOTES], headers)).body.run_id;
+    await room.api.advanceClock(3_600_000);
+    await room.api.app.get(ObjectDisposal).sweep();
+    const [attachment] = await list(runId);
+    expect((await fetch(attachment?.download_url ?? '')).status).toBe(200);
+  });
+
   it('is created once with one key, and keeps the bytes once', async () => {
     const headers = { 'Idempotency-Key': `attachments-${room.team}` };
     const first = (await create(200, [NOTES], headers)).body.run_id;
@@ -112,6 +134,8 @@ describe('a run created with attachments', () => {
     expect(before).toContain(first);
     expect((await create(200, [NOTES], headers)).body.run_id).toBe(first);
     await create(422, [IMAGE], headers);
+    await room.api.advanceClock(3_600_000);
+    await room.api.app.get(ObjectDisposal).sweep();
     expect(objects()).toEqual(before);
     expect(await list(first)).toHaveLength(1);
   });

@@ -6,7 +6,7 @@ import { ObjectStore } from '#libs/storage';
 import { fileNameOf, PLAN_CONTENT_TYPE } from '../domain/artifact.js';
 import { slotKey } from '../domain/run.js';
 import { ArtifactsStore, type StoredArtifact } from '../persistence/artifacts.store.js';
-import { mayOnOwner } from './run-access.js';
+import { mayOnOwner, readableBy } from './run-access.js';
 
 export type ArtifactLookup =
   | { readonly kind: 'found'; readonly artifact: StoredArtifact }
@@ -61,9 +61,9 @@ export class Artifacts {
    * statement over the caller's own owners: nothing tells a run of somebody else from none at all.
    */
   async runByReference(caller: Caller, locator: string): Promise<string | null> {
-    const { principal, teamUids } = caller;
+    const { teamUids, userUid } = readableBy(caller);
     const owners = teamUids.map((teamUid) => slotKey({ teamUid, userUid: null }));
-    if (principal.type === 'user') owners.push(slotKey({ teamUid: null, userUid: principal.uid }));
+    if (userUid !== null) owners.push(slotKey({ teamUid: null, userUid }));
     return this.store.runByLocator(locator, owners);
   }
 }

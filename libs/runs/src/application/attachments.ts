@@ -12,7 +12,7 @@ export class Attachments {
     private readonly objects: ObjectStore,
   ) {}
 
-  /** Stores the bytes, before the run is committed; the rows go with the run. All or nothing. */
+  /** Stores the bytes, before the run is committed; the rows go with the run. What a failure leaves, the caller has noted for deletion. */
   async prepare(runId: string, inputs: readonly AttachmentInput[]): Promise<readonly NewAttachment[]> {
     const written = await Promise.allSettled(
       inputs.map(async ({ fileName, mimeType, content }, position): Promise<NewAttachment> => {
@@ -23,15 +23,8 @@ export class Attachments {
       }),
     );
     const failure = written.find((result) => result.status === 'rejected');
-    if (failure === undefined)
-      return written.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-    await this.discard(runId);
-    throw failure.reason;
-  }
-
-  /** Removes the bytes of a run that was not created after all. */
-  async discard(runId: string): Promise<void> {
-    await this.objects.deletePrefix(prefixOf(runId));
+    if (failure !== undefined) throw failure.reason;
+    return written.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   }
 
   /** In the request's order. One round trip. */

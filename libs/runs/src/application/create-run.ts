@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
 import { newUuid } from '#libs/kernel';
+import { ObjectDisposal } from '#libs/storage';
 import type { AttachmentInput } from '../domain/attachment.js';
 import { type Metadata, MAX_METADATA_KEYS, mergeMetadata } from '../domain/metadata.js';
 import { resolveConfig } from '../domain/resolve-config.js';
@@ -17,7 +18,8 @@ import {
   titleFromPrompt,
 } from '../domain/run.js';
 import type { RunState } from '../domain/run-state.js';
-import type { ContinuedConversation, NewRun } from '../persistence/new-run.js';
+import type { NewRun } from '../persistence/new-run.js';
+import { objectFolders } from '../persistence/run-insert-sql.js';
 import { type IdempotencyClaim, RunInserts } from '../persistence/run-inserts.js';
 import { Attachments } from './attachments.js';
 import { Transcripts } from './execution/transcripts.js';
@@ -62,6 +64,7 @@ export class RunParts {
     readonly references: RunReferences,
     readonly attachments: Attachments,
     readonly transcripts: Transcripts,
+    readonly objects: ObjectDisposal,
     readonly secrets: McpSecrets,
   ) {}
 }
@@ -86,7 +89,7 @@ export class CreateRun {
     if (!mayOnOwner(caller, owner, 'runs:write'))
       return { kind: 'not_authorized', detail: 'Your role on the team does not allow creating runs.' };
     const found = await this.parts.references.find(caller, owner, command);
-    if ('kind' in found) return found;
+    if ('kind' in found) return this.replayOr(found, caller, owner, command.idempotency);
     const metadata = mergeMetadata(
       command.metadata ?? null,
       found.parent?.metadata ?? null,
@@ -100,7 +103,7 @@ export class CreateRun {
     });
     const refusal =
       (await this.parts.references.checkConfig(caller, owner, config)) ?? otherHarness(found.continued, config);
-    if (refusal) return refusal;
+    if (refusal) return this.replayOr(refusal, caller, owner, command.idempotency);
     return this.insert(caller, owner, command, found, config, metadata);
   }
 
@@ -112,7 +115,6 @@ export class CreateRun {
     config: AgentConfig,
     metadata: Metadata | null,
   ): Promise<CreateRunResult> {
-    const { attachments, secrets } = this.parts;
     const id = newUuid();
     const creator: PrincipalRef = { type: principal.type, uid: principal.uid };
     const run: NewRun = {
@@ -127,16 +129,15 @@ export class CreateRun {
       interactive: command.interactive ?? false,
       creator,
       executor: identity ? { type: 'service_account', uid: identity.uid } : creator,
-      config: secrets.seal(id, config),
+      config: this.parts.secrets.seal(id, config),
       metadata,
       parentRunId: parent?.id ?? null,
       ancestorRunIds: parent ? [...parent.ancestorRunIds, parent.id] : [],
       schedule: command.schedule ?? null,
       triggerUrl: command.triggerUrl ?? null,
-      continues: continued && (await this.continue(continued, id)),
-      attachments: await attachments.prepare(id, command.attachments ?? []),
+      ...(await this.storeObjects(id, continued, command.attachments ?? [])),
     };
-    const result = await this.insertOrDiscard(run, `${slotKey(owner)}/${principal.uid}`, command.idempotency);
+    const result = await this.inserts.insert(run, keyScope(owner, principal), command.idempotency);
     switch (result.kind) {
       case 'created':
         // At capacity the next freed slot nudges.
@@ -149,38 +150,49 @@ export class CreateRun {
     }
   }
 
-  /** The new run gets a transcript of its own: the old run's may be replaced or pruned. */
-  private async continue(run: Run, newRunId: string): Promise<ContinuedConversation | null> {
-    if (run.conversationId === null) return null;
-    const transcript = await this.parts.transcripts.copyFor(run.id, newRunId);
-    return { conversationId: run.conversationId, sessionId: run.sessionId, transcript };
+  /**
+   * Objects go before the row that names them. First of all they are noted for deletion, and the statement that writes the
+   * row takes the note back: whatever happens in between, nothing is lost and nothing stays behind.
+   */
+  private async storeObjects(
+    runId: string,
+    continued: Run | null,
+    inputs: readonly AttachmentInput[],
+  ): Promise<Pick<NewRun, 'continues' | 'attachments'>> {
+    const { attachments, transcripts, objects } = this.parts;
+    if (continued !== null || inputs.length > 0) await objects.discardLater(objectFolders(runId));
+    const transcript = continued && (await transcripts.copyFor(continued.id, runId));
+    return {
+      continues:
+        continued !== null && continued.conversationId !== null
+          ? { conversationId: continued.conversationId, sessionId: continued.sessionId, transcript }
+          : null,
+      attachments: await attachments.prepare(runId, inputs),
+    };
   }
 
-  /** Objects go before the row that names them; without a row they go again. */
-  private async insertOrDiscard(run: NewRun, scope: string, claim: IdempotencyClaim | null) {
-    const { attachments, transcripts } = this.parts;
-    const discard = async (): Promise<void> => {
-      if (run.attachments.length > 0) await attachments.discard(run.id);
-      if ((run.continues?.transcript ?? null) !== null) await transcripts.discardCopy(run.id);
-    };
-    try {
-      const result = await this.inserts.insert(run, scope, claim);
-      if (result.kind !== 'created') await discard();
-      return result;
-    } catch (error) {
-      await discard();
-      throw error;
-    }
+  /** A request that was answered before is answered the same again, though what it refers to may have changed since. */
+  private async replayOr(
+    refusal: ReferenceRefusal,
+    { principal }: Caller,
+    owner: RunOwner,
+    claim: IdempotencyClaim | null,
+  ): Promise<CreateRunResult> {
+    const known = claim && (await this.inserts.find(keyScope(owner, principal), claim));
+    if (known?.kind !== 'replayed') return known ?? refusal;
+    return { kind: 'created', runId: known.runId, state: known.state, atCapacity: false };
   }
 }
 
+const keyScope = (owner: RunOwner, { uid }: { readonly uid: string }): string => `${slotKey(owner)}/${uid}`;
+
 const invalid = (pointer: string, detail: string): ReferenceRefusal => ({ kind: 'invalid', pointer, detail });
 
-/** Whoever continues a conversation goes on with its agent. */
+/** Whoever continues a conversation goes on with its agent, whatever an identity would bring. */
 function withHarnessOf(continued: Run | null, config: AgentConfig): AgentConfig {
-  return continued?.config.harness === undefined || config.harness !== undefined
+  return continued === null || config.harness !== undefined
     ? config
-    : { ...config, harness: continued.config.harness };
+    : { ...config, harness: continued.config.harness ?? { type: 'oz' } };
 }
 
 function otherHarness(continued: Run | null, { harness }: AgentConfig): ReferenceRefusal | null {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Caller, can, type Permission, roleIn } from '#libs/auth';
 import { isUuid } from '#libs/kernel';
 import type { Run, RunOwner } from '../domain/run.js';
-import { RunQueries } from '../persistence/run-queries.js';
+import { type ReadableScope, RunQueries } from '../persistence/run-queries.js';
 
 export type RunLookup =
   { readonly kind: 'found'; readonly run: Run } | { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
@@ -12,6 +12,14 @@ export function mayOnOwner(caller: Caller, owner: RunOwner, permission: Permissi
   if (owner.teamUid === null) return caller.principal.type === 'user' && caller.principal.uid === owner.userUid;
   const role = roleIn(caller.principal, owner.teamUid);
   return role !== null && can(role, permission);
+}
+
+/** Everything that {@link mayOnOwner} lets be read: the team header narrows lists, not what may be looked at. */
+export function readableBy({ principal }: Caller): ReadableScope {
+  return {
+    teamUids: principal.memberships.filter(({ role }) => can(role, 'runs:read')).map(({ teamUid }) => teamUid),
+    userUid: principal.type === 'user' ? principal.uid : null,
+  };
 }
 
 /** Loads a run through the caller's permission. One round trip. */
@@ -29,7 +37,6 @@ export class RunAccess {
   /** The newest run of a conversation among those that the caller may read, or null. One round trip. */
   async findNewestOf(caller: Caller, conversationId: string): Promise<Run | null> {
     if (!isUuid(conversationId)) return null;
-    const runs = await this.queries.findByConversation(conversationId);
-    return runs.find((run) => mayOnOwner(caller, run.owner, 'runs:read')) ?? null;
+    return this.queries.findNewestOfConversation(conversationId, readableBy(caller));
   }
 }

@@ -1,12 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, can } from '#libs/auth';
+import type { Caller } from '#libs/auth';
 import { Settings } from '#libs/config';
-import {
-  type ConversationRun,
-  ConversationRunsStore,
-  type ReadableScope,
-} from '../persistence/conversation-runs.store.js';
+import { type ConversationRun, ConversationRunsStore } from '../persistence/conversation-runs.store.js';
 import { Transcripts } from './execution/transcripts.js';
+import { readableBy } from './run-access.js';
 
 export type ConversationLookup =
   /** Oldest run first, at least one. */
@@ -44,12 +41,4 @@ export class RunConversations {
   conversationOf(caller: Caller, sessionId: string): Promise<string | null> {
     return this.store.ofSession(sessionId, readableBy(caller));
   }
-}
-
-/** The same rule as for one run by its id: the team header narrows lists, not what may be looked at. */
-function readableBy({ principal }: Caller): ReadableScope {
-  return {
-    teamUids: principal.memberships.filter(({ role }) => can(role, 'runs:read')).map(({ teamUid }) => teamUid),
-    userUid: principal.type === 'user' ? principal.uid : null,
-  };
 }

@@ -4,6 +4,7 @@ import type { Caller } from '#libs/auth';
 import { Settings } from '#libs/config';
 import { EnvironmentDirectory } from '#libs/environments';
 import type { AgentConfig, Run, RunOwner } from '../domain/run.js';
+import { isEnded } from '../domain/run-state.js';
 import { RunAccess } from './run-access.js';
 
 /** What a request to create a run points at. */
@@ -103,7 +104,8 @@ export class RunReferences {
       const detail = 'must be a conversation that exists and that you may see';
       return { kind: 'invalid', pointer: '/conversation_id', detail };
     }
-    return run.hasLiveExecution ? { kind: 'conversation_busy' } : run;
+    // Two runs that work on at once would tell two stories of one conversation.
+    return run.hasLiveExecution || !isEnded(run.state, false) ? { kind: 'conversation_busy' } : run;
   }
 
   private async findUnregistered({ teamUid }: RunOwner, { mcp_servers }: AgentConfig): Promise<string | null> {

@@ -44,7 +44,7 @@ export function resolveConfig(
 const listOf = (spec: string | undefined): string[] | undefined => (spec === undefined ? undefined : [spec]);
 
 function withoutUnset(config: AgentConfig): AgentConfig {
-  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined)) as AgentConfig;
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
 }
 
 /** `owner/repo:review` → review; `owner/repo:.agents/skills/review/SKILL.md` → review. */

@@ -1,14 +1,16 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
+import { ApiExtraModels } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { Operation, pathId, ProblemError } from '#libs/http';
 import { Artifacts } from '../application/artifacts.js';
 import { PLAN_CONTENT_TYPE } from '../domain/artifact.js';
 import type { StoredArtifact } from '../persistence/artifacts.store.js';
-import { ArtifactResponse } from './dto/artifact.dto.js';
+import { ARTIFACT_CLASSES, ARTIFACT_SCHEMA, type ArtifactResponse } from './dto/artifact-responses.dto.js';
 
 const ARTIFACT_UID = pathId('uid');
 
+@ApiExtraModels(...ARTIFACT_CLASSES)
 @Controller('agent/artifacts/:artifactUid')
 export class ArtifactsController {
   constructor(private readonly artifacts: Artifacts) {}
@@ -21,7 +23,7 @@ export class ArtifactsController {
     tag: 'Artifacts',
     errors: [400, 403, 404],
     description: 'A plan comes with its text, a file or screenshot with a link that works for a limited time.',
-    success: { status: 200, description: 'The artifact.', type: ArtifactResponse },
+    success: { status: 200, description: 'The artifact.', schema: ARTIFACT_SCHEMA },
   })
   async get(
     @CurrentCaller() caller: Caller,

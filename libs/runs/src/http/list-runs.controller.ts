@@ -25,7 +25,7 @@ export class ListRunsController {
     summary: 'List runs',
     tag: 'Runs',
     team: true,
-    errors: [400, 403],
+    errors: [400, 403, 'feature_not_available'],
     success: { status: 200, description: 'One page of the runs that the caller may see.', type: ListRunsResponse },
   })
   async list(@CurrentCaller() caller: Caller, @Query() query: ListRunsParameters): Promise<ListRunsResponse> {

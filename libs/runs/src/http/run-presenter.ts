@@ -5,7 +5,7 @@ import { isCancellableKind, isoDuration, type PrincipalRef, type Run } from '../
 import { type Artifact, listedData } from '../domain/artifact.js';
 import { maskConfig, skillName } from '../domain/resolve-config.js';
 import type { Approval } from '../persistence/approvals.store.js';
-import type { RunArtifact } from './dto/artifact.dto.js';
+import type { RunArtifact } from './dto/artifact-responses.dto.js';
 import type { ApprovalItem, PrincipalInfo, RunItem } from './dto/run-responses.dto.js';
 
 type Principals = ReadonlyMap<string, PrincipalInfo>;

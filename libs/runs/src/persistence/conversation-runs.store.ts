@@ -1,11 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
-
-/** Whose runs may be seen: those of these teams, and this person's own. */
-export interface ReadableScope {
-  readonly teamUids: readonly string[];
-  readonly userUid: string | null;
-}
+import type { ReadableScope } from './run-queries.js';
 
 /** What a conversation needs to know of one of its runs. */
 export interface ConversationRun {

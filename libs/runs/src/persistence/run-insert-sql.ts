@@ -1,3 +1,4 @@
+import { keepDiscarded } from '#libs/storage';
 import { slotKey } from '../domain/run.js';
 import type { NewRun } from './new-run.js';
 import { INSERT_ATTACHMENTS, toAttachmentsJson } from './attachments.store.js';
@@ -45,7 +46,12 @@ export const INSERT_RUNS = `r AS (
   SELECT id, 1, 'run_created', t.at, jsonb_build_object('source', source, 'creator', jsonb_build_object('type', creator_type, 'uid', creator_uid)) FROM n, t
 ), f AS (
   INSERT INTO run_facets (run_id, slot_key, tokens, search) SELECT ${facetsOf('n')} FROM n
-), ${INSERT_ATTACHMENTS}`;
+), ${INSERT_ATTACHMENTS}, o AS (
+  ${keepDiscarded(`SELECT unnest(ARRAY['attachments/' || n.id || '/', 'transcripts/' || n.id || '/']) FROM n WHERE n.transcript IS NOT NULL OR json_array_length(n.attachments) > 0`)}
+)`;
+
+/** Where the objects lie that a new run brings along: its files, and its copy of the transcript that it goes on with. */
+export const objectFolders = (runId: string): string[] => [`attachments/${runId}`, `transcripts/${runId}`];
 
 /** Whether the owner or the pool of a new run had no slot left. */
 export const AT_CAPACITY = `(SELECT bool_or(s.used >= s.capacity) FROM slot_pools s WHERE s.key IN ('pool:' || n.pool, n.slot_key)) AS at_capacity`;

@@ -55,13 +55,20 @@ export class RunInserts {
       claim.requestHash,
     ]);
     if (created) return { kind: 'created', atCapacity: created.at_capacity ?? false };
+    const known = await this.find(scope, claim);
+    if (known) return known;
+    // The key was pruned between the two statements: the second try creates the run.
+    if (isFirstTry) return this.insertOnce(run, scope, claim, false);
+    throw new Error('An idempotency key is taken by a run that does not exist.');
+  }
+
+  /** What a key stands for already, or null. One round trip. */
+  async find(scope: string, claim: IdempotencyClaim): Promise<Exclude<InsertResult, { kind: 'created' }> | null> {
     const [known] = await this.database.query<{ request_hash: Buffer; run_id: string; state: RunState }>(FIND_KEY, [
       scope,
       claim.key,
     ]);
-    // The key was pruned between the two statements: the second try creates the run.
-    if (!known && isFirstTry) return this.insertOnce(run, scope, claim, false);
-    if (!known) throw new Error('An idempotency key is taken by a run that does not exist.');
+    if (!known) return null;
     return known.request_hash.equals(claim.requestHash)
       ? { kind: 'replayed', runId: known.run_id, state: known.state }
       : { kind: 'key_reused' };

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { RunEvent, RunEventKind } from '#libs/runner-protocol';
 import { LIFECYCLE_KINDS } from '#libs/runner-protocol';
+import { RunTransitions } from '../application/run-transitions.js';
 
 export interface NewRunEvent {
   readonly kind: RunEventKind;
@@ -43,7 +44,10 @@ const toEvent = (row: EventRow): RunEvent => ({ ...row, seq: Number(row.seq) });
 /** The append-only log of run events. Sequence 1 is `run_created`, written with the run; a head row counts on from there. */
 @Injectable()
 export class RunLogStore {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly transitions: RunTransitions,
+  ) {}
 
   async append(
     tx: Queryable,
@@ -59,6 +63,7 @@ export class RunLogStore {
       events.map((event) => event.kind),
       events.map((event) => JSON.stringify(event.data)),
     ]);
+    await this.transitions.logged(tx, runId, events);
   }
 
   async read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {

@@ -8,15 +8,22 @@ const FIND: Statement = {
   text: `SELECT ${WHOLE_RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
 };
 
-const FIND_BY_CONVERSATION: Statement = {
-  name: 'runs.find-by-conversation',
-  text: `SELECT ${RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.conversation_id = $1 ORDER BY r.created_at DESC, r.id DESC LIMIT 100`,
+const FIND_NEWEST: Statement = {
+  name: 'runs.find-newest-of-conversation',
+  text: `SELECT ${RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.conversation_id = $1 AND (r.team_uid = ANY($2) OR r.owner_user_uid = $3)
+   ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
 };
 
 const FIND_FOR_ASSIGNMENT: Statement = {
   name: 'runs.find-for-assignment',
   text: `SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken, r.transcript IS NOT NULL AS has_transcript FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
 };
+
+/** Whose runs may be looked at: those of these teams, and this person's own. */
+export interface ReadableScope {
+  readonly teamUids: readonly string[];
+  readonly userUid: string | null;
+}
 
 @Injectable()
 export class RunQueries {
@@ -27,11 +34,15 @@ export class RunQueries {
     return row ? toRun(row) : null;
   }
 
-  /** Runs that share a conversation, newest first; at most 100. */
-  async findByConversation(conversationId: string): Promise<Run[]> {
-    return (await this.database.query<RunRow & Record<string, unknown>>(FIND_BY_CONVERSATION, [conversationId])).map(
-      toRun,
-    );
+  /** The newest run of a conversation among those in `scope`, or null. */
+  async findNewestOfConversation(conversationId: string, scope: ReadableScope): Promise<Run | null> {
+    const { teamUids, userUid } = scope;
+    const [row] = await this.database.query<RunRow & Record<string, unknown>>(FIND_NEWEST, [
+      conversationId,
+      teamUids,
+      userUid,
+    ]);
+    return row ? toRun(row) : null;
   }
 
   async findForAssignment(runId: string): Promise<{ run: Run; promptTaken: boolean; hasTranscript: boolean } | null> {

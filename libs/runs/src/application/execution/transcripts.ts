@@ -91,11 +91,6 @@ export class Transcripts {
     return { ...source, key };
   }
 
-  /** Removes the copy made for a run that was not created after all. */
-  async discardCopy(runId: string): Promise<void> {
-    await this.objects.deletePrefix(prefixOf(runId));
-  }
-
   /** Through the runner's lease, which the call renews: the runner counts on it. */
   private async leased(
     executionId: string,

@@ -1,7 +1,5 @@
-import { DateTimeField, EnumField, IntegerField, JsonField, StringField } from '#libs/http';
+import { EnumField, IntegerField, JsonField, StringField } from '#libs/http';
 import {
-  ARTIFACT_TYPES,
-  type ArtifactType,
   CONTENT_ARTIFACT_TYPES,
   type ContentArtifactType,
   REFERENCE_ARTIFACT_TYPES,
@@ -23,30 +21,6 @@ const MIME_TYPE = {
 } as const;
 const TITLE = { ...OPTIONAL, blank: false, max: 512 } as const;
 const URL_FIELD = { blank: false, max: MAX_LOCATOR_LENGTH } as const;
-
-/** Something that a run has produced, as the run lists it. */
-export class RunArtifact {
-  @EnumField(ARTIFACT_TYPES, { name: 'ArtifactType' }) artifact_type: ArtifactType;
-  @DateTimeField() created_at: string;
-  @JsonField({
-    ...OBJECT,
-    description:
-      'By type. PLAN: document_uid, artifact_uid, notebook_uid, title?, url?. PULL_REQUEST: url, branch. SCREENSHOT: artifact_uid, mime_type, description?. FILE: artifact_uid, filepath, filename, mime_type, title?, description?, size_bytes. EXTERNAL_REFERENCE: reference_type, url (canonical), title?, metadata?.',
-  })
-  data: object;
-}
-
-export class ArtifactResponse {
-  @StringField() artifact_uid: string;
-  @EnumField(ARTIFACT_TYPES, { name: 'ArtifactType' }) artifact_type: ArtifactType;
-  @DateTimeField() created_at: string;
-  @JsonField({
-    ...OBJECT,
-    description:
-      'What a run lists, and more. SCREENSHOT and FILE: download_url, expires_at, content_type, filename, filepath, size_bytes. PLAN: content (Markdown), content_type.',
-  })
-  data: object;
-}
 
 export class ExternalReferenceParameters {
   @StringField({

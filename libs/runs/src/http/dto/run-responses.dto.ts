@@ -23,7 +23,7 @@ import {
 import { RUN_STATES, type RunState } from '../../domain/run-state.js';
 import { LIFECYCLE_KINDS, type LifecycleKind } from '#libs/runner-protocol';
 import { AmbientAgentConfig } from './agent-config.dto.js';
-import { RunArtifact } from './artifact.dto.js';
+import { RUN_ARTIFACT_SCHEMA, type RunArtifact } from './artifact-responses.dto.js';
 
 const OPTIONAL = { optional: true } as const;
 
@@ -113,8 +113,9 @@ export class RunItem {
   @BooleanField(OPTIONAL) is_sandbox_running?: boolean;
   @BooleanField(OPTIONAL) is_run_type_cancellable?: boolean;
   @BooleanField(OPTIONAL) debug_agent_available?: boolean;
-  @ArrayField(object(() => RunArtifact), {
+  @JsonField({
     ...OPTIONAL,
+    schema: { type: 'array', items: RUN_ARTIFACT_SCHEMA } as never,
     description: 'Oldest first; in lists the newest 100.',
   })
   artifacts?: RunArtifact[];

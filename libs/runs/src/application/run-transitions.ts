@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import type { Queryable } from '#libs/persistence';
+import type { RunEventKind } from '#libs/runner-protocol';
+import type { RunState } from '../domain/run-state.js';
+
+/** Log entries that tell where a run has come to rest, and the state that it is in then. */
+const RESTING: Readonly<Partial<Record<RunEventKind, RunState>>> = {
+  run_done: 'SUCCEEDED',
+  run_failed: 'FAILED',
+  run_errored: 'ERROR',
+  run_cancelled: 'CANCELLED',
+  run_blocked: 'BLOCKED',
+};
+
+/**
+ * Plug for rooms that must not miss that a run has ended or waits for a person. Registered with {@link RunTransitions};
+ * asked within the transaction that moves the run, which fails when this does.
+ */
+export abstract class RunTransitionSink {
+  /** `states` in their order. */
+  abstract record(tx: Queryable, runId: string, states: readonly RunState[]): Promise<void>;
+}
+
+/** Everybody who has to be told. With nobody registered it costs nothing. */
+@Injectable()
+export class RunTransitions {
+  private readonly sinks = new Set<RunTransitionSink>();
+
+  register(sink: RunTransitionSink): void {
+    this.sinks.add(sink);
+  }
+
+  /** Called with everything that is written to a run's log. */
+  async logged(tx: Queryable, runId: string, events: readonly { readonly kind: RunEventKind }[]): Promise<void> {
+    if (this.sinks.size === 0) return;
+    const states = events.flatMap(({ kind }) => RESTING[kind] ?? []);
+    if (states.length === 0) return;
+    for (const sink of this.sinks) await sink.record(tx, runId, states);
+  }
+}

@@ -1,0 +1,460 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Caller, resolveCaller, TokenAuthenticator } from '#libs/auth';
+import { CreateRun, type CreateRunCommand } from '#libs/runs';
+import { ObjectDisposal, ObjectStore } from '#libs/storage';
+import { type TestPrincipal, TestRunner, type TestResponse } from '#libs/testing';
+import { inTeam, UNKNOWN } from '../agents/agents-room.js';
+import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+const MAX_DEPTH = 2;
+
+let room: RunsRoom;
+let admin: TestPrincipal;
+/** Admin of the other team. */
+let otherAdmin: TestPrincipal;
+
+beforeAll(async () => {
+  room = await openRunsRoom({ settings: { maxRunDepth: MAX_DEPTH } });
+  admin = await room.api.identities.user({ [room.team]: 'admin' });
+  otherAdmin = await room.api.identities.user({ [room.otherTeam]: 'admin' });
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+type Json = TestResponse['body'];
+
+const post = (status: number, fields: object, { token } = room.member, headers: Record<string, string> = {}) =>
+  room.api.request(status, 'POST /agent/runs', { token, headers, body: { prompt: 'Go.', ...fields } });
+const create = async (fields: object, who = room.member): Promise<string> => (await post(200, fields, who)).body.run_id;
+const read = async (runId: string, { token } = room.member): Promise<Json> =>
+  (await room.api.request(200, `GET /agent/runs/${runId}`, { token })).body;
+const configOf = async (fields: object, who = room.member): Promise<Json> =>
+  (await read(await create(fields, who), who)).agent_config;
+
+let made = 0;
+/** The uid of something new that an admin makes. */
+async function make(
+  path: 'agent/identities' | 'mcp-servers' | 'environments',
+  fields: object,
+  who = admin,
+): Promise<string> {
+  made += 1;
+  const body = path === 'environments' ? { config: {}, ...fields } : { name: `thing-${made}`, ...fields };
+  return (await room.api.request(201, `POST /${path}`, { token: who.token, body })).body.uid;
+}
+
+/** The same refusal of each, but for the trace. */
+async function refusedAlike(status: number, code: 'invalid_request' | 'not_authorized', bodies: object[]) {
+  const answers = [];
+  for (const body of bodies) answers.push(await post(status, body));
+  const shown = answers.map(({ body: { trace_id: _trace, ...rest } }): Json => rest);
+  for (const answer of answers) expectProblem(room.api, answer, code, shown[0].errors);
+  for (const other of shown.slice(1)) expect(other).toEqual(shown[0]);
+  return shown[0];
+}
+
+/** As the parts of the platform create runs that nobody asks for by HTTP. */
+async function createInside(command: Partial<CreateRunCommand>): Promise<string> {
+  const principal = await room.api.app.get(TokenAuthenticator).authenticate(`Bearer ${room.member.token}`);
+  const caller: Caller | null = typeof principal === 'string' ? null : resolveCaller(principal, undefined);
+  if (!caller) throw new Error('The member is not let in.');
+  const asked = { prompt: 'Go.', source: 'SCHEDULED_AGENT', idempotency: null, ...command } as const;
+  const result = await room.api.app.get(CreateRun).execute(caller, asked);
+  if (result.kind !== 'created') throw new Error(result.kind);
+  return result.runId;
+}
+
+describe('a parent', () => {
+  it('makes the new run a descendant of all above it, down to the depth that is allowed', async () => {
+    const root = await create({});
+    const child = await create({ parent_run_id: root });
+    const grandchild = await create({ parent_run_id: child });
+    expect((await read(grandchild)).parent_run_id).toBe(child);
+    const below = async (runId: string): Promise<string[]> => {
+      const { token } = room.member;
+      const { body } = await room.api.request(200, `GET /agent/runs?ancestor_run_id=${runId}`, { token });
+      return body.runs.map((run: { run_id: string }) => run.run_id).sort();
+    };
+    expect(await below(root)).toEqual([child, grandchild].sort());
+    expect(await below(child)).toEqual([grandchild]);
+    expectProblem(room.api, await post(400, { parent_run_id: grandchild }), 'invalid_request', [
+      { pointer: '/parent_run_id', detail: `must not be ${MAX_DEPTH} levels deep already, which is the limit` },
+    ]);
+  });
+
+  it('that is a colleague’s own is refused like one that does not exist', async () => {
+    const { id: own } = await room.runs.build({ by: room.viewer });
+    const { id: foreign } = await room.runs.build({ by: room.stranger, team: room.otherTeam });
+    const bodies = [own, foreign, NO_RUN].map((parent_run_id) => ({ parent_run_id }));
+    await refusedAlike(400, 'invalid_request', bodies);
+  });
+
+  it('hands its metadata down: the request’s wins, then the parent’s, then what the platform stamps', async () => {
+    const parent = await create({ metadata: { a: 'parent', b: 'parent' } });
+    const asked = await create({ parent_run_id: parent, metadata: { a: 'request' } });
+    expect((await read(asked)).metadata).toEqual({ a: 'request', b: 'parent' });
+    const stamped = await createInside({
+      parentRunId: parent,
+      metadata: { a: 'request' },
+      automaticMetadata: { a: 'platform', b: 'platform', c: 'platform' },
+    });
+    expect((await read(stamped)).metadata).toEqual({ a: 'request', b: 'parent', c: 'platform' });
+    const { id: plain } = await room.runs.build({ by: room.member, team: room.team });
+    expect(await read(await create({ parent_run_id: plain }))).not.toHaveProperty('metadata');
+  });
+
+  it('and the run together carry at most 20 labels', async () => {
+    const labels = (from: number, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`key-${from + index}`, 'x']));
+    const parent = await create({ metadata: labels(0, 15) });
+    const merged = await create({ parent_run_id: parent, metadata: labels(10, 10) });
+    expect(Object.keys((await read(merged)).metadata)).toHaveLength(20);
+    expectProblem(room.api, await post(400, { parent_run_id: parent, metadata: labels(10, 11) }), 'invalid_request', [
+      { pointer: '/metadata', detail: 'must have at most 20 keys with those of the parent run' },
+    ]);
+  });
+});
+
+describe('an agent identity', () => {
+  const REMOTE = { url: 'https://docs.example.test/mcp', headers: { Authorization: 'swordfish-remote' } };
+  const LOCAL = { command: 'serve', env: { TOKEN: 'swordfish-local' } };
+
+  it('executes the run that somebody else created, with its defaults where the request says nothing', async () => {
+    const environment = await make('environments', {});
+    const uid = await make('agent/identities', {
+      name: 'reviewer',
+      prompt: 'You review.',
+      environment_id: environment,
+      worker_host: 'identity-farm',
+      base_model: 'identity-model',
+      harness: { type: 'claude', reasoning_level: 'high' },
+      skills: ['acme/app:review', 'acme/app:lint'],
+      mcp_servers: { docs: REMOTE },
+    });
+    const item = await read(await create({ agent_identity_uid: uid }));
+    expect(item.creator).toMatchObject({ type: 'user', uid: room.member.uid });
+    expect(item.executor).toEqual({ type: 'service_account', uid, display_name: 'reviewer' });
+    expect(item.agent_config).toEqual({
+      name: 'review',
+      base_prompt: 'You review.',
+      environment_id: environment,
+      worker_host: 'identity-farm',
+      model_id: 'identity-model',
+      harness: { type: 'claude', reasoning_level: 'high' },
+      skills: ['acme/app:review', 'acme/app:lint'],
+      skill_spec: 'acme/app:review',
+      mcp_servers: { docs: { url: REMOTE.url, headers: { Authorization: '***' } } },
+    });
+  });
+
+  it('gives way to the request in everything; `warp` overrides its worker host; MCP servers come together', async () => {
+    const [environment, own] = [await make('environments', {}), await make('environments', {})];
+    const uid = await make('agent/identities', {
+      prompt: 'You review.',
+      environment_id: environment,
+      worker_host: 'identity-farm',
+      base_model: 'identity-model',
+      harness: { type: 'claude' },
+      skills: ['acme/app:review'],
+      mcp_servers: { docs: REMOTE, local: { command: 'other' } },
+    });
+    const config = {
+      base_prompt: 'You write.',
+      environment_id: own,
+      worker_host: 'warp',
+      model_id: 'request-model',
+      harness: { type: 'oz' },
+      mcp_servers: { local: LOCAL },
+    };
+    const runId = await create({ agent_identity_uid: uid, skill: 'acme/app:write', config });
+    expect((await read(runId)).agent_config).toEqual({
+      ...config,
+      name: 'write',
+      skills: ['acme/app:write'],
+      skill_spec: 'acme/app:write',
+      mcp_servers: {
+        docs: { url: REMOTE.url, headers: { Authorization: '***' } },
+        local: { command: 'serve', env: { TOKEN: '***' } },
+      },
+    });
+    const [row] = await room.api.database.query('SELECT config::text FROM runs WHERE id = $1', [runId]);
+    expect(row?.config).not.toContain('swordfish');
+    const { assignment } = await TestRunner.take(room.api, runId);
+    expect(assignment).toMatchObject({ base_prompt: 'You write.', environment: { uid: own } });
+    expect(assignment.mcp_servers).toEqual({ docs: REMOTE, local: LOCAL });
+    expect(room.api.log.text).not.toContain('swordfish');
+  });
+
+  it('is refused alike when it is unknown, of another team, deleted or not available: 403', async () => {
+    const unavailable = await make('agent/identities', { available: false });
+    const deleted = await make('agent/identities', {});
+    await room.api.request(204, `DELETE /agent/identities/${deleted}`, { token: admin.token });
+    const foreign = await make('agent/identities', {}, otherAdmin);
+    const account = await room.api.identities.serviceAccount(room.team);
+    const uids = [UNKNOWN, foreign, unavailable, deleted, account.uid, 'nonsense'];
+    await refusedAlike(
+      403,
+      'not_authorized',
+      uids.map((agent_identity_uid) => ({ agent_identity_uid })),
+    );
+  });
+
+  it('does not execute what is somebody’s own: 400', async () => {
+    const uid = await make('agent/identities', {});
+    expectProblem(room.api, await post(400, { agent_identity_uid: uid, team: false }), 'invalid_request', [
+      { pointer: '/agent_identity_uid', detail: 'needs a run that the team owns' },
+    ]);
+  });
+
+  it('creates runs with its own token, which it executes with its own defaults', async () => {
+    const uid = await make('agent/identities', { name: 'planner', prompt: 'You plan.', base_model: 'identity-model' });
+    const token = await room.api.identities.token({ type: 'service_account', uid });
+    const self: TestPrincipal = { type: 'service_account', uid, token };
+    const item = await read(await create({}, self), self);
+    const principal = { type: 'service_account', uid, display_name: 'planner' };
+    expect(item).toMatchObject({ creator: principal, executor: principal, scope: { type: 'Team', uid: room.team } });
+    expect(item.agent_config).toEqual({ base_prompt: 'You plan.', model_id: 'identity-model' });
+    await room.api.request(200, `PUT /agent/identities/${uid}`, { token: admin.token, body: { available: false } });
+    expectProblem(room.api, await post(403, {}, self), 'not_authorized');
+  });
+
+  it('whose environment is gone starts nothing until the request names another', async () => {
+    const environment = await make('environments', {});
+    const uid = await make('agent/identities', { environment_id: environment });
+    await room.api.request(204, `DELETE /environments/${environment}`, { token: admin.token });
+    expectProblem(room.api, await post(403, { agent_identity_uid: uid }), 'not_authorized');
+    const other = await make('environments', {});
+    await create({ agent_identity_uid: uid, config: { environment_id: other } });
+  });
+});
+
+describe('a team’s defaults', () => {
+  it('fill worker host and model of its runs where neither request nor identity says anything', async () => {
+    const team = await room.api.identities.team();
+    await room.api.database.query(
+      `UPDATE teams SET default_model_id = 'team-model', default_worker_host = 'team-farm' WHERE uid = $1`,
+      [team],
+    );
+    const boss = await room.api.identities.user({ [team]: 'admin' });
+    const defaults = { model_id: 'team-model', worker_host: 'team-farm' };
+    expect(await configOf({}, boss)).toEqual(defaults);
+    expect(await configOf({ config: { model_id: 'mine', worker_host: 'warp' } }, boss)).toEqual({
+      model_id: 'mine',
+      worker_host: 'warp',
+    });
+    const blank = await make('agent/identities', {}, boss);
+    expect(await configOf({ agent_identity_uid: blank }, boss)).toEqual(defaults);
+    const set = await make('agent/identities', { base_model: 'identity-model', worker_host: 'warp' }, boss);
+    expect(await configOf({ agent_identity_uid: set }, boss)).toEqual({
+      model_id: 'identity-model',
+      worker_host: 'warp',
+    });
+    // One's own runs are no runs of the team; and the team of the header counts.
+    expect(await configOf({ team: false }, boss)).toEqual({});
+    const both = await room.api.identities.user({ [team]: 'member', [room.team]: 'member' });
+    for (const [picked, expected] of [
+      [team, defaults],
+      [room.team, {}],
+    ] as const) {
+      const { body } = await post(200, {}, both, inTeam(picked));
+      expect((await read(body.run_id, both)).agent_config).toEqual(expected);
+    }
+  });
+});
+
+describe('an MCP server registered for the team', () => {
+  const SERVER = { url: 'https://issues.example.test/mcp', headers: { Authorization: 'swordfish-registered' } };
+  const naming = (...uids: string[]) => ({
+    config: { mcp_servers: Object.fromEntries(uids.map((warp_id, index) => [`server-${index}`, { warp_id }])) },
+  });
+
+  it('is shown as it was named, and handed to the runner with its credentials beside the run’s own', async () => {
+    const uid = await make('mcp-servers', SERVER);
+    const own = { command: 'own', env: { TOKEN: 'swordfish-own' } };
+    const runId = await create({ config: { mcp_servers: { issues: { warp_id: uid }, own } } });
+    expect((await read(runId)).agent_config.mcp_servers).toEqual({
+      issues: { warp_id: uid },
+      own: { command: 'own', env: { TOKEN: '***' } },
+    });
+    const { assignment } = await TestRunner.take(room.api, runId);
+    expect(assignment.mcp_servers).toEqual({ issues: SERVER, own });
+    expect(room.api.log.text).not.toContain('swordfish');
+  });
+
+  it('is refused alike when it is unknown or of another team, and in a run of one’s own: 403', async () => {
+    const uid = await make('mcp-servers', SERVER);
+    const foreign = await make('mcp-servers', SERVER, otherAdmin);
+    const bodies = [naming(UNKNOWN), naming(foreign), naming('nonsense'), { ...naming(uid), team: false }];
+    await refusedAlike(403, 'not_authorized', bodies);
+    const second = await post(403, naming(uid, foreign));
+    expect(second.body.detail).toContain('config.mcp_servers.server-1.warp_id');
+  });
+
+  it.each(['mcp-servers', 'environments'] as const)(
+    '%s that go after the create: the run is FAILED, environment_setup_failed',
+    async (path) => {
+      const uid = await make(path, path === 'mcp-servers' ? SERVER : {});
+      const runId = await create(path === 'mcp-servers' ? naming(uid) : { config: { environment_id: uid } });
+      await room.api.request(204, `DELETE /${path}/${uid}`, { token: admin.token });
+      await expect(TestRunner.take(room.api, runId)).rejects.toThrow('got 412');
+      const what = path === 'mcp-servers' ? 'An MCP server' : 'The environment';
+      expect(await read(runId)).toMatchObject({
+        state: 'FAILED',
+        is_sandbox_running: false,
+        status_message: {
+          error_code: 'environment_setup_failed',
+          message: `${what} of the run does not exist any more.`,
+        },
+      });
+    },
+  );
+});
+
+describe('a conversation to continue', () => {
+  const ended = async (shape: object = {}) => {
+    const built = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', ...shape });
+    return { ...built, conversation_id: built.conversationId ?? '' };
+  };
+  const CLAUDE = { config: { harness: { type: 'claude', reasoning_level: 'low' } } };
+
+  it('is that of the new run from the start; its runner has a prompt and a session to resume', async () => {
+    const { id, conversation_id } = await ended({ transcript: 'so far\n' });
+    const runId = await create({ conversation_id, prompt: 'And then?', config: { base_prompt: 'Be brief.' } });
+    expect(await read(runId)).toMatchObject({ state: 'QUEUED', conversation_id });
+    const { assignment } = await TestRunner.take(room.api, runId);
+    expect(assignment).toMatchObject({
+      prompt: 'And then?',
+      base_prompt: 'Be brief.',
+      resume: { session_id: `session-${id}`, transcript: true },
+    });
+  });
+
+  it('goes on with its own agent; another one is a 400', async () => {
+    const { conversation_id } = await ended(CLAUDE);
+    expectProblem(
+      room.api,
+      await post(400, { conversation_id, config: { harness: { type: 'oz' } } }),
+      'invalid_request',
+      [{ pointer: '/config/harness/type', detail: 'must be claude, the harness of the conversation' }],
+    );
+    expect((await configOf({ conversation_id })).harness).toEqual(CLAUDE.config.harness);
+    const builtIn = await ended();
+    const identity = await make('agent/identities', { harness: { type: 'claude' } });
+    const asked = { conversation_id: builtIn.conversation_id, agent_identity_uid: identity };
+    await post(400, { ...asked, config: { harness: { type: 'claude' } } });
+    expect((await configOf(asked)).harness).toEqual({ type: 'oz' });
+  });
+
+  it('that a viewer has continued for themselves is still there for the team', async () => {
+    const { conversation_id } = await ended();
+    await post(200, { conversation_id, team: false }, room.viewer);
+    await post(200, { conversation_id });
+  });
+
+  it('with an open session, or with a run that has not begun, is a 409 that says what to do', async () => {
+    const { conversation_id } = await ended({ session: 'idle' });
+    const waiting = await ended();
+    await post(200, { conversation_id: waiting.conversation_id });
+    await room.api.request(409, 'POST /agent/run', {
+      token: room.member.token,
+      body: { prompt: 'Go.', conversation_id: waiting.conversation_id },
+    });
+    const answer = await post(409, { conversation_id });
+    expectProblem(room.api, answer, 'conflict');
+    expect(answer.body).toMatchObject({ retryable: true, detail: expect.stringContaining('follow-up') });
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
+  it('that is unknown, a colleague’s own or of another team: 400, alike', async () => {
+    const own = await ended({ by: room.viewer, team: undefined });
+    const foreign = await ended({ by: room.stranger, team: room.otherTeam });
+    const ids = [NO_RUN, 'nonsense', own.conversation_id, foreign.conversation_id];
+    await refusedAlike(
+      400,
+      'invalid_request',
+      ids.map((conversation_id) => ({ conversation_id })),
+    );
+  });
+
+  it('and attachments leave no objects behind without a run, and lose none with one: a replay, a reused key, a store that fails', async () => {
+    const objects = (): string[] =>
+      ['attachments', 'transcripts'].flatMap((kind) => {
+        const directory = join(room.api.settings.dataDir, 'objects', kind);
+        return existsSync(directory) ? readdirSync(directory).map((runId) => `${kind}/${runId}`) : [];
+      });
+    const { conversation_id } = await ended({ transcript: 'so far\n' });
+    const other = await ended({ transcript: 'so far\n' });
+    const attachments = [{ file_name: 'a.txt', mime_type: 'text/plain', data: 'YQ==' }];
+    const key = { 'Idempotency-Key': `continues-${conversation_id}` };
+    const first = await post(200, { conversation_id, attachments }, room.member, key);
+    const kept = objects();
+    expect(kept).toEqual(
+      expect.arrayContaining([`attachments/${first.body.run_id}`, `transcripts/${first.body.run_id}`]),
+    );
+    const again = await post(200, { conversation_id, attachments }, room.member, key);
+    expect(again.body.run_id).toBe(first.body.run_id);
+    await post(422, { conversation_id, attachments, title: 'Another.' }, room.member, key);
+    const store = room.api.app.get(ObjectStore);
+    const put = store.put.bind(store);
+    const spy = vi
+      .spyOn(store, 'put')
+      .mockImplementation((objectKey, ...rest) =>
+        objectKey.startsWith('attachments/') ? Promise.reject(new Error('full')) : put(objectKey, ...rest),
+      );
+    try {
+      await post(500, { conversation_id: other.conversation_id, attachments });
+    } finally {
+      spy.mockRestore();
+    }
+    await room.api.advanceClock(3_600_000);
+    await room.api.app.get(ObjectDisposal).sweep();
+    expect(objects()).toEqual(kept);
+  });
+});
+
+describe('fields of a run', () => {
+  it('started_at, run_time and request_usage add up over two turns, the wait between them left out', async () => {
+    const runId = await create({});
+    const before = await read(runId);
+    expect(before.started_at).toBeNull();
+    for (const field of ['run_time', 'request_usage', 'schedule', 'trigger_url'])
+      expect(before).not.toHaveProperty(field);
+    expect(before.session_link).toBe(`${room.api.url}/runs/${runId}`);
+    const runner = await TestRunner.take(room.api, runId);
+    await runner.startAgent();
+    await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }]);
+    await room.api.advanceClock(20_000);
+    await runner.report(
+      ['usage', { input_tokens: 100, output_tokens: 20, total_tokens: 120, cost_usd: 0.1 }],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
+    );
+    const between = await read(runId);
+    expect(between.request_usage).toEqual({ total_tokens: 120, inference_cost_usd: 0.1 });
+    await room.api.advanceClock(20_000);
+    const { body: followup } = await room.api.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: room.member.token,
+      body: { message: 'More.' },
+    });
+    await runner.report(['turn_started', { turn_id: 't2', prompt: 'More.', followup_id: followup.followup_id }]);
+    await room.api.advanceClock(10_000);
+    await runner.report(
+      ['usage', { total_tokens: 30, cost_usd: 0.2, input_tokens: -1, output_tokens: 'many' }],
+      ['turn_ended', { turn_id: 't2', stop_reason: 'end_turn' }],
+    );
+    const after = await read(runId);
+    expect(after.request_usage).toEqual({ total_tokens: 150, inference_cost_usd: 0.3 });
+    // 20 s and 10 s of work, and what the requests took; 20 s between the turns.
+    expect(after.run_time).toMatch(/^PT3\dS$/);
+    expect(after.started_at).toBe(between.started_at);
+    expect(Date.parse(after.started_at)).toBeGreaterThanOrEqual(Date.parse(before.created_at));
+  });
+
+  it('trigger_url and schedule say what started it', async () => {
+    const schedule = { schedule_id: 's-1', schedule_name: 'Nightly', cron_schedule: '0 3 * * *' };
+    const triggerUrl = 'https://tracker.example.com/A-1';
+    const runId = await createInside({ schedule, triggerUrl });
+    expect(await read(runId)).toMatchObject({ source: 'SCHEDULED_AGENT', schedule, trigger_url: triggerUrl });
+  });
+});

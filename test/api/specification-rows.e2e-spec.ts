@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { TestResponse } from '#libs/testing';
+import { UNKNOWN } from './agents/agents-room.js';
+import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs/runs-room.js';
+
+/** Rows of the specification about runs, conversations and transcripts; what other files tell is not repeated here. */
+
+let room: RunsRoom;
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+/** Each operation on one run. */
+const OPERATIONS: readonly (readonly [method: string, tail: string])[] = [
+  ['GET', ''],
+  ['GET', '/timeline'],
+  ['GET', '/conversation'],
+  ['GET', '/transcript'],
+  ['GET', '/events'],
+  ['POST', '/cancel'],
+  ['POST', '/followups'],
+];
+
+const ask = (status: number, [method, tail]: (typeof OPERATIONS)[number], id: string, token: string) =>
+  room.api.request(status, `${method} /agent/runs/${id}${tail}`, {
+    token,
+    ...(tail === '/followups' ? { body: { message: 'Go on.' } } : {}),
+  });
+/** What may differ between two answers that tell the same. */
+const told = ({ body: { trace_id: _trace, ...rest } }: TestResponse): object => rest;
+
+describe('the error table, 403', () => {
+  it.each(OPERATIONS)('error table, 403: no permission on the run (%s …%s)', async (...operation) => {
+    const { id } = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', transcript: 'raw\n' });
+    const answer = await ask(403, operation, id, room.stranger.token);
+    expectProblem(room.api, answer, 'not_authorized');
+    expect(answer.body.retryable).toBe(false);
+  });
+
+  it('error table, 403: no permission on the referenced environment or MCP servers', async () => {
+    const owner = await room.api.identities.user({ [room.team]: 'owner' });
+    const make = async (path: string, body: object): Promise<string> =>
+      (await room.api.request(201, `POST ${path}`, { token: owner.token, body })).body.uid;
+    const environment = await make('/environments', { config: { name: 'node' } });
+    const server = await make('/mcp-servers', { name: 'issues', command: 'serve' });
+    for (const config of [
+      (uid: string) => ({ environment_id: uid }),
+      (uid: string) => ({ mcp_servers: { one: { warp_id: uid } } }),
+    ]) {
+      const create = (status: number, uid: string, token: string) =>
+        room.api.request(status, 'POST /agent/runs', { token, body: { prompt: 'Go.', config: config(uid) } });
+      const real = 'environment_id' in config('') ? environment : server;
+      await create(200, real, room.member.token);
+      const refused = await create(403, real, room.stranger.token);
+      expectProblem(room.api, refused, 'not_authorized');
+      expect(told(refused)).toEqual(told(await create(403, UNKNOWN, room.stranger.token)));
+    }
+  });
+
+  it('error table, 403: metadata filtering not enabled is feature_not_available', async () => {
+    const team = await room.api.identities.team();
+    await room.api.database.query('UPDATE teams SET metadata_filter = false WHERE uid = $1', [team]);
+    const { token } = await room.api.identities.user({ [team]: 'member' });
+    const answer = await room.api.request(403, 'GET /agent/runs?metadata[ticket]=A-1', { token });
+    expectProblem(room.api, answer, 'feature_not_available');
+    await room.api.request(200, 'GET /agent/runs', { token });
+  });
+});
+
+describe('the error table, 404', () => {
+  it.each(OPERATIONS)('error table, 404: the run is unknown (%s …%s)', async (...operation) => {
+    const answer = await ask(404, operation, NO_RUN, room.member.token);
+    expectProblem(room.api, answer, 'resource_not_found');
+    expect(answer.body.retryable).toBe(false);
+  });
+
+  it('error table, 404: no run for the external reference, or no access', async () => {
+    const url = 'https://tracker.example.com/rows/1';
+    const { id } = await room.runs.build({ by: room.member, team: room.team });
+    await room.api.database.query(
+      `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
+       SELECT 'rows-1', id, slot_key, 'rows-1', 'EXTERNAL_REFERENCE', '{}', $2, created_at, created_at FROM runs WHERE id = $1`,
+      [id, url],
+    );
+    const find = (status: number, token: string, asked = url) =>
+      room.api.request(status, `GET /agent/run-by-external-reference?url=${asked}`, { token });
+    expect((await find(200, room.member.token)).body).toEqual({ run_id: id });
+    const noAccess = await find(404, room.stranger.token);
+    expectProblem(room.api, noAccess, 'resource_not_found');
+    expect(told(noAccess)).toEqual(told(await find(404, room.stranger.token, `${url}0`)));
+  });
+});
+
+describe('the rows', () => {
+  const titles = readdirSync('test/api', { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('-spec.ts'))
+    .flatMap((file) => [
+      ...readFileSync(join('test/api', file), 'utf8').matchAll(/['`](rule|error table|query param).*/g),
+    ])
+    .map(([line]) => line);
+
+  const QUERY =
+    'limit cursor sort_by state name model_id creator executor source execution_location created_after ' +
+    'created_before updated_after environment_id skill skill_spec schedule_id ancestor_run_id metadata artifact_type q';
+  const ROWS = [
+    /rule 1: /,
+    /rule 4.* 404: no conversation/,
+    /rule 4.* 404: the conversation is unknown/,
+    /rule 4.* 422/,
+    /rule 5.* 404: the run is unknown/,
+    /rule 5.* 404: the run has no transcript/,
+    /rule 5.* 404: the conversation is unknown, or has no transcript/,
+    /rule 5.* 400/,
+    /error table, 403: no permission on the run/,
+    /error table, 403: no permission on the conversation/,
+    /error table, 403: no permission on the transcript/,
+    /error table, 403: no permission on the referenced environment/,
+    /error table, 403: metadata filtering not enabled/,
+    /error table, 404: the run is unknown/,
+    /error table, 404: .*conversation is unknown/,
+    /error table, 404: .*no transcript/,
+    /error table, 404: .*no conversation/,
+    /error table, 404: no run for the external reference/,
+    /query parameter sort_by: .* sort_order/,
+    ...QUERY.split(' ').map((name) => new RegExp(`^.query parameters? [^:]*\\b${name}\\b`)),
+  ];
+
+  it.each(ROWS)('%s has a test named after it', (row) => {
+    expect(titles.some((title) => row.test(title))).toBe(true);
+  });
+});
