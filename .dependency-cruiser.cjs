@@ -1,6 +1,6 @@
 /**
  * The house's walls. Imports point down: apps → rooms → platform → kernel; a room is entered through its index.ts.
- * Room order (each may know the ones to its left): factories, environments, workers < agents < runs < conversations, schedules.
+ * Room order (each may know the ones to its left): factories, environments, workers < agents < runs < conversations, schedules, notifications.
  */
 const platform = ['config', 'persistence', 'jobs', 'http', 'auth', 'secrets', 'storage', 'observability'];
 const rooms = {
@@ -13,6 +13,7 @@ const rooms = {
   conversations: ['runs'],
   schedules: ['runs'],
   automations: ['runs', 'webhooks', 'schedules'],
+  notifications: ['runs'],
   definitions: ['factories', 'environments', 'agents', 'webhooks', 'runs', 'automations', 'schedules'],
 };
 const any = (names) => `^libs/(${names.join('|')})/`;

@@ -196,9 +196,11 @@ describe('the document', () => {
     const beyond = [
       'createAgentIdentity',
       'createMcpServer',
+      'createNotificationWebhook',
       'listAgentIdentities',
       'listMcpServers',
       'listModels',
+      'listNotificationWebhooks',
       'createEnvironment',
     ];
     const served = new Set(routes.flatMap(({ operation }) => (operation ? [operation.id] : [])));

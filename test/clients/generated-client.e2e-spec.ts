@@ -1,78 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import createClient from 'openapi-fetch';
-import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
-import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ObjectStore } from '#libs/storage';
-import { noteExchange, RunBuilder, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
-import { renderOpenApi } from '../../apps/api/src/openapi.js';
-
-const PROGRAM = readFileSync(new URL('typed-program.ts.txt', import.meta.url), 'utf8');
-const OPTIONS: ts.CompilerOptions = {
-  target: ts.ScriptTarget.ES2023,
-  lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
-  module: ts.ModuleKind.NodeNext,
-  moduleResolution: ts.ModuleResolutionKind.NodeNext,
-  strict: true,
-  exactOptionalPropertyTypes: false,
-  noUncheckedIndexedAccess: true,
-  noImplicitReturns: true,
-  skipLibCheck: true,
-  noEmit: true,
-  types: [],
-};
-
-/** What the compiler has to say about the program beside these types. The files exist in memory only, here, where packages are found. */
-function complaints(program: string, schema: string): string[] {
-  const [programFile, schemaFile] = ['program.ts', 'schema.ts'].map((name) => join(import.meta.dirname, name)) as [
-    string,
-    string,
-  ];
-  const files = new Map([
-    [programFile, program],
-    [schemaFile, schema],
-  ]);
-  const disk = ts.createCompilerHost(OPTIONS);
-  const host: ts.CompilerHost = {
-    ...disk,
-    fileExists: (name) => files.has(name) || disk.fileExists(name),
-    readFile: (name) => files.get(name) ?? disk.readFile(name),
-    getSourceFile: (name, version, ...rest) => {
-      const text = files.get(name);
-      return text === undefined ? disk.getSourceFile(name, version, ...rest) : ts.createSourceFile(name, text, version);
-    },
-  };
-  const compiled = ts.createProgram([programFile], OPTIONS, host);
-  return ts.getPreEmitDiagnostics(compiled).map(({ file, start, messageText }) => {
-    const line = file && start !== undefined ? file.getLineAndCharacterOfPosition(start).line + 1 : 0;
-    return `${file?.fileName.split('/').at(-1) ?? ''}:${line} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
-  });
-}
-
-const generateTypes = async (): Promise<string> =>
-  astToString(await openapiTS(JSON.parse(await renderOpenApi()) as OpenAPI3));
-
-describe('types generated from openapi.json', () => {
-  it('are types that a strict program works with, and that catch its mistakes', async () => {
-    expect(complaints(PROGRAM, await generateTypes())).toEqual([]);
-  });
-
-  it('are what the check looks at: with a poorer document it complains', async () => {
-    const poorer = (await generateTypes()).replace('FollowupOutcome: "queued_prompt"', 'FollowupOutcome: "somewhere"');
-    const found = complaints(
-      PROGRAM.replace('return outcome;', "return outcome === 'queued_prompt' ? outcome : 'live_session';"),
-      poorer,
-    );
-    expect(found).toHaveLength(1);
-    expect(found[0]).toMatch(/^program.ts:\d+ .*no overlap/);
-  }, 60_000);
-});
+import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
 
 interface Program {
-  Refused: new (...values: never[]) => Error & { problem: { error_code: string; status: number } };
   create(api: unknown, prompt: string): Promise<string>;
   get(api: unknown, runId: string): Promise<{ state: string; metadata?: Record<string, string> }>;
   list(api: unknown, states: string[]): Promise<string[]>;
@@ -81,45 +12,32 @@ interface Program {
   timeline(api: unknown, runId: string): Promise<string[]>;
   conversation(api: unknown, runId: string): Promise<string[]>;
   decide(api: unknown, runId: string, decision: string): Promise<{ state: string; note?: string }[]>;
-  transcriptUrl(api: unknown, runId: string): Promise<string | null>;
+  transcriptUrl(api: unknown, runId: string): Promise<string>;
+  runAgent(api: unknown, prompt: string): Promise<string>;
 }
 
-describe('the program, with openapi-fetch', () => {
+describe('the program that works with runs, with openapi-fetch', () => {
   let api: TestApi;
   let team: string;
   let member: TestPrincipal;
   let runs: RunBuilder;
+  let running: RunningProgram<Program>;
   let program: Program;
-  let directory: string;
 
   beforeAll(async () => {
     api = await startTestApi();
     team = await api.identities.team();
     member = await api.identities.user({ [team]: 'member' });
     runs = new RunBuilder(api.database, { objects: api.app.get(ObjectStore) });
-    directory = mkdtempSync(join(tmpdir(), 'headrace-test-program-'));
-    // Its imports are types, so the compiled program has none.
-    const { outputText } = ts.transpileModule(PROGRAM, {
-      compilerOptions: { ...OPTIONS, module: ts.ModuleKind.ES2022 },
-    });
-    writeFileSync(join(directory, 'program.mjs'), outputText);
-    program = (await import(pathToFileURL(join(directory, 'program.mjs')).href)) as Program;
+    running = await loadProgram<Program>('runs', api);
+    ({ program } = running);
   });
   afterAll(async () => {
     await api.close();
-    rmSync(directory, { recursive: true, force: true });
+    running.close();
   });
 
-  const client = ({ token }: TestPrincipal = member) =>
-    createClient({
-      baseUrl: `${api.url}/api/v1`,
-      headers: { authorization: `Bearer ${token}` },
-      fetch: async (request) => {
-        const response = await fetch(request);
-        noteExchange(request.method, request.url.slice(`${api.url}/api/v1`.length), response.status);
-        return response;
-      },
-    });
+  const client = (principal: TestPrincipal = member) => running.client(principal);
 
   it('creates, reads, lists and cancels', async () => {
     const other = await api.identities.team();
@@ -133,6 +51,8 @@ describe('the program, with openapi-fetch', () => {
     expect(await program.cancel(client(somebody), ids[2] ?? '')).toBe(ids[2]);
     expect(await program.list(client(somebody), ['QUEUED'])).toEqual(ids.filter((_, index) => index !== 2));
     expect(await program.list(client(somebody), ['QUEUED', 'CANCELLED'])).toEqual(ids);
+    const old = await program.runAgent(client(somebody), 'The old way.');
+    expect((await program.get(client(somebody), old)).state).toBe('QUEUED');
   });
 
   it('follows up', async () => {
@@ -199,7 +119,7 @@ describe('the program, with openapi-fetch', () => {
   it('downloads the transcript', async () => {
     const { id } = await runs.build({ by: member, team, state: 'SUCCEEDED', transcript: '{"a":1}\n' });
     const url = await program.transcriptUrl(client(), id);
-    expect(await (await fetch(url ?? '')).text()).toBe('{"a":1}\n');
+    expect(await (await fetch(url)).text()).toBe('{"a":1}\n');
   });
 
   it('is refused with the problem that the document describes', async () => {
@@ -210,12 +130,13 @@ describe('the program, with openapi-fetch', () => {
       [() => program.list(client(), ['DONE']), 400, 'invalid_request'],
     ];
     for (const [refusal, status, code] of refusals) {
-      const error = await refusal().then(
-        () => null,
-        (reason: unknown) => reason,
-      );
-      expect(error).toBeInstanceOf(program.Refused);
+      const error = await rejection(refusal());
+      expect(error).toBeInstanceOf(running.Refused);
       expect(error).toMatchObject({ problem: { status, error_code: code } });
     }
+  });
+
+  it('has called every operation that it can', () => {
+    expect(running.called()).toEqual(operationsIn('runs'));
   });
 });

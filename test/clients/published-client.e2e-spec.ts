@@ -6,9 +6,16 @@ import OzAPI, {
   PermissionDeniedError,
   UnprocessableEntityError,
 } from 'oz-agent-sdk';
-import type { RunItem } from 'oz-agent-sdk/resources/agent';
+import type { RunItem, RunListParams } from 'oz-agent-sdk/resources/agent';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { noteExchange, RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import {
+  ArtifactBuilder,
+  noteExchange,
+  RunBuilder,
+  startTestApi,
+  type TestApi,
+  type TestPrincipal,
+} from '#libs/testing';
 
 /*
  * The published client of this API, as npm has it, only told where we are. It knows fewer states and fields than we
@@ -104,13 +111,111 @@ describe('oz-agent-sdk', () => {
     expect(seen).toEqual(created.reverse());
   });
 
-  it('lists runs by several states, which it sends as repeated parameters', async () => {
-    const built = {
-      FAILED: await runs.build({ by: member, team, state: 'FAILED' }),
-      SUCCEEDED: await runs.build({ by: member, team, state: 'SUCCEEDED' }),
+  it('lists runs with every filter that it knows', async () => {
+    const teamUid = await api.identities.team();
+    const [walker, other] = [
+      await api.identities.user({ [teamUid]: 'member' }),
+      await api.identities.user({ [teamUid]: 'member' }),
+    ];
+    const environment = 'AbCdEfGhIjKlMnOpQrStUv';
+    const skill = 'acme/tools:skills/review/SKILL.md';
+    const [before, then, later] = ['2021-01-01T00:00:00Z', '2021-06-01T00:00:00Z', '2022-01-01T00:00:00Z'] as const;
+    const meant = await runs.build({
+      by: walker,
+      team: teamUid,
+      state: 'SUCCEEDED',
+      kind: 'github_action',
+      title: 'Untangle the flamingo',
+      createdAt: new Date(then),
+      updatedAt: new Date(later),
+      config: { name: 'reviewer', model_id: 'model-7', environment_id: environment, skill_spec: skill },
+      columns: {
+        schedule: JSON.stringify({ schedule_id: 'sched-1', schedule_name: 'Nightly', cron_schedule: '0 3 * * *' }),
+      },
+    });
+    await new ArtifactBuilder(api.database).build(meant.id, { type: 'PLAN' });
+    const early = await runs.build({
+      by: other,
+      team: teamUid,
+      state: 'FAILED',
+      createdAt: new Date('2020-01-01T00:00:00Z'),
+    });
+    const late = await runs.build({
+      by: other,
+      team: teamUid,
+      state: 'FAILED',
+      createdAt: new Date('2023-01-01T00:00:00Z'),
+    });
+    const filters: Required<Omit<RunListParams, 'cursor' | 'limit'>> = {
+      artifact_type: 'PLAN',
+      created_after: before,
+      created_before: later,
+      creator: walker.uid,
+      environment_id: environment,
+      model_id: 'model-7',
+      name: 'reviewer',
+      q: 'flamigno',
+      schedule_id: 'sched-1',
+      skill,
+      skill_spec: skill,
+      source: 'GITHUB_ACTION',
+      state: ['SUCCEEDED', 'CANCELLED'],
+      updated_after: then,
     };
-    const { runs: items } = await client().agent.runs.list({ state: ['FAILED', 'SUCCEEDED'], limit: 500 });
-    expect(items.map(({ run_id }) => run_id).sort()).toEqual([built.FAILED.id, built.SUCCEEDED.id].sort());
+    const find = async (query: RunListParams) =>
+      (await client(walker.token).agent.runs.list(query)).runs.map(({ run_id }) => run_id).sort();
+    const all = { created_after: [meant, late], created_before: [meant, early], updated_after: [meant, late] };
+    for (const [name, value] of Object.entries(filters)) {
+      const expected: readonly { id: string }[] = name in all ? all[name as keyof typeof all] : [meant];
+      expect({ [name]: await find({ [name]: value }) }).toEqual({ [name]: expected.map(({ id }) => id).sort() });
+    }
+    expect(await find(filters)).toEqual([meant.id]);
+    expect(await find({})).toEqual([meant.id, early.id, late.id].sort());
+  });
+
+  it('retrieves what a run has become, in its own types', async () => {
+    const { id } = await runs.build({
+      by: member,
+      team,
+      state: 'FAILED',
+      config: { skill_spec: 'acme/tools:skills/review/SKILL.md' },
+      columns: {
+        schedule: JSON.stringify({ schedule_id: 'sched-1', schedule_name: 'Nightly', cron_schedule: '0 3 * * *' }),
+        usage: JSON.stringify({ cost_usd: 0.25, total_tokens: 1200 }),
+      },
+    });
+    const artifacts = new ArtifactBuilder(api.database);
+    const plan = await artifacts.build(id, { type: 'PLAN', title: 'The plan' });
+    await artifacts.build(id, { type: 'PULL_REQUEST', url: 'https://forge.example.com/pr/1' });
+    await artifacts.build(id, { type: 'FILE' });
+    const run: RunItem = await client().agent.runs.retrieve(id);
+    expect(run).toMatchObject({
+      schedule: { schedule_id: 'sched-1', schedule_name: 'Nightly', cron_schedule: '0 3 * * *' },
+      request_usage: { inference_cost_usd: 0.25, total_tokens: 1200 },
+      status_message: { message: expect.any(String), error_code: 'environment_setup_failed' },
+      agent_skill: { full_path: 'acme/tools:skills/review/SKILL.md' },
+      is_sandbox_running: false,
+    });
+    // A type that it does not know is there too; it tells the others apart as it always did.
+    const known = run.artifacts?.flatMap((artifact) => {
+      if (artifact.artifact_type === 'PLAN') return [artifact.data.document_uid, artifact.data.title];
+      if (artifact.artifact_type === 'PULL_REQUEST') return [artifact.data.url, artifact.data.branch];
+      return [];
+    });
+    expect(known).toEqual([plan.uid, 'The plan', 'https://forge.example.com/pr/1', 'a-branch']);
+    const { runs: listed } = await client().agent.runs.list({ artifact_type: 'PLAN', limit: 500 });
+    expect(listed.find(({ run_id }) => run_id === id)?.artifacts).toEqual(run.artifacts);
+  });
+
+  it('lists runs by several states, which it sends as repeated parameters', async () => {
+    const teamUid = await api.identities.team();
+    const walker = await api.identities.user({ [teamUid]: 'member' });
+    const build = async (state: 'FAILED' | 'SUCCEEDED' | 'CANCELLED') =>
+      (await runs.build({ by: walker, team: teamUid, state })).id;
+    const [failed, succeeded] = [await build('FAILED'), await build('SUCCEEDED')];
+    await build('CANCELLED');
+    const { runs: items } = await client(walker.token).agent.runs.list({ state: ['FAILED', 'SUCCEEDED'] });
+    expect(items.map(({ run_id }) => run_id).sort()).toEqual([failed, succeeded].sort());
   });
 
   it('cancels a run, and gets its id', async () => {
@@ -129,6 +234,14 @@ describe('oz-agent-sdk', () => {
     const refusals: [() => Promise<unknown>, new (...values: never[]) => Error, string][] = [
       [() => oz.agent.run({}), BadRequestError, 'invalid_request'],
       [() => oz.agent.runs.list({ cursor: 'nonsense' }), BadRequestError, 'invalid_request'],
+      [() => oz.agent.runs.list({ limit: 501 }), BadRequestError, 'invalid_request'],
+      [() => oz.agent.runs.list({ skill: 'a/b:c', skill_spec: 'a/b:d' }), BadRequestError, 'invalid_request'],
+      // Images are not taken in silence: attachments are how this service has them.
+      [
+        () => oz.agent.run({ prompt: 'x', images: [{ data: '', mime_type: 'image/png' }] }),
+        BadRequestError,
+        'invalid_request',
+      ],
       [async () => oz.agent.runs.cancel(await build('SUCCEEDED')), BadRequestError, 'invalid_request'],
       [() => client(`hr_${'x'.repeat(43)}`).agent.runs.list(), AuthenticationError, 'authentication_required'],
       [() => client(stranger.token).agent.runs.retrieve(queued), PermissionDeniedError, 'not_authorized'],

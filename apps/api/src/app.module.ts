@@ -7,6 +7,7 @@ import { EnvironmentsHttpModule } from '#libs/environments';
 import { HttpModule } from '#libs/http';
 import { JobsModule } from '#libs/jobs';
 import { Clock } from '#libs/kernel';
+import { NotificationsHttpModule } from '#libs/notifications';
 import { ObservabilityModule } from '#libs/observability';
 import { clockProvider, PersistenceModule } from '#libs/persistence';
 import { RunsHttpModule } from '#libs/runs';
@@ -44,6 +45,7 @@ export class ApiModule {
         AgentsHttpModule,
         RunsHttpModule,
         ConversationsHttpModule,
+        NotificationsHttpModule,
       ],
     };
   }

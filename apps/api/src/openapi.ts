@@ -26,6 +26,11 @@ const TAGS = [
     name: 'Agents',
     description: 'Who executes runs and with what: agent identities, MCP servers of the team, models.',
   },
+  {
+    name: 'Notifications',
+    description:
+      'Addresses of a team to which this service reports what becomes of its runs, signed by Standard Webhooks.',
+  },
 ];
 
 /** The document as this installation serves it. */

@@ -3,6 +3,7 @@ import { Settings } from '#libs/config';
 import { ConversationsModule } from '#libs/conversations';
 import { JobsModule } from '#libs/jobs';
 import { Clock } from '#libs/kernel';
+import { NotificationsJobsModule } from '#libs/notifications';
 import { ObservabilityModule } from '#libs/observability';
 import { clockProvider, PersistenceModule } from '#libs/persistence';
 import { RunsJobsModule } from '#libs/runs';
@@ -35,6 +36,7 @@ export class ProcessorModule {
         RunsJobsModule,
         // Takes its folds along when runs are pruned.
         ConversationsModule,
+        NotificationsJobsModule,
       ],
     };
   }

@@ -257,6 +257,42 @@ export const SETTINGS = {
     retention(),
     'Timelines and conversations of ended runs are deleted after this long; the runs themselves stay. Default: never.',
   ),
+  notifyAllowPrivate: define(
+    'Operation',
+    'NOTIFY_ALLOW_PRIVATE',
+    addressRanges(),
+    'Addresses or CIDR ranges, comma-separated, that notifications may be sent to although they are not public.',
+  ),
+  notifyAllowHttp: define(
+    'Operation',
+    'NOTIFY_ALLOW_HTTP',
+    boolean(false),
+    'Lets notifications go to http:// addresses too, which anybody on the way can read.',
+  ),
+  notifyPoll: define(
+    'Operation',
+    'NOTIFY_POLL',
+    duration('1s', '50ms', '1min'),
+    'How often the processor looks for notifications that are due when nothing nudges it.',
+  ),
+  notifyTimeout: define(
+    'Operation',
+    'NOTIFY_TIMEOUT',
+    duration('10s', '50ms', '1min'),
+    'How long one attempt to deliver a notification may take, from looking up the name to the answer.',
+  ),
+  notifyDisableAfter: define(
+    'Operation',
+    'NOTIFY_DISABLE_AFTER',
+    duration('5d', '1min', '90d'),
+    'A notification webhook that has taken nothing for this long, in at least ten attempts, is disabled.',
+  ),
+  notifyLogRetention: define(
+    'Operation',
+    'NOTIFY_LOG_RETENTION',
+    duration('30d', '1h', '3650d'),
+    'How long the deliveries of notifications are listed after they ended.',
+  ),
   allowTestClock: define(
     'Operation',
     'HEADRACE_TEST_CLOCK',

@@ -6,6 +6,7 @@ import { conversationMigrations } from '#libs/conversations';
 import { environmentMigrations } from '#libs/environments';
 import { factoryMigrations } from '#libs/factories';
 import { migrateQueues } from '#libs/jobs';
+import { notificationMigrations } from '#libs/notifications';
 import { assertMigrated, migrate, type MigrationClass } from '#libs/persistence';
 import { runMigrations } from '#libs/runs';
 import { storageMigrations } from '#libs/storage';
@@ -19,6 +20,7 @@ const MIGRATIONS: readonly MigrationClass[] = [
   ...agentMigrations,
   ...runMigrations,
   ...conversationMigrations,
+  ...notificationMigrations,
 ];
 
 /** Brings the database, and the queues' one where that is another, to the newest schema. Returns the names of what ran. */

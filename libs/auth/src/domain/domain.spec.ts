@@ -13,6 +13,7 @@ describe('the role table', () => {
     'identities:read',
     'mcp_servers:read',
     'factories:read',
+    'notifications:read',
   ];
 
   it('grows from role to role', () => {

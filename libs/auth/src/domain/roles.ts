@@ -19,6 +19,8 @@ export const PERMISSIONS = [
   'mcp_servers:manage',
   'factories:read',
   'factories:manage',
+  'notifications:read',
+  'notifications:manage',
   'secrets:manage',
   'members:manage',
 ] as const;

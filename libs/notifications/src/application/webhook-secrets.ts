@@ -1,0 +1,18 @@
+import { Injectable } from '@nestjs/common';
+import { SecretBox } from '#libs/secrets';
+
+/** Signing secrets lie sealed, each for its own webhook. */
+@Injectable()
+export class WebhookSecrets {
+  constructor(private readonly box: SecretBox) {}
+
+  seal(uid: string, secret: string): string {
+    return this.box.seal(secret, context(uid));
+  }
+
+  open(uid: string, sealed: string): string {
+    return this.box.open(sealed, context(uid));
+  }
+}
+
+const context = (uid: string): string => `notification-webhook/${uid}/secret`;

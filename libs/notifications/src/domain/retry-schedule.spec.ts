@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { MAX_ATTEMPTS, waitAfter } from './retry-schedule.js';
+
+const DAY = 86_400_000;
+const waits = (random: number): number[] =>
+  Array.from({ length: MAX_ATTEMPTS - 1 }, (_, index) => waitAfter(index + 1, random) ?? Number.NaN);
+
+describe('waitAfter', () => {
+  it('grows from seconds to a day, over two to three days in all, and ends', () => {
+    for (const random of [0, 0.999]) {
+      const all = waits(random);
+      expect(all).toEqual([...all].sort((a, b) => a - b));
+      expect(all[0]).toBeLessThanOrEqual(6000);
+      const total = all.reduce((sum, wait) => sum + wait, 0);
+      expect(total).toBeGreaterThan(2 * DAY);
+      expect(total).toBeLessThan(3 * DAY);
+    }
+    expect(waitAfter(MAX_ATTEMPTS, 0)).toBeNull();
+  });
+
+  it('spreads', () => {
+    expect(waits(0.9).every((wait, index) => wait > (waits(0)[index] ?? 0))).toBe(true);
+  });
+
+  it('is made longer by what the receiver asks, up to a day, and never shorter', () => {
+    expect(waitAfter(1, 0, 60_000)).toBe(60_000);
+    expect(waitAfter(4, 0, 60_000)).toBe(600_000);
+    expect(waitAfter(1, 0, 40 * DAY)).toBe(DAY);
+  });
+});

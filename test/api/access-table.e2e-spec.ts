@@ -1,0 +1,302 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ObjectStore } from '#libs/storage';
+import {
+  ArtifactBuilder,
+  noteExchange,
+  RunBuilder,
+  startTestApi,
+  type TestApi,
+  type TestPrincipal,
+} from '#libs/testing';
+import { inTeam, UNKNOWN } from './agents/agents-room.js';
+import { NO_RUN } from './runs/runs-room.js';
+
+/**
+ * Who asks, and whose thing it is that they ask about: the columns of the table.
+ *
+ * - owner, admin, member, viewer, bot: people and a service account of the team that owns it
+ * - both: admin of both teams, who picks none; elsewh: its viewer, who picks the other team, of which they are admin
+ * - other, othBot: owner and service account of the other team; nobody: a user on no team
+ * - mine: a viewer of the team asks about their own; colleag: the team's owner asks about what is that viewer's own
+ * - unknown: the team's admin asks about what does not exist
+ *
+ * Operations with a team header are asked for the team instead: everybody names it in the header but for `mine` and
+ * `colleag`, who name none. A service account acts for its own team whatever it names. `unknown`: a team of that uid.
+ */
+const COLUMNS = 'owner admin member viewer bot both elsewh other othBot nobody mine colleag unknown'.split(' ');
+
+/** What the path, the query or the answer of an operation names. */
+type Target = 'run' | 'queued run' | 'question' | 'environment' | 'identity' | 'server' | 'webhook' | 'team';
+
+/** A cell is the status; `none`: 200 that does not show the thing; `-`: there is no such thing. */
+// prettier-ignore
+const TABLE: readonly (readonly [operationId: string, target: Target, cells: string])[] = [
+  //                                                   owner admin membr viewr bot   both  elsew other othBt nobdy mine  collg unknwn
+  ['createRun',                       'team',         '200   200   200   403   200   200   403   403   200   403   200   -     403'],
+  ['runAgent',                        'team',         '200   200   200   403   200   200   403   403   200   403   200   -     403'],
+  ['listRuns',                        'run',          '200   200   200   200   200   200   200   403   none  403   200   none  403'],
+  ['getRunByExternalReferenceURL',    'run',          '200   200   200   200   200   200   200   404   404   404   200   404   404'],
+  ['getRun',                          'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['getRunTimeline',                  'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['streamRunEvents',                 'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['getRunConversation',              'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['getRunTranscript',                'run',          '302   302   302   302   302   302   302   403   403   403   302   403   404'],
+  ['listHandoffAttachments',          'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['cancelRun',                       'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['submitRunFollowup',               'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['listRunApprovals',                'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['decideRunApproval',               'question',     '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['getArtifact',                     'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['downloadArtifact',                'run',          '302   302   302   302   302   302   302   403   403   403   302   403   404'],
+  ['getConversation',                 'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['getConversationTranscript',       'run',          '302   302   302   302   302   302   302   403   403   403   302   403   404'],
+  ['getConversationRedirect',         'run',          '200   200   200   200   200   200   200   none  none  none  200   none  none'],
+  ['getSessionRedirect',              'run',          '200   200   200   200   200   200   200   none  none  none  200   none  none'],
+  ['listEnvironments',                'environment',  '200   200   200   200   200   200   200   403   none  403   200   none  403'],
+  ['createEnvironment',               'team',         '201   201   403   403   403   201   403   403   403   403   201   -     403'],
+  ['getEnvironment',                  'environment',  '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['deleteEnvironment',               'environment',  '204   204   403   403   403   204   403   403   403   403   204   403   404'],
+  ['listModels',                      'team',         '200   200   200   200   200   200   200   403   200   403   200   -     403'],
+  ['listAgentIdentities',             'identity',     '200   200   200   200   200   200   200   403   none  403   -     -     403'],
+  ['createAgentIdentity',             'team',         '201   201   403   403   403   201   403   403   403   403   -     -     403'],
+  ['getAgentIdentity',                'identity',     '200   200   200   200   200   200   200   403   403   403   -     -     404'],
+  ['updateAgentIdentity',             'identity',     '200   200   403   403   403   200   403   403   403   403   -     -     404'],
+  ['deleteAgentIdentity',             'identity',     '204   204   403   403   403   204   403   403   403   403   -     -     404'],
+  ['listMcpServers',                  'server',       '200   200   200   200   200   200   200   403   none  403   -     -     403'],
+  ['createMcpServer',                 'team',         '201   201   403   403   403   201   403   403   403   403   -     -     403'],
+  ['getMcpServer',                    'server',       '200   200   200   200   200   200   200   403   403   403   -     -     404'],
+  ['updateMcpServer',                 'server',       '200   200   403   403   403   200   403   403   403   403   -     -     404'],
+  ['deleteMcpServer',                 'server',       '204   204   403   403   403   204   403   403   403   403   -     -     404'],
+  ['listNotificationWebhooks',        'webhook',      '200   200   200   200   200   200   200   403   none  403   -     -     403'],
+  ['createNotificationWebhook',       'team',         '201   201   403   403   403   201   403   403   403   403   -     -     403'],
+  ['getNotificationWebhook',          'webhook',      '200   200   200   200   200   200   200   403   403   403   -     -     404'],
+  ['updateNotificationWebhook',       'webhook',      '200   200   403   403   403   200   403   403   403   403   -     -     404'],
+  ['deleteNotificationWebhook',       'webhook',      '204   204   403   403   403   204   403   403   403   403   -     -     404'],
+  ['listNotificationDeliveries',      'webhook',      '200   200   200   200   200   200   200   403   403   403   -     -     404'],
+  ['rotateNotificationWebhookSecret', 'webhook',      '200   200   403   403   403   200   403   403   403   403   -     -     404'],
+  ['testNotificationWebhook',         'webhook',      '202   202   403   403   403   202   403   403   403   403   -     -     404'],
+];
+
+/** Operations that are in no row, and why. */
+const ELSEWHERE: Readonly<Record<string, string>> = {};
+
+type Names = Readonly<Record<string, string>>;
+type Owner = 'team' | 'mine';
+
+const NOTHING: Names = {
+  runId: NO_RUN,
+  approvalId: NO_RUN,
+  conversation_id: NO_RUN,
+  session_id: 'no-session',
+  artifactUid: UNKNOWN,
+  uid: UNKNOWN,
+  url: 'https://tracker.example.com/nothing',
+};
+
+/** What of the target an answer shows to those who may see it. */
+const SHOWN: Readonly<Record<string, string>> = {
+  listRuns: 'runId',
+  getRunByExternalReferenceURL: 'runId',
+  getConversationRedirect: 'session_id',
+  getSessionRedirect: 'conversation_id',
+  listEnvironments: 'uid',
+  listAgentIdentities: 'uid',
+  listMcpServers: 'uid',
+  listNotificationWebhooks: 'uid',
+};
+
+let made = 0;
+const newName = (): string => `thing-${(made += 1)}`;
+
+const BODIES: Readonly<Record<string, (owner: Owner) => object>> = {
+  createRun: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
+  runAgent: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
+  submitRunFollowup: () => ({ message: 'Go on.' }),
+  decideRunApproval: () => ({ decision: 'allow' }),
+  createEnvironment: (owner) => ({ config: { name: newName() }, ...(owner === 'mine' ? { team: false } : {}) }),
+  createAgentIdentity: () => ({ name: newName() }),
+  updateAgentIdentity: () => ({ description: 'Changed.' }),
+  createMcpServer: () => ({ name: newName(), command: 'serve' }),
+  updateMcpServer: () => ({ name: newName(), command: 'serve' }),
+  createNotificationWebhook: () => ({ name: newName(), url: 'https://hooks.example.com/runs' }),
+  updateNotificationWebhook: () => ({ name: newName() }),
+};
+
+/** One of the two teams, with everybody's relation to it. */
+interface Side {
+  readonly team: string;
+  readonly otherTeam: string;
+  readonly people: Readonly<Record<string, TestPrincipal>>;
+  /** An ended run of each owner, with everything that can hang on one. */
+  readonly runs: Readonly<Record<Owner, Names>>;
+}
+
+let api: TestApi;
+let builder: RunBuilder;
+let operations: ReadonlyMap<string, { readonly method: string; readonly path: string; readonly hasTeam: boolean }>;
+let sides: readonly Side[];
+
+beforeAll(async () => {
+  api = await startTestApi();
+  builder = new RunBuilder(api.database, { objects: api.app.get(ObjectStore) });
+  const { body } = await api.atOrigin(200, 'GET /openapi.json');
+  operations = operationsOf(body as OpenAPIObject);
+  const [one, two] = [await api.identities.team('One'), await api.identities.team('Two')];
+  sides = [await openSide(one, two), await openSide(two, one)];
+});
+afterAll(() => api.close());
+
+function operationsOf(document: OpenAPIObject): typeof operations {
+  return new Map(
+    Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item as Record<string, { operationId: string; parameters?: { name: string }[] }>).map(
+        ([method, { operationId, parameters = [] }]) => [
+          operationId,
+          { method: method.toUpperCase(), path, hasTeam: parameters.some(({ name }) => /team-uid/i.test(name)) },
+        ],
+      ),
+    ),
+  );
+}
+
+async function openSide(team: string, otherTeam: string): Promise<Side> {
+  const { identities } = api;
+  const people = {
+    owner: await identities.user({ [team]: 'owner' }),
+    admin: await identities.user({ [team]: 'admin' }),
+    member: await identities.user({ [team]: 'member' }),
+    viewer: await identities.user({ [team]: 'viewer' }),
+    bot: await identities.serviceAccount(team),
+    both: await identities.user({ [team]: 'admin', [otherTeam]: 'admin' }),
+    elsewh: await identities.user({ [team]: 'viewer', [otherTeam]: 'admin' }),
+    other: await identities.user({ [otherTeam]: 'owner' }),
+    othBot: await identities.serviceAccount(otherTeam),
+    nobody: await identities.user(),
+    mine: await identities.user({ [team]: 'viewer' }),
+  };
+  return {
+    team,
+    otherTeam,
+    people: { ...people, colleag: people.owner, unknown: people.admin },
+    runs: { team: await endedRun(people.member, team), mine: await endedRun(people.mine) },
+  };
+}
+
+async function endedRun(by: TestPrincipal, team?: string): Promise<Names> {
+  const built = await builder.build({
+    by,
+    ...(team === undefined ? {} : { team }),
+    state: 'SUCCEEDED',
+    config: { harness: { type: 'claude' } },
+    transcript: 'raw\n',
+    transcriptFormat: 'claude',
+  });
+  const artifacts = new ArtifactBuilder(api.database, { objects: api.app.get(ObjectStore) });
+  const url = `https://tracker.example.com/${built.id}`;
+  await artifacts.build(built.id, { type: 'EXTERNAL_REFERENCE', url });
+  return {
+    runId: built.id,
+    conversation_id: built.conversationId ?? '',
+    session_id: `session-${built.id}`,
+    artifactUid: (await artifacts.build(built.id, { type: 'FILE' })).uid,
+    url,
+  };
+}
+
+/** Runs are shared by those who only read; everything else is made anew, since it may be gone afterwards. */
+async function find({ team, people, runs }: Side, target: Target, owner: Owner): Promise<Names> {
+  const shape = owner === 'mine' ? { by: principal(people, 'mine') } : { by: principal(people, 'member'), team };
+  switch (target) {
+    case 'run':
+      return runs[owner];
+    case 'queued run':
+      return { runId: (await builder.build(shape)).id };
+    case 'question': {
+      const { id, approvalIds } = await builder.build({ ...shape, state: 'BLOCKED' });
+      return { runId: id, approvalId: approvalIds[0] ?? '' };
+    }
+    case 'environment':
+      return create(principal(people, owner === 'mine' ? 'mine' : 'admin'), 'createEnvironment', owner);
+    case 'identity':
+      return create(principal(people, 'admin'), 'createAgentIdentity', owner);
+    case 'server':
+      return create(principal(people, 'admin'), 'createMcpServer', owner);
+    case 'webhook':
+      // A team may have 20.
+      await api.database.query('DELETE FROM notification_webhooks WHERE team_uid = $1', [team]);
+      return create(principal(people, 'admin'), 'createNotificationWebhook', owner);
+    case 'team':
+      return {};
+  }
+}
+
+async function create({ token }: TestPrincipal, operationId: string, owner: Owner): Promise<Names> {
+  const { method, path } = operation(operationId);
+  const { body } = await api.request(201, `${method} ${path}`, { token, body: BODIES[operationId]?.(owner) });
+  return { uid: body.uid as string };
+}
+
+function principal(people: Side['people'], name: string): TestPrincipal {
+  const found = people[name];
+  if (!found) throw new Error(`There is nobody called ${name}.`);
+  return found;
+}
+
+function operation(id: string) {
+  const found = operations.get(id);
+  if (!found) throw new Error(`The document has no operation ${id}.`);
+  return found;
+}
+
+function headersOf({ team, otherTeam }: Side, column: string, hasTeam: boolean): Record<string, string> {
+  if (!hasTeam) return column === 'elsewh' ? inTeam(otherTeam) : {};
+  if (column === 'mine' || column === 'colleag') return {};
+  return inTeam(column === 'unknown' ? UNKNOWN : team);
+}
+
+/** What one column gets to hear. */
+async function ask(side: Side, operationId: string, target: Target, column: string): Promise<string> {
+  const { method, path, hasTeam } = operation(operationId);
+  const owner = column === 'mine' || column === 'colleag' ? 'mine' : 'team';
+  const names = column === 'unknown' && !hasTeam ? NOTHING : await find(side, target, owner);
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => names[name] ?? `no-${name}`);
+  const query = new URLSearchParams({
+    ...(operationId === 'listRuns' ? { limit: '500' } : {}),
+    ...(operationId === 'getRunByExternalReferenceURL' ? { url: names.url ?? '' } : {}),
+  });
+  const body = BODIES[operationId]?.(owner);
+  const response = await fetch(`${api.url}/api/v1${filled}?${query.toString()}`, {
+    method,
+    redirect: 'manual',
+    headers: {
+      authorization: `Bearer ${principal(side.people, column).token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headersOf(side, column, hasTeam),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  noteExchange(method, filled, response.status);
+  const shown = SHOWN[operationId];
+  const isHidden = response.status === 200 && shown !== undefined && !text.includes(names[shown] ?? '');
+  return isHidden ? 'none' : String(response.status);
+}
+
+describe('who may do what', () => {
+  it.each(TABLE)('%s', async (operationId, target, cells) => {
+    const expected = Object.fromEntries(cells.split(/ +/).map((cell, index) => [COLUMNS[index], cell]));
+    expect(Object.keys(expected)).toEqual(COLUMNS);
+    for (const side of sides) {
+      const answers: Record<string, string> = {};
+      for (const column of COLUMNS)
+        answers[column] = expected[column] === '-' ? '-' : await ask(side, operationId, target, column);
+      expect(answers).toEqual(expected);
+    }
+  });
+
+  it('is told of every operation in the document', () => {
+    const told = [...TABLE.map(([operationId]) => operationId), ...Object.keys(ELSEWHERE)];
+    expect(told.sort()).toEqual([...operations.keys()].sort());
+  });
+});

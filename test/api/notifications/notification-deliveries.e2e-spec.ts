@@ -1,0 +1,401 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DeliverNotifications } from '#libs/notifications';
+import { SweepExecutions } from '#libs/runs';
+import { RunBuilder, TestRunner, type TestPrincipal } from '#libs/testing';
+import { pointersOf } from '../agents/agents-room.js';
+import { allAtOnce, answerTo } from '../runs/runs-room.js';
+import {
+  deliverDue,
+  type NotificationsRoom,
+  openNotificationsRoom,
+  PATH,
+  type Received,
+  Receiver,
+} from './notifications-room.js';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+let room: NotificationsRoom;
+let receiver: Receiver;
+let hook: { uid: string; secret: string };
+/** A team of its own for each test. */
+let team: string;
+let admin: TestPrincipal;
+
+beforeAll(async () => {
+  room = await openNotificationsRoom();
+});
+afterAll(() => room.api.close());
+beforeEach(async () => {
+  team = await room.api.identities.team();
+  admin = await room.api.identities.user({ [team]: 'admin' });
+  receiver = await Receiver.listen();
+  hook = await make();
+});
+afterEach(async () => {
+  await room.api.request(204, `DELETE ${PATH}/${hook.uid}`, { token: admin.token });
+  await receiver.close();
+});
+
+const make = async (fields: object = {}) =>
+  (
+    await room.api.request(201, `POST ${PATH}`, {
+      token: admin.token,
+      body: { name: 'hook', url: receiver.url, ...fields },
+    })
+  ).body;
+const put = async (body: object) =>
+  (await room.api.request(200, `PUT ${PATH}/${hook.uid}`, { token: admin.token, body })).body;
+const shown = async (uid = hook.uid) =>
+  (await room.api.request(200, `GET ${PATH}/${uid}`, { token: admin.token })).body;
+const deliveries = async (uid = hook.uid) =>
+  (await room.api.request(200, `GET ${PATH}/${uid}/deliveries`, { token: admin.token })).body.deliveries;
+const createRun = async (fields: object = {}): Promise<string> =>
+  (await room.api.request(200, 'POST /agent/runs', { token: admin.token, body: { prompt: 'Go.', ...fields } })).body
+    .run_id;
+const cancel = async (runId: string) =>
+  room.api.request(200, `POST /agent/runs/${runId}/cancel`, { token: admin.token });
+/** A run that has ended, so that a message waits. */
+const cancelledRun = async (): Promise<string> => {
+  const runId = await createRun();
+  await cancel(runId);
+  return runId;
+};
+const idOf = ({ headers }: Received) => headers['webhook-id'];
+const typesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body).type as string);
+
+describe('a message', () => {
+  it('is signed by Standard Webhooks and says what became of the run', async () => {
+    const runId = await createRun({ title: 'Tidy up', metadata: { ticket: 'T-1' } });
+    const runner = await TestRunner.take(room.api, runId);
+    await runner.startAgent();
+    expect(await deliverDue(room.api)).toBe(0);
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
+    );
+    expect(await deliverDue(room.api)).toBe(1);
+    const [message] = receiver.take();
+    expect(message).toMatchObject({ method: 'POST', url: '/hook?key=k' });
+    expect(message?.headers).toMatchObject({ 'content-type': 'application/json' });
+    expect(message?.headers).not.toHaveProperty('authorization');
+    const payload = new Webhook(hook.secret).verify(message?.body ?? '', message?.headers as Record<string, string>);
+    const { body: run } = await room.api.request(200, `GET /agent/runs/${runId}`, { token: admin.token });
+    expect(payload).toEqual({
+      type: 'run.succeeded',
+      timestamp: expect.stringMatching(/Z$/),
+      data: {
+        run_id: runId,
+        state: 'SUCCEEDED',
+        title: 'Tidy up',
+        source: run.source,
+        created_at: run.created_at,
+        updated_at: run.updated_at,
+        started_at: run.started_at,
+        conversation_id: run.conversation_id,
+        metadata: { ticket: 'T-1' },
+        session_link: run.session_link,
+        creator: { type: 'user', uid: admin.uid },
+        executor: { type: 'user', uid: admin.uid },
+        scope: { type: 'Team', uid: team },
+      },
+    });
+    expect(await deliveries()).toEqual([
+      {
+        delivery_id: message?.headers['webhook-id'],
+        type: 'run.succeeded',
+        run_id: runId,
+        status: 'delivered',
+        attempt_count: 1,
+        attempts: [
+          { at: expect.any(String), duration_ms: expect.any(Number), response_status: 204, response_body: '' },
+        ],
+        created_at: expect.any(String),
+        finished_at: expect.any(String),
+      },
+    ]);
+  });
+
+  it('comes for every way to end, and for a question', async () => {
+    const runs = { failed: await createRun(), errored: await createRun(), blocked: await createRun() };
+    const failing = await TestRunner.take(room.api, runs.failed);
+    await failing.startAgent();
+    await failing.finish('failed', { message: 'It broke.', error_code: 'agent_process_failed' });
+    const asking = await TestRunner.take(room.api, runs.blocked);
+    await asking.startAgent();
+    await asking.report(
+      ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
+      ['permission_requested', { approval_id: 'a1', title: 'May I?', options: [], ask: true }],
+    );
+    const silent = await TestRunner.take(room.api, runs.errored);
+    await silent.startAgent();
+    await room.api.database.query(
+      `UPDATE executions SET lease_expires_at = headrace.now() - interval '1 hour' WHERE run_id = $1`,
+      [runs.errored],
+    );
+    await room.api.app.get(SweepExecutions).execute();
+    await cancel(runs.blocked);
+    await deliverDue(room.api);
+    const told = receiver.take().map(({ body }) => JSON.parse(body));
+    const about = (runId: string) =>
+      told
+        .filter(({ data }) => data.run_id === runId)
+        .map(({ type, data }) => [type, data.state, data.status_message?.error_code])
+        .sort();
+    expect(about(runs.failed)).toEqual([['run.failed', 'FAILED', 'agent_process_failed']]);
+    expect(about(runs.errored)).toEqual([['run.errored', 'ERROR', 'infrastructure_timeout']]);
+    expect(about(runs.blocked)).toEqual([
+      ['run.blocked', 'BLOCKED', undefined],
+      ['run.cancelled', 'CANCELLED', undefined],
+    ]);
+  });
+
+  it('comes to those who asked for it, once, and to no other team', async () => {
+    await make({ name: 'any', events: ['run.state_changed'] });
+    await make({ name: 'both', events: ['run.state_changed', 'run.cancelled'] });
+    await make({ name: 'none', events: ['run.blocked'] });
+    await make({ name: 'off', enabled: false });
+    await cancelledRun();
+    const stranger = await room.api.identities.user({ [await room.api.identities.team()]: 'owner' });
+    await new RunBuilder(room.api.database).build({ by: stranger });
+    await deliverDue(room.api);
+    expect(typesOf(receiver.take()).sort()).toEqual(['run.cancelled', 'run.cancelled', 'run.state_changed']);
+  });
+
+  it('is not there when the move is undone', async () => {
+    const runId = await createRun();
+    // Fails the cancel after the message was written.
+    await room.api.database.query(
+      `CREATE FUNCTION headrace.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
+       CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON headrace.notification_deliveries DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION headrace.refuse()`,
+    );
+    await room.api.request(500, `POST /agent/runs/${runId}/cancel`, { token: admin.token });
+    await room.api.database.query(
+      'DROP TRIGGER refuse ON headrace.notification_deliveries; DROP FUNCTION headrace.refuse',
+    );
+    const { body } = await room.api.request(200, `GET /agent/runs/${runId}`, { token: admin.token });
+    expect(body.state).toBe('QUEUED');
+    expect(await deliveries()).toEqual([]);
+    room.api.log.clear();
+  });
+
+  it('is left out when its webhook is being deleted, and the run moves all the same', async () => {
+    const { uid } = await make();
+    const runId = await createRun();
+    const [answer] = await allAtOnce(
+      room.api,
+      `DELETE FROM headrace.notification_webhooks WHERE uid = '${uid}'`,
+      () => [answerTo(room.api, `POST /agent/runs/${runId}/cancel`, { token: admin.token })],
+    );
+    expect(answer?.status).toBe(200);
+    expect(await deliveries()).toHaveLength(1);
+  });
+
+  it('goes with its run', async () => {
+    const runId = await cancelledRun();
+    await room.api.database.query('DELETE FROM runs WHERE id = $1', [runId]);
+    expect(await deliveries()).toEqual([]);
+  });
+});
+
+describe('what fails', () => {
+  it('is sent again later, under the same id, with what the receiver said in the log', async () => {
+    await cancelledRun();
+    receiver.status = 500;
+    receiver.body = `broken ${'x'.repeat(5000)}`;
+    expect(await deliverDue(room.api)).toBe(1);
+    expect(await deliverDue(room.api)).toBe(0);
+    const [waiting] = await deliveries();
+    expect(waiting).toMatchObject({ status: 'pending', attempt_count: 1, next_attempt_at: expect.any(String) });
+    expect(waiting.attempts[0]).toMatchObject({ response_status: 500 });
+    expect(waiting.attempts[0].response_body).toHaveLength(1024);
+    const { body } = await room.api.request(200, `GET ${PATH}/${hook.uid}/deliveries`, {
+      token: (await room.api.identities.user({ [team]: 'viewer' })).token,
+    });
+    expect(body.deliveries[0].attempts[0]).not.toHaveProperty('response_body');
+    await room.api.advanceClock(10_000);
+    receiver.status = 200;
+    expect(await deliverDue(room.api)).toBe(1);
+    const [first, second] = receiver.take();
+    expect(first && second && [idOf(second), second.body]).toEqual(first && [idOf(first), first.body]);
+    expect((await deliveries())[0]).toMatchObject({ status: 'delivered', attempt_count: 2 });
+  });
+
+  it('waits as long as the receiver asks', async () => {
+    await cancelledRun();
+    receiver.status = 503;
+    receiver.headers = { 'retry-after': '900' };
+    await deliverDue(room.api);
+    await room.api.advanceClock(14 * MINUTE);
+    expect(await deliverDue(room.api)).toBe(0);
+    await room.api.advanceClock(MINUTE);
+    expect(await deliverDue(room.api)).toBe(1);
+  });
+
+  it('is not followed to where a redirect leads', async () => {
+    await cancelledRun();
+    receiver.status = 307;
+    receiver.headers = { location: '/elsewhere' };
+    await deliverDue(room.api);
+    expect(receiver.take().map(({ url }) => url)).toEqual(['/hook?key=k']);
+    expect((await deliveries())[0]).toMatchObject({ status: 'pending', attempts: [{ response_status: 307 }] });
+  });
+
+  it('is given up after nine attempts; the webhook is disabled when nothing has worked for days', async () => {
+    await cancelledRun();
+    receiver.status = 500;
+    for (let attempt = 1; attempt <= 9; attempt += 1) {
+      expect(await deliverDue(room.api)).toBe(1);
+      await room.api.advanceClock(2 * DAY);
+    }
+    expect(await deliverDue(room.api)).toBe(0);
+    expect((await deliveries())[0]).toMatchObject({ status: 'failed', attempt_count: 9 });
+    expect(await shown()).toMatchObject({ enabled: true });
+    await cancelledRun();
+    await cancelledRun();
+    expect(await deliverDue(room.api)).toBe(2);
+    expect(await shown()).toMatchObject({
+      enabled: false,
+      disabled_reason: expect.stringMatching(/^Nothing was delivered in 10 attempts over 18\.\d days\.$/),
+    });
+    const now = await deliveries();
+    expect(now.map(({ status }: { status: string }) => status).sort()).toEqual(['dropped', 'failed', 'failed']);
+    expect(await put({ enabled: true })).not.toHaveProperty('disabled_reason');
+  });
+
+  it('is forgotten by one success', async () => {
+    await cancelledRun();
+    receiver.status = 500;
+    await deliverDue(room.api);
+    receiver.status = 200;
+    await room.api.advanceClock(MINUTE);
+    await deliverDue(room.api);
+    const [row] = await room.api.database.query(
+      'SELECT failures, failing_since FROM notification_webhooks WHERE uid = $1',
+      [hook.uid],
+    );
+    expect(row).toEqual({ failures: 0, failing_since: null });
+  });
+
+  it('with 410 disables at once, and what waits is dropped', async () => {
+    await cancelledRun();
+    receiver.status = 500;
+    await deliverDue(room.api);
+    await cancelledRun();
+    receiver.status = 410;
+    await deliverDue(room.api);
+    expect(await shown()).toMatchObject({ enabled: false, disabled_reason: 'The receiver answered 410 Gone.' });
+    expect((await deliveries()).map(({ status }: { status: string }) => status)).toEqual(['failed', 'dropped']);
+  });
+
+  it('because nobody listens says so, without an address', async () => {
+    await put({ url: 'http://127.0.0.1:1/' });
+    await cancelledRun();
+    await deliverDue(room.api);
+    const [{ attempts }] = await deliveries();
+    expect(attempts).toEqual([
+      { at: expect.any(String), duration_ms: expect.any(Number), error: 'The connection failed (ECONNREFUSED).' },
+    ]);
+  });
+});
+
+describe('a process that stops between sending and noting it', () => {
+  it('leaves the message to another, which sends it again under the same id', async () => {
+    await cancelledRun();
+    const deliver = room.api.app.get(DeliverNotifications);
+    const [taken] = await deliver.claim(10);
+    expect(await deliverDue(room.api)).toBe(0);
+    await room.api.advanceClock(MINUTE);
+    expect(await deliverDue(room.api)).toBe(1);
+    // The first one was only slow: what it notes comes too late to count.
+    if (taken) await deliver.attempt(taken, new AbortController().signal);
+    const received = receiver.take();
+    expect(received).toHaveLength(2);
+    expect(new Set(received.map(idOf)).size).toBe(1);
+    const [delivery] = await deliveries();
+    expect(delivery).toMatchObject({ status: 'delivered', attempt_count: 2 });
+    expect(delivery.attempts).toHaveLength(1);
+  });
+
+  it('notes nothing when it is broken off', async () => {
+    await cancelledRun();
+    const deliver = room.api.app.get(DeliverNotifications);
+    const [taken] = await deliver.claim(10);
+    if (taken) await deliver.attempt(taken, AbortSignal.abort());
+    expect((await deliveries())[0]).toMatchObject({ status: 'pending', attempts: [] });
+  });
+
+  it('and processes that take at the same time never take the same', async () => {
+    for (let run = 0; run < 6; run += 1) await cancelledRun();
+    const deliver = room.api.app.get(DeliverNotifications);
+    const taken = (await Promise.all([1, 2, 3, 4].map(() => deliver.claim(2)))).flat().map(({ id }) => id);
+    expect(taken.length).toBeGreaterThan(0);
+    expect(new Set(taken).size).toBe(taken.length);
+    expect(await deliver.claim(10, [hook.uid])).toEqual([]);
+  });
+});
+
+describe('rotateNotificationWebhookSecret', () => {
+  it('has messages signed with both secrets for a day, then with the new one only', async () => {
+    const { body } = await room.api.request(200, `POST ${PATH}/${hook.uid}/rotate-secret`, { token: admin.token });
+    const accepted = async (): Promise<boolean[]> => {
+      await cancelledRun();
+      await deliverDue(room.api);
+      const [message] = receiver.take();
+      const headers: Received['headers'] = message?.headers ?? {};
+      const at = new Date(Number(headers['webhook-timestamp']) * 1000);
+      const signatures = String(headers['webhook-signature']).split(' ');
+      return [body.secret, hook.secret].map((secret) =>
+        signatures.includes(new Webhook(secret).sign(String(headers['webhook-id']), at, message?.body ?? '')),
+      );
+    };
+    expect(await accepted()).toEqual([true, true]);
+    await room.api.advanceClock(DAY + MINUTE);
+    expect(await accepted()).toEqual([true, false]);
+  });
+});
+
+describe('testNotificationWebhook', () => {
+  it('202: one attempt, also when it is disabled; 409 while another is on its way', async () => {
+    await put({ enabled: false });
+    const test = (status: number) => room.api.request(status, `POST ${PATH}/${hook.uid}/test`, { token: admin.token });
+    const { body } = await test(202);
+    expect(body).toMatchObject({ type: 'webhook.test', status: 'pending', attempt_count: 0, attempts: [] });
+    await test(409);
+    receiver.status = 500;
+    expect(await deliverDue(room.api)).toBe(1);
+    const [message] = receiver.take();
+    expect(message && [idOf(message), JSON.parse(message.body)]).toEqual([
+      body.delivery_id,
+      { type: 'webhook.test', timestamp: body.created_at, data: { webhook_uid: hook.uid, webhook_name: 'hook' } },
+    ]);
+    expect((await deliveries())[0]).toMatchObject({ status: 'failed', attempt_count: 1 });
+    await test(202);
+  });
+});
+
+describe('listNotificationDeliveries', () => {
+  it('newest first, in pages that meet everything once; 400 for a foreign cursor or a bad limit', async () => {
+    const runs: string[] = [];
+    for (let run = 0; run < 5; run += 1) runs.unshift(await cancelledRun());
+    const page = async (query: string, status = 200) =>
+      (await room.api.request(status, `GET ${PATH}/${hook.uid}/deliveries?${query}`, { token: admin.token })).body;
+    const met: string[] = [];
+    let query = 'limit=2';
+    for (;;) {
+      const { deliveries: found, page_info: info } = await page(query);
+      met.push(...found.map(({ run_id }: { run_id: string }) => run_id));
+      if (!info.has_next_page) break;
+      query = `limit=2&cursor=${info.next_cursor}`;
+    }
+    expect(met).toEqual(runs);
+    expect(pointersOf(await page('cursor=nonsense', 400))).toEqual(['/cursor']);
+    expect(pointersOf(await page('limit=101', 400))).toEqual(['/limit']);
+    const other = await make();
+    const foreign = await room.api.request(400, `GET ${PATH}/${other.uid}/deliveries?${query}`, { token: admin.token });
+    expect(pointersOf(foreign.body)).toEqual(['/cursor']);
+  });
+});

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startProcessor } from '#apps/processor/src/main';
+import { type RunningApp, withSettings } from '#libs/config';
+import { type NotificationsRoom, openNotificationsRoom, PATH, Receiver } from './notifications-room.js';
+
+const NEVER_MS = 60_000;
+
+let room: NotificationsRoom;
+let receiver: Receiver;
+let processor: RunningApp;
+
+beforeAll(async () => {
+  room = await openNotificationsRoom();
+  receiver = await Receiver.listen();
+  // Nothing is placed, and nothing is found by polling: what comes was nudged for.
+  const settings = withSettings(room.api.settings, { notifyPoll: NEVER_MS, placementPoll: NEVER_MS });
+  processor = await startProcessor(settings);
+});
+afterAll(async () => {
+  await processor.close();
+  await receiver.close();
+  await room.api.close();
+});
+
+it('the processor sends when it is nudged, and goes on until nothing waits', async () => {
+  const { api, admin } = room;
+  const { token } = admin;
+  const body = { name: 'hook', url: receiver.url };
+  const { body: hook } = await api.request(201, `POST ${PATH}`, { token, body });
+  await api.request(202, `POST ${PATH}/${hook.uid}/test`, { token });
+  expect(JSON.parse((await receiver.next()).body)).toMatchObject({ type: 'webhook.test' });
+  // More than go out to one receiver at once.
+  await api.database.query(
+    `INSERT INTO notification_deliveries (webhook_uid, type, data, next_attempt_at)
+     SELECT $1, 'run.succeeded', jsonb_build_object('n', n), headrace.now() FROM generate_series(1, 9) n`,
+    [hook.uid],
+  );
+  await api.request(202, `POST ${PATH}/${hook.uid}/test`, { token });
+  const types: string[] = [];
+  while (types.length < 10) types.push(JSON.parse((await receiver.next()).body).type);
+  expect(types.sort()).toEqual([...Array.from({ length: 9 }, () => 'run.succeeded'), 'webhook.test']);
+});

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
+
+type Item = Record<string, unknown>;
+
+interface Program {
+  withEnvironment<T>(api: unknown, config: object, use: (uid: string) => Promise<T>): Promise<T>;
+  withServer<T>(api: unknown, server: object, use: (item: { uid: string; url?: string }) => Promise<T>): Promise<T>;
+  identity(api: unknown, environment: string, server: string): Promise<Item[]>;
+}
+
+let api: TestApi;
+let team: string;
+let admin: TestPrincipal;
+let running: RunningProgram<Program>;
+let program: Program;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  team = await api.identities.team();
+  admin = await api.identities.user({ [team]: 'admin' });
+  running = await loadProgram<Program>('team', api);
+  ({ program } = running);
+});
+afterAll(async () => {
+  await api.close();
+  running.close();
+});
+
+describe('the program that looks after a team, with openapi-fetch', () => {
+  it('makes an environment, a server and an identity that uses both, and removes them', async () => {
+    const client = running.client(admin);
+    const [before, after] = await program.withEnvironment(
+      client,
+      { name: 'node', env: { TOKEN: 'x' } },
+      (environment) =>
+        program.withServer(client, { name: 'issues', url: 'https://mcp.example.com' }, (server) => {
+          expect(server.url).toBe('https://mcp.example.com/moved');
+          return program.identity(client, environment, server.uid);
+        }),
+    );
+    expect(before).toMatchObject({
+      name: 'reviewer',
+      environment_id: expect.any(String),
+      base_model: expect.not.stringMatching('none'),
+      mcp_servers: { issues: { warp_id: expect.any(String) } },
+      memory: { auto_memory: { enabled: false } },
+    });
+    expect(after).toMatchObject({ name: 'reviewer', base_model: before?.base_model });
+    expect(after).not.toHaveProperty('environment_id');
+    expect(after).not.toHaveProperty('mcp_servers');
+  });
+
+  it('is refused with the problem that the document describes', async () => {
+    const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
+    const refusals: [() => Promise<unknown>, number, string][] = [
+      [() => program.withEnvironment(viewer, {}, () => Promise.resolve()), 403, 'not_authorized'],
+      [
+        () => program.withServer(viewer, { name: 'x', url: 'https://x.example.com' }, () => Promise.resolve()),
+        403,
+        'not_authorized',
+      ],
+      [() => program.withServer(running.client(admin), { name: 'x' }, () => Promise.resolve()), 400, 'invalid_request'],
+      [() => program.identity(running.client(admin), '0'.repeat(22), 'x'), 403, 'not_authorized'],
+    ];
+    for (const [refusal, status, code] of refusals) {
+      const error = await rejection(refusal());
+      expect(error).toBeInstanceOf(running.Refused);
+      expect(error).toMatchObject({ problem: { status, error_code: code } });
+    }
+  });
+
+  it('has called every operation that it can', () => {
+    expect(running.called()).toEqual(operationsIn('team'));
+  });
+});

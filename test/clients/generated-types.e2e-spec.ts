@@ -1,0 +1,69 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { renderOpenApi } from '../../apps/api/src/openapi.js';
+import { complaints, generateTypes, operationsIn, PROGRAMS, textOf } from './typed-programs.js';
+
+let document: string;
+let schema: string;
+
+beforeAll(async () => {
+  document = await renderOpenApi();
+  schema = await generateTypes(document);
+}, 60_000);
+
+const programs = Object.fromEntries(['answer', ...PROGRAMS].map((name) => [name, textOf(name)]));
+const publishedTypes = textOf('published-types');
+
+describe('types generated from openapi.json', () => {
+  it('are types that a strict program works with, and that catch its mistakes', () => {
+    expect(complaints({ ...programs, schema })).toEqual([]);
+  }, 60_000);
+
+  it('are what the check looks at: with a poorer document it complains', () => {
+    const poorer = schema.replace('FollowupOutcome: "queued_prompt"', 'FollowupOutcome: "somewhere"');
+    const runs = programs.runs?.replace(
+      'return outcome;',
+      "return outcome === 'queued_prompt' ? outcome : 'live_session';",
+    );
+    const found = complaints({ answer: programs.answer ?? '', runs: runs ?? '', schema: poorer });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatch(/^runs.ts:\d+ .*no overlap/);
+  }, 60_000);
+
+  it('are used by the programs for every operation there is', () => {
+    const { paths } = JSON.parse(document) as { paths: Record<string, object> };
+    const documented = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    const used = new Set(PROGRAMS.flatMap(operationsIn));
+    expect(documented.filter((operation) => !used.has(operation))).toEqual([]);
+  });
+});
+
+describe('types of the published client', () => {
+  it('take our answers, but for enum members that they do not know: exactly the ones listed', () => {
+    expect(complaints({ 'published-types': publishedTypes, schema })).toEqual([]);
+  }, 60_000);
+
+  it.each([
+    ['a required field of theirs may be absent', 'run_id: string;', 'run_id?: string;', ['run', 'list']],
+    ['an optional field of theirs is missing', 'is_sandbox_running?: boolean;', '', ['runFields', 'listFields']],
+    ['a field deep inside is missing', 'notebook_uid?: string;', '', ['runFields', 'listFields']],
+    ['a field has another type', 'started_at?: string | null;', 'started_at?: number;', ['run', 'list']],
+    ['an enum has one more', 'RunState: "QUEUED"', 'RunState: "DREAMING" | "QUEUED"', ['states']],
+    ['an enum has one less', 'RunState: "QUEUED" | ', 'RunState: ', ['allStates']],
+    ['an unknown filter', 'model_id?: string;', 'model_ids?: string;', ['filterFields']],
+  ])(
+    'would not take them where %s',
+    (_what, there, instead, names) => {
+      const poorer = schema.replaceAll(there, instead);
+      expect(poorer).not.toBe(schema);
+      const lines = publishedTypes.split('\n');
+      const found = complaints({ 'published-types': publishedTypes, schema: poorer }).map((complaint) => {
+        const line = lines[Number(/:(\d+) /.exec(complaint)?.[1]) - 1] ?? '';
+        return /^export const (\w+)/.exec(line)?.[1] ?? complaint;
+      });
+      expect(found).toEqual(expect.arrayContaining(names));
+    },
+    60_000,
+  );
+});
