@@ -30,6 +30,12 @@ export function newUuid(): string {
   return generateUuidv7();
 }
 
+/** The smallest UUID (version 7) of that time's millisecond: those made before are smaller, also as text. */
+export function uuidFloor(at: Date): string {
+  const hex = at.getTime().toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}
+
 export function isUuid(value: string): boolean {
   return UUID.test(value);
 }

@@ -69,6 +69,11 @@ export interface HarnessDefinition {
    * `*` where the agent chooses; such a transcript is collected, and never put back for a session to be resumed.
    */
   transcript_path?: string;
+  /**
+   * What the token counts in an answer to a prompt are about: that turn alone (the default), or everything since the
+   * session began, of which a turn then gets the difference.
+   */
+  usage_scope?: 'turn' | 'session';
 }
 
 export interface LeaseRef {

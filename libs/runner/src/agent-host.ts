@@ -67,6 +67,7 @@ export class AgentHost {
       ask: (what, answer) => this.ask(what, answer, STARTUP_MS),
       log: this.log,
     });
+    this.normalizer.startSession(harness.usage_scope ?? 'turn', opened.resumed);
     this.log.info('the agent is ready', { agent_pid: agent.pid, took_ms: Math.round(performance.now() - startedAt) });
     return opened;
   }

@@ -29,6 +29,7 @@ const shape = z.object({
         env: z.record(z.string(), z.string()).optional(),
         install_hint: z.string(),
         transcript_path: z.string().optional(),
+        usage_scope: z.enum(['turn', 'session']).optional(),
       }),
     )
     .optional(),

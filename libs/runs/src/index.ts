@@ -1,5 +1,6 @@
 export { type ConversationLookup, RunConversations } from './application/run-conversations.js';
 export { RunLog } from './application/run-log.js';
+export { RepairFacets } from './application/repair-facets.js';
 export { PruneRuns } from './application/retention/prune-runs.js';
 export { RunDataOwner } from './application/retention/run-data-owner.js';
 export { RunDataOwners } from './application/retention/run-data-owners.js';

@@ -4,6 +4,7 @@ import { ScheduleModule } from '@nestjs/schedule';
 import { Settings } from '#libs/config';
 import { ProcessExecutor } from './adapters/process-executor.js';
 import { Executor } from './application/ports.js';
+import { RepairFacets } from './application/repair-facets.js';
 import { PRUNE_IDEMPOTENCY_KEYS_JOB } from './jobs/maintenance-jobs.js';
 import { MaintenanceProcessor } from './jobs/maintenance.processor.js';
 import { Placement } from './jobs/placement.js';
@@ -20,11 +21,13 @@ export class RunsWork {
     private readonly executor: Executor,
     private readonly sweeper: Sweeper,
     private readonly retention: RetentionRounds,
+    private readonly repairFacets: RepairFacets,
     private readonly settings: Settings,
   ) {}
 
   async drain(): Promise<void> {
     this.retention.stop();
+    this.repairFacets.stop();
     await this.placement.stop();
     await this.executor.drain(this.settings.shutdownGrace);
     await this.sweeper.stop();

@@ -25,6 +25,7 @@ import { ListRuns } from './application/list-runs.js';
 import { McpSecrets } from './application/mcp-secrets.js';
 import { PlacementNudge } from './application/ports.js';
 import { ReadTimeline } from './application/read-timeline.js';
+import { RepairFacets } from './application/repair-facets.js';
 import { PruneRuns } from './application/retention/prune-runs.js';
 import { RunDataOwners } from './application/retention/run-data-owners.js';
 import { RunAccess } from './application/run-access.js';
@@ -41,6 +42,7 @@ import { ArtifactsStore } from './persistence/artifacts.store.js';
 import { AttachmentsStore } from './persistence/attachments.store.js';
 import { ConversationRunsStore } from './persistence/conversation-runs.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
+import { FacetRepairsStore } from './persistence/facet-repairs.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
 import { GroupedRunInserts } from './persistence/grouped-run-inserts.js';
 import { RetentionDeletesStore } from './persistence/retention-deletes.store.js';
@@ -68,6 +70,7 @@ const stores = [
   ConversationRunsStore,
   RetentionWalksStore,
   RetentionDeletesStore,
+  FacetRepairsStore,
 ];
 const useCases = [
   RunAccess,
@@ -89,6 +92,7 @@ const useCases = [
   Attachments,
   RunConversations,
   PruneRuns,
+  RepairFacets,
   RunDataOwners,
   RunTransitions,
 ];

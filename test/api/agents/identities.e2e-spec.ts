@@ -273,11 +273,9 @@ describe('updateAgentIdentity', () => {
     const { uid } = await make(FULL());
     const opened = async () => (await api.app.get(AgentDirectory).findIdentity(uid, room.team))?.mcpServers;
     const url = 'https://mcp.example.test/';
-    const headers = { Authorization: '***', 'X-New': 'plain' };
+    const headers = { Authorization: '***' };
     await put(uid, { mcp_servers: { 'a/b~c': { url, headers } } });
-    expect(await opened()).toEqual({
-      'a/b~c': { url, headers: { ...headers, Authorization: 'Bearer swordfish-header' } },
-    });
+    expect(await opened()).toEqual({ 'a/b~c': { url, headers: { Authorization: 'Bearer swordfish-header' } } });
     for (const [servers, pointer] of [
       [
         { 'a/b~c': { url: 'https://elsewhere.test/', headers: { Authorization: '***' } } },
@@ -285,6 +283,7 @@ describe('updateAgentIdentity', () => {
       ],
       [{ other: { url, headers: { Authorization: '***' } } }, 'other/headers/Authorization'],
       [{ 'a/b~c': { url, headers: { Unknown: '***' } } }, 'a~1b~0c/headers/Unknown'],
+      [{ 'a/b~c': { url, headers: { ...headers, Host: 'elsewhere.test' } } }, 'a~1b~0c/headers/Authorization'],
     ] as const) {
       const { body } = await put(uid, { mcp_servers: servers }, 400);
       expect(pointersOf(body)).toEqual([`/mcp_servers/${pointer}`]);

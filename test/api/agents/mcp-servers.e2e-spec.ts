@@ -110,14 +110,42 @@ describe('updateMcpServer', () => {
     expect(await opened(uid)).toEqual(REMOTE);
   });
 
-  it('*** keeps a stored value while the server is the same', async () => {
-    const { uid, name } = await make(REMOTE);
-    await put(uid, { name, description: 'New', url: REMOTE.url, headers: { Authorization: '***', 'X-More': 'y' } });
-    expect(await opened(uid)).toEqual({ ...REMOTE, headers: { ...REMOTE.headers, 'X-More': 'y' } });
-    const elsewhere = { name, url: 'https://elsewhere.test/', headers: { Authorization: '***' } };
-    const { body } = await put(uid, elsewhere, 400);
-    expect(pointersOf(body)).toEqual(['/headers/Authorization']);
-    expect(await opened(uid)).toMatchObject({ url: REMOTE.url });
+  it('*** keeps stored values while nothing but name and description changes, or values go', async () => {
+    const headers = { ...REMOTE.headers, 'X-More': 'swordfish-more' };
+    const { uid, name } = await make({ url: REMOTE.url, headers });
+    const masked = { Authorization: '***', 'X-More': '***' };
+    const { body } = await put(uid, { name, description: 'New', url: REMOTE.url, headers: masked });
+    expect(body).toMatchObject({ description: 'New', headers: masked });
+    expect(await opened(uid)).toEqual({ url: REMOTE.url, headers });
+    await put(uid, { name, url: REMOTE.url, headers: { Authorization: '***' } });
+    expect(await opened(uid)).toEqual(REMOTE);
+  });
+
+  it.each([
+    ['another address', REMOTE, { url: 'https://elsewhere.test/', headers: { Authorization: '***' } }],
+    ['one more header', REMOTE, { url: REMOTE.url, headers: { Authorization: '***', Host: 'elsewhere.test' } }],
+    ['another command', LOCAL, { ...LOCAL, command: 'leak', env: { TOKEN: '***' } }],
+    ['other arguments', LOCAL, { ...LOCAL, args: ['--upstream', 'elsewhere.test'], env: { TOKEN: '***' } }],
+    ['one more variable', LOCAL, { ...LOCAL, env: { TOKEN: '***', NODE_OPTIONS: '--require=/tmp/leak.js' } }],
+    [
+      'a changed variable',
+      { ...LOCAL, env: { TOKEN: 'swordfish-env', PATH: '/usr/bin' } },
+      { ...LOCAL, env: { TOKEN: '***', PATH: '/tmp/leak' } },
+    ],
+    ['a variable that was not there', LOCAL, { ...LOCAL, env: { OTHER: '***' } }],
+  ] as const)('400: *** beside %s, and nothing changes', async (_name, given, asked) => {
+    const { uid, name } = await make(given);
+    const { body } = await put(uid, { name, ...asked }, 400);
+    const place = 'headers' in asked ? '/headers/Authorization' : 'OTHER' in asked.env ? '/env/OTHER' : '/env/TOKEN';
+    expect(pointersOf(body)).toEqual([place]);
+    expect(body.detail).toContain('must be sent again');
+    expect(await opened(uid)).toEqual(given);
+    const inClear = {
+      ...asked,
+      ...('headers' in asked ? { headers: { Authorization: 'new' } } : { env: { TOKEN: 'new' } }),
+    };
+    await put(uid, { name, ...inClear });
+    expect(await opened(uid)).toEqual(inClear);
   });
 
   it('400, 404, 413 and 415', async () => {

@@ -58,6 +58,18 @@ describe('getConversation', () => {
     expect(prompts(await read(id, room.viewer.token))).toEqual(['For all']);
   });
 
+  it('503 when its runs are too much for one answer; each can be read by itself', async () => {
+    const long = 'x'.repeat(17 * 1024 * 1024);
+    const { id, runId } = await conversation({ prompt: long });
+    await room.runs.build({ ...ofTeam(), conversationId: id, prompt: long });
+    await read(id);
+    await room.runs.build({ ...ofTeam(), conversationId: id, prompt: 'And more.' });
+    const answer = await room.api.request(503, `GET /agent/conversations/${id}`, { token: room.member.token });
+    expectProblem(room.api, answer, 'resource_unavailable');
+    expect(answer.body.detail).toContain('GET /agent/runs/{runId}/conversation');
+    await room.api.request(200, `GET /agent/runs/${runId}/conversation`, { token: room.member.token });
+  });
+
   it('200 and growing while its run goes on', async () => {
     const { body: created } = await room.api.request(200, 'POST /agent/runs', {
       token: room.member.token,

@@ -250,7 +250,7 @@ describe('what a runner hands in', () => {
     });
   });
 
-  it('is one of at most 1,000 of a run, all of them on the run and the newest 100 in a list', async () => {
+  it('is one of at most 1,000 of a run, all of them on the run and the newest 20 in a list', async () => {
     const { id, runner } = await runningRun();
     await room.api.database.query(
       `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, run_created_at, created_at)
@@ -276,7 +276,7 @@ describe('what a runner hands in', () => {
     expect(all[0]?.data).toMatchObject({ branch: '1' });
     const { body: list } = await room.api.request(200, 'GET /agent/runs?limit=500', { token: room.member.token });
     const shown = list.runs.find((run: { run_id: string }) => run.run_id === id).artifacts as Listed[];
-    expect(shown).toEqual(all.slice(-100));
+    expect(shown).toEqual(all.slice(-20));
   });
 });
 

@@ -65,6 +65,25 @@ describe('the prompt', () => {
   });
 });
 
+describe('the configuration', () => {
+  it('of 512 KiB of JSON is taken whole; one byte more is a 413', async () => {
+    const sized = (env: object) => ({
+      config: { base_prompt: 'x'.repeat(262_144), mcp_servers: { local: { command: 'serve', env } } },
+    });
+    const env = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`KEY_${index}`, 'x'.repeat(32_768)]));
+    const left = 524_288 - JSON.stringify(sized({ ...env, LAST: '' }).config).length;
+    await post(200, { prompt: 'Go.', ...sized({ ...env, LAST: 'x'.repeat(left) }) });
+    expectTooLarge(await post(413, { prompt: 'Go.', ...sized({ ...env, LAST: 'x'.repeat(left + 1) }) }));
+    // A sign of two bytes is one character.
+    expectTooLarge(await post(413, { prompt: 'Go.', ...sized({ ...env, LAST: `${'x'.repeat(left - 1)}é` }) }));
+  });
+
+  function expectTooLarge(answer: TestResponse): void {
+    const detail = 'must have at most 524288 bytes as JSON, with what the agent identity brings';
+    expectProblem(room.api, answer, 'payload_too_large', [{ pointer: '/config', detail }]);
+  }
+});
+
 describe('values of the wrong kind', () => {
   it.each<[string, object, ...[string, string][]]>([
     ['config', { config: 'fast' }, ['/config', 'must be an object']],

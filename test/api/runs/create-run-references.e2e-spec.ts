@@ -118,6 +118,17 @@ describe('a parent', () => {
 });
 
 describe('an agent identity', () => {
+  it('counts in the size of the configuration with what it brings', async () => {
+    const env = (name: string, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}_${index}`, 'x'.repeat(30_000)]));
+    const config = { mcp_servers: { own: { command: 'serve', env: env('OWN', 17) } } };
+    const uid = await make('agent/identities', { mcp_servers: { more: { command: 'serve', env: env('MORE', 2) } } });
+    await create({ config });
+    expectProblem(room.api, await post(413, { config, agent_identity_uid: uid }), 'payload_too_large', [
+      { pointer: '/config', detail: 'must have at most 524288 bytes as JSON, with what the agent identity brings' },
+    ]);
+  });
+
   const REMOTE = { url: 'https://docs.example.test/mcp', headers: { Authorization: 'swordfish-remote' } };
   const LOCAL = { command: 'serve', env: { TOKEN: 'swordfish-local' } };
 

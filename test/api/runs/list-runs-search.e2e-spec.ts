@@ -1,5 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { parseSettings } from '#libs/config';
+import { otherDatabase } from '../../../libs/testing/src/database/test-postgres.js';
+import { migrateAll } from '../../../apps/headrace/src/process/migrations.js';
 import { newTeam, refuses, type Team } from './list-team.js';
 import { allAtOnce, answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
 
@@ -57,6 +61,20 @@ describe('query parameter q', () => {
     expect(await team.find(`q=${foreign}`)).toEqual([]);
   });
 
+  it.each([
+    ['Οδός Ερμού', ['ΟΔΌΣ', 'οδός', 'Οδόσ', 'ΕΡΜΟΎ', 'ερμού οδός', 'ΕΡΜΎΟ']],
+    ['ΠΑΡΑΔΟΣΕΙΣ ΚΑΙ ΟΔΟΣ', ['οδος', 'οδοσ', 'ΟΔΟΣ', 'παραδοσεις', 'Παραδόσεις'.replace('ό', 'ο')]],
+    ['Die Straße nach Überlingen', ['STRASSE', 'STRAẞE', 'straße', 'strasse', 'ÜBERLINGEN', 'Überlignen']],
+    ['GROẞE GRÖSSE', ['große', 'grosse', 'größe']],
+    ['İstanbul IŞIK', ['istanbul', 'ISTANBUL', 'İSTANBUL', 'i\u0307stanbul', 'ışık', 'IŞIK', 'Işık', 'İSTNABUL']],
+    ['ДОГОВОР № 7', ['договор', 'Договор', 'ДГООВОР']],
+  ])('finds %s whatever the case of its letters', async (title, words) => {
+    const own = await newTeam(room);
+    const id = await own.run({ title, prompt: 'Go.' });
+    await own.run({ title: 'Other', prompt: 'Stop.' });
+    for (const word of words) expect([word, await own.find(`q=${encodeURIComponent(word)}`)]).toEqual([word, [id]]);
+  });
+
   it('all words must be there', async () => {
     expect(await team.find('q=deploy+webhook')).toEqual([]);
   });
@@ -87,6 +105,34 @@ describe('query parameter q', () => {
       token: own.who.token,
     });
     expect(next.runs.map(({ title }: { title: string }) => title)).toEqual(['the dashboard']);
+  });
+});
+
+describe('in a database of locale C', () => {
+  it('text and words know the letters of all languages too', async () => {
+    const { url } = inject('postgres');
+    const name = `locale_${randomBytes(8).toString('hex')}`;
+    const server = new pg.Client({ connectionString: url });
+    const database = new pg.Client({ connectionString: otherDatabase(url, name) });
+    await server.connect();
+    try {
+      await server.query(`CREATE DATABASE ${name} TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'`);
+      await migrateAll(parseSettings({ DATABASE_URL: otherDatabase(url, name) }));
+      await database.connect();
+      const { rows } = await database.query(`SELECT lower('Ü') AS plain,
+        headrace.run_search_text('ΟΔΟΣ Straße', 'ÜBER', NULL) AS text, headrace.search_fold('οδος STRAẞE Über') AS words`);
+      expect(rows).toEqual([{ plain: 'Ü', text: 'οδοσ strasse\n\nüber', words: 'οδοσ strasse über' }]);
+      await database.query(`INSERT INTO headrace.run_facets (run_id, slot_key, tokens, search)
+        VALUES (gen_random_uuid(), 'team:t', '{}', headrace.run_search_text('Договор по-über', '', NULL))`);
+      for (const condition of [`LIKE '%говор%'`, `~ '(^|[^[:alnum:]])дого[[:alnum:]]ор'`, `~ '(^|[^[:alnum:]])über'`]) {
+        const found = await database.query(`SELECT 1 FROM headrace.run_facets f WHERE f.search ${condition}`);
+        expect([condition, found.rowCount]).toEqual([condition, 1]);
+      }
+    } finally {
+      await database.end();
+      await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await server.end();
+    }
   });
 });
 

@@ -120,6 +120,64 @@ describe('walking the pages', () => {
   });
 });
 
+describe('large runs', () => {
+  const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+  const pages = async (who: TestPrincipal, query: string): Promise<string[][]> => {
+    const found: string[][] = [];
+    for (let cursor = ''; ;) {
+      const { runs, page_info } = await list(who, `${query}${cursor}`);
+      found.push(runs.map(({ run_id }) => run_id));
+      if (!page_info.has_next_page) return found;
+      cursor = `&cursor=${encodeURIComponent(page_info.next_cursor ?? '')}`;
+    }
+  };
+  /** Oldest first, with configurations of so many bytes. */
+  async function build(sizes: readonly number[], prompt = 'Go.') {
+    const { team, who } = await newTeam();
+    const ids: string[] = [];
+    for (const [index, size] of sizes.entries()) {
+      const config = { base_prompt: 'x'.repeat(size - '{"base_prompt": ""}'.length) };
+      const createdAt = new Date(Date.UTC(2026, 0, 1, 0, 0, index));
+      ids.push((await room.runs.build({ by: who, team, config, prompt, createdAt })).id);
+    }
+    return { who, ids };
+  }
+
+  it.each(['', '&q=heavy', '&created_after=2020-01-01T00:00:00Z&creator=self'])(
+    'end a page early, and the next one goes on behind it (%s)',
+    async (filter) => {
+      const { who, ids } = await build(
+        Array.from({ length: 10 }, () => 2_000_000),
+        'heavy',
+      );
+      const query = `sort_by=created_at&sort_order=asc${filter.replace('self', who.uid)}`;
+      const expected = [ids.slice(0, 4), ids.slice(4, 8), ids.slice(8)];
+      expect(await pages(who, `${query}&limit=100`)).toEqual(expected);
+      expect(await pages(who, `${query}&limit=8`)).toEqual(expected);
+      expect((await pages(who, `${query}&limit=3`)).map(({ length }) => length)).toEqual([3, 3, 3, 1]);
+    },
+  );
+
+  it('fill a page to the last byte, and one larger than a page has it for itself', async () => {
+    const half = MAX_PAGE_BYTES / 2 - 'Go.'.length;
+    const { who, ids } = await build([half, half, MAX_PAGE_BYTES * 1.5, 100, half, half, 1000]);
+    const [a, b, whole, small, c, d, last] = ids;
+    expect(await pages(who, 'sort_by=created_at&sort_order=asc')).toEqual([[a, b], [whole], [small, c], [d, last]]);
+  });
+
+  it('count with their artifacts and prompts', async () => {
+    const { who, ids } = await build([4_000_000, 4_000_000, 100], 'p'.repeat(100_000));
+    expect((await pages(who, 'sort_by=created_at&sort_order=asc')).length).toBe(1);
+    await room.api.database.query(
+      `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, run_created_at, created_at)
+       SELECT r.id || n::text, r.id, r.slot_key, n::text, 'PULL_REQUEST', jsonb_build_object('url', repeat('u', 20000), 'branch', 'b'),
+              r.created_at, r.created_at FROM runs r, generate_series(1, 25) n WHERE r.id = $1`,
+      [ids[1]],
+    );
+    expect(await pages(who, 'sort_by=created_at&sort_order=asc')).toEqual([[ids[0]], [ids[1], ids[2]]]);
+  });
+});
+
 describe('while runs come and change', () => {
   it.each(['sort_by=created_at&sort_order=desc', 'sort_by=created_at&sort_order=asc', 'sort_by=title&sort_order=asc'])(
     '%s: none twice, none left out',

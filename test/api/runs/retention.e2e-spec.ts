@@ -1,8 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { PruneRuns, type RunState } from '#libs/runs';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { PruneRuns, RunLog, type RunState } from '#libs/runs';
 import { ObjectDisposal, ObjectStore } from '#libs/storage';
 import { ArtifactBuilder, TestRunner } from '#libs/testing';
-import { openRunsRoom, type RunsRoom } from './runs-room.js';
+import { LiveClient } from './live-client.js';
+import { lockOfRun, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -145,6 +147,105 @@ describe('RETENTION_TIMELINE', () => {
   });
 });
 
+describe('a reader that comes late', () => {
+  /** What happens just before, or just after, the reader asks to store what it has made of the log. */
+  function atSave(when: 'before' | 'after', happens: () => Promise<unknown>): void {
+    const log = room.api.app.get(RunLog, { strict: false });
+    const holdWhole = log.holdWhole.bind(log);
+    vi.spyOn(log, 'holdWhole').mockImplementationOnce(async (tx, runId) => {
+      if (when === 'before') await happens();
+      const held = await holdWhole(tx, runId);
+      if (when === 'after') await happens();
+      return held;
+    });
+  }
+  const readConversation = (id: string) => get(200, `/agent/runs/${id}/conversation`);
+  /** Live readers store what they have folded only when it was much. */
+  async function readLive(id: string): Promise<void> {
+    await room.api.database.query(
+      `INSERT INTO run_events (run_id, seq, execution_id, kind, at, data)
+       SELECT run_id, last_seq + n, NULL, 'message_chunk', headrace.now(), '{"message_id": "m", "text": "x"}'
+         FROM run_heads, generate_series(1, 2000) n WHERE run_id = $1`,
+      [id],
+    );
+    await room.api.database.query('UPDATE run_heads SET last_seq = last_seq + 2000 WHERE run_id = $1', [id]);
+    const client = await LiveClient.watch(room.api, id, { token: room.member.token });
+    await client.closed;
+    expect(client.of('conversation')).not.toEqual([]);
+  }
+  const readers = [
+    ['conversation', readConversation],
+    ['live events', readLive],
+  ] as const;
+  async function oldRun(): Promise<string> {
+    const { id } = await build('SUCCEEDED');
+    await room.api.advanceClock(4 * DAY + HOUR);
+    return id;
+  }
+
+  it.each(readers)('%s: brings nothing back of a log that was pruned since it was read', async (_name, read) => {
+    const id = await oldRun();
+    atSave('before', round);
+    await read(id);
+    expect(await countOf('run_events', id)).toBe(0);
+    expect(await countOf('conversation_folds', id)).toBe(0);
+    await get(404, `/agent/runs/${id}/conversation`);
+  });
+
+  it.each(readers)('%s: nothing of a run that is gone', async (_name, read) => {
+    const id = await oldRun();
+    atSave('before', async () => {
+      await room.api.advanceClock(10 * DAY);
+      await round();
+    });
+    await read(id);
+    await get(404, `/agent/runs/${id}`);
+    expect(await countOf('conversation_folds', id)).toBe(0);
+  });
+
+  it.each(readers)('%s: stores nothing while the log is being pruned, and waits for nobody', async (_name, read) => {
+    const id = await oldRun();
+    const pruning = new pg.Client({ connectionString: room.api.database.url });
+    await pruning.connect();
+    try {
+      await pruning.query(`BEGIN; ${lockOfRun(id)}`);
+      await read(id);
+      expect(await countOf('conversation_folds', id)).toBe(0);
+    } finally {
+      await pruning.end();
+    }
+    await round();
+  });
+
+  it.each(readers)('%s: what it is about to store makes retention come back later', async (_name, read) => {
+    const id = await oldRun();
+    atSave('after', round);
+    await read(id);
+    expect(await countOf('run_events', id)).toBeGreaterThan(0);
+    expect(await countOf('conversation_folds', id)).toBeGreaterThan(0);
+    await room.api.advanceClock(HOUR);
+    await round();
+    expect(await countOf('run_events', id)).toBe(0);
+    expect(await countOf('conversation_folds', id)).toBe(0);
+  });
+
+  it('brings nothing back when the run has gone on since', async () => {
+    const id = await oldRun();
+    atSave('before', async () => {
+      await round();
+      await room.api.database.query(
+        `INSERT INTO run_events (run_id, seq, execution_id, kind, at, data)
+         SELECT run_id, last_seq + 1, NULL, 'message_chunk', headrace.now(), '{"message_id": "m", "text": "x"}'
+           FROM run_heads WHERE run_id = $1`,
+        [id],
+      );
+    });
+    await readConversation(id);
+    expect(await countOf('run_events', id)).toBe(1);
+    expect(await countOf('conversation_folds', id)).toBe(0);
+  });
+});
+
 describe('RETENTION_RUNS', () => {
   it('takes everything of a run, and its objects', async () => {
     const { body } = await room.api.request(200, 'POST /agent/runs', {
@@ -207,6 +308,36 @@ describe('RETENTION_RUNS', () => {
       body: { prompt: 'Go', team: true },
     });
     expect(again.body.run_id).not.toBe(id);
+  });
+
+  it('has only those folders looked into that hold something', async () => {
+    const artifacts = new ArtifactBuilder(room.api.database, { objects: store });
+    const [empty, told, shown, given, pointing] = await Promise.all([
+      build('SUCCEEDED'),
+      build('SUCCEEDED', { transcript: TRANSCRIPT }),
+      build('SUCCEEDED'),
+      build('SUCCEEDED'),
+      build('SUCCEEDED'),
+    ]);
+    await artifacts.build(shown.id, { type: 'FILE' });
+    await artifacts.build(shown.id, { type: 'SCREENSHOT' });
+    await artifacts.build(pointing.id, { type: 'EXTERNAL_REFERENCE' });
+    await room.api.database.query(
+      `INSERT INTO run_attachments (id, run_id, position, file_name, mime_type, size_bytes, object_key, created_at)
+       SELECT gen_random_uuid(), $1::uuid, n, 'a.txt', 'text/plain', 5, 'attachments/' || $1::uuid || '/' || n, headrace.now() FROM generate_series(0, 1) n`,
+      [given.id],
+    );
+    await room.api.advanceClock(10 * DAY + HOUR);
+    expect((await round()).runs).toBeGreaterThanOrEqual(5);
+    await get(404, `/agent/runs/${empty.id}`);
+    const ids = [empty, told, shown, given, pointing].map(({ id }) => id);
+    const rows = await room.api.database.query<{ name: string }>(
+      `SELECT name FROM discarded_objects WHERE name ~ ANY($1::text[]) ORDER BY name`,
+      [ids],
+    );
+    expect(rows.map(({ name }) => name)).toEqual(
+      [`artifacts/${shown.id}/`, `attachments/${given.id}/`, `transcripts/${told.id}/`].sort(),
+    );
   });
 
   it('takes the runs of all owners, many with the same time, from several processes at once', async () => {

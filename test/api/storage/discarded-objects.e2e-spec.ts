@@ -1,6 +1,9 @@
+import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Clock } from '#libs/kernel';
 import { Database } from '#libs/persistence';
 import { LocalObjectStore, ObjectDisposal, ObjectStore, ObjectStoreUnavailableError } from '#libs/storage';
+import { DisposalProcessor } from '../../../libs/storage/src/jobs/disposal.processor.js';
 import { startTestApi, type TestApi } from '#libs/testing';
 
 let api: TestApi;
@@ -113,5 +116,70 @@ describe('discarded objects', () => {
     );
     expect(await disposal.sweep()).toBe(1);
     expect(await present('f/1')).toEqual([]);
+  });
+});
+
+describe('the job that deletes them', () => {
+  class StoppedClock extends Clock {
+    time = 0;
+    override now = () => new Date(this.time);
+  }
+  /** Counts the jobs that are asked for; every batch takes so long. */
+  function processorWith(batchMs: number) {
+    const clock = new StoppedClock();
+    const added: unknown[] = [];
+    const queue = {
+      on: () => queue,
+      add: (...job: unknown[]) => Promise.resolve(added.push(job)),
+    };
+    const slow = new ObjectDisposal(store, database, api.settings);
+    const timed = Object.assign(Object.create(slow) as ObjectDisposal, {
+      sweep: async (limit: number) => {
+        clock.time += batchMs;
+        return slow.sweep(limit);
+      },
+    });
+    return { added, processor: new DisposalProcessor(queue as unknown as Queue, timed, clock) };
+  }
+  const work = async ({ handlers }: DisposalProcessor) => {
+    for (const handler of handlers) await handler.handle({});
+  };
+  async function discard(count: number): Promise<void> {
+    await disposal.discard(
+      database,
+      Array.from({ length: count }, (_, index) => `g/${index}`),
+    );
+    await letLinksExpire();
+  }
+  const countLeft = async () =>
+    (await database.query<{ n: number }>('SELECT count(*)::int AS n FROM discarded_objects'))[0]?.n;
+
+  it('goes on until nothing is due', async () => {
+    await discard(2300);
+    const { processor, added } = processorWith(1000);
+    await work(processor);
+    expect(await countLeft()).toBe(0);
+    expect(added).toEqual([]);
+  });
+
+  it('leaves to a job that follows at once what it has not dealt with in two minutes', async () => {
+    await discard(1700);
+    const { processor, added } = processorWith(60_000);
+    await work(processor);
+    expect(await countLeft()).toBe(700);
+    expect(added).toHaveLength(1);
+    await work(processor);
+    expect(await countLeft()).toBe(0);
+    expect(added).toHaveLength(1);
+  });
+
+  it('ends after its batch when the process stops', async () => {
+    await discard(1200);
+    const { processor, added } = processorWith(0);
+    processor.beforeApplicationShutdown();
+    await work(processor);
+    expect(await countLeft()).toBe(700);
+    expect(added).toEqual([]);
+    while ((await disposal.sweep()) > 0);
   });
 });

@@ -3,13 +3,12 @@ import { MASKED } from '#libs/kernel';
 import { SecretBox } from '#libs/secrets';
 import {
   type FieldIssue,
-  isSameTarget,
+  keptSecrets,
   mapSecrets,
   mapServers,
   type McpServerConfig,
   type McpServers,
   pointerToken,
-  secretsOf,
 } from '../domain/mcp-server.js';
 
 export type Sealing<T> =
@@ -22,11 +21,11 @@ export class ServerSecrets {
 
   /**
    * Seals every value for its place below `owner`. A value of `***`, which is what responses show, keeps the stored one,
-   * but only of a server that is still the same program or address: else whoever may change the address could have the
-   * credentials of others sent there. Pointers of issues are relative to the server.
+   * but only of a server of which nothing else changes: else whoever may change it could have the credentials of others
+   * sent to a receiver of their own. Pointers of issues are relative to the server.
    */
   seal(owner: string, server: McpServerConfig, stored?: McpServerConfig): Sealing<McpServerConfig> {
-    const kept = stored && isSameTarget(stored, server) ? secretsOf(stored) : new Map<string, string>();
+    const kept = stored ? keptSecrets(stored, server) : new Map<string, string>();
     const issues: FieldIssue[] = [];
     const value = mapSecrets(server, (plain, place) => {
       if (plain !== MASKED) return this.box.seal(plain, context(owner, place));
@@ -62,7 +61,7 @@ export class ServerSecrets {
   }
 }
 
-const NOTHING_TO_KEEP = `must be given in clear: ${MASKED} keeps a stored value, of the same command, arguments or URL, and there is none`;
+const NOTHING_TO_KEEP = `must be sent again in clear: ${MASKED} keeps a stored value only while command, arguments and URL stay the same and no other value of env or headers is given`;
 
 const below = (owner: string, name: string): string => `${owner}/${pointerToken(name)}`;
 const context = (owner: string, place: string): string => `mcp-server/${owner}${place}`;

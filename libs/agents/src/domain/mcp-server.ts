@@ -1,3 +1,5 @@
+import { MASKED } from '#libs/kernel';
+
 /** How an agent reaches an MCP server: exactly one of `warp_id`, `command` and `url`. As on the wire. */
 export interface McpServerConfig {
   warp_id?: string;
@@ -48,11 +50,16 @@ export function mapServers(
   return Object.fromEntries(Object.entries(servers).map(([name, server]) => [name, change(server, name)]));
 }
 
-/** Whether both are the same program or address, so that one may be given what the other was trusted with. */
-export function isSameTarget(a: McpServerConfig, b: McpServerConfig): boolean {
+/**
+ * What of `stored` a request may keep without knowing it. Nothing, unless both are the same program or address and the
+ * request says nothing in clear: another variable or header, such as `NODE_OPTIONS` or `Host`, decides just as much as the
+ * address does who gets to see the kept ones. Leaving a value out is no way to choose a receiver.
+ */
+export function keptSecrets(stored: McpServerConfig, asked: McpServerConfig): Map<SecretPlace, string> {
   const target = ({ warp_id, command, args, url }: McpServerConfig): string =>
     JSON.stringify([warp_id, command, args ?? [], url]);
-  return target(a) === target(b);
+  const saysNothing = [...secretsOf(asked).values()].every((value) => value === MASKED);
+  return saysNothing && target(stored) === target(asked) ? secretsOf(stored) : new Map<SecretPlace, string>();
 }
 
 export interface FieldIssue {

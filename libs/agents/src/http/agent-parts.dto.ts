@@ -1,7 +1,8 @@
 import { ArrayField, MapField, StringField, text } from '#libs/http';
 
 const OPTIONAL = { optional: true } as const;
-const MASKED_VALUES = 'Values come back as `***`.';
+const MASKED_VALUES =
+  'Values come back as `***`; the agents of runs get them in clear, so whoever may start such a run can read them.';
 
 const serverUrl = {
   max: 2048,

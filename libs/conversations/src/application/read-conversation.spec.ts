@@ -1,5 +1,6 @@
 import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { Clock } from '#libs/kernel';
 import type { Database } from '#libs/persistence';
 import type { RunEvent } from '#libs/runner-protocol';
 import { RunLog } from '#libs/runs';
@@ -16,6 +17,7 @@ class GivenLog extends RunLog {
   /** `afterSeq` of every read. */
   reads: number[] = [];
   override findRun = () => Promise.reject(new Error('The edge asks that.'));
+  override holdWhole = () => Promise.resolve(true);
   override read(_runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
     this.reads.push(afterSeq);
     return Promise.resolve(this.events.filter(({ seq }) => seq > afterSeq).slice(0, limit));
@@ -26,7 +28,7 @@ class MemoryFolds extends ConversationFolds {
   kept: StoredFold = { seq: 0, steps: [] };
   broken = false;
   constructor() {
-    super({} as Database);
+    super({} as Database, new GivenLog());
   }
   override load = () => Promise.resolve(structuredClone(this.kept));
   override save = (_runId: string, _of: unknown, { state }: ConversationFolding) => {
@@ -36,11 +38,17 @@ class MemoryFolds extends ConversationFolds {
   };
 }
 
+class HandClock extends Clock {
+  time = 0;
+  override now = () => new Date(this.time);
+}
+
 const RUN = { id: '01900000-0000-7000-8000-000000000001', conversationId: 'c1', conversationFormat: null };
 
 describe('ReadConversation', () => {
   let log: GivenLog;
   let folds: MemoryFolds;
+  let clock: HandClock;
   let read: ReadConversation;
   beforeEach(() => {
     log = new GivenLog();
@@ -48,7 +56,8 @@ describe('ReadConversation', () => {
     const registry = new NormalizerRegistry(new DiscoveryService(new ModulesContainer()));
     const ours = new HeadraceEventsNormalizer();
     vi.spyOn(registry, 'find').mockImplementation((format) => (format === ours.format ? ours : undefined));
-    read = new ReadConversation(log, registry, folds);
+    clock = new HandClock();
+    read = new ReadConversation(log, registry, folds, clock);
   });
 
   it('reads of a finished turn, the second time, only what came after it', async () => {
@@ -76,6 +85,37 @@ describe('ReadConversation', () => {
     log.events = builder.events;
     folds.broken = true;
     expect(await read.execute(RUN)).toMatchObject({ kind: 'found' });
+  });
+
+  describe('of several runs', () => {
+    const runs = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ ...RUN, id: `${RUN.id.slice(0, -2)}${10 + index}` }));
+    beforeEach(() => {
+      vi.spyOn(folds, 'load').mockImplementation(() => Promise.resolve({ seq: 0, steps: [] }));
+    });
+
+    it('goes on to the next run only below 32 MiB, and never refuses a single one', async () => {
+      const builder = new RunLogBuilder().prepared().turn('t1', 'go');
+      for (let index = 0; index < 17; index += 1) builder.says(`m${index}`, 'x'.repeat(1024 * 1024));
+      log.events = builder.ended('t1').events;
+      expect(await read.executeAll(runs(2))).toMatchObject({ kind: 'found' });
+      log.reads = [];
+      expect(await read.executeAll(runs(100))).toEqual({ kind: 'too_large' });
+      expect(log.reads).toHaveLength(2);
+      for (let index = 0; index < 17; index += 1) builder.turn(`u${index}`, 'x'.repeat(1024 * 1024)).ended(`u${index}`);
+      log.events = builder.events;
+      expect(await read.executeAll(runs(1))).toMatchObject({ kind: 'found' });
+    });
+
+    it('goes on to the next run only for 10 s', async () => {
+      log.events = new RunLogBuilder().prepared().turn('t1', 'go').ended('t1').events;
+      vi.spyOn(log, 'read').mockImplementation(() => {
+        clock.time += 3000;
+        return Promise.resolve(log.events as RunEvent[]);
+      });
+      expect(await read.executeAll(runs(4))).toMatchObject({ kind: 'found' });
+      expect(await read.executeAll(runs(5))).toEqual({ kind: 'too_large' });
+    });
   });
 
   it('has outcomes for a run without a conversation and for an unknown format', async () => {

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Clock } from '#libs/kernel';
 import { type Run, RunLog } from '#libs/runs';
 import type { ConversationResponse, Step } from '../domain/conversation.js';
 import type { ConversationNormalizer } from '../domain/conversation-normalizer.js';
@@ -9,6 +10,9 @@ import { HEADRACE_EVENTS_FORMAT } from './normalizers/headrace-events.normalizer
 const PAGE_EVENTS = 1000;
 /** A turn that goes on is stored too when so much of it was read: the next reader need not fold that again. */
 const STORE_AFTER_EVENTS = 2000;
+/** Bytes of JSON, and time, that one reading of several runs may take: beyond either no further run is read. */
+const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_READING_MS = 10_000;
 
 export type ConversationReading =
   | { readonly kind: 'found'; readonly conversation: ConversationResponse }
@@ -16,6 +20,8 @@ export type ConversationReading =
   | { readonly kind: 'no_conversation' }
   /** 404: retention has removed the log that it was made from. */
   | { readonly kind: 'pruned' }
+  /** 503: several runs that are together too much for one answer. */
+  | { readonly kind: 'too_large' }
   /** 422. */
   | { readonly kind: 'unsupported_format'; readonly format: string };
 
@@ -30,6 +36,7 @@ export class ReadConversation {
     private readonly log: RunLog,
     private readonly normalizers: NormalizerRegistry,
     private readonly folds: ConversationFolds,
+    private readonly clock: Clock,
   ) {}
 
   /** The caller's right to the run has been checked. */
@@ -45,14 +52,18 @@ export class ReadConversation {
 
   /**
    * The conversation that several runs share, one after the other. `runs` is not empty, oldest first, and the caller's
-   * right to each has been checked. Two round trips a run, one when it is stored.
+   * right to each has been checked. Two round trips a run, one when it is stored. A single run is never too large: its
+   * own conversation would be no smaller.
    */
   async executeAll(runs: readonly ConversationOwner[]): Promise<ConversationReading> {
     const steps: Step[] = [];
     const taken = new Set<string>();
     let conversationId: string | null = null;
     let hasPruned = false;
-    for (const run of runs) {
+    let bytes = 0;
+    const start = this.clock.now().getTime();
+    for (const [index, run] of runs.entries()) {
+      if (bytes > MAX_BYTES || this.clock.now().getTime() - start > MAX_READING_MS) return { kind: 'too_large' };
       const reading = await this.execute(run);
       if (reading.kind === 'unsupported_format') return reading;
       if (reading.kind === 'pruned') hasPruned = true;
@@ -64,6 +75,8 @@ export class ReadConversation {
         taken.add(id);
         steps.push({ ...step, id });
       }
+      // Whatever the last one adds, nothing is read after it.
+      if (index < runs.length - 1) bytes += Buffer.byteLength(JSON.stringify(reading.conversation.steps));
     }
     if (conversationId === null) return { kind: hasPruned ? 'pruned' : 'no_conversation' };
     return { kind: 'found', conversation: { conversation_id: conversationId, steps } };

@@ -28,7 +28,7 @@ export class ConversationsController {
     id: 'getConversation',
     summary: 'Get a conversation',
     description:
-      'What all runs of the conversation said and did, oldest run first, as far as the caller may see them. A conversation has several runs when one was created with its `conversation_id`.',
+      'What all runs of the conversation said and did, oldest run first, as far as the caller may see them. A conversation has several runs when one was created with its `conversation_id`; the newest 200 are shown, and 503 says that even these are too much for one answer (32 MiB, 10 s): read the runs one by one.',
     tag: 'Conversations',
     errors: [400, 403, 404, 422],
     success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
+import { RunLog } from '#libs/runs';
 import type { ConversationFolding, ConversationNormalizer, StoredFold } from '../domain/conversation-normalizer.js';
 
 const LOAD: Statement = {
@@ -22,10 +23,13 @@ ON CONFLICT (run_id, format, format_version, turn) DO UPDATE SET upto_seq = excl
 
 type Folded = Pick<ConversationNormalizer, 'format' | 'version'>;
 
-/** Folds of conversations, one row a top-level step. A cache of the log: losing it loses nothing. */
+/** Folds of conversations, one row a top-level step. A cache of the log: losing it loses nothing, and it goes with the log. */
 @Injectable()
 export class ConversationFolds {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly log: RunLog,
+  ) {}
 
   async load(runId: string, { format, version }: Folded): Promise<StoredFold> {
     const rows = await this.database.query<{ upto_seq: string; fold: unknown }>(LOAD, [runId, format, version]);
@@ -36,11 +40,18 @@ export class ConversationFolds {
     };
   }
 
+  /**
+   * Stores nothing of a log that retention has taken since it was read, or whose beginning it has taken: a fold of such a
+   * log says what is meant to be gone.
+   */
   async save(runId: string, { format, version }: Folded, folding: ConversationFolding): Promise<void> {
     const { state, changedFrom } = folding;
     const steps = state.steps.slice(changedFrom).map((step) => JSON.stringify(step));
     if (steps.length === 0) return;
-    await this.database.query(SAVE, [runId, format, version, state.seq, changedFrom, steps]);
+    await this.database.transaction(async (tx) => {
+      if (await this.log.holdWhole(tx, runId))
+        await tx.query(SAVE, [runId, format, version, state.seq, changedFrom, steps]);
+    });
   }
 
   async remove(tx: Queryable, runIds: readonly string[]): Promise<void> {

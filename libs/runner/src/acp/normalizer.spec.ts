@@ -228,6 +228,60 @@ describe('a turn’s usage', () => {
     ).toEqual([{ kind: 'usage', data: { input_tokens: 10, output_tokens: 2, total_tokens: 12, cost_usd: 0.25 } }]);
   });
 
+  const answer = (inputTokens: number, outputTokens: number) => ({
+    usage: { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens },
+  });
+  const cost = (amount: number) => ({
+    sessionUpdate: 'usage_update',
+    used: 1,
+    size: 2,
+    cost: { amount, currency: 'USD' },
+  });
+  function turn(subject: AcpNormalizer, amount: number, response: object): unknown {
+    subject.startTurn();
+    subject.update(cost(amount));
+    return subject.turnUsage(response)[0]?.data;
+  }
+
+  it('takes tokens as the turn’s own, also when they grow, and the cost as the session’s', () => {
+    const subject = normalizer();
+    subject.startSession('turn', false);
+    expect(turn(subject, 0.5, answer(100, 20))).toEqual({
+      ...{ input_tokens: 100, output_tokens: 20, total_tokens: 120 },
+      cost_usd: 0.5,
+    });
+    expect(turn(subject, 0.75, answer(130, 20))).toEqual({
+      ...{ input_tokens: 130, output_tokens: 20, total_tokens: 150 },
+      cost_usd: 0.25,
+    });
+    // Corrected downwards.
+    expect(turn(subject, 0.5, answer(1, 1))).toMatchObject({ cost_usd: 0 });
+  });
+
+  it('is the growth of what a harness counts for its session, never less than nothing', () => {
+    const subject = normalizer();
+    subject.startSession('session', false);
+    expect(turn(subject, 0, answer(100, 20))).toMatchObject({
+      input_tokens: 100,
+      output_tokens: 20,
+      total_tokens: 120,
+    });
+    expect(turn(subject, 0, answer(230, 50))).toMatchObject({
+      input_tokens: 130,
+      output_tokens: 30,
+      total_tokens: 160,
+    });
+    expect(turn(subject, 0, answer(200, 60))).toMatchObject({ input_tokens: 0, output_tokens: 10, total_tokens: 0 });
+    expect(turn(subject, 0, {})).toEqual({ cost_usd: 0 });
+  });
+
+  it('counts nothing of a resumed session twice', () => {
+    const subject = normalizer();
+    subject.startSession('session', true);
+    expect(turn(subject, 0, answer(1000, 200))).toEqual({ cost_usd: 0 });
+    expect(turn(subject, 0, answer(1100, 210))).toMatchObject({ input_tokens: 100, output_tokens: 10 });
+  });
+
   it('is found where Gemini says it, and is nothing when nobody says it', () => {
     const response = {
       stopReason: 'end_turn',

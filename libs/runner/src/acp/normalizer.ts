@@ -12,6 +12,7 @@ import type { PlainEvent } from '../protocol/coalesce.js';
 import { shrinkJson, shrinkText } from '../protocol/shrink.js';
 import { defined, fields, items, number, text, type Fields } from './fields.js';
 import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './tool-content.js';
+import { tokensIn, TurnTokens } from './turn-tokens.js';
 
 const KINDS: readonly string[] = TOOL_KINDS;
 const STATUSES: readonly string[] = TOOL_STATUSES;
@@ -35,6 +36,7 @@ export class AcpNormalizer {
   private readonly calls = new Map<string, CallState>();
   private cost: number | undefined;
   private costBeforeTurn: number | undefined;
+  private readonly tokens = new TurnTokens();
 
   constructor(private readonly mintId: () => string = newUuid) {}
 
@@ -68,6 +70,11 @@ export class AcpNormalizer {
     if (update['sessionUpdate'] === 'usage_update') this.noteCost(update);
   }
 
+  /** @param usageScope see HarnessDefinition; `resumed`: the session had turns that are not known here. */
+  startSession(usageScope: 'turn' | 'session', resumed: boolean): void {
+    this.tokens.startSession(usageScope, resumed);
+  }
+
   startTurn(): void {
     this.message = null;
     this.costBeforeTurn = this.cost;
@@ -96,21 +103,10 @@ export class AcpNormalizer {
     });
   }
 
-  /**
-   * What the turn used, from the answer to its prompt and the growth of the session's cost. Tokens are taken as the
-   * turn's own, as agents send them; the field is not yet part of the stable protocol.
-   */
+  /** What the turn used, from the answer to its prompt and the growth of the session's cost, which is cumulative everywhere. */
   turnUsage(promptResponse: unknown): PlainEvent[] {
-    const response = fields(promptResponse);
-    const usage = fields(response['usage']);
-    const quota = fields(fields(fields(response['_meta'])['quota'])['token_count']);
-    const input = number(usage['inputTokens']) ?? number(quota['input_tokens']);
-    const output = number(usage['outputTokens']) ?? number(quota['output_tokens']);
-    const sum = input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
     const data = defined<Usage>({
-      input_tokens: input,
-      output_tokens: output,
-      total_tokens: number(usage['totalTokens']) ?? number(quota['totalTokens']) ?? sum,
+      ...this.tokens.ofTurn(tokensIn(fields(promptResponse))),
       cost_usd: this.cost === undefined ? undefined : Math.max(0, this.cost - (this.costBeforeTurn ?? 0)),
     });
     return Object.keys(data).length === 0 ? [] : [{ kind: 'usage', data: { ...data } }];

@@ -1,4 +1,5 @@
 import { extname } from 'node:path';
+import { isDeeperThan } from '#libs/kernel';
 
 /** The file in the artifacts directory that names artifacts, one JSON object a line. */
 export const ARTIFACT_LIST = 'artifacts.jsonl';
@@ -34,6 +35,8 @@ export interface ArtifactList {
 }
 
 const MAX_LINES = 2000;
+/** Levels that one line may nest; the control plane takes no more of any body. */
+const MAX_LINE_DEPTH = 64;
 const TEXT_FIELDS = ['mime_type', 'title', 'description', 'url', 'branch', 'reference_type'] as const;
 
 /** Reads the list; agents write it by hand, so a line that is wrong costs that line only. */
@@ -63,6 +66,8 @@ function readLine(line: string): ListedFile | ListedReference | string {
     return 'is not JSON';
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object';
+  // JSON.parse nests as deep as it is told to; everything that walks the value afterwards does so by recursion.
+  if (isDeeperThan(value, MAX_LINE_DEPTH)) return `nests deeper than ${MAX_LINE_DEPTH} levels`;
   const given = value as Record<string, unknown>;
   const texts: Partial<Record<(typeof TEXT_FIELDS)[number], string>> = {};
   for (const name of TEXT_FIELDS) {

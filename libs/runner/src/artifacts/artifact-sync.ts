@@ -41,15 +41,17 @@ export class ArtifactSync {
     try {
       const found = await findArtifacts(workspace);
       problems.push(...found.problems);
-      for (const file of found.files) {
+      const entries = [
+        ...found.files.map((file) => ({ artifact: file.filepath, handIn: () => this.handInFile(file, signal) })),
+        ...found.references.map((reference) => ({
+          artifact: withoutCredentials(reference.url),
+          handIn: () => this.handInReference(reference, signal),
+        })),
+      ];
+      for (const { artifact, handIn } of entries) {
         if (signal.aborted) break;
-        const problem = await this.handInFile(file, signal);
-        if (problem !== null) problems.push({ artifact: file.filepath, problem });
-      }
-      for (const reference of found.references) {
-        if (signal.aborted) break;
-        const problem = await this.handInReference(reference, signal);
-        if (problem !== null) problems.push({ artifact: withoutCredentials(reference.url), problem });
+        const problem = await this.costingOnlyItself(artifact, handIn);
+        if (problem !== null) problems.push({ artifact, problem });
       }
     } catch (error) {
       if (error instanceof LeaseLostError) throw error;
@@ -62,6 +64,17 @@ export class ArtifactSync {
         });
     }
     return this.news(problems);
+  }
+
+  /** One entry that nobody has reckoned with must not keep the others from being handed in. */
+  private async costingOnlyItself(artifact: string, handIn: () => Promise<string | null>): Promise<string | null> {
+    try {
+      return await handIn();
+    } catch (error) {
+      if (error instanceof LeaseLostError || error instanceof NoAnswerError) throw error;
+      this.options.log.warn('an artifact could not be handed in', { artifact, error: errorText(error) });
+      return 'could not be read';
+    }
   }
 
   /** What is wrong with it, or null. */

@@ -2,12 +2,19 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LeaseLostError, NoAnswerError, RefusedError, type ArtifactAnswer } from '../protocol/control-plane.js';
 import { Workspace } from '../workspace/workspace.js';
 import { ARTIFACT_LIST, headingOf, parseArtifactList, typeOfDropped } from './artifact-list.js';
 import { ArtifactSync } from './artifact-sync.js';
 import { NOT_THERE } from './own-file.js';
+
+vi.mock(import('./own-file.js'), async (original) => {
+  const real = await original();
+  const openOwnFile: typeof real.openOwnFile = (path, ...rest) =>
+    path.endsWith('/unforeseen') ? Promise.reject(new RangeError('no room')) : real.openOwnFile(path, ...rest);
+  return { ...real, openOwnFile };
+});
 
 let base: string;
 let workspace: Workspace;
@@ -170,6 +177,21 @@ describe('the artifacts directory', () => {
     put('d.txt', 'd');
     answers = [() => Promise.reject(new LeaseLostError('412'))];
     await expect(sync.collect(never)).rejects.toThrow(LeaseLostError);
+  });
+
+  it('an entry that cannot even be looked at costs that entry only', async () => {
+    put('a.txt', 'a');
+    const deep = `${'{"a":'.repeat(6000)}1${'}'.repeat(6000)}`;
+    list(
+      { artifact_type: 'FILE', path: 'unforeseen' },
+      `{"artifact_type":"EXTERNAL_REFERENCE","url":"https://t.example/1","reference_type":"t","metadata":${deep}}`,
+      { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1', branch: 'fix' },
+    );
+    expect(await syncOf().collect(never)).toEqual([
+      { artifact: `${ARTIFACT_LIST}, line 2`, problem: 'nests deeper than 64 levels' },
+      { artifact: 'unforeseen', problem: 'could not be read' },
+    ]);
+    expect(taken.map(({ artifact_type }) => artifact_type)).toEqual(['FILE', 'PULL_REQUEST']);
   });
 
   it('is left alone from the moment that the execution ends', async () => {

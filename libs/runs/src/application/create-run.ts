@@ -4,7 +4,7 @@ import { newUuid } from '#libs/kernel';
 import { ObjectDisposal } from '#libs/storage';
 import type { AttachmentInput } from '../domain/attachment.js';
 import { type Metadata, MAX_METADATA_KEYS, mergeMetadata } from '../domain/metadata.js';
-import { resolveConfig } from '../domain/resolve-config.js';
+import { isOversized, MAX_CONFIG_BYTES, resolveConfig } from '../domain/resolve-config.js';
 import {
   type AgentConfig,
   HOSTED_POOL,
@@ -55,6 +55,7 @@ export interface CreateRunCommand extends RequestedReferences {
 export type CreateRunResult =
   | { readonly kind: 'created'; readonly runId: string; readonly state: RunState; readonly atCapacity: boolean }
   | ReferenceRefusal
+  | { readonly kind: 'too_large'; readonly pointer: string; readonly detail: string }
   | { readonly kind: 'key_reused' };
 
 /** What creating a run takes besides its row. */
@@ -101,6 +102,7 @@ export class CreateRun {
       identity: found.identity,
       team: caller.principal.memberships.find(({ teamUid }) => teamUid === owner.teamUid)?.team ?? null,
     });
+    if (isOversized(config)) return this.replayOr(CONFIG_TOO_LARGE, caller, owner, command.idempotency);
     const refusal =
       (await this.parts.references.checkConfig(caller, owner, config)) ?? otherHarness(found.continued, config);
     if (refusal) return this.replayOr(refusal, caller, owner, command.idempotency);
@@ -173,7 +175,7 @@ export class CreateRun {
 
   /** A request that was answered before is answered the same again, though what it refers to may have changed since. */
   private async replayOr(
-    refusal: ReferenceRefusal,
+    refusal: CreateRunResult,
     { principal }: Caller,
     owner: RunOwner,
     claim: IdempotencyClaim | null,
@@ -187,6 +189,12 @@ export class CreateRun {
 const keyScope = (owner: RunOwner, { uid }: { readonly uid: string }): string => `${slotKey(owner)}/${uid}`;
 
 const invalid = (pointer: string, detail: string): ReferenceRefusal => ({ kind: 'invalid', pointer, detail });
+
+const CONFIG_TOO_LARGE = {
+  kind: 'too_large',
+  pointer: '/config',
+  detail: `must have at most ${MAX_CONFIG_BYTES} bytes as JSON, with what the agent identity brings`,
+} as const;
 
 /** Whoever continues a conversation goes on with its agent, whatever an identity would bring. */
 function withHarnessOf(continued: Run | null, config: AgentConfig): AgentConfig {

@@ -80,22 +80,19 @@ export class ListRuns {
     };
     const found = await this.find(query, search !== null && place === null);
     if ('kind' in found) return found;
-    const page = found.runs.slice(0, limit);
-    const last = page.at(-1);
+    const last = found.runs.at(-1);
     const reading = found.terms.map(({ fuzzy }) => (fuzzy ? '~' : '=')).join('');
     return {
       kind: 'page',
-      runs: page.map(({ run }) => run),
+      runs: found.runs.map(({ run }) => run),
       nextCursor:
-        found.runs.length > limit && last
-          ? this.cursors.encode(positionOf({ after: last.position, reading }), identity)
-          : null,
+        found.goesOn && last ? this.cursors.encode(positionOf({ after: last.position, reading }), identity) : null,
     };
   }
 
   private async find(query: RunListQuery, resolve: boolean): Promise<FoundPage | { kind: 'too_slow' | 'busy' }> {
-    if (query.owners.length === 0) return { runs: [], terms: [] };
-    if (!isSearched(query)) return { runs: await this.lists.ordered(query), terms: [] };
+    if (query.owners.length === 0) return { runs: [], goesOn: false, terms: [] };
+    if (!isSearched(query)) return this.lists.ordered(query);
     try {
       return (await this.gate.run(() => this.lists.searched(query, resolve))) ?? { kind: 'busy' };
     } catch (error) {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
+import type { Queryable } from '#libs/persistence';
 import type { RunEvent } from '#libs/runner-protocol';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunAccess, type RunLookup } from './run-access.js';
@@ -10,6 +11,12 @@ export abstract class RunLog {
   abstract findRun(caller: Caller, runId: string): Promise<RunLookup>;
   /** Events after `afterSeq` in order, at most `limit`. The caller's right has been checked. */
   abstract read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]>;
+  /**
+   * For who stores something that was made from a log: whether the log is there from its first event, and stays until `tx`
+   * ends. False once retention has taken the log or the run, or is about to. `tx` reads what is committed (the default
+   * isolation); the lock stops nothing but deletion. Never waits.
+   */
+  abstract holdWhole(tx: Queryable, runId: string): Promise<boolean>;
 }
 
 @Injectable()
@@ -27,5 +34,9 @@ export class StoredRunLog extends RunLog {
 
   override read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
     return this.store.read(runId, afterSeq, limit);
+  }
+
+  override holdWhole(tx: Queryable, runId: string): Promise<boolean> {
+    return this.store.holdWhole(tx, runId);
   }
 }

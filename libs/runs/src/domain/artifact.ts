@@ -16,7 +16,7 @@ export type ReferenceArtifactType = (typeof REFERENCE_ARTIFACT_TYPES)[number];
 
 export const MAX_ARTIFACTS_PER_RUN = 1000;
 /** A run shows so many in a list, the newest; get-run shows all. */
-export const MAX_LISTED_ARTIFACTS = 100;
+export const MAX_LISTED_ARTIFACTS = 20;
 /** Bytes of UTF-8 that a reference's metadata may have as JSON. */
 export const MAX_METADATA_BYTES = 2048;
 export const PLAN_CONTENT_TYPE = 'text/markdown';

@@ -1,6 +1,9 @@
 import { mapSecrets, mapServers } from '#libs/agents';
 import type { AgentConfig, McpServerConfig } from './run.js';
 
+/** Bytes that a run's configuration may have as JSON, with everything that an identity and the team bring. */
+export const MAX_CONFIG_BYTES = 524_288;
+
 /** What an agent identity brings to the runs that it executes. */
 export interface IdentityDefaults {
   readonly prompt: string | null;
@@ -56,6 +59,10 @@ export function skillName(skillSpec: string): string {
       .filter((part) => part !== '')
       .at(-1) ?? skillSpec
   );
+}
+
+export function isOversized(config: AgentConfig): boolean {
+  return Buffer.byteLength(JSON.stringify(config)) > MAX_CONFIG_BYTES;
 }
 
 const MASK = '***';

@@ -6,11 +6,11 @@ const pattern = (word: string): RegExp => new RegExp(typoPattern(word, LETTER, L
 
 describe('the words of a search', () => {
   it.each([
-    ['Fix the  parser', ['fix', 'the', 'parser']],
-    ['fix, FIX; fix!', ['fix']],
+    ['Fix the  parser', ['Fix', 'the', 'parser']],
+    ['fix, FIX; Fix!', ['fix']],
     ['src/app.ts:12', ['src', 'app', 'ts', '12']],
     ['100% _x_ \\', ['100', 'x']],
-    ['Zürich 東京', ['zürich', '東京']],
+    ['Zürich 東京', ['Zürich', '東京']],
     ['%_', []],
   ])('%s', (text, words) => {
     expect(searchWords(text)).toEqual(words);

@@ -1,6 +1,6 @@
 /** One word that a run's text must have. */
 export interface SearchTerm {
-  /** Lower-case letters and digits. */
+  /** Letters and digits; as typed, until the database has folded them like the text that they are looked for in. */
   readonly word: string;
   /** The word is taken for a misspelling: words that begin like it, but for one letter, count too. */
   readonly fuzzy: boolean;
@@ -16,9 +16,14 @@ const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const MAY_BE_MISSPELT = /^[\p{L}\p{M}]{4,}$/u;
 const MIN_ANY_EDIT = 5;
 
-/** The words of a search, each once, in lower case. */
+/** The words of a search as they were typed, each once whatever its case. */
 export function searchWords(text: string): string[] {
-  return [...new Set(text.toLowerCase().match(WORD) ?? [])];
+  const words = new Map<string, string>();
+  for (const word of text.match(WORD) ?? []) {
+    const key = word.toLowerCase();
+    if (!words.has(key)) words.set(key, word);
+  }
+  return [...words.values()];
 }
 
 /** Whether a word that nothing contains may be meant as another one. */

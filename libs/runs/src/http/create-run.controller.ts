@@ -9,7 +9,7 @@ import { toAgentConfig } from './config-input.js';
 import { RunAgentRequest } from './dto/run-requests.dto.js';
 import { RunAgentResponse } from './dto/run-responses.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_PATTERN, idempotencyClaim } from './idempotency.js';
-import { refuseOversized } from './outcomes.js';
+import { refuseOversized, tooLarge } from './outcomes.js';
 
 const ERRORS = [400, 403, 409, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
@@ -46,7 +46,7 @@ export class CreateRunController {
     success: SUCCESS,
     errors: ERRORS,
     description:
-      'Queues a run of an agent, in the mode `normal` unless it names another. An `Idempotency-Key` makes retries safe.',
+      'Queues a run of an agent, in the mode `normal` unless it names another. An `Idempotency-Key` makes retries safe. `config` may have 512 KiB of JSON, with what an agent identity adds to it.',
   })
   create(
     @CurrentCaller() caller: Caller,
@@ -108,6 +108,8 @@ export class CreateRunController {
         };
       case 'invalid':
         throw invalid(result.pointer, result.detail);
+      case 'too_large':
+        throw tooLarge(result.pointer, result.detail);
       case 'not_authorized':
         throw new ProblemError('not_authorized', result.detail);
       case 'conversation_busy':

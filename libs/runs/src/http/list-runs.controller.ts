@@ -23,6 +23,8 @@ export class ListRunsController {
   @Operation({
     id: 'listRuns',
     summary: 'List runs',
+    description:
+      'A page has at most `limit` runs, and fewer when they are large (8 MiB of configuration, artifacts and prompts); `has_next_page` tells whether more follow.',
     tag: 'Runs',
     team: true,
     errors: [400, 403, 'feature_not_available'],

@@ -25,8 +25,9 @@ export function foundOrThrow(lookup: RunLookup): Run {
 /** Prompts and messages over the limit are a 413, told by field. */
 export function refuseOversized(field: string, text: string): void {
   if (Buffer.byteLength(text) <= MAX_PROMPT_BYTES) return;
-  const detail = `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8`;
-  throw new ProblemError('payload_too_large', `\`${field}\` ${detail}.`, {
-    errors: [{ pointer: `/${field}`, detail }],
-  });
+  throw tooLarge(`/${field}`, `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8`);
+}
+
+export function tooLarge(pointer: string, detail: string): ProblemError {
+  return new ProblemError('payload_too_large', `\`${pointer.slice(1)}\` ${detail}.`, { errors: [{ pointer, detail }] });
 }

@@ -4,12 +4,25 @@ import type { Queue } from 'bullmq';
 import { Settings } from '#libs/config';
 import { handles, JobProcessor } from '#libs/jobs';
 import { Database } from '#libs/persistence';
-import { ENSURE_PARTITIONS_JOB, PRUNE_IDEMPOTENCY_KEYS_JOB, PRUNE_RUNS_JOB } from './maintenance-jobs.js';
+import { RepairFacets } from '../application/repair-facets.js';
+import {
+  ENSURE_PARTITIONS_JOB,
+  PRUNE_IDEMPOTENCY_KEYS_JOB,
+  PRUNE_RUNS_JOB,
+  REPAIR_FACETS_JOB,
+} from './maintenance-jobs.js';
 import { RetentionRounds } from './retention-rounds.js';
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const SCHEDULE = [
+  [PRUNE_IDEMPOTENCY_KEYS_JOB, HOUR_MS],
+  [ENSURE_PARTITIONS_JOB, HOUR_MS],
+  [PRUNE_RUNS_JOB, HOUR_MS],
+  [REPAIR_FACETS_JOB, 5 * MINUTE_MS],
+] as const;
 
-/** Housekeeping of the runs room, on BullMQ's own clock: once an hour over all processes. */
+/** Housekeeping of the runs room, on BullMQ's own clock: as often as the schedule says over all processes. */
 @Processor(PRUNE_IDEMPOTENCY_KEYS_JOB.queue, { concurrency: 1, runRetryDelay: 1000 })
 export class MaintenanceProcessor extends JobProcessor implements OnApplicationBootstrap {
   private readonly logger = new Logger(MaintenanceProcessor.name);
@@ -25,6 +38,9 @@ export class MaintenanceProcessor extends JobProcessor implements OnApplicationB
       await this.database.query(`SELECT headrace.ensure_run_event_partitions(3)`);
     }),
     handles(PRUNE_RUNS_JOB, () => this.retention.round()),
+    handles(REPAIR_FACETS_JOB, async () => {
+      await this.repairFacets.round();
+    }),
   ];
 
   constructor(
@@ -32,16 +48,17 @@ export class MaintenanceProcessor extends JobProcessor implements OnApplicationB
     private readonly database: Database,
     private readonly settings: Settings,
     private readonly retention: RetentionRounds,
+    private readonly repairFacets: RepairFacets,
   ) {
     super();
     queue.on('error', (error) => this.logger.warn(`The maintenance queue reports: ${error.message}`));
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    for (const job of [PRUNE_IDEMPOTENCY_KEYS_JOB, ENSURE_PARTITIONS_JOB, PRUNE_RUNS_JOB]) {
+    for (const [job, every] of SCHEDULE) {
       await this.queue.upsertJobScheduler(
         job.name,
-        { every: HOUR_MS },
+        { every },
         { name: job.name, data: {}, opts: { removeOnComplete: true, removeOnFail: true } },
       );
     }

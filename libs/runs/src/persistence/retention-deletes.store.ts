@@ -4,6 +4,17 @@ import type { Queryable } from '#libs/persistence';
 /** What pruning takes out of the room's tables. The runs are locked. */
 @Injectable()
 export class RetentionDeletesStore {
+  /** The folders of the object store in which the runs have something. */
+  async foldersOf(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
+    const rows = await tx.query<{ folder: string }>(
+      `SELECT 'transcripts/' || id AS folder FROM runs WHERE id = ANY($1::uuid[]) AND transcript IS NOT NULL
+       UNION SELECT 'artifacts/' || run_id FROM artifacts WHERE run_id = ANY($1::uuid[]) AND object_key IS NOT NULL
+       UNION SELECT 'attachments/' || run_id FROM run_attachments WHERE run_id = ANY($1::uuid[])`,
+      [runIds],
+    );
+    return rows.map(({ folder }) => folder);
+  }
+
   /** Foreign keys take executions, heads, follow-ups, approvals, artifacts and attachments along. */
   async deleteRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
     await this.deleteLogs(tx, runIds);

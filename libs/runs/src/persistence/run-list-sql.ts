@@ -1,6 +1,6 @@
 import { type RunFilters } from '../domain/run-filters.js';
 import { type Bind, bindings, type FilterSql, filterSql } from './run-list-filters.js';
-import { LIVE_EXECUTION_JOIN, RUN_COLUMNS } from './run-rows.js';
+import { LIST_PROMPT, LISTED_BYTES, LIVE_EXECUTION_JOIN, RUN_COLUMNS } from './run-rows.js';
 
 export const RUN_SORTS = ['updated_at', 'created_at', 'title', 'agent'] as const;
 export type RunSort = (typeof RUN_SORTS)[number];
@@ -15,6 +15,7 @@ export interface RunListQuery {
   readonly sort: RunSort;
   readonly order: SortOrder;
   readonly filters: RunFilters;
+  /** Runs of the page, and one more that tells whether another page follows. */
   readonly limit: number;
   /** The last run seen. */
   readonly after: RunPosition | null;
@@ -43,8 +44,8 @@ const SORTS: Record<RunSort, SortSql> = {
   agent: { expression: `(left(r.skill_spec, ${INDEXED_SKILL}) COLLATE "C")`, type: 'text', nullable: true },
 };
 
-/** In lists `prompt` holds the first 2,048 characters. */
-const LIST_PROMPT = 'left(r.prompt, 2048) AS prompt';
+/** A page ends before the run with which it would have more of {@link LISTED_BYTES} than this, but never before its first. */
+const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** Runs that are looked at in the asked order before the inverted indexes are asked for the whole answer. */
 const WINDOW = { least: 2500, perRow: 40, text: 800 };
@@ -76,17 +77,25 @@ export function isSearched(query: RunListQuery): boolean {
   return rest.length + filter.conditions.length + filter.texts('').length > 0 || filter.artifactType !== null;
 }
 
-/** The statement of one page: `limit` rows of the list behind `after`, whole runs with the text of their sort value. */
+/**
+ * The statement of one page: whole runs behind `after` with the text of their sort value, fewer than `limit` of them, and
+ * with each how many there are up to `limit` (`found`). Nothing of a run that the page has no room for leaves the database.
+ */
 export function listStatement(query: RunListQuery): ListStatement {
   const { bind, values } = bindings();
   const parts = partsOf(query, bind);
   const ctes = isSearched(query) ? searched(parts) : ordered(parts);
   const direction = query.order === 'asc' ? 'ASC' : 'DESC';
   return {
-    text: `WITH ${ctes}
-SELECT ${RUN_COLUMNS}, ${LIST_PROMPT}, page.sort_value::text AS sort_text
-  FROM page JOIN runs r ON r.id = page.id ${LIVE_EXECUTION_JOIN}
- ORDER BY page.sort_value ${direction} NULLS LAST, page.id ${direction}`,
+    text: `WITH ${ctes},
+sized AS MATERIALIZED (SELECT page.id, page.sort_value, count(*) OVER ()::int AS found, row_number() OVER along AS place,
+    sum(${LISTED_BYTES}) OVER along AS bytes
+  FROM page JOIN runs r ON r.id = page.id
+  WINDOW along AS (ORDER BY page.sort_value ${direction} NULLS LAST, page.id ${direction} ROWS UNBOUNDED PRECEDING))
+SELECT ${RUN_COLUMNS}, ${LIST_PROMPT}, sized.sort_value::text AS sort_text, sized.found
+  FROM sized JOIN runs r ON r.id = sized.id ${LIVE_EXECUTION_JOIN}
+ WHERE sized.place = 1 OR (sized.place < ${query.limit} AND sized.bytes <= ${MAX_PAGE_BYTES})
+ ORDER BY sized.place`,
     values,
   };
 }

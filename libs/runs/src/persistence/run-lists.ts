@@ -13,12 +13,15 @@ export interface ListedRun {
 }
 
 export interface FoundPage {
+  /** Fewer than were asked for when they are large. */
   readonly runs: readonly ListedRun[];
+  /** Whether more runs follow. */
+  readonly goesOn: boolean;
   /** How the words of the search were read; a later page must read them the same. */
   readonly terms: readonly SearchTerm[];
 }
 
-type ListRow = RunRow & { sort_text: string | null };
+type ListRow = RunRow & { sort_text: string | null; found: number };
 
 /** Runs that are looked at for a word before the index is asked whether it occurs at all. */
 const RECENT = 200;
@@ -34,10 +37,10 @@ export class RunLists {
   ) {}
 
   /** A page of a list that an index holds in its order. One round trip; its cost does not depend on how many runs there are. */
-  async ordered(query: RunListQuery): Promise<ListedRun[]> {
+  async ordered(query: RunListQuery): Promise<FoundPage> {
     const { text, values } = listStatement(query);
     const statement = isPrepared(query) ? named(text) : text;
-    return (await this.database.query<ListRow & Record<string, unknown>>(statement, values)).map(toListed);
+    return toPage(await this.database.query<ListRow & Record<string, unknown>>(statement, values), []);
   }
 
   /**
@@ -46,21 +49,33 @@ export class RunLists {
    */
   async searched(query: RunListQuery, resolve: boolean): Promise<FoundPage> {
     return this.database.transaction(async (tx) => {
-      // Tables of this kind are never read whole for one page, whatever the planner expects of a rare value.
-      await tx.query(`SELECT set_config('statement_timeout', $1, true), set_config('enable_seqscan', 'off', true)`, [
-        String(this.settings.listTimeout),
-      ]);
       const { search } = query.filters;
-      const terms = search && resolve ? await readTerms(tx, query, search.terms) : (search?.terms ?? []);
+      const folded = await this.begin(tx, search?.terms ?? []);
+      const terms = resolve ? await readTerms(tx, query, folded) : folded;
       const filters = search ? { ...query.filters, search: { ...search, terms } } : query.filters;
       const { text, values } = listStatement({ ...query, filters });
       const rows = await tx.query<ListRow & Record<string, unknown>>(text, values);
-      return { runs: rows.map(toListed), terms };
+      return toPage(rows, terms);
     });
+  }
+
+  /** Sets what holds for the search alone, and has the words folded by the very function that has folded the text. */
+  private async begin(tx: Queryable, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
+    // Tables of this kind are never read whole for one page, whatever the planner expects of a rare value.
+    const [row] = await tx.query<{ words: string[] }>(
+      `SELECT set_config('statement_timeout', $1, true), set_config('enable_seqscan', 'off', true),
+              ARRAY(SELECT headrace.search_fold(w.word) FROM unnest($2::text[]) WITH ORDINALITY w (word, ord) ORDER BY w.ord) AS words`,
+      [String(this.settings.listTimeout), terms.map(({ word }) => word)],
+    );
+    return terms.map((term, index) => ({ ...term, word: row?.words[index] ?? term.word }));
   }
 }
 
-const toListed = (row: ListRow): ListedRun => ({ run: toRun(row), position: [row.sort_text, row.id] });
+const toPage = (rows: readonly ListRow[], terms: readonly SearchTerm[]): FoundPage => ({
+  runs: rows.map((row) => ({ run: toRun(row), position: [row.sort_text, row.id] })),
+  goesOn: (rows[0]?.found ?? 0) > rows.length,
+  terms,
+});
 
 function isPrepared({ owners, limit, filters }: RunListQuery): boolean {
   return owners.length <= MAX_PREPARED_OWNERS && PREPARED_LIMITS.has(limit) && (filters.states?.length ?? 0) <= 1;

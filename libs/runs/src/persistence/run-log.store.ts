@@ -30,6 +30,14 @@ const READ_KINDS: Statement = {
   text: `SELECT run_id, seq, execution_id, kind, at, data FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY seq LIMIT $3`,
 };
 
+/** Retention locks the run FOR UPDATE before it takes the log: this lock and that one exclude each other, and no change of state. */
+const HOLD: Statement = {
+  name: 'run-log.hold',
+  text: `SELECT 1 FROM runs WHERE id = $1 FOR KEY SHARE SKIP LOCKED`,
+};
+
+const FIRST: Statement = { name: 'run-log.first', text: `SELECT 1 FROM run_events WHERE run_id = $1 AND seq = 1` };
+
 interface EventRow {
   run_id: string;
   seq: string;
@@ -68,6 +76,12 @@ export class RunLogStore {
 
   async read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
     return (await this.database.query<EventRow>(READ, [runId, afterSeq, limit])).map(toEvent);
+  }
+
+  /** Two statements: only one that begins after the lock was given sees what the lock's last holder has deleted. */
+  async holdWhole(tx: Queryable, runId: string): Promise<boolean> {
+    const held = await tx.query(HOLD, [runId]);
+    return held.length > 0 && (await tx.query(FIRST, [runId])).length > 0;
   }
 
   async readLifecycle(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {

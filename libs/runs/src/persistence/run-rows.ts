@@ -53,6 +53,12 @@ export interface RunRow {
   artifacts: { type: ArtifactType; created_at: string; data: ArtifactData }[] | null;
 }
 
+/** A FROM item of the run's newest artifacts. */
+const newestArtifacts = (
+  max: number,
+): string => `(SELECT artifact_type, created_at, data, uid FROM artifacts WHERE run_id = r.id
+            ORDER BY created_at DESC, uid DESC LIMIT ${max})`;
+
 /** Columns of {@link RunRow} but for the prompt; `r` is the run, `e` its live execution (left join). */
 const columns = (
   maxArtifacts: number,
@@ -64,12 +70,20 @@ const columns = (
        ELSE r.busy_ms + coalesce(extract(epoch FROM headrace.now() - e.busy_since) * 1000, 0)::bigint END AS run_time_ms,
   e.id IS NOT NULL AS has_live_execution,
   (SELECT json_agg(json_build_object('type', a.artifact_type, 'created_at', a.created_at, 'data', a.data) ORDER BY a.created_at, a.uid)
-     FROM (SELECT artifact_type, created_at, data, uid FROM artifacts WHERE run_id = r.id
-            ORDER BY created_at DESC, uid DESC LIMIT ${maxArtifacts}) a) AS artifacts`;
+     FROM ${newestArtifacts(maxArtifacts)} a) AS artifacts`;
 
 export const RUN_COLUMNS = columns(MAX_LISTED_ARTIFACTS);
 /** With all artifacts of the run. */
 export const WHOLE_RUN_COLUMNS = columns(MAX_ARTIFACTS_PER_RUN);
+
+/** In lists `prompt` holds the first 2,048 characters. */
+export const LIST_PROMPT = 'left(r.prompt, 2048) AS prompt';
+/**
+ * Bytes of what may be large in a listed run: configuration, prompt, artifacts. The prompt's length is known without
+ * reading it; of UTF-8, 2,048 characters have at most four times as many bytes.
+ */
+export const LISTED_BYTES = `octet_length(r.config::text) + least(octet_length(r.prompt), 8192)
+  + coalesce((SELECT sum(octet_length(a.data::text)) FROM ${newestArtifacts(MAX_LISTED_ARTIFACTS)} a), 0)`;
 
 export const LIVE_EXECUTION_JOIN = 'LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL';
 

@@ -15,8 +15,6 @@ import { RunDataOwners } from './run-data-owners.js';
 
 /** Runs looked at in one transaction; pruning one touches some hundred rows. */
 const BATCH = 100;
-/** Where objects of a run lie. */
-const OBJECT_FOLDERS = ['transcripts', 'artifacts', 'attachments'] as const;
 
 export interface PruneStep {
   /** Runs that something was pruned of. */
@@ -107,13 +105,11 @@ export class PruneRuns {
     if (ids.length === 0) return { free, pruned: 0 };
     switch (kind) {
       case 'runs':
+        // Everything below a folder, whatever points to it: nothing writes there any more. Most runs have none of them,
+        // and a folder that is noted has to be looked into.
+        await this.disposal.discardBelow(tx, await this.deletes.foldersOf(tx, ids));
         await this.owners.removeRuns(tx, ids);
         await this.deletes.deleteRuns(tx, ids);
-        // Everything below the run's folders, whatever points to it; nothing writes there any more.
-        await this.disposal.discardBelow(
-          tx,
-          ids.flatMap((id) => OBJECT_FOLDERS.map((folder) => `${folder}/${id}`)),
-        );
         return { free, pruned: ids.length };
       case 'transcripts':
         return { free, pruned: await this.pruneTranscripts(tx, runs) };

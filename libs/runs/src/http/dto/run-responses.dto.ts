@@ -116,7 +116,7 @@ export class RunItem {
   @JsonField({
     ...OPTIONAL,
     schema: { type: 'array', items: RUN_ARTIFACT_SCHEMA } as never,
-    description: 'Oldest first; in lists the newest 100.',
+    description: 'Oldest first. A run by itself has all of them, in lists it has the newest 20.',
   })
   artifacts?: RunArtifact[];
   @ObjectField(() => AgentSkillInfo, OPTIONAL) agent_skill?: AgentSkillInfo;

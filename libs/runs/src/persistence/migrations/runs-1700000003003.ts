@@ -12,8 +12,11 @@ export class Runs1700000003003 implements MigrationInterface {
     await queryRunner.query(`
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE EXTENSION IF NOT EXISTS btree_gin;`);
+    const [found] = (await queryRunner.query(COLLATION)) as { collname: string }[];
+    const collate = found ? `COLLATE pg_catalog."${found.collname}"` : '';
+    await queryRunner.query(foldFunction(collate));
     await queryRunner.query(FUNCTIONS);
-    await queryRunner.query(TABLE);
+    await queryRunner.query(table(collate));
     await queryRunner.query(`
 INSERT INTO headrace.run_facets (run_id, slot_key, tokens, search)
 SELECT r.id, r.slot_key,
@@ -32,9 +35,32 @@ CREATE INDEX ix_runs__team_updated ON headrace.runs (team_uid, updated_at, id) W
 CREATE INDEX ix_runs__owner_updated ON headrace.runs (owner_user_uid, updated_at, id) WHERE owner_user_uid IS NOT NULL;
 DROP TABLE headrace.run_facets;
 DROP FUNCTION headrace.run_tokens(text, text, text, text, text, jsonb, jsonb, jsonb, uuid[]),
-  headrace.run_token(text, text, text), headrace.run_search_text(text, text, text);`);
+  headrace.run_token(text, text, text), headrace.run_search_text(text, text, text), headrace.search_fold(text);`);
   }
 }
+
+/**
+ * A collation that knows the letters of all languages, whatever the database's own locale: in locale C only ASCII has
+ * upper and lower case, in a Turkish one "I" is not the "i" of "id". PostgreSQL 17 brings the first one, builds with ICU
+ * the other. Without either the database's own has to do.
+ */
+const COLLATION = `
+SELECT collname FROM pg_collation
+ WHERE collnamespace = 'pg_catalog'::regnamespace AND collname IN ('pg_c_utf8', 'und-x-icu')
+   AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding()))
+ ORDER BY collname LIMIT 1`;
+
+/**
+ * What text and words of a search have in common whatever their case. Both go through this function, so that no two
+ * notions of lower case meet. Beyond it: a final sigma is a sigma, "ß" is "ss" (as in capitals), and Turkish "ı" and "İ"
+ * are "i", because nobody can tell in which language a capital "I" was meant.
+ */
+const foldFunction = (collate: string): string => `
+CREATE FUNCTION headrace.search_fold(p_text text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT replace(translate(replace(lower(p_text ${collate}), 'i\u0307', 'i'), 'ςı', 'σi'), 'ß', 'ss')
+$$;
+`;
 
 /**
  * A token says "a run of this owner has this value"; the owner is part of it, so that a probe meets nobody else's runs.
@@ -75,16 +101,17 @@ END $$;
 
 CREATE FUNCTION headrace.run_search_text(p_title text, p_prompt text, p_skill_spec text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT lower(p_title || chr(10) || coalesce(p_skill_spec, '') || chr(10) || left(p_prompt, 4096))
+  SELECT headrace.search_fold(p_title || chr(10) || coalesce(p_skill_spec, '') || chr(10) || left(p_prompt, 4096))
 $$;
 `;
 
-const TABLE = `
+/** The text is compared, and its letters are told from other signs, by the collation that it was folded with. */
+const table = (collate: string): string => `
 CREATE TABLE headrace.run_facets (
   run_id uuid PRIMARY KEY,
   slot_key text NOT NULL,
   tokens bigint[] NOT NULL,
-  search text NOT NULL
+  search text ${collate} NOT NULL
 );
 `;
 
