@@ -20,11 +20,17 @@ describe('processes of an installation', { timeout: 60_000 }, () => {
       ...settings,
     });
 
-  it('prune by themselves what RETENTION_RUNS no longer keeps', async () => {
+  it('prune by themselves what RETENTION_RUNS no longer keeps, and complete what an older version creates', async () => {
     const by = await new TestIdentities(database).user();
     const runs = new RunBuilder(database);
-    const old = await runs.build({ by, state: 'SUCCEEDED', createdAt: new Date(Date.now() - 40 * DAY) });
+    const old = await runs.build({
+      by,
+      state: 'SUCCEEDED',
+      createdAt: new Date(Date.now() - 40 * DAY),
+      columns: { transcript: JSON.stringify({ key: 'transcripts/old.jsonl', format: 'oz', session_id: 's' }) },
+    });
     const young = await runs.build({ by, state: 'SUCCEEDED', createdAt: new Date(Date.now() - 20 * DAY) });
+    await database.query('DELETE FROM run_facets WHERE run_id = $1', [young.id]);
     const installation = await install({ RETENTION_RUNS: '30d' });
     const processor = installation.start('processor');
     try {
@@ -41,8 +47,11 @@ describe('processes of an installation', { timeout: 60_000 }, () => {
       );
       expect(left).toEqual([{ id: young.id }]);
       const discarded = await database.query<{ name: string }>('SELECT name FROM discarded_objects ORDER BY 1');
-      expect(discarded.map(({ name }) => name)).toEqual(
-        ['artifacts', 'attachments', 'transcripts'].map((folder) => `${folder}/${old.id}/`),
+      expect(discarded).toEqual([{ name: `transcripts/${old.id}/` }]);
+      await until(
+        async () => (await database.query('SELECT 1 FROM run_facets WHERE run_id = $1', [young.id])).length > 0,
+        20_000,
+        'the first round of repairs',
       );
     } finally {
       expect(await processor.stop()).toBe(0);
