@@ -2,10 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
 import { type Artifact, type ArtifactData, type ArtifactType, MAX_ARTIFACTS_PER_RUN } from '../domain/artifact.js';
 import type { RunOwner } from '../domain/run.js';
+import { LEASED } from './executions.store.js';
 import { RunMoves } from './run-moves.js';
-
-const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
-  AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
 
 const PROBE: Statement = {
   name: 'artifacts.probe',

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
 import type { NewAttachment, StoredAttachment } from '../domain/attachment.js';
+import { LEASED } from './executions.store.js';
 
 /**
  * A CTE that writes the attachments of new runs. Asks for CTEs `n (id uuid, attachments json)`, whose `attachments`
@@ -41,7 +42,7 @@ const LIST: Statement = {
 const FIND_LEASED: Statement = {
   name: 'attachments.find-leased',
   text: `SELECT ${COLUMNS} FROM executions e LEFT JOIN run_attachments a ON a.run_id = e.run_id AND a.id = $3
-  WHERE e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`,
+  WHERE ${LEASED}`,
 };
 
 @Injectable()

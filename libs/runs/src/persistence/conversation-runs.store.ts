@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
-import type { ReadableScope } from './run-queries.js';
+import { READABLE, type ReadableScope } from './run-queries.js';
 
 /** What a conversation needs to know of one of its runs. */
 export interface ConversationRun {
@@ -17,13 +17,11 @@ export interface ConversationRun {
 /** Of a conversation that was continued more often, the newest runs are shown. */
 export const MAX_CONVERSATION_RUNS = 200;
 
-const VISIBLE = '(r.team_uid = ANY($2) OR r.owner_user_uid = $3)';
-
 const FIND: Statement = {
   name: 'conversations.runs',
   text: `SELECT r.id, r.conversation_id, r.conversation_format, coalesce(r.config->'harness'->>'type', 'oz') AS harness,
     r.transcript->>'format' AS transcript_format
-  FROM runs r WHERE r.conversation_id = $1 AND ${VISIBLE} ORDER BY r.created_at DESC, r.id DESC LIMIT ${MAX_CONVERSATION_RUNS}`,
+  FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} ORDER BY r.created_at DESC, r.id DESC LIMIT ${MAX_CONVERSATION_RUNS}`,
 };
 const EXISTS: Statement = {
   name: 'conversations.exists',
@@ -31,12 +29,12 @@ const EXISTS: Statement = {
 };
 const SESSION: Statement = {
   name: 'conversations.session',
-  text: `SELECT r.session_id FROM runs r WHERE r.conversation_id = $1 AND ${VISIBLE} AND r.session_id IS NOT NULL
+  text: `SELECT r.session_id FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} AND r.session_id IS NOT NULL
   ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
 };
 const OF_SESSION: Statement = {
   name: 'conversations.of-session',
-  text: `SELECT r.conversation_id FROM runs r WHERE r.session_id = $1 AND ${VISIBLE} AND r.conversation_id IS NOT NULL
+  text: `SELECT r.conversation_id FROM runs r WHERE r.session_id = $1 AND ${READABLE} AND r.conversation_id IS NOT NULL
   ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
 };
 

@@ -34,6 +34,10 @@ const LOCK_LIVE: Statement = {
 };
 const RUN_OF: Statement = { name: 'executions.run-of', text: `SELECT run_id FROM executions WHERE id = $1` };
 
+/** That execution `$1`, as `e`, is held with lease epoch `$2`. */
+export const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
+  AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
+
 const CLAIM: Statement = {
   name: 'executions.claim',
   text: `UPDATE executions SET phase = 'claimed', lease_epoch = lease_epoch + 1, instance_id = $2, claimed_at = headrace.now(),

@@ -8,9 +8,12 @@ const FIND: Statement = {
   text: `SELECT ${WHOLE_RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
 };
 
+/** That run `r` may be looked at by whom `$2` (team uids) and `$3` (a person's uid) of a {@link ReadableScope} stand for. */
+export const READABLE = '(r.team_uid = ANY($2) OR r.owner_user_uid = $3)';
+
 const FIND_NEWEST: Statement = {
   name: 'runs.find-newest-of-conversation',
-  text: `SELECT ${RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.conversation_id = $1 AND (r.team_uid = ANY($2) OR r.owner_user_uid = $3)
+  text: `SELECT ${RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.conversation_id = $1 AND ${READABLE}
    ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
 };
 

@@ -4,7 +4,7 @@ import { newUuid } from '#libs/kernel';
 import { Database, type Statement } from '#libs/persistence';
 import { MAX_TRANSCRIPT_BYTES } from '#libs/runner-protocol';
 import { ObjectDisposal, ObjectStore, type StoredObject } from '#libs/storage';
-import { ExecutionsStore } from '../../persistence/executions.store.js';
+import { ExecutionsStore, LEASED } from '../../persistence/executions.store.js';
 
 /** `runs.transcript`: where the newest raw transcript lies, and what wrote it. */
 export interface TranscriptPointer {
@@ -14,10 +14,10 @@ export interface TranscriptPointer {
   readonly session_id: string;
 }
 
-const LEASED: Statement = {
+const FIND_LEASED: Statement = {
   name: 'transcripts.leased',
   text: `SELECT e.run_id, r.transcript FROM executions e JOIN runs r ON r.id = e.run_id
-  WHERE e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`,
+  WHERE ${LEASED}`,
 };
 const POINT: Statement = {
   name: 'transcripts.point',
@@ -97,7 +97,7 @@ export class Transcripts {
     leaseEpoch: number,
   ): Promise<{ run_id: string; transcript: TranscriptPointer | null } | null> {
     if ((await this.executions.renew(executionId, leaseEpoch)) === null) return null;
-    const [leased] = await this.database.query<{ run_id: string; transcript: TranscriptPointer | null }>(LEASED, [
+    const [leased] = await this.database.query<{ run_id: string; transcript: TranscriptPointer | null }>(FIND_LEASED, [
       executionId,
       leaseEpoch,
     ]);
