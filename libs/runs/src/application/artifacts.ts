@@ -4,7 +4,7 @@ import { Settings } from '#libs/config';
 import { Clock } from '#libs/kernel';
 import { ObjectStore } from '#libs/storage';
 import { fileNameOf, PLAN_CONTENT_TYPE } from '../domain/artifact.js';
-import { slotKey } from '../domain/run.js';
+import { slotKeys } from '../domain/run.js';
 import { ArtifactsStore, type StoredArtifact } from '../persistence/artifacts.store.js';
 import { mayOnOwner, readableBy } from './run-access.js';
 
@@ -61,9 +61,6 @@ export class Artifacts {
    * statement over the caller's own owners: nothing tells a run of somebody else from none at all.
    */
   async runByReference(caller: Caller, locator: string): Promise<string | null> {
-    const { teamUids, userUid } = readableBy(caller);
-    const owners = teamUids.map((teamUid) => slotKey({ teamUid, userUid: null }));
-    if (userUid !== null) owners.push(slotKey({ teamUid: null, userUid }));
-    return this.store.runByLocator(locator, owners);
+    return this.store.runByLocator(locator, slotKeys(readableBy(caller)));
   }
 }

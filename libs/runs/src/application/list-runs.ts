@@ -3,7 +3,7 @@ import type { Caller } from '#libs/auth';
 import { Settings } from '#libs/config';
 import { CursorCodec, type CursorValue, isUuid } from '#libs/kernel';
 import { QUERY_CANCELED, sqlState } from '#libs/persistence';
-import { type Run, slotKey } from '../domain/run.js';
+import { type Run, slotKeys } from '../domain/run.js';
 import type { RunFilters, RunSearch } from '../domain/run-filters.js';
 import { searchWords } from '../domain/search-terms.js';
 import {
@@ -102,10 +102,8 @@ export class ListRuns {
   }
 }
 
-function ownersOf({ principal, teamUids }: Caller): string[] {
-  const teams = teamUids.map((teamUid) => slotKey({ teamUid, userUid: null }));
-  return principal.type === 'user' ? [...teams, slotKey({ teamUid: null, userUid: principal.uid })] : teams;
-}
+const ownersOf = ({ principal, teamUids }: Caller): string[] =>
+  slotKeys({ teamUids, userUid: principal.type === 'user' ? principal.uid : null });
 
 function searchOf(text: string, place: Place | null): RunSearch {
   const whole = text.trim().toLowerCase();

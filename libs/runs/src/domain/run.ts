@@ -40,6 +40,12 @@ export function slotKey(owner: RunOwner): string {
   return owner.teamUid !== null ? `team:${owner.teamUid}` : `user:${owner.userUid}`;
 }
 
+/** The keys of owners: these teams, and this person. */
+export function slotKeys({ teamUids, userUid }: { teamUids: readonly string[]; userUid: string | null }): string[] {
+  const teams = teamUids.map((teamUid) => slotKey({ teamUid, userUid: null }));
+  return userUid === null ? teams : [...teams, slotKey({ teamUid: null, userUid })];
+}
+
 export interface PrincipalRef {
   readonly type: 'user' | 'service_account';
   readonly uid: string;
