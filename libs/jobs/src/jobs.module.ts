@@ -13,6 +13,7 @@ import { createPostgresBackend, createRedisBackend, type ConnectionOptions, setD
 import { createRequire } from 'node:module';
 import pg from 'pg';
 import { Settings } from '#libs/config';
+import { surviveConnectionLoss } from '#libs/persistence';
 import { definedJobs } from './job-definition.js';
 import { JobProcessor } from './job-processor.js';
 
@@ -58,6 +59,7 @@ function connect(settings: Settings): QueueConnection {
   });
   const logger = new Logger('Queues');
   pool.on('error', (error) => logger.warn(`A queue connection failed: ${error.message}`));
+  surviveConnectionLoss(pool);
   return { pool };
 }
 

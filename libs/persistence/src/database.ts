@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
+import { surviveConnectionLoss } from './survive-connection-loss.js';
 
 /**
  * A statement with a name is prepared once per connection (`pg` named statements on TypeORM's own pool); the hot
@@ -24,7 +25,9 @@ const toConfig = (statement: Statement | string, values: readonly unknown[]) =>
 /** SQL over TypeORM's connection pool. Every table lives in schema `headrace`, which is the connections' search path. */
 @Injectable()
 export class Database implements Queryable {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: DataSource) {
+    surviveConnectionLoss(this.pool);
+  }
 
   async query<Row extends QueryResultRow>(
     statement: Statement | string,

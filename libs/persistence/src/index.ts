@@ -6,3 +6,4 @@ export * from './listener.js';
 export * from './migrate.js';
 export * from './movable-clock.js';
 export * from './persistence.module.js';
+export * from './survive-connection-loss.js';

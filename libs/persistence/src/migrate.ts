@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
 import { SESSION_OPTIONS } from './connection-options.js';
+import { surviveConnectionLoss } from './survive-connection-loss.js';
 
 export type MigrationClass = new () => MigrationInterface;
 
@@ -18,6 +19,7 @@ export interface MigrateOptions {
 /** Brings the database to the newest schema; safe to call from many processes at once. Returns the names that ran. */
 export async function migrate({ databaseUrl, migrations, also }: MigrateOptions): Promise<string[]> {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  surviveConnectionLoss(pool);
   const client = await pool.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
