@@ -1,0 +1,51 @@
+/** The labels of the delivery log, word for word as callers see them. */
+export const DELIVERY_OUTCOMES = [
+  'Accepted',
+  'Duplicate',
+  'Rejected (auth)',
+  'Rejected (invalid JSON)',
+  'Rejected (too large)',
+] as const;
+export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
+
+/** As stored: one letter each. A sender's handshake is in the log without a label. */
+export const OUTCOME_CODES = {
+  Accepted: 'A',
+  Duplicate: 'D',
+  'Rejected (auth)': 'U',
+  'Rejected (invalid JSON)': 'J',
+  'Rejected (too large)': 'L',
+} as const satisfies Record<DeliveryOutcome, string>;
+export const HANDSHAKE_CODE = 'H';
+export type OutcomeCode = (typeof OUTCOME_CODES)[DeliveryOutcome] | typeof HANDSHAKE_CODE;
+
+/** Where a delivery's identity comes from, in order of preference. Kinds never collide. */
+export const IDENTITY_KINDS = [
+  /** The header that the webhook names. */
+  'webhook_header',
+  /** The scheme's own delivery header. */
+  'scheme_header',
+  /** `X-Headrace-Delivery-Id`. */
+  'service_header',
+  /** Where the scheme's body carries the id. */
+  'scheme_body',
+  /** SHA-256 of the body. */
+  'body_hash',
+  /** Made here: a stored delivery that is evaluated once more. */
+  'redelivery',
+] as const;
+export type IdentityKind = (typeof IDENTITY_KINDS)[number];
+
+export interface DeliveryIdentity {
+  readonly kind: IdentityKind;
+  /** As sent, or hexadecimal SHA-256 where it was too long or is of the body. At most 255 characters. */
+  readonly value: string;
+}
+
+/** What an automation made of a delivery; written by the automations room through the webhooks room's port. */
+export interface AutomationResult {
+  readonly automationUid: string;
+  readonly matched: boolean;
+  readonly runId?: string;
+  readonly reason: string;
+}

@@ -1,0 +1,61 @@
+import type { IncomingRequest } from './incoming-request.js';
+
+/** What a sender's handshake is answered with. */
+export interface HandshakeAnswer {
+  readonly status: 200 | 204;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as it is; `contentType` says what it is. Empty with 204. */
+  readonly body?: string;
+  readonly contentType?: 'application/json' | 'text/plain; charset=utf-8';
+}
+
+/** A handshake that brings the secret, from a sender that cannot sign yet. */
+export interface SecretBringingHandshake {
+  readonly secret: string;
+  readonly answer: HandshakeAnswer;
+}
+
+export interface SignableRequest {
+  readonly body: Buffer;
+  readonly secret: string;
+  readonly now: Date;
+  /** Full public URL that it is going to be posted to. */
+  readonly url: string;
+  /** The sender's own id of this delivery, for schemes that have one in a header. */
+  readonly deliveryId: string;
+}
+
+/**
+ * Plug: how one sender proves that a request is its own. Most schemes are rows of data for one verifier; the rest are
+ * classes. Registered in a {@link SignatureSchemes}, which refuses two of one id. A scheme never throws on what a
+ * sender sent, and knows no way to say "not checked".
+ */
+export interface SignatureScheme {
+  /** On the wire; permanent once shipped: snake case. */
+  readonly id: string;
+  readonly label: string;
+  readonly documentationUrl: string;
+  /** Headers that carry signature or time, lower case: they cannot serve as a webhook's delivery ID header. */
+  readonly signatureHeaders: readonly string[];
+  /** The sender's own delivery headers, best first, lower case. */
+  readonly deliveryIdHeaders: readonly string[];
+  /** Where the body carries the sender's delivery id, for senders without such a header: keys from the root. */
+  readonly deliveryIdPath: readonly string[] | null;
+  /** The first request brings the secret: the webhook waits for it. */
+  readonly secretComesByHandshake: boolean;
+
+  /** Why a secret cannot be one of this sender; null when it can. Empty and blank ones never can. */
+  checkSecret(secret: string): string | null;
+  /** A fresh secret, where senders of this scheme take one from the receiver; else null. */
+  generateSecret(): string | null;
+  /** Whether the request is signed with the secret and, where the scheme signs a time, within the tolerance of `now`. */
+  verify(request: IncomingRequest, secret: string, now: Date): boolean;
+  /** The answer to a request that is a handshake; null for an ordinary one. Asked only after `verify`. */
+  handshake(request: IncomingRequest, secret: string): HandshakeAnswer | null;
+  /** The secret that an unsigned first request brings; null for every other request. Asked only while one is awaited. */
+  bringsSecret(request: IncomingRequest): SecretBringingHandshake | null;
+  /** Headers (and the body, where the signature lies in it) of a request as the sender would send it; null where only the sender can sign. */
+  sign(
+    request: SignableRequest,
+  ): { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer; readonly url: string } | null;
+}

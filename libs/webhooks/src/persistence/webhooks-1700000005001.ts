@@ -1,0 +1,156 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * Webhooks, their delivery log, identities and rates.
+ *
+ * Rows of the hot tables name their webhook without a foreign key: its check would lock the webhook's row with every
+ * delivery. A webhook's row is never deleted before its log is.
+ */
+export class Webhooks1700000005001 implements MigrationInterface {
+  name = 'Webhooks1700000005001';
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`
+CREATE TABLE headrace.webhooks (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  uid text NOT NULL CONSTRAINT ux_webhooks__uid UNIQUE CONSTRAINT ck_webhooks__uid CHECK (uid ~ '^[A-Za-z0-9]{22}$'),
+  factory_uid text NOT NULL REFERENCES headrace.factories (uid),
+  team_uid text NOT NULL REFERENCES headrace.teams (uid),
+  name text NOT NULL CONSTRAINT ck_webhooks__name CHECK (btrim(name) <> ''),
+  auth_mode text NOT NULL CONSTRAINT ck_webhooks__auth_mode CHECK (auth_mode IN ('token', 'url_token', 'signature')),
+  signature_scheme text CONSTRAINT ck_webhooks__scheme CHECK ((auth_mode = 'signature') = (signature_scheme IS NOT NULL)),
+  delivery_id_header text,
+  enabled boolean NOT NULL,
+  source text NOT NULL CONSTRAINT ck_webhooks__source CHECK (source IN ('api', 'definition')),
+  secret_name text NOT NULL,
+  -- Made for this webhook alone: goes when it goes.
+  secret_owned boolean NOT NULL,
+  -- Version of the managed secret that the sealed copy is of.
+  secret_version int,
+  sealed_secret text,
+  secret_pending boolean NOT NULL DEFAULT false,
+  -- What a handshake brought, until somebody confirms it.
+  sealed_captured_secret text,
+  -- Moves with everything that authentication and acceptance depend on.
+  version int NOT NULL DEFAULT 1,
+  created_at timestamptz NOT NULL DEFAULT headrace.now(),
+  updated_at timestamptz NOT NULL DEFAULT headrace.now(),
+  deleted_at timestamptz,
+  CONSTRAINT ck_webhooks__enabled_has_secret CHECK (NOT enabled OR sealed_secret IS NOT NULL OR secret_pending),
+  CONSTRAINT ck_webhooks__secret_has_version CHECK ((sealed_secret IS NULL) = (secret_version IS NULL))
+);
+CREATE INDEX ix_webhooks__factory ON headrace.webhooks (factory_uid, id) WHERE deleted_at IS NULL;
+CREATE INDEX ix_webhooks__secret ON headrace.webhooks (team_uid, secret_name) WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX ux_webhooks__definition_name ON headrace.webhooks (factory_uid, name) WHERE source = 'definition' AND deleted_at IS NULL;
+CREATE INDEX ix_webhooks__deleted ON headrace.webhooks (id) WHERE deleted_at IS NOT NULL;
+
+-- How many webhooks a factory has; the limit is a guarded update of its row.
+CREATE TABLE headrace.webhook_counts (
+  factory_uid text PRIMARY KEY REFERENCES headrace.factories (uid),
+  webhooks int NOT NULL CONSTRAINT ck_webhook_counts__webhooks CHECK (webhooks >= 0)
+);
+
+-- Times of the latest deliveries of a webhook, as a ring: head is the place of the oldest, from 0.
+CREATE TABLE headrace.webhook_rates (
+  webhook_id bigint PRIMARY KEY,
+  head int NOT NULL DEFAULT 0,
+  stamps timestamptz[] NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 50);
+
+CREATE TABLE headrace.webhook_deliveries (
+  webhook_id bigint NOT NULL,
+  id uuid NOT NULL,
+  -- A Accepted, D Duplicate, U Rejected (auth), J Rejected (invalid JSON), L Rejected (too large), H handshake.
+  outcome "char" NOT NULL CONSTRAINT ck_webhook_deliveries__outcome CHECK (outcome IN ('A', 'D', 'U', 'J', 'L', 'H')),
+  identity_kind text,
+  identity text,
+  -- Of a Duplicate: the accepted delivery of the same identity.
+  duplicate_of uuid,
+  -- Of a redelivery: the delivery that it repeats.
+  redelivery_of uuid,
+  -- Above 1 in a row that stands for many rejections.
+  occurrences int NOT NULL DEFAULT 1,
+  size_bytes int NOT NULL,
+  received_at timestamptz NOT NULL,
+  source_ip text NOT NULL,
+  headers jsonb,
+  trace_id text,
+  body bytea,
+  evaluated_at timestamptz,
+  results jsonb,
+  PRIMARY KEY (webhook_id, id),
+  CONSTRAINT ck_webhook_deliveries__only_accepted_keep_payload CHECK ((outcome = 'A') = (body IS NOT NULL))
+);
+-- JSON that compresses well costs more to compress than to store.
+ALTER TABLE headrace.webhook_deliveries ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE INDEX ix_webhook_deliveries__unevaluated ON headrace.webhook_deliveries (id) WHERE outcome = 'A' AND evaluated_at IS NULL;
+CREATE INDEX ix_webhook_deliveries__other ON headrace.webhook_deliveries (webhook_id, outcome, id) WHERE outcome <> 'A';
+
+-- What was accepted, by SHA-256 of kind and value; outlives the log.
+CREATE TABLE headrace.webhook_identities (
+  webhook_id bigint NOT NULL,
+  key bytea NOT NULL,
+  delivery_id uuid NOT NULL,
+  accepted_at timestamptz NOT NULL,
+  PRIMARY KEY (webhook_id, key)
+);
+CREATE INDEX ix_webhook_identities__accepted ON headrace.webhook_identities USING brin (accepted_at);
+
+-- The last checks of a delivery and all that it writes, in the caller's transaction. verdict: stale (the webhook is not
+-- what the caller knows), limited (retry_ms is when it is worth another try), accepted, duplicate, counted.
+-- p_outcome: A to accept, J or H only to count it against the rate; of those, H is logged here.
+CREATE FUNCTION headrace.take_delivery(
+  p_webhook_id bigint, p_version int, p_limit int, p_window interval, p_outcome "char", p_id uuid,
+  p_identity_kind text, p_identity text, p_key bytea, p_size int, p_source_ip text, p_headers jsonb, p_trace_id text, p_body bytea,
+  OUT verdict text, OUT delivery_id uuid, OUT retry_ms int
+) LANGUAGE plpgsql VOLATILE AS $take$
+DECLARE
+  at timestamptz := headrace.now();
+BEGIN
+  UPDATE headrace.webhook_rates AS r
+     SET stamps[r.head % p_limit + 1] = at, head = (r.head + 1) % p_limit
+    FROM headrace.webhooks AS w
+   WHERE w.id = p_webhook_id AND w.version = p_version AND w.enabled AND w.deleted_at IS NULL
+     AND r.webhook_id = w.id
+     AND (r.stamps[r.head % p_limit + 1] IS NULL OR r.stamps[r.head % p_limit + 1] <= at - p_window);
+  IF NOT FOUND THEN
+    SELECT 'limited', greatest(1, ceil(extract(epoch FROM r.stamps[r.head % p_limit + 1] + p_window - at) * 1000))::int
+      INTO verdict, retry_ms
+      FROM headrace.webhooks AS w JOIN headrace.webhook_rates AS r ON r.webhook_id = w.id
+     WHERE w.id = p_webhook_id AND w.version = p_version AND w.enabled AND w.deleted_at IS NULL;
+    IF NOT FOUND THEN
+      verdict := 'stale';
+    END IF;
+    RETURN;
+  END IF;
+  IF p_outcome = 'J' THEN
+    verdict := 'counted';
+    RETURN;
+  END IF;
+  IF p_outcome = 'A' THEN
+    INSERT INTO headrace.webhook_identities VALUES (p_webhook_id, p_key, p_id, at) ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+      verdict := 'accepted';
+      delivery_id := p_id;
+    ELSE
+      verdict := 'duplicate';
+      SELECT i.delivery_id INTO delivery_id FROM headrace.webhook_identities AS i
+       WHERE i.webhook_id = p_webhook_id AND i.key = p_key;
+    END IF;
+  ELSE
+    verdict := 'counted';
+  END IF;
+  INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, duplicate_of, size_bytes,
+    received_at, source_ip, headers, trace_id, body)
+  VALUES (p_webhook_id, p_id, CASE verdict WHEN 'duplicate' THEN 'D'::"char" ELSE p_outcome END, p_identity_kind, p_identity,
+    CASE verdict WHEN 'duplicate' THEN take_delivery.delivery_id END, p_size, at, p_source_ip, p_headers, p_trace_id,
+    CASE verdict WHEN 'accepted' THEN p_body END);
+END $take$;`);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`
+DROP FUNCTION headrace.take_delivery;
+DROP TABLE headrace.webhook_identities, headrace.webhook_deliveries, headrace.webhook_rates, headrace.webhook_counts, headrace.webhooks;`);
+  }
+}
