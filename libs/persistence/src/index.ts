@@ -7,3 +7,4 @@ export * from './migrate.js';
 export * from './movable-clock.js';
 export * from './persistence.module.js';
 export * from './survive-connection-loss.js';
+export * from './grouped-statement.js';
