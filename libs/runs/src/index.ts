@@ -16,6 +16,7 @@ export { ExecutionTokens } from './domain/execution-token.js';
 export type { Run, RunOwner } from './domain/run.js';
 export type { ConversationRun } from './persistence/conversation-runs.store.js';
 export { foundOrThrow } from './http/outcomes.js';
+export { RunsPlace } from './persistence/runs-sealed-place.js';
 export { facetsOf } from './persistence/run-facets-sql.js';
 export { runMigrations } from './persistence/migrations/index.js';
 export { RunsHttpModule } from './runs-http.module.js';

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Settings } from '#libs/config';
 import { SealBrokenError, SecretBox } from './secret-box.js';
 
-const boxWith = (secretsKey: string | undefined): SecretBox => new SecretBox({ secretsKey } as Settings);
+const boxWith = (secretsKey: string | undefined, ...secretsKeyPrevious: string[]): SecretBox =>
+  new SecretBox({ secretsKey, secretsKeyPrevious } as unknown as Settings);
 const box = boxWith('a-key-of-more-than-32-characters-0001');
 
 /** Why it does not open. */
@@ -65,6 +66,40 @@ describe('SecretBox', () => {
       expect(reasonOf(() => box.open(text, 'here'))).toBe('malformed');
     },
   );
+
+  describe('while the key is changed', () => {
+    const [first, second, third] = ['first', 'second', 'third'].map((name) => `${name}-key-of-more-than-32-characters`);
+    const keyOf = (sealed: string): string | undefined => sealed.split('.')[1];
+    const before = boxWith(first);
+    const during = boxWith(second, first ?? '', third ?? '');
+
+    it('opens what is sealed under any of its keys, and seals under the current one only', () => {
+      expect(during.open(before.seal('swordfish', 'here'), 'here')).toBe('swordfish');
+      expect(during.open(boxWith(third).seal('swordfish', 'here'), 'here')).toBe('swordfish');
+      const sealed = during.seal('swordfish', 'here');
+      expect(boxWith(second).open(sealed, 'here')).toBe('swordfish');
+      expect(reasonOf(() => before.open(sealed, 'here'))).toBe('unknown_key');
+    });
+
+    it('seals anew what is not under the current key, for the same place', () => {
+      const old = before.seal('swordfish', 'here');
+      const anew = during.reseal(old, 'here') ?? '';
+      expect(keyOf(anew)).toBe(keyOf(during.seal('', '')));
+      expect(boxWith(second).open(anew, 'here')).toBe('swordfish');
+      expect(during.reseal(anew, 'here')).toBeNull();
+    });
+
+    it('seals nothing anew that does not open, under whatever key', () => {
+      expect(reasonOf(() => `${during.reseal(before.seal('x', 'here'), 'there')}`)).toBe('not_authentic');
+      expect(reasonOf(() => `${during.reseal(during.seal('x', 'here'), 'there')}`)).toBe('not_authentic');
+      expect(reasonOf(() => `${boxWith(second).reseal(before.seal('x', 'here'), 'here')}`)).toBe('unknown_key');
+    });
+
+    it('is one key when the current one is named among the others', () => {
+      const box = boxWith(first, first ?? '');
+      expect(box.reseal(before.seal('x', 'here'), 'here')).toBeNull();
+    });
+  });
 
   it('is not made without a key', () => {
     expect(() => boxWith(undefined)).toThrow('SECRETS_KEY');

@@ -26,6 +26,7 @@ export class SealBrokenError extends Error {
 
 /**
  * Encrypts values that lie in tables: AES-256-GCM under a key derived from SECRETS_KEY, a random 96-bit nonce a value.
+ * Keys of SECRETS_KEY_PREVIOUS open and never seal.
  * The text is `v1.<key id>.<nonce, ciphertext and tag in base64url>`.
  *
  * `context` names the place that a value belongs to, such as `run/<id>/mcp-servers`. It is authenticated and not stored:
@@ -39,10 +40,12 @@ export class SecretBox {
   constructor(settings: Settings) {
     if (settings.secretsKey === undefined) throw new Error('SECRETS_KEY is needed: it encrypts secrets.');
     this.current = deriveKey(settings.secretsKey);
-    // Values carry their key's id, so that keys of the past can stand here beside the current one.
-    this.keys = new Map([[this.current.id, this.current]]);
+    const others = settings.secretsKeyPrevious.map(deriveKey);
+    // The current one last: it wins where it is named among the others too.
+    this.keys = new Map([...others, this.current].map((key) => [key.id, key]));
   }
 
+  /** Under the current key. */
   seal(plain: string, context: string): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.current.bytes, nonce, { authTagLength: TAG_BYTES });
@@ -51,7 +54,7 @@ export class SecretBox {
     return `${VERSION}.${this.current.id}.${sealed.toString('base64url')}`;
   }
 
-  /** Throws a {@link SealBrokenError}. */
+  /** Under the current key, or one of SECRETS_KEY_PREVIOUS. Throws a {@link SealBrokenError}. */
   open(sealed: string, context: string): string {
     const [, keyId = '', payload = ''] = SEALED.exec(sealed) ?? [];
     const bytes = Buffer.from(payload, 'base64url');
@@ -67,6 +70,12 @@ export class SecretBox {
     } catch {
       throw new SealBrokenError('not_authentic');
     }
+  }
+
+  /** Sealed anew under the current key, or null when it is under that already. Throws a {@link SealBrokenError}. */
+  reseal(sealed: string, context: string): string | null {
+    const plain = this.open(sealed, context);
+    return SEALED.exec(sealed)?.[1] === this.current.id ? null : this.seal(plain, context);
   }
 }
 

@@ -14,15 +14,18 @@ export type LinkVerdict =
   | { readonly valid: true; readonly link: SignedLink }
   | { readonly valid: false; readonly reason: 'expired' | 'forged' };
 
-/** Makes and checks the query of a download link. Every process with the same `SECRETS_KEY` agrees on it. */
+/** Makes and checks the query of a download link. Every process with the same `SECRETS_KEY` agrees on it; links of previous keys work on. */
 export class SignedLinks {
   private readonly signingKey: Buffer;
+  private readonly keys: readonly Buffer[];
 
   constructor(
     secretsKey: string,
     private readonly clock: Clock,
+    previousKeys: readonly string[] = [],
   ) {
-    this.signingKey = Buffer.from(hkdfSync('sha256', secretsKey, '', 'headrace/object-links/v1', 32));
+    this.signingKey = derive(secretsKey);
+    this.keys = [this.signingKey, ...previousKeys.map(derive)];
   }
 
   query(link: Omit<SignedLink, 'expires'>, ttlMs: number): URLSearchParams {
@@ -30,7 +33,7 @@ export class SignedLinks {
     const query = new URLSearchParams({ expires: String(expires) });
     if (link.fileName !== undefined) query.set('filename', link.fileName);
     if (link.contentType !== undefined) query.set('content_type', link.contentType);
-    query.set('signature', this.sign({ ...link, expires }).toString('base64url'));
+    query.set('signature', sign(this.signingKey, { ...link, expires }).toString('base64url'));
     return query;
   }
 
@@ -47,17 +50,23 @@ export class SignedLinks {
       ...(contentType === undefined ? {} : { contentType }),
     };
     const given = Buffer.from(signature, 'base64url');
-    const wanted = this.sign(link);
-    if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) return forged;
+    const isOurs = this.keys.some((signingKey) => {
+      const wanted = sign(signingKey, link);
+      return given.length === wanted.length && timingSafeEqual(given, wanted);
+    });
+    if (!isOurs) return forged;
     // Only after the signature: to a forger an old link looks like a wrong one.
     if (this.clock.now().getTime() >= link.expires * 1000) return { valid: false, reason: 'expired' };
     return { valid: true, link };
   }
+}
 
-  private sign({ key, expires, fileName, contentType }: SignedLink): Buffer {
-    const said = JSON.stringify([key, expires, fileName ?? null, contentType ?? null]);
-    return createHmac('sha256', this.signingKey).update(said).digest();
-  }
+const derive = (secretsKey: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', secretsKey, '', 'headrace/object-links/v1', 32));
+
+function sign(signingKey: Buffer, { key, expires, fileName, contentType }: SignedLink): Buffer {
+  const said = JSON.stringify([key, expires, fileName ?? null, contentType ?? null]);
+  return createHmac('sha256', signingKey).update(said).digest();
 }
 
 const PARAMETERS = new Set(['expires', 'filename', 'content_type', 'signature']);

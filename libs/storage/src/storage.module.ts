@@ -18,9 +18,9 @@ import { SignedLinks } from './signed-links.js';
     {
       provide: SignedLinks,
       inject: [Settings, Clock],
-      useFactory: ({ secretsKey }: Settings, clock: Clock) => {
+      useFactory: ({ secretsKey, secretsKeyPrevious }: Settings, clock: Clock) => {
         if (secretsKey === undefined) throw new Error('SECRETS_KEY is needed: it signs download links.');
-        return new SignedLinks(secretsKey, clock);
+        return new SignedLinks(secretsKey, clock, secretsKeyPrevious);
       },
     },
     {

@@ -9,17 +9,21 @@ import { migrateQueues } from '#libs/jobs';
 import { notificationMigrations } from '#libs/notifications';
 import { assertMigrated, migrate, type MigrationClass } from '#libs/persistence';
 import { runMigrations } from '#libs/runs';
+import { secretMigrations } from '#libs/secrets';
 import { storageMigrations } from '#libs/storage';
+import { webhookMigrations } from '#libs/webhooks';
 
 /** Every room's migrations; they run in the order of the times in their names. */
 const MIGRATIONS: readonly MigrationClass[] = [
   ...authMigrations,
   ...storageMigrations,
+  ...secretMigrations,
   ...factoryMigrations,
   ...environmentMigrations,
   ...agentMigrations,
   ...runMigrations,
   ...conversationMigrations,
+  ...webhookMigrations,
   ...notificationMigrations,
 ];
 

@@ -1,14 +1,6 @@
 import { createServer } from 'node:net';
-import { join } from 'node:path';
-import {
-  type Environment,
-  ensureDataDir,
-  ensurePrivateDir,
-  parseSettings,
-  persistedSecret,
-  type Settings,
-  withSettings,
-} from '#libs/config';
+import { type Environment, ensureDataDir, parseSettings, type Settings } from '#libs/config';
+import { withInstallationKeys } from './secrets-keys.js';
 
 /**
  * Settings that are complete for a process of this installation: free ports chosen where 0 was asked, public addresses
@@ -16,9 +8,7 @@ import {
  */
 export async function prepareSettings(environment: Environment): Promise<Settings> {
   const settings = await withRealPorts(environment);
-  const dataDir = ensureDataDir(settings.dataDir);
-  const secretsKey = settings.secretsKey ?? persistedSecret(join(ensurePrivateDir(dataDir, 'secrets'), 'secrets-key'));
-  return withSettings(settings, { dataDir, secretsKey });
+  return withInstallationKeys(settings, ensureDataDir(settings.dataDir), { generates: true });
 }
 
 /** Addresses are derived from ports while settings are read, so chosen ports go in as if they had been given. */

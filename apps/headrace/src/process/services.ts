@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { type DynamicModule, Global, type INestApplicationContext, Module } from '@nestjs/common';
+import { type DynamicModule, Global, type INestApplicationContext, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AuthModule } from '#libs/auth';
 import { Settings, withSettings } from '#libs/config';
@@ -9,17 +9,24 @@ import { PersistenceModule } from '#libs/persistence';
 
 const FEW_CONNECTIONS = 2;
 
+/** What a command needs beyond the use cases that all of them get. */
+export interface MoreServices {
+  readonly imports?: readonly Type<unknown>[];
+  readonly providers?: readonly Type<unknown>[];
+}
+
 /** The use cases that the command line needs, without any listener. */
 @Global()
 @Module({})
 class ServicesModule {
-  static of(settings: Settings): DynamicModule {
+  static of(settings: Settings, { imports = [], providers = [] }: MoreServices): DynamicModule {
     return {
       module: ServicesModule,
-      imports: [PersistenceModule.forRoot(), AuthModule, FactoriesModule],
+      imports: [PersistenceModule.forRoot(), AuthModule, FactoriesModule, ...imports],
       providers: [
         { provide: Settings, useValue: withSettings(settings, { databasePoolSize: FEW_CONNECTIONS }) },
         { provide: Clock, useClass: SystemClock },
+        ...providers,
       ],
       exports: [Settings, Clock],
     };
@@ -30,8 +37,9 @@ class ServicesModule {
 export async function withServices<T>(
   settings: Settings,
   work: (services: INestApplicationContext) => Promise<T>,
+  more: MoreServices = {},
 ): Promise<T> {
-  const services = await NestFactory.createApplicationContext(ServicesModule.of(settings), {
+  const services = await NestFactory.createApplicationContext(ServicesModule.of(settings, more), {
     abortOnError: false,
     bufferLogs: false,
   });

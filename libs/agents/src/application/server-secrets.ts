@@ -66,5 +66,14 @@ const NOTHING_TO_KEEP = `must be sent again in clear: ${MASKED} keeps a stored v
 const below = (owner: string, name: string): string => `${owner}/${pointerToken(name)}`;
 const context = (owner: string, place: string): string => `mcp-server/${owner}${place}`;
 
+type Anew = (sealed: string, context: string) => string;
+
+/** With every value sealed anew, each for its own place. */
+export const resealServer = (owner: string, server: McpServerConfig, anew: Anew): McpServerConfig =>
+  mapSecrets(server, (sealed, place) => anew(sealed, context(owner, place)));
+
+export const resealServers = (owner: string, servers: McpServers, anew: Anew): McpServers =>
+  mapServers(servers, (server, name) => resealServer(below(owner, name), server, anew));
+
 export const identityOwner = (uid: string): string => `identity/${uid}`;
 export const registeredOwner = (uid: string): string => `registered/${uid}`;

@@ -7,12 +7,13 @@ export class WebhookSecrets {
   constructor(private readonly box: SecretBox) {}
 
   seal(uid: string, secret: string): string {
-    return this.box.seal(secret, context(uid));
+    return this.box.seal(secret, secretContext(uid));
   }
 
   open(uid: string, sealed: string): string {
-    return this.box.open(sealed, context(uid));
+    return this.box.open(sealed, secretContext(uid));
   }
 }
 
-const context = (uid: string): string => `notification-webhook/${uid}/secret`;
+/** Where the values lie, for whoever seals them anew under another key. */
+export const secretContext = (uid: string): string => `notification-webhook/${uid}/secret`;

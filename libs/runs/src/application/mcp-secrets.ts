@@ -20,5 +20,17 @@ export class McpSecrets {
   }
 }
 
+/** A run's `mcp_servers` as stored, with every sealed value replaced by `anew`. */
+export function resealServers(
+  runId: string,
+  stored: unknown,
+  anew: (sealed: string, context: string) => string,
+): AgentConfig['mcp_servers'] {
+  const config = { mcp_servers: stored } as AgentConfig;
+  return mapServerSecrets(config, (value) =>
+    value.startsWith(MARK) ? `${MARK}${anew(value.slice(MARK.length), context(runId))}` : value,
+  ).mcp_servers;
+}
+
 const MARK = 'sealed:';
 const context = (runId: string): string => `run/${runId}/mcp-servers`;

@@ -10,7 +10,7 @@ export class ExecutionTokenGuard implements CanActivate {
   private readonly tokens: ExecutionTokens;
 
   constructor(settings: Settings) {
-    this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+    this.tokens = new ExecutionTokens(settings.secretsKey ?? '', settings.secretsKeyPrevious);
   }
 
   canActivate(context: ExecutionContext): boolean {

@@ -25,6 +25,16 @@ export interface SignableRequest {
   readonly deliveryId: string;
 }
 
+/** A request as the sender would send it. */
+export interface SignedRequest {
+  /** Lower case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Another one than was given where time or signature lie in the body. */
+  readonly body: Buffer;
+  /** Another one than was given where the sender adds to the query. */
+  readonly url: string;
+}
+
 /**
  * Plug: how one sender proves that a request is its own. Most schemes are rows of data for one verifier; the rest are
  * classes. Registered in a {@link SignatureSchemes}, which refuses two of one id. A scheme never throws on what a
@@ -54,8 +64,9 @@ export interface SignatureScheme {
   handshake(request: IncomingRequest, secret: string): HandshakeAnswer | null;
   /** The secret that an unsigned first request brings; null for every other request. Asked only while one is awaited. */
   bringsSecret(request: IncomingRequest): SecretBringingHandshake | null;
-  /** Headers (and the body, where the signature lies in it) of a request as the sender would send it; null where only the sender can sign. */
-  sign(
-    request: SignableRequest,
-  ): { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer; readonly url: string } | null;
+  /**
+   * Signs as the sender would. Null where only the sender can (its key is public here), with a secret that is none of
+   * this scheme, and where the signature lies in the body and the body is no JSON object.
+   */
+  sign(request: SignableRequest): SignedRequest | null;
 }

@@ -1,0 +1,40 @@
+/** A string or a number at a path of own properties of a JSON value; null where there is none, or an empty one. */
+export function textAt(json: unknown, path: readonly string[]): string | null {
+  let value = json;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return null;
+    value = (value as Record<string, unknown>)[key];
+  }
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+/** The body with a value at a path of keys, as JSON; null when it is no JSON object. Only for what is signed here. */
+export function bodyWith(body: Buffer, path: readonly string[], value: string | number): Buffer | null {
+  const root = parseObject(body);
+  if (root === null) return null;
+  let place = root;
+  for (const key of path.slice(0, -1)) {
+    const next = Object.hasOwn(place, key) ? place[key] : undefined;
+    place = define(place, key, isObject(next) ? next : {});
+  }
+  define(place, path.at(-1) ?? '', value);
+  return Buffer.from(JSON.stringify(root));
+}
+
+function define<T>(place: Record<string, unknown>, key: string, value: T): T {
+  Object.defineProperty(place, key, { value, enumerable: true, configurable: true, writable: true });
+  return value;
+}
+
+function parseObject(body: Buffer): Record<string, unknown> | null {
+  try {
+    const json: unknown = JSON.parse(body.toString('utf8'));
+    return isObject(json) ? json : null;
+  } catch {
+    return null;
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { textAt } from './body-text.js';
+import type { IncomingRequest } from './incoming-request.js';
+import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
+import type { SignableRequest, SignedRequest } from './signature-scheme.js';
+import { hmac } from './signing-algorithm.js';
+import { decodeStrictly } from './strict-encoding.js';
+
+export interface JwtRow extends SchemeFacts {
+  readonly header: string;
+  readonly issuer: string;
+  /** Claim with the hexadecimal SHA-256 of the body. */
+  readonly bodyHashClaim: string;
+}
+
+const MAX_TOKEN_LENGTH = 4096;
+const ALGORITHM = hmac({ hash: 'sha256', encoding: 'base64url' });
+
+/** A sender that sends a JSON Web Token about the body. Only HS256: what the token says of its algorithm is no choice. */
+export class JwtScheme extends DescribedScheme {
+  readonly signatureHeaders: readonly string[];
+
+  constructor(private readonly row: JwtRow) {
+    super(row);
+    this.signatureHeaders = [row.header];
+  }
+
+  sign({ body, secret, url, deliveryId }: SignableRequest): SignedRequest | null {
+    if (this.checkSecret(secret) !== null) return null;
+    const claims = { iss: this.row.issuer, [this.row.bodyHashClaim]: hashOf(body) };
+    const signed = [{ alg: 'HS256', typ: 'JWT' }, claims].map(encode).join('.');
+    const signature = ALGORITHM.sign([Buffer.from(signed)], secret);
+    if (signature === null) return null;
+    return { headers: { ...this.plainHeaders(deliveryId), [this.row.header]: `${signed}.${signature}` }, body, url };
+  }
+
+  protected checkKey(secret: string): string | null {
+    return ALGORITHM.checkSecret(secret);
+  }
+
+  protected isSigned({ headers, body }: IncomingRequest, secret: string): boolean {
+    const token = headers.single(this.row.header);
+    if (token === null || token.length > MAX_TOKEN_LENGTH) return false;
+    const [head = '', claims = '', signature = '', ...rest] = token.split('.', 4);
+    if (rest.length > 0) return false;
+    // Nothing of it is parsed before it is known to be the sender's.
+    if (!ALGORITHM.accepts([Buffer.from(`${head}.${claims}`)], [signature], secret)) return false;
+    const said = decode(claims);
+    return (
+      textAt(decode(head), ['alg']) === 'HS256' &&
+      textAt(said, ['iss']) === this.row.issuer &&
+      textAt(said, [this.row.bodyHashClaim]) === hashOf(body)
+    );
+  }
+}
+
+const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
+const hashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex');
+
+function decode(part: string): unknown {
+  try {
+    return JSON.parse(decodeStrictly(part, 'base64url')?.toString('utf8') ?? '') as unknown;
+  } catch {
+    // A part that is no JSON says nothing.
+    return null;
+  }
+}

@@ -1,0 +1,145 @@
+import type { SchemeRow } from '../signed-scheme.js';
+import { hmac, publicKey, readPublicKey } from '../signing-algorithm.js';
+import { decodeStrictly } from '../strict-encoding.js';
+
+const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
+const SHA256_BASE64 = hmac({ hash: 'sha256', encoding: 'base64' });
+
+/** Senders that sign the time together with the body. */
+export const timestampedSchemes: readonly SchemeRow[] = [
+  {
+    id: 'buildkite',
+    label: 'Buildkite',
+    documentationUrl: 'https://buildkite.com/docs/apis/webhooks/pipelines',
+    algorithm: SHA256_HEX,
+    framings: [
+      {
+        signature: { header: 'x-buildkite-signature', separator: ',', prefix: 'signature=' },
+        timestamp: { field: 'timestamp=' },
+      },
+    ],
+    content: '{timestamp}.{body}',
+    time: { unit: 's' },
+  },
+  {
+    id: 'calendly',
+    label: 'Calendly',
+    documentationUrl: 'https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures',
+    algorithm: SHA256_HEX,
+    framings: [
+      {
+        signature: { header: 'calendly-webhook-signature', separator: ',', prefix: 'v1=' },
+        timestamp: { field: 't=' },
+      },
+    ],
+    content: '{timestamp}.{body}',
+    time: { unit: 's' },
+  },
+  {
+    id: 'customerio',
+    label: 'Customer.io',
+    documentationUrl: 'https://docs.customer.io/integrations/api/webhooks',
+    algorithm: SHA256_HEX,
+    framings: [{ signature: { header: 'x-cio-signature' }, timestamp: { header: 'x-cio-timestamp' } }],
+    content: 'v0:{timestamp}:{body}',
+    time: { unit: 's' },
+    deliveryIdPath: ['event_id'],
+  },
+  {
+    id: 'grafana_timestamped',
+    label: 'Grafana Alerting with a timestamp header',
+    documentationUrl:
+      'https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/',
+    algorithm: SHA256_HEX,
+    // The header has no default name; these are the two that the product's own documents use.
+    framings: [
+      {
+        signature: { header: 'x-grafana-alerting-signature' },
+        timestamp: { header: 'x-grafana-alerting-timestamp' },
+      },
+      {
+        signature: { header: 'x-grafana-alerting-signature' },
+        timestamp: { header: 'x-grafana-alerting-signature-timestamp' },
+      },
+    ],
+    content: '{timestamp}:{body}',
+    time: { unit: 's' },
+  },
+  {
+    id: 'paddle',
+    label: 'Paddle',
+    documentationUrl: 'https://developer.paddle.com/webhooks/signature-verification',
+    algorithm: SHA256_HEX,
+    framings: [
+      {
+        signature: { header: 'paddle-signature', separator: ';', prefix: 'h1=' },
+        timestamp: { field: 'ts=' },
+      },
+    ],
+    content: '{timestamp}:{body}',
+    time: { unit: 's' },
+    deliveryIdPath: ['notification_id'],
+  },
+  {
+    id: 'sendgrid',
+    label: 'SendGrid Event Webhook',
+    documentationUrl:
+      'https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features',
+    algorithm: publicKey({
+      hash: 'sha256',
+      encoding: 'base64',
+      key: (secret) => {
+        const der = decodeStrictly(secret, 'base64');
+        return der && readPublicKey(der, (key) => key.asymmetricKeyDetails?.namedCurve === 'prime256v1');
+      },
+      expected: 'The secret must be the verification key that SendGrid shows: a P-256 public key in base64.',
+    }),
+    framings: [
+      {
+        signature: { header: 'x-twilio-email-event-webhook-signature' },
+        timestamp: { header: 'x-twilio-email-event-webhook-timestamp' },
+      },
+    ],
+    content: '{timestamp}{body}',
+    time: { unit: 's' },
+  },
+  {
+    id: 'stripe',
+    label: 'Stripe',
+    documentationUrl: 'https://docs.stripe.com/webhooks#verify-manually',
+    algorithm: SHA256_HEX,
+    framings: [
+      { signature: { header: 'stripe-signature', separator: ',', prefix: 'v1=' }, timestamp: { field: 't=' } },
+    ],
+    content: '{timestamp}.{body}',
+    time: { unit: 's' },
+    deliveryIdPath: ['id'],
+  },
+  {
+    id: 'workos',
+    label: 'WorkOS',
+    documentationUrl: 'https://workos.com/docs/events/data-syncing/webhooks',
+    algorithm: SHA256_HEX,
+    framings: [
+      { signature: { header: 'workos-signature', separator: ', ', prefix: 'v1=' }, timestamp: { field: 't=' } },
+    ],
+    content: '{timestamp}.{body}',
+    time: { unit: 'ms' },
+    deliveryIdPath: ['id'],
+  },
+  {
+    id: 'zendesk',
+    label: 'Zendesk',
+    documentationUrl: 'https://developer.zendesk.com/documentation/webhooks/verifying/',
+    algorithm: SHA256_BASE64,
+    framings: [
+      {
+        signature: { header: 'x-zendesk-webhook-signature' },
+        timestamp: { header: 'x-zendesk-webhook-signature-timestamp' },
+      },
+    ],
+    content: '{timestamp}{body}',
+    time: { unit: 'rfc3339' },
+    deliveryIdHeaders: ['x-zendesk-webhook-invocation-id'],
+  },
+];

@@ -1,0 +1,113 @@
+import { bindsBody, withBodyHash } from './body-hash-in-query.js';
+import { bodyWith } from './body-text.js';
+import type { IncomingRequest } from './incoming-request.js';
+import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
+import { framingHeaders, type Place, readFraming, type SignatureFraming } from './signature-framing.js';
+import type { SignableRequest, SignedRequest } from './signature-scheme.js';
+import { SignedContent } from './signed-content.js';
+import { DEFAULT_TOLERANCE_SECONDS, isTimely, type TimeUnit, writeTime } from './signed-time.js';
+import type { SigningAlgorithm } from './signing-algorithm.js';
+
+/** A sender whose signature data can say. */
+export interface SchemeRow extends SchemeFacts {
+  readonly algorithm: SigningAlgorithm;
+  /** The first complete one counts; `sign` writes the last. */
+  readonly framings: readonly [SignatureFraming, ...SignatureFraming[]];
+  /** What is signed: text and `{body}` (exact bytes), `{timestamp}`, `{id}`, `{url}`, `{method}`. */
+  readonly content: string;
+  readonly time?: { readonly unit: TimeUnit; readonly toleranceSeconds?: number };
+  /** What the sender makes of the address before it signs it. */
+  readonly url?: (url: string) => string;
+  /** Query parameter that must be the SHA-256 of the body. Requires `{url}` in the content. */
+  readonly bodyHashParameter?: string;
+  /** Said out loud by the few senders whose signature does not cover the body. */
+  readonly bodyIsNotSigned?: true;
+}
+
+/** The verifier that is the same for every row. */
+export class SignedScheme extends DescribedScheme {
+  readonly signatureHeaders: readonly string[];
+  private readonly content: SignedContent;
+
+  /** @throws Error for a row that would leave something unchecked. */
+  constructor(private readonly row: SchemeRow) {
+    super(row);
+    this.content = new SignedContent(row.content);
+    const headers = row.framings.flatMap(({ signature, timestamp }) => framingHeaders({ signature, timestamp }));
+    this.signatureHeaders = [...new Set(headers)];
+    for (const framing of row.framings) this.insistOnSafety(framing);
+  }
+
+  sign({ body, secret, now, url, deliveryId }: SignableRequest): SignedRequest | null {
+    const framing = this.row.framings.at(-1) ?? this.row.framings[0];
+    const { timestamp, id, signature } = framing;
+    const time = this.row.time ? writeTime(now, this.row.time.unit) : null;
+    // A second id beside the signed one would make the request ambiguous.
+    const headers = id ? this.plainHeaders() : this.plainHeaders(deliveryId);
+    let sent: Buffer | null = body;
+    const write = (place: Place, value: string): void => {
+      if ('header' in place) headers[place.header] = value;
+      else sent &&= bodyWith(sent, place.path, place.asNumber ? Number(value) : value);
+    };
+    if (id) write(id, deliveryId);
+    if (timestamp && !('field' in timestamp) && time !== null) write(timestamp, time);
+    if (sent === null) return null;
+
+    const parameter = this.row.bodyHashParameter;
+    const target = parameter === undefined ? url : withBodyHash(url, parameter, sent);
+    const content = this.contentOf('POST', target, sent, time, id ? deliveryId : null);
+    const digest = content && this.row.algorithm.sign(content, secret);
+    if (digest === null || this.checkSecret(secret) !== null) return null;
+    const item = `${signature.prefix ?? ''}${digest}`;
+    const inList = timestamp && 'field' in timestamp;
+    write(signature, inList ? `${timestamp.field}${time}${signature.separator ?? ''}${item}` : item);
+    return { headers, body: sent, url: target };
+  }
+
+  protected checkKey(secret: string): string | null {
+    return this.row.algorithm.checkSecret(secret);
+  }
+
+  protected isSigned(request: IncomingRequest, secret: string, now: Date): boolean {
+    const { framings, algorithm, bodyHashParameter } = this.row;
+    const framed = readFraming(request, framings);
+    if (framed === null) return false;
+    const { method, url, body } = request;
+    const content = this.contentOf(method, url, body, framed.timestamp, framed.id);
+    return (
+      content !== null &&
+      algorithm.accepts(content, framed.candidates, secret) &&
+      (bodyHashParameter === undefined || bindsBody(url, bodyHashParameter, body)) &&
+      this.isTimely(framed.timestamp, now)
+    );
+  }
+
+  private contentOf(method: string, url: string, body: Buffer, timestamp: string | null, id: string | null) {
+    return this.content.of({ method, url: this.row.url?.(url) ?? url, body, timestamp, id });
+  }
+
+  private isTimely(timestamp: string | null, now: Date): boolean {
+    const { time } = this.row;
+    if (time === undefined) return true;
+    const { unit, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = time;
+    return timestamp !== null && isTimely(timestamp, unit, now, toleranceSeconds);
+  }
+
+  /** What is read but not signed could be anything: a row may not rely on it. */
+  private insistOnSafety({ signature, timestamp, id }: SignatureFraming): void {
+    const { time, bodyHashParameter, bodyIsNotSigned } = this.row;
+    const bodySigned = this.content.has('body');
+    const within = (place: object | undefined, name: 'timestamp' | 'id'): boolean =>
+      this.content.has(name) || (place !== undefined && 'path' in place && bodySigned);
+    const mistakes: readonly (readonly [boolean, string])[] = [
+      [(timestamp === undefined) !== (time === undefined), 'has a time without a place or a place without a time'],
+      [timestamp !== undefined && !within(timestamp, 'timestamp'), 'judges a time that is not signed'],
+      [id !== undefined && !within(id, 'id'), 'takes an id that is not signed'],
+      [bodyHashParameter !== undefined && !this.content.has('url'), 'relies on an address that is not signed'],
+      [!bodySigned && bodyHashParameter === undefined && bodyIsNotSigned !== true, 'does not sign the body'],
+      [timestamp !== undefined && 'field' in timestamp && !signature.separator, 'looks for a time in what is no list'],
+    ];
+    const mistake = mistakes.find(([isMade]) => isMade);
+    if (mistake) throw new Error(`The signature scheme ${this.id} ${mistake[1]}.`);
+  }
+}

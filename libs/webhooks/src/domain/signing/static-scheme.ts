@@ -1,0 +1,43 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { bodyWith, textAt } from './body-text.js';
+import type { IncomingRequest } from './incoming-request.js';
+import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
+import type { Place } from './signature-framing.js';
+import type { SignableRequest, SignedRequest } from './signature-scheme.js';
+
+export interface StaticRow extends SchemeFacts {
+  readonly credential: Place;
+}
+
+/** A sender that sends its secret along and signs nothing: the body is whoever's the secret is. */
+export class StaticScheme extends DescribedScheme {
+  readonly signatureHeaders: readonly string[];
+
+  constructor(private readonly row: StaticRow) {
+    super(row);
+    this.signatureHeaders = 'header' in row.credential ? [row.credential.header] : [];
+  }
+
+  sign({ body, secret, url, deliveryId }: SignableRequest): SignedRequest | null {
+    if (this.checkSecret(secret) !== null) return null;
+    const { credential } = this.row;
+    const headers = this.plainHeaders(deliveryId);
+    if ('header' in credential) return { headers: { ...headers, [credential.header]: secret }, body, url };
+    const signed = bodyWith(body, credential.path, secret);
+    return signed && { headers, body: signed, url };
+  }
+
+  protected checkKey(): null {
+    return null;
+  }
+
+  protected isSigned(request: IncomingRequest, secret: string): boolean {
+    const { credential } = this.row;
+    const given =
+      'header' in credential ? request.headers.single(credential.header) : textAt(request.json(), credential.path);
+    return given !== null && timingSafeEqual(digest(given), digest(secret));
+  }
+}
+
+/** Digests have one length, so that comparing takes as long whatever was given. */
+const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();

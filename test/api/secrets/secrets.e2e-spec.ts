@@ -1,0 +1,304 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Database, type Queryable } from '#libs/persistence';
+import { ManagedSecrets, SecretRefusedError, SecretSink, SecretSinks } from '#libs/secrets';
+import { startTestApi, type TestApi } from '#libs/testing';
+import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from '../agents/agents-room.js';
+import { allAtOnce, answerTo } from '../runs/runs-room.js';
+
+const LIMIT = 1000;
+
+let api: TestApi;
+let room: AgentsRoom;
+
+/** Stands for a room that uses secrets. */
+class RecordingSink extends SecretSink {
+  readonly seen: string[] = [];
+  refuses = '';
+  user = '';
+
+  override changed(_tx: Queryable, { name, version, value }: Parameters<SecretSink['changed']>[1]): Promise<void> {
+    if (name === this.refuses) return Promise.reject(new SecretRefusedError('is no good for webhook ci (uid 7)'));
+    this.seen.push(`${name} ${version} ${value}`);
+    return Promise.resolve();
+  }
+
+  override usedBy(_tx: Queryable, _teamUid: string, name: string): Promise<readonly string[]> {
+    return Promise.resolve(name === this.user ? ['webhook ci (uid 7)', 'webhook cd (uid 8)'] : []);
+  }
+}
+const sink = new RecordingSink();
+
+beforeAll(async () => {
+  api = await startTestApi();
+  room = await openRoom(api);
+  api.app.get(SecretSinks).register(sink);
+});
+afterAll(() => api.close());
+
+const put = (name: string, value: string, { token } = room.admin, status = 200) =>
+  api.request(status, `PUT /secrets/${name}`, { token, body: { value } });
+const names = async (token: string): Promise<string[]> =>
+  (await api.request(200, 'GET /secrets', { token })).body.secrets.map(({ name }: { name: string }) => name);
+const read = (teamUid: string, name: string) =>
+  api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).read(tx, teamUid, name));
+const newTeam = async () => {
+  const team = await api.identities.team();
+  return { team, admin: await api.identities.user({ [team]: 'admin' }) };
+};
+const countOf = async (team: string): Promise<{ counted: number; there: number }> => {
+  const [row] = await api.database.query<{ counted: number; there: number }>(
+    `SELECT (SELECT secrets FROM managed_secret_counts WHERE team_uid = $1) AS counted,
+       (SELECT count(*)::int FROM managed_secrets WHERE team_uid = $1) AS there`,
+    [team],
+  );
+  return row ?? { counted: -1, there: -1 };
+};
+
+describe('putSecret', () => {
+  it('200: makes it, then gives it another value under the next version', async () => {
+    const made = (await put('deploy.key_1', 'swordfish')).body;
+    expect(made).toEqual({
+      name: 'deploy.key_1',
+      version: 1,
+      created_at: expect.stringMatching(/Z$/),
+      updated_at: made.created_at,
+    });
+    await api.advanceClock(60_000);
+    const changed = (await put('deploy.key_1', 'marlin')).body;
+    expect(changed).toMatchObject({ name: 'deploy.key_1', version: 2, created_at: made.created_at });
+    expect(Date.parse(changed.updated_at) - Date.parse(made.updated_at)).toBeGreaterThanOrEqual(60_000);
+    expect(await read(room.team, 'deploy.key_1')).toEqual({ version: 2, value: 'marlin' });
+    expect(sink.seen).toEqual(['deploy.key_1 1 swordfish', 'deploy.key_1 2 marlin']);
+  });
+
+  it('keeps every byte of a value', async () => {
+    const { team, admin } = await newTeam();
+    for (const value of [' ', '\n', 'ключ 🔑\r\n', 'x'.repeat(65_536)]) {
+      await put('v', value, admin);
+      expect((await read(team, 'v'))?.value).toBe(value);
+    }
+  });
+
+  it.each<[unknown, string]>([
+    [{ value: '' }, '/value'],
+    [{ value: 'x'.repeat(65_537) }, '/value'],
+    [{ value: 'é'.repeat(32_769) }, '/value'],
+    [{ value: 'a\0b' }, '/value'],
+    [{ value: 'a\ud800b' }, '/value'],
+    [{ value: 7 }, '/value'],
+    [{ value: null }, '/value'],
+    [{}, '/value'],
+    [{ value: 'x', name: 'y' }, '/name'],
+  ])('400: %j', async (body, pointer) => {
+    const { token } = room.admin;
+    const answer = await api.request(400, 'PUT /secrets/wrong', { token, body });
+    expect(pointersOf(answer.body)).toEqual([pointer]);
+    expect(await names(token)).not.toContain('wrong');
+  });
+
+  it.each(['%20', '.hidden', '-x', 'a%20b', 'a%2Fb', 'x'.repeat(129), 'caf%C3%A9', 'a%00b', '__proto__'])(
+    '400: the name %s',
+    async (name) => {
+      const answer = await put(name, 'x', room.admin, 400);
+      expect(answer.body.detail).toContain('`name`');
+    },
+  );
+
+  it.each(['constructor', '7', 'x'.repeat(128)])('200: the name %s', async (name) => {
+    await put(name, 'x');
+    expect(await names(room.admin.token)).toContain(name);
+  });
+
+  it('400 when something that uses it cannot use the value, and nothing has changed', async () => {
+    await put('picky', 'good');
+    sink.refuses = 'picky';
+    const answer = await put('picky', 'bad value', room.admin, 400);
+    sink.refuses = '';
+    expect(pointersOf(answer.body)).toEqual(['/value']);
+    expect(answer.body.detail).toContain('is no good for webhook ci (uid 7)');
+    expect(answer.text).not.toContain('bad value');
+    expect(await read(room.team, 'picky')).toEqual({ version: 1, value: 'good' });
+  });
+
+  it('400 when no team is picked; 413 and 415', async () => {
+    const { token } = room.both;
+    const nowhere = await put('a', 'x', room.both, 400);
+    expect(nowhere.body.detail).toContain('X-Headrace-Team-Uid');
+    await api.request(200, 'PUT /secrets/a', { token, body: { value: 'x' }, headers: inTeam(room.otherTeam) });
+    await api.request(413, 'PUT /secrets/a', { token, body: HUGE, contentType: 'application/json' });
+    await api.request(415, 'PUT /secrets/a', { token, body: '{}', contentType: 'text/plain' });
+  });
+});
+
+describe('the limit of a team', () => {
+  const fill = async (team: string, upTo: number): Promise<void> => {
+    await api.database.query(
+      `INSERT INTO managed_secrets (team_uid, name, sealed) SELECT $1, 's' || i, 'v1' FROM generate_series(1, $2) i`,
+      [team, upTo],
+    );
+    await api.database.query('INSERT INTO managed_secret_counts VALUES ($1, $2)', [team, upTo]);
+  };
+  const lockOf = (team: string) => `SELECT 1 FROM headrace.managed_secret_counts WHERE team_uid = '${team}' FOR UPDATE`;
+
+  it('holds when many come at once: 403 limit_reached for those who are too many', async () => {
+    const { team, admin } = await newTeam();
+    await fill(team, LIMIT - 2);
+    const answers = await allAtOnce(api, lockOf(team), () =>
+      Array.from({ length: 5 }, (_, index) =>
+        answerTo(api, `PUT /secrets/new${index}`, { token: admin.token, body: { value: 'x' } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 403, 403, 403]);
+    const refused = answers.filter(({ status }) => status === 403);
+    expect(refused.map(({ body }) => body.error_code)).toEqual(Array.from({ length: 3 }, () => 'limit_reached'));
+    expect(await countOf(team)).toEqual({ counted: LIMIT, there: LIMIT });
+  });
+
+  it('does not keep those that are there from changing, and one that goes makes room', async () => {
+    const { team, admin } = await newTeam();
+    await fill(team, LIMIT);
+    await put('s1', 'another', admin);
+    expect((await put('late', 'x', admin, 403)).body.error_code).toBe('limit_reached');
+    await api.request(204, 'DELETE /secrets/s2', { token: admin.token });
+    await put('late', 'x', admin);
+    expect(await countOf(team)).toEqual({ counted: LIMIT, there: LIMIT });
+  });
+
+  it('counts one that several make at once as one', async () => {
+    const { team, admin } = await newTeam();
+    await put('first', 'x', admin);
+    const answers = await allAtOnce(api, lockOf(team), () =>
+      Array.from({ length: 5 }, () => answerTo(api, 'PUT /secrets/same', { token: admin.token, body: { value: 'x' } })),
+    );
+    expect(answers.map(({ body }) => body.version as number).sort()).toEqual([1, 2, 3, 4, 5]);
+    expect(await countOf(team)).toEqual({ counted: 2, there: 2 });
+  });
+
+  it('does not hold for what other rooms need', async () => {
+    const { team } = await newTeam();
+    await fill(team, LIMIT);
+    const secret = { teamUid: team, name: 'webhook-x', value: 'v' };
+    const work = (tx: Queryable) => api.app.get(ManagedSecrets).put(tx, secret);
+    expect(await api.app.get(Database).transaction(work)).toEqual({ version: 1, created: true });
+    expect(await countOf(team)).toEqual({ counted: LIMIT + 1, there: LIMIT + 1 });
+  });
+});
+
+describe('listSecrets', () => {
+  it('200: names and dates by name, nothing else', async () => {
+    const { admin } = await newTeam();
+    for (const name of ['beta', 'Alpha', 'alpha']) await put(name, 'swordfish', admin);
+    const { body } = await api.request(200, 'GET /secrets', { token: admin.token });
+    expect(body.secrets.map(({ name }: { name: string }) => name.toLowerCase())).toEqual(['alpha', 'alpha', 'beta']);
+    for (const secret of body.secrets) expect(Object.keys(secret)).toEqual(['name', 'created_at', 'updated_at']);
+  });
+
+  it('400 when no team is picked', async () => {
+    await api.request(400, 'GET /secrets', { token: room.both.token });
+    await api.request(200, 'GET /secrets', { token: room.both.token, headers: inTeam(room.team) });
+  });
+});
+
+describe('deleteSecret', () => {
+  it('204, and then it is gone; 404 for what is not there or cannot be; 400 without a team or a name', async () => {
+    const { token } = room.admin;
+    await put('short-lived', 'x');
+    await api.request(204, 'DELETE /secrets/short-lived', { token });
+    expect(await names(token)).not.toContain('short-lived');
+    for (const name of ['short-lived', 'never', 'a%20b', '.x'])
+      await api.request(404, `DELETE /secrets/${name}`, { token });
+    await api.request(400, 'DELETE /secrets/%20', { token });
+    await api.request(400, 'DELETE /secrets/never', { token: room.both.token });
+  });
+
+  it('409 while it is used, naming what uses it', async () => {
+    await put('used', 'x');
+    sink.user = 'used';
+    const answer = await api.request(409, 'DELETE /secrets/used', { token: room.admin.token });
+    sink.user = '';
+    expect(answer.body).toMatchObject({
+      error_code: 'conflict',
+      detail: 'The secret is in use by webhook ci (uid 7), webhook cd (uid 8).',
+    });
+    await api.request(204, 'DELETE /secrets/used', { token: room.admin.token });
+  });
+
+  it('waits for who is about to use it', async () => {
+    await put('wanted', 'x');
+    let deleting = Promise.resolve({ status: 0 });
+    await api.app.get(Database).transaction(async (tx) => {
+      await api.app.get(ManagedSecrets).read(tx, room.team, 'wanted');
+      deleting = answerTo(api, 'DELETE /secrets/wanted', { token: room.admin.token });
+      for (let turn = 0; turn < 20; turn += 1) await api.atOrigin(200, 'GET /health/live');
+      // By now it waits for this transaction; what it then sees is that the secret is used.
+      sink.user = 'wanted';
+    });
+    expect((await deleting).status).toBe(409);
+    sink.user = '';
+  });
+});
+
+describe('who may do what', () => {
+  it.each(['member', 'viewer', 'bot'] as const)('%s may nothing', async (who) => {
+    await put('team-s', 'x');
+    const { token } = room[who];
+    await api.request(403, 'GET /secrets', { token });
+    await api.request(403, 'PUT /secrets/team-s', { token, body: { value: 'mine' } });
+    await api.request(403, 'DELETE /secrets/team-s', { token });
+    expect((await read(room.team, 'team-s'))?.value).toBe('x');
+  });
+
+  it('each team has its own', async () => {
+    await put('shared-name', 'ours');
+    await put('shared-name', 'theirs', room.stranger);
+    expect((await read(room.team, 'shared-name'))?.value).toBe('ours');
+    expect((await read(room.otherTeam, 'shared-name'))?.value).toBe('theirs');
+    await put('ours-only', 'x');
+    await api.request(404, 'DELETE /secrets/ours-only', { token: room.stranger.token });
+    const { token } = room.stranger;
+    await api.request(403, 'DELETE /secrets/ours-only', { token, headers: inTeam(room.team) });
+    await api.request(403, 'GET /secrets', { token: room.admin.token, headers: inTeam(UNKNOWN) });
+  });
+});
+
+describe('a value', () => {
+  const VALUE = 'sw0rdf1sh-in-the-clear';
+
+  it('is in no answer, no log line and no table, whatever happens to it', async () => {
+    api.log.clear();
+    const { token } = room.admin;
+    const answers = [
+      await put('quiet', VALUE),
+      await api.request(200, 'GET /secrets', { token }),
+      await api.request(400, 'PUT /secrets/quiet', { token, body: { value: `${VALUE}\0` } }),
+      await api.request(400, 'PUT /secrets/quiet', { token, body: { value: [VALUE] } }),
+      await api.request(400, 'PUT /secrets/quiet', { token, body: { [VALUE.replaceAll('-', '')]: 1, value: VALUE } }),
+      await api.request(400, 'PUT /secrets/quiet', {
+        token,
+        body: `{"value":"${VALUE}"`,
+        contentType: 'application/json',
+      }),
+      await put('quiet', VALUE, room.viewer, 403),
+      await api.request(204, 'DELETE /secrets/quiet', { token }),
+      await put('quiet', VALUE),
+    ];
+    expect(answers.filter(({ text }) => text.includes(VALUE))).toEqual([]);
+    expect(api.log.text).not.toContain(VALUE);
+    expect(api.log.text).toContain('/secrets');
+    const rows = await api.database.query<{ row: string }>(
+      `SELECT row_to_json(s)::text AS row FROM managed_secrets s WHERE name = 'quiet'`,
+    );
+    expect(rows.map(({ row }) => row.includes(VALUE))).toEqual([false]);
+  });
+
+  it('does not open in the place of another secret', async () => {
+    await put('one', 'x');
+    await put('two', 'y');
+    await api.database.query(
+      `UPDATE managed_secrets SET sealed = (SELECT sealed FROM managed_secrets WHERE name = 'one' AND team_uid = $1)
+       WHERE name = 'two' AND team_uid = $1`,
+      [room.team],
+    );
+    await expect(read(room.team, 'two')).rejects.toMatchObject({ reason: 'not_authentic' });
+  });
+});

@@ -1,0 +1,246 @@
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AgentDirectory } from '#libs/agents';
+import { type Settings, withSettings } from '#libs/config';
+import { Database } from '#libs/persistence';
+import { ManagedSecrets, SecretBox } from '#libs/secrets';
+import { startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#libs/testing';
+import { checkout, environment, removeDir, temporaryDir } from './launched.js';
+
+const OLD = 'the-old-key-of-this-installation-0123456789';
+const NEW = 'the-new-key-of-this-installation-0123456789';
+const LOST = 'a-key-that-nobody-has-any-more-0123456789';
+/** Is in every value, and in nothing that a command prints. */
+const PLAIN = 'sw0rdf1sh';
+
+let directory = '';
+let api: TestApi;
+let team: string;
+let admin: TestPrincipal;
+
+beforeAll(async () => {
+  directory = temporaryDir();
+  api = await startTestApi({ settings: { secretsKey: OLD } });
+  team = await api.identities.team();
+  admin = await api.identities.user({ [team]: 'admin' });
+});
+afterAll(async () => {
+  await api.close();
+  removeDir(directory);
+});
+
+/** `headrace <arguments>` over the test's database, with the key that it is given. */
+async function headrace(
+  keys: { SECRETS_KEY?: string; SECRETS_KEY_PREVIOUS?: string },
+  args: readonly string[],
+  input: string | Buffer = '',
+): Promise<{ code: number | null; out: string; err: string }> {
+  const child = spawn(process.execPath, [join(checkout, 'bin/headrace.mjs'), ...args], {
+    cwd: directory,
+    env: environment(join(directory, 'data'), { DATABASE_URL: api.database.url, ...keys }),
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  // A command that stops before it reads leaves a broken pipe.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { code, out, err };
+}
+
+const boxOf = (secretsKey: string): SecretBox => new SecretBox(withSettings(api.settings, { secretsKey }));
+const keyIdOf = (secretsKey: string): string => boxOf(secretsKey).seal('', '').split('.').slice(0, 2).join('.');
+
+/** Tables in which a value under this key lies. */
+async function tablesWith(secretsKey: string): Promise<string[]> {
+  const tables = await api.database.query<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'headrace' AND table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await api.database.query(`SELECT 1 FROM headrace.${name} t WHERE strpos(t::text, $1) > 0 LIMIT 1`, [
+      keyIdOf(secretsKey),
+    ]);
+    if (rows.length > 0) found.push(name);
+  }
+  return found.sort();
+}
+
+interface Seeded {
+  readonly notification: string;
+  readonly server: string;
+  readonly identity: string;
+  readonly run: string;
+  readonly webhook: string;
+}
+
+const remote = (what: string) => ({
+  url: 'https://mcp.example.com/x',
+  headers: { Authorization: `${PLAIN} ${what}`, 'X-Odd/~Name': `${PLAIN} ${what} 2` },
+});
+
+/** A value in every place of an installation that can hold one. */
+async function seed(): Promise<Seeded> {
+  const { token } = admin;
+  const create = async (path: string, body: object, status = 201) =>
+    (await api.request(status, `POST ${path}`, { token, body })).body;
+  await api.request(200, 'PUT /secrets/ci', { token, body: { value: `${PLAIN} managed` } });
+  const { uid: notification } = await create('/notification-webhooks', { name: 'n', url: 'https://93.184.216.34/n' });
+  // Now it has a previous one too.
+  await create(`/notification-webhooks/${notification}/rotate-secret`, {}, 200);
+  const { uid: server } = await create('/mcp-servers', { name: 'registered', ...remote('server') });
+  const servers = { docs: remote('identity'), 'a/b~c': { command: 'serve', env: { KEY: `${PLAIN} env` } } };
+  const { uid: identity } = await create('/agent/identities', { name: 'identity', mcp_servers: servers });
+  const config = { mcp_servers: { docs: remote('run') } };
+  const { run_id: run } = await create('/agent/runs', { prompt: 'Go.', config }, 200);
+  const { uid: webhook } = await new WebhookBuilder(api.database, api.settings).webhook({ secret: `${PLAIN}-webhook` });
+  await api.database.query('UPDATE webhooks SET sealed_captured_secret = $2 WHERE uid = $1', [
+    webhook,
+    boxOf(OLD).seal(`${PLAIN} captured`, `webhook/${webhook}/captured-secret`),
+  ]);
+  return { notification, server, identity, run, webhook };
+}
+
+/** What each place says to a service that has these settings, in clear. */
+async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unknown> {
+  const later = await startTestApi({ database: api.database, settings });
+  try {
+    const [box, agents] = [later.app.get(SecretBox), later.app.get(AgentDirectory, { strict: false })];
+    const [row] = await api.database.query<Record<string, string>>(
+      `SELECT n.secret, n.previous_secret, w.sealed_secret, w.sealed_captured_secret,
+         r.config#>>'{mcp_servers,docs,headers,Authorization}' AS run
+       FROM notification_webhooks n, webhooks w, runs r WHERE n.uid = $1 AND w.uid = $2 AND r.id = $3`,
+      [seeded.notification, seeded.webhook, seeded.run],
+    );
+    const open = (column: string, context: string): string =>
+      box.open((row?.[column] ?? '').replace(/^sealed:/, ''), context);
+    return {
+      managed: await later.app.get(Database).transaction((tx) => later.app.get(ManagedSecrets).read(tx, team, 'ci')),
+      server: (await agents.findMcpServers(team, [seeded.server])).get(seeded.server)?.headers,
+      identity: (await agents.findIdentity(seeded.identity, team))?.mcpServers,
+      notification: ['secret', 'previous_secret'].map((column) =>
+        open(column, `notification-webhook/${seeded.notification}/secret`),
+      ),
+      webhook: open('sealed_secret', `webhook/${seeded.webhook}/secret`),
+      captured: open('sealed_captured_secret', `webhook/${seeded.webhook}/captured-secret`),
+      run: open('run', `run/${seeded.run}/mcp-servers`),
+    };
+  } finally {
+    await later.close();
+  }
+}
+
+describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
+  const PLACES = ['agent_identities', 'managed_secrets', 'mcp_servers', 'notification_webhooks', 'runs', 'webhooks'];
+  const during = { SECRETS_KEY: NEW, SECRETS_KEY_PREVIOUS: OLD };
+  const countsOf = (out: string) =>
+    Object.fromEntries(
+      [...out.matchAll(/^(\w+) +(\d+) +(\d+)$/gm)].map(([, place, ...counts]) => [place, counts.map(Number)]),
+    );
+
+  it('seals every value in every place anew: afterwards the new key alone opens all', async () => {
+    const seeded = await seed();
+    expect(await tablesWith(OLD)).toEqual(PLACES);
+    const before = await readAll({ secretsKey: OLD }, seeded);
+    expect(await readAll({ secretsKey: NEW, secretsKeyPrevious: [OLD] }, seeded)).toEqual(before);
+
+    const first = await headrace(during, ['secrets', 'rotate-key']);
+    expect(first).toMatchObject({ code: 0, err: '' });
+    expect(countsOf(first.out)).toEqual({
+      managed_secrets: [1, 0],
+      webhooks: [2, 0],
+      notification_webhooks: [2, 0],
+      mcp_servers: [2, 0],
+      agent_identities: [3, 0],
+      runs: [2, 0],
+    });
+    expect(await tablesWith(OLD)).toEqual([]);
+    expect(await tablesWith(NEW)).toEqual(PLACES);
+    expect(await readAll({ secretsKey: NEW }, seeded)).toEqual(before);
+
+    const again = await headrace(during, ['secrets', 'rotate-key']);
+    expect(again.code).toBe(0);
+    expect(Object.values(countsOf(again.out))).toEqual(PLACES.map(() => [0, 0]));
+    expect(first.out + again.out).not.toContain(PLAIN);
+  });
+
+  it('leaves what does not open as it is, tells how many those are, and ends with 1', async () => {
+    const lost = boxOf(LOST).seal(`${PLAIN} lost`, `managed-secret/${team}/lost`);
+    await api.database.query('INSERT INTO managed_secrets (team_uid, name, sealed) VALUES ($1, $2, $3)', [
+      team,
+      'lost',
+      lost,
+    ]);
+    const { code, out, err } = await headrace(during, ['secrets', 'rotate-key']);
+    expect(code).toBe(1);
+    expect(countsOf(out).managed_secrets).toEqual([0, 1]);
+    expect(err).toBe('headrace: 1 value(s) do not open under SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n');
+    const [row] = await api.database.query<{ sealed: string }>(
+      `SELECT sealed FROM managed_secrets WHERE name = 'lost' AND team_uid = $1`,
+      [team],
+    );
+    expect(row?.sealed).toBe(lost);
+  });
+
+  it('without a key makes none, and says what is missing', async () => {
+    const { code, out, err } = await headrace({}, ['secrets', 'rotate-key']);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toBe('headrace: SECRETS_KEY is needed: the same one that the installation runs with.\n');
+  });
+});
+
+describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
+  const keys = { SECRETS_KEY: OLD };
+  const read = (name: string) =>
+    api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).read(tx, team, name));
+
+  it('take the value from standard input, without the line end after it', async () => {
+    const set = await headrace(keys, ['secrets', 'set', 'from-shell', '--team', team], `${PLAIN} ü\nsecond line\n`);
+    expect(set).toEqual({ code: 0, out: 'Secret from-shell has its version 1.\n', err: '' });
+    expect(await read('from-shell')).toEqual({ version: 1, value: `${PLAIN} ü\nsecond line` });
+    const listed = await headrace(keys, ['secrets', 'list', '--team', team]);
+    expect(listed.out).toMatch(/^NAME +VERSION +CREATED +CHANGED\n/);
+    expect(listed.out).toMatch(/^from-shell +1 +\d{4}-/m);
+    expect(listed.out).not.toContain(PLAIN);
+    const gone = await headrace(keys, ['secrets', 'delete', 'from-shell', '--team', team]);
+    expect(gone).toMatchObject({ code: 0, out: 'Secret from-shell is gone.\n' });
+    expect(await read('from-shell')).toBeNull();
+  });
+
+  it.each<[string, readonly string[], string | Buffer, number, RegExp]>([
+    ['nothing on standard input', ['set', 'a'], '\n', 2, /value is missing on standard input/],
+    ['no text', ['set', 'a'], Buffer.from([0xff, 0xfe]), 2, /is not text in UTF-8/],
+    ['a NUL', ['set', 'a'], `${PLAIN}\0`, 1, /the value must not contain NUL characters/],
+    ['too much', ['set', 'a'], PLAIN.repeat(10_000), 1, /the value must have at most 65536 bytes/],
+    ['what is not there', ['delete', 'a'], '', 1, /the team has no secret a;/],
+  ])('refuse %s', async (_what, [verb = '', name = ''], input, status, message) => {
+    const { code, out, err } = await headrace(keys, ['secrets', verb, name, '--team', team], input);
+    expect([code, out]).toEqual([status, '']);
+    expect(err).toMatch(message);
+    expect(err).not.toContain(PLAIN);
+  });
+
+  it('refuse a team that is not there', async () => {
+    const { code, err } = await headrace(keys, ['secrets', 'list', '--team', 'x'.repeat(22)]);
+    expect([code, err]).toEqual([1, expect.stringMatching(/^headrace: there is no team x{22};/)]);
+  });
+
+  it('know what uses a secret: webhooks follow it, and keep it from going', async () => {
+    const built = await new WebhookBuilder(api.database, api.settings).webhook({ secret: 'first' });
+    const [row] = await api.database.query<{ secret_name: string; team_uid: string }>(
+      'SELECT secret_name, team_uid FROM webhooks WHERE uid = $1',
+      [built.uid],
+    );
+    const [name, owner] = [row?.secret_name ?? '', row?.team_uid ?? ''];
+    const set = await headrace(keys, ['secrets', 'set', name, '--team', owner], 'second');
+    expect(set).toMatchObject({ code: 0, err: '' });
+    const [copy] = await api.database.query<{ sealed_secret: string }>(
+      'SELECT sealed_secret FROM webhooks WHERE uid = $1',
+      [built.uid],
+    );
+    expect(boxOf(OLD).open(copy?.sealed_secret ?? '', `webhook/${built.uid}/secret`)).toBe('second');
+    const kept = await headrace(keys, ['secrets', 'delete', name, '--team', owner]);
+    expect([kept.code, kept.err]).toEqual([1, expect.stringContaining(`(uid ${built.uid})`)]);
+  });
+});
