@@ -2,6 +2,7 @@
 const BENCHES = {
   create: () => import('./bench/create.mjs').then(({ benchCreate }) => benchCreate()),
   list: () => import('./bench/list.mjs').then(({ benchList }) => benchList()),
+  ingress: () => import('./bench/ingress.mjs').then(({ benchIngress }) => benchIngress()),
 };
 
 const name = process.argv[2] ?? '';

@@ -1,13 +1,16 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CreateFactory } from '#libs/factories';
 import { ObjectStore } from '#libs/storage';
 import {
   ArtifactBuilder,
+  DeliveryBuilder,
   noteExchange,
   RunBuilder,
   startTestApi,
   type TestApi,
   type TestPrincipal,
+  WebhookBuilder,
 } from '#libs/testing';
 import { inTeam, UNKNOWN } from './agents/agents-room.js';
 import { NO_RUN } from './runs/runs-room.js';
@@ -27,7 +30,18 @@ import { NO_RUN } from './runs/runs-room.js';
 const COLUMNS = 'owner admin member viewer bot both elsewh other othBot nobody mine colleag unknown'.split(' ');
 
 /** What the path, the query or the answer of an operation names. */
-type Target = 'run' | 'queued run' | 'question' | 'environment' | 'identity' | 'server' | 'webhook' | 'team';
+type Target =
+  | 'run'
+  | 'queued run'
+  | 'question'
+  | 'environment'
+  | 'identity'
+  | 'server'
+  | 'webhook'
+  | 'secret'
+  | 'hook'
+  | 'delivery'
+  | 'team';
 
 /** A cell is the status; `none`: 200 that does not show the thing; `-`: there is no such thing. */
 // prettier-ignore
@@ -76,6 +90,19 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['listNotificationDeliveries',      'webhook',      '200   200   200   200   200   200   200   403   403   403   -     -     404'],
   ['rotateNotificationWebhookSecret', 'webhook',      '200   200   403   403   403   200   403   403   403   403   -     -     404'],
   ['testNotificationWebhook',         'webhook',      '202   202   403   403   403   202   403   403   403   403   -     -     404'],
+  ['listSecrets',                     'secret',       '200   200   403   403   403   200   403   403   403   403   -     -     403'],
+  ['putSecret',                       'secret',       '200   200   403   403   403   200   403   403   403   403   -     -     403'],
+  ['deleteSecret',                    'secret',       '204   204   403   403   403   204   403   403   403   403   -     -     403'],
+  ['listWebhookSignatureSchemes',     'team',         '200   200   200   200   200   200   200   200   200   200   -     -     200'],
+  ['listWebhooks',                    'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['createWebhook',                   'hook',         '201   201   403   403   403   201   403   404   404   404   -     -     404'],
+  ['getWebhook',                      'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['updateWebhook',                   'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['rotateWebhookSecret',             'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['deleteWebhook',                   'hook',         '204   204   403   403   403   204   403   404   404   404   -     -     404'],
+  ['listWebhookDeliveries',           'delivery',     '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['getWebhookDelivery',              'delivery',     '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['redeliverWebhookDelivery',        'delivery',     '202   202   403   403   403   202   403   404   404   404   -     -     404'],
 ];
 
 /** Operations that are in no row, and why. */
@@ -91,6 +118,8 @@ const NOTHING: Names = {
   session_id: 'no-session',
   artifactUid: UNKNOWN,
   uid: UNKNOWN,
+  factoryUid: UNKNOWN,
+  deliveryId: NO_RUN,
   url: 'https://tracker.example.com/nothing',
 };
 
@@ -104,6 +133,8 @@ const SHOWN: Readonly<Record<string, string>> = {
   listAgentIdentities: 'uid',
   listMcpServers: 'uid',
   listNotificationWebhooks: 'uid',
+  listSecrets: 'name',
+  listWebhooks: 'uid',
 };
 
 let made = 0;
@@ -120,6 +151,9 @@ const BODIES: Readonly<Record<string, (owner: Owner) => object>> = {
   createMcpServer: () => ({ name: newName(), command: 'serve' }),
   updateMcpServer: () => ({ name: newName(), command: 'serve' }),
   createNotificationWebhook: () => ({ name: newName(), url: 'https://hooks.example.com/runs' }),
+  putSecret: () => ({ value: newName() }),
+  createWebhook: () => ({ name: newName() }),
+  updateWebhook: () => ({ name: newName() }),
   updateNotificationWebhook: () => ({ name: newName() }),
 };
 
@@ -226,6 +260,20 @@ async function find({ team, people, runs }: Side, target: Target, owner: Owner):
       // A team may have 20.
       await api.database.query('DELETE FROM notification_webhooks WHERE team_uid = $1', [team]);
       return create(principal(people, 'admin'), 'createNotificationWebhook', owner);
+    case 'secret': {
+      const name = newName();
+      const { token } = principal(people, 'admin');
+      await api.request(200, `PUT /secrets/${name}`, { token, headers: inTeam(team), body: { value: name } });
+      return { name };
+    }
+    case 'hook':
+    case 'delivery': {
+      const made = await api.app.get(CreateFactory).execute({ teamUid: team, name: newName() });
+      if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
+      const { uid: factoryUid } = made.factory;
+      const { id, uid } = await new WebhookBuilder(api.database, api.settings).webhook({ factoryUid });
+      return { factoryUid, uid, deliveryId: (await new DeliveryBuilder(api.database).build(id)).id };
+    }
     case 'team':
       return {};
   }

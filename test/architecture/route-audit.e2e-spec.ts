@@ -22,6 +22,8 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /runs/:runId': 'a page for people, which holds no data',
   'GET /runs/assets/:name': 'script and style of that page',
 };
+/** They make what is not there: an id in the path, and still no 404. */
+const MAKES_WHAT_IT_NAMES: readonly string[] = ['putSecret'];
 /** The runner protocol has a document of its own. */
 const RUNNER_PREFIX = '/api/v1/runner/';
 
@@ -115,7 +117,8 @@ describe('every route', () => {
       const documented = Object.keys(operation?.responses ?? {});
       const wanted = [
         ...('requestBody' in (operation ?? {}) ? ['400', '413', '415'] : []),
-        ...(route.path.includes(':') ? ['400', '403', '404'] : []),
+        ...(route.path.includes(':') ? ['400', '403'] : []),
+        ...(route.path.includes(':') && !MAKES_WHAT_IT_NAMES.includes(route.operation?.id ?? '') ? ['404'] : []),
       ];
       const missing = wanted.filter((status) => !documented.includes(status));
       return missing.length > 0 ? [`${name(route)}: lacks ${missing.join(', ')}`] : [];
@@ -197,6 +200,9 @@ describe('the document', () => {
       'createAgentIdentity',
       'createMcpServer',
       'createNotificationWebhook',
+      'putSecret',
+      'listSecrets',
+      'deleteSecret',
       'listAgentIdentities',
       'listMcpServers',
       'listModels',

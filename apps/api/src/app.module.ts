@@ -11,7 +11,9 @@ import { NotificationsHttpModule } from '#libs/notifications';
 import { ObservabilityModule } from '#libs/observability';
 import { clockProvider, PersistenceModule } from '#libs/persistence';
 import { RunsHttpModule } from '#libs/runs';
+import { SecretsHttpModule } from '#libs/secrets';
 import { StorageHttpModule, StorageModule } from '#libs/storage';
+import { DeliveryLogModule, WebhooksHttpModule } from '#libs/webhooks';
 
 /** What every room may ask for. */
 @Global()
@@ -41,11 +43,14 @@ export class ApiModule {
         AuthHttpModule,
         StorageModule,
         StorageHttpModule,
+        SecretsHttpModule,
         EnvironmentsHttpModule,
         AgentsHttpModule,
         RunsHttpModule,
         ConversationsHttpModule,
         NotificationsHttpModule,
+        WebhooksHttpModule,
+        DeliveryLogModule,
       ],
     };
   }

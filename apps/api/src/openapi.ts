@@ -26,10 +26,15 @@ const TAGS = [
     name: 'Agents',
     description: 'Who executes runs and with what: agent identities, MCP servers of the team, models.',
   },
+  { name: 'Secrets', description: 'Values that a team has stored for its webhooks, never told again.' },
   {
     name: 'Notifications',
     description:
       'Addresses of a team to which this service reports what becomes of its runs, signed by Standard Webhooks.',
+  },
+  {
+    name: 'Webhooks',
+    description: 'Addresses of a factory that other systems post to, and what they have delivered.',
   },
 ];
 

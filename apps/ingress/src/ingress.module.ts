@@ -2,18 +2,19 @@ import { type DynamicModule, Global, Module, type OnModuleInit } from '@nestjs/c
 import { APP_FILTER } from '@nestjs/core';
 import { Settings } from '#libs/config';
 import { HealthController, Readiness } from '#libs/http';
-import { Database, PersistenceModule } from '#libs/persistence';
-import { IngressFilter } from './ingress.filter.js';
-import { WebhooksController } from './webhooks.controller.js';
+import { JobsModule } from '#libs/jobs';
+import { Clock } from '#libs/kernel';
+import { clockProvider, Database, PersistenceModule } from '#libs/persistence';
+import { IngressFilter, WebhooksIngressModule } from '#libs/webhooks';
 
 @Global()
 @Module({})
-class IngressSettingsModule {
+class IngressSurroundingsModule {
   static of(settings: Settings): DynamicModule {
     return {
-      module: IngressSettingsModule,
-      providers: [{ provide: Settings, useValue: settings }],
-      exports: [Settings],
+      module: IngressSurroundingsModule,
+      providers: [{ provide: Settings, useValue: settings }, clockProvider],
+      exports: [Settings, Clock],
     };
   }
 }
@@ -29,8 +30,13 @@ export class IngressModule implements OnModuleInit {
   static of(settings: Settings): DynamicModule {
     return {
       module: IngressModule,
-      imports: [IngressSettingsModule.of(settings), PersistenceModule.forRoot()],
-      controllers: [HealthController, WebhooksController],
+      imports: [
+        IngressSurroundingsModule.of(settings),
+        PersistenceModule.forRoot(),
+        JobsModule.forRoot({ handlesJobs: false }),
+        WebhooksIngressModule,
+      ],
+      controllers: [HealthController],
       providers: [Readiness, { provide: APP_FILTER, useClass: IngressFilter }],
     };
   }

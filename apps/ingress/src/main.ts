@@ -1,23 +1,35 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { RunningApp, Settings } from '#libs/config';
+import { type RunningApp, type Settings, withSettings } from '#libs/config';
 import { httpAdapter, Listener, Readiness } from '#libs/http';
+import { QueueConnections } from '#libs/jobs';
+import { DeliveryDoor, writeProblem } from '#libs/webhooks';
 import { IngressModule } from './ingress.module.js';
-import { writeProblem } from './ingress-problem.js';
 
 /** How long deliveries that are being taken may last once the process goes down. */
 const CLOSE_GRACE_MS = 5_000;
 
 export interface RunningIngress extends RunningApp {
   readonly url: string;
+  /** For tests, which reach into it for the clock. */
+  readonly app: NestExpressApplication;
 }
 
 /** Starts the ingress on `settings.ingressPort`. Rejects when the port cannot be had, and leaves nothing open then. */
-export async function startIngress(settings: Settings): Promise<RunningIngress> {
-  const listener = await Listener.open(settings, { host: settings.host, port: settings.ingressPort });
+export async function startIngress(given: Settings): Promise<RunningIngress> {
+  const listener = await Listener.open(given, {
+    host: given.host,
+    port: given.ingressPort,
+    requestTimeoutMs: given.ingressBodyTimeout,
+    holdsContinue: true,
+    hidesTrace: true,
+  });
+  const settings = given.ingressPort === 0 ? withRealPort(given, listener.port) : given;
   listener.serve((_request, response) => {
-    writeProblem(response, settings.publicUrl, 'resource_unavailable', 'The service is starting.');
+    writeProblem(response, settings.publicUrl, 'resource_unavailable', 'The service is starting.', {
+      'Retry-After': '1',
+    });
   });
   let opened: NestExpressApplication | null = null;
   try {
@@ -29,16 +41,20 @@ export async function startIngress(settings: Settings): Promise<RunningIngress> 
     opened = app;
     app.disable('x-powered-by');
     app.set('etag', false);
+    app.set('query parser', () => ({}));
     app.set('trust proxy', settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false);
     await app.init();
-    listener.serve(app.getHttpAdapter().getInstance());
+    listener.serve(app.get(DeliveryDoor, { strict: false }).before(app.getHttpAdapter().getInstance()));
     return {
       url: listener.url,
+      app,
       beginShutdown: () => app.get(Readiness).drain(),
       close: async () => {
         app.get(Readiness).drain();
         await listener.close(CLOSE_GRACE_MS);
+        const queues = app.get(QueueConnections, { strict: false });
         await app.close();
+        await queues.end();
       },
     };
   } catch (error) {
@@ -46,4 +62,12 @@ export async function startIngress(settings: Settings): Promise<RunningIngress> 
     await opened?.close();
     throw error;
   }
+}
+
+/** A port of 0 becomes a number when the listener is open; the address that senders sign follows. */
+function withRealPort(settings: Settings, port: number): Settings {
+  return withSettings(settings, {
+    ingressPort: port,
+    ingressPublicUrl: settings.ingressPublicUrl.replace(/:0$/, `:${port}`),
+  });
 }

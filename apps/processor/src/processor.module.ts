@@ -8,6 +8,7 @@ import { ObservabilityModule } from '#libs/observability';
 import { clockProvider, PersistenceModule } from '#libs/persistence';
 import { RunsJobsModule } from '#libs/runs';
 import { StorageJobsModule } from '#libs/storage';
+import { WebhooksJobsModule } from '#libs/webhooks';
 
 @Global()
 @Module({})
@@ -37,6 +38,7 @@ export class ProcessorModule {
         // Takes its folds along when runs are pruned.
         ConversationsModule,
         NotificationsJobsModule,
+        WebhooksJobsModule,
       ],
     };
   }

@@ -128,6 +128,11 @@ describe('wrong settings', () => {
     ['LEASE_TTL', '500ms', 'LEASE_TTL must lie between 1s and 10min.'],
     ['HEADRACE_TEST_CLOCK', 'yes', 'HEADRACE_TEST_CLOCK must be true or false.'],
     ['SECRETS_KEY', 'short', 'SECRETS_KEY must have at least 32 characters.'],
+    [
+      'SECRETS_KEY_PREVIOUS',
+      `${'x'.repeat(32)},short`,
+      'SECRETS_KEY_PREVIOUS must have at least 32 characters in each of its keys.',
+    ],
   ])('%s=%s is named with its rule', (name, value, problem) => {
     expect(problemsOf({ [name]: value })).toEqual([problem]);
   });

@@ -143,6 +143,17 @@ export const secretKey = (): SettingKind<string | undefined> =>
     return value;
   });
 
+/** Several {@link secretKey}s, none of which can hold a comma. */
+export const secretKeys = (): SettingKind<readonly string[]> =>
+  kind('comma-separated texts of at least 32 characters each', '', (value) => {
+    const keys = value
+      .split(',')
+      .map((key) => key.trim())
+      .filter((key) => key !== '');
+    if (keys.some((key) => key.length < 32)) throw new Error('must have at least 32 characters in each of its keys');
+    return keys;
+  });
+
 /** A bucket of an object store, and what stands before every key in it: segments joined by `/`, or nothing. */
 export interface BucketLocation {
   readonly bucket: string;

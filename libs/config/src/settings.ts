@@ -17,6 +17,7 @@ import {
   publicOrigin,
   retention,
   secretKey,
+  secretKeys,
   type SettingKind,
   text,
 } from './setting-kinds.js';
@@ -127,6 +128,12 @@ export const SETTINGS = {
     'SECRETS_KEY',
     secretKey(),
     'At least 32 characters; signs execution tokens, cursors and download links, and encrypts managed secrets. Default: generated once into HEADRACE_DATA_DIR. Every process of one installation needs the same one.',
+  ),
+  secretsKeyPrevious: define(
+    'Stores',
+    'SECRETS_KEY_PREVIOUS',
+    secretKeys(),
+    'Other keys, comma-separated, that still open what was sealed or signed under them, while SECRETS_KEY is changed; see docs/operations/secrets.md.',
   ),
   objectStoreUrl: define(
     'Stores',
@@ -298,6 +305,67 @@ export const SETTINGS = {
     'HEADRACE_TEST_CLOCK',
     boolean(false),
     'Lets a test move the clock of this installation. Never in production.',
+  ),
+
+  ingressBodyTimeout: define(
+    'Webhooks',
+    'INGRESS_BODY_TIMEOUT',
+    duration('15s', '100ms', '1min'),
+    'How long a delivery may take to arrive at the ingress.',
+  ),
+  ingressMaxBodies: define(
+    'Webhooks',
+    'INGRESS_MAX_BODIES',
+    integer(256, 4, 10_000),
+    'Deliveries whose bodies one ingress process reads at the same time, each up to 256 KB; one webhook gets a quarter of them.',
+  ),
+  webhookRateLimit: define(
+    'Webhooks',
+    'WEBHOOK_RATE_LIMIT',
+    integer(60, 1, 6000),
+    'Deliveries of one webhook within WEBHOOK_RATE_WINDOW, over all ingress processes; the next one gets a 429.',
+  ),
+  webhookRateWindow: define(
+    'Webhooks',
+    'WEBHOOK_RATE_WINDOW',
+    duration('1min', '1ms', '1h'),
+    'The time that WEBHOOK_RATE_LIMIT counts over, sliding.',
+  ),
+  webhookAuthFailures: define(
+    'Webhooks',
+    'WEBHOOK_AUTH_FAILURES',
+    integer(20, 1, 10_000),
+    'Failed authentications of one webhook from one address within WEBHOOK_AUTH_FAILURE_WINDOW, per ingress process; then that address gets 429.',
+  ),
+  webhookAuthFailureWindow: define(
+    'Webhooks',
+    'WEBHOOK_AUTH_FAILURE_WINDOW',
+    duration('5min', '1s', '1d'),
+    'The time that WEBHOOK_AUTH_FAILURES counts over, sliding.',
+  ),
+  webhookEvaluationPoll: define(
+    'Webhooks',
+    'WEBHOOK_EVALUATION_POLL',
+    duration('1s', '50ms', '1min'),
+    'How often the processor looks for accepted deliveries that are not evaluated yet when nothing nudges it.',
+  ),
+  webhookLogRetention: define(
+    'Webhooks',
+    'WEBHOOK_LOG_RETENTION',
+    duration('7d', '7d', '3650d'),
+    'How long deliveries stay in the log of their webhook at least.',
+  ),
+  webhookLogKeep: define(
+    'Webhooks',
+    'WEBHOOK_LOG_KEEP',
+    integer(50, 50, 10_000),
+    'The latest deliveries of a webhook, and its latest accepted ones, that stay in the log however old they are.',
+  ),
+  webhookIdentityRetention: define(
+    'Webhooks',
+    'WEBHOOK_IDENTITY_RETENTION',
+    duration('30d', '1d', '3650d'),
+    'How long a delivery that comes again is recognised as a duplicate.',
   ),
 
   maxConcurrentRuns: define(

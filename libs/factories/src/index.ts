@@ -4,5 +4,6 @@ import { Factories1700000001001 } from './persistence/factories-1700000001001.js
 export { CreateFactory, type CreateFactoryCommand, type CreateFactoryResult } from './application/create-factory.js';
 export type { Factory } from './application/factory.js';
 export { FindFactory } from './application/find-factory.js';
+export { ListFactories } from './application/list-factories.js';
 export { FactoriesModule } from './factories.module.js';
 export const factoryMigrations: readonly MigrationClass[] = [Factories1700000001001];

@@ -13,6 +13,7 @@ export * from './fields/decorators.js';
 export { field, type FieldOptions } from './fields/field.js';
 export { InputPipe } from './fields/input.pipe.js';
 export { type Kind, type Source, wrong } from './fields/kind.js';
+export { optionalBody } from './fields/optional-body.js';
 export { pathId } from './fields/path-id.pipe.js';
 export {
   boolean,

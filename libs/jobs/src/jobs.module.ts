@@ -60,6 +60,8 @@ function connect(settings: Settings): QueueConnection {
   const logger = new Logger('Queues');
   pool.on('error', (error) => logger.warn(`A queue connection failed: ${error.message}`));
   surviveConnectionLoss(pool);
+  // Every queue and every worker of the process listens for its errors.
+  pool.setMaxListeners(100);
   return { pool };
 }
 

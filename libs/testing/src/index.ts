@@ -14,3 +14,6 @@ export * from './database/test-database.js';
 export * from './api/operation-coverage.js';
 export * from './s3/s3rver.js';
 export * from './s3/verifying-s3.js';
+export * from './api/test-ingress.js';
+export * from './delivery-builder.js';
+export * from './webhook-builder.js';

@@ -107,9 +107,64 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('../commands/user.js')).remove,
   },
   {
+    name: 'secrets list',
+    usage: '--team <uid>',
+    summary: 'List the managed secrets of a team, without their values',
+    load: async () => (await import('../commands/secrets.js')).list,
+  },
+  {
+    name: 'secrets set',
+    usage: '<name> --team <uid>',
+    summary: 'Make a managed secret or give it another value, which is read from standard input',
+    load: async () => (await import('../commands/secrets.js')).set,
+  },
+  {
+    name: 'secrets delete',
+    usage: '<name> --team <uid>',
+    summary: 'Delete a managed secret that nothing uses',
+    load: async () => (await import('../commands/secrets.js')).remove,
+  },
+  {
+    name: 'secrets rotate-key',
+    usage: '',
+    summary: 'Encrypt everything anew that is not under SECRETS_KEY, but under one of SECRETS_KEY_PREVIOUS',
+    load: async () => (await import('../commands/secrets.js')).rotateKey,
+  },
+  {
     name: 'service-account create',
     usage: '<name> --team <uid>',
     summary: 'Make a service account of a team and print its UID',
     load: async () => (await import('../commands/team.js')).createServiceAccount,
+  },
+  {
+    name: 'webhook create',
+    usage:
+      '<name> [--factory <uid>] [--auth-mode <token, url_token or signature>] [--scheme <id>] [--secret-file <path, or - for standard input> | --secret-name <name>] [--delivery-id-header <name>] [--disabled]',
+    summary: 'Make a webhook and print its URL and, once, its secret',
+    load: async () => (await import('../commands/webhook.js')).create,
+  },
+  {
+    name: 'webhook list',
+    usage: '[--factory <uid>]',
+    summary: 'List the webhooks of a factory',
+    load: async () => (await import('../commands/webhook.js')).list,
+  },
+  {
+    name: 'webhook rotate',
+    usage: '<uid> [--secret-file <path, or - for standard input>]',
+    summary: 'Give a webhook another secret, or its first, and print it, once',
+    load: async () => (await import('../commands/webhook.js')).rotate,
+  },
+  {
+    name: 'webhook deliveries',
+    usage: '<uid> [--outcome <label>] [--limit <number>]',
+    summary: 'Show the latest deliveries of a webhook',
+    load: async () => (await import('../commands/webhook.js')).deliveries,
+  },
+  {
+    name: 'webhook send',
+    usage: '<file> --webhook <uid> [--url <origin of the ingress>] [--delivery-id <id>]',
+    summary: 'Sign a file as the sender of a webhook would, and post it to the ingress',
+    load: async () => (await import('../commands/webhook-send.js')).send,
   },
 ];

@@ -118,6 +118,14 @@ describe('every command of the table', () => {
     [['user', 'add', 'u', '--role', 'owner'], '--team is missing'],
     [['user', 'add', 'u', '--team', 't', '--role', 'king'], '--role must be one of owner, admin, member, viewer'],
     [['service-account', 'create', 'bot'], '--team is missing'],
+    [['secrets', 'list'], '--team is missing'],
+    [['secrets', 'set', 'a', 'value', '--team', 't'], 'unexpected argument "value"'],
+    [
+      ['secrets', 'set', 'a b', '--team', 't'],
+      '<name> must be 1 to 128 letters, digits, dots, underscores and hyphens',
+    ],
+    [['secrets', 'delete', '--team', 't'], '<name> is missing'],
+    [['secrets', 'rotate-key', 'now'], 'unexpected argument "now"'],
   ])('%j is misuse, found before anything is opened', async (argv, fault) => {
     expect(await runCommandLine(COMMANDS, argv)).toBe(2);
     expect(errors).toContain(`headrace: ${fault}`);

@@ -10,7 +10,7 @@ import { ProblemError } from '../problems/problem-error.js';
 import { answerRawClientErrors } from './raw-client-error.js';
 
 const KEEP_ALIVE_MS = 75_000;
-const MAX_HEADERS_MS = 15_000;
+const MAX_HEADERS_MS = 10_000;
 /** How often Node looks for requests that do not arrive; its default of 30 s would make short limits meaningless. */
 const CHECK_MS = 1_000;
 
@@ -20,6 +20,12 @@ export interface ListenerOptions {
   readonly port: number;
   /** Where the pages of error codes are, in answers that no application has a part in. Default: as in the settings. */
   readonly publicUrl?: () => string;
+  /** How long a request may take to arrive, in milliseconds. Default: REQUEST_TIMEOUT. */
+  readonly requestTimeoutMs?: number;
+  /** Leaves it to the handler to answer `Expect: 100-continue`: it may refuse before a byte of the body is sent. */
+  readonly holdsContinue?: boolean;
+  /** Problem documents without `instance` and `trace_id`. */
+  readonly hidesTrace?: boolean;
 }
 
 /**
@@ -33,24 +39,28 @@ export class Listener {
     readonly server: Server,
     private readonly scheme: 'http' | 'https',
     publicUrl: () => string,
+    { holdsContinue = false, hidesTrace = false }: ListenerOptions,
   ) {
     this.handler = (request, response) => answerStarting(request, response, publicUrl());
-    answerRawClientErrors(server, publicUrl);
-    server.on('request', (request: IncomingMessage, response: ServerResponse) => this.handler(request, response));
+    answerRawClientErrors(server, publicUrl, hidesTrace);
+    const serve = (request: IncomingMessage, response: ServerResponse): void => this.handler(request, response);
+    server.on('request', serve);
+    if (holdsContinue) server.on('checkContinue', serve);
   }
 
-  static async open(settings: Settings, { host, port, publicUrl }: ListenerOptions): Promise<Listener> {
+  static async open(settings: Settings, options: ListenerOptions): Promise<Listener> {
+    const { host, port, publicUrl, requestTimeoutMs = settings.requestTimeout } = options;
     const limits = {
       connectionsCheckingInterval: CHECK_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      requestTimeout: settings.requestTimeout,
-      headersTimeout: Math.min(MAX_HEADERS_MS, settings.requestTimeout),
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: Math.min(MAX_HEADERS_MS, requestTimeoutMs),
     };
     const tls = settings.tlsCertFile !== '';
     const server = tls
       ? createTlsServer({ ...limits, cert: readFileSync(settings.tlsCertFile), key: readFileSync(settings.tlsKeyFile) })
       : createServer(limits);
-    const listener = new Listener(server, tls ? 'https' : 'http', publicUrl ?? (() => settings.publicUrl));
+    const listener = new Listener(server, tls ? 'https' : 'http', publicUrl ?? (() => settings.publicUrl), options);
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(port, host, resolve);

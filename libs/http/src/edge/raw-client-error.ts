@@ -13,9 +13,9 @@ const GARBAGE = ['invalid_request', 'Bad Request', 'This is not an HTTP request 
 
 /**
  * What Node refuses before there is a request (garbage, oversized headers, a request that never ends) is answered on
- * the bare socket, as a problem document too.
+ * the bare socket, as a problem document too. `hidesTrace`: without `instance` and `trace_id`.
  */
-export function answerRawClientErrors(server: Server, publicUrl: () => string): void {
+export function answerRawClientErrors(server: Server, publicUrl: () => string, hidesTrace = false): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
@@ -24,13 +24,14 @@ export function answerRawClientErrors(server: Server, publicUrl: () => string): 
     const [code, phrase, detail] = REASONS[error.code ?? ''] ?? GARBAGE;
     const problem = new ProblemError(code, detail);
     const traceId = randomBytes(16).toString('hex');
-    const body = JSON.stringify(toProblemDocument(problem, { publicUrl: publicUrl(), instance: '', traceId }));
+    const document = toProblemDocument(problem, { publicUrl: publicUrl(), instance: '', traceId });
+    const body = JSON.stringify(hidesTrace ? { ...document, instance: undefined, trace_id: undefined } : document);
     socket.end(
       [
         `HTTP/1.1 ${problem.status} ${phrase}`,
         'Content-Type: application/problem+json',
         `Content-Length: ${Buffer.byteLength(body)}`,
-        `X-Trace-Id: ${traceId}`,
+        ...(hidesTrace ? [] : [`X-Trace-Id: ${traceId}`]),
         'Connection: close',
         '',
         body,

@@ -3,6 +3,7 @@ import type { Issue } from '../problems/problem-error.js';
 import { ProblemError } from '../problems/problem-error.js';
 import { fieldsOf } from './field.js';
 import { isPlainObject, type Source } from './kind.js';
+import { isOptionalBody } from './optional-body.js';
 import { checkDto, type DtoClass, readDto } from './read-dto.js';
 import { findUnstorable } from './unstorable.js';
 
@@ -16,6 +17,7 @@ export class InputPipe implements PipeTransform {
     if (type !== 'body' && type !== 'query') return value;
     refuse(type, findUnstorable(value));
     if (NO_DTO.has(metatype) || fieldsOf(metatype as DtoClass).size === 0) return value;
+    if (value === undefined && isOptionalBody(metatype as DtoClass)) return this.transform({}, { type, metatype });
     if (!isPlainObject(value)) {
       throw new ProblemError(
         'invalid_request',

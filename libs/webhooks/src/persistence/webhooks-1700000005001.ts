@@ -21,6 +21,8 @@ CREATE TABLE headrace.webhooks (
   signature_scheme text CONSTRAINT ck_webhooks__scheme CHECK ((auth_mode = 'signature') = (signature_scheme IS NOT NULL)),
   delivery_id_header text,
   enabled boolean NOT NULL,
+  -- Was to be enabled and lacks the secret, which enables it.
+  enables_with_secret boolean NOT NULL DEFAULT false,
   source text NOT NULL CONSTRAINT ck_webhooks__source CHECK (source IN ('api', 'definition')),
   secret_name text NOT NULL,
   -- Made for this webhook alone: goes when it goes.
@@ -37,6 +39,7 @@ CREATE TABLE headrace.webhooks (
   updated_at timestamptz NOT NULL DEFAULT headrace.now(),
   deleted_at timestamptz,
   CONSTRAINT ck_webhooks__enabled_has_secret CHECK (NOT enabled OR sealed_secret IS NOT NULL OR secret_pending),
+  CONSTRAINT ck_webhooks__enables_with_secret CHECK (NOT enables_with_secret OR NOT enabled AND sealed_secret IS NULL AND NOT secret_pending),
   CONSTRAINT ck_webhooks__secret_has_version CHECK ((sealed_secret IS NULL) = (secret_version IS NULL))
 );
 CREATE INDEX ix_webhooks__factory ON headrace.webhooks (factory_uid, id) WHERE deleted_at IS NULL;
@@ -78,12 +81,24 @@ CREATE TABLE headrace.webhook_deliveries (
   body bytea,
   evaluated_at timestamptz,
   results jsonb,
+  -- Of an accepted one that is not evaluated yet: when to try, after how many tries that failed.
+  evaluate_at timestamptz NOT NULL DEFAULT headrace.now(),
+  evaluation_attempts smallint NOT NULL DEFAULT 0,
+  -- Why it was given up.
+  evaluation_error text,
   PRIMARY KEY (webhook_id, id),
-  CONSTRAINT ck_webhook_deliveries__only_accepted_keep_payload CHECK ((outcome = 'A') = (body IS NOT NULL))
+  CONSTRAINT ck_webhook_deliveries__only_accepted_keep_payload CHECK ((outcome = 'A') = (body IS NOT NULL)),
+  CONSTRAINT ck_webhook_deliveries__only_accepted_are_evaluated CHECK (evaluated_at IS NULL OR outcome = 'A' AND results IS NOT NULL)
 );
 -- JSON that compresses well costs more to compress than to store.
 ALTER TABLE headrace.webhook_deliveries ALTER COLUMN body SET STORAGE EXTERNAL;
-CREATE INDEX ix_webhook_deliveries__unevaluated ON headrace.webhook_deliveries (id) WHERE outcome = 'A' AND evaluated_at IS NULL;
+-- By webhook, so that each gets its turn however many another has waiting.
+CREATE INDEX ix_webhook_deliveries__unevaluated ON headrace.webhook_deliveries (webhook_id, id, evaluate_at)
+  WHERE outcome = 'A' AND evaluated_at IS NULL;
+-- Written when a delivery is evaluated, not when it is taken.
+CREATE INDEX ix_webhook_deliveries__evaluated ON headrace.webhook_deliveries (webhook_id, id)
+  WHERE outcome = 'A' AND evaluated_at IS NOT NULL;
+CREATE INDEX ix_webhook_deliveries__redelivery ON headrace.webhook_deliveries (webhook_id, id) WHERE redelivery_of IS NOT NULL;
 CREATE INDEX ix_webhook_deliveries__other ON headrace.webhook_deliveries (webhook_id, outcome, id) WHERE outcome <> 'A';
 
 -- What was accepted, by SHA-256 of kind and value; outlives the log.
@@ -128,15 +143,21 @@ BEGIN
     RETURN;
   END IF;
   IF p_outcome = 'A' THEN
-    INSERT INTO headrace.webhook_identities VALUES (p_webhook_id, p_key, p_id, at) ON CONFLICT DO NOTHING;
-    IF FOUND THEN
-      verdict := 'accepted';
-      delivery_id := p_id;
-    ELSE
-      verdict := 'duplicate';
+    -- Once more in the rare case that the accepted one is pruned between the two looks.
+    LOOP
+      INSERT INTO headrace.webhook_identities VALUES (p_webhook_id, p_key, p_id, at) ON CONFLICT DO NOTHING;
+      IF FOUND THEN
+        verdict := 'accepted';
+        delivery_id := p_id;
+        EXIT;
+      END IF;
       SELECT i.delivery_id INTO delivery_id FROM headrace.webhook_identities AS i
        WHERE i.webhook_id = p_webhook_id AND i.key = p_key;
-    END IF;
+      IF FOUND THEN
+        verdict := 'duplicate';
+        EXIT;
+      END IF;
+    END LOOP;
   ELSE
     verdict := 'counted';
   END IF;

@@ -1,0 +1,106 @@
+import { buffer } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import type { INestApplicationContext } from '@nestjs/common';
+import { ListTeams } from '#libs/auth';
+import { RotateKey, SECRET_NAME, SECRET_NAME_RULE, TeamSecrets } from '#libs/secrets';
+import { onlyPositional, required } from '../cli/arguments.js';
+import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
+import { noArguments } from '../cli/no-arguments.js';
+import { renderTable } from '../cli/table.js';
+import { withSecrets } from '../process/with-secrets.js';
+
+const TEAM = { team: { type: 'string' } } as const;
+
+export const list: CommandModule = {
+  run: (args) => {
+    const teamUid = required('team', parseArgs({ args: [...args], options: TEAM }).values.team);
+    return withSecrets(async (services) => {
+      await assertTeam(services, teamUid);
+      const secrets = await services.get(TeamSecrets).list(teamUid);
+      const rows = secrets.map(({ name, version, createdAt, updatedAt }) => [name, version, createdAt, updatedAt]);
+      process.stdout.write(`${renderTable(['NAME', 'VERSION', 'CREATED', 'CHANGED'], rows)}\n`);
+      return 0;
+    });
+  },
+};
+
+/** The value comes on standard input: others on the machine can see arguments. One line end after it is dropped. */
+export const set: CommandModule = {
+  run: async (args) => {
+    const { name, teamUid } = secretArguments(args);
+    const value = readText(await buffer(process.stdin)).replace(/\r?\n$/, '');
+    if (value === '') throw new UsageError('the value is missing on standard input');
+    return withSecrets(async (services) => {
+      await assertTeam(services, teamUid);
+      const result = await services.get(TeamSecrets).set(teamUid, name, value);
+      switch (result.kind) {
+        case 'refused':
+          throw new CommandError(`the value ${result.reason}.`);
+        case 'limit_reached':
+          throw new CommandError(`a team has at most ${result.limit} secrets.`);
+        case 'set':
+          process.stdout.write(`Secret ${name} has its version ${result.secret.version}.\n`);
+          return 0;
+      }
+    });
+  },
+};
+
+export const remove: CommandModule = {
+  run: (args) => {
+    const { name, teamUid } = secretArguments(args);
+    return withSecrets(async (services) => {
+      await assertTeam(services, teamUid);
+      const result = await services.get(TeamSecrets).delete(teamUid, name);
+      switch (result.kind) {
+        case 'unknown':
+          throw new CommandError(`the team has no secret ${name}; \`headrace secrets list\` shows the names.`);
+        case 'in_use':
+          throw new CommandError(`secret ${name} is in use by ${result.by.join(', ')}.`);
+        case 'removed':
+          process.stdout.write(`Secret ${name} is gone.\n`);
+          return 0;
+      }
+    });
+  },
+};
+
+/** Exit code 1 when something does not open: a key is missing in SECRETS_KEY_PREVIOUS, or the value is damaged. */
+export const rotateKey: CommandModule = {
+  run: (args) => {
+    noArguments(args);
+    return withSecrets(async (services) => {
+      let broken = 0;
+      const rows: (string | number)[][] = [];
+      for await (const place of services.get(RotateKey).execute()) {
+        rows.push([place.name, place.changed, place.broken]);
+        broken += place.broken;
+      }
+      process.stdout.write(`${renderTable(['PLACE', 'CHANGED', 'DO NOT OPEN'], rows)}\n`);
+      if (broken === 0) return 0;
+      process.stderr.write(`headrace: ${broken} value(s) do not open under SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n`);
+      return 1;
+    });
+  },
+};
+
+function secretArguments(args: readonly string[]): { name: string; teamUid: string } {
+  const { values, positionals } = parseArgs({ args: [...args], options: TEAM, allowPositionals: true });
+  const name = onlyPositional('name', positionals);
+  if (!SECRET_NAME.test(name)) throw new UsageError(`<name> must be ${SECRET_NAME_RULE}`);
+  return { name, teamUid: required('team', values.team) };
+}
+
+function readText(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new UsageError('the value on standard input is not text in UTF-8');
+  }
+}
+
+async function assertTeam(services: INestApplicationContext, uid: string): Promise<void> {
+  const teams = await services.get(ListTeams).execute();
+  if (!teams.some((team) => team.uid === uid))
+    throw new CommandError(`there is no team ${uid}; \`headrace team list\` shows the UIDs.`);
+}

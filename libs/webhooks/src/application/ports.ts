@@ -1,0 +1,33 @@
+import type { AutomationResult } from '../domain/delivery.js';
+
+/** A delivery that was answered with 202. */
+export interface AcceptedDelivery {
+  readonly deliveryId: string;
+  /** As it is now; it may have been disabled or deleted since. */
+  readonly webhook: {
+    readonly uid: string;
+    readonly name: string;
+    readonly factoryUid: string;
+    readonly teamUid: string;
+  };
+  readonly identity: string;
+  readonly receivedAt: Date;
+  /** The bytes that were sent: valid JSON of any depth, in valid UTF-8. */
+  readonly body: Buffer;
+  /** Those that the log keeps, by their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Plug for rooms that act on deliveries. Registered with `DeliveryEvaluators`. Asked at least once for each accepted
+ * delivery, and again after a fault or a crash: what it does has to be idempotent by delivery and automation, and in
+ * transactions of its own. Throws only on faults; what cannot be evaluated is a result that says so.
+ */
+export abstract class DeliveryEvaluator {
+  abstract evaluate(delivery: AcceptedDelivery): Promise<readonly AutomationResult[]>;
+}
+
+/** Tells the processor that a delivery waits to be evaluated. A hint; never throws. */
+export abstract class EvaluationNudge {
+  abstract nudge(): void;
+}

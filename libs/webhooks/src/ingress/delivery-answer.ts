@@ -1,0 +1,45 @@
+import type { ErrorCode } from '#libs/kernel';
+import type { HandshakeAnswer } from '../domain/signing/signature-scheme.js';
+
+/** Why a request is not taken, and what its sender is told: never which part of an authentication failed. */
+export interface Refusal {
+  readonly kind: 'refused';
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type DeliveryAnswer =
+  | Refusal
+  | { readonly kind: 'taken'; readonly deliveryId: string; readonly outcome: 'accepted' | 'duplicate' }
+  | { readonly kind: 'handshake'; readonly answer: HandshakeAnswer }
+  /** The sender went away before its request was complete. */
+  | { readonly kind: 'gone' };
+
+export const refuse = (code: ErrorCode, detail: string, headers: Readonly<Record<string, string>> = {}): Refusal => ({
+  kind: 'refused',
+  code,
+  detail,
+  headers,
+});
+
+export const UNKNOWN_WEBHOOK = refuse('resource_not_found', 'There is no webhook at this address.');
+export const NOT_POST = refuse('method_not_allowed', 'A webhook takes POST.', { Allow: 'POST' });
+export const TOO_LARGE = refuse('payload_too_large', 'A delivery has at most 262144 bytes.', { Connection: 'close' });
+export const NOT_JSON = refuse('invalid_request', 'The body must be JSON in UTF-8, without a byte order mark.');
+export const TOO_MANY_HEADERS = refuse('headers_too_large', 'The request has too many headers.', {
+  Connection: 'close',
+});
+export const NO_ROOM = refuse('resource_unavailable', 'Too many deliveries are arriving at the moment.', {
+  'Retry-After': '1',
+});
+
+export const unauthenticated = (challenge: string | null): Refusal =>
+  refuse(
+    'authentication_required',
+    'The delivery is not authenticated.',
+    challenge === null ? {} : { 'WWW-Authenticate': challenge },
+  );
+
+export const slowDown = (detail: string, waitMs: number): Refusal =>
+  refuse('rate_limited', detail, { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) });

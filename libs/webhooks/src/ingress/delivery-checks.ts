@@ -1,0 +1,179 @@
+import { Injectable } from '@nestjs/common';
+import { isIdentityAmbiguous } from '../domain/delivery-identity.js';
+import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
+import { IngressAuthModes } from './auth-modes.js';
+import { BodySlots } from './body-slots.js';
+import {
+  type DeliveryAnswer,
+  NO_ROOM,
+  NOT_POST,
+  slowDown,
+  TOO_LARGE,
+  TOO_MANY_HEADERS,
+  unauthenticated,
+  UNKNOWN_WEBHOOK,
+} from './delivery-answer.js';
+import type { Exchange } from './exchange.js';
+import { FailedAuthBudget } from './failed-auth-budget.js';
+import type { IngressWebhook } from './ingress-webhook.js';
+import { IngressWebhooks } from './ingress-webhooks.js';
+import { declaredBytes, MAX_DELIVERY_BYTES, readBody } from './read-body.js';
+import { RejectionLog } from './rejection-log.js';
+
+const MAX_HEADERS = 100;
+
+/** What a check says against a request, and under which label the log keeps it. */
+interface Objection {
+  readonly answer: DeliveryAnswer;
+  readonly logged?: 'U' | 'L';
+}
+type Check = (exchange: Exchange) => Objection | null | Promise<Objection | null>;
+
+const object = (answer: DeliveryAnswer, logged?: 'U' | 'L'): Objection =>
+  logged === undefined ? { answer } : { answer, logged };
+
+/** Who may deliver: everything up to authentication. What comes after it is decided by one statement, in TakeDelivery. */
+@Injectable()
+export class DeliveryChecks {
+  /** The contract's order; the first that objects answers. Those of the door need no body. */
+  private readonly door: readonly Check[] = [
+    (exchange) => isReadablePost(exchange),
+    (exchange) => this.isKnown(exchange),
+    (exchange) => this.hasAttemptsLeft(exchange),
+    (exchange) => this.isDeclaredSmall(exchange),
+  ];
+  private readonly guard: readonly Check[] = [
+    ...this.door,
+    (exchange) => this.isOfAllowedSize(exchange),
+    (exchange) => this.isAuthentic(exchange),
+  ];
+
+  constructor(
+    private readonly webhooks: IngressWebhooks,
+    private readonly budget: FailedAuthBudget,
+    private readonly slots: BodySlots,
+    private readonly modes: IngressAuthModes,
+    private readonly schemes: SignatureSchemes,
+    private readonly rejections: RejectionLog,
+  ) {}
+
+  /** What needs no body, before anything else is done with the request. Null when it may go on. */
+  admitAtDoor(exchange: Exchange): Promise<DeliveryAnswer | null> {
+    return this.judge(exchange, this.door);
+  }
+
+  /** Null when the delivery may be taken; then `exchange` has its webhook and body. */
+  admit(exchange: Exchange): Promise<DeliveryAnswer | null> {
+    return this.judge(exchange, this.guard);
+  }
+
+  private async judge(exchange: Exchange, checks: readonly Check[]): Promise<DeliveryAnswer | null> {
+    let objection = await firstObjection(exchange, checks);
+    if (objection && exchange.webhook && !exchange.isFresh) {
+      // Nobody is refused on a guess: a rotation, a toggle or a deletion may lie between.
+      await this.refresh(exchange);
+      objection = await firstObjection(exchange, checks);
+    }
+    if (!objection) return null;
+    if (objection.logged !== undefined) this.note(exchange, objection.logged);
+    return objection.answer;
+  }
+
+  /** Reads the webhook anew and decides again. */
+  async readmit(exchange: Exchange): Promise<DeliveryAnswer | null> {
+    await this.refresh(exchange);
+    return this.admit(exchange);
+  }
+
+  private async refresh(exchange: Exchange): Promise<void> {
+    exchange.webhook = exchange.uid === null ? null : await this.webhooks.read(exchange.uid);
+    exchange.isFresh = true;
+  }
+
+  private async isKnown(exchange: Exchange): Promise<Objection | null> {
+    if (exchange.uid === null) return object(UNKNOWN_WEBHOOK);
+    if (!exchange.webhook && !exchange.isFresh) {
+      exchange.webhook = this.webhooks.guess(exchange.uid);
+      if (!exchange.webhook) await this.refresh(exchange);
+    }
+    const { webhook, pathToken } = exchange;
+    if (!webhook || (pathToken !== null && webhook.authMode !== 'url_token')) return object(UNKNOWN_WEBHOOK);
+    return null;
+  }
+
+  private hasAttemptsLeft(exchange: Exchange): Objection | null {
+    const waitMs = this.budget.waitMs(webhookOf(exchange).id, exchange.sourceIp);
+    return waitMs > 0 ? object(slowDown('Authentication has failed too often.', waitMs)) : null;
+  }
+
+  private isDeclaredSmall(exchange: Exchange): Objection | null {
+    const declared = declaredBytes(exchange.incoming);
+    if (declared !== null && declared > MAX_DELIVERY_BYTES) exchange.tooLargeBytes = declared;
+    return this.largeness(exchange);
+  }
+
+  private async isOfAllowedSize(exchange: Exchange): Promise<Objection | null> {
+    if (exchange.body === null && exchange.tooLargeBytes === null) {
+      const release = this.slots.take(webhookOf(exchange).id);
+      if (!release) return object(NO_ROOM);
+      exchange.onClose(release);
+      const reading = await readBody(exchange.incoming, exchange.invite);
+      if (reading.kind === 'gone') return object({ kind: 'gone' });
+      if (reading.kind === 'read') exchange.body = reading.body;
+      else exchange.tooLargeBytes = reading.bytes;
+    }
+    return this.largeness(exchange);
+  }
+
+  /** A webhook that waits for a handshake is unknown to everything else. */
+  private largeness(exchange: Exchange): Objection | null {
+    if (exchange.tooLargeBytes === null) return null;
+    return webhookOf(exchange).secret === null ? object(UNKNOWN_WEBHOOK) : object(TOO_LARGE, 'L');
+  }
+
+  private isAuthentic(exchange: Exchange): Objection | null {
+    const webhook = webhookOf(exchange);
+    const request = exchange.toRequest();
+    const scheme = webhook.schemeId === null ? null : this.schemes.find(webhook.schemeId);
+    if (webhook.secret === null) {
+      exchange.handshake = scheme?.bringsSecret(request) ?? null;
+      return exchange.handshake ? null : object(UNKNOWN_WEBHOOK);
+    }
+    const mode = this.modes.find(webhook.authMode);
+    const isAuthentic =
+      mode?.authenticate(request, exchange.pathToken, webhook) === true &&
+      !isIdentityAmbiguous(request, { deliveryIdHeader: webhook.deliveryIdHeader, scheme });
+    return isAuthentic ? null : object(unauthenticated(mode?.challenge ?? null), 'U');
+  }
+
+  private note(exchange: Exchange, outcome: 'U' | 'L'): void {
+    const { id } = webhookOf(exchange);
+    if (outcome === 'U') this.budget.spend(id, exchange.sourceIp);
+    this.rejections.add({
+      webhookId: id,
+      outcome,
+      sizeBytes: exchange.tooLargeBytes ?? exchange.body?.length ?? 0,
+      sourceIp: exchange.sourceIp,
+      traceId: exchange.traceId,
+    });
+  }
+}
+
+async function firstObjection(exchange: Exchange, checks: readonly Check[]): Promise<Objection | null> {
+  for (const check of checks) {
+    const objection = await check(exchange);
+    if (objection) return objection;
+  }
+  return null;
+}
+
+/** GET, HEAD and the rest learn nothing: they are refused before anything is looked up. */
+function isReadablePost({ incoming }: Exchange): Objection | null {
+  if (incoming.method !== 'POST') return object(NOT_POST);
+  return incoming.rawHeaders.length > MAX_HEADERS * 2 ? object(TOO_MANY_HEADERS) : null;
+}
+
+export function webhookOf({ webhook }: Exchange): IngressWebhook {
+  if (!webhook) throw new Error('A delivery was judged before its webhook was found.');
+  return webhook;
+}

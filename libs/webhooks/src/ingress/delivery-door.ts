@@ -1,0 +1,45 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { Injectable, Logger } from '@nestjs/common';
+import { Settings } from '#libs/config';
+import { DeliveryChecks } from './delivery-checks.js';
+import { Exchanges } from './exchanges.js';
+import { writeFault } from './write-fault.js';
+import { writeAnswer } from './write-answer.js';
+
+/** The absolute form of a target, which proxies may send: what counts is the path. */
+const ORIGIN = /^https?:\/\/[^/?#]*/i;
+const BELOW = /^\/webhooks\/w(?:[/?]|$)/;
+
+/**
+ * Stands before the application: what can be refused without a body is refused here, for a tenth of what a request
+ * costs inside. Whoever knocks at random, or too often, takes little from those who deliver.
+ */
+@Injectable()
+export class DeliveryDoor {
+  private readonly logger = new Logger(DeliveryDoor.name);
+
+  constructor(
+    private readonly checks: DeliveryChecks,
+    private readonly exchanges: Exchanges,
+    private readonly settings: Settings,
+  ) {}
+
+  /** Lets other paths and admitted deliveries through to `inside`. */
+  before(inside: RequestListener): RequestListener {
+    return (request, response) => {
+      request.url = request.url?.replace(ORIGIN, '');
+      if (!BELOW.test(request.url ?? '')) inside(request, response);
+      else void this.knock(request, response, inside);
+    };
+  }
+
+  private async knock(request: IncomingMessage, response: ServerResponse, inside: RequestListener): Promise<void> {
+    try {
+      const objection = await this.checks.admitAtDoor(this.exchanges.begin(request, response));
+      if (objection) writeAnswer(response, this.settings.publicUrl, objection);
+      else inside(request, response);
+    } catch (error) {
+      writeFault(response, this.settings.publicUrl, this.logger, error);
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import type { IncomingMessage } from 'node:http';
+import type { IncomingRequest } from '../domain/signing/incoming-request.js';
+import { RawHeaders } from '../domain/signing/incoming-request.js';
+import type { SecretBringingHandshake } from '../domain/signing/signature-scheme.js';
+import type { IngressWebhook } from './ingress-webhook.js';
+import { parseJson } from './parse-json.js';
+
+/** What `/webhooks/w/<uid>` or `/webhooks/w/<uid>/<token>` is, exactly: nothing escaped, nothing behind it but a query. */
+const ADDRESS = /^\/webhooks\/w\/([A-Za-z0-9]{22})(?:\/([A-Za-z0-9._~-]{1,512}))?(?:\?|$)/;
+
+const NOT_YET = Symbol('not yet');
+
+export interface Surroundings {
+  /** Where the sender reaches us, from the settings. */
+  readonly publicOrigin: string;
+  readonly sourceIp: string;
+  readonly traceId: string;
+  /** Tells a sender that waits for it (`Expect: 100-continue`) to send the body. */
+  readonly invite: () => void;
+  /** `release` is called once the answer is out, or the sender has gone. */
+  readonly onClose: (release: () => void) => void;
+}
+
+/** One request on its way through the checks, and what they have found out. */
+export class Exchange {
+  readonly headers: RawHeaders;
+  /** Null when the path cannot be a webhook's. */
+  readonly uid: string | null;
+  readonly pathToken: string | null;
+  webhook: IngressWebhook | null = null;
+  /** Whether the webhook was read after this request came: only then it may be refused. */
+  isFresh = false;
+  body: Buffer | null = null;
+  /** Above the limit, when the body turned out to be too large. */
+  tooLargeBytes: number | null = null;
+  /** What an unsigned first request brings, for a webhook that waits for it. */
+  handshake: SecretBringingHandshake | null = null;
+  private parsed: unknown = NOT_YET;
+
+  constructor(
+    readonly incoming: IncomingMessage,
+    private readonly surroundings: Surroundings,
+  ) {
+    this.headers = new RawHeaders(incoming.rawHeaders);
+    const [, uid = null, pathToken = null] = ADDRESS.exec(incoming.url ?? '') ?? [];
+    this.uid = uid;
+    this.pathToken = pathToken;
+  }
+
+  get sourceIp(): string {
+    return this.surroundings.sourceIp;
+  }
+
+  get traceId(): string {
+    return this.surroundings.traceId;
+  }
+
+  get invite(): () => void {
+    return this.surroundings.invite;
+  }
+
+  get onClose(): (release: () => void) => void {
+    return this.surroundings.onClose;
+  }
+
+  /** Undefined when the body is no JSON in UTF-8. Parsed once. */
+  json(): unknown {
+    if (this.parsed === NOT_YET) this.parsed = this.body ? parseJson(this.body) : undefined;
+    return this.parsed;
+  }
+
+  toRequest(): IncomingRequest {
+    return {
+      method: this.incoming.method ?? '',
+      url: this.surroundings.publicOrigin + (this.incoming.url ?? ''),
+      headers: this.headers,
+      body: this.body ?? Buffer.alloc(0),
+      json: () => this.json(),
+    };
+  }
+}

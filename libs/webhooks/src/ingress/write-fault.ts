@@ -1,0 +1,18 @@
+import type { ServerResponse } from 'node:http';
+import type { Logger } from '@nestjs/common';
+import { isDatabaseUnavailable, QUERY_CANCELED, sqlState } from '#libs/persistence';
+import { writeProblem } from './write-answer.js';
+
+/** A fault of ours, told to a sender that should try again; the log gets what it was. */
+export function writeFault(response: ServerResponse, publicUrl: string, logger: Logger, error: unknown): void {
+  if (response.headersSent) {
+    response.destroy();
+  } else if (isDatabaseUnavailable(error) || sqlState(error) === QUERY_CANCELED) {
+    writeProblem(response, publicUrl, 'resource_unavailable', 'The database does not answer at the moment.', {
+      'Retry-After': '1',
+    });
+  } else {
+    logger.error(error instanceof Error ? error : String(error));
+    writeProblem(response, publicUrl, 'internal_error', 'The request could not be served.');
+  }
+}

@@ -1,0 +1,44 @@
+import { Module } from '@nestjs/common';
+import { SecretsModule } from '#libs/secrets';
+import { WebhookSecrets } from './application/webhook-secrets.js';
+import { SIGNATURE_SCHEMES } from './domain/signing/all-schemes.js';
+import { SignatureSchemes } from './domain/signing/signature-schemes.js';
+import { IngressAuthModes } from './ingress/auth-modes.js';
+import { EvaluationNudgeModule } from './evaluation-nudge.module.js';
+import { BodySlots } from './ingress/body-slots.js';
+import { CapturedSecrets } from './ingress/captured-secrets.js';
+import { WebhookDeliveriesController } from './ingress/deliveries.controller.js';
+import { DeliveryDoor } from './ingress/delivery-door.js';
+import { DeliveryChecks } from './ingress/delivery-checks.js';
+import { Exchanges } from './ingress/exchanges.js';
+import { FailedAuthBudget } from './ingress/failed-auth-budget.js';
+import { IngressAuthGuard } from './ingress/ingress-auth.guard.js';
+import { IngressWebhooks } from './ingress/ingress-webhooks.js';
+import { RejectionLog } from './ingress/rejection-log.js';
+import { SenderAddress } from './ingress/sender-address.js';
+import { TakeDelivery } from './ingress/take-delivery.js';
+import { TakenDeliveries } from './ingress/taken-deliveries.js';
+
+/** What the ingress serves. Needs persistence, settings and the clock; speaks to no other room. */
+@Module({
+  imports: [SecretsModule, EvaluationNudgeModule],
+  controllers: [WebhookDeliveriesController],
+  providers: [
+    WebhookSecrets,
+    { provide: SignatureSchemes, useFactory: () => new SignatureSchemes(SIGNATURE_SCHEMES) },
+    IngressWebhooks,
+    IngressAuthModes,
+    FailedAuthBudget,
+    BodySlots,
+    RejectionLog,
+    CapturedSecrets,
+    TakenDeliveries,
+    Exchanges,
+    DeliveryChecks,
+    DeliveryDoor,
+    SenderAddress,
+    IngressAuthGuard,
+    TakeDelivery,
+  ],
+})
+export class WebhooksIngressModule {}

@@ -1,0 +1,58 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '#libs/auth';
+import { FactoriesModule } from '#libs/factories';
+import { SecretsModule } from '#libs/secrets';
+import { CreateWebhook } from './application/create-webhook.js';
+import { DeleteWebhook } from './application/delete-webhook.js';
+import { FindWebhooks } from './application/find-webhooks.js';
+import { ReadDeliveryLog } from './application/read-delivery-log.js';
+import { RotateWebhookSecret } from './application/rotate-secret.js';
+import { SignDelivery } from './application/sign-delivery.js';
+import { UpdateWebhook } from './application/update-webhook.js';
+import { WebhookSecretSink } from './application/webhook-secret-sink.js';
+import { WebhookSecrets } from './application/webhook-secrets.js';
+import { SIGNATURE_SCHEMES } from './domain/signing/all-schemes.js';
+import { SignatureSchemes } from './domain/signing/signature-schemes.js';
+import { SignatureSchemesController } from './http/signature-schemes.controller.js';
+import { WebhookChangesController } from './http/webhook-changes.controller.js';
+import { WebhookPresenter } from './http/webhook-presenter.js';
+import { WebhooksController } from './http/webhooks.controller.js';
+import { DeliveriesStore } from './persistence/deliveries.store.js';
+import { SecretCopies } from './persistence/secret-copies.js';
+import { WebhookPlaces } from './persistence/webhook-places.js';
+import { WebhooksStore } from './persistence/webhooks.store.js';
+import { WebhookAccessModule } from './webhook-access.module.js';
+
+const USE_CASES = [
+  FindWebhooks,
+  CreateWebhook,
+  UpdateWebhook,
+  RotateWebhookSecret,
+  DeleteWebhook,
+  ReadDeliveryLog,
+  SignDelivery,
+];
+
+/** Webhooks as they are managed. Every process in which managed secrets may change has to import it: webhooks follow them. */
+@Module({
+  imports: [AuthModule, FactoriesModule, SecretsModule, WebhookAccessModule],
+  providers: [
+    WebhooksStore,
+    WebhookPlaces,
+    SecretCopies,
+    DeliveriesStore,
+    WebhookSecrets,
+    WebhookSecretSink,
+    { provide: SignatureSchemes, useFactory: () => new SignatureSchemes(SIGNATURE_SCHEMES) },
+    ...USE_CASES,
+  ],
+  exports: [WebhookAccessModule, SignatureSchemes, WebhookSecrets, ...USE_CASES],
+})
+export class WebhooksModule {}
+
+@Module({
+  imports: [WebhooksModule],
+  providers: [WebhookPresenter],
+  controllers: [WebhooksController, WebhookChangesController, SignatureSchemesController],
+})
+export class WebhooksHttpModule {}

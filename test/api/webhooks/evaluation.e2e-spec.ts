@@ -1,0 +1,219 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { AcceptedDelivery, AutomationResult } from '#libs/webhooks';
+import {
+  type BuiltWebhook,
+  DeliveryBuilder,
+  startTestApi,
+  type TestApi,
+  type TestPrincipal,
+  WebhookBuilder,
+} from '#libs/testing';
+import { type EvaluationProcess, startEvaluation } from './evaluation-process.js';
+
+const MATCH: AutomationResult = { automationUid: 'a'.repeat(22), matched: true, runId: 'run-1', reason: 'no filter' };
+const ON_THE_WIRE = { automation_uid: 'a'.repeat(22), matched: true, run_id: 'run-1', reason: 'no filter' };
+
+let api: TestApi;
+let webhooks: WebhookBuilder;
+let log: DeliveryBuilder;
+let hook: BuiltWebhook;
+let admin: TestPrincipal;
+const processes: EvaluationProcess[] = [];
+
+beforeAll(async () => {
+  api = await startTestApi();
+  webhooks = new WebhookBuilder(api.database, api.settings);
+  log = new DeliveryBuilder(api.database);
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  hook = await webhooks.webhook({ name: 'ci' });
+  admin = await api.identities.user({ [hook.teamUid]: 'admin' });
+});
+afterEach(async () => {
+  while (processes.length > 0) await processes.pop()?.close();
+});
+
+const start = async (act?: Parameters<EvaluationProcess['on']>[0]) => {
+  const process = await startEvaluation(api.settings);
+  processes.push(process);
+  if (act) process.on(act);
+  return process;
+};
+const evaluateAll = async (process: EvaluationProcess): Promise<number> => {
+  let all = 0;
+  for (let taken = await process.lap(); taken > 0; taken = await process.lap()) all += taken;
+  return all;
+};
+const get = async (id: string) =>
+  (
+    await api.request(200, `GET /factories/${hook.factoryUid}/webhooks/${hook.uid}/deliveries/${id}`, {
+      token: admin.token,
+    })
+  ).body;
+
+describe('an accepted delivery', () => {
+  it('is shown to those who registered, with the bytes that were sent, and what they made of it is in the log', async () => {
+    const seen: AcceptedDelivery[] = [];
+    const process = await start((delivery) => {
+      seen.push(delivery);
+      return Promise.resolve([MATCH]);
+    });
+    process.on(() => Promise.resolve([{ automationUid: 'b', matched: false, reason: 'a is "\u0000\ud800"' }]));
+    const body = ' {"a":1.0,"a":"é"} ';
+    const { id } = await log.build(hook.id, { body, identity: 'd-1', headers: { 'x-github-event': 'push' } });
+    expect(await get(id)).not.toHaveProperty('automation_results');
+    expect(await process.lap()).toBe(1);
+    expect(seen).toMatchObject([
+      {
+        deliveryId: id,
+        webhook: { uid: hook.uid, name: 'ci', factoryUid: hook.factoryUid, teamUid: hook.teamUid },
+        identity: 'd-1',
+        receivedAt: expect.any(Date),
+        headers: { 'x-github-event': 'push' },
+      },
+    ]);
+    expect(seen[0]?.body.equals(Buffer.from(body))).toBe(true);
+    expect((await get(id)).automation_results).toEqual([
+      ON_THE_WIRE,
+      { automation_uid: 'b', matched: false, reason: 'a is "\ufffd\ufffd"' },
+    ]);
+    expect(await process.lap()).toBe(0);
+  });
+
+  it('has an empty list of results when nobody acts on it; nothing else is evaluated', async () => {
+    const { id } = await log.build(hook.id);
+    const rejected = await log.build(hook.id, { outcome: 'U' });
+    const duplicate = await log.build(hook.id, { outcome: 'D', duplicateOf: id });
+    expect(await evaluateAll(await start())).toBe(1);
+    expect((await get(id)).automation_results).toEqual([]);
+    for (const other of [rejected, duplicate]) expect(await get(other.id)).not.toHaveProperty('automation_results');
+  });
+
+  it('is evaluated exactly once by processes that work at the same time', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 20; n += 1) ids.push(...(await log.buildMany((await webhooks.webhook()).id, 15)));
+    const asked: string[] = [];
+    const act = ({ deliveryId }: AcceptedDelivery) => {
+      asked.push(deliveryId);
+      return Promise.resolve([]);
+    };
+    const [one, two] = [await start(act), await start(act)];
+    const taken = await Promise.all([one, two, one, two].map(evaluateAll));
+    expect(taken.reduce((sum, count) => sum + count)).toBe(300);
+    expect(asked.sort()).toEqual(ids.sort());
+    const [row] = await api.database.query(
+      'SELECT count(*)::int AS n FROM webhook_deliveries WHERE id = ANY($1) AND evaluated_at IS NOT NULL AND evaluation_attempts = 1',
+      [ids],
+    );
+    expect(row).toEqual({ n: 300 });
+  });
+
+  it('is left to the next process at once by one that dies between acting and noting it', async () => {
+    const { id } = await log.build(hook.id);
+    const asked: string[] = [];
+    const dying = await start(async ({ deliveryId }) => {
+      asked.push(`first ${deliveryId}`);
+      await api.database.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND state = 'idle in transaction' AND query LIKE '%evaluation_attempts%'`,
+      );
+      return [MATCH];
+    });
+    const next = await start(({ deliveryId }) => {
+      asked.push(`second ${deliveryId}`);
+      return Promise.resolve([MATCH]);
+    });
+    await expect(dying.lap()).rejects.toThrow();
+    expect(await get(id)).not.toHaveProperty('automation_results');
+    expect(await next.lap()).toBe(1);
+    expect(asked).toEqual([`first ${id}`, `second ${id}`]);
+    expect((await get(id)).automation_results).toEqual([ON_THE_WIRE]);
+  });
+
+  it('of a webhook that was disabled or deleted since is evaluated all the same: it had its 202', async () => {
+    const ids: string[] = [];
+    for (const shape of [{ enabled: false }, { isDeleted: true }])
+      ids.push((await log.build((await webhooks.webhook(shape)).id)).id);
+    const asked: string[] = [];
+    const process = await start(({ deliveryId }) => {
+      asked.push(deliveryId);
+      return Promise.resolve([]);
+    });
+    await evaluateAll(process);
+    expect(asked.sort()).toEqual(ids.sort());
+  });
+
+  it('waits for no more than a share of what another webhook has', async () => {
+    const stormy = await log.buildMany(hook.id, 100);
+    const calm = await webhooks.webhook();
+    const { id } = await log.build(calm.id);
+    const asked: string[] = [];
+    const process = await start(({ deliveryId }) => {
+      asked.push(deliveryId);
+      return Promise.resolve([]);
+    });
+    await process.lap();
+    expect(asked).toContain(id);
+    expect(asked.length).toBeLessThan(20);
+    // And nothing else.
+    expect(asked.filter((other) => other !== id).every((other) => stormy.includes(other))).toBe(true);
+    expect((await evaluateAll(process)) + asked.length).toBeGreaterThanOrEqual(101);
+  });
+});
+
+describe('an evaluation that fails', () => {
+  it('holds up no other delivery, and is tried again later', async () => {
+    const { id: bad } = await log.build(hook.id, { identity: 'bad' });
+    const { id: good } = await log.build(hook.id, { identity: 'good' });
+    let failures = 0;
+    const process = await start(({ identity }) => {
+      if (identity === 'bad' && failures === 0) throw new Error(`failure ${(failures += 1)}`);
+      return Promise.resolve([MATCH]);
+    });
+    expect(await evaluateAll(process)).toBe(2);
+    expect((await get(good)).automation_results).toEqual([ON_THE_WIRE]);
+    expect(await get(bad)).not.toHaveProperty('automation_results');
+    await api.advanceClock(3000);
+    expect(await evaluateAll(process)).toBe(1);
+    expect((await get(bad)).automation_results).toEqual([ON_THE_WIRE]);
+    expect(api.log.text).toContain('failure 1');
+    api.log.clear();
+  });
+
+  it('is given up after ten attempts, and the log says so', async () => {
+    const { id } = await log.build(hook.id);
+    let attempts = 0;
+    const process = await start(() => {
+      attempts += 1;
+      return Promise.reject(new Error('it is broken: s3cret'));
+    });
+    for (let hour = 0; hour < 15; hour += 1) {
+      await process.lap();
+      await api.advanceClock(3_600_000);
+    }
+    expect(attempts).toBe(10);
+    expect(await get(id)).toMatchObject({
+      automation_results: [],
+      evaluation_error: "The evaluation failed 10 times; the service's log says why.",
+    });
+    api.log.clear();
+  });
+
+  it('because the database is away does not count', async () => {
+    const { id } = await log.build(hook.id);
+    let attempts = 0;
+    const process = await start(() => {
+      attempts += 1;
+      if (attempts <= 12) return Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }));
+      return Promise.resolve([MATCH]);
+    });
+    for (let round = 0; round < 13; round += 1) {
+      await process.lap();
+      await api.advanceClock(10_000);
+    }
+    expect(attempts).toBe(13);
+    expect((await get(id)).automation_results).toEqual([ON_THE_WIRE]);
+    expect(api.log.errors).toEqual([]);
+  });
+});

@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HUGE, inTeam, pointersOf, UNKNOWN } from '../agents/agents-room.js';
+import { asDefinition, openWebhooksRoom, type WebhooksRoom, webhooksOf } from './webhooks-room.js';
+
+let room: WebhooksRoom;
+
+beforeAll(async () => {
+  room = await openWebhooksRoom();
+});
+afterAll(() => room.api.close());
+
+const pathOf = (uid: string, factory = room.factory): string => `${webhooksOf(factory)}/${uid}`;
+const patch = async (uid: string, body: object, status = 200) =>
+  (await room.api.request(status, `PATCH ${pathOf(uid)}`, { token: room.admin.token, body })).body;
+/** A factory has 20 places. */
+const drop = (uid: string) => room.api.request(204, `DELETE ${pathOf(uid)}`, { token: room.admin.token });
+
+describe('listWebhooks', () => {
+  it('those of the factory by name, and no others', async () => {
+    const factory = await room.newFactory();
+    for (const name of ['beta', 'Alpha', 'gamma']) await room.make({ name }, factory);
+    const other = await room.make({ name: 'other' });
+    const { body, text } = await room.api.request(200, `GET ${webhooksOf(factory)}`, { token: room.admin.token });
+    expect(body.webhooks.map(({ name }: { name: string }) => name)).toEqual(['Alpha', 'beta', 'gamma']);
+    expect(text).not.toContain(other.uid);
+    expect(text).not.toContain('"secret"');
+    await drop(other.uid);
+  });
+});
+
+describe('updateWebhook', () => {
+  it('changes what is given, and moves the version when deliveries depend on it', async () => {
+    const { uid } = await room.make({ delivery_id_header: 'x-id' });
+    expect(await patch(uid, { name: 'other' })).toMatchObject({
+      name: 'other',
+      enabled: true,
+      delivery_id_header: 'x-id',
+    });
+    expect(await room.stored(uid)).toMatchObject({ version: 1 });
+    expect(await patch(uid, { enabled: false })).toMatchObject({ name: 'other', enabled: false });
+    expect(await room.stored(uid)).toMatchObject({ version: 2 });
+    expect(await patch(uid, { delivery_id_header: 'X-Other' })).toMatchObject({ delivery_id_header: 'x-other' });
+    expect(await room.stored(uid)).toMatchObject({ version: 3 });
+    expect(await patch(uid, { delivery_id_header: null, enabled: true })).not.toHaveProperty('delivery_id_header');
+    expect(await room.stored(uid)).toMatchObject({ version: 4, enabled: true });
+    const before = await patch(uid, {});
+    expect(before).toMatchObject({ name: 'other', enabled: true });
+    expect(before).not.toHaveProperty('secret');
+    expect(await room.stored(uid)).toMatchObject({ version: 4 });
+    await drop(uid);
+  });
+
+  it.each<[object, string]>([
+    [{ name: '' }, '/name'],
+    [{ name: null }, '/name'],
+    [{ enabled: null }, '/enabled'],
+    [{ auth_mode: 'url_token' }, '/auth_mode'],
+    [{ secret: 'mine' }, '/secret'],
+    [{ delivery_id_header: 'cookie' }, '/delivery_id_header'],
+    [{ delivery_id_header: 'X-Hub-Signature-256' }, '/delivery_id_header'],
+  ])('400: %j', async (fields, pointer) => {
+    const { uid } = await room.make();
+    expect(pointersOf(await patch(uid, fields, 400))).toEqual([pointer]);
+    await drop(uid);
+  });
+
+  it('422: the name of one from a definition; anything else of it can change', async () => {
+    const { uid } = await room.make({ name: 'from-a-file' });
+    await asDefinition(room, uid);
+    expect(await patch(uid, { name: 'other' }, 422)).toMatchObject({ error_code: 'operation_not_supported' });
+    expect(await patch(uid, { name: 'from-a-file', enabled: false })).toMatchObject({
+      source: 'definition',
+      enabled: false,
+    });
+    await drop(uid);
+  });
+
+  it('422: enabling one without a secret, saying what to do', async () => {
+    const { uid } = await room.make({ auth_mode: 'signature', signature_scheme: 'github' });
+    const answer = await patch(uid, { enabled: true }, 422);
+    expect(answer).toMatchObject({ error_code: 'operation_not_supported' });
+    expect(answer.detail).toContain('rotate-secret');
+    expect(await room.stored(uid)).toMatchObject({ enabled: false });
+    await drop(uid);
+  });
+
+  it('404, 413 and 415', async () => {
+    const { token } = room.admin;
+    const { uid } = await room.make();
+    await room.api.request(404, `PATCH ${pathOf(UNKNOWN)}`, { token, body: {} });
+    await room.api.request(413, `PATCH ${pathOf(uid)}`, { token, body: HUGE, contentType: 'application/json' });
+    await room.api.request(415, `PATCH ${pathOf(uid)}`, { token, body: '{}', contentType: 'text/plain' });
+    await drop(uid);
+  });
+});
+
+describe('deleteWebhook', () => {
+  it('204, and then it is gone for all but its log; its secrets go too', async () => {
+    const { token } = room.admin;
+    const { uid } = await room.make();
+    await room.api.database.query(
+      `INSERT INTO webhook_deliveries (webhook_id, id, outcome, size_bytes, received_at, source_ip)
+       SELECT id, gen_random_uuid(), 'U', 3, headrace.now(), '192.0.2.1' FROM webhooks WHERE uid = $1`,
+      [uid],
+    );
+    await drop(uid);
+    await room.api.request(404, `GET ${pathOf(uid)}`, { token });
+    await room.api.request(404, `PATCH ${pathOf(uid)}`, { token, body: { name: 'x' } });
+    await room.api.request(404, `POST ${pathOf(uid)}/rotate-secret`, { token });
+    await room.api.request(404, `DELETE ${pathOf(uid)}`, { token });
+    const { text } = await room.api.request(200, `GET ${webhooksOf(room.factory)}`, { token });
+    expect(text).not.toContain(uid);
+    expect(await room.stored(uid)).toMatchObject({ isDeleted: true, version: 2, secret: null, enabled: false });
+    const left = await room.api.database.query(
+      `SELECT (SELECT count(*)::int FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE w.uid = $1) AS log,
+         (SELECT count(*)::int FROM managed_secrets WHERE name = 'webhook-' || $1) AS secrets`,
+      [uid],
+    );
+    expect(left).toEqual([{ log: 1, secrets: 0 }]);
+  });
+
+  it('leaves a managed secret that somebody else uses, and one that was there before', async () => {
+    const { token } = room.admin;
+    await room.api.request(200, 'PUT /secrets/kept', { token, body: { value: 'kept' } });
+    const named = await room.make({ secret_name: 'kept' });
+    const owner = await room.make();
+    const lodger = await room.make({ secret_name: owner.secret_name });
+    await drop(named.uid);
+    await drop(owner.uid);
+    const { text } = await room.api.request(200, 'GET /secrets', { token });
+    expect(text).toContain('"kept"');
+    expect(text).toContain(owner.secret_name);
+    expect(await room.stored(lodger.uid)).toMatchObject({ secret: owner.secret });
+    await drop(lodger.uid);
+  });
+
+  it('once, however many ask at the same time', async () => {
+    const { token } = room.admin;
+    const factory = await room.newFactory();
+    const { uid } = await room.make({}, factory);
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () =>
+        fetch(`${room.api.url}/api/v1${pathOf(uid, factory)}`, {
+          method: 'DELETE',
+          headers: { authorization: `Bearer ${token}` },
+        }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, 404, 404, 404, 404, 404]);
+    const rows = await room.api.database.query('SELECT webhooks FROM webhook_counts WHERE factory_uid = $1', [factory]);
+    expect(rows).toEqual([{ webhooks: 0 }]);
+  });
+});
+
+describe('listWebhookSignatureSchemes', () => {
+  it('200 for everybody: by id, with what a sender has to be told', async () => {
+    for (const { token } of [room.viewer, room.bot, room.stranger, await room.api.identities.user()]) {
+      const { body } = await room.api.request(200, 'GET /webhook-signature-schemes', { token });
+      const ids = body.signature_schemes.map(({ id }: { id: string }) => id);
+      expect(ids).toEqual([...ids].sort());
+      expect(body.signature_schemes.find(({ id }: { id: string }) => id === 'github')).toEqual({
+        id: 'github',
+        label: 'GitHub',
+        documentation_url: expect.stringMatching(/^https:\/\//),
+        headers: ['x-hub-signature-256'],
+        delivery_id_headers: ['x-github-delivery'],
+      });
+    }
+  });
+
+  it('403 on behalf of a team that is not yours', async () => {
+    await room.api.request(403, 'GET /webhook-signature-schemes', {
+      token: room.stranger.token,
+      headers: inTeam(room.team),
+    });
+  });
+});
+
+describe('who may manage webhooks', () => {
+  const calls = (uid: string, factory: string) =>
+    [
+      ['GET', webhooksOf(factory), 200],
+      ['POST', webhooksOf(factory), 201],
+      ['GET', pathOf(uid, factory), 200],
+      ['PATCH', pathOf(uid, factory), 200],
+      ['POST', `${pathOf(uid, factory)}/rotate-secret`, 200],
+      ['DELETE', pathOf(uid, factory), 204],
+    ] as const;
+  const bodyOf = (method: string, path: string): object =>
+    method === 'PATCH' || (method === 'POST' && path.endsWith('/webhooks')) ? { body: { name: 'x' } } : {};
+
+  it.each(['owner', 'admin', 'both'] as const)('%s manages', async (who) => {
+    const factory = await room.newFactory();
+    const { uid } = await room.make({}, factory);
+    for (const [method, path, status] of calls(uid, factory))
+      await room.api.request(status, `${method} ${path}`, { token: room[who].token, ...bodyOf(method, path) });
+  });
+
+  it.each(['member', 'viewer', 'bot'] as const)('%s gets 403', async (who) => {
+    const { uid, secret } = await room.make({ auth_mode: 'url_token' });
+    for (const [method, path] of calls(uid, room.factory)) {
+      const answer = await room.api.request(403, `${method} ${path}`, {
+        token: room[who].token,
+        ...bodyOf(method, path),
+      });
+      expect(answer.body.error_code).toBe('not_authorized');
+      expect(answer.text).not.toContain(secret);
+    }
+    await drop(uid);
+  });
+
+  it('another team’s factory answers like one that never was', async () => {
+    const { uid } = await room.make();
+    const theirs = await room.newFactory(room.otherTeam);
+    for (const [method, path] of [...calls(uid, theirs), ...calls(uid, UNKNOWN)]) {
+      const { body } = await room.api.request(404, `${method} ${path}`, {
+        token: room.admin.token,
+        ...bodyOf(method, path),
+      });
+      expect(body.detail).toBe('There is no factory with this uid.');
+    }
+    for (const [method, path] of calls(uid, room.factory))
+      await room.api.request(404, `${method} ${path}`, { token: room.stranger.token, ...bodyOf(method, path) });
+    await drop(uid);
+  });
+
+  it('a webhook is found in its own factory only', async () => {
+    const { uid } = await room.make();
+    const elsewhere = await room.newFactory();
+    for (const [method, path] of calls(uid, elsewhere).slice(2))
+      await room.api.request(404, `${method} ${path}`, { token: room.admin.token, ...bodyOf(method, path) });
+    expect(await room.stored(uid)).toMatchObject({ version: 1, isDeleted: false });
+    await drop(uid);
+  });
+
+  it('400 for blank uids, 404 for what can be none', async () => {
+    const { token } = room.admin;
+    for (const [uid, factory, status] of [
+      ['%20', room.factory, 400],
+      [UNKNOWN, '%20', 400],
+      ['no-uid', room.factory, 404],
+      [UNKNOWN, 'no-uid', 404],
+    ] as const) {
+      const some = factory === room.factory ? calls(uid, factory).slice(2) : calls(uid, factory);
+      for (const [method, path] of some)
+        await room.api.request(status, `${method} ${path}`, { token, ...bodyOf(method, path) });
+    }
+  });
+});
