@@ -5,6 +5,8 @@ export interface GroupLimits {
   readonly maxGroup: number;
   /** Statements under way at once: what comes meanwhile waits for the next one, and shares it. */
   readonly maxInFlight: number;
+  /** Milliseconds between two statements at least; what comes meanwhile shares the next one. Default 0. */
+  readonly spacingMs?: number;
 }
 
 interface Waiting<Item, Result> {
@@ -14,8 +16,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Lets what is asked at the same time share statements. Nobody waits for company: with nothing under way an item goes
- * alone and at once. Under load one statement, one commit and one round trip serve many requests. An item never joins a
+ * Lets what is asked at the same time share statements. Nobody waits for company: with nothing under way (or, with a
+ * spacing, of late) an item goes alone and at once. Under load one statement, one commit and one round trip serve many requests. An item never joins a
  * statement that was sent before it came, so that it sees whatever was committed by then.
  *
  * `run` gives one result an item, in their order. Where it fails, a database that is away fails all items; else each is
@@ -24,6 +26,8 @@ interface Waiting<Item, Result> {
 export class GroupedStatement<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
   private inFlight = 0;
+  private sentAt = -Infinity;
+  private timer: NodeJS.Timeout | null = null;
 
   constructor(
     private readonly run: (items: readonly Item[]) => Promise<readonly Result[]>,
@@ -40,6 +44,7 @@ export class GroupedStatement<Item, Result> {
 
   private send(): void {
     while (this.inFlight < this.limits.maxInFlight && this.waiting.length > 0) {
+      if (this.isTooSoon()) return;
       const group = this.waiting.slice(0, this.limits.maxGroup);
       this.waiting = this.waiting.slice(group.length);
       this.inFlight += 1;
@@ -48,6 +53,21 @@ export class GroupedStatement<Item, Result> {
         this.send();
       });
     }
+  }
+
+  private isTooSoon(): boolean {
+    const { spacingMs = 0 } = this.limits;
+    if (spacingMs === 0) return false;
+    const waitMs = this.sentAt + spacingMs - performance.now();
+    if (waitMs <= 0) {
+      this.sentAt = performance.now();
+      return false;
+    }
+    this.timer ??= setTimeout(() => {
+      this.timer = null;
+      this.send();
+    }, waitMs);
+    return true;
   }
 
   private async commit(group: readonly Waiting<Item, Result>[]): Promise<void> {

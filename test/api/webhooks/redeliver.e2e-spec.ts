@@ -96,7 +96,9 @@ describe('redeliverWebhookDelivery', () => {
       expect(seconds).toBeLessThanOrEqual(60);
     }
     const [taken] = await api.database.query(
-      `SELECT verdict FROM headrace.take_delivery($1, 1, 60, '1 minute', 'A', $2, 'service_header', 'x', '\\x00', 2, '::1', NULL, NULL, '{}')`,
+      `SELECT verdict FROM headrace.take_deliveries(jsonb_build_array(jsonb_build_object('webhook_id', $1::bigint, 'version', 1,
+         'outcome', 'A', 'id', $2::uuid, 'identity_kind', 'service_header', 'identity', 'x', 'size', 2, 'source_ip', '::1')),
+         sha256('x'), '{}', 60, '1 minute')`,
       [hook.id, newUuid()],
     );
     expect(taken).toEqual({ verdict: 'accepted' });

@@ -35,15 +35,11 @@ const object = (answer: DeliveryAnswer, logged?: 'U' | 'L'): Objection =>
 /** Who may deliver: everything up to authentication. What comes after it is decided by one statement, in TakeDelivery. */
 @Injectable()
 export class DeliveryChecks {
-  /** The contract's order; the first that objects answers. Those of the door need no body. */
-  private readonly door: readonly Check[] = [
+  /** The contract's order; the first that objects answers. */
+  private readonly checks: readonly Check[] = [
     (exchange) => isReadablePost(exchange),
     (exchange) => this.isKnown(exchange),
     (exchange) => this.hasAttemptsLeft(exchange),
-    (exchange) => this.isDeclaredSmall(exchange),
-  ];
-  private readonly guard: readonly Check[] = [
-    ...this.door,
     (exchange) => this.isOfAllowedSize(exchange),
     (exchange) => this.isAuthentic(exchange),
   ];
@@ -57,23 +53,16 @@ export class DeliveryChecks {
     private readonly rejections: RejectionLog,
   ) {}
 
-  /** What needs no body, before anything else is done with the request. Null when it may go on. */
-  admitAtDoor(exchange: Exchange): Promise<DeliveryAnswer | null> {
-    return this.judge(exchange, this.door);
-  }
-
   /** Null when the delivery may be taken; then `exchange` has its webhook and body. */
-  admit(exchange: Exchange): Promise<DeliveryAnswer | null> {
-    return this.judge(exchange, this.guard);
-  }
-
-  private async judge(exchange: Exchange, checks: readonly Check[]): Promise<DeliveryAnswer | null> {
-    let objection = await firstObjection(exchange, checks);
-    if (objection && exchange.webhook && !exchange.isFresh) {
+  async admit(exchange: Exchange): Promise<DeliveryAnswer | null> {
+    let objection = await this.firstObjection(exchange);
+    if (objection && exchange.webhook && exchange.uid !== null && !exchange.isFresh) {
       // Nobody is refused on a guess: a rotation, a toggle or a deletion may lie between.
-      await this.refresh(exchange);
-      objection = await firstObjection(exchange, checks);
+      exchange.webhook = await this.webhooks.confirm(exchange.uid);
+      exchange.isFresh = true;
+      objection = await this.firstObjection(exchange);
     }
+    exchange.isAdmitted = objection === null;
     if (!objection) return null;
     if (objection.logged !== undefined) this.note(exchange, objection.logged);
     return objection.answer;
@@ -88,6 +77,14 @@ export class DeliveryChecks {
   private async refresh(exchange: Exchange): Promise<void> {
     exchange.webhook = exchange.uid === null ? null : await this.webhooks.read(exchange.uid);
     exchange.isFresh = true;
+  }
+
+  private async firstObjection(exchange: Exchange): Promise<Objection | null> {
+    for (const check of this.checks) {
+      const objection = await check(exchange);
+      if (objection) return objection;
+    }
+    return null;
   }
 
   private async isKnown(exchange: Exchange): Promise<Objection | null> {
@@ -106,13 +103,9 @@ export class DeliveryChecks {
     return waitMs > 0 ? object(slowDown('Authentication has failed too often.', waitMs)) : null;
   }
 
-  private isDeclaredSmall(exchange: Exchange): Objection | null {
+  private async isOfAllowedSize(exchange: Exchange): Promise<Objection | null> {
     const declared = declaredBytes(exchange.incoming);
     if (declared !== null && declared > MAX_DELIVERY_BYTES) exchange.tooLargeBytes = declared;
-    return this.largeness(exchange);
-  }
-
-  private async isOfAllowedSize(exchange: Exchange): Promise<Objection | null> {
     if (exchange.body === null && exchange.tooLargeBytes === null) {
       const release = this.slots.take(webhookOf(exchange).id);
       if (!release) return object(NO_ROOM);
@@ -157,14 +150,6 @@ export class DeliveryChecks {
       traceId: exchange.traceId,
     });
   }
-}
-
-async function firstObjection(exchange: Exchange, checks: readonly Check[]): Promise<Objection | null> {
-  for (const check of checks) {
-    const objection = await check(exchange);
-    if (objection) return objection;
-  }
-  return null;
 }
 
 /** GET, HEAD and the rest learn nothing: they are refused before anything is looked up. */

@@ -11,8 +11,8 @@ const ORIGIN = /^https?:\/\/[^/?#]*/i;
 const BELOW = /^\/webhooks\/w(?:[/?]|$)/;
 
 /**
- * Stands before the application: what can be refused without a body is refused here, for a tenth of what a request
- * costs inside. Whoever knocks at random, or too often, takes little from those who deliver.
+ * Stands before the application: a delivery that is refused is refused here, for a fraction of what a request costs
+ * inside. Whoever knocks at random, or too often, takes little from those who deliver.
  */
 @Injectable()
 export class DeliveryDoor {
@@ -35,7 +35,7 @@ export class DeliveryDoor {
 
   private async knock(request: IncomingMessage, response: ServerResponse, inside: RequestListener): Promise<void> {
     try {
-      const objection = await this.checks.admitAtDoor(this.exchanges.begin(request, response));
+      const objection = await this.checks.admit(this.exchanges.begin(request, response));
       if (objection) writeAnswer(response, this.settings.publicUrl, objection);
       else inside(request, response);
     } catch (error) {

@@ -30,6 +30,8 @@ export class Exchange {
   webhook: IngressWebhook | null = null;
   /** Whether the webhook was read after this request came: only then it may be refused. */
   isFresh = false;
+  /** Whether the checks up to authentication have found nothing against it. */
+  isAdmitted = false;
   body: Buffer | null = null;
   /** Above the limit, when the body turned out to be too large. */
   tooLargeBytes: number | null = null;

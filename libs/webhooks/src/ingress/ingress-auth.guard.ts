@@ -4,7 +4,10 @@ import { DeliveryChecks } from './delivery-checks.js';
 import { Exchanges } from './exchanges.js';
 import { IngressRefusal } from './ingress-refusal.js';
 
-/** Lets a delivery in when the checks up to authentication have nothing against it; reads its body. */
+/**
+ * Lets a delivery in when the checks up to authentication have nothing against it. The door has asked them already, as a
+ * rule; a request that came past it is judged here.
+ */
 @Injectable()
 export class IngressAuthGuard implements CanActivate {
   constructor(
@@ -16,6 +19,7 @@ export class IngressAuthGuard implements CanActivate {
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
     const exchange = this.exchanges.of(request) ?? this.exchanges.begin(request, http.getResponse<Response>());
+    if (exchange.isAdmitted) return true;
     const objection = await this.checks.admit(exchange);
     if (objection) throw new IngressRefusal(objection);
     return true;

@@ -24,8 +24,10 @@ const READ: Statement = {
  WHERE w.uid = ANY ($1::text[]) AND w.enabled AND w.deleted_at IS NULL
    AND (w.sealed_secret IS NOT NULL OR (w.secret_pending AND w.sealed_captured_secret IS NULL))`,
 };
-const LIMITS = { maxGroup: 128, maxInFlight: 2 };
-const MAX_REMEMBERED = 20_000;
+const READS = { maxGroup: 256, maxInFlight: 2 };
+/** Whoever is about to be refused can wait this little: a flood of refusals then costs a bounded number of statements. */
+const CONFIRMATIONS = { maxGroup: 1024, maxInFlight: 1, spacingMs: 10 };
+const MAX_REMEMBERED = 100_000;
 
 /**
  * The webhooks that deliveries come to. What is remembered is a guess: it never refuses anybody and never accepts
@@ -37,16 +39,19 @@ export class IngressWebhooks {
   private readonly logger = new Logger(IngressWebhooks.name);
   private readonly remembered = new Map<string, IngressWebhook>();
   private readonly reads: GroupedStatement<string, IngressWebhook | null>;
+  private readonly confirmations: GroupedStatement<string, IngressWebhook | null>;
 
   constructor(
     database: Database,
     private readonly secrets: WebhookSecrets,
   ) {
-    this.reads = new GroupedStatement<string, IngressWebhook | null>(async (uids) => {
-      const rows = await database.query<Row>(READ, [uids]);
+    const read = async (uids: readonly string[]): Promise<(IngressWebhook | null)[]> => {
+      const rows = await database.query<Row>(READ, [[...new Set(uids)]]);
       const byUid = new Map(rows.map((row) => [row.uid, row]));
       return uids.map((uid) => this.remember(uid, byUid.get(uid) ?? null));
-    }, LIMITS);
+    };
+    this.reads = new GroupedStatement<string, IngressWebhook | null>(read, READS);
+    this.confirmations = new GroupedStatement<string, IngressWebhook | null>(read, CONFIRMATIONS);
   }
 
   /** As it was when it was last read here; null when it never was. */
@@ -57,6 +62,11 @@ export class IngressWebhooks {
   /** As it is now; null when there is none that takes deliveries. One round trip, shared with others under load. */
   read(uid: string): Promise<IngressWebhook | null> {
     return this.reads.execute(uid);
+  }
+
+  /** {@link read} for what is refused unless the webhook has changed: waits a little for company. */
+  confirm(uid: string): Promise<IngressWebhook | null> {
+    return this.confirmations.execute(uid);
   }
 
   private remember(uid: string, row: Row | null): IngressWebhook | null {

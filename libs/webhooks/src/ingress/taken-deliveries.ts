@@ -33,22 +33,12 @@ interface Row {
 }
 
 const CODES = { delivery: 'A', handshake: 'H', invalid_json: 'J' } as const;
-const TYPES = 'bigint int int interval "char" uuid text text bytea int text jsonb text bytea'.split(' ');
-const LIMITS = { maxGroup: 32, maxInFlight: 3 };
+const LIMITS = { maxGroup: 32, maxInFlight: 2 };
 
-/** One call of the function a delivery; parameters keep bodies binary. A text for each size of a group. */
-const statements = new Map<number, Statement>();
-function statementFor(size: number): Statement {
-  const known = statements.get(size);
-  if (known) return known;
-  const calls = Array.from({ length: size }, (_, ord) => {
-    const parameters = TYPES.map((type, index) => `$${ord * TYPES.length + index + 1}::${type}`).join(', ');
-    return `SELECT ${ord} AS ord, t.* FROM headrace.take_delivery(${parameters}) AS t`;
-  });
-  const made = { name: `ingress.take-${size}`, text: calls.join('\nUNION ALL ') };
-  statements.set(size, made);
-  return made;
-}
+const TAKE: Statement = {
+  name: 'ingress.take-deliveries',
+  text: 'SELECT verdict, delivery_id, retry_ms FROM headrace.take_deliveries($1, $2, $3, $4, $5)',
+};
 
 /**
  * The last checks of deliveries and all that they write, in one round trip: rate, identity, log line, payload and the
@@ -76,23 +66,33 @@ export class TakenDeliveries {
     const ordered = deliveries
       .map((delivery, index) => ({ delivery, index, id: BigInt(delivery.webhook.id) }))
       .sort((one, other) => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0));
-    const rows = await this.database.query<Row & { ord: number }>(
-      statementFor(ordered.length),
-      ordered.flatMap(({ delivery }) => this.parameters(delivery)),
-    );
+    const toAccept = ordered.map(({ delivery }) => delivery).filter(({ kind }) => kind === 'delivery');
+    const rows = await this.database.query<Row>(TAKE, [
+      JSON.stringify(ordered.map(({ delivery }) => toItem(delivery))),
+      Buffer.concat(toAccept.map(({ identity }) => (identity ? identityKey(identity) : Buffer.alloc(32)))),
+      Buffer.concat(toAccept.map(({ body }) => body)),
+      ...this.rate,
+    ]);
     const results: Taking[] = [];
-    for (const row of rows) results[ordered[row.ord]?.index ?? 0] = toTaking(row);
+    rows.forEach((row, index) => (results[ordered[index]?.index ?? 0] = toTaking(row)));
     return results;
   }
+}
 
-  private parameters(delivery: TakenDelivery): unknown[] {
-    const { webhook, id, kind, identity, body, sourceIp, headers, traceId } = delivery;
-    return [
-      ...[webhook.id, webhook.version, ...this.rate, CODES[kind], id],
-      ...[identity?.kind ?? null, identity?.value ?? null, identity ? identityKey(identity) : null],
-      ...[body.length, sourceIp, JSON.stringify(headers), traceId, kind === 'delivery' ? body : null],
-    ];
-  }
+/** What goes as JSON; keys and bodies go as bytes. */
+function toItem({ webhook, id, kind, identity, body, sourceIp, headers, traceId }: TakenDelivery): object {
+  return {
+    webhook_id: webhook.id,
+    version: webhook.version,
+    outcome: CODES[kind],
+    id,
+    identity_kind: identity?.kind ?? null,
+    identity: identity?.value ?? null,
+    size: body.length,
+    source_ip: sourceIp,
+    headers,
+    trace_id: traceId,
+  };
 }
 
 function toTaking({ verdict, delivery_id: deliveryId, retry_ms: retryMs }: Row): Taking {

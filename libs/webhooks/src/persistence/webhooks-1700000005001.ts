@@ -111,67 +111,84 @@ CREATE TABLE headrace.webhook_identities (
 );
 CREATE INDEX ix_webhook_identities__accepted ON headrace.webhook_identities USING brin (accepted_at);
 
--- The last checks of a delivery and all that it writes, in the caller's transaction. verdict: stale (the webhook is not
--- what the caller knows), limited (retry_ms is when it is worth another try), accepted, duplicate, counted.
--- p_outcome: A to accept, J or H only to count it against the rate; of those, H is logged here.
-CREATE FUNCTION headrace.take_delivery(
-  p_webhook_id bigint, p_version int, p_limit int, p_window interval, p_outcome "char", p_id uuid,
-  p_identity_kind text, p_identity text, p_key bytea, p_size int, p_source_ip text, p_headers jsonb, p_trace_id text, p_body bytea,
-  OUT verdict text, OUT delivery_id uuid, OUT retry_ms int
-) LANGUAGE plpgsql VOLATILE AS $take$
+-- The last checks of deliveries and all that they write, in the caller's transaction, in the given order: callers sort by
+-- webhook, so that they never wait for each other's rates in a circle. p_items: an array of objects with webhook_id,
+-- version (of the webhook as the caller knows it), outcome (A to accept, H to count and log, J only to count), id,
+-- identity_kind, identity, size, source_ip, headers, trace_id. p_keys: of the items that are to be accepted, 32 bytes each
+-- of identity key; p_bodies: their bodies. verdict: stale (the webhook is not what the caller knows), limited (retry_ms is
+-- when it is worth another try), accepted, duplicate, counted. One row an item.
+CREATE FUNCTION headrace.take_deliveries(p_items jsonb, p_keys bytea, p_bodies bytea, p_limit int, p_window interval)
+RETURNS TABLE (verdict text, delivery_id uuid, retry_ms int) LANGUAGE plpgsql VOLATILE AS $take$
 DECLARE
   at timestamptz := headrace.now();
+  item record;
+  key_at int := 1;
+  body_at int := 1;
+  item_key bytea;
+  item_body bytea;
 BEGIN
-  UPDATE headrace.webhook_rates AS r
-     SET stamps[r.head % p_limit + 1] = at, head = (r.head + 1) % p_limit
-    FROM headrace.webhooks AS w
-   WHERE w.id = p_webhook_id AND w.version = p_version AND w.enabled AND w.deleted_at IS NULL
-     AND r.webhook_id = w.id
-     AND (r.stamps[r.head % p_limit + 1] IS NULL OR r.stamps[r.head % p_limit + 1] <= at - p_window);
-  IF NOT FOUND THEN
-    SELECT 'limited', greatest(1, ceil(extract(epoch FROM r.stamps[r.head % p_limit + 1] + p_window - at) * 1000))::int
-      INTO verdict, retry_ms
-      FROM headrace.webhooks AS w JOIN headrace.webhook_rates AS r ON r.webhook_id = w.id
-     WHERE w.id = p_webhook_id AND w.version = p_version AND w.enabled AND w.deleted_at IS NULL;
-    IF NOT FOUND THEN
-      verdict := 'stale';
+  FOR item IN SELECT * FROM jsonb_to_recordset(p_items) AS i (webhook_id bigint, version int, outcome "char", id uuid,
+    identity_kind text, identity text, size int, source_ip text, headers jsonb, trace_id text)
+  LOOP
+    delivery_id := NULL;
+    retry_ms := NULL;
+    item_body := NULL;
+    IF item.outcome = 'A' THEN
+      item_key := substr(p_keys, key_at, 32);
+      item_body := substr(p_bodies, body_at, item.size);
+      key_at := key_at + 32;
+      body_at := body_at + item.size;
     END IF;
-    RETURN;
-  END IF;
-  IF p_outcome = 'J' THEN
+    UPDATE headrace.webhook_rates AS r
+       SET stamps[r.head % p_limit + 1] = at, head = (r.head + 1) % p_limit
+      FROM headrace.webhooks AS w
+     WHERE w.id = item.webhook_id AND w.version = item.version AND w.enabled AND w.deleted_at IS NULL
+       AND r.webhook_id = w.id
+       AND (r.stamps[r.head % p_limit + 1] IS NULL OR r.stamps[r.head % p_limit + 1] <= at - p_window);
+    IF NOT FOUND THEN
+      SELECT 'limited', greatest(1, ceil(extract(epoch FROM r.stamps[r.head % p_limit + 1] + p_window - at) * 1000))::int
+        INTO verdict, retry_ms
+        FROM headrace.webhooks AS w JOIN headrace.webhook_rates AS r ON r.webhook_id = w.id
+       WHERE w.id = item.webhook_id AND w.version = item.version AND w.enabled AND w.deleted_at IS NULL;
+      IF NOT FOUND THEN
+        verdict := 'stale';
+      END IF;
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
     verdict := 'counted';
-    RETURN;
-  END IF;
-  IF p_outcome = 'A' THEN
+    IF item.outcome = 'J' THEN
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
     -- Once more in the rare case that the accepted one is pruned between the two looks.
-    LOOP
-      INSERT INTO headrace.webhook_identities VALUES (p_webhook_id, p_key, p_id, at) ON CONFLICT DO NOTHING;
+    WHILE item.outcome = 'A' LOOP
+      INSERT INTO headrace.webhook_identities VALUES (item.webhook_id, item_key, item.id, at) ON CONFLICT DO NOTHING;
       IF FOUND THEN
         verdict := 'accepted';
-        delivery_id := p_id;
+        delivery_id := item.id;
         EXIT;
       END IF;
       SELECT i.delivery_id INTO delivery_id FROM headrace.webhook_identities AS i
-       WHERE i.webhook_id = p_webhook_id AND i.key = p_key;
+       WHERE i.webhook_id = item.webhook_id AND i.key = item_key;
       IF FOUND THEN
         verdict := 'duplicate';
         EXIT;
       END IF;
     END LOOP;
-  ELSE
-    verdict := 'counted';
-  END IF;
-  INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, duplicate_of, size_bytes,
-    received_at, source_ip, headers, trace_id, body)
-  VALUES (p_webhook_id, p_id, CASE verdict WHEN 'duplicate' THEN 'D'::"char" ELSE p_outcome END, p_identity_kind, p_identity,
-    CASE verdict WHEN 'duplicate' THEN take_delivery.delivery_id END, p_size, at, p_source_ip, p_headers, p_trace_id,
-    CASE verdict WHEN 'accepted' THEN p_body END);
+    INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, duplicate_of, size_bytes,
+      received_at, source_ip, headers, trace_id, body)
+    VALUES (item.webhook_id, item.id, CASE verdict WHEN 'duplicate' THEN 'D'::"char" ELSE item.outcome END,
+      item.identity_kind, item.identity, CASE verdict WHEN 'duplicate' THEN take_deliveries.delivery_id END, item.size, at,
+      item.source_ip, item.headers, item.trace_id, CASE verdict WHEN 'accepted' THEN item_body END);
+    RETURN NEXT;
+  END LOOP;
 END $take$;`);
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
-DROP FUNCTION headrace.take_delivery;
+DROP FUNCTION headrace.take_deliveries;
 DROP TABLE headrace.webhook_identities, headrace.webhook_deliveries, headrace.webhook_rates, headrace.webhook_counts, headrace.webhooks;`);
   }
 }
