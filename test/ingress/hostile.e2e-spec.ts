@@ -75,6 +75,24 @@ describe('a sender that is slow', () => {
   });
 });
 
+describe('places for bodies', () => {
+  it('are free again after senders that send several requests at once and go away', async () => {
+    const own = await ingress.webhooks.webhook();
+    for (let n = 0; n < 20; n += 1) {
+      const connection = open().send(`${head(own, 'Content-Length: 2')}{}${head(own, 'Content-Length: 10')}{"a"`);
+      if (n % 2) await connection.says('202 Accepted');
+      connection.end();
+      await connection.closed;
+    }
+    await vi.waitFor(async () => {
+      const both = await Promise.all(
+        [1, 2].map((n) => post(ingress.url + own.path, { headers: bearer(own.secret), body: `{"n":${n}}` })),
+      );
+      expect(both.map(({ status }) => status)).toEqual([202, 202]);
+    });
+  });
+});
+
 describe('Expect: 100-continue', () => {
   it('invites a body that may come, and only that', async () => {
     const connection = open().send(head(hook, 'Content-Length: 7', 'Expect: 100-continue'));

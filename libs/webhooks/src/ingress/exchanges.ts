@@ -23,7 +23,7 @@ export class Exchanges {
       invite: () => {
         if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
       },
-      onClose: (release) => void response.once('close', release),
+      onClose: (release) => whenOver(request, response, release),
     });
     this.open.set(request, exchange);
     return exchange;
@@ -33,4 +33,24 @@ export class Exchanges {
   of(request: IncomingMessage): Exchange | null {
     return this.open.get(request) ?? null;
   }
+}
+
+/**
+ * Calls `release` once, when the answer is out or the connection gone. A response that waits behind another one of its
+ * connection hears nothing of the end of that, and one whose connection has ended already hears nothing any more.
+ */
+function whenOver({ socket }: IncomingMessage, response: ServerResponse, release: () => void): void {
+  const end = (): void => {
+    response.off('close', end);
+    socket.off('close', end);
+    release();
+  };
+  if (socket.destroyed) {
+    release();
+    return;
+  }
+  // As many as a sender has requests under way on its connection.
+  socket.setMaxListeners(0);
+  response.on('close', end);
+  socket.on('close', end);
 }
