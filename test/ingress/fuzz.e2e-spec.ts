@@ -194,7 +194,7 @@ class RandomRequests {
       () => Buffer.from(`${'['.repeat(size)}${']'.repeat(size)}`),
       () => this.bytes(size),
       () => Buffer.from(this.text(size)),
-      () => (this.random() < 0.03 ? Buffer.alloc(this.pick([262_144, 262_145, 400_000]), ' ') : Buffer.from('null')),
+      () => (this.random() < 0.1 ? Buffer.alloc(this.pick([262_144, 262_145, 400_000]), ' ') : Buffer.from('null')),
     ])();
   }
 

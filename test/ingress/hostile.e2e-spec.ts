@@ -199,6 +199,62 @@ describe('a flood of rejections', () => {
   });
 });
 
+describe('a length that nobody can mean', () => {
+  it('is refused, and the log of rejections goes on', async () => {
+    const own = await ingress.webhooks.webhook();
+    const connection = open().send(head(own, 'Content-Length: 9000000000000'));
+    await connection.says('HTTP/1.1 413 ');
+    expect((await post(ingress.url + own.path, { headers: bearer('wrong'), body: '{}' })).status).toBe(401);
+    await untilLogged(ingress.database, own.id, 'LU');
+  });
+});
+
+describe('a wrong token in the path', () => {
+  it.each(['wrong', 'x%20y', '%00', 'x'.repeat(600), 'a;b', '..%2f'])(
+    'is refused, however odd: %.20s',
+    async (token) => {
+      const own = await ingress.webhooks.webhook({ authMode: 'url_token' });
+      const connection = open().send(
+        head({ ...own, path: `/webhooks/w/${own.uid}/${token}` }, 'Content-Length: 2') + '{}',
+      );
+      await connection.says('HTTP/1.1 401 ');
+    },
+  );
+});
+
+describe('a webhook that waits for its secret', () => {
+  it('takes it from a handshake that is JSON or empty, once', async () => {
+    const own = await ingress.webhooks.webhook({
+      authMode: 'signature',
+      signatureScheme: 'asana',
+      secretPending: true,
+    });
+    const shake = (secret: string, body: string) =>
+      post(ingress.url + own.path, { headers: { 'X-Hook-Secret': secret }, body });
+    expect((await shake('one', 'not json')).status).toBe(404);
+    const taken = await shake('two', '');
+    expect([taken.status, taken.headers['x-hook-secret']]).toEqual([200, 'two']);
+    expect((await shake('three', '{}')).status).toBe(404);
+    expect((await loggedDeliveries(ingress.database, own.id)).map(({ outcome }) => outcome)).toEqual(['H']);
+    expect(ingress.log.text).not.toContain('"two"');
+  });
+});
+
+describe('attempts that arrive together', () => {
+  it('do not overrun the budget', async () => {
+    const strict = await startTestIngress({ database: ingress.database, settings: { webhookAuthFailures: 3 } });
+    try {
+      const own = await ingress.webhooks.webhook();
+      const guess = () => post(strict.url + own.path, { headers: bearer('wrong'), body: '{}' });
+      const answers = await Promise.all(Array.from({ length: 20 }, guess));
+      expect(answers.filter(({ status }) => status === 401)).toHaveLength(3);
+      expect(answers.filter(({ status }) => status === 429)).toHaveLength(17);
+    } finally {
+      await strict.close();
+    }
+  });
+});
+
 describe('what the log keeps', () => {
   it('has no credential in it, and neither has the service’s own', async () => {
     const own = await ingress.webhooks.webhook({ authMode: 'url_token' });

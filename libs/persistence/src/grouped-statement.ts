@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable } from './database-error.js';
+import { isDatabaseUnavailable, QUERY_CANCELED, sqlState } from './database-error.js';
 
 export interface GroupLimits {
   /** Items of one statement. */
@@ -20,7 +20,7 @@ interface Waiting<Item, Result> {
  * spacing, of late) an item goes alone and at once. Under load one statement, one commit and one round trip serve many requests. An item never joins a
  * statement that was sent before it came, so that it sees whatever was committed by then.
  *
- * `run` gives one result an item, in their order. Where it fails, a database that is away fails all items; else each is
+ * `run` gives one result an item, in their order. Where it fails, a database that is away or too slow fails all items; else each is
  * run alone, so that one that the database refuses does not fail its neighbours: `run` must be a single transaction.
  */
 export class GroupedStatement<Item, Result> {
@@ -76,8 +76,11 @@ export class GroupedStatement<Item, Result> {
       if (results.length !== group.length) throw new Error('A grouped statement did not answer every item.');
       results.forEach((result, index) => group[index]?.resolve(result));
     } catch (error) {
-      if (group.length === 1 || isDatabaseUnavailable(error)) group.forEach(({ reject }) => reject(error));
+      if (group.length === 1 || isBeyondItems(error)) group.forEach(({ reject }) => reject(error));
       else for (const one of group) await this.commit([one]);
     }
   }
 }
+
+/** What none of the items is to blame for: to try them one by one would only take longer. */
+const isBeyondItems = (error: unknown): boolean => isDatabaseUnavailable(error) || sqlState(error) === QUERY_CANCELED;

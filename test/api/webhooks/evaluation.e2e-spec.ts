@@ -90,6 +90,25 @@ describe('an accepted delivery', () => {
     for (const other of [rejected, duplicate]) expect(await get(other.id)).not.toHaveProperty('automation_results');
   });
 
+  it('is tried again when its results cannot be written down, and nobody waits for it', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n += 1) ids.push((await log.build((await webhooks.webhook()).id)).id);
+    let isBroken = true;
+    const process = await start(({ deliveryId }) => {
+      const reason = isBroken && deliveryId === ids[0] ? (1n as unknown as string) : 'yes';
+      return Promise.resolve([{ automationUid: 'a', matched: true, reason }]);
+    });
+    await evaluateAll(process);
+    const rows = await api.database.query<{ id: string; attempts: number; is_done: boolean }>(
+      'SELECT id, evaluation_attempts AS attempts, evaluated_at IS NOT NULL AS is_done FROM headrace.webhook_deliveries WHERE id = ANY($1)',
+      [ids],
+    );
+    expect(rows.filter(({ is_done: isDone }) => !isDone)).toEqual([{ id: ids[0], attempts: 1, is_done: false }]);
+    isBroken = false;
+    await api.advanceClock(3000);
+    expect(await evaluateAll(process)).toBe(1);
+  });
+
   it('is evaluated exactly once by processes that work at the same time', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 20; n += 1) ids.push(...(await log.buildMany((await webhooks.webhook()).id, 15)));

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Database, isDatabaseUnavailable } from '#libs/persistence';
 import { MAX_EVALUATION_ATTEMPTS, waitAfterFailure } from '../domain/evaluation-retry.js';
+import { writeResults } from '../persistence/automation-results.js';
 import { type EvaluationRecord, EvaluationsStore, type WaitingDelivery } from '../persistence/evaluations.store.js';
 import { DeliveryEvaluators } from './delivery-evaluators.js';
 
@@ -55,7 +56,8 @@ export class EvaluateDeliveries {
 
   private async evaluate(delivery: WaitingDelivery): Promise<EvaluationRecord> {
     try {
-      return { delivery, kind: 'evaluated', results: await withinTime(this.evaluators.evaluate(delivery)) };
+      const results = await withinTime(this.evaluators.evaluate(delivery));
+      return { delivery, kind: 'evaluated', resultsJson: writeResults(results) };
     } catch (error) {
       // Says nothing about the delivery.
       if (isDatabaseUnavailable(error)) return { delivery, kind: 'retry', waitMs: UNAVAILABLE_WAIT_MS, counts: false };

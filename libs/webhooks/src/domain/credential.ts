@@ -6,8 +6,9 @@ import type { AuthMode } from './webhook.js';
 const RANDOM_BYTES = 32;
 /** 32 bytes need 43 digits of base 62. */
 const DIGITS = 43;
-/** A path or a header that is longer does not get through proxies. */
+/** A header that is longer does not get through proxies, nor a path. */
 const MAX_TOKEN = 4096;
+const MAX_URL_TOKEN = 512;
 const URL_SAFE = /^[A-Za-z0-9._~-]+$/;
 /** What an HTTP header can carry unchanged. */
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
@@ -27,12 +28,12 @@ export function credentialFault({ authMode, scheme }: Authentication, secret: st
   switch (authMode) {
     case 'token':
       if (!HEADER_SAFE.test(secret)) return 'must be of printable ASCII without spaces, to go into a header';
-      return tooLong(secret);
+      return tooLong(secret, MAX_TOKEN);
     case 'url_token':
       // A path of one or two dots is another path.
       if (!URL_SAFE.test(secret) || /^\.{1,2}$/.test(secret))
         return 'must be of letters, digits and . _ ~ - only, to go into a URL';
-      return tooLong(secret);
+      return tooLong(secret, MAX_URL_TOKEN);
     case 'signature':
       return scheme ? signingFault(scheme, secret) : 'belongs to a signature scheme that does not exist here';
   }
@@ -44,5 +45,5 @@ function signingFault(scheme: SignatureScheme, secret: string): string | null {
   return fault === null ? null : `is none of ${scheme.label}: ${fault.replace(/\.$/, '')}`;
 }
 
-const tooLong = (secret: string): string | null =>
-  secret.length > MAX_TOKEN ? `must have at most ${MAX_TOKEN} characters` : null;
+const tooLong = (secret: string, limit: number): string | null =>
+  secret.length > limit ? `must have at most ${limit} characters` : null;

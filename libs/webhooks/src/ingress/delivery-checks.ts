@@ -56,7 +56,13 @@ export class DeliveryChecks {
   /** Null when the delivery may be taken; then `exchange` has its webhook and body. */
   async admit(exchange: Exchange): Promise<DeliveryAnswer | null> {
     let objection = await this.firstObjection(exchange);
-    if (objection && exchange.webhook && exchange.uid !== null && !exchange.isFresh) {
+    if (
+      objection &&
+      objection.answer.kind !== 'gone' &&
+      exchange.webhook &&
+      exchange.uid !== null &&
+      !exchange.isFresh
+    ) {
       // Nobody is refused on a guess: a rotation, a toggle or a deletion may lie between.
       exchange.webhook = await this.webhooks.confirm(exchange.uid);
       exchange.isFresh = true;
@@ -111,7 +117,11 @@ export class DeliveryChecks {
       if (!release) return object(NO_ROOM);
       exchange.onClose(release);
       const reading = await readBody(exchange.incoming, exchange.invite);
-      if (reading.kind === 'gone') return object({ kind: 'gone' });
+      if (reading.kind === 'gone') {
+        // Whoever holds places without delivering is held off like whoever guesses.
+        this.budget.spend(webhookOf(exchange).id, exchange.sourceIp);
+        return object({ kind: 'gone' });
+      }
       if (reading.kind === 'read') exchange.body = reading.body;
       else exchange.tooLargeBytes = reading.bytes;
     }
@@ -136,12 +146,16 @@ export class DeliveryChecks {
     const isAuthentic =
       mode?.authenticate(request, exchange.pathToken, webhook) === true &&
       !isIdentityAmbiguous(request, { deliveryIdHeader: webhook.deliveryIdHeader, scheme });
-    return isAuthentic ? null : object(unauthenticated(mode?.challenge ?? null), 'U');
+    if (isAuthentic) return null;
+    // In one go with the judgement: attempts that arrive together would else all find the budget as it was.
+    const overrun = exchange.isFresh ? this.hasAttemptsLeft(exchange) : null;
+    if (overrun) return overrun;
+    if (exchange.isFresh) this.budget.spend(webhook.id, exchange.sourceIp);
+    return object(unauthenticated(mode?.challenge ?? null), 'U');
   }
 
   private note(exchange: Exchange, outcome: 'U' | 'L'): void {
     const { id } = webhookOf(exchange);
-    if (outcome === 'U') this.budget.spend(id, exchange.sourceIp);
     this.rejections.add({
       webhookId: id,
       outcome,

@@ -5,8 +5,8 @@ import type { SecretBringingHandshake } from '../domain/signing/signature-scheme
 import type { IngressWebhook } from './ingress-webhook.js';
 import { parseJson } from './parse-json.js';
 
-/** What `/webhooks/w/<uid>` or `/webhooks/w/<uid>/<token>` is, exactly: nothing escaped, nothing behind it but a query. */
-const ADDRESS = /^\/webhooks\/w\/([A-Za-z0-9]{22})(?:\/([A-Za-z0-9._~-]{1,512}))?(?:\?|$)/;
+/** What `/webhooks/w/<uid>` or `/webhooks/w/<uid>/<token>` is, exactly: nothing behind it but a query. Nothing is decoded. */
+const ADDRESS = /^\/webhooks\/w\/([A-Za-z0-9]{22})(?:\/([^/?#]+))?(?:\?|$)/;
 
 const NOT_YET = Symbol('not yet');
 
@@ -14,7 +14,8 @@ export interface Surroundings {
   /** Where the sender reaches us, from the settings. */
   readonly publicOrigin: string;
   readonly sourceIp: string;
-  readonly traceId: string;
+  /** A new one each time; asked once. */
+  readonly traceId: () => string;
   /** Tells a sender that waits for it (`Expect: 100-continue`) to send the body. */
   readonly invite: () => void;
   /** `release` is called once the answer is out, or the sender has gone. */
@@ -23,7 +24,6 @@ export interface Surroundings {
 
 /** One request on its way through the checks, and what they have found out. */
 export class Exchange {
-  readonly headers: RawHeaders;
   /** Null when the path cannot be a webhook's. */
   readonly uid: string | null;
   readonly pathToken: string | null;
@@ -38,15 +38,22 @@ export class Exchange {
   /** What an unsigned first request brings, for a webhook that waits for it. */
   handshake: SecretBringingHandshake | null = null;
   private parsed: unknown = NOT_YET;
+  private known: RawHeaders | null = null;
+  private trace: string | null = null;
 
   constructor(
     readonly incoming: IncomingMessage,
     private readonly surroundings: Surroundings,
   ) {
-    this.headers = new RawHeaders(incoming.rawHeaders);
     const [, uid = null, pathToken = null] = ADDRESS.exec(incoming.url ?? '') ?? [];
     this.uid = uid;
     this.pathToken = pathToken;
+  }
+
+  /** Read when they are asked for: most of what is refused is refused without. */
+  get headers(): RawHeaders {
+    this.known ??= new RawHeaders(this.incoming.rawHeaders);
+    return this.known;
   }
 
   get sourceIp(): string {
@@ -54,7 +61,8 @@ export class Exchange {
   }
 
   get traceId(): string {
-    return this.surroundings.traceId;
+    this.trace ??= this.surroundings.traceId();
+    return this.trace;
   }
 
   get invite(): () => void {

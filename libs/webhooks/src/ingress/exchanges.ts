@@ -19,7 +19,7 @@ export class Exchanges {
     const exchange = new Exchange(request, {
       publicOrigin: this.settings.ingressPublicUrl,
       sourceIp: this.addresses.of(request),
-      traceId: newContext(request.headers.traceparent as string | undefined).traceId,
+      traceId: () => newContext(request.headers.traceparent as string | undefined).traceId,
       invite: () => {
         if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
       },

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Clock, newUuid } from '#libs/kernel';
-import { Database, type Statement } from '#libs/persistence';
+import { Database, isDatabaseUnavailable, type Statement } from '#libs/persistence';
 import type { OutcomeCode } from '../domain/delivery.js';
 
 export interface Rejection {
@@ -25,6 +25,8 @@ const MINUTE_MS = 60_000;
 const LINES_AT_ONCE = 500;
 /** Lines that wait for a database that is away; beyond that they are lost, and that is said. */
 const MAX_WAITING = 20_000;
+/** Whoever only says how much is coming can say anything. */
+const MAX_SIZE = 2_147_483_647;
 
 const WRITE: Statement = {
   name: 'ingress.rejections',
@@ -75,7 +77,14 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
     const known = this.waiting.get(id);
     if (known) known.occurrences += 1;
     else if (this.waiting.size >= MAX_WAITING) this.lost += 1;
-    else this.waiting.set(id, { ...rejection, id, at, occurrences: 1 });
+    else
+      this.waiting.set(id, {
+        ...rejection,
+        sizeBytes: Math.min(rejection.sizeBytes, MAX_SIZE),
+        id,
+        at,
+        occurrences: 1,
+      });
   }
 
   /** Never rejects: what cannot be written waits for the next time. */
@@ -91,18 +100,30 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
     while (this.waiting.size > 0) {
       const lines = [...this.waiting.values()].slice(0, LINES_AT_ONCE);
       for (const { id } of lines) this.waiting.delete(id);
-      try {
-        await this.database.query(WRITE, columnsOf(lines));
-      } catch (error) {
-        this.putBack(lines);
-        this.logger.warn(
-          `${lines.length} rejections wait to be logged: ${error instanceof Error ? error.message : 'unknown'}`,
-        );
-        return;
-      }
+      if (!(await this.writeLines(lines))) return;
     }
     if (this.lost > 0) this.logger.warn(`${this.lost} rejections could not be logged.`);
     this.lost = 0;
+  }
+
+  /** Whether the database is there. A line that it refuses is lost, and its neighbours are not. */
+  private async writeLines(lines: readonly Line[]): Promise<boolean> {
+    try {
+      await this.database.query(WRITE, columnsOf(lines));
+      return true;
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) {
+        this.putBack(lines);
+        this.logger.warn(`${lines.length} rejections wait to be logged: the database does not answer.`);
+        return false;
+      }
+      if (lines.length === 1) {
+        this.logger.error('A rejection cannot be logged.', error);
+        return true;
+      }
+      for (const line of lines) if (!(await this.writeLines([line]))) return false;
+      return true;
+    }
   }
 
   private putBack(lines: readonly Line[]): void {

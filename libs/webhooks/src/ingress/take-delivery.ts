@@ -92,7 +92,8 @@ export class TakeDelivery {
 
   private async capture(exchange: Exchange): Promise<DeliveryAnswer> {
     const { handshake } = exchange;
-    if (!handshake) return UNKNOWN_WEBHOOK;
+    const isEmpty = exchange.body === null || exchange.body.length === 0;
+    if (!handshake || (!isEmpty && exchange.json() === undefined)) return UNKNOWN_WEBHOOK;
     const isTaken = await this.captured.capture(webhookOf(exchange), handshake.secret, exchange);
     return isTaken ? { kind: 'handshake', answer: handshake.answer } : UNKNOWN_WEBHOOK;
   }

@@ -20,8 +20,18 @@ export function writeProblem(
   detail: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
+  const key = `${publicUrl} ${code} ${detail}`;
+  const body = written.get(key) ?? JSON.stringify(toDocument(publicUrl, code, detail));
+  written.set(key, body);
+  send(response, ERROR_CODES[code].status ?? 500, 'application/problem+json', body, headers);
+}
+
+/** There are a dozen of them, and floods get the same one again and again. Details never hold what was sent. */
+const written = new Map<string, string>();
+
+function toDocument(publicUrl: string, code: ErrorCode, detail: string): object {
   const { status, title, retryable } = ERROR_CODES[code];
-  const document = {
+  return {
     type: `${publicUrl}/problems/${code}`,
     title,
     status,
@@ -30,7 +40,6 @@ export function writeProblem(
     retryable,
     error: `${title}: ${detail}`,
   };
-  send(response, status ?? 500, 'application/problem+json', JSON.stringify(document), headers);
 }
 
 export function writeAnswer(response: ServerResponse, publicUrl: string, answer: DeliveryAnswer): void {

@@ -37,11 +37,21 @@ export class EvaluationPump implements OnApplicationBootstrap, OnModuleDestroy {
     for (let after = '0'; this.rounds.isOpen;) {
       const webhookIds = await this.evaluate.waiting(after, WALKED_AT_ONCE);
       for (let index = 0; index < webhookIds.length && this.rounds.isOpen; index += WEBHOOKS_AT_ONCE)
-        evaluated += await this.evaluate.execute(webhookIds.slice(index, index + WEBHOOKS_AT_ONCE));
+        evaluated += await this.batch(webhookIds.slice(index, index + WEBHOOKS_AT_ONCE));
       const last = webhookIds.at(-1);
       if (last === undefined || webhookIds.length < WALKED_AT_ONCE) break;
       after = last;
     }
     return evaluated;
+  }
+
+  /** A batch that fails is left to a later round; the webhooks behind it have their turn. */
+  private async batch(webhookIds: readonly string[]): Promise<number> {
+    try {
+      return await this.evaluate.execute(webhookIds);
+    } catch (error) {
+      this.rounds.report(error);
+      return 0;
+    }
   }
 }

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { AcceptedDelivery } from '../application/ports.js';
-import type { AutomationResult } from '../domain/delivery.js';
 import { writeResults } from './automation-results.js';
 
 export interface WaitingDelivery extends AcceptedDelivery {
@@ -12,7 +11,7 @@ export interface WaitingDelivery extends AcceptedDelivery {
 
 /** How the evaluation of one delivery went. */
 export type EvaluationRecord = { readonly delivery: WaitingDelivery } & (
-  | { readonly kind: 'evaluated'; readonly results: readonly AutomationResult[] }
+  | { readonly kind: 'evaluated'; readonly resultsJson: string }
   | { readonly kind: 'given_up'; readonly error: string }
   | { readonly kind: 'retry'; readonly waitMs: number; readonly counts: boolean }
 );
@@ -106,7 +105,7 @@ export class EvaluationsStore {
 function resultsOf(record: EvaluationRecord): string | null {
   switch (record.kind) {
     case 'evaluated':
-      return writeResults(record.results);
+      return record.resultsJson;
     case 'given_up':
       return writeResults([]);
     case 'retry':

@@ -1,11 +1,14 @@
-/** A string or a number at a path of own properties of a JSON value; null where there is none, or an empty one. */
+/**
+ * A string or a number at a path of own properties of a JSON value; null where there is none, or an empty one, or a number
+ * of which JavaScript has lost digits: two of them would look like one.
+ */
 export function textAt(json: unknown, path: readonly string[]): string | null {
   let value = json;
   for (const key of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return null;
     value = (value as Record<string, unknown>)[key];
   }
-  if (typeof value === 'number') return String(value);
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? null : String(value);
   return typeof value === 'string' && value !== '' ? value : null;
 }
 

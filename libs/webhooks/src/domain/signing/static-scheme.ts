@@ -9,6 +9,9 @@ export interface StaticRow extends SchemeFacts {
   readonly credential: Place;
 }
 
+/** What a header brings over unchanged. */
+const HEADER_SAFE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
 /** A sender that sends its secret along and signs nothing: the body is whoever's the secret is. */
 export class StaticScheme extends DescribedScheme {
   readonly signatureHeaders: readonly string[];
@@ -27,8 +30,10 @@ export class StaticScheme extends DescribedScheme {
     return signed && { headers, body: signed, url };
   }
 
-  protected checkKey(): null {
-    return null;
+  protected checkKey(secret: string): string | null {
+    return 'header' in this.row.credential && !HEADER_SAFE.test(secret)
+      ? 'A header carries it: printable ASCII, with no blank at its ends.'
+      : null;
   }
 
   protected isSigned(request: IncomingRequest, secret: string): boolean {
