@@ -12,7 +12,7 @@ import { dist, freePort, makeCaller, percentile, root, start, stop } from './sup
 const SIZES = (process.env.BENCH_RUNS ?? '10000,1000000').split(',').map(Number);
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 500);
 /** Unmeasured requests of each page, and ten times as many at first: a process that was just started is slow. */
-const WARM_UP = 40;
+const WARM_UP = 100;
 const SEARCH_REQUESTS = 10;
 /** Beyond that a hand-written search is given up, and counted with that time. */
 const SEARCH_LIMIT_MS = 10_000;

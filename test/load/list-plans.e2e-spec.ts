@@ -130,7 +130,11 @@ async function factsOf({ sent, searched }: { sent: Sent; searched: boolean }): P
     node.Plans?.forEach(collect);
   };
   rows[0]?.['QUERY PLAN'].forEach(({ Plan }) => collect(Plan));
-  const read = nodes.filter((node) => OF_LISTS.test(node['Index Name'] ?? ''));
+  // Which index a scope without a run is looked up in is the planner's business: any finds nothing at once.
+  const read = nodes.filter(
+    (node) =>
+      OF_LISTS.test(node['Index Name'] ?? '') && node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) > 0,
+  );
   const ofRuns = nodes.filter((node) => node['Relation Name'] === 'runs');
   return {
     indexes: [...new Set(read.map((node) => node['Index Name'] ?? ''))].sort(),
