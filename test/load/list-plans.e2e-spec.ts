@@ -50,6 +50,8 @@ beforeAll(async () => {
   db = new pg.Client({ connectionString: api.database.url, options: '-c search_path=headrace,public -c timezone=UTC' });
   await db.connect();
   await fillRuns(db, { runs: RUNS, sentences: 4 });
+  // From all rows and not from a sample of them, so that plans do not depend on luck.
+  await db.query('SET default_statistics_target = 1000; ANALYZE runs; ANALYZE run_facets');
   const [team = ''] = fillTeams;
   await db.query('INSERT INTO teams (uid, name) VALUES ($1, $2)', [team, 'Big']);
   who = await api.identities.user({ [team]: 'member' });
@@ -130,10 +132,11 @@ async function factsOf({ sent, searched }: { sent: Sent; searched: boolean }): P
     node.Plans?.forEach(collect);
   };
   rows[0]?.['QUERY PLAN'].forEach(({ Plan }) => collect(Plan));
-  // Which index a scope without a run is looked up in is the planner's business: any finds nothing at once.
+  // Which index a scope without a run is walked by is the planner's business: any finds nothing at once.
   const read = nodes.filter(
     (node) =>
-      OF_LISTS.test(node['Index Name'] ?? '') && node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) > 0,
+      OF_LISTS.test(node['Index Name'] ?? '') &&
+      (!/^Index/.test(node['Node Type']) || node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) > 0),
   );
   const ofRuns = nodes.filter((node) => node['Relation Name'] === 'runs');
   return {
