@@ -1,8 +1,6 @@
 import { Module } from '@nestjs/common';
 import { SecretsModule } from '#libs/secrets';
 import { WebhookSecrets } from './application/webhook-secrets.js';
-import { SIGNATURE_SCHEMES } from './domain/signing/all-schemes.js';
-import { SignatureSchemes } from './domain/signing/signature-schemes.js';
 import { IngressAuthModes } from './ingress/auth-modes.js';
 import { EvaluationNudgeModule } from './evaluation-nudge.module.js';
 import { BodySlots } from './ingress/body-slots.js';
@@ -18,6 +16,7 @@ import { RejectionLog } from './ingress/rejection-log.js';
 import { SenderAddress } from './ingress/sender-address.js';
 import { TakeDelivery } from './ingress/take-delivery.js';
 import { TakenDeliveries } from './ingress/taken-deliveries.js';
+import { signatureSchemesProvider } from './signature-schemes.provider.js';
 
 /** What the ingress serves. Needs persistence, settings and the clock; speaks to no other room. */
 @Module({
@@ -25,7 +24,7 @@ import { TakenDeliveries } from './ingress/taken-deliveries.js';
   controllers: [WebhookDeliveriesController],
   providers: [
     WebhookSecrets,
-    { provide: SignatureSchemes, useFactory: () => new SignatureSchemes(SIGNATURE_SCHEMES) },
+    signatureSchemesProvider,
     IngressWebhooks,
     IngressAuthModes,
     FailedAuthBudget,

@@ -11,7 +11,6 @@ import { SignDelivery } from './application/sign-delivery.js';
 import { UpdateWebhook } from './application/update-webhook.js';
 import { WebhookSecretSink } from './application/webhook-secret-sink.js';
 import { WebhookSecrets } from './application/webhook-secrets.js';
-import { SIGNATURE_SCHEMES } from './domain/signing/all-schemes.js';
 import { SignatureSchemes } from './domain/signing/signature-schemes.js';
 import { SignatureSchemesController } from './http/signature-schemes.controller.js';
 import { WebhookChangesController } from './http/webhook-changes.controller.js';
@@ -21,6 +20,7 @@ import { DeliveriesStore } from './persistence/deliveries.store.js';
 import { SecretCopies } from './persistence/secret-copies.js';
 import { WebhookPlaces } from './persistence/webhook-places.js';
 import { WebhooksStore } from './persistence/webhooks.store.js';
+import { signatureSchemesProvider } from './signature-schemes.provider.js';
 import { WebhookAccessModule } from './webhook-access.module.js';
 
 const USE_CASES = [
@@ -43,7 +43,7 @@ const USE_CASES = [
     DeliveriesStore,
     WebhookSecrets,
     WebhookSecretSink,
-    { provide: SignatureSchemes, useFactory: () => new SignatureSchemes(SIGNATURE_SCHEMES) },
+    signatureSchemesProvider,
     ...USE_CASES,
   ],
   exports: [WebhookAccessModule, SignatureSchemes, WebhookSecrets, ...USE_CASES],

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#libs/kernel';
+import { SERVICE_ID_HEADERS } from '../domain/delivery-identity.js';
 import { ingressUrl } from '../domain/ingress-url.js';
 import type { ManagedWebhook } from '../domain/managed-webhook.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
@@ -29,7 +30,7 @@ export type SignDeliveryResult =
   /** Only the sender has the key, or the body is none that the sender could send. */
   | { readonly kind: 'not_signable'; readonly scheme: string };
 
-const SERVICE_HEADER = 'x-headrace-delivery-id';
+const [SERVICE_HEADER] = SERVICE_ID_HEADERS;
 
 /** Makes a delivery as a webhook's sender would: for whoever tries a webhook out. */
 @Injectable()
