@@ -247,18 +247,20 @@ async function benchRejections(port, webhooks) {
     413: () => plain(`/webhooks/w/${pick(webhooks).uid}`, 262_145, ''),
   };
   const seconds = SECONDS * 2;
-  for (const [name, kind] of Object.entries(kinds)) {
-    const before = only(await load(port, 10, () => githubDelivery(pick(webhooks)), { seconds }), 202);
+  for (const [name, kind, senders] of Object.entries(kinds).flatMap(([name, kind]) =>
+    [1, 10].map((senders) => [name, kind, senders]),
+  )) {
+    const before = only(await load(port, senders, () => githubDelivery(pick(webhooks)), { seconds }), 202);
     let accepted = 0;
     const count = () => {
       accepted += 1;
       return githubDelivery(pick(webhooks));
     };
     const end = strangers(port, 50, kind, (answered) => answered < accepted * 10);
-    const beside = only(await load(port, 10, count, { seconds }), 202);
+    const beside = only(await load(port, senders, count, { seconds }), 202);
     const rejected = end();
     console.log(
-      `  ${name}: ${beside.rate.toFixed(0)} accepted/s beside ${(rejected / accepted).toFixed(1)} times as many rejections, ${before.rate.toFixed(0)} alone: ${(beside.rate / before.rate).toFixed(2)}`,
+      `  ${name}, ${String(senders).padStart(2)} senders: ${beside.rate.toFixed(0)} accepted/s beside ${(rejected / accepted).toFixed(1)} times as many rejections, ${before.rate.toFixed(0)} alone: ${(beside.rate / before.rate).toFixed(2)}`,
     );
   }
 }

@@ -1,117 +1,17 @@
 // `npm run bench -- list`: pages of lists through the API beside the same pages by hand-written SQL, on one PostgreSQL,
 // in one run, at several sizes. BENCH_RUNS=10000,1000000 says which; BENCH_REQUESTS how often each page is asked for.
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { Agent, get } from 'node:http';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { fillCreator, fillEnvironment, fillRuns, fillSkill, fillTeams } from './fill-runs.mjs';
-import { dist, freePort, makeCaller, percentile, root, start, stop } from './support.mjs';
+import { fillRuns, fillTeams } from './fill-runs.mjs';
+import { dist, freePort, makeCaller, root, start, stop } from './support.mjs';
 
 const SIZES = (process.env.BENCH_RUNS ?? '10000,1000000').split(',').map(Number);
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 500);
-/** Unmeasured requests of each page, and ten times as many at first: a process that was just started is slow. */
-const WARM_UP = 100;
-const SEARCH_REQUESTS = 10;
-/** Beyond that a hand-written search is given up, and counted with that time. */
-const SEARCH_LIMIT_MS = 10_000;
-const DEEP = 10_000;
-const LIMIT = 20;
-const DAY = 86_400_000;
-
-const TEAM = fillTeams[0];
-const byUpdated = { sort: 'r.updated_at', type: 'timestamptz', query: 'sort_by=updated_at' };
-const byCreated = { sort: 'r.created_at', type: 'timestamptz', query: 'sort_by=created_at' };
-const byTitle = {
-  sort: '(lower(r.title) COLLATE "C")',
-  type: 'text',
-  query: 'sort_by=title&sort_order=asc',
-  ascending: true,
-};
-const byAgent = {
-  sort: '(left(r.skill_spec, 500) COLLATE "C")',
-  type: 'text',
-  query: 'sort_by=agent&sort_order=asc',
-  ascending: true,
-};
-const monthAgo = new Date(Date.now() - 30 * DAY).toISOString();
-
-/** What is asked for, and how somebody who knows the tables asks for just that; `$1` is the owner, then `values`. */
-const PAIRS = [
-  { name: 'all × updated_at', by: byUpdated },
-  { name: 'all × created_at', by: byCreated },
-  { name: 'all × title', by: byTitle },
-  { name: 'all × agent', by: byAgent, where: `${byAgent.sort} IS NOT NULL` },
-  {
-    name: 'state FAILED × updated_at',
-    by: byUpdated,
-    filter: 'state=FAILED',
-    where: 'r.state = $2',
-    values: ['FAILED'],
-  },
-  {
-    name: 'states FAILED, ERROR × created_at',
-    by: byCreated,
-    filter: 'state=FAILED&state=ERROR',
-    where: `r.state IN ('FAILED', 'ERROR')`,
-  },
-  {
-    name: 'creator × updated_at',
-    by: byUpdated,
-    filter: `creator=${fillCreator(0, 2)}`,
-    where: 'r.creator_uid = $2',
-    values: [fillCreator(0, 2)],
-  },
-  {
-    name: 'skill_spec × updated_at',
-    by: byUpdated,
-    filter: `skill_spec=${encodeURIComponent(fillSkill(0))}`,
-    where: 'r.skill_spec = $2',
-    values: [fillSkill(0)],
-  },
-  {
-    name: 'environment_id × created_at',
-    by: byCreated,
-    filter: `environment_id=${fillEnvironment(0)}`,
-    where: 'r.environment_id = $2',
-    values: [fillEnvironment(0)],
-  },
-  {
-    name: 'metadata × updated_at',
-    by: byUpdated,
-    filter: 'metadata[area]=area-3',
-    where: 'r.metadata @> $2',
-    values: ['{"area":"area-3"}'],
-  },
-  {
-    name: 'created_after × created_at',
-    by: byCreated,
-    filter: `created_after=${monthAgo}`,
-    where: 'r.created_at >= $2',
-    values: [monthAgo],
-  },
-  {
-    name: 'artifact_type PLAN × updated_at',
-    by: byUpdated,
-    filter: 'artifact_type=PLAN',
-    where: `EXISTS (SELECT FROM artifacts x WHERE x.run_id = r.id AND x.artifact_type = 'PLAN')`,
-  },
-];
-const text = (name, words, condition) => ({
-  name: `q “${words}”`,
-  by: byUpdated,
-  filter: `q=${encodeURIComponent(words)}`,
-  join: 'JOIN run_facets f ON f.run_id = r.id AND f.slot_key = r.slot_key',
-  where: condition,
-  search: true,
-});
-const SEARCHES = [
-  text('frequent', 'deploy webhook', `f.search LIKE '%deploy%' AND f.search LIKE '%webhook%'`),
-  text('rare', 'task-4711', `f.search LIKE '%task-4711%'`),
-  // Taken for “typecheck”, as trigrams and the server do each in their way.
-  text('misspelt', 'typechekc', `'typechekc' <% f.search`),
-];
 
 export async function benchList() {
   console.log(
@@ -134,13 +34,12 @@ async function benchSize(runs) {
     connectionString: postgres.url,
     options: '-c search_path=headrace,public -c timezone=UTC',
   });
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   let api = null;
   try {
     await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
     await db.connect();
     await fillRuns(db, { runs, log: (line) => console.error(`  ${line}`) });
-    const token = await makeCaller(db, TEAM);
+    const token = await makeCaller(db, fillTeams[0]);
     const port = await freePort();
     const env = {
       DATABASE_URL: postgres.url,
@@ -152,19 +51,8 @@ async function benchSize(runs) {
       NODE_ENV: 'production',
     };
     api = await start([join(root, 'dist/apps/headrace/src/main.js'), 'api'], env, /API is ready/);
-    const ask = (query) => page(agent, `http://127.0.0.1:${port}/api/v1/agent/runs?${query}`, token);
-    const floor = await floorOf(db);
-    await db.query(`SET statement_timeout = ${SEARCH_LIMIT_MS}`);
-    for (let round = 0; round < 10 * WARM_UP; round += 1) await ask(PAIRS[round % PAIRS.length].by.query);
-    const measured = [];
-    for (const pair of [...PAIRS, ...SEARCHES]) {
-      measured.push({ runs, ...(await measure(pair, 0, ask, floor)) });
-      const deep = pair.search ? null : await measure(pair, DEEP, ask, floor);
-      if (deep) measured.push({ runs, ...deep });
-    }
-    return measured;
+    return await measure(runs, { databaseUrl: postgres.url, port, token });
   } finally {
-    agent.destroy();
     if (api) await stop(api.child);
     await db.end();
     await postgres.stop();
@@ -172,111 +60,32 @@ async function benchSize(runs) {
   }
 }
 
-/** The body as text; timing ends when it is here. */
-function page(agent, url, token) {
-  return new Promise((resolve, reject) => {
-    get(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {
-      const chunks = [];
-      response.on('data', (chunk) => chunks.push(chunk));
-      response.on('end', () => {
-        const body = Buffer.concat(chunks).toString();
-        if (response.statusCode === 200) resolve(body);
-        else reject(new Error(`${url}: ${response.statusCode} ${body}`));
-      });
-    }).on('error', reject);
+/** Collections of garbage during a page belong to the server that is measured, and not to who measures. */
+const CLIENT_FLAGS = [
+  '--expose-gc',
+  '--min-semi-space-size=64',
+  '--max-semi-space-size=64',
+  '--initial-heap-size=1024',
+];
+
+async function measure(runs, target) {
+  const client = spawn(process.execPath, [...CLIENT_FLAGS, join(root, 'scripts/bench/list-client.mjs')], {
+    env: { PATH: process.env.PATH, BENCH_LIST: JSON.stringify(target), BENCH_REQUESTS: String(REQUESTS) },
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
-}
-
-/** Hand-written: one prepared statement a pair and page, all columns that a list shows. */
-async function floorOf(db) {
-  const { RUN_COLUMNS, LIVE_EXECUTION_JOIN } = await dist('libs/runs/src/persistence/run-rows.js');
-  return (pair, after) => {
-    const { by, where, values = [], join = '' } = pair;
-    const [compare, direction] = by.ascending ? ['>', 'ASC'] : ['<', 'DESC'];
-    const bound = [`team:${TEAM}`, ...values];
-    const conditions = ['r.slot_key = $1', ...(where ? [where] : [])];
-    if (after) {
-      conditions.push(`(${by.sort}, r.id) ${compare} ($${bound.length + 1}::${by.type}, $${bound.length + 2}::uuid)`);
-      bound.push(...after);
-    }
-    const statement = {
-      name: `floor ${pair.name} ${after ? 'deep' : 'first'}`,
-      // The columns are looked up for the rows of the page only.
-      text: `SELECT ${RUN_COLUMNS}, left(r.prompt, 2048) AS prompt, p.sort::text AS sort_text
-        FROM (SELECT r.id, ${by.sort} AS sort FROM runs r ${join} WHERE ${conditions.join(' AND ')}
-               ORDER BY ${by.sort} ${direction}, r.id ${direction} LIMIT ${LIMIT + 1}) p
-        JOIN runs r ON r.id = p.id ${LIVE_EXECUTION_JOIN} ORDER BY p.sort ${direction}, r.id ${direction}`,
-      values: bound,
-    };
-    return async () => {
-      try {
-        return (await db.query(statement)).rows;
-      } catch (error) {
-        if (pair.search && error.code === '57014') return [];
-        throw error;
-      }
-    };
-  };
-}
-
-async function measure(pair, depth, ask, floor) {
-  const query = [pair.by.query, ...(pair.filter ? [pair.filter] : [])].join('&');
-  const place = depth === 0 ? FIRST : await walkTo(depth, query, pair, ask, floor);
-  if (!place) return null;
-  const { cursor, after, rows } = place;
-  const sides = { api: () => ask(`${query}&limit=${LIMIT}${cursor}`), floor: floor(pair, after) };
-  if (!pair.search) await assertSame(pair, sides);
-  const seen = { api: [], floor: [] };
-  const [warmUp, requests] = pair.search ? [0, SEARCH_REQUESTS] : [WARM_UP, REQUESTS];
-  for (let round = 0; round < warmUp; round += 1) for (const side of Object.values(sides)) await side();
-  while (seen.api.length < requests) {
-    for (const name of ['api', 'floor', 'floor', 'api']) {
-      const started = performance.now();
-      await sides[name]();
-      seen[name].push(performance.now() - started);
-    }
+  const ended = new Promise((resolve) => client.once('exit', resolve));
+  const measured = [];
+  for await (const line of createInterface({ input: client.stdout })) {
+    const figures = JSON.parse(line);
+    measured.push({ runs, ...figures });
+    const { name, page, api, floor } = figures;
+    console.error(
+      `  ${name}, ${page}: api ${api.p50.toFixed(2)} / ${api.p99.toFixed(2)}, floor ${floor.p50.toFixed(2)} / ${floor.p99.toFixed(2)}`,
+    );
   }
-  const figures = (values) => ({ p50: percentile(values, 0.5), p99: percentile(values, 0.99) });
-  const result = {
-    name: pair.name,
-    page: depth === 0 ? 'first' : `${rows} deep`,
-    api: figures(seen.api),
-    floor: figures(seen.floor),
-    search: pair.search,
-  };
-  console.error(
-    `  ${result.name}, ${result.page}: api ${result.api.p50.toFixed(2)} / ${result.api.p99.toFixed(2)}, floor ${result.floor.p50.toFixed(2)} / ${result.floor.p99.toFixed(2)}`,
-  );
-  return result;
-}
-
-/** Figures of two different pages would say nothing. */
-async function assertSame(pair, sides) {
-  const ours = JSON.parse(await sides.api()).runs.map(({ run_id }) => run_id);
-  const theirs = (await sides.floor()).slice(0, LIMIT).map(({ id }) => id);
-  if (ours.join() !== theirs.join()) throw new Error(`${pair.name}: the two pages differ:\n${ours}\n${theirs}`);
-}
-
-const FIRST = { cursor: '', after: null, rows: 0 };
-
-/** By the API's own cursors, down to `depth` rows or to a quarter of a shorter list; null where that is the first page. */
-async function walkTo(depth, query, pair, ask, floor) {
-  const cursors = [];
-  let [cursor, rows] = ['', 0];
-  for (; rows < depth;) {
-    const { runs, page_info } = JSON.parse(await ask(`${query}&limit=500${cursor}`));
-    if (!page_info.has_next_page) break;
-    rows += runs.length;
-    cursor = `&cursor=${encodeURIComponent(page_info.next_cursor)}`;
-    cursors.push({ cursor, rows, last: runs.at(-1).run_id });
-  }
-  const place = rows >= depth ? cursors.at(-1) : cursors[cursors.length >> 2];
-  if (!place) return null;
-  const [{ sort_text }] = await floor(
-    { ...pair, name: `${pair.name} place`, where: `r.id = '${place.last}'`, values: [] },
-    null,
-  )();
-  return { cursor: place.cursor, after: [sort_text, place.last], rows: place.rows };
+  const code = await ended;
+  if (code !== 0) throw new Error(`The client ended (${code}).`);
+  return measured;
 }
 
 function print(measured) {
