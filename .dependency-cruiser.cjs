@@ -12,7 +12,7 @@ const rooms = {
   runs: ['environments', 'agents', 'workers', 'factories'],
   conversations: ['runs'],
   schedules: ['runs'],
-  automations: ['runs', 'webhooks', 'schedules'],
+  automations: ['factories', 'environments', 'agents', 'runs', 'webhooks', 'schedules'],
   notifications: ['runs'],
   definitions: ['factories', 'environments', 'agents', 'webhooks', 'runs', 'automations', 'schedules'],
 };

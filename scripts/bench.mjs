@@ -3,6 +3,7 @@ const BENCHES = {
   create: () => import('./bench/create.mjs').then(({ benchCreate }) => benchCreate()),
   list: () => import('./bench/list.mjs').then(({ benchList }) => benchList()),
   ingress: () => import('./bench/ingress.mjs').then(({ benchIngress }) => benchIngress()),
+  evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 
 const name = process.argv[2] ?? '';

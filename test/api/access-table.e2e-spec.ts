@@ -41,6 +41,8 @@ type Target =
   | 'secret'
   | 'hook'
   | 'delivery'
+  | 'automation'
+  | 'factory'
   | 'team';
 
 /** A cell is the status; `none`: 200 that does not show the thing; `-`: there is no such thing. */
@@ -103,6 +105,20 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['listWebhookDeliveries',           'delivery',     '200   200   403   403   403   200   403   404   404   404   -     -     404'],
   ['getWebhookDelivery',              'delivery',     '200   200   403   403   403   200   403   404   404   404   -     -     404'],
   ['redeliverWebhookDelivery',        'delivery',     '202   202   403   403   403   202   403   404   404   404   -     -     404'],
+  ['listAutomations',                 'automation',   '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['createAutomation',                'automation',   '201   201   403   403   403   201   403   404   404   404   -     -     404'],
+  ['getAutomation',                   'automation',   '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['replaceAutomation',               'automation',   '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['deleteAutomation',                'automation',   '204   204   403   403   403   204   403   404   404   404   -     -     404'],
+  ['testAutomationTrigger',           'automation',   '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['testUnsavedTrigger',              'automation',   '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['applyFactoryDefinition',          'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['validateFactoryDefinition',       'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['exportFactoryDefinition',         'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
+  ['getFactoryFileSchemas',           'team',         '200   200   200   200   200   200   200   200   200   200   -     -     200'],
+  ['listFactories',                   'factory',      '200   200   200   200   200   200   200   403   none  403   -     -     403'],
+  ['getFactory',                      'factory',      '200   200   200   200   200   200   200   404   404   404   -     -     404'],
+  ['dispatchFactoryRun',              'factory',      '200   200   200   403   200   200   403   404   404   404   -     -     404'],
 ];
 
 /** Operations that are in no row, and why. */
@@ -119,6 +135,8 @@ const NOTHING: Names = {
   artifactUid: UNKNOWN,
   uid: UNKNOWN,
   factoryUid: UNKNOWN,
+  webhookUid: UNKNOWN,
+  index: '0',
   deliveryId: NO_RUN,
   url: 'https://tracker.example.com/nothing',
 };
@@ -135,12 +153,30 @@ const SHOWN: Readonly<Record<string, string>> = {
   listNotificationWebhooks: 'uid',
   listSecrets: 'name',
   listWebhooks: 'uid',
+  listAutomations: 'uid',
+  listFactories: 'uid',
 };
 
 let made = 0;
 const newName = (): string => `thing-${(made += 1)}`;
 
-const BODIES: Readonly<Record<string, (owner: Owner) => object>> = {
+const triggerOf = ({ webhookUid }: Names): object => ({
+  provider: 'webhook',
+  event: 'received',
+  filter: { webhook_ids: [webhookUid] },
+});
+const automation = (names: Names): object => ({
+  name: newName(),
+  enabled: true,
+  prompt: 'Go.',
+  triggers: [triggerOf(names)],
+});
+
+const definition = (): object => ({
+  files: [{ path: 'factory.yaml', content: `schemaVersion: v1alpha1\nname: ${newName()}\n` }],
+});
+
+const BODIES: Readonly<Record<string, (owner: Owner, names: Names) => object>> = {
   createRun: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   runAgent: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   submitRunFollowup: () => ({ message: 'Go on.' }),
@@ -153,7 +189,14 @@ const BODIES: Readonly<Record<string, (owner: Owner) => object>> = {
   createNotificationWebhook: () => ({ name: newName(), url: 'https://hooks.example.com/runs' }),
   putSecret: () => ({ value: newName() }),
   createWebhook: () => ({ name: newName() }),
+  dispatchFactoryRun: () => ({ prompt: 'Go.' }),
   updateWebhook: () => ({ name: newName() }),
+  createAutomation: (_owner, names) => automation(names),
+  replaceAutomation: (_owner, names) => automation(names),
+  applyFactoryDefinition: definition,
+  validateFactoryDefinition: definition,
+  testAutomationTrigger: () => ({ payload: {} }),
+  testUnsavedTrigger: (_owner, names) => ({ trigger: triggerOf(names), payload: {} }),
   updateNotificationWebhook: () => ({ name: newName() }),
 };
 
@@ -266,22 +309,39 @@ async function find({ team, people, runs }: Side, target: Target, owner: Owner):
       await api.request(200, `PUT /secrets/${name}`, { token, headers: inTeam(team), body: { value: name } });
       return { name };
     }
+    case 'factory':
+      return { uid: await newFactory(team) };
     case 'hook':
     case 'delivery': {
-      const made = await api.app.get(CreateFactory).execute({ teamUid: team, name: newName() });
-      if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
-      const { uid: factoryUid } = made.factory;
+      const factoryUid = await newFactory(team);
       const { id, uid } = await new WebhookBuilder(api.database, api.settings).webhook({ factoryUid });
       return { factoryUid, uid, deliveryId: (await new DeliveryBuilder(api.database).build(id)).id };
+    }
+    case 'automation': {
+      const factoryUid = await newFactory(team);
+      const { uid: webhookUid } = await new WebhookBuilder(api.database, api.settings).webhook({ factoryUid });
+      const { token } = principal(people, 'admin');
+      const names = { factoryUid, webhookUid, index: '0' };
+      const { body } = await api.request(201, `POST /factories/${factoryUid}/automations`, {
+        token,
+        body: automation(names),
+      });
+      return { ...names, uid: body.uid };
     }
     case 'team':
       return {};
   }
 }
 
+async function newFactory(teamUid: string): Promise<string> {
+  const made = await api.app.get(CreateFactory).execute({ teamUid, name: newName() });
+  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
+  return made.factory.uid;
+}
+
 async function create({ token }: TestPrincipal, operationId: string, owner: Owner): Promise<Names> {
   const { method, path } = operation(operationId);
-  const { body } = await api.request(201, `${method} ${path}`, { token, body: BODIES[operationId]?.(owner) });
+  const { body } = await api.request(201, `${method} ${path}`, { token, body: BODIES[operationId]?.(owner, NOTHING) });
   return { uid: body.uid as string };
 }
 
@@ -310,10 +370,10 @@ async function ask(side: Side, operationId: string, target: Target, column: stri
   const names = column === 'unknown' && !hasTeam ? NOTHING : await find(side, target, owner);
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => names[name] ?? `no-${name}`);
   const query = new URLSearchParams({
-    ...(operationId === 'listRuns' ? { limit: '500' } : {}),
+    ...(operationId === 'listRuns' || operationId === 'listFactories' ? { limit: '500' } : {}),
     ...(operationId === 'getRunByExternalReferenceURL' ? { url: names.url ?? '' } : {}),
   });
-  const body = BODIES[operationId]?.(owner);
+  const body = BODIES[operationId]?.(owner, names);
   const response = await fetch(`${api.url}/api/v1${filled}?${query.toString()}`, {
     method,
     redirect: 'manual',

@@ -208,6 +208,7 @@ describe('the document', () => {
       'listModels',
       'listNotificationWebhooks',
       'createEnvironment',
+      'listFactories',
     ];
     const served = new Set(routes.flatMap(({ operation }) => (operation ? [operation.id] : [])));
     expect(withHeader.sort()).toEqual([...specified, ...beyond].filter((id) => served.has(id)).sort());

@@ -8,7 +8,17 @@ import ts from 'typescript';
 import { noteExchange, type TestApi, type TestPrincipal } from '#libs/testing';
 
 /** Parts of the program that a user of generated types might write; each drives operations of its own. */
-export const PROGRAMS = ['runs', 'reading', 'team', 'notifications', 'secrets', 'webhooks'] as const;
+export const PROGRAMS = [
+  'runs',
+  'reading',
+  'team',
+  'notifications',
+  'secrets',
+  'webhooks',
+  'factories',
+  'automations',
+  'definitions',
+] as const;
 export type ProgramName = (typeof PROGRAMS)[number];
 
 export const textOf = (name: string): string =>

@@ -128,6 +128,20 @@ export class Installation {
     return new Program(child, command);
   }
 
+  /** Runs a shell script in which `headrace` is the command line with this installation's settings. Rejects when it fails. */
+  async shell(script: string, directory: string): Promise<string> {
+    const headrace = `headrace() { '${process.execPath}' '${MAIN}' "$@"; }`;
+    const child = spawn('bash', ['-euo', 'pipefail', '-c', `${headrace}\n${script}`], {
+      env: this.environment,
+      cwd: directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const program = new Program(child, 'bash');
+    const code = await program.exited;
+    if (code !== 0) throw new Error(`${script}\nended with ${code}:\n${program.text}`);
+    return program.text;
+  }
+
   async call(method: string, path: string, body?: unknown, token = this.connection.token): Promise<Answer> {
     return this.callAt(method, path, body, token);
   }

@@ -1,8 +1,10 @@
-import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module, type Type } from '@nestjs/common';
 import { AgentsHttpModule } from '#libs/agents';
 import { AuthHttpModule } from '#libs/auth';
+import { AutomationsHttpModule } from '#libs/automations';
 import { Settings } from '#libs/config';
 import { ConversationsHttpModule } from '#libs/conversations';
+import { DefinitionsHttpModule, DispatchModule, FactoryFileSchemasModule } from '#libs/definitions';
 import { EnvironmentsHttpModule } from '#libs/environments';
 import { HttpModule } from '#libs/http';
 import { JobsModule } from '#libs/jobs';
@@ -31,7 +33,8 @@ class SurroundingsModule {
 /** The API: the platform, then the rooms it serves. */
 @Module({})
 export class ApiModule {
-  static of(settings: Settings): DynamicModule {
+  /** `more`: what an installation adds to it. */
+  static of(settings: Settings, more: readonly Type[] = []): DynamicModule {
     return {
       module: ApiModule,
       imports: [
@@ -51,6 +54,11 @@ export class ApiModule {
         NotificationsHttpModule,
         WebhooksHttpModule,
         DeliveryLogModule,
+        AutomationsHttpModule,
+        DefinitionsHttpModule,
+        DispatchModule,
+        FactoryFileSchemasModule,
+        ...more,
       ],
     };
   }

@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import type { Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type RunningApp, type Settings, withSettings } from '#libs/config';
@@ -29,7 +30,7 @@ export interface RunningApi extends RunningApp {
  * Starts the API on `settings.port`; the database has been migrated by whoever calls. Rejects when the port cannot be
  * had or a part cannot start, and leaves nothing open then.
  */
-export async function startApi(given: Settings): Promise<RunningApi> {
+export async function startApi(given: Settings, more: readonly Type[] = []): Promise<RunningApi> {
   let settings = given;
   const listener = await Listener.open(given, {
     host: given.host,
@@ -39,7 +40,7 @@ export async function startApi(given: Settings): Promise<RunningApi> {
   if (given.port === 0) settings = withRealPort(given, listener.port);
   let app: NestExpressApplication | null = null;
   try {
-    app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings), httpAdapter(listener), {
+    app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings, more), httpAdapter(listener), {
       bodyParser: false,
       abortOnError: false,
       bufferLogs: false,

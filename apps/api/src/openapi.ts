@@ -33,9 +33,14 @@ const TAGS = [
       'Addresses of a team to which this service reports what becomes of its runs, signed by Standard Webhooks.',
   },
   {
+    name: 'Factories',
+    description: 'What does one kind of work for a team: found here, given work, and kept as files.',
+  },
+  {
     name: 'Webhooks',
     description: 'Addresses of a factory that other systems post to, and what they have delivered.',
   },
+  { name: 'Automations', description: 'What starts runs of a factory by itself, and with which prompt.' },
 ];
 
 /** The document as this installation serves it. */

@@ -1,4 +1,5 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { AutomationsJobsModule } from '#libs/automations';
 import { Settings } from '#libs/config';
 import { ConversationsModule } from '#libs/conversations';
 import { JobsModule } from '#libs/jobs';
@@ -39,6 +40,7 @@ export class ProcessorModule {
         ConversationsModule,
         NotificationsJobsModule,
         WebhooksJobsModule,
+        AutomationsJobsModule,
       ],
     };
   }

@@ -3,8 +3,16 @@ import { Agents1700000002501 } from './persistence/agents-1700000002501.js';
 
 export { AgentsHttpModule, AgentsModule } from './agents.module.js';
 export { AgentDirectory } from './application/agent-directory.js';
-export type { AgentIdentity, IdentityHarness } from './domain/agent-identity.js';
-export { mapSecrets, mapServers, type McpServerConfig } from './domain/mcp-server.js';
+export { type CreateDefinedIdentityResult, DefinedIdentities } from './application/defined-identities.js';
+export { resealServers, type Sealing, ServerSecrets } from './application/server-secrets.js';
+export {
+  type AgentIdentity,
+  BLANK_IDENTITY,
+  type IdentityFields,
+  type IdentityHarness,
+} from './domain/agent-identity.js';
+export type { DefinedIdentity, IdentityIssue } from './domain/defined-identity.js';
+export { mapSecrets, mapServers, type McpServerConfig, type McpServers } from './domain/mcp-server.js';
 export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
 export { IdentitiesPlace, McpServersPlace } from './persistence/sealed-places.js';
 export const agentMigrations: readonly MigrationClass[] = [Agents1700000002501];

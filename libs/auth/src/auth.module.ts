@@ -4,6 +4,7 @@ import { RemoveMember, SetRole } from './application/members.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
 import { CreateServiceAccount, ServiceAccounts } from './application/service-accounts.js';
 import { CreateTeam, ListTeams, UpdateTeam } from './application/teams.js';
+import { TeamDirectory } from './application/team-directory.js';
 import { TokenAuthenticator } from './application/token-authenticator.js';
 import { TokenUsage } from './application/token-usage.js';
 import { CreateToken, ListTokens, RevokeToken } from './application/tokens.js';
@@ -30,7 +31,7 @@ const USE_CASES = [
 @Global()
 @Module({
   imports: [TypeOrmModule.forFeature(AUTH_ENTITIES)],
-  providers: [...USE_CASES, PrincipalDirectory, TokenAuthenticator, TokenQueries, TokenUsage],
-  exports: [...USE_CASES, PrincipalDirectory, TokenAuthenticator, TokenUsage],
+  providers: [...USE_CASES, PrincipalDirectory, TeamDirectory, TokenAuthenticator, TokenQueries, TokenUsage],
+  exports: [...USE_CASES, PrincipalDirectory, TeamDirectory, TokenAuthenticator, TokenUsage],
 })
 export class AuthModule {}

@@ -14,6 +14,7 @@ export {
   UpdateTeam,
   type UpdateTeamResult,
 } from './application/teams.js';
+export { TeamDirectory } from './application/team-directory.js';
 export { TOKEN_CACHE_MS, TokenAuthenticator } from './application/token-authenticator.js';
 export { TokenUsage } from './application/token-usage.js';
 export {

@@ -4,5 +4,6 @@ export * from './error-codes.js';
 export * from './ids.js';
 export * from './json-depth.js';
 export * from './mask-secrets.js';
+export * from './near-misses.js';
 export * from './state-machine.js';
 export * from './text.js';

@@ -9,6 +9,7 @@ import { ArtifactReports } from './application/artifact-reports.js';
 import { Artifacts } from './application/artifacts.js';
 import { Attachments } from './application/attachments.js';
 import { CancelRun } from './application/cancel-run.js';
+import { ConfigReferences } from './application/config-references.js';
 import { CreateRun, RunParts } from './application/create-run.js';
 import { DecideApproval } from './application/decide-approval.js';
 import { Assignments, ClaimExecution } from './application/execution/claim-execution.js';
@@ -78,6 +79,7 @@ const useCases = [
   CreateRun,
   RunParts,
   RunReferences,
+  ConfigReferences,
   McpSecrets,
   ListGate,
   ListRuns,

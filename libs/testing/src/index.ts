@@ -17,3 +17,4 @@ export * from './s3/verifying-s3.js';
 export * from './api/test-ingress.js';
 export * from './delivery-builder.js';
 export * from './webhook-builder.js';
+export * from './automation-builder.js';

@@ -3,6 +3,8 @@ import { AuthModule } from '#libs/auth';
 import { FactoriesModule } from '#libs/factories';
 import { SecretsModule } from '#libs/secrets';
 import { CreateWebhook } from './application/create-webhook.js';
+import { DefinedWebhookRules } from './application/defined-webhook-rules.js';
+import { DefinedWebhooks } from './application/defined-webhooks.js';
 import { DeleteWebhook } from './application/delete-webhook.js';
 import { FindWebhooks } from './application/find-webhooks.js';
 import { ReadDeliveryLog } from './application/read-delivery-log.js';
@@ -16,6 +18,7 @@ import { SignatureSchemesController } from './http/signature-schemes.controller.
 import { WebhookChangesController } from './http/webhook-changes.controller.js';
 import { WebhookPresenter } from './http/webhook-presenter.js';
 import { WebhooksController } from './http/webhooks.controller.js';
+import { DefinedWebhooksStore } from './persistence/defined-webhooks.store.js';
 import { DeliveriesStore } from './persistence/deliveries.store.js';
 import { SecretCopies } from './persistence/secret-copies.js';
 import { WebhookPlaces } from './persistence/webhook-places.js';
@@ -29,6 +32,7 @@ const USE_CASES = [
   UpdateWebhook,
   RotateWebhookSecret,
   DeleteWebhook,
+  DefinedWebhooks,
   ReadDeliveryLog,
   SignDelivery,
 ];
@@ -38,6 +42,8 @@ const USE_CASES = [
   imports: [AuthModule, FactoriesModule, SecretsModule, WebhookAccessModule],
   providers: [
     WebhooksStore,
+    DefinedWebhooksStore,
+    DefinedWebhookRules,
     WebhookPlaces,
     SecretCopies,
     DeliveriesStore,

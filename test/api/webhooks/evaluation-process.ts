@@ -10,7 +10,8 @@ import {
   DeliveryEvaluators,
   EvaluateDeliveries,
   PruneDeliveries,
-  WEBHOOKS_AT_ONCE,
+  FACTORIES_AT_ONCE,
+  factoryTurns,
   WebhookEvaluationModule,
 } from '#libs/webhooks';
 
@@ -51,6 +52,7 @@ export interface EvaluationProcess {
 export async function startEvaluation(settings: Settings): Promise<EvaluationProcess> {
   const app = await NestFactory.createApplicationContext(EvaluationModule.of(settings), { abortOnError: false });
   const evaluate = app.get(EvaluateDeliveries);
+  let laps = 0;
   return {
     database: app.get(Database),
     evaluate,
@@ -64,10 +66,10 @@ export async function startEvaluation(settings: Settings): Promise<EvaluationPro
       app.get(DeliveryEvaluators).register(new Acting());
     },
     async lap() {
-      const ids = await evaluate.waiting('0', 1000);
+      const factories = factoryTurns(await evaluate.waiting('0', 1000), laps++);
       let taken = 0;
-      for (let index = 0; index < ids.length; index += WEBHOOKS_AT_ONCE)
-        taken += await evaluate.execute(ids.slice(index, index + WEBHOOKS_AT_ONCE));
+      for (let index = 0; index < factories.length; index += FACTORIES_AT_ONCE)
+        taken += await evaluate.execute(factories.slice(index, index + FACTORIES_AT_ONCE));
       return taken;
     },
     close: () => app.close(),

@@ -166,6 +166,17 @@ describe('a webhook whose secret a handshake brings', () => {
     expect(pointersOf(await rotate(uid, undefined, 400))).toEqual(['/secret']);
   });
 
+  it('is not confirmed by what nobody can read any more', async () => {
+    const { uid } = await make({ auth_mode: 'signature', signature_scheme: 'asana' });
+    await capture(room, uid, 'brought-by-the-sender');
+    await room.api.database.query(
+      'UPDATE webhooks SET sealed_captured_secret = overlay(sealed_captured_secret placing $2 from 40) WHERE uid = $1',
+      [uid, 'AAAA'],
+    );
+    expect(await get(uid)).not.toHaveProperty('captured_secret');
+    expect(pointersOf(await rotate(uid, undefined, 400))).toEqual(['/secret']);
+  });
+
   it('takes another one instead, before and after something came', async () => {
     for (const isCaptured of [false, true]) {
       const { uid } = await make({ auth_mode: 'signature', signature_scheme: 'asana' });

@@ -137,6 +137,32 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('../commands/team.js')).createServiceAccount,
   },
   {
+    name: 'factory create',
+    usage: '<name> --team <uid> [--alias <text>] [--description <text>]',
+    summary: 'Make a factory of a team and print its UID',
+    load: async () => (await import('../commands/factory.js')).create,
+  },
+  {
+    name: 'factory list',
+    usage: '',
+    summary: 'List factories',
+    load: async () => (await import('../commands/factory.js')).list,
+  },
+  {
+    name: 'apply',
+    usage:
+      '<directory> [--factory <uid or alias>] [--dry-run] [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Make a factory what the files of a directory say, by asking the API',
+    load: async () => (await import('../commands/definition.js')).apply,
+  },
+  {
+    name: 'export',
+    usage:
+      '<directory> [--factory <uid or alias>] [--force] [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Write a factory as files into a directory, by asking the API',
+    load: async () => (await import('../commands/definition.js')).exportFiles,
+  },
+  {
     name: 'webhook create',
     usage:
       '<name> [--factory <uid>] [--auth-mode <token, url_token or signature>] [--scheme <id>] [--secret-file <path, or - for standard input> | --secret-name <name>] [--delivery-id-header <name>] [--disabled]',

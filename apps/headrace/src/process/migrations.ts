@@ -2,7 +2,9 @@ import pg from 'pg';
 import type { Settings } from '#libs/config';
 import { agentMigrations } from '#libs/agents';
 import { authMigrations } from '#libs/auth';
+import { automationMigrations } from '#libs/automations';
 import { conversationMigrations } from '#libs/conversations';
+import { definitionMigrations } from '#libs/definitions';
 import { environmentMigrations } from '#libs/environments';
 import { factoryMigrations } from '#libs/factories';
 import { migrateQueues } from '#libs/jobs';
@@ -24,6 +26,8 @@ const MIGRATIONS: readonly MigrationClass[] = [
   ...runMigrations,
   ...conversationMigrations,
   ...webhookMigrations,
+  ...automationMigrations,
+  ...definitionMigrations,
   ...notificationMigrations,
 ];
 

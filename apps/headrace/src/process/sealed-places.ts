@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { IdentitiesPlace, McpServersPlace } from '#libs/agents';
+import { AutomationsPlace } from '#libs/automations';
 import { NotificationWebhooksPlace } from '#libs/notifications';
 import { RunsPlace } from '#libs/runs';
 import { ManagedSecretsPlace, type SealedPlace } from '#libs/secrets';
@@ -13,4 +14,5 @@ export const SEALED_PLACES: readonly Type<SealedPlace>[] = [
   McpServersPlace,
   IdentitiesPlace,
   RunsPlace,
+  AutomationsPlace,
 ];

@@ -55,8 +55,8 @@ const FIND: Statement = {
 export class IdentitiesStore {
   constructor(private readonly database: Database) {}
 
-  async find(uid: string): Promise<StoredIdentity | null> {
-    const [row] = await this.database.query<Row>(FIND, [uid]);
+  async find(uid: string, queryable: Queryable = this.database): Promise<StoredIdentity | null> {
+    const [row] = await queryable.query<Row>(FIND, [uid]);
     return row ? toIdentity(row) : null;
   }
 

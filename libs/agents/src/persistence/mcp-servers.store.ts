@@ -25,8 +25,12 @@ export class McpServersStore {
     return row ? toServer(row) : null;
   }
 
-  async findOfTeam(teamUid: string, uids: readonly string[]): Promise<RegisteredServer[]> {
-    const rows = await this.database.query<Row>(
+  async findOfTeam(
+    teamUid: string,
+    uids: readonly string[],
+    queryable: Queryable = this.database,
+  ): Promise<RegisteredServer[]> {
+    const rows = await queryable.query<Row>(
       `SELECT ${COLUMNS} FROM headrace.mcp_servers WHERE team_uid = $1 AND uid = ANY($2::text[])`,
       [teamUid, uids],
     );

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, can, type Permission, roleIn } from '#libs/auth';
 import { isUid } from '#libs/kernel';
+import type { Queryable } from '#libs/persistence';
 import type { Environment } from '../domain/environment.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
 
@@ -19,8 +20,8 @@ export function mayOnEnvironment(
 
 /** What other rooms may ask about environments. */
 export abstract class EnvironmentDirectory {
-  /** With its env values in clear: for the runner, never for a response. */
-  abstract find(uid: string): Promise<Environment | null>;
+  /** With its env values in clear: for the runner, never for a response. `queryable`: the caller's transaction. */
+  abstract find(uid: string, queryable?: Queryable): Promise<Environment | null>;
   abstract isVisibleTo(environment: Owned, caller: Caller): boolean;
   /** Whether a run of `teamUid` (null: a personal run) may use it: one's own everywhere, a team's in runs of that team or one's own. */
   abstract isUsableBy(environment: Owned, caller: Caller, teamUid: string | null): boolean;
@@ -34,8 +35,8 @@ export class StoredEnvironmentDirectory extends EnvironmentDirectory {
     super();
   }
 
-  override async find(uid: string): Promise<Environment | null> {
-    return isUid(uid) ? this.store.find(uid) : null;
+  override async find(uid: string, queryable?: Queryable): Promise<Environment | null> {
+    return isUid(uid) ? this.store.find(uid, queryable) : null;
   }
 
   override isVisibleTo(environment: Owned, caller: Caller): boolean {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#libs/persistence';
+import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
 
 type PrincipalType = 'user' | 'service_account';
@@ -38,8 +38,8 @@ const FIND: Statement = {
 export class EnvironmentsStore {
   constructor(private readonly database: Database) {}
 
-  async find(uid: string): Promise<EnvironmentDetails | null> {
-    const [row] = await this.database.query<Row>(FIND, [uid]);
+  async find(uid: string, queryable: Queryable = this.database): Promise<EnvironmentDetails | null> {
+    const [row] = await queryable.query<Row>(FIND, [uid]);
     return row ? toDetails(row) : null;
   }
 

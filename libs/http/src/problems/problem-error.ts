@@ -9,6 +9,8 @@ export interface Issue {
 export interface ProblemOptions {
   /** Validation: one entry per failing field. */
   readonly errors?: readonly Issue[];
+  /** Extension members of the document (RFC 9457), beside those that every problem has. */
+  readonly members?: Readonly<Record<string, unknown>>;
   /** Sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -58,6 +58,7 @@ export interface ProblemPlace {
 export function toProblemDocument(problem: ProblemError, { publicUrl, instance, traceId }: ProblemPlace): Problem {
   const { title, retryable } = ERROR_CODES[problem.code];
   return {
+    ...problem.options.members,
     type: `${publicUrl}/problems/${problem.code}`,
     title,
     status: problem.status,

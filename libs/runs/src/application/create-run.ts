@@ -20,7 +20,7 @@ import {
 import type { RunState } from '../domain/run-state.js';
 import type { NewRun } from '../persistence/new-run.js';
 import { objectFolders } from '../persistence/run-insert-sql.js';
-import { type IdempotencyClaim, RunInserts } from '../persistence/run-inserts.js';
+import { type IdempotencyClaim, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
 import { Attachments } from './attachments.js';
 import { Transcripts } from './execution/transcripts.js';
 import { McpSecrets } from './mcp-secrets.js';
@@ -50,6 +50,11 @@ export interface CreateRunCommand extends RequestedReferences {
   /** Where to read what triggered the run. */
   readonly triggerUrl?: string;
   readonly idempotency: IdempotencyClaim | null;
+  /**
+   * In place of `idempotency`, for runs that the service starts by itself: names what the run is started for, at most 255
+   * characters. The same name starts one run, whoever asks and whatever has been changed in between.
+   */
+  readonly launchKey?: string;
 }
 
 export type CreateRunResult =
@@ -89,8 +94,9 @@ export class CreateRun {
       return invalid('/team', 'a caller on several teams picks the team with the X-Headrace-Team-Uid header');
     if (!mayOnOwner(caller, owner, 'runs:write'))
       return { kind: 'not_authorized', detail: 'Your role on the team does not allow creating runs.' };
+    const claim = claimOf(caller, owner, command);
     const found = await this.parts.references.find(caller, owner, command);
-    if ('kind' in found) return this.replayOr(found, caller, owner, command.idempotency);
+    if ('kind' in found) return this.replayOr(found, claim);
     const metadata = mergeMetadata(
       command.metadata ?? null,
       found.parent?.metadata ?? null,
@@ -102,11 +108,11 @@ export class CreateRun {
       identity: found.identity,
       team: caller.principal.memberships.find(({ teamUid }) => teamUid === owner.teamUid)?.team ?? null,
     });
-    if (isOversized(config)) return this.replayOr(CONFIG_TOO_LARGE, caller, owner, command.idempotency);
+    if (isOversized(config)) return this.replayOr(CONFIG_TOO_LARGE, claim);
     const refusal =
       (await this.parts.references.checkConfig(caller, owner, config)) ?? otherHarness(found.continued, config);
-    if (refusal) return this.replayOr(refusal, caller, owner, command.idempotency);
-    return this.insert(caller, owner, command, found, config, metadata);
+    if (refusal) return this.replayOr(refusal, claim);
+    return this.insert(caller, owner, command, found, config, metadata, claim);
   }
 
   private async insert(
@@ -116,6 +122,7 @@ export class CreateRun {
     { identity, parent, continued }: FoundReferences,
     config: AgentConfig,
     metadata: Metadata | null,
+    claim: ScopedClaim | null,
   ): Promise<CreateRunResult> {
     const id = newUuid();
     const creator: PrincipalRef = { type: principal.type, uid: principal.uid };
@@ -139,7 +146,7 @@ export class CreateRun {
       triggerUrl: command.triggerUrl ?? null,
       ...(await this.storeObjects(id, continued, command.attachments ?? [])),
     };
-    const result = await this.inserts.insert(run, keyScope(owner, principal), command.idempotency);
+    const result = await this.inserts.insert(run, claim);
     switch (result.kind) {
       case 'created':
         // At capacity the next freed slot nudges.
@@ -174,19 +181,19 @@ export class CreateRun {
   }
 
   /** A request that was answered before is answered the same again, though what it refers to may have changed since. */
-  private async replayOr(
-    refusal: CreateRunResult,
-    { principal }: Caller,
-    owner: RunOwner,
-    claim: IdempotencyClaim | null,
-  ): Promise<CreateRunResult> {
-    const known = claim && (await this.inserts.find(keyScope(owner, principal), claim));
+  private async replayOr(refusal: CreateRunResult, claim: ScopedClaim | null): Promise<CreateRunResult> {
+    const known = claim && (await this.inserts.find(claim));
     if (known?.kind !== 'replayed') return known ?? refusal;
     return { kind: 'created', runId: known.runId, state: known.state, atCapacity: false };
   }
 }
 
-const keyScope = (owner: RunOwner, { uid }: { readonly uid: string }): string => `${slotKey(owner)}/${uid}`;
+/** A caller's key is one of theirs for this owner; what the service starts has a scope of its own. */
+function claimOf({ principal }: Caller, owner: RunOwner, command: CreateRunCommand): ScopedClaim | null {
+  const { idempotency, launchKey } = command;
+  if (launchKey !== undefined) return { scope: 'launch', key: launchKey, requestHash: Buffer.alloc(0), isLaunch: true };
+  return idempotency && { ...idempotency, scope: `${slotKey(owner)}/${principal.uid}`, isLaunch: false };
+}
 
 const invalid = (pointer: string, detail: string): ReferenceRefusal => ({ kind: 'invalid', pointer, detail });
 

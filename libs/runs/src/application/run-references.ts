@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { AgentDirectory, type AgentIdentity } from '#libs/agents';
 import type { Caller } from '#libs/auth';
 import { Settings } from '#libs/config';
-import { EnvironmentDirectory } from '#libs/environments';
 import type { AgentConfig, Run, RunOwner } from '../domain/run.js';
 import { isEnded } from '../domain/run-state.js';
+import { ConfigReferences } from './config-references.js';
 import { RunAccess } from './run-access.js';
 
 /** What a request to create a run points at. */
@@ -40,7 +40,7 @@ export class RunReferences {
   constructor(
     private readonly access: RunAccess,
     private readonly agents: AgentDirectory,
-    private readonly environments: EnvironmentDirectory,
+    private readonly configs: ConfigReferences,
     private readonly settings: Settings,
   ) {}
 
@@ -57,16 +57,8 @@ export class RunReferences {
 
   /** Whether a run of `owner` may have this resolved configuration; null when it may. */
   async checkConfig(caller: Caller, owner: RunOwner, config: AgentConfig): Promise<ReferenceRefusal | null> {
-    if (Object.keys(config.harness_auth_secrets ?? {}).length > 0)
-      return refused('config.harness_auth_secrets names a managed secret that does not exist.');
-    const unregistered = await this.findUnregistered(owner, config);
-    if (unregistered !== null)
-      return refused(`config.mcp_servers.${unregistered}.warp_id names no MCP server registered for the team.`);
-    if (config.environment_id === undefined) return null;
-    const environment = await this.environments.find(config.environment_id);
-    return environment && this.environments.isUsableBy(environment, caller, owner.teamUid)
-      ? null
-      : refused('config.environment_id names no environment that you may use.');
+    const [fault] = await this.configs.check({ teamUid: owner.teamUid, caller }, config);
+    return fault ? refused(`config${readable(fault.pointer)} ${fault.detail}.`) : null;
   }
 
   /** The identity that was asked for; else the one that a service account is itself, if it is one. */
@@ -107,18 +99,7 @@ export class RunReferences {
     // Two runs that work on at once would tell two stories of one conversation.
     return run.hasLiveExecution || !isEnded(run.state, false) ? { kind: 'conversation_busy' } : run;
   }
-
-  private async findUnregistered({ teamUid }: RunOwner, { mcp_servers }: AgentConfig): Promise<string | null> {
-    const asked = Object.entries(mcp_servers ?? {}).flatMap(([name, { warp_id: uid }]) =>
-      uid === undefined ? [] : [{ name, uid }],
-    );
-    const [first] = asked;
-    if (first === undefined) return null;
-    if (teamUid === null) return first.name;
-    const known = await this.agents.findMcpServers(
-      teamUid,
-      asked.map(({ uid }) => uid),
-    );
-    return asked.find(({ uid }) => !known.has(uid))?.name ?? null;
-  }
 }
+
+/** `/mcp_servers/tools/warp_id` as people write it: `.mcp_servers.tools.warp_id`. */
+const readable = (pointer: string): string => pointer.replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');

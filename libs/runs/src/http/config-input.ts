@@ -1,30 +1,50 @@
-import { type Issue, ProblemError } from '#libs/http';
+import { type Issue, object, ProblemError } from '#libs/http';
 import type { AgentConfig } from '../domain/run.js';
-import type { AmbientAgentConfig } from './dto/agent-config.dto.js';
+import { AmbientAgentConfig } from './dto/agent-config.dto.js';
 
-/** Rules between fields, which no single field can check. Throws a 400 that names each place. */
+/** The configuration of a request to create a run. Throws a 400 that names each place where fields contradict each other. */
 export function toAgentConfig(config: AmbientAgentConfig | undefined): AgentConfig | undefined {
   if (!config) return undefined;
-  const issues: Issue[] = [];
-  if (config.skill_spec !== undefined && config.skills !== undefined) {
-    issues.push({ pointer: '/config/skills', detail: 'must not be given together with skill_spec' });
-  }
-  for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
-    const ways = [server.warp_id, server.command, server.url].filter((way) => way !== undefined).length;
-    if (ways !== 1)
-      issues.push({
-        pointer: `/config/mcp_servers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-        detail: 'must have exactly one of warp_id, command and url',
-      });
-  }
-  if (config.permission_allow_list !== undefined && config.permission_policy !== 'allow_list') {
-    issues.push({ pointer: '/config/permission_allow_list', detail: 'needs permission_policy allow_list' });
-  }
+  const issues = betweenFields(config).map(({ pointer, detail }) => ({ pointer: `/config${pointer}`, detail }));
   if (issues.length > 0) {
     const detail = issues.map((issue) => `\`${readable(issue.pointer)}\` ${issue.detail}.`).join(' ');
     throw new ProblemError('invalid_request', detail, { errors: issues });
   }
   return plain(config) as AgentConfig;
+}
+
+/** Any JSON value as a configuration, by the rules of a request; pointers of issues are into the configuration. */
+export function readAgentConfig(
+  raw: unknown,
+):
+  | { readonly kind: 'valid'; readonly config: AgentConfig }
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] } {
+  const config = CONFIG.read(raw, 'body');
+  const wrongFields = CONFIG.check(config);
+  const issues = wrongFields.length > 0 ? wrongFields : betweenFields(config as AmbientAgentConfig);
+  return issues.length > 0 ? { kind: 'invalid', issues } : { kind: 'valid', config: plain(config) as AgentConfig };
+}
+
+const CONFIG = object(() => AmbientAgentConfig);
+
+/** Rules between fields, which no single field can check. */
+function betweenFields(config: AmbientAgentConfig): Issue[] {
+  const issues: Issue[] = [];
+  if (config.skill_spec !== undefined && config.skills !== undefined) {
+    issues.push({ pointer: '/skills', detail: 'must not be given together with skill_spec' });
+  }
+  for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
+    const ways = [server.warp_id, server.command, server.url].filter((way) => way !== undefined).length;
+    if (ways !== 1)
+      issues.push({
+        pointer: `/mcp_servers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+        detail: 'must have exactly one of warp_id, command and url',
+      });
+  }
+  if (config.permission_allow_list !== undefined && config.permission_policy !== 'allow_list') {
+    issues.push({ pointer: '/permission_allow_list', detail: 'needs permission_policy allow_list' });
+  }
+  return issues;
 }
 
 /** `/config/skills` as people write it: `config.skills`. */

@@ -1,15 +1,15 @@
 import { applyDecorators, Body, Controller, Headers, Post, Res } from '@nestjs/common';
-import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
-import { BodyLimit, MIB, Operation, ProblemError } from '#libs/http';
+import { BodyLimit, MIB, Operation } from '#libs/http';
 import { CreateRun } from '../application/create-run.js';
 import { toAttachments } from './attachment-input.js';
 import { toAgentConfig } from './config-input.js';
+import { createRunRefusal } from './create-run-refusals.js';
 import { RunAgentRequest } from './dto/run-requests.dto.js';
 import { RunAgentResponse } from './dto/run-responses.dto.js';
-import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_PATTERN, idempotencyClaim } from './idempotency.js';
-import { refuseOversized, tooLarge } from './outcomes.js';
+import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader } from './idempotency.js';
+import { refuseOversized } from './outcomes.js';
 
 const ERRORS = [400, 403, 409, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
@@ -22,14 +22,7 @@ const CreatesRun = (): MethodDecorator =>
     BodyLimit(20 * MIB),
     // Reading suffices at the door: whether one may write depends on who is to own the run, and one's own needs no role.
     Authorize('runs:read'),
-    // Left to itself the document would call the header required.
-    ApiHeader({
-      name: IDEMPOTENCY_KEY,
-      required: false,
-      description:
-        'Makes retries safe: the same key and body answer the first run again. 1 to 255 printable ASCII characters.',
-      schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN.source },
-    }),
+    IdempotencyKeyHeader(),
   );
 
 @Controller('agent')
@@ -98,32 +91,12 @@ export class CreateRunController {
       source: 'API',
       idempotency: idempotencyClaim(key, request),
     });
-    switch (result.kind) {
-      case 'created':
-        return {
-          run_id: result.runId,
-          task_id: result.runId,
-          state: result.state,
-          ...(result.atCapacity ? { at_capacity: true } : {}),
-        };
-      case 'invalid':
-        throw invalid(result.pointer, result.detail);
-      case 'too_large':
-        throw tooLarge(result.pointer, result.detail);
-      case 'not_authorized':
-        throw new ProblemError('not_authorized', result.detail);
-      case 'conversation_busy':
-        throw new ProblemError(
-          'conflict',
-          'A run is open in this conversation. Send that run a follow-up, or wait until its session has ended.',
-          { retryAfterSeconds: 5 },
-        );
-      case 'key_reused':
-        throw new ProblemError('idempotency_key_reused', 'This `Idempotency-Key` was used with another request body.');
-    }
+    if (result.kind !== 'created') throw createRunRefusal(result);
+    return {
+      run_id: result.runId,
+      task_id: result.runId,
+      state: result.state,
+      ...(result.atCapacity ? { at_capacity: true } : {}),
+    };
   }
-}
-
-function invalid(pointer: string, detail: string): ProblemError {
-  return new ProblemError('invalid_request', `\`${pointer.slice(1)}\` ${detail}.`, { errors: [{ pointer, detail }] });
 }

@@ -22,6 +22,9 @@ const SCHEDULE = [
   [REPAIR_FACETS_JOB, 5 * MINUTE_MS],
 ] as const;
 
+/** However long an evaluation or a schedule was interrupted, it does not start what it had started. */
+const LAUNCH_KEY_TTL_MS = 30 * 24 * HOUR_MS;
+
 /** Housekeeping of the runs room, on BullMQ's own clock: as often as the schedule says over all processes. */
 @Processor(PRUNE_IDEMPOTENCY_KEYS_JOB.queue, { concurrency: 1, runRetryDelay: 1000 })
 export class MaintenanceProcessor extends JobProcessor implements OnApplicationBootstrap {
@@ -30,8 +33,9 @@ export class MaintenanceProcessor extends JobProcessor implements OnApplicationB
   readonly handlers = [
     handles(PRUNE_IDEMPOTENCY_KEYS_JOB, async () => {
       await this.database.query(
-        `DELETE FROM idempotency_keys WHERE created_at < headrace.now() - $1 * interval '1 millisecond'`,
-        [this.settings.idempotencyKeyTtl],
+        `DELETE FROM idempotency_keys WHERE created_at < headrace.now() - $1 * interval '1 millisecond'
+            AND (NOT is_launch OR created_at < headrace.now() - $2 * interval '1 millisecond')`,
+        [this.settings.idempotencyKeyTtl, LAUNCH_KEY_TTL_MS],
       );
     }),
     handles(ENSURE_PARTITIONS_JOB, async () => {

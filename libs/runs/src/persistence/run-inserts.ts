@@ -10,11 +10,17 @@ export interface IdempotencyClaim {
   readonly requestHash: Buffer;
 }
 
+export interface ScopedClaim extends IdempotencyClaim {
+  readonly scope: string;
+  /** Not a caller's key, but the name of what the run is started for. */
+  readonly isLaunch: boolean;
+}
+
 /** The same for one run, guarded by an idempotency key: nothing is written when the key is taken. */
 const INSERT_ONCE: Statement = {
   name: 'runs.create-once',
   text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at), asked AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), k AS (
-  INSERT INTO idempotency_keys (scope, key, request_hash, run_id, created_at) SELECT $2, $3, $4, asked.id, t.at FROM asked, t
+  INSERT INTO idempotency_keys (scope, key, request_hash, is_launch, run_id, created_at) SELECT $2, $3, $4, $5, asked.id, t.at FROM asked, t
   ON CONFLICT (scope, key) DO NOTHING RETURNING run_id
 ), n AS MATERIALIZED (SELECT asked.* FROM asked JOIN k ON k.run_id = asked.id), ${INSERT_RUNS}
 SELECT ${AT_CAPACITY} FROM n`,
@@ -38,34 +44,30 @@ export class RunInserts {
   ) {}
 
   /** One round trip, shared with runs created at the same time; a repeated idempotency key costs a second one. */
-  async insert(run: NewRun, scope: string, claim: IdempotencyClaim | null): Promise<InsertResult> {
-    return claim ? this.insertOnce(run, scope, claim) : { kind: 'created', atCapacity: await this.grouped.insert(run) };
+  async insert(run: NewRun, claim: ScopedClaim | null): Promise<InsertResult> {
+    return claim ? this.insertOnce(run, claim) : { kind: 'created', atCapacity: await this.grouped.insert(run) };
   }
 
-  private async insertOnce(
-    run: NewRun,
-    scope: string,
-    claim: IdempotencyClaim,
-    isFirstTry = true,
-  ): Promise<InsertResult> {
+  private async insertOnce(run: NewRun, claim: ScopedClaim, isFirstTry = true): Promise<InsertResult> {
     const [created] = await this.database.query<{ at_capacity: boolean | null }>(INSERT_ONCE, [
       JSON.stringify([toNewRunJson(run, 0)]),
-      scope,
+      claim.scope,
       claim.key,
       claim.requestHash,
+      claim.isLaunch,
     ]);
     if (created) return { kind: 'created', atCapacity: created.at_capacity ?? false };
-    const known = await this.find(scope, claim);
+    const known = await this.find(claim);
     if (known) return known;
     // The key was pruned between the two statements: the second try creates the run.
-    if (isFirstTry) return this.insertOnce(run, scope, claim, false);
+    if (isFirstTry) return this.insertOnce(run, claim, false);
     throw new Error('An idempotency key is taken by a run that does not exist.');
   }
 
   /** What a key stands for already, or null. One round trip. */
-  async find(scope: string, claim: IdempotencyClaim): Promise<Exclude<InsertResult, { kind: 'created' }> | null> {
+  async find(claim: ScopedClaim): Promise<Exclude<InsertResult, { kind: 'created' }> | null> {
     const [known] = await this.database.query<{ request_hash: Buffer; run_id: string; state: RunState }>(FIND_KEY, [
-      scope,
+      claim.scope,
       claim.key,
     ]);
     if (!known) return null;

@@ -53,6 +53,12 @@ export class ManagedSecrets {
     return found && { version: found.version, value: this.box.open(found.sealed, secretContext(teamUid, name)) };
   }
 
+  /** The versions that they have now, by name; none for one that is not there. */
+  async versions(tx: Queryable, teamUid: string, names: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.store.versions(tx, teamUid, names);
+    return new Map(rows.map(({ name, version }) => [name, version]));
+  }
+
   /** Unless something uses it. */
   async remove(tx: Queryable, teamUid: string, name: string): Promise<RemoveSecretResult> {
     if (!(await this.store.lock(tx, teamUid, name))) return { kind: 'unknown' };

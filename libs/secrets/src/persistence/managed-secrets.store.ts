@@ -48,6 +48,14 @@ export class ManagedSecretsStore {
     return row ?? null;
   }
 
+  /** Of those that are there. */
+  versions(tx: Queryable, teamUid: string, names: readonly string[]): Promise<{ name: string; version: number }[]> {
+    return tx.query('SELECT name, version FROM managed_secrets WHERE team_uid = $1 AND name = ANY($2)', [
+      teamUid,
+      names,
+    ]);
+  }
+
   /** False when there is none. */
   async lock(tx: Queryable, teamUid: string, name: string): Promise<boolean> {
     const rows = await tx.query('SELECT 1 FROM managed_secrets WHERE team_uid = $1 AND name = $2 FOR UPDATE', [

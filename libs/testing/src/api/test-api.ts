@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { INestApplication } from '@nestjs/common';
+import type { INestApplication, Type } from '@nestjs/common';
 import { parseSettings, type Settings, withSettings } from '#libs/config';
 import { Clock } from '#libs/kernel';
 import { MovableClock } from '#libs/persistence';
@@ -31,6 +31,8 @@ export interface TestApiOptions {
   readonly settings?: Partial<Settings>;
   /** One that is there already; it is then not dropped at the end. */
   readonly database?: TestDatabase;
+  /** What the installation adds to the API. */
+  readonly modules?: readonly Type[];
 }
 
 /** Settings of a process under test: loopback, a free port, a directory of its own, a movable clock, no rate limit. */
@@ -58,14 +60,18 @@ export function testSettings(databaseUrl: string, dataDir: string): Settings {
  *   beforeAll(async () => { api = await startTestApi(); });
  *   afterAll(() => api.close());
  */
-export async function startTestApi({ settings: changes, database: given }: TestApiOptions = {}): Promise<TestApi> {
+export async function startTestApi({
+  settings: changes,
+  database: given,
+  modules,
+}: TestApiOptions = {}): Promise<TestApi> {
   const log = CapturedLog.install();
   const database = given ?? (await createTestDatabase());
   const dataDir = await mkdtemp(join(tmpdir(), 'headrace-test-data-'));
   const settings = withSettings(testSettings(database.url, dataDir), changes ?? {});
   // Loaded here only: most tests of a library need no application.
   const { startApi } = await import('#apps/api/src/main');
-  const api = await startApi(settings);
+  const api = await startApi(settings, modules);
   const clock: unknown = api.app.get(Clock);
   return {
     url: api.url,

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { Factory } from '#libs/factories';
-import { SealBrokenError } from '#libs/secrets';
 import type { ManagedWebhook } from '../domain/managed-webhook.js';
 import { WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
@@ -33,16 +32,6 @@ export class FindWebhooks {
     const webhook = await this.store.find(factory.uid, uid);
     if (!webhook) return null;
     const { sealedCapturedSecret: sealed } = webhook;
-    return { webhook, capturedSecret: sealed === null ? null : this.openCaptured(uid, sealed) };
-  }
-
-  /** One that does not open under the keys at hand is not there to be shown. */
-  private openCaptured(uid: string, sealed: string): string | null {
-    try {
-      return this.secrets.openCaptured(uid, sealed);
-    } catch (error) {
-      if (error instanceof SealBrokenError) return null;
-      throw error;
-    }
+    return { webhook, capturedSecret: sealed === null ? null : this.secrets.openCaptured(uid, sealed) };
   }
 }

@@ -62,7 +62,8 @@ export class RotateWebhookSecret {
     const { uid, authMode, signatureScheme, sealedCapturedSecret: captured } = webhook;
     const authentication = { authMode, scheme: this.schemes.find(signatureScheme ?? '') };
     if (given !== null) return checked(authentication, given);
-    if (captured !== null) return checked(authentication, this.secrets.openCaptured(uid, captured));
+    const brought = captured === null ? null : this.secrets.openCaptured(uid, captured);
+    if (brought !== null) return checked(authentication, brought);
     const generated = generateCredential(authentication);
     if (generated !== null) return { kind: 'chosen', secret: generated };
     return invalid(

@@ -1,7 +1,7 @@
+import { nearMisses } from '#libs/kernel';
 import { type Authentication, credentialFault, generateCredential } from './credential.js';
 import { deliveryIdHeaderFault } from './delivery-id-header.js';
 import type { FieldIssue } from './field-issue.js';
-import { nearMisses } from './near-misses.js';
 import type { SignatureSchemes } from './signing/signature-schemes.js';
 import type { AuthMode } from './webhook.js';
 
@@ -55,8 +55,8 @@ export function planWebhook(request: WebhookRequest, schemes: SignatureSchemes):
 const issue = (pointer: string, detail: string | null): FieldIssue[] => (detail === null ? [] : [{ pointer, detail }]);
 
 function schemeFault({ authMode, signatureScheme }: WebhookRequest, schemes: SignatureSchemes): string | null {
-  if (authMode !== 'signature') return signatureScheme === null ? null : 'goes with `auth_mode` signature only';
-  if (signatureScheme === null) return 'is required with `auth_mode` signature';
+  if (authMode !== 'signature') return signatureScheme === null ? null : 'goes with the mode `signature` only';
+  if (signatureScheme === null) return 'is required in the mode `signature`';
   if (schemes.find(signatureScheme)) return null;
   const near = nearMisses(
     signatureScheme,

@@ -6,6 +6,7 @@ export const WEBHOOK_SOURCES = ['api', 'definition'] as const;
 export type WebhookSource = (typeof WEBHOOK_SOURCES)[number];
 
 export const MAX_WEBHOOKS_PER_FACTORY = 20;
+export const MAX_WEBHOOK_NAME = 200;
 
 /** An address that a sender posts to, as it is managed. */
 export interface Webhook {

@@ -9,10 +9,10 @@ import {
   text,
 } from '#libs/http';
 import { SECRET_NAME, SECRET_NAME_RULE } from '#libs/secrets';
-import { AUTH_MODES, type AuthMode, WEBHOOK_SOURCES, type WebhookSource } from '../domain/webhook.js';
+import { AUTH_MODES, type AuthMode, MAX_WEBHOOK_NAME, WEBHOOK_SOURCES, type WebhookSource } from '../domain/webhook.js';
 
 const OPTIONAL = { optional: true } as const;
-const NAME = { blank: false, max: 200, description: 'What it is for.', example: 'deploys' };
+const NAME = { blank: false, max: MAX_WEBHOOK_NAME, description: 'What it is for.', example: 'deploys' };
 const SECRET = { ...OPTIONAL, blank: false, maxBytes: 65_536 } as const;
 const SCHEME_ID = { max: 64, description: 'An id of `GET /webhook-signature-schemes`.', example: 'standard_webhooks' };
 const DELIVERY_ID_HEADER = {

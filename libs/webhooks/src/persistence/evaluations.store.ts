@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { AcceptedDelivery } from '../application/ports.js';
+import type { WaitingWebhook, WebhookTurn } from '../domain/evaluation-turns.js';
 import { writeResults } from './automation-results.js';
 
 export interface WaitingDelivery extends AcceptedDelivery {
@@ -41,15 +42,16 @@ const WALK: Statement = {
   SELECT next.webhook_id FROM walk CROSS JOIN LATERAL (
     SELECT d.webhook_id FROM webhook_deliveries d WHERE ${DUE} AND d.webhook_id > walk.webhook_id
      ORDER BY d.webhook_id LIMIT 1) next
-) SELECT webhook_id FROM walk LIMIT $2`,
+) SELECT walk.webhook_id, w.factory_uid FROM (SELECT webhook_id FROM walk LIMIT $2) walk
+  JOIN webhooks w ON w.id = walk.webhook_id ORDER BY walk.webhook_id`,
 };
 
 const TAKE: Statement = {
   name: 'webhooks.take-unevaluated',
-  text: `SELECT d.*, w.uid, w.name, w.factory_uid, w.team_uid FROM webhooks w CROSS JOIN LATERAL (
+  text: `SELECT d.*, w.uid, w.name, w.factory_uid, w.team_uid FROM unnest($1::bigint[], $2::int[]) AS turn (webhook_id, share)
+  JOIN webhooks w ON w.id = turn.webhook_id CROSS JOIN LATERAL (
     SELECT webhook_id, id, identity, received_at, body, headers, evaluation_attempts FROM webhook_deliveries
-     WHERE webhook_id = w.id AND ${DUE} ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) d
- WHERE w.id = ANY($1::bigint[])`,
+     WHERE webhook_id = w.id AND ${DUE} ORDER BY id LIMIT turn.share FOR UPDATE SKIP LOCKED) d`,
 };
 
 const RECORD: Statement = {
@@ -69,14 +71,17 @@ export class EvaluationsStore {
   constructor(private readonly database: Database) {}
 
   /** Webhooks with deliveries that are due, by id from the one after `after`. */
-  async webhooksWaiting(after: string, limit: number): Promise<string[]> {
-    const rows = await this.database.query<{ webhook_id: string }>(WALK, [after, limit]);
-    return rows.map(({ webhook_id: webhookId }) => webhookId);
+  async webhooksWaiting(after: string, limit: number): Promise<WaitingWebhook[]> {
+    const rows = await this.database.query<{ webhook_id: string; factory_uid: string }>(WALK, [after, limit]);
+    return rows.map((row) => ({ webhookId: row.webhook_id, factoryUid: row.factory_uid }));
   }
 
-  /** Of each webhook at most `share`, the oldest first; nobody else gets them until the transaction ends. */
-  async take(tx: Queryable, webhookIds: readonly string[], share: number): Promise<WaitingDelivery[]> {
-    const rows = await tx.query<Row>(TAKE, [webhookIds, share]);
+  /** Of each webhook its share, the oldest first; nobody else gets them until the transaction ends. */
+  async take(tx: Queryable, turns: readonly WebhookTurn[]): Promise<WaitingDelivery[]> {
+    const rows = await tx.query<Row>(TAKE, [
+      turns.map(({ webhookId }) => webhookId),
+      turns.map(({ share }) => share),
+    ]);
     return rows.map((row) => ({
       webhookId: row.webhook_id,
       deliveryId: row.id,

@@ -6,6 +6,7 @@ import { Runs1700000003004 } from './runs-1700000003004.js';
 import { Runs1700000003005 } from './runs-1700000003005.js';
 import { Runs1700000003006 } from './runs-1700000003006.js';
 import { Runs1700000003007 } from './runs-1700000003007.js';
+import { Runs1700000006101 } from './runs-1700000006101.js';
 
 export const runMigrations: readonly MigrationClass[] = [
   Runs1700000003001,
@@ -15,4 +16,5 @@ export const runMigrations: readonly MigrationClass[] = [
   Runs1700000003005,
   Runs1700000003006,
   Runs1700000003007,
+  Runs1700000006101,
 ];

@@ -20,15 +20,20 @@ function distanceTo(wanted: string, name: string): number {
   return isBeginning ? 1 : editDistance(one, other);
 }
 
-/** Levenshtein. */
+/** Levenshtein's, where two neighbours that changed places count as one slip. */
 function editDistance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  let before: readonly number[] = [];
+  let row: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let left = 1; left <= one.length; left += 1) {
     const next = [left];
     for (let right = 1; right <= other.length; right += 1) {
       const replaced = (row[right - 1] ?? 0) + (one[left - 1] === other[right - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[right] ?? 0) + 1, (next[right - 1] ?? 0) + 1));
+      const areSwapped =
+        left > 1 && right > 1 && one[left - 1] === other[right - 2] && one[left - 2] === other[right - 1];
+      const swapped = areSwapped ? (before[right - 2] ?? 0) + 1 : replaced;
+      next.push(Math.min(replaced, swapped, (row[right] ?? 0) + 1, (next[right - 1] ?? 0) + 1));
     }
+    before = row;
     row = next;
   }
   return row[other.length] ?? 0;

@@ -7,6 +7,7 @@ describe('nearMisses', () => {
   it.each([
     ['GitHub', ['github', 'gitlab']],
     ['githib', ['github', 'gitlab']],
+    ['slcak', ['slack']],
     ['standard-webhooks', ['standard_webhooks']],
     ['standardwebhook', ['standard_webhooks']],
     ['gitlab_tokens', ['gitlab', 'gitlab_token']],

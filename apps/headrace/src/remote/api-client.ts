@@ -1,0 +1,80 @@
+import { CommandError } from '../cli/command.js';
+
+const TIMEOUT_MS = 60_000;
+
+/** Where the API is, and who asks. */
+export interface Connection {
+  /** Ends in `/api/v1`. */
+  readonly baseUrl: string;
+  readonly token: string;
+}
+
+/** An answer other than success; `body` is a problem document, if the API is what answers. */
+export class RefusedByApi extends CommandError {
+  constructor(
+    readonly status: number,
+    readonly body: Readonly<Record<string, unknown>>,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Asks a running API over HTTP. The token goes nowhere else: redirects are not followed. */
+export class ApiClient {
+  constructor(private readonly connection: Connection) {}
+
+  /** The JSON of a success. Throws a RefusedByApi, or a CommandError when nobody answers. */
+  async request<T>(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<T> {
+    const { baseUrl } = this.connection;
+    const response = await this.send(method, path, body);
+    const answer = readObject(await response.text());
+    if (!response.ok || answer === null)
+      throw new RefusedByApi(response.status, answer ?? {}, explain(baseUrl, response.status, answer));
+    return answer as T;
+  }
+
+  private async send(method: string, path: string, body: unknown): Promise<Response> {
+    const { baseUrl, token } = this.connection;
+    try {
+      return await fetch(`${baseUrl}${path}`, {
+        method,
+        redirect: 'manual',
+        headers: {
+          accept: 'application/json',
+          authorization: `Bearer ${token}`,
+          'user-agent': 'headrace-cli',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+    } catch (error) {
+      throw new CommandError(`the API at ${baseUrl} does not answer (${reasonOf(error)}).`);
+    }
+  }
+}
+
+/** Fetch hides it in the cause of what it throws. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error) || error.name === 'TimeoutError') return 'no answer in time';
+  const cause = error.cause as NodeJS.ErrnoException | undefined;
+  return cause?.code ?? cause?.message ?? error.message;
+}
+
+function explain(baseUrl: string, status: number, answer: Readonly<Record<string, unknown>> | null): string {
+  const detail = answer?.detail;
+  if (typeof detail !== 'string') return `what answers at ${baseUrl} is not the API (${status}).`;
+  if (status === 401) return `the token is not accepted: ${detail}`;
+  const traceId = answer?.trace_id;
+  return status >= 500 && typeof traceId === 'string' ? `${detail} (trace id ${traceId})` : detail;
+}
+
+function readObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}

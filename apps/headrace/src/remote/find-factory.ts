@@ -1,0 +1,61 @@
+import { CommandError } from '../cli/command.js';
+import { type ApiClient, RefusedByApi } from './api-client.js';
+
+export interface RemoteFactory {
+  readonly uid: string;
+  readonly name: string;
+  readonly alias?: string;
+}
+
+interface Page {
+  readonly factories: readonly RemoteFactory[];
+  readonly page_info: { readonly next_cursor?: string };
+}
+
+const UID = /^[A-Za-z0-9]{22}$/;
+const MANY = 20;
+
+/** The factory of this uid or alias; without one, the only one that the caller sees. */
+export async function findFactory(api: ApiClient, wanted: string | undefined): Promise<RemoteFactory> {
+  if (wanted === undefined) return theOnly(await list(api, { limit: String(MANY) }));
+  const found = (UID.test(wanted) ? await byUid(api, wanted) : null) ?? (await byAlias(api, wanted));
+  if (!found) throw new CommandError(`there is no factory ${wanted} that you can see.`);
+  return found;
+}
+
+async function byUid(api: ApiClient, uid: string): Promise<RemoteFactory | null> {
+  try {
+    return await api.request<RemoteFactory>('GET', `/factory/${uid}`);
+  } catch (error) {
+    if (error instanceof RefusedByApi && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** Aliases are unique in a team; whoever is on several may see one twice. */
+async function byAlias(api: ApiClient, alias: string): Promise<RemoteFactory | null> {
+  const found: RemoteFactory[] = [];
+  let cursor: string | undefined;
+  do {
+    const query: Record<string, string> = { query: alias, limit: '500', ...(cursor !== undefined && { cursor }) };
+    const page = await list(api, query);
+    found.push(...page.factories.filter((factory) => factory.alias === alias));
+    cursor = page.page_info.next_cursor;
+  } while (cursor !== undefined);
+  if (found.length > 1) throw new CommandError(`${alias} is the alias of several factories: ${known(found)}.`);
+  return found[0] ?? null;
+}
+
+function theOnly({ factories, page_info: { next_cursor: more } }: Page): RemoteFactory {
+  const [only, ...others] = factories;
+  if (!only) throw new CommandError('you see no factory; `headrace factory create` makes one.');
+  if (others.length === 0) return only;
+  const rest = more === undefined ? '' : ', …';
+  throw new CommandError(`there are several factories, pick one with --factory: ${known(factories)}${rest}.`);
+}
+
+const known = (factories: readonly RemoteFactory[]): string =>
+  factories.map(({ uid, name, alias }) => `${uid} (${alias === undefined ? name : `${name}, ${alias}`})`).join(', ');
+
+const list = (api: ApiClient, query: Record<string, string>): Promise<Page> =>
+  api.request<Page>('GET', `/factory?${new URLSearchParams(query).toString()}`);

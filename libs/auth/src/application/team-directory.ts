@@ -1,0 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Statement } from '#libs/persistence';
+import { INITIAL_TEAM_SETTINGS, type TeamSettings } from '../domain/team-settings.js';
+
+/** As long as settings are remembered that come with a token. */
+const FRESH_MS = 1000;
+const MAX_CACHED = 5000;
+
+const FIND: Statement = {
+  name: 'auth.team-settings',
+  text: `SELECT default_model_id, default_worker_host, metadata_filter, schedules FROM teams WHERE uid = $1`,
+};
+
+interface Row {
+  default_model_id: string | null;
+  default_worker_host: string | null;
+  metadata_filter: boolean;
+  schedules: boolean;
+}
+
+/** What teams have set, for what the service does for them without a token. May be a second old. */
+@Injectable()
+export class TeamDirectory {
+  private readonly cache = new Map<string, { readonly settings: TeamSettings; readonly at: number }>();
+
+  constructor(private readonly database: Database) {}
+
+  /** One round trip, or none. */
+  async settings(teamUid: string): Promise<TeamSettings> {
+    const now = performance.now();
+    const cached = this.cache.get(teamUid);
+    if (cached && now - cached.at < FRESH_MS) return cached.settings;
+    const [row] = await this.database.query<Row>(FIND, [teamUid]);
+    const settings = row ? toSettings(row) : INITIAL_TEAM_SETTINGS;
+    if (this.cache.size >= MAX_CACHED) this.cache.clear();
+    this.cache.set(teamUid, { settings, at: now });
+    return settings;
+  }
+}
+
+const toSettings = (row: Row): TeamSettings => ({
+  defaultModelId: row.default_model_id,
+  defaultWorkerHost: row.default_worker_host,
+  features: { metadata_filter: row.metadata_filter, schedules: row.schedules },
+});

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { type Caller, TeamDirectory } from '#libs/auth';
+import { CreateRun, type CreateRunResult } from '#libs/runs';
+import { envelope, PAYLOAD_FILE } from '../domain/envelope.js';
+import type { TriggerEvent } from '../domain/trigger.js';
+import type { FiringAutomation } from '../persistence/firing.store.js';
+import { AutomationSecrets } from './automation-secrets.js';
+
+export type LaunchResult =
+  { readonly kind: 'launched'; readonly runId: string } | { readonly kind: 'refused'; readonly reason: string };
+
+/** Starts an automation's run for an event; started for it before, that run is what is returned. */
+@Injectable()
+export class LaunchRun {
+  constructor(
+    private readonly createRun: CreateRun,
+    private readonly teams: TeamDirectory,
+    private readonly secrets: AutomationSecrets,
+  ) {}
+
+  /** Throws on faults only: what the run cannot have is a refusal, which no retry would change. */
+  async execute(automation: FiringAutomation, event: TriggerEvent): Promise<LaunchResult> {
+    const { uid, name, agentConfig, agentIdentityUid } = automation;
+    const prompt = envelope({
+      automation: { name, uid },
+      prompt: automation.prompt,
+      event,
+      mark: randomBytes(12).toString('hex'),
+    });
+    const result = await this.createRun.execute(await this.callerFor(automation, event), {
+      prompt,
+      title: name,
+      team: true,
+      source: event.source,
+      automaticMetadata: { ...event.labels, automation_id: uid, factory_uid: event.factoryUid },
+      launchKey: `automation/${uid}/${event.key}`,
+      idempotency: null,
+      ...(agentConfig !== null && { config: this.secrets.open(uid, agentConfig) }),
+      ...(agentIdentityUid !== null && { agentIdentityUid }),
+      ...(event.payload !== null && {
+        attachments: [{ fileName: PAYLOAD_FILE, mimeType: 'application/json', content: event.payload }],
+      }),
+      ...(event.triggerUrl !== null && { triggerUrl: event.triggerUrl }),
+      ...(event.schedule !== null && { schedule: event.schedule }),
+    });
+    return launchResult(result);
+  }
+
+  /** Who saved the automation has started its runs; what they may use is what the team may. */
+  private async callerFor({ author }: FiringAutomation, { teamUid }: TriggerEvent): Promise<Caller> {
+    const team = await this.teams.settings(teamUid);
+    return {
+      principal: {
+        type: author.type,
+        uid: author.uid,
+        displayName: '',
+        memberships: [{ teamUid, role: 'member', team }],
+        tokenUid: '',
+      },
+      teamUid,
+      teamUids: [teamUid],
+    };
+  }
+}
+
+function launchResult(result: CreateRunResult): LaunchResult {
+  switch (result.kind) {
+    case 'created':
+      return { kind: 'launched', runId: result.runId };
+    case 'invalid':
+    case 'too_large':
+      return { kind: 'refused', reason: `${result.pointer.slice(1).replaceAll('/', '.')} ${result.detail}` };
+    case 'not_authorized':
+      return { kind: 'refused', reason: result.detail };
+    case 'conversation_busy':
+    case 'key_reused':
+      return { kind: 'refused', reason: result.kind };
+  }
+}

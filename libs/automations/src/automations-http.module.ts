@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '#libs/auth';
+import { AutomationsModule } from './automations.module.js';
+import { AutomationsController } from './http/automations.controller.js';
+import { TriggerTestsController } from './http/trigger-tests.controller.js';
+
+/** The room's HTTP side. */
+@Module({
+  imports: [AutomationsModule, AuthModule],
+  controllers: [TriggerTestsController, AutomationsController],
+})
+export class AutomationsHttpModule {}

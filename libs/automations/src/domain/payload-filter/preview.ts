@@ -1,0 +1,124 @@
+import { isObject } from './filter.js';
+
+export type Path = readonly (string | number)[];
+
+/** Characters. */
+const MAX_VALUE = 100;
+const MAX_LIST = 100;
+const MAX_LISTED = 40;
+const MAX_KEY = 40;
+const MAX_PATH = 90;
+const ELLIPSIS = '…';
+
+/** A value in one line of at most 100 characters, whatever it is: JSON where it fits. Looks at no more than it shows. */
+export function preview(value: unknown, limit = MAX_VALUE): string {
+  if (typeof value === 'string') return `"${escaped(value, limit - 2)}"`;
+  if (Array.isArray(value)) return previewArray(value, limit);
+  if (isObject(value)) return previewObject(value);
+  return String(value);
+}
+
+/** The values of a set, in one line of at most 115 characters: `"a", "b" and 30 more`. */
+export function previewList(values: ReadonlySet<unknown>): string {
+  const shown: string[] = [];
+  let length = 0;
+  for (const value of values) {
+    const text = preview(value, MAX_LISTED);
+    length += text.length + 2;
+    if (length > MAX_LIST) break;
+    shown.push(text);
+  }
+  const more = values.size - shown.length;
+  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
+}
+
+/** `` `data.labels[0].name` ``, at most 92 characters; the payload itself is “the body”. */
+export function previewPath(path: Path): string {
+  if (path.length === 0) return 'the body';
+  const whole = path
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : keyStep(step, index === 0)))
+    .join('');
+  return `\`${whole.length <= MAX_PATH ? whole : `${ELLIPSIS}${[...whole.slice(1 - MAX_PATH)].filter(isWhole).join('')}`}\``;
+}
+
+function keyStep(key: string, isFirst: boolean): string {
+  if (isPlainName(key)) return `${isFirst ? '' : '.'}${escaped(key, MAX_KEY)}`;
+  return `["${escaped(key, MAX_KEY).replaceAll('`', '\\u0060')}"]`;
+}
+
+/** Names that need no quotes: ASCII letters, digits, `_`, `$`, `-`. */
+function isPlainName(key: string): boolean {
+  if (key === '' || (key[0] ?? '') === '-' || isDigit(key.charCodeAt(0))) return false;
+  for (let index = 0; index < Math.min(key.length, MAX_KEY + 1); index += 1) {
+    const code = key.charCodeAt(index);
+    const isLetter = (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
+    if (!isLetter && !isDigit(code) && code !== 0x5f && code !== 0x24 && code !== 0x2d) return false;
+  }
+  return true;
+}
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+
+const isWhole = (symbol: string): boolean => symbol.length > 1 || symbol.charCodeAt(0) >> 11 !== 0x1b;
+
+function previewObject(object: object): string {
+  for (const key in object) if (Object.hasOwn(object, key)) return '{…}';
+  return '{}';
+}
+
+function previewArray(values: readonly unknown[], limit: number): string {
+  let text = '';
+  for (const [index, value] of values.entries()) {
+    const shown = Array.isArray(value) ? (value.length === 0 ? '[]' : '[…]') : preview(value, MAX_LISTED);
+    const next = index === 0 ? shown : `${text}, ${shown}`;
+    if (next.length > limit - 5) return `[${text}, ${ELLIPSIS}]`;
+    text = next;
+  }
+  return `[${text}]`;
+}
+
+/** As in a JSON string, with everything escaped that does not show or moves what does; at most `limit` characters. */
+function escaped(text: string, limit: number): string {
+  let result = '';
+  // As many UTF-16 units are enough, and one more to see that there is more.
+  for (const symbol of text.slice(0, limit + 1)) {
+    const shown = isInvisible(symbol.codePointAt(0) ?? 0) ? escapeOf(symbol) : symbol;
+    if (result.length + shown.length > limit) return cut(result, limit);
+    result += shown;
+  }
+  return text.length > limit + 1 ? cut(result, limit) : result;
+}
+
+function cut(text: string, limit: number): string {
+  return `${[...text.slice(0, limit - 1)].filter(isWhole).join('')}${ELLIPSIS}`;
+}
+
+function escapeOf(symbol: string): string {
+  if (symbol === '"' || symbol === '\\') return `\\${symbol}`;
+  const short = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }[symbol];
+  if (short !== undefined) return short;
+  return [...Array(symbol.length).keys()]
+    .map((index) => `\\u${symbol.charCodeAt(index).toString(16).padStart(4, '0')}`)
+    .join('');
+}
+
+const INVISIBLE: readonly (readonly [number, number])[] = [
+  [0x00, 0x1f],
+  [0x22, 0x22],
+  [0x5c, 0x5c],
+  [0x7f, 0xa0],
+  [0xad, 0xad],
+  [0x61c, 0x61c],
+  [0x180e, 0x180e],
+  [0x200b, 0x200f],
+  [0x2028, 0x202f],
+  [0x2060, 0x206f],
+  [0xd800, 0xdfff],
+  [0xfeff, 0xfeff],
+  [0xfff9, 0xfffb],
+  [0xe0000, 0xe0fff],
+];
+
+function isInvisible(code: number): boolean {
+  return INVISIBLE.some(([first, last]) => code >= first && code <= last);
+}

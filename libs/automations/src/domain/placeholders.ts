@@ -1,0 +1,140 @@
+/** Distinct placeholders of one prompt. */
+export const MAX_PLACEHOLDERS = 50;
+/** UTF-16 units of a value that is shown; the payload itself is attached whole. */
+const MAX_SHOWN = 500;
+
+/** One value of the payload that a prompt refers to. */
+export interface PayloadReference {
+  /** As it is written, without blanks: `payload.data.issue.title`. */
+  readonly expression: string;
+  /** Keys and indices from the payload's root. */
+  readonly path: readonly (string | number)[];
+}
+
+export type PromptPart =
+  { readonly kind: 'text'; readonly text: string } | { readonly kind: 'value'; readonly value: PayloadReference };
+
+export type ReadPrompt =
+  | { readonly kind: 'valid'; readonly parts: readonly PromptPart[] }
+  | { readonly kind: 'invalid'; readonly detail: string };
+
+const OPENING = /\{\{\s*payload(?![A-Za-z0-9_$])/g;
+const STEP = /\.([A-Za-z_$][A-Za-z0-9_$-]*)|\[(0|[1-9][0-9]{0,8})\]|\[("(?:[^"\\\u0000-\u001f]|\\.)*")\]/y;
+const CLOSING = /\s*\}\}/y;
+
+/**
+ * Finds `{{ payload.issue.labels[0]["a key"] }}` in an automation's prompt. Other braces are text: prompts may hold
+ * templates of others. `invalid`: something that begins as a placeholder and is none, or more than 50 different ones.
+ */
+export function readPrompt(prompt: string): ReadPrompt {
+  const parts: PromptPart[] = [];
+  const expressions = new Set<string>();
+  let end = 0;
+  for (const opening of prompt.matchAll(OPENING)) {
+    if (opening.index < end) continue;
+    const value = readReference(prompt, opening.index + opening[0].length);
+    if (value === null) return { kind: 'invalid', detail: faultAt(prompt, opening.index) };
+    parts.push({ kind: 'text', text: prompt.slice(end, opening.index) }, { kind: 'value', value });
+    expressions.add(value.expression);
+    end = value.end;
+  }
+  if (expressions.size > MAX_PLACEHOLDERS)
+    return { kind: 'invalid', detail: `must have at most ${MAX_PLACEHOLDERS} different placeholders` };
+  parts.push({ kind: 'text', text: prompt.slice(end) });
+  return { kind: 'valid', parts };
+}
+
+function readReference(prompt: string, from: number): (PayloadReference & { end: number }) | null {
+  const path: (string | number)[] = [];
+  let at = from;
+  for (;;) {
+    STEP.lastIndex = at;
+    const step = STEP.exec(prompt);
+    if (!step) break;
+    const [whole, name, index, quoted] = step;
+    const key = name ?? (index === undefined ? unquote(quoted ?? '') : Number(index));
+    if (key === null) return null;
+    path.push(key);
+    at += whole.length;
+  }
+  CLOSING.lastIndex = at;
+  const closing = CLOSING.exec(prompt);
+  return closing && { expression: `payload${prompt.slice(from, at)}`, path, end: at + closing[0].length };
+}
+
+function unquote(text: string): string | null {
+  try {
+    return String(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+function faultAt(prompt: string, index: number): string {
+  const shown = [...prompt.slice(index, index + 60).replace(/\s+/g, ' ')].slice(0, 40).join('');
+  return `must write placeholders as {{ payload.key[0]["another key"] }}; this one cannot be read: ${shown}`;
+}
+
+/** What `path` leads to in the payload, own properties only; undefined: nothing. */
+export function valueAt(payload: unknown, path: readonly (string | number)[]): unknown {
+  let value = payload;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    if (Array.isArray(value) !== (typeof step === 'number') || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Record<string | number, unknown>)[step];
+  }
+  return value;
+}
+
+/**
+ * A value as one line of JSON that neither ends a quotation, a tag or a code block nor begins a line of its own, cut to
+ * 500 characters.
+ */
+export function quoteValue(value: unknown): string {
+  const text = JSON.stringify(shortened(value, { left: MAX_SHOWN * 2 }));
+  const escaped = text.replace(UNQUOTABLE, escapeUnits);
+  return escaped.length > MAX_SHOWN ? `${cut(escaped)}… (cut; whole in event-payload.json)` : escaped;
+}
+
+/** Angle brackets and backticks end what a value stands in; the rest turns the direction of writing, hides, or breaks lines. */
+const UNQUOTABLE =
+  /[<>&`\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+
+const escapeUnits = (characters: string): string =>
+  characters
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
+
+/** Before the limit, without leaving half an escape behind. */
+function cut(escaped: string): string {
+  return escaped.slice(0, MAX_SHOWN).replace(/(?:\\(?:u[0-9a-f]{0,3})?|[\ud800-\udbff])$/, '');
+}
+
+/** A copy with no more text than `budget`: of a payload of 256 KB a placeholder needs the beginning. Not deeper than 20 levels. */
+function shortened(value: unknown, budget: { left: number }, depth = 0): unknown {
+  if (typeof value === 'string') {
+    budget.left -= value.length;
+    return value.slice(0, MAX_SHOWN * 2);
+  }
+  if (typeof value !== 'object' || value === null) {
+    budget.left -= 4;
+    return value;
+  }
+  if (depth >= 20) return Array.isArray(value) ? ['…'] : { '…': '…' };
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (const item of value) {
+      if (budget.left <= 0) break;
+      items.push(shortened(item, budget, depth + 1));
+    }
+    return items;
+  }
+  const copy: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+  for (const key of Object.keys(value)) {
+    if (budget.left <= 0) break;
+    budget.left -= key.length;
+    copy[key.slice(0, MAX_SHOWN)] = shortened((value as Record<string, unknown>)[key], budget, depth + 1);
+  }
+  return copy;
+}

@@ -1,0 +1,35 @@
+import type { MigrationClass } from '#libs/persistence';
+import { Automations1700000006001 } from './persistence/automations-1700000006001.js';
+
+export {
+  type CompiledTrigger,
+  type SampledEvent,
+  TriggerProvider,
+  type TriggerObstacle,
+  type TriggerSample,
+  type TriggerSchema,
+  type TriggerScope,
+} from './application/trigger-provider.js';
+export { TriggerProviders } from './application/trigger-providers.js';
+export type { Automation, AutomationFields, AutomationSource } from './domain/automation.js';
+export {
+  evaluatePayloadFilter,
+  type FilterIssue,
+  type FilterVerdict,
+  parsePayloadFilter,
+  type ParsedFilter,
+  PAYLOAD_FILTER_SCHEMA,
+  type PayloadFilter,
+} from './domain/payload-filter/index.js';
+export type { Trigger, TriggerCheck, TriggerEvent, TriggerIssue } from './domain/trigger.js';
+export const automationMigrations: readonly MigrationClass[] = [Automations1700000006001];
+
+export { FireAutomations } from './application/fire-automations.js';
+export { FIRING_STEPS, type FiringStep, FiringSteps } from './application/firing-steps.js';
+export { AutomationsJobsModule } from './automations-jobs.module.js';
+export { FiringModule } from './firing.module.js';
+export { TriggersModule } from './triggers.module.js';
+export { DefinedAutomations } from './application/defined-automations.js';
+export { AutomationsHttpModule } from './automations-http.module.js';
+export { AutomationsModule } from './automations.module.js';
+export { AutomationsPlace } from './persistence/automations-sealed-place.js';

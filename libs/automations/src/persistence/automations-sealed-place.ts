@@ -1,0 +1,31 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#libs/persistence';
+import { SealedPlaces, type SealedTable, SealedTablePlace } from '#libs/secrets';
+import { resealConfigServers } from '../application/automation-secrets.js';
+
+interface Row {
+  key: string;
+}
+
+/** Of the configuration only what can hold sealed values is read and written. `version` stays: what runs get is the same. */
+const TABLE: SealedTable<Row> = {
+  name: 'automations',
+  key: { column: 'uid', type: 'text' },
+  where: `agent_config ? 'mcp_servers'`,
+  columns: [
+    {
+      type: 'jsonb',
+      sql: `agent_config->'mcp_servers'`,
+      set: `agent_config = jsonb_set(agent_config, '{mcp_servers}', $2::jsonb)`,
+      replace: (present, { key }, reseal) => resealConfigServers(key, present, reseal),
+    },
+  ],
+};
+
+/** Credentials of the MCP servers of automations, for the change of the key. */
+@Injectable()
+export class AutomationsPlace extends SealedTablePlace<Row> {
+  constructor(places: SealedPlaces, database: Database) {
+    super(places, database, TABLE);
+  }
+}

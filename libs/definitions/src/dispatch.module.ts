@@ -1,0 +1,17 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from '#libs/agents';
+import { AuthModule } from '#libs/auth';
+import { FactoriesModule } from '#libs/factories';
+import { RunsModule } from '#libs/runs';
+import { DispatchRun } from './application/dispatch-run.js';
+import { FindFactories } from './application/find-factories.js';
+import { FactoryController } from './http/factory.controller.js';
+import { FactoryAgentsStore } from './persistence/factory-agents.store.js';
+
+/** Finding factories over HTTP, and giving them work. */
+@Module({
+  imports: [AuthModule, AgentsModule, FactoriesModule, RunsModule],
+  providers: [FactoryAgentsStore, FindFactories, DispatchRun],
+  controllers: [FactoryController],
+})
+export class DispatchModule {}

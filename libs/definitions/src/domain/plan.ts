@@ -1,0 +1,98 @@
+import type { PlanEntry, ResourceKind } from './definition.js';
+import type { DesiredState } from './desired-state.js';
+import { differences, fingerprint, type Shape } from './fingerprint.js';
+import {
+  FACTORY_KEY,
+  presentAgents,
+  presentAutomations,
+  type PresentResource,
+  presentWebhooks,
+} from './present-resources.js';
+import { appliedKey, type PresentState } from './present-state.js';
+import { FACTORY_PATH, isSkillPath, resourcePath } from './resource-paths.js';
+import { agentShape, automationShape, factoryShape, webhookShape } from './shapes.js';
+
+/**
+ * What an apply does to what there is now: the factory, then webhooks, agents, automations and skills, each by their names.
+ * Says nothing about whether it can be done.
+ */
+export function planDefinition(factoryUid: string, desired: DesiredState, present: PresentState): PlanEntry[] {
+  return [
+    planFactory(factoryUid, desired, present),
+    ...planAll('webhook', shapesOf(desired.webhooks, webhookShape), presentWebhooks(present), present),
+    ...planAll('agent', shapesOf(desired.agents, agentShape), presentAgents(present), present),
+    ...planAll('automation', shapesOf(desired.automations, automationShape), presentAutomations(present), present),
+    ...planSkills(desired, present),
+  ];
+}
+
+/** What resources will be when the definition has been applied. */
+export function desiredFingerprints(desired: DesiredState): Map<string, string> {
+  const of = (kind: ResourceKind, shapes: ReadonlyMap<string, Shape>): [string, string][] =>
+    [...shapes].map(([name, shape]) => [appliedKey(kind, name), fingerprint(shape)]);
+  return new Map([
+    [FACTORY_KEY, fingerprint(factoryShape(desired.factory))],
+    ...of('webhook', shapesOf(desired.webhooks, webhookShape)),
+    ...of('agent', shapesOf(desired.agents, agentShape)),
+    ...of('automation', shapesOf(desired.automations, automationShape)),
+  ]);
+}
+
+/** It is always there. */
+function planFactory(uid: string, desired: DesiredState, { factory, applied }: PresentState): PlanEntry {
+  const present = factoryShape(factory);
+  const changes = differences(factoryShape(desired.factory), present);
+  return {
+    action: changes.length === 0 ? 'unchanged' : 'update',
+    kind: 'factory',
+    name: desired.factory.name,
+    path: FACTORY_PATH,
+    uid,
+    changes,
+    drifted: hasDrifted(applied.fingerprints.get(FACTORY_KEY), present),
+  };
+}
+
+function planAll(
+  kind: ResourceKind,
+  desired: ReadonlyMap<string, Shape>,
+  present: readonly PresentResource[],
+  { applied }: PresentState,
+): PlanEntry[] {
+  const there = new Map(present.map((resource) => [resource.name, resource]));
+  return namesOf(desired, there).map((name) => {
+    const [wanted, found] = [desired.get(name), there.get(name)];
+    const drifted = hasDrifted(applied.fingerprints.get(appliedKey(kind, name)), found?.shape);
+    const entry = { kind, name, path: resourcePath(kind, name), uid: found?.uid ?? null, changes: [], drifted };
+    if (wanted === undefined) return { ...entry, action: 'delete', path: null };
+    if (found === undefined) return { ...entry, action: 'create' };
+    const changes = [...differences(wanted, found.shape), ...found.changes];
+    return changes.length === 0 ? { ...entry, action: 'unchanged' } : { ...entry, action: 'update', changes };
+  });
+}
+
+/** They are nothing but their files. */
+function planSkills({ skills }: DesiredState, { applied }: PresentState): PlanEntry[] {
+  const wanted = new Map(skills.map(({ path, content }) => [path, content]));
+  const known = new Map(
+    applied.files.filter(({ path }) => isSkillPath(path)).map(({ path, content }) => [path, content]),
+  );
+  return namesOf(wanted, known).map((path) => {
+    const entry = { kind: 'skill', name: path, path, uid: null, changes: [], drifted: false } as const;
+    if (!wanted.has(path)) return { ...entry, action: 'delete', path: null };
+    if (!known.has(path)) return { ...entry, action: 'create' };
+    return wanted.get(path) === known.get(path)
+      ? { ...entry, action: 'unchanged' }
+      : { ...entry, action: 'update', changes: ['content'] };
+  });
+}
+
+/** Whether it has been applied and is not what was applied any more. */
+const hasDrifted = (applied: string | undefined, present: Shape | undefined): boolean =>
+  applied !== undefined && (present === undefined || fingerprint(present) !== applied);
+
+const shapesOf = <T>(resources: ReadonlyMap<string, T>, shapeOf: (resource: T) => Shape): Map<string, Shape> =>
+  new Map([...resources].map(([name, resource]) => [name, shapeOf(resource)]));
+
+const namesOf = (desired: ReadonlyMap<string, unknown>, present: ReadonlyMap<string, unknown>): string[] =>
+  [...new Set([...desired.keys(), ...present.keys()])].sort((one, other) => (one < other ? -1 : 1));

@@ -1,0 +1,84 @@
+import { settingsOf, toServers, withoutDefaults } from '../agent-settings.js';
+import type {
+  AgentSettings,
+  AgentSpec,
+  AutomationSpec,
+  DefinitionFile,
+  FactorySpec,
+  WebhookSpec,
+} from '../definition.js';
+import { bodyOf } from '../files/front-matter.js';
+import { resourcePath } from '../resource-paths.js';
+import { SCHEMA_VERSION } from '../schema/definition-schemas.js';
+import { writeYaml } from './write-yaml.js';
+
+/** The canonical text of factory.yaml: keys in one order, defaults left out. Reading it gives `spec` back. */
+export function writeFactory({ name, description, alias, agentDefaults }: FactorySpec): DefinitionFile {
+  const defaults = settingsIn(agentDefaults);
+  return {
+    path: resourcePath('factory', name),
+    content: writeYaml({
+      schemaVersion: SCHEMA_VERSION,
+      name,
+      ...(description !== '' && { description }),
+      ...(alias !== null && { alias }),
+      ...(Object.keys(defaults).length > 0 && { agentDefaults: defaults }),
+    }),
+  };
+}
+
+/** As {@link writeFactory}. */
+export function writeWebhook(spec: WebhookSpec): DefinitionFile {
+  const { name, authMode, signatureScheme, secretName, deliveryIdHeader, enabled } = spec;
+  return {
+    path: resourcePath('webhook', name),
+    content: writeYaml({
+      ...(authMode !== 'token' && { authMode }),
+      ...(signatureScheme !== null && { signatureScheme }),
+      secretName,
+      ...(deliveryIdHeader !== null && { deliveryIdHeader }),
+      ...(!enabled && { enabled }),
+    }),
+  };
+}
+
+/** As {@link writeFactory}. Without an agent, it leaves out what the factory's `defaults` say too. */
+export function writeAutomation(spec: AutomationSpec, defaults: AgentSettings = {}): DefinitionFile {
+  const { name, enabled, agent, triggers, prompt } = spec;
+  return {
+    path: resourcePath('automation', name),
+    content: withFrontMatter(
+      {
+        ...(!enabled && { enabled }),
+        ...(agent !== null && { agent }),
+        ...settingsIn(agent === null ? own(spec, defaults) : spec),
+        triggers: triggers.map(({ provider, event, ...fields }) => ({ provider, event, ...fields })),
+      },
+      prompt,
+    ),
+  };
+}
+
+/** As {@link writeFactory}. Leaves out what the factory's `defaults` say too. */
+export function writeAgent(spec: AgentSpec, defaults: AgentSettings = {}): DefinitionFile {
+  const { name, description, prompt } = spec;
+  return {
+    path: resourcePath('agent', name),
+    content: withFrontMatter(
+      { ...(description !== null && { description }), ...settingsIn(own(spec, defaults)) },
+      prompt,
+    ),
+  };
+}
+
+const own = (spec: AgentSettings, defaults: AgentSettings): AgentSettings =>
+  Object.keys(defaults).length === 0 ? spec : withoutDefaults(defaults, spec);
+
+/** As they stand in files. */
+function settingsIn(spec: AgentSettings): Readonly<Record<string, unknown>> {
+  const { mcpServers, ...others } = settingsOf(spec);
+  return { ...others, ...(mcpServers && { mcpServers: toServers(mcpServers) }) };
+}
+
+const withFrontMatter = (value: Readonly<Record<string, unknown>>, prompt: string): string =>
+  `---\n${writeYaml(value)}---\n${bodyOf(prompt)}`;

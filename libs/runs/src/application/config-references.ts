@@ -1,0 +1,82 @@
+import { Injectable } from '@nestjs/common';
+import { AgentDirectory } from '#libs/agents';
+import type { Caller } from '#libs/auth';
+import { type Environment, EnvironmentDirectory } from '#libs/environments';
+import type { Queryable } from '#libs/persistence';
+import type { AgentConfig } from '../domain/run.js';
+
+/** Something that a configuration names and that cannot be used; the same whether it exists or not. */
+export interface ConfigFault {
+  /** JSON pointer into the configuration. */
+  readonly pointer: string;
+  /** Completes "`field` …". */
+  readonly detail: string;
+}
+
+/** Whose runs are to have the configuration. */
+export interface ConfigUse {
+  /** Null: a person's own runs. */
+  readonly teamUid: string | null;
+  /** Null: whoever it is; then only what belongs to the team itself will do. */
+  readonly caller: Caller | null;
+}
+
+/** Follows what a configuration names: environment, registered MCP servers, managed secrets. */
+@Injectable()
+export class ConfigReferences {
+  constructor(
+    private readonly agents: AgentDirectory,
+    private readonly environments: EnvironmentDirectory,
+  ) {}
+
+  /** Empty when runs may have it. No round trip when nothing is named; `queryable`: the caller's transaction. */
+  async check(use: ConfigUse, config: AgentConfig, queryable?: Queryable): Promise<ConfigFault[]> {
+    return [
+      ...namedSecrets(config),
+      ...(await this.checkServers(use, config, queryable)),
+      ...(await this.checkEnvironment(use, config, queryable)),
+    ];
+  }
+
+  private async checkServers(
+    { teamUid }: ConfigUse,
+    { mcp_servers }: AgentConfig,
+    queryable?: Queryable,
+  ): Promise<ConfigFault[]> {
+    const asked = Object.entries(mcp_servers ?? {}).flatMap(([name, { warp_id: uid }]) =>
+      uid === undefined ? [] : [{ name, uid }],
+    );
+    if (asked.length === 0) return [];
+    const uids = asked.map(({ uid }) => uid);
+    const known = teamUid === null ? null : await this.agents.findMcpServers(teamUid, uids, queryable);
+    return asked
+      .filter(({ uid }) => known?.has(uid) !== true)
+      .map(({ name }) => ({
+        pointer: `/mcp_servers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}/warp_id`,
+        detail: 'names no MCP server registered for the team',
+      }));
+  }
+
+  private async checkEnvironment(
+    use: ConfigUse,
+    { environment_id: uid }: AgentConfig,
+    queryable?: Queryable,
+  ): Promise<ConfigFault[]> {
+    if (uid === undefined) return [];
+    const environment = await this.environments.find(uid, queryable);
+    if (environment && this.mayUse(use, environment)) return [];
+    const whose = use.caller === null ? 'environment of the team' : 'environment that you may use';
+    return [{ pointer: '/environment_id', detail: `names no ${whose}` }];
+  }
+
+  private mayUse({ teamUid, caller }: ConfigUse, environment: Environment): boolean {
+    return caller === null
+      ? environment.teamUid === teamUid
+      : this.environments.isUsableBy(environment, caller, teamUid);
+  }
+}
+
+function namedSecrets({ harness_auth_secrets: secrets }: AgentConfig): ConfigFault[] {
+  const isNone = Object.keys(secrets ?? {}).length === 0;
+  return isNone ? [] : [{ pointer: '/harness_auth_secrets', detail: 'names a managed secret that does not exist' }];
+}

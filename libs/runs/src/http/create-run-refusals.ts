@@ -1,0 +1,27 @@
+import { ProblemError } from '#libs/http';
+import type { CreateRunResult } from '../application/create-run.js';
+import { tooLarge } from './outcomes.js';
+
+/** The answer when no run was created. */
+export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): ProblemError {
+  switch (refused.kind) {
+    case 'invalid':
+      return invalid(refused.pointer, refused.detail);
+    case 'too_large':
+      return tooLarge(refused.pointer, refused.detail);
+    case 'not_authorized':
+      return new ProblemError('not_authorized', refused.detail);
+    case 'conversation_busy':
+      return new ProblemError(
+        'conflict',
+        'A run is open in this conversation. Send that run a follow-up, or wait until its session has ended.',
+        { retryAfterSeconds: 5 },
+      );
+    case 'key_reused':
+      return new ProblemError('idempotency_key_reused', 'This `Idempotency-Key` was used with another request body.');
+  }
+}
+
+function invalid(pointer: string, detail: string): ProblemError {
+  return new ProblemError('invalid_request', `\`${pointer.slice(1)}\` ${detail}.`, { errors: [{ pointer, detail }] });
+}

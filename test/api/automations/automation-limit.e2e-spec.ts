@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allAtOnce, answerTo } from '../runs/runs-room.js';
+import { type AutomationsRoom, automationsOf, openAutomationsRoom } from './automations-room.js';
+
+const LIMIT = 2000;
+
+let room: AutomationsRoom;
+
+beforeAll(async () => {
+  room = await openAutomationsRoom();
+});
+afterAll(() => room.api.close());
+
+/** As so many requests would leave them. */
+async function fill(factory: string, count: number): Promise<void> {
+  await room.api.database.query(
+    `INSERT INTO automations (uid, factory_uid, team_uid, name, enabled, prompt, source, author_type, author_uid)
+     SELECT lpad(n::text, 22, 'f'), $1, $2, 'filler', true, 'Go.', 'api', 'user', $3 FROM generate_series(1, $4::int) n`,
+    [factory, room.team, room.admin.uid, count],
+  );
+  await room.api.database.query('INSERT INTO automation_counts (factory_uid, used) VALUES ($1, $2)', [factory, count]);
+}
+
+const counted = async (factory: string) => {
+  const [row] = await room.api.database.query(
+    `SELECT (SELECT used FROM automation_counts WHERE factory_uid = $1) AS used,
+       (SELECT count(*)::int FROM automations WHERE factory_uid = $1) AS automations`,
+    [factory],
+  );
+  return row;
+};
+
+describe('a factory', () => {
+  it('has at most 2,000 automations, also when several are made at once', async () => {
+    const factory = await room.newFactory();
+    await fill(factory, LIMIT - 3);
+    const line = `POST ${automationsOf(factory)}`;
+    const request = { token: room.admin.token, body: await room.valid({}, factory) };
+    const lock = 'LOCK TABLE headrace.automation_counts IN SHARE ROW EXCLUSIVE MODE';
+    const answers = await allAtOnce(room.api, lock, () =>
+      Array.from({ length: 12 }, () => answerTo(room.api, line, request)),
+    );
+    const made = answers.filter(({ status }) => status === 201);
+    expect(made).toHaveLength(3);
+    const codes = answers.filter(({ status }) => status === 403).map(({ body }) => body.error_code);
+    expect(codes).toEqual(Array.from({ length: 9 }, () => 'limit_reached'));
+    expect(await counted(factory)).toEqual({ used: LIMIT, automations: LIMIT });
+
+    const gone = `DELETE ${automationsOf(factory)}/${made[0]?.body.uid}`;
+    const deletions = await allAtOnce(room.api, lock, () =>
+      Array.from({ length: 3 }, () =>
+        room.api.request(204, gone, { token: room.admin.token }).then(
+          () => 204,
+          () => 404,
+        ),
+      ),
+    );
+    expect(deletions.sort()).toEqual([204, 404, 404]);
+    await room.ask(201, line, request.body);
+    await room.ask(403, line, request.body);
+    expect(await counted(factory)).toEqual({ used: LIMIT, automations: LIMIT });
+  });
+
+  it('does not count what was refused', async () => {
+    const factory = await room.newFactory();
+    await room.make({}, factory);
+    await room.ask(400, `POST ${automationsOf(factory)}`, await room.valid({ name: ' ' }, factory));
+    expect(await counted(factory)).toEqual({ used: 1, automations: 1 });
+  });
+
+  it('can be deleted with its automations', async () => {
+    const factory = await room.newFactory();
+    await room.make({}, factory);
+    await room.api.database.query('DELETE FROM webhooks WHERE factory_uid = $1', [factory]);
+    await room.api.database.query('DELETE FROM factories WHERE uid = $1', [factory]);
+    expect(await counted(factory)).toEqual({ used: null, automations: 0 });
+  });
+});

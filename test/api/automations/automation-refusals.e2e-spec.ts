@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AutomationsRoom, automationsOf, openAutomationsRoom, received } from './automations-room.js';
+
+let room: AutomationsRoom;
+let webhook: string;
+
+beforeAll(async () => {
+  room = await openAutomationsRoom();
+  webhook = await room.newWebhook();
+});
+afterAll(() => room.api.close());
+
+const deep = (levels: number): unknown => (levels === 0 ? [1] : { a: deep(levels - 1) });
+const filter = (changes: object) => ({
+  triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook], ...changes } }],
+});
+const second = (trigger: unknown) => ({ triggers: [received(webhook), trigger] });
+
+/** Changes of a valid automation, where they are refused, and what is said. */
+const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer: string, says: RegExp])[] = [
+  ['a blank name', () => ({ name: ' ' }), '/name', /blank/],
+  ['a long name', () => ({ name: 'x'.repeat(129) }), '/name', /128/],
+  ['no name', () => ({ name: undefined }), '/name', /required/],
+  ['no word on whether it is enabled', () => ({ enabled: undefined }), '/enabled', /required/],
+  ['a blank prompt', () => ({ prompt: '\n' }), '/prompt', /blank/],
+  ['a long prompt', () => ({ prompt: 'é'.repeat(32_769) }), '/prompt', /65536 bytes/],
+  ['a broken placeholder', () => ({ prompt: 'Fix {{ payload..x }}' }), '/prompt', /./],
+  ['no triggers', () => ({ triggers: [] }), '/triggers', /at least/],
+  [
+    'many triggers',
+    () => ({ triggers: Array.from({ length: 21 }, () => received(webhook)) }),
+    '/triggers',
+    /at most 20/,
+  ],
+  ['a trigger that is no object', () => second('webhook'), '/triggers/1', /object/],
+  [
+    'an unknown provider',
+    () => second({ ...received(webhook), provider: 'mail' }),
+    '/triggers/1/provider',
+    /one of .*webhook/,
+  ],
+  ['no provider', () => second({ event: 'received' }), '/triggers/1/provider', /required/],
+  ['an unknown event', () => second({ ...received(webhook), event: 'sent' }), '/triggers/1/event', /received/],
+  ['an unknown field', () => second({ ...received(webhook), 'filt/er': 1 }), '/triggers/1/filt~1er', /filter/],
+  ['no filter', () => second({ provider: 'webhook', event: 'received' }), '/triggers/1/filter', /required/],
+  ['an unknown field of a filter', () => filter({ payloads: {} }), '/triggers/0/filter/payloads', /payload/],
+  ['no webhook', () => filter({ webhook_ids: [] }), '/triggers/0/filter/webhook_ids', /exactly one/],
+  ['two webhooks', () => filter({ webhook_ids: [webhook, webhook] }), '/triggers/0/filter/webhook_ids', /exactly one/],
+  ['a webhook’s name', () => filter({ webhook_ids: ['ci'] }), '/triggers/0/filter/webhook_ids/0', /UID/],
+  [
+    'a bare scalar',
+    () => filter({ payload: { data: { type: 'x' } } }),
+    '/triggers/0/filter/payload/data/type',
+    /array/,
+  ],
+  ['an empty set', () => filter({ payload: { a: { in: [] } } }), '/triggers/0/filter/payload/a/in', /./],
+  ['a deep filter', () => filter({ payload: deep(11) }), `/triggers/0/filter/payload${'/a'.repeat(10)}`, /10/],
+  ['a malformed environment', () => ({ agent_config: { environment_id: 'x' } }), '/agent_config/environment_id', /22/],
+  ['an unknown setting', () => ({ agent_config: { modell: 'x' } }), '/agent_config/modell', /known/],
+  [
+    'two kinds of skills',
+    () => ({ agent_config: { skill_spec: 'a/b:c', skills: ['a/b:c'] } }),
+    '/agent_config/skills',
+    /skill_spec/,
+  ],
+  [
+    'a server that is nowhere',
+    () => ({ agent_config: { mcp_servers: { 'a/b': {} } } }),
+    '/agent_config/mcp_servers/a~1b',
+    /exactly one/,
+  ],
+  [
+    'a large configuration',
+    () => ({ agent_config: { base_prompt: 'x'.repeat(65_536) } }),
+    '/agent_config',
+    /65536 bytes/,
+  ],
+  ['a foreign key', () => ({ uid: webhook }), '/uid', /known/],
+];
+
+describe('an automation is refused', () => {
+  it.each(REFUSALS)('400: %s', async (_what, changes, pointer, says) => {
+    const body = await room.valid({ triggers: [received(webhook)], ...changes() });
+    const problem = await room.ask(400, `POST ${automationsOf(room.factory)}`, body);
+    expect(problem.error_code).toBe('invalid_request');
+    const pointers = problem.errors.map((issue: { pointer: string }) => issue.pointer);
+    const found = problem.errors.find((issue: { pointer: string }) => issue.pointer === pointer);
+    expect(pointers).toContain(pointer);
+    expect(`${pointer} ${found.detail}`).toMatch(says);
+    expect(problem.detail).not.toBe('');
+  });
+
+  it('400: a webhook that is deleted, of another factory, or nowhere, all told alike', async () => {
+    const deleted = await room.webhooks.webhook({ factoryUid: room.factory, isDeleted: true });
+    const elsewhere = await room.newWebhook(await room.newFactory());
+    const answers: unknown[] = [];
+    for (const uid of [deleted.uid, elsewhere, '0'.repeat(22)])
+      answers.push(
+        (await room.ask(400, `POST ${automationsOf(room.factory)}`, await room.valid({ triggers: [received(uid)] })))
+          .errors,
+      );
+    expect(answers[0]).toEqual([{ pointer: '/triggers/0/filter/webhook_ids/0', detail: expect.any(String) }]);
+    expect(answers).toEqual([answers[0], answers[0], answers[0]]);
+  });
+
+  it('400: tells everything at once', async () => {
+    const body = await room.valid({
+      prompt: '{{ payload..x }}',
+      agent_identity_uid: '0'.repeat(22),
+      agent_config: { skill_spec: 'a/b:c', skills: ['a/b:c'] },
+      ...second({ provider: 'mail', event: 'received' }),
+    });
+    const { errors } = await room.ask(400, `POST ${automationsOf(room.factory)}`, body);
+    expect(errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual([
+      '/agent_config/skills',
+      '/agent_identity_uid',
+      '/prompt',
+      '/triggers/1/provider',
+    ]);
+  });
+
+  it('403: what it names and the team may not use, the same whether it exists or not', async () => {
+    const { token } = room.admin;
+    const stranger = room.stranger.token;
+    const environment = async (by: string, team?: boolean) =>
+      (await room.api.request(201, 'POST /environments', { token: by, body: { config: { name: 'e' }, team } })).body
+        .uid;
+    const { body: identity } = await room.api.request(201, 'POST /agent/identities', {
+      token: stranger,
+      body: { name: 'i' },
+    });
+    const { body: away } = await room.api.request(201, 'POST /agent/identities', {
+      token,
+      body: { name: 'away', available: false },
+    });
+    const { body: server } = await room.api.request(201, 'POST /mcp-servers', {
+      token: stranger,
+      body: { name: 's', command: 'x' },
+    });
+    // One's own is not the team's: its runs go on when one has left.
+    const cases: readonly (readonly [object, string])[] = [
+      [{ agent_config: { environment_id: await environment(token, false) } }, '/agent_config/environment_id'],
+      [{ agent_config: { environment_id: await environment(stranger) } }, '/agent_config/environment_id'],
+      [{ agent_config: { environment_id: '0'.repeat(22) } }, '/agent_config/environment_id'],
+      [{ agent_config: { mcp_servers: { s: { warp_id: server.uid } } } }, '/agent_config/mcp_servers/s/warp_id'],
+      [
+        { agent_config: { harness_auth_secrets: { claude_auth_secret_name: 'x' } } },
+        '/agent_config/harness_auth_secrets',
+      ],
+      [{ agent_identity_uid: identity.uid }, '/agent_identity_uid'],
+      [{ agent_identity_uid: away.uid }, '/agent_identity_uid'],
+      [{ agent_identity_uid: 'nobody' }, '/agent_identity_uid'],
+    ];
+    for (const [changes, pointer] of cases) {
+      const body = await room.valid({ triggers: [received(webhook)], ...changes });
+      const problem = await room.ask(403, `POST ${automationsOf(room.factory)}`, body);
+      expect(problem).toMatchObject({ error_code: 'not_authorized', errors: [{ pointer }] });
+    }
+    const [count] = await room.api.database.query('SELECT count(*)::int AS n FROM automations');
+    expect(count).toEqual({ n: 0 });
+  });
+});

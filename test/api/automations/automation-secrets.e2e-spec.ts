@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AutomationsPlace } from '#libs/automations';
+import { withSettings } from '#libs/config';
+import { Database } from '#libs/persistence';
+import { SealedPlaces, SecretBox } from '#libs/secrets';
+import { type AutomationsRoom, automationsOf, openAutomationsRoom } from './automations-room.js';
+
+const SECRET = 'correct-horse-battery';
+const HEADER = 'Bearer staple';
+const MASK = '***';
+
+let room: AutomationsRoom;
+
+beforeAll(async () => {
+  room = await openAutomationsRoom();
+});
+afterAll(() => room.api.close());
+
+const config = () => ({
+  mcp_servers: {
+    'a/b': { command: 'serve', args: ['--all'], env: { TOKEN: SECRET } },
+    web: { url: 'https://tools.example.com/mcp', headers: { Authorization: HEADER } },
+  },
+});
+const rowOf = async (uid: string) => {
+  const [row] = await room.api.database.query<{ config: ReturnType<typeof config>; text: string; version: string }>(
+    'SELECT agent_config AS config, row_to_json(a)::text AS text, version::text FROM automations a WHERE uid = $1',
+    [uid],
+  );
+  if (!row) throw new Error(`There is no automation ${uid}.`);
+  return row;
+};
+const put = (status: number, body: { uid: string }) =>
+  room.ask(status, `PUT ${automationsOf(room.factory)}/${body.uid}`, body);
+const opened = async (uid: string, box = new SecretBox(room.api.settings)) => {
+  const { 'a/b': one, web } = (await rowOf(uid)).config.mcp_servers;
+  const owner = `mcp-server/automation/${uid}`;
+  return [
+    box.open(one.env.TOKEN, `${owner}/a~1b/env/TOKEN`),
+    box.open(web.headers.Authorization, `${owner}/web/headers/Authorization`),
+  ];
+};
+
+describe('values of env and headers', () => {
+  it('are sealed, masked, and nowhere else', async () => {
+    const body = await room.make({ agent_config: config() });
+    const { 'a/b': one, web } = body.agent_config.mcp_servers;
+    expect([one.env, web.headers]).toEqual([{ TOKEN: MASK }, { Authorization: MASK }]);
+    const { text } = await rowOf(body.uid);
+    const list = JSON.stringify(await room.ask(200, `GET ${automationsOf(room.factory)}`));
+    const got = JSON.stringify(await room.ask(200, `GET ${automationsOf(room.factory)}/${body.uid}`));
+    for (const place of [text, list, got, room.api.log.text])
+      for (const value of [SECRET, HEADER]) expect(place).not.toContain(value);
+    expect(await opened(body.uid)).toEqual([SECRET, HEADER]);
+  });
+
+  it('are kept by what a GET answers, and replaced by new ones', async () => {
+    const body = await room.make({ agent_config: config() });
+    await put(200, body);
+    expect(await opened(body.uid)).toEqual([SECRET, HEADER]);
+    body.agent_config.mcp_servers.web.headers.Authorization = 'Bearer other';
+    await put(200, body);
+    expect(await opened(body.uid)).toEqual([SECRET, 'Bearer other']);
+  });
+
+  it('are not handed to another program or address, nor to a server that had none', async () => {
+    const { uid, ...body } = await room.make({ agent_config: config() });
+    const before = await rowOf(uid);
+    const { 'a/b': one, web } = body.agent_config.mcp_servers;
+    const cases = [
+      [{ 'a/b': { ...one, command: 'steal' } }, '/agent_config/mcp_servers/a~1b/env/TOKEN'],
+      [
+        { 'a/b': { ...one, env: { TOKEN: MASK, NODE_OPTIONS: '--require=x' } } },
+        '/agent_config/mcp_servers/a~1b/env/TOKEN',
+      ],
+      [
+        { web: { ...web, url: 'https://elsewhere.example.com' } },
+        '/agent_config/mcp_servers/web/headers/Authorization',
+      ],
+      [{ new: one }, '/agent_config/mcp_servers/new/env/TOKEN'],
+    ] as const;
+    for (const [mcp_servers, pointer] of cases) {
+      const { errors } = await put(400, { uid, ...body, agent_config: { mcp_servers } });
+      expect(errors).toEqual([{ pointer, detail: expect.any(String) }]);
+    }
+    expect(await rowOf(uid)).toEqual(before);
+    // A new automation has nothing to keep.
+    await room.ask(400, `POST ${automationsOf(room.factory)}`, await room.valid({ agent_config: body.agent_config }));
+  });
+
+  it('are sealed anew when the key changes', async () => {
+    const { uid } = await room.make({ agent_config: config() });
+    await room.make({ agent_config: { model_id: 'large' } });
+    const { version } = await rowOf(uid);
+    const { secretsKey = '' } = room.api.settings;
+    const key = { secretsKey: 'the-next-key-of-this-installation-01234' };
+    const next = new SecretBox(withSettings(room.api.settings, { ...key, secretsKeyPrevious: [secretsKey] }));
+    const place = new AutomationsPlace(
+      room.api.app.get(SealedPlaces, { strict: false }),
+      room.api.app.get(Database, { strict: false }),
+    );
+    const { changed, broken } = await place.reseal((sealed, context) => next.reseal(sealed, context));
+    expect([changed >= 2, broken]).toEqual([true, 0]);
+    expect(await opened(uid, new SecretBox(withSettings(room.api.settings, key)))).toEqual([SECRET, HEADER]);
+    expect((await rowOf(uid)).version).toBe(version);
+    expect(await place.reseal((sealed, context) => next.reseal(sealed, context))).toEqual({ changed: 0, broken: 0 });
+  });
+});

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { BuiltWebhook } from '#libs/testing';
+import { type AutomationsRoom, automationsOf, openAutomationsRoom, received } from './automations-room.js';
+
+const BODY = '{"action":"opened","issue":{"labels":["bug","urgent"]}}';
+const NO_DELIVERY = '01900000-0000-7000-8000-00000000dead';
+
+let room: AutomationsRoom;
+let hook: BuiltWebhook;
+let delivery: string;
+
+beforeAll(async () => {
+  room = await openAutomationsRoom();
+});
+afterAll(() => room.api.close());
+beforeEach(async () => {
+  hook = await room.webhooks.webhook({ factoryUid: await room.newFactory() });
+  ({ id: delivery } = await room.log.build(hook.id, { body: BODY }));
+});
+
+const unsaved = (body: object, status = 200) => room.ask(status, `POST ${automationsOf(hook.factoryUid)}/test`, body);
+const saved = (uid: string, index: number | string, body: unknown, status = 200) =>
+  room.ask(status, `POST ${automationsOf(hook.factoryUid)}/${uid}/triggers/${index}/test`, body);
+const make = (fields: object) => room.make(fields, hook.factoryUid);
+const passed = (check: string) => ({ check, passed: true, reason: expect.stringMatching(/./) });
+const failed = (check: string, reason: unknown = expect.stringMatching(/./)) => ({ check, passed: false, reason });
+
+describe('testUnsavedTrigger', () => {
+  it('tells what a stored delivery would do, and why', async () => {
+    const matching = received(hook.uid, { action: ['opened', 'edited'], issue: { labels: ['bug'] } });
+    expect(await unsaved({ trigger: matching, delivery_id: delivery })).toEqual({
+      would_trigger: true,
+      verdict: 'Would trigger',
+      checks: [passed('webhook'), passed('payload')],
+    });
+    const other = received(hook.uid, { action: ['closed'] });
+    const answer = await unsaved({ trigger: other, delivery_id: delivery });
+    expect(answer).toEqual({
+      would_trigger: false,
+      verdict: 'Would not trigger',
+      checks: [passed('webhook'), failed('payload')],
+    });
+    // The clause, and the value that decided it.
+    expect(answer.checks[1].reason).toMatch(/action.*opened/);
+  });
+
+  it('stops at the webhook when the delivery came to another one', async () => {
+    const other = await room.newWebhook(hook.factoryUid);
+    const { checks } = await unsaved({ trigger: received(other, { action: ['closed'] }), delivery_id: delivery });
+    expect(checks).toEqual([failed('webhook', expect.stringContaining(hook.uid))]);
+  });
+
+  it('takes any payload, null too', async () => {
+    const trigger = received(hook.uid, { action: ['opened'] });
+    for (const [payload, expected] of [
+      [{ action: 'opened' }, true],
+      [{ action: 'Opened' }, false],
+      [[{ action: 'closed' }, { action: 'opened' }], true],
+      [null, false],
+      ['opened', false],
+    ] as const) {
+      const { would_trigger } = await unsaved({ trigger, payload });
+      expect([payload, would_trigger]).toEqual([payload, expected]);
+    }
+    expect(await unsaved({ trigger: received(hook.uid), payload: null })).toMatchObject({ would_trigger: true });
+  });
+
+  it('takes payloads that nest deeper than other bodies', async () => {
+    const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) });
+    const payload = { ...(deep(400) as object), action: 'opened' };
+    const trigger = received(hook.uid, { action: ['opened'] });
+    expect(await unsaved({ trigger, payload })).toMatchObject({ would_trigger: true });
+  });
+
+  it('ignores what answers say about a trigger', async () => {
+    const trigger = { ...received(hook.uid), obstacle: { code: 'webhook_deleted', detail: 'Gone.' } };
+    expect(await unsaved({ trigger, payload: 1 })).toMatchObject({ would_trigger: true });
+  });
+
+  it('400: exactly one of delivery and payload, a delivery of the factory, a trigger that could be saved', async () => {
+    const trigger = received(hook.uid);
+    for (const sample of [{}, { delivery_id: delivery, payload: null }])
+      expect((await unsaved({ trigger, ...sample }, 400)).errors).toEqual([
+        { pointer: '', detail: 'must have exactly one of delivery_id and payload' },
+      ]);
+    const elsewhere = await room.webhooks.webhook();
+    const { id: foreign } = await room.log.build(elsewhere.id);
+    const { id: duplicate } = await room.log.build(hook.id, { outcome: 'D', identity: 'd' });
+    for (const delivery_id of [NO_DELIVERY, 'x', foreign, duplicate])
+      expect((await unsaved({ trigger, delivery_id }, 400)).errors).toMatchObject([{ pointer: '/delivery_id' }]);
+    for (const [wrong, pointer] of [
+      [{ ...trigger, provider: 'mail' }, '/trigger/provider'],
+      [received(hook.uid, { a: 1 }), '/trigger/filter/payload/a'],
+      [received(elsewhere.uid), '/trigger/filter/webhook_ids/0'],
+      [3, '/trigger'],
+    ] as const)
+      expect((await unsaved({ trigger: wrong, payload: 1 }, 400)).errors).toMatchObject([{ pointer }]);
+    expect((await unsaved({ payload: 1 }, 400)).errors).toEqual([{ pointer: '/trigger', detail: 'is required' }]);
+  });
+
+  it('404, 413 and 415', async () => {
+    const trigger = received(hook.uid);
+    await room.ask(404, `POST ${automationsOf('0'.repeat(22))}/test`, { trigger, payload: 1 });
+    const { errors } = await unsaved({ trigger, payload: 'x'.repeat(262_143) }, 413);
+    expect(errors).toMatchObject([{ pointer: '/payload' }]);
+    await unsaved({ trigger, payload: 'x'.repeat(262_142) });
+    await unsaved({ trigger, payload: 'x'.repeat(1_100_000) }, 413);
+    await room.api.request(415, `POST ${automationsOf(hook.factoryUid)}/test`, {
+      token: room.admin.token,
+      body: 'x',
+      contentType: 'text/plain',
+    });
+  });
+});
+
+describe('testAutomationTrigger', () => {
+  it('begins with whether the automation is enabled', async () => {
+    const { uid, ...rest } = await make({ triggers: [received(hook.uid), received(hook.uid, { action: ['closed'] })] });
+    expect(await saved(uid, 0, { delivery_id: delivery })).toEqual({
+      would_trigger: true,
+      verdict: 'Would trigger',
+      checks: [passed('enabled'), passed('webhook'), passed('payload')],
+    });
+    expect((await saved(uid, 1, { delivery_id: delivery })).checks).toEqual([
+      passed('enabled'),
+      passed('webhook'),
+      failed('payload'),
+    ]);
+    await room.ask(200, `PUT ${automationsOf(hook.factoryUid)}/${uid}`, { ...rest, enabled: false });
+    expect(await saved(uid, 0, { payload: 1 })).toEqual({
+      would_trigger: false,
+      verdict: 'Would not trigger',
+      checks: [failed('enabled')],
+    });
+  });
+
+  it('fails at a webhook that has been deleted', async () => {
+    const { uid } = await make({ triggers: [received(hook.uid)] });
+    await room.ask(204, `DELETE /factories/${hook.factoryUid}/webhooks/${hook.uid}`);
+    const { checks } = await saved(uid, 0, { payload: 1 });
+    expect(checks).toEqual([passed('enabled'), failed('webhook', expect.stringContaining('deleted'))]);
+  });
+
+  it('starts nothing and notes nothing', async () => {
+    const { uid } = await make({ triggers: [received(hook.uid)] });
+    await saved(uid, 0, { delivery_id: delivery });
+    const [row] = await room.api.database.query(
+      `SELECT (SELECT count(*)::int FROM runs) AS runs, evaluated_at FROM webhook_deliveries WHERE id = $1`,
+      [delivery],
+    );
+    expect(row).toEqual({ runs: 0, evaluated_at: null });
+  });
+
+  it('400, 404, 413 and 415', async () => {
+    const { uid } = await make({ triggers: [received(hook.uid)] });
+    await saved(uid, 0, {}, 400);
+    await saved(uid, 0, { delivery_id: NO_DELIVERY }, 400);
+    for (const index of [1, 20, '00', '-1', 'x', '99999999999']) await saved(uid, index, { payload: 1 }, 404);
+    await saved('0'.repeat(22), 0, { payload: 1 }, 404);
+    await saved(uid, 0, { payload: 'x'.repeat(1_100_000) }, 413);
+    await room.api.request(415, `POST ${automationsOf(hook.factoryUid)}/${uid}/triggers/0/test`, {
+      token: room.admin.token,
+      body: 'x',
+      contentType: 'text/plain',
+    });
+    for (const { token } of [room.member, room.viewer])
+      await room.api.request(403, `POST ${automationsOf(hook.factoryUid)}/${uid}/triggers/0/test`, {
+        token,
+        body: { payload: 1 },
+      });
+  });
+});

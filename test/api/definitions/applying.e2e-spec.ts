@@ -1,0 +1,388 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  actionsOf,
+  automation,
+  definitionOf,
+  type DefinitionsRoom,
+  entryOf,
+  FACTORY,
+  type Files,
+  filesOf,
+  openDefinitionsRoom,
+} from './definitions-room.js';
+
+let room: DefinitionsRoom;
+
+beforeAll(async () => {
+  room = await openDefinitionsRoom();
+  await room.putSecret('ci-secret', 'swordfish-1');
+});
+afterAll(() => room.api.close());
+
+const get = async (line: string) => (await room.api.request(200, `GET ${line}`, { token: room.admin.token })).body;
+
+const WEBHOOK = 'secretName: ci-secret\n';
+const BASE: Files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK };
+
+/** A factory with a webhook, an agent, two automations and a skill; names unique, as agents' are in the team. */
+async function applied(name: string, lines = ''): Promise<{ factory: string; hook: string; files: Files }> {
+  const factory = await room.newFactory();
+  const hook = entryOf(await room.apply(factory, BASE), 'webhook', 'ci').uid ?? '';
+  const files = {
+    'factory.yaml': `${FACTORY}agentDefaults:\n  model: auto\n  harness: codex\n`,
+    'webhooks/ci.yaml': WEBHOOK,
+    [`agents/${name}/agent.md`]: '---\ndescription: Looks into things\nmodel: gpt-5\n---\n\nYou look into things.\n',
+    'automations/fix/automation.md': automation(hook, `agent: ${name}\n${lines}`),
+    'automations/note/automation.md': automation(hook, 'enabled: false\nmodel: gpt-5-mini\n', 'Take a note.'),
+    'skills/logs/SKILL.md': '---\nname: logs\n---\n\nRead logs from the end.\n',
+  };
+  await room.apply(factory, files);
+  return { factory, hook, files };
+}
+
+describe('applyFactoryDefinition', () => {
+  it('makes all of it, with one plan', async () => {
+    const factory = await room.newFactory();
+    const first = await room.apply(factory, BASE);
+    expect(first).toMatchObject({ applied: true, summary: { create: 1, update: 1, delete: 0, unchanged: 0 } });
+    expect(actionsOf(first)).toEqual(['update factory Builds', 'create webhook ci']);
+    const { uid = '' } = entryOf(first, 'webhook', 'ci');
+    expect(await get(`/factories/${factory}/webhooks/${uid}`)).toMatchObject({
+      name: 'ci',
+      auth_mode: 'token',
+      secret_name: 'ci-secret',
+      enabled: true,
+      source: 'definition',
+      ingress_url: `https://in.example.com/webhooks/w/${uid}`,
+    });
+    const second = await room.apply(factory, {
+      ...BASE,
+      'factory.yaml': `${FACTORY}description: All builds\nalias: builds\nagentDefaults:\n  model: auto\n  harness: codex\n`,
+      'agents/triage/agent.md': '---\ndescription: Looks\nmodel: gpt-5\n---\n\nYou look.\n',
+      'automations/fix/automation.md': automation(uid, 'agent: triage\nworkerHost: big\n'),
+      'automations/note/automation.md': automation(uid, 'enabled: false\nmodel: gpt-5-mini\n', 'Take a note.'),
+      'skills/logs/SKILL.md': '---\nname: logs\n---\n\nRead logs from the end.\n',
+      'agents/triage/skills/deep/dig/SKILL.md': '---\nname: dig\n---\n\nDig.\n',
+    });
+    expect(actionsOf(second)).toEqual([
+      'update factory Builds',
+      'unchanged webhook ci',
+      'create agent triage',
+      'create automation fix',
+      'create automation note',
+      'create skill agents/triage/skills/deep/dig/SKILL.md',
+      'create skill skills/logs/SKILL.md',
+    ]);
+    expect(entryOf(second, 'factory', 'Builds')).toEqual({
+      action: 'update',
+      kind: 'factory',
+      name: 'Builds',
+      path: 'factory.yaml',
+      uid: factory,
+      changes: ['agentDefaults', 'alias', 'description'],
+      drifted: false,
+    });
+    const triage = entryOf(second, 'agent', 'triage').uid ?? '';
+    expect(await get(`/agent/identities/${triage}`)).toMatchObject({
+      name: 'triage',
+      description: 'Looks',
+      prompt: 'You look.',
+      base_model: 'gpt-5',
+      harness: { type: 'codex' },
+    });
+    expect(
+      await get(`/factories/${factory}/automations/${entryOf(second, 'automation', 'fix').uid ?? ''}`),
+    ).toMatchObject({
+      name: 'fix',
+      enabled: true,
+      prompt: 'Find out why.',
+      agent_identity_uid: triage,
+      // The identity brings the rest when a run is created.
+      agent_config: { worker_host: 'big' },
+      triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [uid] } }],
+      source: 'definition',
+    });
+    const note = await get(`/factories/${factory}/automations/${entryOf(second, 'automation', 'note').uid ?? ''}`);
+    expect(note).toMatchObject({
+      enabled: false,
+      prompt: 'Take a note.',
+      agent_config: { model_id: 'gpt-5-mini', harness: { type: 'codex' } },
+    });
+    expect(note).not.toHaveProperty('agent_identity_uid');
+  });
+
+  it('twice: unchanged, and not one row is written', async () => {
+    const { factory, files } = await applied('twice');
+    const before = await room.snapshot();
+    const again = await room.apply(factory, files);
+    expect(again.summary).toEqual({ create: 0, update: 0, delete: 0, unchanged: 6 });
+    expect(again.applied).toBe(true);
+    expect(await room.snapshot()).toBe(before);
+  });
+
+  it('another text of the same meaning is kept, and changes no resource', async () => {
+    const { factory, files } = await applied('comments');
+    const commented = { ...files, 'webhooks/ci.yaml': `# Our CI\n${WEBHOOK}enabled: true\n` };
+    expect((await room.apply(factory, commented)).summary).toMatchObject({ create: 0, update: 0, delete: 0 });
+    expect((await room.exported(factory))['webhooks/ci.yaml']).toBe(commented['webhooks/ci.yaml']);
+  });
+
+  it('a dry run says the same and writes nothing', async () => {
+    const { factory, hook, files } = await applied('dry');
+    const { 'automations/note/automation.md': _gone, ...kept } = files;
+    const next = {
+      ...kept,
+      'webhooks/second.yaml': WEBHOOK,
+      'automations/fix/automation.md': automation(hook, 'agent: dry\n', 'Something else.'),
+    };
+    const before = await room.snapshot();
+    const planned = await room.dryRun(factory, next);
+    expect(await room.snapshot()).toBe(before);
+    expect(planned).toMatchObject({ applied: false, summary: { create: 1, update: 1, delete: 1, unchanged: 4 } });
+    expect(entryOf(planned, 'webhook', 'second')).not.toHaveProperty('uid');
+    expect(entryOf(planned, 'automation', 'note')).not.toHaveProperty('path');
+    expect(entryOf(planned, 'automation', 'fix').changes).toEqual(['prompt']);
+    const done = await room.apply(factory, next);
+    const withoutUids = (body: typeof done) => body.plan.map(({ uid: _uid, ...entry }: { uid?: string }) => entry);
+    expect(withoutUids(done)).toEqual(withoutUids(planned));
+  });
+
+  it('a webhook keeps its UID, an agent and an automation theirs', async () => {
+    const { factory, hook, files } = await applied('keeps');
+    const before = await room.dryRun(factory, files);
+    await room.putSecret('other-secret', 'swordfish-2');
+    const after = await room.apply(factory, {
+      ...files,
+      'webhooks/ci.yaml':
+        'authMode: signature\nsignatureScheme: github\nsecretName: other-secret\ndeliveryIdHeader: X-Event-ID\nenabled: false\n',
+      'agents/keeps/agent.md': '---\nmodel: auto\n---\n\nOther.\n',
+      'automations/fix/automation.md': automation(hook, 'enabled: false\n'),
+    });
+    expect(entryOf(after, 'webhook', 'ci').changes).toEqual([
+      'authMode',
+      'deliveryIdHeader',
+      'enabled',
+      'secretName',
+      'signatureScheme',
+    ]);
+    expect(entryOf(after, 'agent', 'keeps').changes).toEqual(['description', 'model', 'prompt']);
+    expect(entryOf(after, 'automation', 'fix').changes).toEqual(['agent', 'enabled', 'harness', 'model']);
+    for (const [kind, name] of [
+      ['webhook', 'ci'],
+      ['agent', 'keeps'],
+      ['automation', 'fix'],
+    ] as const)
+      expect(entryOf(after, kind, name).uid).toBe(entryOf(before, kind, name).uid);
+    expect(await get(`/factories/${factory}/webhooks/${hook}`)).toMatchObject({
+      signature_scheme: 'github',
+      delivery_id_header: 'x-event-id',
+      enabled: false,
+    });
+    const again = await room.dryRun(factory, { ...files, 'webhooks/ci.yaml': WEBHOOK });
+    expect(entryOf(again, 'webhook', 'ci').action).toBe('update');
+  });
+
+  it('new defaults reach every agent and automation that does not say otherwise', async () => {
+    const { factory, files } = await applied('defaults');
+    const plan = await room.apply(factory, {
+      ...files,
+      'factory.yaml': `${FACTORY}agentDefaults:\n  workerHost: big\n`,
+    });
+    expect(entryOf(plan, 'agent', 'defaults').changes).toEqual(['harness', 'workerHost']);
+    expect(entryOf(plan, 'automation', 'note').changes).toEqual(['harness', 'workerHost']);
+    expect(entryOf(plan, 'automation', 'fix').action).toBe('unchanged');
+    const [row] = await room.api.database.query(
+      'SELECT agent_defaults FROM factory_definitions WHERE factory_uid = $1',
+      [factory],
+    );
+    expect(row).toEqual({ agent_defaults: { workerHost: 'big' } });
+  });
+
+  it('deletes what has no file any more, and only that', async () => {
+    const { factory } = await applied('gone');
+    const { token } = room.admin;
+    const byHand = await room.api.request(201, `POST /factories/${factory}/webhooks`, {
+      token,
+      body: { name: 'by-hand' },
+    });
+    const trigger = { provider: 'webhook', event: 'received', filter: { webhook_ids: [byHand.body.uid] } };
+    const ofApi = await room.api.request(201, `POST /factories/${factory}/automations`, {
+      token,
+      body: { name: 'by-hand', enabled: true, prompt: 'Do.', triggers: [trigger] },
+    });
+    const { agents } = await get('/agent/identities');
+    const { uid: agent } = agents.find(({ name }: { name: string }) => name === 'gone');
+    const asAgent = { token: await room.api.identities.token({ type: 'service_account', uid: agent }) };
+    await room.api.request(200, 'GET /agent/models', asAgent);
+    const plan = await room.apply(factory, { 'factory.yaml': FACTORY });
+    await room.api.request(401, 'GET /agent/models', asAgent);
+    expect(actionsOf(plan)).toEqual([
+      'update factory Builds',
+      'delete webhook ci',
+      'delete agent gone',
+      'delete automation fix',
+      'delete automation note',
+      'delete skill skills/logs/SKILL.md',
+    ]);
+    const { webhooks } = await get(`/factories/${factory}/webhooks`);
+    expect(webhooks.map(({ uid }: { uid: string }) => uid)).toEqual([byHand.body.uid]);
+    const { automations } = await get(`/factories/${factory}/automations`);
+    expect(automations.map(({ uid }: { uid: string }) => uid)).toEqual([ofApi.body.uid]);
+    await room.api.request(404, `GET /agent/identities/${entryOf(plan, 'agent', 'gone').uid ?? ''}`, { token });
+    expect(await room.exported(factory)).toEqual({ 'factory.yaml': FACTORY });
+    expect(actionsOf(await room.apply(factory, { 'factory.yaml': FACTORY }))).toEqual(['unchanged factory Builds']);
+  });
+
+  it('leaves automations of the API that select a deleted webhook, with an obstacle', async () => {
+    const { factory, hook } = await applied('obstacle');
+    const { token } = room.admin;
+    const trigger = { provider: 'webhook', event: 'received', filter: { webhook_ids: [hook] } };
+    const made = await room.api.request(201, `POST /factories/${factory}/automations`, {
+      token,
+      body: { name: 'by-hand', enabled: true, prompt: 'Do.', triggers: [trigger] },
+    });
+    await room.apply(factory, { 'factory.yaml': FACTORY });
+    expect(await get(`/factories/${factory}/automations/${made.body.uid}`)).toMatchObject({
+      triggers: [{ ...trigger, obstacle: { code: 'webhook_deleted' } }],
+    });
+  });
+});
+
+describe('drift', () => {
+  it('shows what was changed through the API, and corrects it', async () => {
+    const { factory, hook, files } = await applied('drift');
+    const { token } = room.admin;
+    const planned = await room.dryRun(factory, files);
+    const [fix, agent] = [
+      entryOf(planned, 'automation', 'fix').uid ?? '',
+      entryOf(planned, 'agent', 'drift').uid ?? '',
+    ];
+    await room.api.request(200, `PATCH /factories/${factory}/webhooks/${hook}`, { token, body: { enabled: false } });
+    await room.api.request(200, `PUT /agent/identities/${agent}`, {
+      token,
+      body: { name: 'renamed', prompt: 'Be lazy.', available: false },
+    });
+    const { body: stored } = await room.api.request(200, `GET /factories/${factory}/automations/${fix}`, { token });
+    const { uid: _uid, source: _source, created_at: _created, updated_at: _updated, ...fields } = stored;
+    await room.api.request(200, `PUT /factories/${factory}/automations/${fix}`, {
+      token,
+      body: { ...fields, prompt: 'Do nothing.', agent_config: { skill_spec: 'o/r:lazy' } },
+    });
+    const expected = [
+      { kind: 'webhook', name: 'ci', changes: ['enabled'] },
+      { kind: 'agent', name: 'drift', changes: ['available', 'name', 'prompt'] },
+      { kind: 'automation', name: 'fix', changes: ['agentConfig', 'prompt'] },
+    ].map((entry) => expect.objectContaining({ ...entry, action: 'update', drifted: true }));
+    const touched = ({ plan }: typeof planned) =>
+      plan.filter(({ action }: { action: string }) => action !== 'unchanged');
+    expect(touched(await room.dryRun(factory, files))).toEqual(expected);
+    expect(touched(await room.apply(factory, files))).toEqual(expected);
+    expect(await get(`/factories/${factory}/webhooks/${hook}`)).toMatchObject({ enabled: true });
+    expect(await get(`/agent/identities/${agent}`)).toMatchObject({
+      name: 'drift',
+      prompt: 'You look into things.',
+      available: true,
+    });
+    expect(await get(`/factories/${factory}/automations/${fix}`)).toMatchObject({ prompt: 'Find out why.' });
+    expect((await room.dryRun(factory, files)).plan).toEqual(
+      planned.plan.map((entry: object) => ({ ...entry, action: 'unchanged', drifted: false })),
+    );
+  });
+
+  it('makes anew what was deleted, with another UID; what selects the webhook stays, with an obstacle', async () => {
+    const { factory, hook, files } = await applied('anew');
+    const { token } = room.admin;
+    const before = await room.dryRun(factory, files);
+    const agent = entryOf(before, 'agent', 'anew').uid ?? '';
+    await room.api.request(204, `DELETE /factories/${factory}/webhooks/${hook}`, { token });
+    await room.api.request(204, `DELETE /agent/identities/${agent}`, { token });
+    const plan = await room.apply(factory, files);
+    expect(entryOf(plan, 'webhook', 'ci')).toMatchObject({ action: 'create', drifted: true });
+    expect(entryOf(plan, 'webhook', 'ci').uid).not.toBe(hook);
+    expect(entryOf(plan, 'agent', 'anew')).toMatchObject({ action: 'create', drifted: true });
+    const fix = entryOf(plan, 'automation', 'fix');
+    expect(fix).toMatchObject({ action: 'update', changes: ['agent'], drifted: true });
+    expect(await get(`/factories/${factory}/automations/${fix.uid ?? ''}`)).toMatchObject({
+      agent_identity_uid: entryOf(plan, 'agent', 'anew').uid,
+      triggers: [{ obstacle: { code: 'webhook_deleted' } }],
+    });
+    expect((await room.apply(factory, files)).summary).toMatchObject({ create: 0, update: 0, unchanged: 6 });
+  });
+
+  it('agents whose names changed places get them back', async () => {
+    const factory = await room.newFactory();
+    const files = { 'factory.yaml': FACTORY, 'agents/one/agent.md': '---\n---\n', 'agents/two/agent.md': '---\n---\n' };
+    const plan = await room.apply(factory, files);
+    const [one, two] = [entryOf(plan, 'agent', 'one').uid ?? '', entryOf(plan, 'agent', 'two').uid ?? ''];
+    const rename = (uid: string, name: string) =>
+      room.api.request(200, `PUT /agent/identities/${uid}`, { token: room.admin.token, body: { name } });
+    await rename(one, 'three');
+    await rename(two, 'one');
+    await rename(one, 'two');
+    expect((await room.apply(factory, files)).summary).toMatchObject({ update: 2 });
+    expect(await get(`/agent/identities/${one}`)).toMatchObject({ name: 'one' });
+    expect(await get(`/agent/identities/${two}`)).toMatchObject({ name: 'two' });
+  });
+});
+
+describe('the secret of a webhook', () => {
+  const stored = async (uid: string) => {
+    const [row] = await room.api.database.query<{ secret_version: number; version: number; sealed_secret: string }>(
+      'SELECT secret_version, version, sealed_secret FROM webhooks WHERE uid = $1',
+      [uid],
+    );
+    return row;
+  };
+
+  it('is the one of the last apply, until the next', async () => {
+    await room.putSecret('pinned', 'first');
+    const factory = await room.newFactory();
+    const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': 'secretName: pinned\n' };
+    const uid = entryOf(await room.apply(factory, files), 'webhook', 'ci').uid ?? '';
+    const first = await stored(uid);
+    expect(first).toMatchObject({ secret_version: 1, version: 1 });
+    await room.putSecret('pinned', 'second');
+    expect(await stored(uid)).toEqual(first);
+    const expected = { action: 'update', changes: ['secretVersion'], drifted: false };
+    expect(entryOf(await room.dryRun(factory, files), 'webhook', 'ci')).toMatchObject(expected);
+    expect(await stored(uid)).toEqual(first);
+    expect(entryOf(await room.apply(factory, files), 'webhook', 'ci')).toMatchObject(expected);
+    const second = await stored(uid);
+    expect(second).toMatchObject({ secret_version: 2, version: 2 });
+    expect(second?.sealed_secret).not.toBe(first?.sealed_secret);
+    expect(entryOf(await room.apply(factory, files), 'webhook', 'ci').action).toBe('unchanged');
+    expect(await stored(uid)).toEqual(second);
+  });
+});
+
+describe('who may', () => {
+  it.each(['PUT', 'POST', 'GET'] as const)('%s: admins and owners of the factory’s team', async (method) => {
+    const factory = await room.newFactory();
+    const line = `${method} ${definitionOf(factory)}${method === 'POST' ? '/validate' : ''}`;
+    const body = method === 'GET' ? undefined : { files: filesOf({ 'factory.yaml': FACTORY }) };
+    for (const { token } of [room.owner, room.admin, room.both]) await room.api.request(200, line, { token, body });
+    for (const { token } of [room.member, room.viewer, room.bot]) await room.api.request(403, line, { token, body });
+    await room.api.request(404, line, { token: room.stranger.token, body });
+    await room.api.request(401, line, { body });
+  });
+});
+
+describe('what is sent', () => {
+  it.each([
+    ['PUT', ''],
+    ['POST', '/validate'],
+  ])('%s%s takes JSON of files, up to 8 MiB', async (method, tail) => {
+    const line = `${method} ${definitionOf(await room.newFactory())}${tail}`;
+    const { token } = room.admin;
+    await room.api.request(400, line, { token, body: {} });
+    await room.api.request(400, line, { token, body: { files: [{ path: 'factory.yaml' }] } });
+    await room.api.request(400, line, { token, body: { files: [], more: 1 } });
+    await room.api.request(415, line, { token, body: 'files', contentType: 'text/plain' });
+    const padding = '#'.repeat(250_000);
+    const many = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`webhooks/w${index}.yaml`, padding]));
+    const body = { files: filesOf({ 'factory.yaml': FACTORY, ...many }) };
+    await room.api.request(200, `POST ${definitionOf(await room.newFactory())}/validate`, { token, body });
+    body.files.push({ path: 'webhooks/last.yaml', content: padding });
+    await room.api.request(413, line, { token, body });
+  });
+});

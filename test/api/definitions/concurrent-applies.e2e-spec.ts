@@ -1,0 +1,129 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newUid } from '#libs/kernel';
+import { allAtOnce } from '../runs/runs-room.js';
+import {
+  automation,
+  definitionOf,
+  type DefinitionsRoom,
+  entryOf,
+  FACTORY,
+  type Files,
+  filesOf,
+  openDefinitionsRoom,
+} from './definitions-room.js';
+
+let room: DefinitionsRoom;
+
+beforeAll(async () => {
+  room = await openDefinitionsRoom();
+  await room.putSecret('ci-secret', 'swordfish-1');
+});
+afterAll(() => room.api.close());
+
+const lockOf = (factory: string): string => `SELECT 1 FROM headrace.factories WHERE uid = '${factory}' FOR UPDATE`;
+
+const WEBHOOK = 'secretName: ci-secret\n';
+const version = (index: number): Files => ({
+  'factory.yaml': `${FACTORY}description: Version ${index}\n`,
+  'webhooks/shared.yaml': `${WEBHOOK}deliveryIdHeader: X-Version-${index}\n`,
+  [`webhooks/only-${index}.yaml`]: WEBHOOK,
+  [`agents/agent-${index}/agent.md`]: `---\n---\n\nVersion ${index}.\n`,
+});
+
+describe('applies of one factory at the same time', () => {
+  it('come one after the other: what is there in the end is one of them, whole', async () => {
+    const factory = await room.newFactory();
+    const versions = Array.from({ length: 6 }, (_, index) => version(index));
+    const plans = await allAtOnce(room.api, lockOf(factory), () => versions.map((files) => room.apply(factory, files)));
+    expect(plans.filter(({ applied }) => applied)).toHaveLength(6);
+    const exported = await room.exported(factory);
+    expect(versions).toContainEqual(exported);
+    expect((await room.apply(factory, exported)).summary).toMatchObject({ create: 0, update: 0, delete: 0 });
+    const rows = await room.api.database.query<{ webhooks: number; live: number; shared: number }>(
+      `SELECT webhooks, (SELECT count(*)::int FROM webhooks WHERE factory_uid = $1 AND deleted_at IS NULL) AS live,
+         (SELECT count(*)::int FROM webhooks WHERE factory_uid = $1 AND name = 'shared') AS shared
+       FROM webhook_counts WHERE factory_uid = $1`,
+      [factory],
+    );
+    // The one that they share was made once and kept.
+    expect(rows).toEqual([{ webhooks: 2, live: 2, shared: 1 }]);
+  });
+
+  it('of the same files: one makes it all, the others find it unchanged', async () => {
+    const factory = await room.newFactory();
+    const plans = await allAtOnce(room.api, lockOf(factory), () =>
+      Array.from({ length: 5 }, () => room.apply(factory, version(100))),
+    );
+    const created = plans.map(({ summary }) => summary.create).sort();
+    expect(created).toEqual([0, 0, 0, 0, 3]);
+  });
+});
+
+describe('an apply beside changes through the API', () => {
+  it('waits for an edit that came first, and corrects it', async () => {
+    const factory = await room.newFactory();
+    const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK };
+    const hook = entryOf(await room.apply(factory, files), 'webhook', 'ci').uid ?? '';
+    const all = { ...files, 'automations/fix/automation.md': automation(hook) };
+    const fix = entryOf(await room.apply(factory, all), 'automation', 'fix').uid ?? '';
+    for (const [table, uid] of [
+      ['webhooks', hook],
+      ['automations', fix],
+    ]) {
+      const client = await inTransaction(`UPDATE headrace.${table} SET enabled = false WHERE uid = '${uid}'`);
+      const applying = room.apply(factory, all);
+      await commitWhenAwaited(client);
+      const drifted = (await applying).plan.filter(({ action }: { action: string }) => action !== 'unchanged');
+      expect(drifted).toMatchObject([{ action: 'update', uid, changes: ['enabled'], drifted: true }]);
+    }
+  });
+
+  it('a name that is taken in the same moment is told, and nothing is applied', async () => {
+    const factory = await room.newFactory();
+    const row = `(uid, team_uid, name) VALUES ('${newUid()}', '${room.team}', 'racer')`;
+    const [account, identity] = ['service_accounts', 'agent_identities'].map(
+      (table) => `INSERT INTO headrace.${table} ${row}`,
+    );
+    const client = await inTransaction(account ?? '', identity ?? '');
+    const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK, 'agents/racer/agent.md': '---\n---\n' };
+    const refused = room.refused(factory, files);
+    await commitWhenAwaited(client);
+    expect((await refused).diagnostics).toMatchObject([{ code: 'name_taken', path: 'agents/racer/agent.md', line: 1 }]);
+    const { body } = await room.api.request(200, `GET /factories/${factory}/webhooks`, { token: room.admin.token });
+    expect(body).toEqual({ webhooks: [] });
+  });
+
+  it('neither a dry run nor an export waits for an apply', async () => {
+    const factory = await room.newFactory();
+    const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK };
+    await room.apply(factory, files);
+    const client = await inTransaction(
+      lockOf(factory),
+      `SELECT 1 FROM headrace.webhooks WHERE factory_uid = '${factory}' FOR UPDATE`,
+    );
+    const { token } = room.admin;
+    const body = { files: filesOf(files) };
+    await room.api.request(200, `PUT ${definitionOf(factory)}?dry_run=true`, { token, body });
+    await room.api.request(200, `POST ${definitionOf(factory)}/validate`, { token, body });
+    expect(await room.exported(factory)).toEqual(files);
+    await client.query('ROLLBACK');
+    await client.end();
+  });
+});
+
+/** A connection with an open transaction in which this has been done. */
+async function inTransaction(...statements: readonly string[]): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: room.api.database.url });
+  await client.connect();
+  await client.query(['BEGIN', ...statements].join('; '));
+  return client;
+}
+
+/** Commits once somebody waits for what the connection holds. */
+async function commitWhenAwaited(client: pg.Client): Promise<void> {
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  await expect.poll(async () => (await room.api.database.query(waiting)).length, { interval: 10 }).toBeGreaterThan(0);
+  await client.query('COMMIT');
+  await client.end();
+}

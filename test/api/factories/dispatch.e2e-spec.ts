@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inTeam, pointersOf, UNKNOWN } from '../agents/agents-room.js';
+import { type FactoriesRoom, openFactoriesRoom } from './factories-room.js';
+
+let room: FactoriesRoom;
+let factory: string;
+
+beforeAll(async () => {
+  room = await openFactoriesRoom();
+  factory = await room.newFactory();
+});
+afterAll(() => room.api.close());
+
+interface Asked {
+  readonly of?: string;
+  readonly by?: { readonly token: string };
+  readonly headers?: Record<string, string>;
+}
+const dispatch = async (body: object, { of = factory, by = room.member, headers = {} }: Asked = {}, status = 200) =>
+  (await room.api.request(status, `POST /factory/${of}/runs`, { token: by.token, body, headers })).body;
+const runOf = async (id: string) =>
+  (await room.api.request(200, `GET /agent/runs/${id}`, { token: room.viewer.token })).body;
+
+describe('dispatchFactoryRun', () => {
+  it('starts a run of the foreman that the team owns, labelled with its ticket', async () => {
+    const of = await room.newFactory();
+    const foreman = await room.newForeman(of, { prompt: 'You lead.', base_model: 'some-model' });
+    const ticket_url = 'https://linear.example.com/ENG-42?a=b';
+    const body = { prompt: 'Fix it.', title: 'Broken build', ticket_ref: 'linear:ENG:42', ticket_url };
+    const answer = await dispatch(body, { of });
+    const { run_id: id } = answer;
+    expect(answer).toEqual({
+      factory_uid: of,
+      foreman_agent: 'foreman',
+      run_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      state: 'QUEUED',
+      ticket_ref: 'linear:ENG:42',
+      run_url: `https://headrace.example.com/runs/${id}`,
+    });
+    expect(await runOf(id)).toMatchObject({
+      prompt: 'Fix it.',
+      title: 'Broken build',
+      source: 'API',
+      scope: { type: 'Team', uid: room.team },
+      creator: { type: 'user', uid: room.member.uid },
+      executor: { type: 'service_account', uid: foreman },
+      agent_config: { base_prompt: 'You lead.', model_id: 'some-model' },
+      metadata: { factory_uid: of, ticket_source: 'linear', ticket_id: 'ENG:42', ticket_url },
+    });
+  });
+
+  it('without a foreman works with the factory’s defaults, and says with what', async () => {
+    const { foreman_agent, run_id } = await dispatch({ prompt: 'Go.' });
+    expect(foreman_agent).toBe('oz');
+    expect(await runOf(run_id)).toMatchObject({ executor: { uid: room.member.uid } });
+    const of = await room.newFactory();
+    await room.setDefaults(of, { model: 'a-model', workerHost: 'build-1', harness: 'claude' });
+    const answer = await dispatch({ prompt: 'Go.' }, { of });
+    expect(answer.foreman_agent).toBe('claude');
+    expect(await runOf(answer.run_id)).toMatchObject({
+      agent_config: { model_id: 'a-model', worker_host: 'build-1', harness: { type: 'claude' } },
+    });
+  });
+
+  it('makes a reference where there is no ticket', async () => {
+    const [one, other] = [await dispatch({ prompt: 'Go.' }), await dispatch({ prompt: 'Go.' })];
+    expect(one.ticket_ref).toMatch(/^adhoc:[A-Za-z0-9]{22}$/);
+    expect(other.ticket_ref).not.toBe(one.ticket_ref);
+    const { metadata } = await runOf(one.run_id);
+    expect(metadata).toEqual({
+      factory_uid: factory,
+      ticket_source: 'adhoc',
+      ticket_id: one.ticket_ref.slice('adhoc:'.length),
+    });
+  });
+
+  it('takes the longest reference and address there may be, and finds the run by them', async () => {
+    const ticket_ref = `s:${'x'.repeat(254)}`;
+    const ticket_url = `https://example.com/${'y'.repeat(2028)}`;
+    const { run_id } = await dispatch({ prompt: 'Go.', ticket_ref, ticket_url });
+    expect((await runOf(run_id)).metadata).toMatchObject({ ticket_id: 'x'.repeat(254), ticket_url });
+    const query = new URLSearchParams({ 'metadata[ticket_id]': 'x'.repeat(254) });
+    const { body } = await room.api.request(200, `GET /agent/runs?${query.toString()}`, { token: room.member.token });
+    expect(body.runs.map((run: { run_id: string }) => run.run_id)).toEqual([run_id]);
+  });
+
+  it('is safe to repeat under one Idempotency-Key, reference and all', async () => {
+    const headers = { 'Idempotency-Key': 'once' };
+    const first = await dispatch({ prompt: 'Go.' }, { headers });
+    expect(await dispatch({ prompt: 'Go.' }, { headers })).toEqual(first);
+    expect((await runOf(first.run_id)).metadata.ticket_id).toBe(first.ticket_ref.slice('adhoc:'.length));
+    const reused = await dispatch({ prompt: 'Stop.' }, { headers }, 422);
+    expect(reused.error_code).toBe('idempotency_key_reused');
+    // The same for another factory is another request.
+    await dispatch({ prompt: 'Go.' }, { headers, of: await room.newFactory() }, 422);
+    await dispatch({ prompt: 'Go.' }, { headers: { 'Idempotency-Key': 'two words' } }, 400);
+  });
+
+  it('repeats the answer though the foreman is gone since', async () => {
+    const of = await room.newFactory();
+    const foreman = await room.newForeman(of);
+    const headers = { 'Idempotency-Key': 'gone' };
+    const first = await dispatch({ prompt: 'Go.' }, { of, headers });
+    await room.api.request(204, `DELETE /agent/identities/${foreman}`, { token: room.admin.token });
+    expect(await dispatch({ prompt: 'Go.' }, { of, headers })).toEqual(first);
+    expect(await dispatch({ prompt: 'Go.' }, { of }, 422)).toMatchObject({
+      error_code: 'operation_not_supported',
+      detail: expect.stringContaining('apply the factory’s definition again'),
+    });
+  });
+
+  it('422: a foreman that is not available, and defaults that cannot be used', async () => {
+    const of = await room.newFactory();
+    await room.newForeman(of, { available: false });
+    expect((await dispatch({ prompt: 'Go.' }, { of }, 422)).detail).toContain('not available');
+    const other = await room.newFactory();
+    await room.setDefaults(other, { environmentId: UNKNOWN });
+    expect((await dispatch({ prompt: 'Go.' }, { of: other }, 422)).detail).toContain('environment_id');
+  });
+
+  it.each<[object, string]>([
+    [{ prompt: ' ' }, '/prompt'],
+    [{ title: 'No prompt.' }, '/prompt'],
+    [{ prompt: 'x', title: ' ' }, '/title'],
+    [{ prompt: 'x', title: 'x'.repeat(513) }, '/title'],
+    [{ prompt: 'x', ticket_ref: 'ENG-42' }, '/ticket_ref'],
+    [{ prompt: 'x', ticket_ref: 'linear:' }, '/ticket_ref'],
+    [{ prompt: 'x', ticket_ref: 'linear:a b' }, '/ticket_ref'],
+    [{ prompt: 'x', ticket_ref: `s:${'x'.repeat(255)}` }, '/ticket_ref'],
+    [{ prompt: 'x', ticket_ref: null }, '/ticket_ref'],
+    [{ prompt: 'x', ticket_url: 'javascript:alert(1)' }, '/ticket_url'],
+    [{ prompt: 'x', ticket_url: 'https://me:swordfish@example.com/1' }, '/ticket_url'],
+    [{ prompt: 'x', ticket_url: `https://example.com/${'y'.repeat(2029)}` }, '/ticket_url'],
+    [{ prompt: 'x', config: {} }, '/config'],
+  ])('400 (case %#)', async (body, pointer) => {
+    const answer = await dispatch(body, {}, 400);
+    expect(pointersOf(answer)).toEqual([pointer]);
+    expect(JSON.stringify(answer)).not.toContain('swordfish');
+  });
+
+  it('413 for a prompt that is too long, 415 for what is no JSON', async () => {
+    expect(pointersOf(await dispatch({ prompt: 'x'.repeat(1_048_577) }, {}, 413))).toEqual(['/prompt']);
+    const request = { token: room.member.token, body: '{}', contentType: 'text/plain' };
+    await room.api.request(415, `POST /factory/${factory}/runs`, request);
+  });
+
+  it('is for those who may create runs of the team, whatever team they picked', async () => {
+    const go = { prompt: 'Go.' };
+    for (const by of [room.owner, room.bot, room.both]) await dispatch(go, { by });
+    await dispatch(go, { by: room.both, headers: inTeam(room.otherTeam) });
+    expect((await dispatch(go, { by: room.viewer }, 403)).detail).toContain('does not allow creating runs');
+    await dispatch(go, { by: room.stranger }, 404);
+    await dispatch(go, { of: UNKNOWN }, 404);
+  });
+});

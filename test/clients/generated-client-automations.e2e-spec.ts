@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CreateFactory } from '#libs/factories';
+import { DeliveryBuilder, startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#libs/testing';
+import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
+
+interface Program {
+  keep(api: unknown, factoryUid: string, webhookUid: string): Promise<[{ uid: string; enabled: boolean }, boolean]>;
+  tryOut(
+    api: unknown,
+    factoryUid: string,
+    uid: string,
+    deliveryId: string,
+    webhookUid: string,
+  ): Promise<[string, string | undefined]>;
+  remove(api: unknown, factoryUid: string, uid: string): Promise<boolean>;
+}
+
+let api: TestApi;
+let team: string;
+let factory: string;
+let admin: TestPrincipal;
+let running: RunningProgram<Program>;
+let program: Program;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  team = await api.identities.team();
+  admin = await api.identities.user({ [team]: 'admin' });
+  const made = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid: team, name: 'Factory' });
+  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
+  factory = made.factory.uid;
+  running = await loadProgram<Program>('automations', api);
+  ({ program } = running);
+});
+afterAll(async () => {
+  await api.close();
+  running.close();
+});
+
+describe('the program that has runs started by what is delivered, with openapi-fetch', () => {
+  it('keeps automations, tries them out, and deletes them', async () => {
+    const client = running.client(admin);
+    const hook = await new WebhookBuilder(api.database, api.settings).webhook({ factoryUid: factory });
+    const delivery = await new DeliveryBuilder(api.database).build(hook.id, { body: '{"status":"failed"}' });
+    const [automation, isListed] = await program.keep(client, factory, hook.uid);
+    expect([automation.enabled, isListed]).toEqual([false, true]);
+    expect(await program.tryOut(client, factory, automation.uid, delivery.id, hook.uid)).toEqual([
+      'Would not trigger',
+      'payload',
+    ]);
+    expect(await program.remove(client, factory, automation.uid)).toBe(true);
+  });
+
+  it('is refused with the problem that the document describes', async () => {
+    const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
+    const refusals: [() => Promise<unknown>, number, string][] = [
+      [() => program.keep(running.client(admin), factory, 'no-webhook'), 400, 'invalid_request'],
+      [() => program.keep(viewer, factory, 'no-webhook'), 403, 'not_authorized'],
+      [() => program.remove(running.client(admin), factory, '0'.repeat(22)), 404, 'resource_not_found'],
+    ];
+    for (const [refusal, status, code] of refusals) {
+      const error = await rejection(refusal());
+      expect(error).toBeInstanceOf(running.Refused);
+      expect(error).toMatchObject({ problem: { status, error_code: code } });
+    }
+  });
+
+  it('has called every operation that it can', () => {
+    expect(running.called()).toEqual(operationsIn('automations'));
+  });
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CreateFactory } from '#libs/factories';
+import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
+
+interface Program {
+  find(api: unknown, query: string): Promise<{ uid: string } | undefined>;
+  schemas(api: unknown): Promise<[string, string[]]>;
+  give(api: unknown, uid: string, prompt: string): Promise<[string, string, string | undefined]>;
+}
+
+let api: TestApi;
+let team: string;
+let factory: string;
+let member: TestPrincipal;
+let running: RunningProgram<Program>;
+let program: Program;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  team = await api.identities.team();
+  member = await api.identities.user({ [team]: 'member' });
+  const made = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid: team, name: 'Fixes builds' });
+  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
+  factory = made.factory.uid;
+  running = await loadProgram<Program>('factories', api);
+  ({ program } = running);
+});
+afterAll(async () => {
+  await api.close();
+  running.close();
+});
+
+describe('the program that gives work to a factory, with openapi-fetch', () => {
+  it('finds one, and starts the same run however often it asks', async () => {
+    const client = running.client(member);
+    expect(await program.find(client, 'nothing of the kind')).toBeUndefined();
+    const { uid } = (await program.find(client, 'BUILDS')) ?? {};
+    expect(uid).toBe(factory);
+    const [run, agent, url] = await program.give(client, factory, 'Fix it.');
+    expect(agent).toBe('oz');
+    expect(url).toMatch(new RegExp(`^http://.*/runs/${run}$`));
+    expect(await program.give(client, factory, 'Fix it.')).toEqual([run, agent, url]);
+  });
+
+  it('gets the schemas of its files', async () => {
+    const [version, kinds] = await program.schemas(running.client(member));
+    expect([version, kinds.sort()]).toEqual(['v1alpha1', ['agent', 'automation', 'factory', 'skill', 'webhook']]);
+  });
+
+  it('is refused with the problem that the document describes', async () => {
+    const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
+    const refusals: [() => Promise<unknown>, number, string][] = [
+      [() => program.find(viewer, ' '), 400, 'invalid_request'],
+      [() => program.give(viewer, factory, 'Fix it.'), 403, 'not_authorized'],
+      [() => program.give(viewer, '0'.repeat(22), 'Fix it.'), 404, 'resource_not_found'],
+    ];
+    for (const [refusal, status, code] of refusals) {
+      const error = await rejection(refusal());
+      expect(error).toBeInstanceOf(running.Refused);
+      expect(error).toMatchObject({ problem: { status, error_code: code } });
+    }
+  });
+
+  it('has called every operation that it can', () => {
+    expect(running.called()).toEqual(operationsIn('factories'));
+  });
+});

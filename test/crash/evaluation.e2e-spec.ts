@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FIRING_STEPS } from '#libs/automations';
+import { parseSettings } from '#libs/config';
+import {
+  AutomationBuilder,
+  type BuiltWebhook,
+  createTestDatabase,
+  DeliveryBuilder,
+  type TestDatabase,
+  WebhookBuilder,
+} from '#libs/testing';
+import { EVALUATION_STEPS } from '#libs/webhooks';
+
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
+const PROGRAM = fileURLToPath(new URL('firing-process.mjs', import.meta.url));
+const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
+
+/** `kill -9` of whoever evaluates, at every named step and at any time, while nobody else does. */
+describe('an evaluation that is interrupted', { timeout: 300_000 }, () => {
+  let database: TestDatabase;
+  let dataDir: string;
+  let hook: BuiltWebhook;
+  let matching: string[];
+  let other: string;
+  let log: DeliveryBuilder;
+  const deliveries: string[] = [];
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    dataDir = await mkdtemp(join(tmpdir(), 'headrace-test-firing-'));
+    const webhooks = new WebhookBuilder(database, parseSettings({ SECRETS_KEY }));
+    hook = await webhooks.webhook();
+    log = new DeliveryBuilder(database);
+    const automations = new AutomationBuilder(database);
+    const wanted = { uid: hook.uid, payload: { action: ['go'] } };
+    const built = await automations.buildMany(3, () => ({ ...hook, onWebhooks: [wanted] }));
+    matching = built.map(({ uid }) => uid);
+    const unwanted = { uid: hook.uid, payload: { action: ['stay'] } };
+    other = (await automations.build({ ...hook, onWebhooks: [unwanted] })).uid;
+  });
+  afterAll(async () => {
+    await database.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const start = (killAt?: string): ChildProcess =>
+    spawn(process.execPath, [PROGRAM], {
+      env: {
+        PATH: process.env.PATH,
+        DATABASE_URL: database.url,
+        HEADRACE_DATA_DIR: dataDir,
+        SECRETS_KEY,
+        LOG_LEVEL: 'warn',
+        DATABASE_POOL_SIZE: '6',
+        ...(killAt && { KILL_AT: killAt }),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  const ended = (child: ChildProcess): Promise<{ how: number | NodeJS.Signals | null; output: string }> =>
+    new Promise((resolve) => {
+      let output = '';
+      child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+      child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+      child.once('close', (code, signal) => {
+        resolve({ how: signal ?? code, output });
+      });
+    });
+  const deliver = async (count: number): Promise<void> => {
+    deliveries.push(...(await log.buildMany(hook.id, count, { body: '{"action":"go"}' })));
+  };
+
+  const steps = [...EVALUATION_STEPS.map((step) => `${step}:1`), ...FIRING_STEPS.map((step) => `${step}:1`)];
+  // Also with others of the same event, or of others, started already.
+  const later = ['before_launch:2', 'launched:2', 'launched:5', 'evaluated:2'];
+  it.each([...steps, ...later])('at %s', async (killAt) => {
+    await deliver(3);
+    const { how, output } = await ended(start(killAt));
+    expect(how, output).toBe('SIGKILL');
+  });
+
+  it('at any time', async () => {
+    for (let round = 0; round < (isLong ? 40 : 6); round += 1) {
+      await deliver(6);
+      const child = start();
+      const end = ended(child);
+      await new Promise<void>((resolve) => child.stdout?.once('data', () => setTimeout(resolve, Math.random() * 120)));
+      child.kill('SIGKILL');
+      await end;
+    }
+  });
+
+  it('is done in the end, with every run started once and every result recorded', async () => {
+    const { how, output } = await ended(start());
+    expect(how, output).toBe(0);
+    expect(output).toContain('everything is evaluated');
+    const rows = await database.query<{ id: string; results: { u: string; r?: string }[] }>(
+      `SELECT id, results FROM headrace.webhook_deliveries WHERE evaluated_at IS NOT NULL AND evaluation_error IS NULL`,
+    );
+    expect(rows.map(({ id }) => id).sort()).toEqual([...deliveries].sort());
+    const runs = await database.query<{ id: string; automation: string; delivery: string; files: number }>(
+      `SELECT r.id, r.metadata->>'automation_id' AS automation, r.metadata->>'delivery_id' AS delivery,
+              (SELECT count(*)::int FROM headrace.run_attachments a WHERE a.run_id = r.id) AS files FROM headrace.runs r`,
+    );
+    const wanted = deliveries.flatMap((delivery) => matching.map((automation) => `${delivery} ${automation} 1`)).sort();
+    expect(runs.map(({ delivery, automation, files }) => `${delivery} ${automation} ${files}`).sort()).toEqual(wanted);
+    const runOf = new Map(runs.map(({ id, delivery, automation }) => [`${delivery} ${automation}`, id]));
+    for (const { id, results } of rows) {
+      const byAutomation = JSON.stringify(results);
+      expect(byAutomation).toContain(other);
+      for (const automation of matching) expect(byAutomation).toContain(runOf.get(`${id} ${automation}`));
+    }
+    await expectFiles(runs.map(({ id }) => id));
+  });
+
+  /** Every run has its file; what interrupted launches have left is noted for deletion. */
+  async function expectFiles(runIds: readonly string[]): Promise<void> {
+    const folders = await readdir(join(dataDir, 'objects', 'attachments'));
+    expect(folders).toEqual(expect.arrayContaining([...runIds]));
+    const noted = await database.query<{ key: string }>('SELECT * FROM headrace.discarded_objects');
+    const strays = folders.filter((folder) => !runIds.includes(folder));
+    for (const stray of strays) expect(JSON.stringify(noted)).toContain(stray);
+    for (const runId of runIds) expect(JSON.stringify(noted)).not.toContain(runId);
+  }
+});

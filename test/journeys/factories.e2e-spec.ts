@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Installation, type Program, until } from '../support/installation.js';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+
+interface Delivery {
+  delivery_id: string;
+  outcome: string | null;
+  identity: string;
+  payload?: unknown;
+  automation_results?: { automation_uid: string; matched: boolean; run_id?: string; reason: string }[];
+}
+
+let installation: Installation;
+let server: Program;
+let directory: string;
+
+beforeAll(async () => {
+  installation = await Installation.create({ LEASE_TTL: '30s' });
+  server = await installation.up();
+  directory = mkdtempSync(join(tmpdir(), 'headrace-test-factory-'));
+}, 90_000);
+afterAll(async () => {
+  expect(await server.stop('SIGINT')).toBe(0);
+  installation.remove();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** The shell blocks of an example's README, in their order; commands in them work from the checkout's root. */
+function shellBlocks(example: string): string[] {
+  const text = readFileSync(join(ROOT, 'examples', example, 'README.md'), 'utf8');
+  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+}
+
+/** Does what the README says, up to the deliveries. Returns the factory's and the webhook's UIDs. */
+async function follow(example: string, alias: string): Promise<{ factory: string; uid: string; printed: string }> {
+  const [create = '', webhooks = '', automations = '', deliveries = ''] = shellBlocks(example);
+  const script = [
+    `ln -s '${join(ROOT, 'examples')}' examples`,
+    create.replace('team=…', `team=${installation.connection.team_uid}`),
+    webhooks,
+    automations,
+    // What is refused is refused there with a failing command.
+    deliveries.replaceAll(/^(headrace webhook send .*)$/gm, '$1 || true'),
+    'echo "uid=$uid"',
+  ].join('\n');
+  const place = mkdtempSync(join(directory, `${example}-`));
+  const printed = await installation.shell(script, place);
+  const [, uid = ''] = /^uid=(\w{22})$/m.exec(printed) ?? [];
+  const { body } = await installation.call('GET', `/factory?query=${alias}`);
+  return { factory: body.factories[0].uid as string, uid, printed };
+}
+
+/** Oldest first, once all of them are evaluated. */
+async function logOf(factory: string, uid: string, count: number): Promise<Delivery[]> {
+  const path = `/factories/${factory}/webhooks/${uid}/deliveries`;
+  const isDone = ({ outcome, automation_results: results }: Delivery) =>
+    outcome !== 'Accepted' || results !== undefined;
+  const log = await until(
+    async () => {
+      const { deliveries } = (await installation.call('GET', path)).body as { deliveries: Delivery[] };
+      return deliveries.length === count && deliveries.every(isDone) && deliveries;
+    },
+    20_000,
+    `${count} evaluated deliveries`,
+  );
+  return log.reverse();
+}
+
+/** The Test filter on a stored delivery must tell what the log tells. */
+async function expectSameStory(factory: string, log: readonly Delivery[]): Promise<void> {
+  for (const { delivery_id: id, automation_results: results = [] } of log)
+    for (const { automation_uid: automation, matched, reason } of results) {
+      const path = `/factories/${factory}/automations/${automation}/triggers/0/test`;
+      const { status, body } = await installation.call('POST', path, { delivery_id: id });
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        would_trigger: matched,
+        verdict: matched ? 'Would trigger' : 'Would not trigger',
+      });
+      expect((body.checks as { reason: string }[]).at(-1)?.reason).toBe(reason);
+    }
+}
+
+const runsOf = async (factory: string) =>
+  (await installation.call('GET', `/agent/runs?factory_uid=${factory}`)).body.runs as {
+    run_id: string;
+    prompt: string;
+  }[];
+
+/** Every run's agent finds in its workspace the bytes that were sent. */
+async function expectExactBytes(factory: string, uid: string, payload: Buffer): Promise<void> {
+  const prompt = '```sh\nsha256sum < "$HEADRACE_ATTACHMENTS_DIR/event-payload.json"\n```';
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [uid] } }];
+  const made = await installation.call('POST', `/factories/${factory}/automations`, {
+    ...{ name: 'digest', enabled: true, prompt, triggers },
+  });
+  expect(made.status).toBe(201);
+  const log = `/factories/${factory}/webhooks/${uid}/deliveries`;
+  const [{ delivery_id: id }] = (await installation.call('GET', `${log}?outcome=Accepted`)).body.deliveries;
+  const again = (await installation.call('POST', `${log}/${id}/redeliver`)).body.delivery_id as string;
+  const [result] = await until(
+    async () =>
+      (await installation.call('GET', `${log}/${again}`)).body.automation_results?.filter(
+        ({ automation_uid: automation }: { automation_uid: string }) => automation === made.body.uid,
+      ) as { run_id: string }[] | undefined,
+  );
+  await installation.waitFor(result?.run_id ?? '', ENDED);
+  const conversation = await installation.call('GET', `/agent/runs/${result?.run_id}/conversation`);
+  expect(JSON.stringify(conversation.body)).toContain(createHash('sha256').update(payload).digest('hex'));
+}
+
+const payloadOf = (example: string, name: string): Buffer =>
+  readFileSync(join(ROOT, 'examples', example, 'payloads', name));
+
+describe('an example, done as its README says', { timeout: 120_000 }, () => {
+  it('ci-failures: exactly the failed build of a watched branch starts a run, once', async () => {
+    const { factory, uid } = await follow('ci-failures', 'ci-failures');
+    const log = await logOf(factory, uid, 5);
+    expect(log.map(({ outcome }) => outcome)).toEqual([
+      ...['Accepted', 'Duplicate', 'Accepted', 'Accepted', 'Rejected (invalid JSON)'],
+    ]);
+    const results = log.flatMap(({ automation_results: ofDelivery = [] }) => ofDelivery);
+    expect(results.map(({ matched }) => matched)).toEqual([true, false, false]);
+    expect(results[1]?.reason).toContain('try-something');
+    const [run, ...others] = await runsOf(factory);
+    expect(others).toEqual([]);
+    expect(run?.run_id).toBe(results[0]?.run_id);
+    const ended = await installation.waitFor(run?.run_id ?? '', ENDED);
+    expect(ended).toMatchObject({
+      state: 'SUCCEEDED',
+      source: 'CUSTOM_WEBHOOK',
+      executor: { type: 'service_account' },
+      artifacts: [{ artifact_type: 'FILE' }],
+    });
+    expect(ended.prompt).toContain('Build [payload value 1] of [payload value 2] has failed.');
+    const conversation = await installation.call('GET', `/agent/runs/${run?.run_id}/conversation`);
+    expect(JSON.stringify(conversation.body)).toContain('# Failed tests: 2');
+    await expectSameStory(factory, log);
+    await expectExactBytes(factory, uid, payloadOf('ci-failures', 'passed-on-main.json'));
+  });
+
+  it('error-tracker: signed deliveries of production start the foreman, who takes dispatched work too', async () => {
+    const { factory, uid } = await follow('error-tracker', 'error-triage');
+    const log = await logOf(factory, uid, 3);
+    expect(log.map(({ outcome }) => outcome)).toEqual(['Accepted', 'Accepted', 'Accepted']);
+    const results = log.flatMap(({ automation_results: ofDelivery = [] }) => ofDelivery);
+    expect(results.map(({ matched }) => matched)).toEqual([true, false, false]);
+    await installation.waitFor(results[0]?.run_id ?? '', ENDED);
+    const conversation = await installation.call('GET', `/agent/runs/${results[0]?.run_id}/conversation`);
+    expect(JSON.stringify(conversation.body)).toContain('src/cart/total.js');
+    await expectSameStory(factory, log);
+    await expectExactBytes(factory, uid, payloadOf('error-tracker', 'error-in-staging.json'));
+
+    const dispatched = await installation.call('POST', `/factory/${factory}/runs`, {
+      prompt: '```sh\ntrue\n```',
+      ticket_ref: 'tracker:4508',
+    });
+    expect(dispatched).toMatchObject({ status: 200, body: { factory_uid: factory, ticket_ref: 'tracker:4508' } });
+    expect(await installation.waitFor(dispatched.body.run_id as string, ENDED)).toMatchObject({
+      state: 'SUCCEEDED',
+      metadata: { ticket_source: 'tracker', ticket_id: '4508', factory_uid: factory },
+    });
+  });
+});

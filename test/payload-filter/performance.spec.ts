@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import {
+  evaluatePayloadFilter,
+  parsePayloadFilter,
+  type PayloadFilter,
+} from '../../libs/automations/src/domain/payload-filter/index.js';
+import { counted } from './counted.js';
+import { HARD_FILTERS } from './hard-filters.js';
+import { LARGEST, SHAPES } from './shapes.js';
+
+const LIMIT_MS = 10;
+/** The machine does other things meanwhile: the best time counts, and of the clock's and the processor's the shorter one. */
+const ATTEMPTS = 12;
+
+const FILTERS = Object.entries(HARD_FILTERS).map(([name, raw]): [string, PayloadFilter] => {
+  const parsed = parsePayloadFilter(raw);
+  if (parsed.kind === 'invalid') throw new Error(`${name}: ${JSON.stringify(parsed.issues)}`);
+  return [name, parsed.filter];
+});
+
+/** Milliseconds. Each time with an object that nothing has looked at yet. */
+function bestTime(filter: PayloadFilter, text: string): number {
+  let best = Infinity;
+  for (let attempt = 0; attempt < ATTEMPTS && best >= LIMIT_MS / 2; attempt += 1) {
+    const payload: unknown = JSON.parse(text);
+    const start = { clock: performance.now(), processor: process.cpuUsage() };
+    evaluatePayloadFilter(filter, payload);
+    const clock = performance.now() - start.clock;
+    const { user, system } = process.cpuUsage(start.processor);
+    best = Math.min(best, clock, (user + system) / 1000);
+  }
+  return best;
+}
+
+function lookups(filter: PayloadFilter, text: string): number {
+  let count = 0;
+  const payload = counted(JSON.parse(text), (more) => {
+    count += more;
+  });
+  evaluatePayloadFilter(filter, payload);
+  return count;
+}
+
+describe.each(Object.entries(SHAPES))('256 KB: %s', (_, make) => {
+  it('evaluated in less than 10 ms', () => {
+    const text = make(LARGEST);
+    expect(text.length).toBeGreaterThan(LARGEST * 0.9);
+    expect(text.length).toBeLessThanOrEqual(LARGEST);
+    const slow = FILTERS.map(([name, filter]) => ({ name, ms: bestTime(filter, text) })).filter(
+      ({ ms }) => ms >= LIMIT_MS,
+    );
+    expect(slow).toEqual([]);
+  });
+
+  // Linear: what is looked up is bounded by the size, with one constant for all shapes and filters.
+  it('looked at in proportion to the size', () => {
+    const text = make(LARGEST / 8);
+    const counts = FILTERS.map(([name, filter]) => ({ name, perByte: lookups(filter, text) / text.length }));
+    expect(counts.filter(({ perByte }) => perByte > 2)).toEqual([]);
+  });
+});
+
+it('takes no stack for deep payloads', () => {
+  const deep: unknown = JSON.parse(`${'[{"a":'.repeat(30_000)}1${'}]'.repeat(30_000)}`);
+  for (const [, filter] of FILTERS) expect(evaluatePayloadFilter(filter, deep).reason.length).toBeLessThanOrEqual(500);
+});

@@ -1,0 +1,65 @@
+// What a processor has for automations, out of `dist`, without its clockwork: for programs that test or measure it.
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+
+const dist = (path) => import(new URL(`../../dist/libs/${path}/src/index.js`, import.meta.url).href);
+
+class FiringAppModule {}
+Module({})(FiringAppModule);
+class SurroundingsModule {}
+Module({})(SurroundingsModule);
+
+/** `environment`: settings as environment variables. */
+export async function startFiringApp(environment) {
+  const { AutomationsJobsModule, FiringSteps } = await dist('automations');
+  const { parseSettings, Settings } = await dist('config');
+  const { JobsModule, QueueConnections } = await dist('jobs');
+  const { Clock } = await dist('kernel');
+  const { ObservabilityModule } = await dist('observability');
+  const { clockProvider, PersistenceModule } = await dist('persistence');
+  const { StorageModule } = await dist('storage');
+  const { EvaluateDeliveries, EvaluationSteps, FACTORIES_AT_ONCE, factoryTurns } = await dist('webhooks');
+  const surroundings = {
+    module: SurroundingsModule,
+    global: true,
+    providers: [{ provide: Settings, useValue: parseSettings(environment) }, clockProvider],
+    exports: [Settings, Clock],
+  };
+  const app = await NestFactory.createApplicationContext(
+    {
+      module: FiringAppModule,
+      imports: [
+        surroundings,
+        ObservabilityModule,
+        PersistenceModule.forRoot(),
+        JobsModule.forRoot({ handlesJobs: false }),
+        StorageModule,
+        AutomationsJobsModule,
+      ],
+    },
+    { logger: ['error', 'warn'], abortOnError: false },
+  );
+  const evaluate = app.get(EvaluateDeliveries, { strict: false });
+  return {
+    /** Is told every named step. */
+    onStep(reached) {
+      for (const steps of [FiringSteps, EvaluationSteps]) app.get(steps, { strict: false }).reached = reached;
+    },
+    /** All deliveries that are due. Returns how many. */
+    async evaluateAll() {
+      let all = 0;
+      for (let taken = 1; taken > 0; all += taken) {
+        taken = 0;
+        const factories = factoryTurns(await evaluate.waiting('0', 1000), 0);
+        for (let index = 0; index < factories.length; index += FACTORIES_AT_ONCE)
+          taken += await evaluate.execute(factories.slice(index, index + FACTORIES_AT_ONCE));
+      }
+      return all;
+    },
+    async close() {
+      const queues = app.get(QueueConnections, { strict: false });
+      await app.close();
+      await queues.end();
+    },
+  };
+}
