@@ -1,5 +1,6 @@
 import type { MigrationClass } from '#libs/persistence';
 import { Agents1700000002501 } from './persistence/agents-1700000002501.js';
+import { Agents1700000006301 } from './persistence/agents-1700000006301.js';
 
 export { AgentsHttpModule, AgentsModule } from './agents.module.js';
 export { AgentDirectory } from './application/agent-directory.js';
@@ -15,4 +16,4 @@ export type { DefinedIdentity, IdentityIssue } from './domain/defined-identity.j
 export { mapSecrets, mapServers, type McpServerConfig, type McpServers } from './domain/mcp-server.js';
 export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
 export { IdentitiesPlace, McpServersPlace } from './persistence/sealed-places.js';
-export const agentMigrations: readonly MigrationClass[] = [Agents1700000002501];
+export const agentMigrations: readonly MigrationClass[] = [Agents1700000002501, Agents1700000006301];

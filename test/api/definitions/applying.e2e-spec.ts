@@ -24,7 +24,7 @@ const get = async (line: string) => (await room.api.request(200, `GET ${line}`, 
 const WEBHOOK = 'secretName: ci-secret\n';
 const BASE: Files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK };
 
-/** A factory with a webhook, an agent, two automations and a skill; names unique, as agents' are in the team. */
+/** A factory with a webhook, an agent, two automations and a skill. */
 async function applied(name: string, lines = ''): Promise<{ factory: string; hook: string; files: Files }> {
   const factory = await room.newFactory();
   const hook = entryOf(await room.apply(factory, BASE), 'webhook', 'ci').uid ?? '';
@@ -309,6 +309,22 @@ describe('drift', () => {
     expect((await room.apply(factory, files)).summary).toMatchObject({ create: 0, update: 0, unchanged: 6 });
   });
 
+  it('gives agents names of their factory: another factory and the team may have the same', async () => {
+    const { token } = room.admin;
+    await room.api.request(201, 'POST /agent/identities', { token, body: { name: 'Foreman' } });
+    const files = { ...BASE, 'agents/foreman/agent.md': '---\n---\n' };
+    const factories = [await room.newFactory(), await room.newFactory()];
+    const uids: (string | undefined)[] = [];
+    for (const factory of factories) uids.push(entryOf(await room.apply(factory, files), 'agent', 'foreman').uid);
+    expect(new Set(uids).size).toBe(2);
+    const { agents } = await get('/agent/identities');
+    const named = agents.filter(({ name }: { name: string }) => name.toLowerCase() === 'foreman');
+    expect(named.map((agent: { factory_uid?: string }) => agent.factory_uid ?? null).sort()).toEqual(
+      [null, ...factories].sort(),
+    );
+    await room.api.request(400, 'POST /agent/identities', { token, body: { name: 'foreman' } });
+  });
+
   it('agents whose names changed places get them back', async () => {
     const factory = await room.newFactory();
     const files = { 'factory.yaml': FACTORY, 'agents/one/agent.md': '---\n---\n', 'agents/two/agent.md': '---\n---\n' };
@@ -363,6 +379,8 @@ describe('who may', () => {
     for (const { token } of [room.owner, room.admin, room.both]) await room.api.request(200, line, { token, body });
     for (const { token } of [room.member, room.viewer, room.bot]) await room.api.request(403, line, { token, body });
     await room.api.request(404, line, { token: room.stranger.token, body });
+    await room.api.request(404, line.replace(factory, '0'.repeat(22)), { token: room.admin.token, body });
+    await room.api.request(400, line.replace(factory, '%20'), { token: room.admin.token, body });
     await room.api.request(401, line, { body });
   });
 });

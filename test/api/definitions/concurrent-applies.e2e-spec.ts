@@ -1,6 +1,5 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newUid } from '#libs/kernel';
 import { allAtOnce } from '../runs/runs-room.js';
 import {
   automation,
@@ -77,21 +76,6 @@ describe('an apply beside changes through the API', () => {
       const drifted = (await applying).plan.filter(({ action }: { action: string }) => action !== 'unchanged');
       expect(drifted).toMatchObject([{ action: 'update', uid, changes: ['enabled'], drifted: true }]);
     }
-  });
-
-  it('a name that is taken in the same moment is told, and nothing is applied', async () => {
-    const factory = await room.newFactory();
-    const row = `(uid, team_uid, name) VALUES ('${newUid()}', '${room.team}', 'racer')`;
-    const [account, identity] = ['service_accounts', 'agent_identities'].map(
-      (table) => `INSERT INTO headrace.${table} ${row}`,
-    );
-    const client = await inTransaction(account ?? '', identity ?? '');
-    const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK, 'agents/racer/agent.md': '---\n---\n' };
-    const refused = room.refused(factory, files);
-    await commitWhenAwaited(client);
-    expect((await refused).diagnostics).toMatchObject([{ code: 'name_taken', path: 'agents/racer/agent.md', line: 1 }]);
-    const { body } = await room.api.request(200, `GET /factories/${factory}/webhooks`, { token: room.admin.token });
-    expect(body).toEqual({ webhooks: [] });
   });
 
   it('neither a dry run nor an export waits for an apply', async () => {

@@ -30,9 +30,8 @@ beforeAll(async () => {
   hook = entryOf(await room.apply(factory, BASE), 'webhook', 'ci').uid ?? '';
   const { token } = room.admin;
   await room.api.request(201, `POST /factories/${factory}/webhooks`, { token, body: { name: 'by-hand' } });
-  await room.api.request(201, 'POST /agent/identities', { token, body: { name: 'Reviewer' } });
   const other = await room.newFactory();
-  await room.apply(other, { 'factory.yaml': `${FACTORY}alias: taken\n`, 'agents/elsewhere/agent.md': '---\n---\n' });
+  await room.apply(other, { 'factory.yaml': `${FACTORY}alias: taken\n` });
   const of = { token: room.stranger.token };
   const environment = await room.api.request(201, 'POST /environments', {
     ...of,
@@ -191,18 +190,6 @@ const FAULTS: readonly Fault[] = [
     () => withAgent(`mcpServers:\n  issues:\n    command: sh\n    warp_id: ${newUid()}\n`),
     'unknown_key',
     `${AGENT}:4:5`,
-  ],
-  [
-    'the name of another agent identity',
-    () => ({ ...BASE, 'agents/reviewer/agent.md': '---\n---\n' }),
-    'name_taken',
-    'agents/reviewer/agent.md:1:1',
-  ],
-  [
-    'the name of an agent of another factory',
-    () => ({ ...BASE, 'agents/elsewhere/agent.md': '---\n---\n' }),
-    'name_taken',
-    'agents/elsewhere/agent.md:1:1',
   ],
   ['the alias of another factory', () => withFactory('alias: taken\n'), 'alias_taken', 'factory.yaml:3:8'],
 ];

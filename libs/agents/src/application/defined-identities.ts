@@ -15,8 +15,7 @@ export type CreateDefinedIdentityResult =
 
 /**
  * Agent identities that files define, for the room of the definitions: within its transaction, without asking who is
- * allowed to. A name that somebody else takes in the same moment is a unique violation. MCP servers are registered ones
- * only: files hold no credentials.
+ * allowed to. Their names are unique within the factory. MCP servers are registered ones only: files hold no credentials.
  */
 @Injectable()
 export class DefinedIdentities {
@@ -33,17 +32,12 @@ export class DefinedIdentities {
     return this.store.find(tx, teamUid, uids, held);
   }
 
-  /** The uid of every identity of the team with one of these names, whatever their case; by the name in lower case. */
-  findByName(tx: Queryable, teamUid: string, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    return this.store.uidsByName(tx, teamUid, names);
-  }
-
   /** How many more the team may have. */
   async places(tx: Queryable, teamUid: string): Promise<number> {
     return MAX_IDENTITIES - (await this.store.count(tx, teamUid));
   }
 
-  /** What is wrong with each, whatever its name is taken by. */
+  /** What is wrong with each. */
   validate(
     tx: Queryable,
     teamUid: string,
@@ -53,12 +47,16 @@ export class DefinedIdentities {
   }
 
   /** With its service account. */
-  async create(tx: Queryable, teamUid: string, fields: IdentityFields): Promise<CreateDefinedIdentityResult> {
+  async create(
+    tx: Queryable,
+    { teamUid, factoryUid }: { readonly teamUid: string; readonly factoryUid: string },
+    fields: IdentityFields,
+  ): Promise<CreateDefinedIdentityResult> {
     if (!(await hasRoom(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
       return { kind: 'limit_reached', limit: MAX_IDENTITIES };
     const uid = newUid();
     await this.accounts.create(tx, { uid, teamUid, name: fields.name });
-    await this.identities.insert(tx, uid, teamUid, fields);
+    await this.identities.insert(tx, uid, { teamUid, factoryUid }, fields);
     return { kind: 'created', uid };
   }
 

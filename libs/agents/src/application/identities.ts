@@ -69,7 +69,7 @@ export class CreateIdentity {
         if (!(await hasRoom(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
           return { kind: 'limit_reached', limit: MAX_IDENTITIES };
         await this.accounts.create(tx, { uid, teamUid, name });
-        return { kind: 'created', identity: await this.store.insert(tx, uid, teamUid, fields) };
+        return { kind: 'created', identity: await this.store.insert(tx, uid, { teamUid, factoryUid: null }, fields) };
       }),
     );
   }

@@ -48,6 +48,8 @@ export type IdentityChanges = Partial<IdentityFields>;
 export interface StoredIdentity extends IdentityFields {
   readonly uid: string;
   readonly teamUid: string;
+  /** Of the definition that it is part of; null: made through the API. */
+  readonly factoryUid: string | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }

@@ -111,6 +111,7 @@ export class IdentityItem {
   @ArrayField(object(() => IdentitySecret)) secrets: IdentitySecret[];
   @MapField(object(() => McpServerConfig), { optional: true }) mcp_servers?: Record<string, McpServerConfig>;
   @ObjectField(() => IdentityMemory) memory: IdentityMemory;
+  @StringField({ optional: true, description: 'The factory whose definition it is part of.' }) factory_uid?: string;
 }
 
 export class ListAgentIdentitiesResponse {

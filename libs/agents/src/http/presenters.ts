@@ -26,6 +26,7 @@ export function presentIdentity(identity: StoredIdentity): IdentityItem {
     secrets: [],
     ...(mcpServers !== null && { mcp_servers: mapServers(mcpServers, (server) => mapSecrets(server, masked)) }),
     memory: { auto_memory: { enabled: identity.autoMemory }, attached_stores: [] },
+    ...(identity.factoryUid !== null && { factory_uid: identity.factoryUid }),
   };
 }
 

@@ -18,15 +18,6 @@ export class DefinedIdentitiesStore {
     return found;
   }
 
-  async uidsByName(tx: Queryable, teamUid: string, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const rows = await tx.query<{ name: string; uid: string }>(
-      `SELECT lower(name) AS name, uid FROM headrace.agent_identities
-       WHERE team_uid = $1 AND lower(name) IN (SELECT lower(wanted) FROM unnest($2::text[]) AS wanted)`,
-      [teamUid, names],
-    );
-    return new Map(rows.map(({ name, uid }) => [name, uid]));
-  }
-
   async count(tx: Queryable, teamUid: string): Promise<number> {
     const [row] = await tx.query<{ count: number }>(
       'SELECT count(*)::int AS count FROM headrace.agent_identities WHERE team_uid = $1',

@@ -18,6 +18,7 @@ interface Row {
   mcp_servers: McpServers | null;
   auto_memory: boolean;
   available: boolean;
+  factory_uid: string | null;
   created_at: Date;
   updated_at: Date;
 }
@@ -37,9 +38,10 @@ const FIELDS = [
   'available',
 ] as const;
 const columns = (prompt = 'prompt'): string =>
-  `uid, team_uid, ${FIELDS.map((field) => (field === 'prompt' ? `${prompt} AS prompt` : field)).join(', ')}, created_at, updated_at`;
-/** `$3, $4, …` for the fields. */
+  `uid, team_uid, ${FIELDS.map((field) => (field === 'prompt' ? `${prompt} AS prompt` : field)).join(', ')}, factory_uid, created_at, updated_at`;
+/** `$3, $4, …` for the fields, and the one behind them. */
 const PLACES = FIELDS.map((_field, index) => `$${index + 3}`);
+const LAST_PLACE = `$${FIELDS.length + 3}`;
 
 /** A list shows this much of a prompt. */
 export const LISTED_PROMPT_CHARACTERS = 2048;
@@ -78,11 +80,17 @@ export class IdentitiesStore {
     return row ? toIdentity(row) : null;
   }
 
-  async insert(tx: Queryable, uid: string, teamUid: string, fields: IdentityFields): Promise<StoredIdentity> {
+  /** `factoryUid`: whose definition it is part of; names are unique within it, or within the team. */
+  async insert(
+    tx: Queryable,
+    uid: string,
+    { teamUid, factoryUid }: { readonly teamUid: string; readonly factoryUid: string | null },
+    fields: IdentityFields,
+  ): Promise<StoredIdentity> {
     const rows = await tx.query<Row>(
-      `INSERT INTO headrace.agent_identities (uid, team_uid, ${FIELDS.join(', ')})
-       VALUES ($1, $2, ${PLACES.join(', ')}) RETURNING ${columns()}`,
-      [uid, teamUid, ...valuesOf(fields)],
+      `INSERT INTO headrace.agent_identities (uid, team_uid, ${FIELDS.join(', ')}, factory_uid)
+       VALUES ($1, $2, ${PLACES.join(', ')}, ${LAST_PLACE}) RETURNING ${columns()}`,
+      [uid, teamUid, ...valuesOf(fields), factoryUid],
     );
     return only(rows);
   }
@@ -139,6 +147,7 @@ const toIdentity = (row: Row): StoredIdentity => ({
   mcpServers: row.mcp_servers,
   autoMemory: row.auto_memory,
   available: row.available,
+  factoryUid: row.factory_uid,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
 });

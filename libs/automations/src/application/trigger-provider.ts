@@ -14,8 +14,7 @@ export interface CompiledTrigger {
 
 /** What a trigger is to be tried on: a stored delivery, or a payload that somebody pasted. */
 export type TriggerSample =
-  | { readonly kind: 'delivery'; readonly deliveryId: string }
-  | { readonly kind: 'payload'; readonly payload: unknown };
+  { readonly kind: 'delivery'; readonly deliveryId: string } | { readonly kind: 'payload'; readonly payload: unknown };
 
 export type SampledEvent =
   | { readonly kind: 'event'; readonly event: TriggerEvent }

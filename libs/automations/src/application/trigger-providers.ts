@@ -20,7 +20,9 @@ export class TriggerProviders {
 
   /** In the order of their names. */
   all(): readonly TriggerProvider[] {
-    return [...this.providers.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, provider]) => provider);
+    return [...this.providers.entries()]
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([, provider]) => provider);
   }
 }
 

@@ -14,19 +14,9 @@ export class AgentRules {
     const names = touched(applying, 'agent');
     const fields = names.flatMap((name) => applying.desired.agents.get(name) ?? []);
     const found = await this.identities.validate(tx, applying.factory.teamUid, fields);
-    const issues = fields.flatMap(({ name }, place) =>
+    return fields.flatMap(({ name }, place) =>
       (found[place] ?? []).map(({ pointer, detail }) => agentDiagnostic(applying, name, pointer, detail)),
     );
-    return [...issues, ...(await this.takenNames(tx, applying, names))];
-  }
-
-  private async takenNames(tx: Queryable, applying: Applying, names: readonly string[]): Promise<Diagnostic[]> {
-    const holders = await this.identities.findByName(tx, applying.factory.teamUid, names);
-    const own = new Set(applying.present.agents.map(({ identity }) => identity.uid));
-    return names.flatMap((name) => {
-      const holder = holders.get(name.toLowerCase());
-      return holder === undefined || own.has(holder) ? [] : [nameTaken(applying, name, holder)];
-    });
   }
 }
 
@@ -44,11 +34,3 @@ function agentDiagnostic(applying: Applying, name: string, pointer: string, deta
     }
   }
 }
-
-const nameTaken = (applying: Applying, name: string, holder: string): Diagnostic =>
-  diagnosticAt(
-    applying,
-    { kind: 'agent', name, pointer: '/name' },
-    'name_taken',
-    `The team has an agent identity ${name} that is not of this definition (${holder}): names are unique in a team.`,
-  );

@@ -25,7 +25,7 @@ export class WriteAgents {
     for (const { name } of of('create')) {
       const fields = desired.agents.get(name);
       if (!fields) continue;
-      const result = await this.identities.create(tx, factory.teamUid, fields);
+      const result = await this.identities.create(tx, { teamUid: factory.teamUid, factoryUid: factory.uid }, fields);
       if (result.kind === 'limit_reached') throw new RefusedError([limitReached(applying, 'agent', name)]);
       uids.set(name, result.uid);
     }

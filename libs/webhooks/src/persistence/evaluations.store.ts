@@ -78,10 +78,7 @@ export class EvaluationsStore {
 
   /** Of each webhook its share, the oldest first; nobody else gets them until the transaction ends. */
   async take(tx: Queryable, turns: readonly WebhookTurn[]): Promise<WaitingDelivery[]> {
-    const rows = await tx.query<Row>(TAKE, [
-      turns.map(({ webhookId }) => webhookId),
-      turns.map(({ share }) => share),
-    ]);
+    const rows = await tx.query<Row>(TAKE, [turns.map(({ webhookId }) => webhookId), turns.map(({ share }) => share)]);
     return rows.map((row) => ({
       webhookId: row.webhook_id,
       deliveryId: row.id,
