@@ -1,4 +1,4 @@
-const indent = (text, by) => text.trimEnd().replaceAll(/^/gm, ' '.repeat(by));
+export const indent = (text, by) => text.trimEnd().replaceAll(/^(?=.)/gm, ' '.repeat(by));
 
 export const heading = (text) => console.log(`\n== ${text}`);
 
@@ -25,4 +25,11 @@ function printBlock(role, block, depth) {
     console.log(indent(`→ ${block.name} [${block.category}] ${JSON.stringify(block.input)}`, depth));
   if (block.type === 'action_result') console.log(indent(`← ${block.state} ${JSON.stringify(block.output)}`, depth));
   if (block.type === 'event') console.log(indent(`· ${block.name}`, depth));
+}
+
+/** Prints a line of a webhook's log, and what each automation made of the delivery. */
+export function printDelivery({ outcome, identity, automation_results: results = [] }) {
+  console.log(`   ${outcome.padEnd(23)}  ${identity ?? ''}`);
+  for (const { matched, run_id, reason } of results)
+    console.log(`      ${matched ? `started run ${run_id}` : 'started nothing'}: ${reason}`);
 }

@@ -136,6 +136,20 @@ describe('headrace apply', () => {
     expect(third.output).toMatch(new RegExp(`^- +webhook +one +${uid}$`, 'm'));
   });
 
+  it('prints names as they are, and nothing that moves the cursor', async () => {
+    const factory = await newFactory();
+    const root = directoryOf({ 'factory.yaml': 'schemaVersion: v1alpha1\nname: "One\\e[2J\\nTwo"\n' });
+    for (const args of [['--dry-run'], []]) {
+      const plan = await remote(0, 'apply', root, '--factory', factory, ...args);
+      expect(plan.output).toMatch(/^~ +factory +One\uFFFD\[2J\uFFFDTwo /m);
+    }
+    const shown = [
+      (await remote(0, 'export', newPath(), '--factory', factory)).errors,
+      (await headrace(0, 'factory', 'list')).output,
+    ];
+    for (const text of shown) expect(text).toContain('One\uFFFD[2J\uFFFDTwo');
+  });
+
   it('tells a new value of the secret, and what was changed by other ways', async () => {
     const factory = await newFactory();
     const root = directoryOf(FILES);
@@ -250,6 +264,7 @@ describe('headrace apply', () => {
     [['apply', 'a', 'b'], 2, 'unexpected argument "b"'],
     [['apply', '/nowhere/at/all'], 1, '/nowhere/at/all cannot be read (ENOENT)'],
     [['apply', '/dev/null'], 1, '/dev/null is not a directory'],
+    [['apply', 'test/cli', '--factory', ''], 2, '--factory is missing'],
     [['apply', 'test/cli', '--url', 'ftp://x'], 2, '--url must be an origin'],
     [['apply', 'test/cli', '--url', 'http://me:swordfish@x'], 2, '--url must be an origin'],
     [['apply', 'test/cli', '--url', 'http://x/elsewhere'], 2, '--url must be an origin'],
@@ -264,8 +279,14 @@ describe('headrace apply', () => {
 
   it('refuses what is no text, and what is much too much', async () => {
     const root = directoryOf(FILES);
-    writeFileSync(join(root, 'webhooks/two.yaml'), Buffer.from([0xff, 0xfe]));
-    expect((await remote(1, 'apply', root)).errors).toContain('webhooks/two.yaml is not text in UTF-8');
+    for (const bytes of [Buffer.from([0xff, 0xfe]), Buffer.from('secretName: a\0')]) {
+      writeFileSync(join(root, 'webhooks/two.yaml'), bytes);
+      expect((await remote(1, 'apply', root)).errors).toContain('webhooks/two.yaml is not text in UTF-8');
+    }
+    // A name that is no text either: nothing can be called by it.
+    const strange = directoryOf(FILES);
+    writeFileSync(Buffer.concat([Buffer.from(`${strange}/webhooks/`), Buffer.from([0xff])]), WEBHOOK);
+    expect((await remote(1, 'apply', strange)).errors).toContain('webhooks/\uFFFD cannot be read (ENOENT)');
     const many = directoryOf(Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`f${index}`, ''])));
     expect((await remote(1, 'apply', many)).errors).toContain('has too many files');
   });

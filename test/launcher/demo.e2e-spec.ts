@@ -28,8 +28,8 @@ function demo(dataDir: string): Launched {
 
 describe('npm run demo', () => {
   it(
-    'starts an instance when none runs, walks through the main job, and leaves nothing running',
-    { timeout: 90_000 },
+    'starts an instance when none runs, walks through runs and the example factories, and leaves nothing running',
+    { timeout: 180_000 },
     async () => {
       const dataDir = join(directory, 'data');
       const launched = demo(dataDir);
@@ -41,10 +41,26 @@ describe('npm run demo', () => {
         /bytes, \d+ lines; the first ones:/,
         /accepted: live_session/,
         /state: CANCELLED/,
+        // An example applied, a delivery of each kind, and the run that one of them started.
+        /\+ {2}webhook +builds +\w{22}/,
+        /\+ {2}automation +investigate +\w{22}/,
+        /Accepted +build-8412\n +started run [\w-]+: /,
+        /Duplicate +build-8412\n/,
+        /Accepted +build-8413\n +started nothing: .*"try-something"/,
+        /Rejected \(invalid JSON\)/,
+        /# Failed tests: 2/,
+        /artifact: FILE report\.md/,
+        /Would not trigger\n.*\n.*\n +✗ payload: `build\.branch` is "try-something"/,
+        // The other one, and its foreman.
+        /Accepted +msg-4507\n +started run [\w-]+: /,
+        /First of our frames: src\/cart\/total\.js/,
+        /tracker:4508 goes to foreman/,
         /The demo went through\./,
       ]) {
         expect(launched.output).toMatch(expected);
       }
+      // The secrets of the senders go through standard input.
+      expect(launched.output).not.toMatch(/whsec_|[0-9a-f]{64}/);
       expect(processesNaming(dataDir)).toEqual([]);
     },
   );

@@ -11,6 +11,7 @@ export { mayOnOwner, type RunLookup } from './application/run-access.js';
 export { SweepExecutions } from './application/execution/sweep-executions.js';
 export { type ConfigFault, ConfigReferences, type ConfigUse } from './application/config-references.js';
 export { CreateRun, type CreateRunCommand, type CreateRunResult } from './application/create-run.js';
+export { LaunchedRuns } from './application/launched-runs.js';
 export { RUN_STATE_MACHINE, RUN_STATES, type RunMove, type RunState } from './domain/run-state.js';
 export { foldTimeline, type TimelineEvent } from './domain/timeline.js';
 export { ExecutionTokens } from './domain/execution-token.js';

@@ -11,6 +11,7 @@ import { Attachments } from './application/attachments.js';
 import { CancelRun } from './application/cancel-run.js';
 import { ConfigReferences } from './application/config-references.js';
 import { CreateRun, RunParts } from './application/create-run.js';
+import { LaunchedRuns } from './application/launched-runs.js';
 import { DecideApproval } from './application/decide-approval.js';
 import { Assignments, ClaimExecution } from './application/execution/claim-execution.js';
 import { EnvironmentOutcomes } from './application/execution/environment-outcomes.js';
@@ -77,6 +78,7 @@ const useCases = [
   RunAccess,
   RunTail,
   CreateRun,
+  LaunchedRuns,
   RunParts,
   RunReferences,
   ConfigReferences,

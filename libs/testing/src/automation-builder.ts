@@ -11,6 +11,7 @@ export interface AutomationShape {
   readonly agentIdentityUid?: string;
   /** Default: a new user. */
   readonly authorUid?: string;
+  readonly authorType?: 'user' | 'service_account';
   /** `webhook` / `received` triggers of these webhooks, with these payload filters. */
   readonly onWebhooks?: readonly { readonly uid: string; readonly payload?: object }[];
   /** Triggers as on the wire, with their subjects. */
@@ -46,9 +47,9 @@ export class AutomationBuilder {
     });
     await this.database.query(
       `INSERT INTO headrace.automations (uid, factory_uid, team_uid, name, enabled, prompt, agent_config, agent_identity_uid, source, author_type, author_uid)
-       SELECT a.uid, a.factory_uid, a.team_uid, a.name, a.enabled, a.prompt, a.agent_config, a.agent_identity_uid, 'api', 'user', a.author_uid
+       SELECT a.uid, a.factory_uid, a.team_uid, a.name, a.enabled, a.prompt, a.agent_config, a.agent_identity_uid, 'api', a.author_type, a.author_uid
          FROM jsonb_to_recordset($1::jsonb) AS a (uid text, factory_uid text, team_uid text, name text, enabled boolean,
-              prompt text, agent_config jsonb, agent_identity_uid text, author_uid text)`,
+              prompt text, agent_config jsonb, agent_identity_uid text, author_type text, author_uid text)`,
       [
         JSON.stringify(
           rows.map((row) => ({
@@ -60,6 +61,7 @@ export class AutomationBuilder {
             prompt: row.prompt ?? 'Look at the payload.',
             agent_config: row.agentConfig ?? null,
             agent_identity_uid: row.agentIdentityUid ?? null,
+            author_type: row.authorType ?? 'user',
             author_uid: row.authorUid ?? newUid(),
           })),
         ),

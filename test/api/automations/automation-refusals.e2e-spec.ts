@@ -32,6 +32,12 @@ const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer
     '/triggers',
     /at most 20/,
   ],
+  [
+    'triggers that would fill the memory of whoever evaluates them',
+    () => filter({ payload: { ['k'.repeat(65_536)]: { exists: true } } }),
+    '/triggers',
+    /65536 bytes/,
+  ],
   ['a trigger that is no object', () => second('webhook'), '/triggers/1', /object/],
   [
     'an unknown provider',

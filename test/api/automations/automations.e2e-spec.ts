@@ -148,6 +148,26 @@ describe('listAutomations', () => {
       expect((await room.ask(400, `GET ${line}`)).errors).toEqual([{ pointer: '/cursor', detail: expect.any(String) }]);
     for (const limit of ['0', '501', 'x']) await room.ask(400, `GET ${automationsOf(factory)}?limit=${limit}`);
   });
+
+  it('ends a page early where automations are large, and goes on with the next', async () => {
+    const factory = await room.newFactory();
+    const made: string[] = [];
+    for (const name of ['a', 'b', 'c', 'd']) made.push((await room.make({ name }, factory)).uid);
+    await room.api.database.query(
+      `UPDATE headrace.automations SET agent_config = jsonb_build_object('base_prompt', repeat('x', 3500000)) WHERE factory_uid = $1`,
+      [factory],
+    );
+    const pages: string[][] = [];
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const page: { automations: { uid: string }[]; page_info: { next_cursor?: string } } = await room.ask(
+        200,
+        `GET ${automationsOf(factory)}?limit=4${cursor && `&cursor=${cursor}`}`,
+      );
+      pages.push(page.automations.map(({ uid }) => uid));
+      cursor = page.page_info.next_cursor;
+    }
+    expect(pages).toEqual([made.slice(0, 2), made.slice(2)]);
+  });
 });
 
 describe('replaceAutomation', () => {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { newUid } from '#libs/kernel';
+import { CreateRun } from '#libs/runs';
 import {
   AutomationBuilder,
   type BuiltWebhook,
@@ -96,6 +97,21 @@ describe('an accepted delivery', () => {
     });
   });
 
+  it('is nobody’s run to execute but the team’s, also when an agent has saved the automation', async () => {
+    const { uid: agent } = (
+      await api.request(201, 'POST /agent/identities', {
+        token: admin.token,
+        body: { name: 'saver', prompt: 'You save.', available: false },
+      })
+    ).body;
+    const { uid } = await automation({ authorUid: agent, authorType: 'service_account' });
+    await log.build(hook.id);
+    await processor.evaluateAll();
+    const [run] = await runsOf(`automation_id=${uid}`);
+    expect(run).toMatchObject({ creator: { type: 'service_account', uid: agent } });
+    expect(run.agent_config?.base_prompt).toBeUndefined();
+  });
+
   it('that is redelivered starts runs again', async () => {
     const { uid } = await automation();
     const { id } = await log.build(hook.id);
@@ -151,6 +167,36 @@ describe('an accepted delivery', () => {
     expect(await processor.evaluateAll()).toBe(1);
     expect(await resultsOf(id)).toEqual(before);
     expect(await runsOf(`automation_id=${uid}`)).toHaveLength(1);
+  });
+
+  it('has the others started when one cannot be for a fault, and is not begun from the beginning again', async () => {
+    const sealed = { mcp_servers: { tools: { command: 'tools', env: { KEY: 'not sealed at all' } } } };
+    const broken = await automation({ name: 'broken', agentConfig: sealed });
+    const others = [];
+    for (let n = 0; n < 80; n += 1) others.push(await automation());
+    const { id } = await log.build(hook.id);
+    await processor.evaluateAll();
+    const started = await runsOf(`factory_uid=${hook.factoryUid}`);
+    expect(started).toHaveLength(others.length);
+    expect(await resultsOf(id)).toBeUndefined();
+
+    await api.database.query(
+      'UPDATE headrace.automations SET agent_config = NULL, version = version + 1 WHERE uid = $1',
+      [broken.uid],
+    );
+    await api.database.query('UPDATE headrace.webhook_deliveries SET evaluate_at = headrace.now() WHERE id = $1', [id]);
+    const create = vi.spyOn(processor.get(CreateRun), 'execute');
+    expect(await processor.evaluateAll()).toBe(1);
+    expect(create).toHaveBeenCalledTimes(1);
+    create.mockRestore();
+    const results = await resultsOf(id);
+    expect(results.map(({ automation_uid: uid }: { automation_uid: string }) => uid)).toEqual([
+      broken.uid,
+      ...others.map(({ uid }) => uid),
+    ]);
+    const runs = results.map(({ run_id: run }: { run_id: string }) => run);
+    expect(new Set(runs).size).toBe(81);
+    expect(runs).toEqual(expect.arrayContaining(started.map(({ run_id: run }: { run_id: string }) => run)));
   });
 
   it('does not wait for the flood of another factory', async () => {

@@ -65,6 +65,20 @@ describe('testUnsavedTrigger', () => {
     expect(await unsaved({ trigger: received(hook.uid), payload: null })).toMatchObject({ would_trigger: true });
   });
 
+  it('understands numbers beyond all numbers as those of a delivery, and not as null', async () => {
+    const trigger = received(hook.uid, { n: [null] });
+    const { id } = await room.log.build(hook.id, { body: '{"n":1e999}' });
+    const body = `{"trigger":${JSON.stringify(trigger)},"payload":{"n":1e999}}`;
+    const line = `POST ${automationsOf(hook.factoryUid)}/test`;
+    const pasted = await room.api.request(200, line, {
+      token: room.admin.token,
+      body,
+      contentType: 'application/json',
+    });
+    expect(pasted.body).toMatchObject({ would_trigger: false });
+    expect(pasted.body).toEqual(await unsaved({ trigger, delivery_id: id }));
+  });
+
   it('takes payloads that nest deeper than other bodies', async () => {
     const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) });
     const payload = { ...(deep(400) as object), action: 'opened' };

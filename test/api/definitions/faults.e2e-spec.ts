@@ -192,6 +192,7 @@ const FAULTS: readonly Fault[] = [
     `${AGENT}:4:5`,
   ],
   ['the alias of another factory', () => withFactory('alias: taken\n'), 'alias_taken', 'factory.yaml:3:8'],
+  ['text that no database keeps', () => withFactory('description: "a\\0b"\n'), 'not_text', 'factory.yaml:3:14'],
 ];
 
 interface Diagnostic {

@@ -200,21 +200,21 @@ describe('an evaluation that fails', () => {
     api.log.clear();
   });
 
-  it('is given up after ten attempts, and the log says so', async () => {
+  it('is given up after twenty attempts, and the log says so', async () => {
     const { id } = await log.build(hook.id);
     let attempts = 0;
     const process = await start(() => {
       attempts += 1;
       return Promise.reject(new Error('it is broken: s3cret'));
     });
-    for (let hour = 0; hour < 15; hour += 1) {
+    for (let hour = 0; hour < 25; hour += 1) {
       await process.lap();
       await api.advanceClock(3_600_000);
     }
-    expect(attempts).toBe(10);
+    expect(attempts).toBe(20);
     expect(await get(id)).toMatchObject({
       automation_results: [],
-      evaluation_error: "The evaluation failed 10 times; the service's log says why.",
+      evaluation_error: "The evaluation failed 20 times; the service's log says why.",
     });
     api.log.clear();
   });
@@ -224,15 +224,38 @@ describe('an evaluation that fails', () => {
     let attempts = 0;
     const process = await start(() => {
       attempts += 1;
-      if (attempts <= 12) return Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }));
+      if (attempts <= 22) return Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }));
       return Promise.resolve([MATCH]);
     });
-    for (let round = 0; round < 13; round += 1) {
+    for (let round = 0; round < 23; round += 1) {
       await process.lap();
       await api.advanceClock(10_000);
     }
-    expect(attempts).toBe(13);
+    expect(attempts).toBe(23);
     expect((await get(id)).automation_results).toEqual([ON_THE_WIRE]);
     expect(api.log.errors).toEqual([]);
+  });
+});
+
+describe('a delivery with many results', () => {
+  it('shows a hundred of them in lists, those that matched first, and all of them by itself', async () => {
+    const results = Array.from({ length: 150 }, (_, index) => ({
+      automationUid: String(index),
+      matched: index >= 145,
+      reason: `reason ${index}`,
+    }));
+    const process = await start(() => Promise.resolve(results));
+    const { id } = await log.build(hook.id);
+    await evaluateAll(process);
+    const path = `/factories/${hook.factoryUid}/webhooks/${hook.uid}/deliveries`;
+    const [listed] = (await api.request(200, `GET ${path}`, { token: admin.token })).body.deliveries;
+    expect(listed.automation_results_count).toBe(150);
+    expect(listed.automation_results.map((result: { automation_uid: string }) => result.automation_uid)).toEqual([
+      ...['145', '146', '147', '148', '149'],
+      ...Array.from({ length: 95 }, (_, index) => String(index)),
+    ]);
+    const whole = await get(id);
+    expect(whole.automation_results).toHaveLength(150);
+    expect(whole).not.toHaveProperty('automation_results_count');
   });
 });

@@ -1,3 +1,5 @@
+import { printable } from './printable.js';
+
 /** Rows as aligned columns under their names; dates in UTC, absent values as a dash. */
 export function renderTable(
   columns: readonly string[],
@@ -18,5 +20,5 @@ export function renderTable(
 function show(value: string | number | Date | null): string {
   if (value === null || value === '') return '-';
   if (value instanceof Date) return `${value.toISOString().slice(0, 19)}Z`;
-  return String(value);
+  return printable(String(value));
 }

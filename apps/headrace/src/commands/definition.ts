@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule } from '../cli/command.js';
+import { printable } from '../cli/printable.js';
 import { type DefinitionFile, readDirectory } from '../definition/read-directory.js';
 import { renderDiagnostics } from '../definition/render-diagnostics.js';
 import { type AppliedPlan, renderPlan } from '../definition/render-plan.js';
@@ -25,7 +26,7 @@ export const apply: CommandModule = {
     const files = readDirectory(onlyPositional('directory', positionals));
     const api = await connect(values);
     const factory = await findFactory(api, values.factory);
-    process.stderr.write(`Factory ${factory.name} (${factory.uid}), ${sizeOf(files)}.\n`);
+    process.stderr.write(`Factory ${printable(factory.name)} (${factory.uid}), ${sizeOf(files)}.\n`);
     const result = await put(api, factory, files, values['dry-run'] === true);
     if (result === null) {
       process.stderr.write(`headrace: nothing was applied.\n`);
@@ -46,7 +47,7 @@ export const exportFiles: CommandModule = {
     const factory = await findFactory(api, values.factory);
     const { files } = await api.request<{ files: DefinitionFile[] }>('GET', `/factories/${factory.uid}/definition`);
     writeDirectory(directory, files, values.force === true);
-    process.stderr.write(`Factory ${factory.name} (${factory.uid}), ${sizeOf(files)}.\n`);
+    process.stderr.write(`Factory ${printable(factory.name)} (${factory.uid}), ${sizeOf(files)}.\n`);
     process.stdout.write(files.map(({ path }) => `${path}\n`).join(''));
     return 0;
   },

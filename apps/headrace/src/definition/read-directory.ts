@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { CommandError } from '../cli/command.js';
+import { printable } from '../cli/printable.js';
 
 /** A file of a definition; `path` relative to its root, with `/`. */
 export interface DefinitionFile {
@@ -22,8 +23,9 @@ export function readDirectory(directory: string): DefinitionFile[] {
   const files: DefinitionFile[] = [];
   let bytes = 0;
   const walk = (current: string, depth: number): void => {
-    if (depth > MAX_DEPTH) throw new CommandError(`${shown(root, current)} lies too deep for a definition.`);
-    for (const entry of entriesOf(current)) {
+    const name = printable(shown(root, current));
+    if (depth > MAX_DEPTH) throw new CommandError(`${name} lies too deep for a definition.`);
+    for (const entry of readable(name === '' ? directory : name, () => entriesOf(current))) {
       const path = join(current, entry.name);
       if (entry.isDirectory()) {
         walk(path, depth + 1);
@@ -47,15 +49,30 @@ function entriesOf(directory: string): Dirent[] {
 }
 
 function readText(root: string, path: string, entry: Dirent): string {
-  const name = shown(root, path);
+  const name = printable(shown(root, path));
   const target = entry.isSymbolicLink() ? linkTarget(root, path, name) : path;
-  const stats = statSync(target);
+  const stats = readable(name, () => statSync(target));
   if (!stats.isFile()) throw new CommandError(`${name} is neither a file nor a directory.`);
   if (stats.size > MAX_BYTES) throw new CommandError(`${name} is too large for a definition.`);
+  const text = decoded(readable(name, () => readFileSync(target)));
+  if (text === null || text.includes('\0')) throw new CommandError(`${name} is not text in UTF-8.`);
+  return text;
+}
+
+/** With its byte order mark, if it has one; null for what is no UTF-8. */
+function decoded(bytes: Buffer): string | null {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(target));
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** What `read` gives. Whatever the disk has against it is told of `name`. */
+function readable<T>(name: string, read: () => T): T {
+  try {
+    return read();
   } catch (error) {
-    if (error instanceof TypeError) throw new CommandError(`${name} is not text in UTF-8.`);
     throw new CommandError(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
   }
 }
@@ -73,13 +90,8 @@ function linkTarget(root: string, path: string, name: string): string {
 }
 
 function realRoot(directory: string): string {
-  try {
-    const root = realpathSync(directory);
-    if (statSync(root).isDirectory()) return root;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new CommandError(`${directory} cannot be read (${code ?? 'unknown'}).`);
-  }
+  const root = readable(directory, () => realpathSync(directory));
+  if (readable(directory, () => statSync(root)).isDirectory()) return root;
   throw new CommandError(`${directory} is not a directory.`);
 }
 

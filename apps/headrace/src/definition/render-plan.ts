@@ -1,3 +1,5 @@
+import { printable } from '../cli/printable.js';
+
 /** As the API tells it. */
 export interface PlannedChange {
   readonly action: 'create' | 'update' | 'delete' | 'unchanged';
@@ -19,9 +21,9 @@ const SIGNS = { create: '+', update: '~', delete: '-', unchanged: '=' } as const
 /** The plan, a line for each resource, and how many of which. */
 export function renderPlan({ applied, plan }: AppliedPlan): string {
   const kinds = Math.max(0, ...plan.map(({ kind }) => kind.length));
-  const names = Math.max(0, ...plan.map(({ name }) => name.length));
+  const names = Math.max(0, ...plan.map(({ name }) => printable(name).length));
   const lines = plan.map((change) =>
-    [SIGNS[change.action], change.kind.padEnd(kinds), change.name.padEnd(names), ...remarks(change)]
+    [SIGNS[change.action], change.kind.padEnd(kinds), printable(change.name).padEnd(names), ...remarks(change)]
       .join('  ')
       .trimEnd(),
   );

@@ -1,4 +1,6 @@
+import { required } from '../cli/arguments.js';
 import { CommandError } from '../cli/command.js';
+import { printable } from '../cli/printable.js';
 import { type ApiClient, RefusedByApi } from './api-client.js';
 
 export interface RemoteFactory {
@@ -18,6 +20,8 @@ const MANY = 20;
 /** The factory of this uid or alias; without one, the only one that the caller sees. */
 export async function findFactory(api: ApiClient, wanted: string | undefined): Promise<RemoteFactory> {
   if (wanted === undefined) return theOnly(await list(api, { limit: String(MANY) }));
+  // A variable of a script that was never set.
+  required('factory', wanted);
   const found = (UID.test(wanted) ? await byUid(api, wanted) : null) ?? (await byAlias(api, wanted));
   if (!found) throw new CommandError(`there is no factory ${wanted} that you can see.`);
   return found;
@@ -55,7 +59,9 @@ function theOnly({ factories, page_info: { next_cursor: more } }: Page): RemoteF
 }
 
 const known = (factories: readonly RemoteFactory[]): string =>
-  factories.map(({ uid, name, alias }) => `${uid} (${alias === undefined ? name : `${name}, ${alias}`})`).join(', ');
+  factories
+    .map(({ uid, name, alias }) => `${uid} (${printable(alias === undefined ? name : `${name}, ${alias}`)})`)
+    .join(', ');
 
 const list = (api: ApiClient, query: Record<string, string>): Promise<Page> =>
   api.request<Page>('GET', `/factory?${new URLSearchParams(query).toString()}`);

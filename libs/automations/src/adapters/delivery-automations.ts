@@ -18,7 +18,7 @@ export class DeliveryAutomations extends DeliveryEvaluator implements OnModuleIn
     this.evaluators.register(this);
   }
 
-  override evaluate(delivery: AcceptedDelivery): Promise<readonly AutomationResult[]> {
-    return this.fire.execute(this.trigger.eventOf(delivery));
+  override evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
+    return this.fire.execute(this.trigger.eventOf(delivery), signal);
   }
 }

@@ -39,10 +39,9 @@ export class FindAutomations {
     const query = { factoryUid: scope.factoryUid };
     const position = cursor === null ? [] : this.cursors.decode(cursor, query);
     if (position === null) return { kind: 'bad_cursor' };
-    const rows = await this.store.page(scope.factoryUid, placeOf(position), limit + 1);
-    const automations = rows.slice(0, limit);
+    const { automations, hasMore } = await this.store.page(scope.factoryUid, placeOf(position), limit);
     const last = automations.at(-1);
-    const nextCursor = rows.length > limit && last ? this.cursors.encode([last.name, last.uid], query) : null;
+    const nextCursor = hasMore && last ? this.cursors.encode([last.name, last.uid], query) : null;
     return { kind: 'page', views: await this.view(scope, automations), nextCursor };
   }
 

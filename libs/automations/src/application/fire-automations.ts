@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { isDatabaseUnavailable } from '#libs/persistence';
 import type { AutomationResult } from '#libs/webhooks';
-import type { TriggerCheck, TriggerEvent } from '../domain/trigger.js';
-import { type FiringAutomation, FiringStore, type ReachedTrigger } from '../persistence/firing.store.js';
+import type { TriggerEvent } from '../domain/trigger.js';
+import { type FiringAutomation, FiringStore } from '../persistence/firing.store.js';
 import { CompiledTriggers } from './compiled-triggers.js';
+import { decideFiring, type FiringDecision } from './firing-decisions.js';
 import { FiringSteps } from './firing-steps.js';
 import { LaunchRun } from './launch-run.js';
 
@@ -15,16 +17,18 @@ const LOADED_AT_ONCE = 64;
 const CHANGED = Symbol('changed');
 const ATTEMPTS = 5;
 
-interface Decision {
-  readonly reached: ReachedTrigger;
-  readonly matched: boolean;
-  readonly reason: string;
+interface Firing {
+  readonly event: TriggerEvent;
+  readonly signal: AbortSignal | undefined;
+  /** Of single automations; those of the others are started all the same. */
+  readonly faults: unknown[];
 }
 
 /**
  * What an event starts: one run for each enabled automation of which a trigger fires. Idempotent by automation and
  * event: after a fault or a crash the same event is to be fired again. One round trip when nothing fires; when
- * something does, one more for each 64 automations, and what a run costs.
+ * something does, two more for each 64 automations, and what a run costs that is not there yet: what took too long goes on
+ * where it was when it is fired again.
  */
 @Injectable()
 export class FireAutomations {
@@ -35,28 +39,33 @@ export class FireAutomations {
     private readonly steps: FiringSteps,
   ) {}
 
-  /** What became of each automation that the event reached, in a fixed order. Throws on faults only. */
-  async execute(event: TriggerEvent): Promise<readonly AutomationResult[]> {
+  /**
+   * What became of each automation that the event reached, in a fixed order. Throws on faults only, and
+   * what `signal` is aborted with: then it begins nothing any more.
+   */
+  async execute(event: TriggerEvent, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      const results = await this.attempt(event);
+      const results = await this.attempt({ event, signal, faults: [] });
       if (results !== CHANGED) return results;
     }
     throw new Error(`The automations of ${event.provider} ${event.subject} were changed all the time.`);
   }
 
-  private async attempt(event: TriggerEvent): Promise<readonly AutomationResult[] | typeof CHANGED> {
+  private async attempt(firing: Firing): Promise<readonly AutomationResult[] | typeof CHANGED> {
+    const { event, signal, faults } = firing;
     this.steps.reached('before_reading');
     const reached = await this.store.reached(event);
     this.steps.reached('triggers_read');
-    const decisions = decide(reached, (one) => this.compiled.of(one).check(event));
+    const decisions = await decideFiring(reached, (one) => this.compiled.of(one).check(event), signal);
     this.steps.reached('filters_evaluated');
     const results = new Map<string, AutomationResult>();
     const fired = decisions.filter(({ matched }) => matched);
     for (let index = 0; index < fired.length; index += LOADED_AT_ONCE) {
-      const started = await this.fire(event, fired.slice(index, index + LOADED_AT_ONCE));
+      const started = await this.fire(firing, fired.slice(index, index + LOADED_AT_ONCE));
       if (started === CHANGED) return CHANGED;
       for (const result of started) results.set(result.automationUid, result);
     }
+    if (faults.length > 0) throw faults[0];
     if (fired.length > 0) this.steps.reached('all_launched');
     return decisions.map(
       ({ reached: { automationUid }, reason }) =>
@@ -64,28 +73,44 @@ export class FireAutomations {
     );
   }
 
-  private async fire(event: TriggerEvent, fired: readonly Decision[]): Promise<AutomationResult[] | typeof CHANGED> {
-    const automations = await this.store.load(fired.map(({ reached }) => reached));
+  private async fire(
+    { event, signal, faults }: Firing,
+    fired: readonly FiringDecision[],
+  ): Promise<AutomationResult[] | typeof CHANGED> {
+    const [automations, before] = await Promise.all([
+      this.store.load(fired.map(({ reached }) => reached)),
+      this.launch.before(
+        fired.map(({ reached }) => reached.automationUid),
+        event,
+      ),
+    ]);
     if (automations.size < fired.length) return CHANGED;
     this.steps.reached('automations_loaded');
-    const results: AutomationResult[] = [];
-    for (let index = 0; index < fired.length; index += LAUNCHES_AT_ONCE) {
-      const launches = fired.slice(index, index + LAUNCHES_AT_ONCE).flatMap((decision) => {
+    const results = fired.flatMap(({ reached: { automationUid }, reason }): AutomationResult[] => {
+      const runId = before.get(automationUid);
+      return runId === undefined ? [] : [{ automationUid, matched: true, runId, reason }];
+    });
+    const missing = fired.filter(({ reached }) => !before.has(reached.automationUid));
+    for (let index = 0; index < missing.length; index += LAUNCHES_AT_ONCE) {
+      signal?.throwIfAborted();
+      const launches = missing.slice(index, index + LAUNCHES_AT_ONCE).flatMap((decision) => {
         const automation = automations.get(decision.reached.automationId);
         return automation ? [this.start(event, decision, automation)] : [];
       });
-      // All have come to an end before one's fault ends the rest: nothing goes on behind the back of a retry.
+      // All have come to an end before a fault is told: nothing goes on behind the back of a retry.
       for (const launch of await Promise.allSettled(launches)) {
-        if (launch.status === 'rejected') throw launch.reason;
-        results.push(launch.value);
+        if (launch.status === 'fulfilled') results.push(launch.value);
+        else faults.push(launch.reason);
       }
+      // Nobody else would be started either.
+      if (faults.some(isDatabaseUnavailable)) throw faults.find(isDatabaseUnavailable);
     }
     return results;
   }
 
   private async start(
     event: TriggerEvent,
-    { reached: { automationUid }, reason }: Decision,
+    { reached: { automationUid }, reason }: FiringDecision,
     automation: FiringAutomation,
   ): Promise<AutomationResult> {
     this.steps.reached('before_launch');
@@ -95,28 +120,4 @@ export class FireAutomations {
       ? { automationUid, matched: true, runId: launched.runId, reason }
       : { automationUid, matched: true, reason: `${reason} No run was started: ${launched.reason}` };
   }
-}
-
-/** One decision an automation: its first trigger that fires, or else why none did. */
-function decide(
-  reached: readonly ReachedTrigger[],
-  check: (one: ReachedTrigger) => readonly TriggerCheck[],
-): Decision[] {
-  const decisions = new Map<string, Decision>();
-  for (const one of reached) {
-    const known = decisions.get(one.automationId);
-    if (known?.matched) continue;
-    const decision = one.enabled ? decisionOf(one, check(one)) : { reached: one, matched: false, reason: DISABLED };
-    if (!known || decision.matched) decisions.set(one.automationId, decision);
-    else if (one.enabled)
-      decisions.set(one.automationId, { ...known, reason: `${known.reason} ${decision.reason}`.slice(0, 1000) });
-  }
-  return [...decisions.values()];
-}
-
-const DISABLED = 'The automation is disabled.';
-
-function decisionOf(reached: ReachedTrigger, checks: readonly TriggerCheck[]): Decision {
-  const failed = checks.find(({ passed }) => !passed);
-  return { reached, matched: failed === undefined, reason: (failed ?? checks.at(-1))?.reason ?? '' };
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { type Caller, TeamDirectory } from '#libs/auth';
-import { CreateRun, type CreateRunResult } from '#libs/runs';
+import { CreateRun, type CreateRunResult, LaunchedRuns } from '#libs/runs';
 import { envelope, PAYLOAD_FILE } from '../domain/envelope.js';
 import type { TriggerEvent } from '../domain/trigger.js';
 import type { FiringAutomation } from '../persistence/firing.store.js';
@@ -15,9 +15,18 @@ export type LaunchResult =
 export class LaunchRun {
   constructor(
     private readonly createRun: CreateRun,
+    private readonly launched: LaunchedRuns,
     private readonly teams: TeamDirectory,
     private readonly secrets: AutomationSecrets,
   ) {}
+
+  /** Runs that the event has started before, by the uid of their automation. One round trip. */
+  async before(uids: readonly string[], event: TriggerEvent): Promise<ReadonlyMap<string, string>> {
+    const keys = new Map(uids.map((uid) => [launchKey(uid, event), uid]));
+    const runs = new Map<string, string>();
+    for (const [key, runId] of await this.launched.find([...keys.keys()])) runs.set(keys.get(key) ?? '', runId);
+    return runs;
+  }
 
   /** Throws on faults only: what the run cannot have is a refusal, which no retry would change. */
   async execute(automation: FiringAutomation, event: TriggerEvent): Promise<LaunchResult> {
@@ -34,7 +43,7 @@ export class LaunchRun {
       team: true,
       source: event.source,
       automaticMetadata: { ...event.labels, automation_id: uid, factory_uid: event.factoryUid },
-      launchKey: `automation/${uid}/${event.key}`,
+      launchKey: launchKey(uid, event),
       idempotency: null,
       ...(agentConfig !== null && { config: this.secrets.open(uid, agentConfig) }),
       ...(agentIdentityUid !== null && { agentIdentityUid }),
@@ -63,6 +72,8 @@ export class LaunchRun {
     };
   }
 }
+
+const launchKey = (uid: string, event: TriggerEvent): string => `automation/${uid}/${event.key}`;
 
 function launchResult(result: CreateRunResult): LaunchResult {
   switch (result.kind) {

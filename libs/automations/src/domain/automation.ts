@@ -33,6 +33,8 @@ export interface Automation extends AutomationFields {
 
 export const MAX_AUTOMATIONS = 2000;
 export const MAX_TRIGGERS = 20;
+/** Bytes of JSON, of all together: whoever evaluates an event holds those of all automations that it may concern. */
+export const MAX_TRIGGERS_BYTES = 65_536;
 /** Characters. */
 export const MAX_AUTOMATION_NAME = 128;
 /** Bytes of UTF-8. */

@@ -1,6 +1,6 @@
 import { type AutomationIssue, invalid } from './automation-issue.js';
 import { readPrompt } from './placeholders.js';
-import { MAX_AUTOMATION_NAME, MAX_PROMPT_BYTES, MAX_TRIGGERS } from './automation.js';
+import { MAX_AUTOMATION_NAME, MAX_PROMPT_BYTES, MAX_TRIGGERS, MAX_TRIGGERS_BYTES } from './automation.js';
 
 /** What somebody wants an automation to be: {@link AutomationFields} before they are checked. */
 export interface RequestedAutomation {
@@ -25,6 +25,9 @@ export function plainIssues({ name, prompt, triggers }: RequestedAutomation): Au
     read.kind === 'invalid' ? invalid('/prompt', read.detail) : null,
     triggers.length === 0 ? invalid('/triggers', 'must have at least one entry') : null,
     triggers.length > MAX_TRIGGERS ? invalid('/triggers', `must have at most ${MAX_TRIGGERS} entries`) : null,
+    Buffer.byteLength(JSON.stringify(triggers)) > MAX_TRIGGERS_BYTES
+      ? invalid('/triggers', `must have at most ${MAX_TRIGGERS_BYTES} bytes as JSON, all together`)
+      : null,
   ];
   return found.filter((issue) => issue !== null);
 }

@@ -28,14 +28,26 @@ export interface AutomationPlace {
   readonly uid: string;
 }
 
+interface ListedRow extends AutomationRow {
+  found: number;
+}
+
 const oneWhere = (lock: string): string =>
   `SELECT ${automationColumns()} FROM automations a WHERE a.factory_uid = $1 AND a.uid = $2 ${lock}`;
 const FIND: Statement = { name: 'automations.find', text: oneWhere('') };
 const LOCK: Statement = { name: 'automations.lock', text: oneWhere('FOR NO KEY UPDATE OF a') };
 
+/** With more configurations and triggers than that a page ends early; with one automation at least. */
+const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+/** `found`: how many there were before the page was cut to its size. */
 const pageWhere = (condition: string): string =>
-  `SELECT ${automationColumns(`left(a.prompt, ${LISTED_PROMPT_CHARACTERS})`)} FROM automations a
-  WHERE a.factory_uid = $1${condition} ORDER BY a.name, a.uid LIMIT $2`;
+  `SELECT * FROM (
+    SELECT listed.*, count(*) OVER ()::int AS found, row_number() OVER by_name AS place,
+           sum(coalesce(octet_length(agent_config::text), 0) + octet_length(triggers::text)) OVER by_name AS bytes
+      FROM (SELECT ${automationColumns(`left(a.prompt, ${LISTED_PROMPT_CHARACTERS})`)} FROM automations a
+             WHERE a.factory_uid = $1${condition} ORDER BY a.name, a.uid LIMIT $2) listed
+    WINDOW by_name AS (ORDER BY name, uid)) sized
+  WHERE place = 1 OR bytes <= ${MAX_PAGE_BYTES} ORDER BY name, uid`;
 const FIRST_PAGE: Statement = { name: 'automations.list', text: pageWhere('') };
 const NEXT_PAGE: Statement = {
   name: 'automations.list-after',
@@ -90,13 +102,18 @@ export class AutomationsStore {
     return first(await tx.query<AutomationRow>(LOCK, [factoryUid, uid]));
   }
 
-  /** By name, prompts cut. */
-  async page(factoryUid: string, after: AutomationPlace | null, limit: number): Promise<Automation[]> {
+  /** By name, prompts cut; at most `limit`, and fewer when they are large. */
+  async page(
+    factoryUid: string,
+    after: AutomationPlace | null,
+    limit: number,
+  ): Promise<{ readonly automations: Automation[]; readonly hasMore: boolean }> {
     const rows =
       after === null
-        ? await this.database.query<AutomationRow>(FIRST_PAGE, [factoryUid, limit])
-        : await this.database.query<AutomationRow>(NEXT_PAGE, [factoryUid, limit, after.name, after.uid]);
-    return rows.map(toAutomation);
+        ? await this.database.query<ListedRow>(FIRST_PAGE, [factoryUid, limit + 1])
+        : await this.database.query<ListedRow>(NEXT_PAGE, [factoryUid, limit + 1, after.name, after.uid]);
+    const automations = rows.slice(0, limit).map(toAutomation);
+    return { automations, hasMore: (rows[0]?.found ?? 0) > automations.length };
   }
 
   /** Until the transaction ends nobody else changes those that came from the factory's files. */

@@ -43,6 +43,9 @@ describe('ticketUrlFault', () => {
     ['ftp://example.com/x', 'absolute'],
     ['javascript:alert(1)', 'absolute'],
     ['https://', 'absolute'],
+    [' https://example.com/x', 'absolute'],
+    ['https://example.com/x\n', 'absolute'],
+    ['https://example.com/\u202ex', 'absolute'],
     ['https://me:secret@example.com', 'must not hold'],
     ['https://me@example.com', 'must not hold'],
   ])('%s: %s', (url, fault) => {

@@ -22,7 +22,8 @@ export const ticketRef = ({ source, id }: Ticket): string => `${source}:${id}`;
 
 /** Why people cannot be sent to this address; null when they can. Completes "`ticket_url` …". */
 export function ticketUrlFault(text: string): string | null {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  // What a URL is read from may hold blanks and line breaks; what people are shown may not.
+  const url = !/[\s\p{C}]/u.test(text) && URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     return 'must be an absolute http or https URL';
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';

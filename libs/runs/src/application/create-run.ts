@@ -20,7 +20,7 @@ import {
 import type { RunState } from '../domain/run-state.js';
 import type { NewRun } from '../persistence/new-run.js';
 import { objectFolders } from '../persistence/run-insert-sql.js';
-import { type IdempotencyClaim, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
+import { type IdempotencyClaim, launchClaim, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
 import { Attachments } from './attachments.js';
 import { Transcripts } from './execution/transcripts.js';
 import { McpSecrets } from './mcp-secrets.js';
@@ -191,7 +191,7 @@ export class CreateRun {
 /** A caller's key is one of theirs for this owner; what the service starts has a scope of its own. */
 function claimOf({ principal }: Caller, owner: RunOwner, command: CreateRunCommand): ScopedClaim | null {
   const { idempotency, launchKey } = command;
-  if (launchKey !== undefined) return { scope: 'launch', key: launchKey, requestHash: Buffer.alloc(0), isLaunch: true };
+  if (launchKey !== undefined) return launchClaim(launchKey);
   return idempotency && { ...idempotency, scope: `${slotKey(owner)}/${principal.uid}`, isLaunch: false };
 }
 

@@ -12,6 +12,8 @@ export interface RequestedReferences {
   readonly agentIdentityUid?: string;
   readonly parentRunId?: string;
   readonly conversationId?: string;
+  /** Of a run that the service starts: its creator is named for the record, and does not execute it. */
+  readonly launchKey?: string;
 }
 
 export type ReferenceRefusal =
@@ -45,7 +47,7 @@ export class RunReferences {
   ) {}
 
   async find(caller: Caller, owner: RunOwner, asked: RequestedReferences): Promise<FoundReferences | ReferenceRefusal> {
-    const identity = await this.findIdentity(caller, owner, asked.agentIdentityUid);
+    const identity = await this.findIdentity(caller, owner, asked);
     if (identity && 'kind' in identity) return identity;
     const parent = asked.parentRunId === undefined ? null : await this.findParent(caller, asked.parentRunId);
     if (parent && 'kind' in parent) return parent;
@@ -65,10 +67,10 @@ export class RunReferences {
   private async findIdentity(
     { principal }: Caller,
     { teamUid }: RunOwner,
-    uid: string | undefined,
+    { agentIdentityUid: uid, launchKey }: RequestedReferences,
   ): Promise<AgentIdentity | ReferenceRefusal | null> {
     if (uid === undefined) {
-      if (principal.type !== 'service_account' || teamUid === null) return null;
+      if (principal.type !== 'service_account' || teamUid === null || launchKey !== undefined) return null;
       const self = await this.agents.findIdentity(principal.uid, teamUid);
       return self?.available === false ? refused('This agent identity is not available.') : self;
     }

@@ -31,6 +31,19 @@ const FIND_KEY: Statement = {
   text: `SELECT k.request_hash, k.run_id, r.state FROM idempotency_keys k JOIN runs r ON r.id = k.run_id WHERE k.scope = $1 AND k.key = $2`,
 };
 
+const LAUNCH_SCOPE = 'launch';
+const FIND_LAUNCHED: Statement = {
+  name: 'runs.find-launched',
+  text: `SELECT key, run_id FROM idempotency_keys WHERE scope = $1 AND key = ANY($2::text[])`,
+};
+
+export const launchClaim = (key: string): ScopedClaim => ({
+  scope: LAUNCH_SCOPE,
+  key,
+  requestHash: Buffer.alloc(0),
+  isLaunch: true,
+});
+
 export type InsertResult =
   | { readonly kind: 'created'; readonly atCapacity: boolean }
   | { readonly kind: 'replayed'; readonly runId: string; readonly state: RunState }
@@ -62,6 +75,12 @@ export class RunInserts {
     // The key was pruned between the two statements: the second try creates the run.
     if (isFirstTry) return this.insertOnce(run, claim, false);
     throw new Error('An idempotency key is taken by a run that does not exist.');
+  }
+
+  /** Runs under launch keys, by key. One round trip. */
+  async findLaunched(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.database.query<{ key: string; run_id: string }>(FIND_LAUNCHED, [LAUNCH_SCOPE, keys]);
+    return new Map(rows.map((row) => [row.key, row.run_id]));
   }
 
   /** What a key stands for already, or null. One round trip. */

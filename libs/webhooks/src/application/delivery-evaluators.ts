@@ -12,9 +12,9 @@ export class DeliveryEvaluators {
   }
 
   /** All results, in the order of registration. Rejects when one evaluator does: then all are asked again. */
-  async evaluate(delivery: AcceptedDelivery): Promise<readonly AutomationResult[]> {
+  async evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
     const results: AutomationResult[] = [];
-    for (const evaluator of this.evaluators) results.push(...(await evaluator.evaluate(delivery)));
+    for (const evaluator of this.evaluators) results.push(...(await evaluator.evaluate(delivery, signal)));
     return results;
   }
 }

@@ -70,7 +70,7 @@ export class EvaluateDeliveries {
 
   private async evaluate(delivery: WaitingDelivery): Promise<EvaluationRecord> {
     try {
-      const results = await withinTime(this.evaluators.evaluate(delivery));
+      const results = await withinTime((signal) => this.evaluators.evaluate(delivery, signal));
       return { delivery, kind: 'evaluated', resultsJson: writeResults(results) };
     } catch (error) {
       // Says nothing about the delivery.
@@ -98,13 +98,19 @@ function lanesOf(waiting: readonly WaitingDelivery[]): WaitingDelivery[][] {
   );
 }
 
-async function withinTime<T>(work: Promise<T>): Promise<T> {
+/** What takes longer is told to stop, and is not waited for. */
+async function withinTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ending = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`The evaluation took more than ${TIMEOUT_MS} ms.`)), TIMEOUT_MS);
+    timer = setTimeout(() => {
+      const error = new Error(`The evaluation took more than ${TIMEOUT_MS} ms.`);
+      ending.abort(error);
+      reject(error);
+    }, TIMEOUT_MS);
   });
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work(ending.signal), late]);
   } finally {
     clearTimeout(timer);
   }

@@ -21,10 +21,12 @@ export interface AcceptedDelivery {
 /**
  * Plug for rooms that act on deliveries. Registered with `DeliveryEvaluators`. Asked at least once for each accepted
  * delivery, and again after a fault or a crash: what it does has to be idempotent by delivery and automation, and in
- * transactions of its own. Throws only on faults; what cannot be evaluated is a result that says so.
+ * transactions of its own. Throws only on faults; what cannot be evaluated is a result that says so. Once `signal` is
+ * aborted nobody waits for it any longer: it is to stop, having kept what is done, and it must let others have a turn that
+ * often. What is left is asked for again.
  */
 export abstract class DeliveryEvaluator {
-  abstract evaluate(delivery: AcceptedDelivery): Promise<readonly AutomationResult[]>;
+  abstract evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]>;
 }
 
 /** Tells the processor that a delivery waits to be evaluated. A hint; never throws. */

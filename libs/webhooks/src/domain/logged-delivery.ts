@@ -1,8 +1,10 @@
 import type { AutomationResult, DeliveryOutcome } from './delivery.js';
 
 export interface DeliveryEvaluation {
+  /** In lists of deliveries not all of many. */
   readonly results: readonly AutomationResult[];
-  /** Why it was given up; then nothing matched. */
+  readonly resultCount: number;
+  /** Why it was given up; then there are no results. */
   readonly error: string | null;
 }
 

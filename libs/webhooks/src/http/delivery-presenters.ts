@@ -16,6 +16,8 @@ export function presentDelivery(delivery: LoggedDelivery): WebhookDelivery {
     source_ip: delivery.sourceIp,
     ...(headers !== null && { headers }),
     ...(evaluation !== null && { automation_results: evaluation.results.map(presentResult) }),
+    ...(evaluation !== null &&
+      evaluation.resultCount > evaluation.results.length && { automation_results_count: evaluation.resultCount }),
     ...(evaluation !== null && evaluation.error !== null && { evaluation_error: evaluation.error }),
   };
 }

@@ -60,7 +60,13 @@ export class WebhookDelivery {
     description: 'Of an accepted one, as soon as it is evaluated; empty when no automation looks at this webhook.',
   })
   automation_results?: WebhookAutomationResult[];
-  @StringField({ ...OPTIONAL, description: 'Why the evaluation was given up; then it has started nothing.' })
+  @IntegerField({
+    ...OPTIONAL,
+    description:
+      'In a list, of a delivery with more than 100 results: how many there are. The list shows 100, those that matched first; the delivery by itself has all.',
+  })
+  automation_results_count?: number;
+  @StringField({ ...OPTIONAL, description: 'Why the evaluation was given up; runs that it has started until then go on.' })
   evaluation_error?: string;
 }
 

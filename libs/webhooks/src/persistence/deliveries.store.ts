@@ -17,16 +17,25 @@ interface Row {
   headers: Record<string, string> | null;
   evaluated_at: Date | null;
   results: StoredResult[] | null;
+  result_count: number | null;
   evaluation_error: string | null;
 }
 
-const COLUMNS = `id, outcome, identity, duplicate_of, redelivery_of, occurrences, size_bytes, received_at, source_ip,
-  headers, evaluated_at, results, evaluation_error`;
+const columns = (results: string): string =>
+  `id, outcome, identity, duplicate_of, redelivery_of, occurrences, size_bytes, received_at, source_ip,
+  headers, evaluated_at, ${results} AS results, jsonb_array_length(results) AS result_count, evaluation_error`;
+const COLUMNS = columns('results');
+/** A list shows so many results of a delivery, those of automations that matched first. */
+const LISTED_RESULTS = 100;
+const LISTED_COLUMNS = columns(`CASE WHEN jsonb_array_length(results) <= ${LISTED_RESULTS} THEN results ELSE (
+    SELECT jsonb_agg(r ORDER BY m DESC, n) FROM (
+      SELECT r, n, (r->'matched')::boolean AS m FROM jsonb_array_elements(results) WITH ORDINALITY AS e (r, n)
+       ORDER BY (r->'matched')::boolean DESC, n LIMIT ${LISTED_RESULTS}) AS shown) END`);
 /** Above every id. */
 const NEWEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const pageWhere = (condition: string): string =>
-  `SELECT ${COLUMNS} FROM webhook_deliveries WHERE webhook_id = $1 AND id < $2${condition} ORDER BY id DESC LIMIT $3`;
+  `SELECT ${LISTED_COLUMNS} FROM webhook_deliveries WHERE webhook_id = $1 AND id < $2${condition} ORDER BY id DESC LIMIT $3`;
 
 /** Each label has an index of its own; accepted ones change from one to another when they are evaluated. */
 function listStatement(outcome: DeliveryOutcome | null): Statement {
@@ -89,5 +98,9 @@ const toDelivery = (row: Row): LoggedDelivery => ({
   receivedAt: row.received_at,
   sourceIp: row.source_ip,
   headers: row.headers,
-  evaluation: row.evaluated_at && { results: readResults(row.results ?? []), error: row.evaluation_error },
+  evaluation: row.evaluated_at && {
+    results: readResults(row.results ?? []),
+    resultCount: row.result_count ?? 0,
+    error: row.evaluation_error,
+  },
 });

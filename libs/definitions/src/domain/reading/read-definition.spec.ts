@@ -143,6 +143,13 @@ const FAULTS: readonly Fault[] = [
   { name: 'a key that is a list', files: webhook('secretName: ci\n? [a]\n: x\n'), at: `non_string_key ${HOOK}:2:3` },
   { name: 'a key that is nothing', files: webhook('secretName: ci\n: x\n'), at: `non_string_key ${HOOK}:2:1` },
   { name: 'infinity', files: webhook('secretName: ci\nenabled: .inf\n'), at: `not_json ${HOOK}:2:10` },
+  { name: 'a NUL in a value', files: { 'factory.yaml': `${FACTORY}alias: "a\\0b"\n` }, at: 'not_text factory.yaml:3:8' },
+  { name: 'half a character, by an escape', files: { 'factory.yaml': `${FACTORY}alias: "\\ud800"\n` }, at: 'not_text factory.yaml:3:8' },
+  {
+    name: 'a NUL in a key',
+    files: { 'factory.yaml': `${FACTORY}agentDefaults:\n  mcpServers:\n    "\\0": {warp_id: ${'x'.repeat(22)}}\n` },
+    at: 'not_text factory.yaml:5:5',
+  },
   { name: 'too many levels', files: webhook(`secretName: ${'['.repeat(70)}${']'.repeat(70)}\n`), at: `yaml_too_deep ${HOOK}:1:76` },
   // Front matter
   { name: 'no front matter', files: automation('Fix it.\n'), at: `missing_front_matter ${AUTO}:1:1` },

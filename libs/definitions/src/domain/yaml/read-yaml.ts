@@ -9,6 +9,7 @@ import {
   type Scalar,
   type YAMLMap,
 } from 'yaml';
+import { isStorableText } from '#libs/kernel';
 import { MAX_DIAGNOSTICS, printable } from '../diagnostics.js';
 import { type LexemeBudget, scanYaml, type YamlFault } from './scan-yaml.js';
 import { syntaxFaults } from './syntax-faults.js';
@@ -74,17 +75,25 @@ class Converter {
 
   private keyOf(key: unknown): string | undefined {
     if (isScalar(key) && typeof key.value === 'string') {
-      if (key.value !== '<<' || key.type !== 'PLAIN') return key.value;
+      if (key.value !== '<<' || key.type !== 'PLAIN') return this.text(key, key.value);
       this.fault('yaml_merge_key', key, 'Merge keys (<<) are not supported: write the values where they are needed.');
     } else this.fault('non_string_key', key, 'Keys are text: put it in quotes.');
     return undefined;
   }
 
   private scalar(node: Scalar): unknown {
+    if (typeof node.value === 'string') return this.text(node, node.value);
     if (typeof node.value !== 'number') return node.value;
     if (Number.isFinite(node.value)) return node.value === 0 ? 0 : node.value;
     this.fault('not_json', node, 'Infinity and NaN cannot stand here: they are no values of JSON.');
     return null;
+  }
+
+  /** Escapes bring into a value what files themselves cannot hold, and what no database keeps. */
+  private text(node: Scalar, value: string): string {
+    if (!isStorableText(value))
+      this.fault('not_text', node, 'Escapes here make a NUL character or a lone surrogate: neither is text.');
+    return value;
   }
 
   private fault(code: string, node: unknown, message: string): void {
