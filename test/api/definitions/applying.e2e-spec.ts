@@ -249,6 +249,17 @@ describe('applyFactoryDefinition', () => {
 });
 
 describe('drift', () => {
+  it('goes on with its webhook though the API has made another one of the name since', async () => {
+    const { factory, files } = await applied('namesake');
+    const { token } = room.admin;
+    await room.api.request(201, `POST /factories/${factory}/webhooks`, { token, body: { name: 'ci' } });
+    const changed = { ...files, 'webhooks/ci.yaml': `${WEBHOOK}enabled: false\n` };
+    expect(entryOf(await room.apply(factory, changed), 'webhook', 'ci')).toMatchObject({
+      action: 'update',
+      changes: ['enabled'],
+    });
+  });
+
   it('shows what was changed through the API, and corrects it', async () => {
     const { factory, hook, files } = await applied('drift');
     const { token } = room.admin;

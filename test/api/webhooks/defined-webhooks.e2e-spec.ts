@@ -103,7 +103,10 @@ describe('webhooks that files define', () => {
       [{}, []],
       [{ authMode: 'url_token' }, []],
       [{ authMode: 'url_token', secretName: 'odd' }, [['secretName', 'letters, digits and . _ ~ -']]],
-      [{ secretName: 'absent' }, [['secretName', 'there is none called absent']]],
+      [
+        { secretName: 'absent' },
+        [['secretName', 'must name a managed secret of the team; there is none of this name']],
+      ],
       [{ secretName: '../x' }, [['secretName', 'letters, digits, dots']]],
       [{ authMode: 'signature' }, [['signatureScheme', 'is required']]],
       [{ signatureScheme: 'github' }, [['signatureScheme', 'signature']]],

@@ -31,14 +31,14 @@ export class WebhookRules {
   }
 }
 
-/** By webhooks of the API, which definitions leave alone. */
+/** By webhooks of the API, which definitions leave alone. One that came later holds up nothing that is there already. */
 function takenNames(applying: Applying): Diagnostic[] {
   const ofApi = new Map(
     applying.present.webhooks.filter(({ source }) => source === 'api').map(({ name, uid }) => [name, uid]),
   );
-  return touched(applying, 'webhook')
-    .filter((name) => ofApi.has(name))
-    .map((name) =>
+  return applying.plan
+    .filter(({ kind, action, name }) => kind === 'webhook' && action === 'create' && ofApi.has(name))
+    .map(({ name }) =>
       diagnosticAt(
         applying,
         { kind: 'webhook', name, pointer: '/name' },

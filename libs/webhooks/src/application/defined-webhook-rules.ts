@@ -52,7 +52,7 @@ export class DefinedWebhookRules {
       case 'missing':
         return issue(
           SECRET_NAME.test(secretName)
-            ? `must name a managed secret of the team: there is none called ${secretName}`
+            ? 'must name a managed secret of the team; there is none of this name'
             : `must name a managed secret of the team: ${SECRET_NAME_RULE}`,
         );
       case 'sealed':

@@ -66,7 +66,10 @@ export class WebhookDelivery {
       'In a list, of a delivery with more than 100 results: how many there are. The list shows 100, those that matched first; the delivery by itself has all.',
   })
   automation_results_count?: number;
-  @StringField({ ...OPTIONAL, description: 'Why the evaluation was given up; runs that it has started until then go on.' })
+  @StringField({
+    ...OPTIONAL,
+    description: 'Why the evaluation was given up; runs that it has started until then go on.',
+  })
   evaluation_error?: string;
 }
 
