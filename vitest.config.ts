@@ -10,6 +10,8 @@ const resolve = {
   ],
 };
 
+const PROCESSES = ['crash', 'journeys', 'launcher', 'runner'];
+
 export default defineConfig({
   test: {
     pool: 'forks',
@@ -27,9 +29,23 @@ export default defineConfig({
       {
         resolve,
         test: {
+          // What starts processes of its own, or would leave something behind in its own.
           name: 'e2e',
+          include: PROCESSES.map((directory) => `test/${directory}/**/*.e2e-spec.ts`),
+          globalSetup: ['test/global-setup.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        resolve,
+        test: {
+          // Applications within the test's process: loading them takes longer than most files take to run, so files share it.
+          name: 'app',
           include: ['test/**/*.spec.ts', 'test/**/*.e2e-spec.ts'],
-          exclude: ['test/after/**'],
+          exclude: ['test/after/**', ...PROCESSES.map((directory) => `test/${directory}/**`)],
+          isolate: false,
+          setupFiles: ['test/support/fresh-file.ts'],
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,

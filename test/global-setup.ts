@@ -6,22 +6,42 @@ import type { TestProject } from 'vitest/node';
 import { migrateAll } from '../apps/headrace/src/process/migrations.js';
 import { startTestPostgres } from '../libs/testing/src/database/test-postgres.js';
 
-let close: () => Promise<void> = () => Promise.resolve();
+interface Shared {
+  readonly postgres: { readonly url: string; readonly template: string };
+  readonly exchangesDir: string;
+  close(): Promise<void>;
+}
+
+/** Every project of a run calls what is below, from a copy of this module of its own. */
+const run = globalThis as { headraceTestRun?: { shared: Promise<Shared>; users: number } };
 
 /** Once per test run: one PostgreSQL server with a migrated database that every test file clones. */
 export async function setup(project: TestProject): Promise<void> {
-  const postgres = await startTestPostgres((databaseUrl) => migrateAll(parseSettings({ DATABASE_URL: databaseUrl })));
-  const exchangesDir = await mkdtemp(join(tmpdir(), 'headrace-test-exchanges-'));
+  run.headraceTestRun ??= { shared: start(), users: 0 };
+  run.headraceTestRun.users += 1;
+  const { postgres, exchangesDir } = await run.headraceTestRun.shared;
   project.provide('postgres', { url: postgres.url, template: postgres.template });
   project.provide('exchangesDir', exchangesDir);
-  // For the project that runs after this one, which cannot see what is provided here.
+}
+
+async function start(): Promise<Shared> {
+  const postgres = await startTestPostgres((databaseUrl) => migrateAll(parseSettings({ DATABASE_URL: databaseUrl })));
+  const exchangesDir = await mkdtemp(join(tmpdir(), 'headrace-test-exchanges-'));
+  // For the project that runs after the others, which cannot see what is provided to them.
   process.env.HEADRACE_EXCHANGES_DIR = exchangesDir;
-  close = async () => {
-    await postgres.stop();
-    await rm(exchangesDir, { recursive: true, force: true });
+  return {
+    postgres,
+    exchangesDir,
+    close: async () => {
+      await postgres.stop();
+      await rm(exchangesDir, { recursive: true, force: true });
+    },
   };
 }
 
 export async function teardown(): Promise<void> {
-  await close();
+  const { headraceTestRun: known } = run;
+  if (!known) return;
+  known.users -= 1;
+  if (known.users === 0) await (await known.shared).close();
 }

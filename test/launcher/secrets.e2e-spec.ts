@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentDirectory } from '#libs/agents';
 import { type Settings, withSettings } from '#libs/config';
+import { newUid } from '#libs/kernel';
 import { Database } from '#libs/persistence';
 import { ManagedSecrets, SecretBox } from '#libs/secrets';
 import { startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#libs/testing';
@@ -73,6 +74,7 @@ interface Seeded {
   readonly identity: string;
   readonly run: string;
   readonly webhook: string;
+  readonly automation: string;
 }
 
 const remote = (what: string) => ({
@@ -94,12 +96,19 @@ async function seed(): Promise<Seeded> {
   const { uid: identity } = await create('/agent/identities', { name: 'identity', mcp_servers: servers });
   const config = { mcp_servers: { docs: remote('run') } };
   const { run_id: run } = await create('/agent/runs', { prompt: 'Go.', config }, 200);
-  const { uid: webhook } = await new WebhookBuilder(api.database, api.settings).webhook({ secret: `${PLAIN}-webhook` });
+  const factoryUid = newUid();
+  await api.database.query(`INSERT INTO factories (uid, team_uid, name) VALUES ($1, $2, 'f')`, [factoryUid, team]);
+  const webhooks = new WebhookBuilder(api.database, api.settings);
+  const { uid: webhook } = await webhooks.webhook({ factoryUid, secret: `${PLAIN}-webhook` });
   await api.database.query('UPDATE webhooks SET sealed_captured_secret = $2 WHERE uid = $1', [
     webhook,
     boxOf(OLD).seal(`${PLAIN} captured`, `webhook/${webhook}/captured-secret`),
   ]);
-  return { notification, server, identity, run, webhook };
+  const { uid: automation } = await create(`/factories/${factoryUid}/automations`, {
+    ...{ name: 'a', enabled: true, prompt: 'Go.', agent_config: { mcp_servers: { docs: remote('automation') } } },
+    triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook] } }],
+  });
+  return { notification, server, identity, run, webhook, automation };
 }
 
 /** What each place says to a service that has these settings, in clear. */
@@ -109,9 +118,11 @@ async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unk
     const [box, agents] = [later.app.get(SecretBox), later.app.get(AgentDirectory, { strict: false })];
     const [row] = await api.database.query<Record<string, string>>(
       `SELECT n.secret, n.previous_secret, w.sealed_secret, w.sealed_captured_secret,
-         r.config#>>'{mcp_servers,docs,headers,Authorization}' AS run
-       FROM notification_webhooks n, webhooks w, runs r WHERE n.uid = $1 AND w.uid = $2 AND r.id = $3`,
-      [seeded.notification, seeded.webhook, seeded.run],
+         r.config#>>'{mcp_servers,docs,headers,Authorization}' AS run,
+         a.agent_config#>>'{mcp_servers,docs,headers,Authorization}' AS automation
+       FROM notification_webhooks n, webhooks w, runs r, automations a
+       WHERE n.uid = $1 AND w.uid = $2 AND r.id = $3 AND a.uid = $4`,
+      [seeded.notification, seeded.webhook, seeded.run, seeded.automation],
     );
     const open = (column: string, context: string): string =>
       box.open((row?.[column] ?? '').replace(/^sealed:/, ''), context);
@@ -125,6 +136,7 @@ async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unk
       webhook: open('sealed_secret', `webhook/${seeded.webhook}/secret`),
       captured: open('sealed_captured_secret', `webhook/${seeded.webhook}/captured-secret`),
       run: open('run', `run/${seeded.run}/mcp-servers`),
+      automation: open('automation', `mcp-server/automation/${seeded.automation}/docs/headers/Authorization`),
     };
   } finally {
     await later.close();
@@ -132,7 +144,15 @@ async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unk
 }
 
 describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
-  const PLACES = ['agent_identities', 'managed_secrets', 'mcp_servers', 'notification_webhooks', 'runs', 'webhooks'];
+  const PLACES = [
+    'agent_identities',
+    'automations',
+    'managed_secrets',
+    'mcp_servers',
+    'notification_webhooks',
+    'runs',
+    'webhooks',
+  ];
   const during = { SECRETS_KEY: NEW, SECRETS_KEY_PREVIOUS: OLD };
   const countsOf = (out: string) =>
     Object.fromEntries(
@@ -153,6 +173,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
       notification_webhooks: [2, 0],
       mcp_servers: [2, 0],
       agent_identities: [3, 0],
+      automations: [2, 0],
       runs: [2, 0],
     });
     expect(await tablesWith(OLD)).toEqual([]);
