@@ -173,7 +173,9 @@ async function floorOf(db) {
   };
 }
 
-const queryOf = ({ by, filter }) => (filter ? `${by.query}&${filter}` : by.query);
+function queryOf({ by, filter }) {
+  return filter ? `${by.query}&${filter}` : by.query;
+}
 
 async function measure(pair, depth, ask, floor) {
   const query = queryOf(pair);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startProcessor } from '#apps/processor/src/main';
 import { type RunningApp, withSettings } from '#libs/config';
+import { until } from '../../support/installation.js';
 import { type NotificationsRoom, openNotificationsRoom, PATH, Receiver } from './notifications-room.js';
 
 const NEVER_MS = 60_000;
@@ -29,6 +30,9 @@ it('the processor sends when it is nudged, and goes on until nothing waits', asy
   const { body: hook } = await api.request(201, `POST ${PATH}`, { token, body });
   await api.request(202, `POST ${PATH}/${hook.uid}/test`, { token });
   expect(JSON.parse((await receiver.next()).body)).toMatchObject({ type: 'webhook.test' });
+  // It has arrived; whoever sent it has yet to note that.
+  const pending = `SELECT 1 FROM notification_deliveries WHERE webhook_uid = $1 AND status = 'pending'`;
+  await until(async () => (await api.database.query(pending, [hook.uid])).length === 0);
   // More than go out to one receiver at once.
   await api.database.query(
     `INSERT INTO notification_deliveries (webhook_uid, type, data, next_attempt_at)
