@@ -57,11 +57,36 @@ export class Database implements Queryable {
     }
   }
 
+  /**
+   * One transaction that only reads, under settings of its own: names of PostgreSQL's parameters and their values, which
+   * are ours and no input. It begins in one round trip and ends behind the caller's back: nothing depends on its end.
+   */
+  async reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    try {
+      const local = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = ${literal(value)}`);
+      await client.query(['BEGIN READ ONLY', ...local].join('; '));
+      return await work(onClient(client));
+    } finally {
+      // Also after a failure: a transaction that has only read has nothing to keep.
+      client.query('ROLLBACK').then(
+        () => {
+          client.release();
+        },
+        () => {
+          client.release(true);
+        },
+      );
+    }
+  }
+
   /** TypeORM's own pool. */
   get pool(): Pool {
     return (this.dataSource.driver as unknown as { master: Pool }).master;
   }
 }
+
+const literal = (value: string): string => `'${value.replaceAll("'", "''")}'`;
 
 function onClient(client: PoolClient): Queryable {
   return {

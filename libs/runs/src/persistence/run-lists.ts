@@ -48,26 +48,17 @@ export class RunLists {
    * the words of the search are read: one that occurs nowhere in the owners' runs is taken for a misspelling.
    */
   async searched(query: RunListQuery, resolve: boolean): Promise<FoundPage> {
-    return this.database.transaction(async (tx) => {
+    // Tables of this kind are never read whole for one page, whatever the planner expects of a rare value.
+    const local = { statement_timeout: String(this.settings.listTimeout), enable_seqscan: 'off' };
+    return this.database.reading(local, async (tx) => {
       const { search } = query.filters;
-      const folded = await this.begin(tx, search?.terms ?? []);
+      const folded = await fold(tx, search?.terms ?? []);
       const terms = resolve ? await readTerms(tx, query, folded) : folded;
       const filters = search ? { ...query.filters, search: { ...search, terms } } : query.filters;
       const { text, values } = listStatement({ ...query, filters });
       const rows = await tx.query<ListRow & Record<string, unknown>>(text, values);
       return toPage(rows, terms);
     });
-  }
-
-  /** Sets what holds for the search alone, and has the words folded by the very function that has folded the text. */
-  private async begin(tx: Queryable, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
-    // Tables of this kind are never read whole for one page, whatever the planner expects of a rare value.
-    const [row] = await tx.query<{ words: string[] }>(
-      `SELECT set_config('statement_timeout', $1, true), set_config('enable_seqscan', 'off', true),
-              ARRAY(SELECT headrace.search_fold(w.word) FROM unnest($2::text[]) WITH ORDINALITY w (word, ord) ORDER BY w.ord) AS words`,
-      [String(this.settings.listTimeout), terms.map(({ word }) => word)],
-    );
-    return terms.map((term, index) => ({ ...term, word: row?.words[index] ?? term.word }));
   }
 }
 
@@ -85,6 +76,16 @@ const named = (text: string): Statement => ({
   name: `runs.list.${createHash('sha256').update(text).digest('base64url').slice(0, 16)}`,
   text,
 });
+
+/** By the very function that has folded the text. One round trip, or none without words. */
+async function fold(tx: Queryable, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
+  if (terms.length === 0) return [];
+  const [row] = await tx.query<{ words: string[] }>(
+    `SELECT ARRAY(SELECT headrace.search_fold(w.word) FROM unnest($1::text[]) WITH ORDINALITY w (word, ord) ORDER BY w.ord) AS words`,
+    [terms.map(({ word }) => word)],
+  );
+  return terms.map((term, index) => ({ ...term, word: row?.words[index] ?? term.word }));
+}
 
 /** Which of the words occur; recent runs first, because most words that are looked for are in them. */
 async function readTerms(tx: Queryable, { owners }: RunListQuery, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
