@@ -33,7 +33,13 @@ const run = async (
 ): Promise<void> => {
   const program = installation.start(command, { ...settings, ...more });
   running.set(name, program);
-  await program.says(`${command} is ready`);
+  try {
+    await program.says(`${command} is ready`);
+  } catch (error) {
+    // PostgreSQL was recovering just then; whoever supervises a process starts it again.
+    if (!program.text.includes('57P03')) throw error;
+    await run(name, command, more);
+  }
 };
 
 beforeAll(async () => {
