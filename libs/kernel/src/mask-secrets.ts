@@ -7,6 +7,9 @@ const SECRET_KEY =
 /** `apiKey`, `accessToken`. */
 const SECRET_CAMEL_KEY =
   /[a-z](Password|Secret|Token|ApiKey|AccessKey|PrivateKey|Credentials?)$|^(apiKey|accessKey|privateKey|secretKey)$/;
+/** Whether what is called so holds a credential: `DB_PASSWORD`, `apiKey`. */
+export const isSecretName = (name: string): boolean => SECRET_KEY.test(name) || SECRET_CAMEL_KEY.test(name);
+
 /** All values of these are secret, whatever their keys. */
 const SECRET_MAPS = new Set(['env', 'headers']);
 const URL_CREDENTIALS = /\b([a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@:]{0,200}:[^\s/@]{1,200}@/gi;
@@ -26,7 +29,7 @@ function mask(node: unknown, inSecretMap: boolean, depth: number): unknown {
   if (Array.isArray(node)) return node.map((item) => mask(item, inSecretMap, depth + 1));
   return Object.fromEntries(
     Object.entries(node).map(([key, item]) => {
-      const isSecret = typeof item === 'string' && (SECRET_KEY.test(key) || SECRET_CAMEL_KEY.test(key));
+      const isSecret = typeof item === 'string' && isSecretName(key);
       return [key, isSecret ? MASKED : mask(item, inSecretMap || SECRET_MAPS.has(key), depth + 1)];
     }),
   );

@@ -1,0 +1,63 @@
+import type { GitCall } from './git-process.js';
+import { runGit } from './git-process.js';
+import { FD_URL } from './fd-transport.js';
+import type { Mirror } from './mirror.js';
+import { keptRef } from './ref-records.js';
+
+export interface CheckOutOptions {
+  /** null: an empty repository, of which there is nothing to check out. */
+  readonly mirror: Mirror | null;
+  /** As it was asked of the mirror. */
+  readonly ref?: string;
+  /** What the copy calls its origin. */
+  readonly url: string;
+  /** The directory that it is made in, of the user's own. */
+  readonly parent: string;
+  /** Its name in there; may exist and be empty. */
+  readonly directory: string;
+  /** Whose it is to be; default: ours. */
+  readonly runAs?: { readonly uid: number; readonly gid: number };
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+const BRANCH = 'refs/heads/';
+const TAG = 'refs/tags/';
+
+/**
+ * Makes a working copy, shallow and with nothing in it that leads back to the mirror or holds a credential. Every process
+ * that writes is the user's own: nothing is done with our rights in a directory that is theirs. Rejects with a GitFailure.
+ */
+export async function checkOut(options: CheckOutOptions): Promise<void> {
+  const { mirror, ref, url, parent, directory, runAs, environment, signal, timeoutMs } = options;
+  const call = (args: readonly string[]): GitCall => ({
+    args,
+    cwd: parent,
+    ...(runAs ? { runAs } : {}),
+    ...(environment ? { environment } : {}),
+    ...(signal ? { signal } : {}),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  const within = (...args: string[]): GitCall => call(['-C', directory, ...args]);
+  const fetched = mirror && (await mirror.describe(ref));
+  const branch = fetched?.name.startsWith(BRANCH) ? fetched.name.slice(BRANCH.length) : null;
+  await runGit(call(['init', '--quiet', '--template=', '--initial-branch=main', '--', directory]));
+  await runGit(within('remote', 'add', '--', 'origin', url));
+  if (!mirror || !fetched) return;
+
+  const local =
+    branch !== null
+      ? `refs/remotes/origin/${branch}`
+      : fetched.name.startsWith(TAG)
+        ? fetched.name
+        : 'refs/headrace/fetched';
+  const fetchOptions = ['--quiet', '--depth=1', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head'];
+  await mirror.serve(within('fetch', ...fetchOptions, '--', FD_URL, `+${keptRef(ref)}:${local}`));
+  if (branch !== null) {
+    await runGit(within('checkout', '--quiet', '--force', '--no-recurse-submodules', '-B', branch, '--track', local));
+    return;
+  }
+  await runGit(within('checkout', '--quiet', '--force', '--no-recurse-submodules', '--detach', local));
+  if (local === 'refs/headrace/fetched') await runGit(within('update-ref', '-d', local));
+}

@@ -1,0 +1,48 @@
+import { GitFailure } from './git-failure.js';
+import { collect, type GitAnswer, type GitCall, GitProcess } from './git-process.js';
+
+/** What stands for the repository in the arguments of the asking side. */
+export const FD_URL = 'fd::3,4';
+
+/**
+ * Lets one git process fetch from a repository that its own user may not read: the serving side runs as we do, and the
+ * two speak git's protocol over pipes. `--` and {@link FD_URL} belong into the arguments of `call`.
+ */
+export async function fetchFromDirectory(gitDirectory: string, call: GitCall): Promise<GitAnswer> {
+  const { signal, timeoutMs, environment } = call;
+  const serving = new GitProcess({
+    args: ['upload-pack', '--strict', '--', gitDirectory],
+    cwd: '/',
+    streamsInput: true,
+    // Whose repository it is was decided by where it lies.
+    config: { 'safe.directory': '*' },
+    ...(environment ? { environment } : {}),
+    ...(signal ? { signal } : {}),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  const served = serving.finished();
+  served.catch(() => undefined);
+  const asking = new GitProcess({ ...call, protocols: ['fd'], wired: true });
+  serving.stdout?.pipe(asking.wire(3));
+  if (serving.stdin) asking.wire(4).pipe(serving.stdin);
+  try {
+    return await collect(asking, call.maxOutputBytes);
+  } catch (error) {
+    throw await moreTelling(error, served);
+  } finally {
+    serving.end(new GitFailure('failed', 'Nobody fetches any more.'));
+  }
+}
+
+/** When the serving side has failed by itself, the asking side only knows that it hung up. */
+async function moreTelling(error: unknown, served: Promise<unknown>): Promise<unknown> {
+  if (!(error instanceof GitFailure) || ['aborted', 'timeout', 'too_large'].includes(error.reason)) return error;
+  const serving = await Promise.race([
+    served.then(
+      () => null,
+      (fault: unknown) => fault,
+    ),
+    new Promise<null>((resolve) => setImmediate(() => setTimeout(() => resolve(null), 100))),
+  ]);
+  return serving instanceof GitFailure ? serving : error;
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { GitFailure } from './git-failure.js';
+
+interface Owner {
+  readonly token: string;
+  readonly pid: number;
+  /** Since when the process runs: process numbers come again. */
+  readonly started: string;
+  /** Process numbers mean something within one boot and one namespace only. */
+  readonly realm: string;
+}
+
+const BEAT_MS = 5_000;
+/** An owner that we cannot look up has gone when it has not touched its lock for this long. */
+const SILENT_MS = 60_000;
+const WAIT_MS = 100;
+
+/**
+ * Does the work while holding a lock that other processes see: a file. The lock of a process that has gone is taken over.
+ * Rejects with GitFailure `aborted` when the signal aborts while waiting.
+ */
+export async function withFileLock<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const owner: Owner = { token: randomUUID(), pid: process.pid, started: startOf(process.pid) ?? '', realm: REALM };
+  while (!(await acquire(path, owner))) {
+    if (signal.aborted) throw new GitFailure('aborted', 'git was stopped.');
+    await takeFromTheDead(path);
+    await pause(WAIT_MS, signal);
+  }
+  const beat = setInterval(() => {
+    const now = new Date();
+    utimes(path, now, now).catch(() => undefined);
+  }, BEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(beat);
+    if ((await readOwner(path))?.token === owner.token) await rm(path, { force: true });
+  }
+}
+
+/** A link appears with its content, so that nobody reads half an owner. */
+async function acquire(path: string, owner: Owner): Promise<boolean> {
+  const own = `${path}.${owner.token}`;
+  await writeFile(own, JSON.stringify(owner), { mode: 0o600, flag: 'wx' });
+  try {
+    await link(own, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(own, { force: true });
+  }
+}
+
+/** Two may see the same dead owner: whoever has moved another's lock away puts it back. */
+async function takeFromTheDead(path: string): Promise<void> {
+  const owner = await readOwner(path);
+  if (!(await isDead(path, owner))) return;
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+  } catch {
+    return; // let go of meanwhile
+  }
+  if ((await readOwner(aside))?.token !== owner?.token) await link(aside, path).catch(() => undefined);
+  await rm(aside, { force: true });
+}
+
+async function isDead(path: string, owner: Owner | null): Promise<boolean> {
+  if (owner !== null && owner.realm === REALM && REALM !== '') return startOf(owner.pid) !== owner.started;
+  const stats = await stat(path).catch(() => null);
+  return stats !== null && Date.now() - stats.mtimeMs > SILENT_MS;
+}
+
+/** null: there is none, or it cannot be read. */
+async function readOwner(path: string): Promise<Owner | null> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as Owner;
+  } catch {
+    return null;
+  }
+}
+
+function startOf(pid: number): string | null {
+  try {
+    const line = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? null : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
+}
+
+const REALM = ((): string => {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    return ''; // no /proc: owners are judged by their silence
+  }
+})();
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    }
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

@@ -1,0 +1,89 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { GitLocation } from './git-location.js';
+import type { GitCall } from './git-process.js';
+import type { GitCredential } from './mirror-types.js';
+
+type Remote = Extract<GitLocation, { kind: 'remote' }>;
+type AccessPart = Pick<GitCall, 'protocols' | 'config' | 'environment' | 'secretInput' | 'scrub'>;
+
+const DEFAULT_USERNAME = 'x-access-token';
+/** Git calls it with `get`; what it prints is what lies in descriptor 3, which is there once. */
+const HELPER = '!f() { test "$1" = get && cat <&3; }; f';
+
+/**
+ * Lets a call of git reach a remote repository with a credential. For http the credential goes through an inherited
+ * descriptor, to that server only; for ssh it is a key in a directory that only we can read, for as long as the call takes.
+ */
+export async function withAccess<T>(
+  location: Remote,
+  credential: GitCredential | undefined,
+  work: (access: AccessPart) => Promise<T>,
+): Promise<T> {
+  const scrub = scrubber(credential);
+  if (location.protocol === 'ssh')
+    return withSshKey(credential, (environment) => work({ protocols: ['ssh'], environment, scrub }));
+  const protocols = location.protocol === 'http' ? ['http', 'https'] : [location.protocol];
+  if (credential === undefined || location.protocol === 'git') return work({ protocols, scrub });
+  const username = credential.username ?? DEFAULT_USERNAME;
+  if (/[\r\n\0]/.test(username) || /[\r\n\0]/.test(credential.password.trimEnd())) return work({ protocols, scrub });
+  return work({
+    protocols,
+    // Only for this server: a redirect elsewhere finds no helper.
+    config: { [`credential.${new URL(location.url).origin}.helper`]: HELPER },
+    secretInput: `username=${username}\npassword=${credential.password.trimEnd()}\n`,
+    scrub,
+  });
+}
+
+/** Ssh without the keys, agents, settings and known hosts of whoever runs us; a server is trusted when first seen. */
+async function withSshKey<T>(
+  credential: GitCredential | undefined,
+  work: (environment: Record<string, string>) => Promise<T>,
+): Promise<T> {
+  const directory = await mkdtemp(join(tmpdir(), 'headrace-ssh-'));
+  try {
+    await chmod(directory, 0o700);
+    const key = join(directory, 'key');
+    if (credential) await writeFile(key, `${credential.password.trimEnd()}\n`, { mode: 0o600, flag: 'wx' });
+    const settings = {
+      BatchMode: 'yes',
+      IdentitiesOnly: 'yes',
+      IdentityAgent: 'none',
+      IdentityFile: credential ? quoted(key) : 'none',
+      PasswordAuthentication: 'no',
+      StrictHostKeyChecking: 'accept-new',
+      UserKnownHostsFile: quoted(join(directory, 'known_hosts')),
+      GlobalKnownHostsFile: '/dev/null',
+      PermitLocalCommand: 'no',
+      ProxyCommand: 'none',
+      ForwardAgent: 'no',
+    };
+    const config = join(directory, 'config');
+    const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`);
+    await writeFile(config, lines.join(''), { mode: 0o600, flag: 'wx' });
+    // Git hands this to a shell, so the path comes by a variable and not as text of the command.
+    return await work({
+      GIT_SSH_COMMAND: 'ssh -F "$HEADRACE_SSH_CONFIG"',
+      GIT_SSH_VARIANT: 'ssh',
+      HEADRACE_SSH_CONFIG: config,
+    });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** For ssh's own file: percent signs are its placeholders. */
+const quoted = (path: string): string => `"${path.replaceAll('%', '%%')}"`;
+
+/** Takes a credential out of text, also as git and curl may write it. */
+export function scrubber(credential: GitCredential | undefined): (text: string) => string {
+  if (credential === undefined) return (text) => text;
+  const { username = DEFAULT_USERNAME, password } = credential;
+  const forms = [password, password.trim(), encodeURIComponent(password), Buffer.from(password).toString('base64')];
+  const basic = Buffer.from(`${username}:${password.trimEnd()}`).toString('base64');
+  const needles = [...new Set([...forms, basic, ...password.split('\n')])].filter((form) => form.trim().length >= 4);
+  needles.sort((a, b) => b.length - a.length);
+  return (text) => needles.reduce((rest, needle) => rest.replaceAll(needle, '***'), text);
+}

@@ -1,0 +1,168 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { constants } from 'node:os';
+import type { Duplex, Readable, Writable } from 'node:stream';
+import { gitEnvironment } from './git-environment.js';
+import { GitFailure, reasonOf } from './git-failure.js';
+
+export interface GitCall {
+  /** Values of users stand behind `--`, or were checked not to begin with a hyphen. */
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly config?: Readonly<Record<string, string>>;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Transports that this process may use (`https`, `fd` …). Default: none. */
+  readonly protocols?: readonly string[];
+  readonly input?: string;
+  /** Standard input stays open for whoever writes to it. */
+  readonly streamsInput?: boolean;
+  /** What the process can read from descriptor 3, once, and never sees otherwise. */
+  readonly secretInput?: string;
+  /** Descriptors 3 and 4 are streams of ours. */
+  readonly wired?: boolean;
+  readonly runAs?: { readonly uid: number; readonly gid: number };
+  readonly signal?: AbortSignal;
+  /** Default: one minute. */
+  readonly timeoutMs?: number;
+  /** Bytes of standard output; more of it ends the process. Default: 1 MiB. */
+  readonly maxOutputBytes?: number;
+  /** Taken out of everything that git says. */
+  readonly scrub?: (text: string) => string;
+}
+
+export interface GitAnswer {
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+const MINUTE_MS = 60_000;
+const MIB = 1_048_576;
+const STDERR_BYTES = 16_384;
+
+/** One git process, which leads a process group of its own: whatever ends it, its helpers end with it. */
+export class GitProcess {
+  private readonly child: ChildProcess;
+  private readonly closed: Promise<number>;
+  private readonly spawned: Promise<void>;
+  private stderr = Buffer.alloc(0);
+  private fault: GitFailure | null = null;
+
+  constructor(private readonly call: GitCall) {
+    const { args, cwd, input, streamsInput, secretInput, wired, runAs } = call;
+    const third = secretInput !== undefined || wired ? (['pipe'] as const) : [];
+    this.child = spawn('git', [...args], {
+      cwd,
+      env: gitEnvironment({
+        protocols: call.protocols ?? [],
+        config: call.config ?? {},
+        extra: call.environment ?? {},
+      }),
+      detached: true,
+      stdio: [
+        input === undefined && streamsInput !== true ? 'ignore' : 'pipe',
+        'pipe',
+        'pipe',
+        ...third,
+        ...(wired ? (['pipe'] as const) : []),
+      ],
+      ...(runAs ?? {}),
+    });
+    this.spawned = new Promise((resolve, reject) => {
+      this.child.once('spawn', resolve);
+      this.child.once('error', (error: NodeJS.ErrnoException) =>
+        reject(
+          error.code === 'ENOENT'
+            ? new GitFailure('failed', 'git was not found on this machine, or the directory to run it in.')
+            : new GitFailure('failed', `git could not be started: ${error.code ?? error.message}.`),
+        ),
+      );
+    });
+    this.spawned.catch(() => undefined);
+    this.closed = new Promise((resolve) =>
+      this.child.once('close', (code, signal) => resolve(code ?? (signal ? 128 + constants.signals[signal] : 128))),
+    );
+    // A process that has gone breaks our end of its pipes; its exit tells the story.
+    for (const stream of this.child.stdio) stream?.on('error', () => undefined);
+    this.child.stderr?.on('data', (chunk: Buffer) => {
+      this.stderr = Buffer.concat([this.stderr, chunk]);
+      if (this.stderr.length > 2 * STDERR_BYTES) this.stderr = this.stderr.subarray(-STDERR_BYTES);
+    });
+    if (input !== undefined) this.child.stdin?.end(input);
+    if (secretInput !== undefined) this.wire(3).end(secretInput);
+  }
+
+  get stdin(): Writable | null {
+    return this.child.stdin;
+  }
+
+  get stdout(): Readable | null {
+    return this.child.stdout;
+  }
+
+  wire(descriptor: 3 | 4): Duplex {
+    const stream = this.child.stdio[descriptor];
+    if (!stream) throw new Error(`git was started without descriptor ${descriptor}.`);
+    return stream as Duplex;
+  }
+
+  /** Ends it at once, with the failure that whoever waits for it gets. */
+  end(fault: GitFailure): void {
+    this.fault ??= fault;
+    const { pid } = this.child;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      this.child.kill('SIGKILL');
+    }
+  }
+
+  /** Resolves when it has ended well; rejects with a GitFailure. */
+  async finished(): Promise<{ stderr: string }> {
+    const { signal, timeoutMs = MINUTE_MS } = this.call;
+    const onAbort = (): void => this.end(new GitFailure('aborted', 'git was stopped.'));
+    const timer = setTimeout(
+      () => this.end(new GitFailure('timeout', `git took longer than ${Math.ceil(timeoutMs / 1000)} s.`)),
+      timeoutMs,
+    );
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      await this.spawned;
+      const code = await this.closed;
+      if (this.fault) throw this.fault;
+      const stderr = this.words();
+      if (code !== 0) throw new GitFailure(reasonOf(stderr), firstFatal(stderr), code, stderr);
+      return { stderr };
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  private words(): string {
+    const text = this.stderr.subarray(-STDERR_BYTES).toString('utf8').trim();
+    return this.call.scrub?.(text) ?? text;
+  }
+}
+
+/** Runs git and collects what it prints. Rejects with a GitFailure. */
+export const runGit = (call: GitCall): Promise<GitAnswer> => collect(new GitProcess(call), call.maxOutputBytes);
+
+export async function collect(git: GitProcess, maxBytes = MIB): Promise<GitAnswer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  git.stdout?.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > maxBytes) git.end(new GitFailure('too_large', `git printed more than ${maxBytes} bytes.`));
+    else chunks.push(chunk);
+  });
+  const { stderr } = await git.finished();
+  return { stdout: Buffer.concat(chunks), stderr };
+}
+
+/** The line that says why, without git's own prefix. */
+function firstFatal(stderr: string): string {
+  const lines = stderr.split('\n').map((line) => line.trim());
+  const line = lines.find((text) => /^(fatal|error):/.test(text)) ?? lines.at(-1) ?? '';
+  return line === '' ? 'git failed without a word.' : line;
+}

@@ -1,0 +1,96 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runGit } from './git-process.js';
+import { BROKEN_MARK } from './mirror.js';
+import type { GitRepository } from './mirror-types.js';
+
+const SALT_FILE = 'salt';
+const SUFFIX = '.git';
+/** What a git process that was killed leaves behind; while it is there, no other can write. */
+const LEFTOVERS = /\.lock$|^tmp_|^incoming-|^tmp_objdir-/;
+
+/** The directory of all mirrors: which is whose, making one, putting one in order, throwing one away. */
+export class MirrorStore {
+  private salt: Promise<Buffer> | null = null;
+
+  constructor(readonly directory: string) {}
+
+  /**
+   * Where the mirror of a repository lies. Whoever asks with another credential has another mirror: what one may read is
+   * never shown to another. The name tells nothing of the credential.
+   */
+  async placeOf({ url, credential }: GitRepository): Promise<string> {
+    this.salt ??= this.readSalt();
+    const hash = createHash('sha256').update(await this.salt);
+    for (const part of [url, credential?.username ?? '', credential?.password ?? '']) {
+      hash.update(`${Buffer.byteLength(part)}:`).update(part);
+    }
+    return join(this.directory, `${hash.digest('hex').slice(0, 40)}${SUFFIX}`);
+  }
+
+  /** Makes an empty mirror where there is none, or a broken one, and clears away what a killed process has left. */
+  async prepare(place: string, signal: AbortSignal): Promise<'made' | 'there'> {
+    const [head, broken] = await Promise.all([exists(join(place, 'HEAD')), this.isBroken(place)]);
+    if (head && !broken) {
+      await clearLeftovers(place);
+      return 'there';
+    }
+    await this.discard(place);
+    const draft = join(this.directory, `${randomUUID()}.draft`);
+    await runGit({ args: ['init', '--quiet', '--bare', '--template=', '--', draft], cwd: '/', signal });
+    await rename(draft, place);
+    return 'made';
+  }
+
+  isBroken(place: string): Promise<boolean> {
+    return exists(join(place, BROKEN_MARK));
+  }
+
+  /** First out of the way, so that nobody meets half of it. */
+  async discard(place: string): Promise<void> {
+    const aside = join(this.directory, `${randomUUID()}.draft`);
+    try {
+      await rename(place, aside);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+      throw error;
+    }
+    await rm(aside, { recursive: true, force: true });
+  }
+
+  /** Mirrors, and unfinished ones of processes that have gone, that were not used since `before`. */
+  async unused(before: Date): Promise<string[]> {
+    const names = (await readdir(this.directory).catch(() => [])).filter((name) => /\.(git|draft)$/.test(name));
+    const places = names.map((name) => join(this.directory, name));
+    const ages = await Promise.all(places.map((place) => stat(place).catch(() => null)));
+    return places.filter((_, index) => (ages[index]?.mtimeMs ?? Infinity) < before.getTime());
+  }
+
+  private async readSalt(): Promise<Buffer> {
+    await mkdir(this.directory, { recursive: true, mode: 0o700 });
+    const path = join(this.directory, SALT_FILE);
+    const draft = `${path}.${randomUUID()}`;
+    if (!(await exists(path))) {
+      // Renamed when whole; of two that are made at once the later one stays, and both read that.
+      await writeFile(draft, randomBytes(32), { mode: 0o600, flag: 'wx' });
+      if (await exists(path)) await rm(draft, { force: true });
+      else await rename(draft, path);
+    }
+    return readFile(path);
+  }
+}
+
+async function clearLeftovers(directory: string): Promise<void> {
+  for (const entry of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
+    const path = join(directory, entry.name);
+    if (LEFTOVERS.test(entry.name)) await rm(path, { recursive: true, force: true });
+    else if (entry.isDirectory()) await clearLeftovers(path);
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );

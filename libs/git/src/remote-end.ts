@@ -1,0 +1,34 @@
+import { fetchFromDirectory, FD_URL } from './fd-transport.js';
+import { withAccess } from './git-access.js';
+import { GitFailure } from './git-failure.js';
+import { parseGitUrl } from './git-location.js';
+import { type GitAnswer, type GitCall, runGit } from './git-process.js';
+import { openLocalRepository } from './local-repository.js';
+import type { GitRepository } from './mirror-types.js';
+
+/** A call of git that asks a repository; `url` is what stands for it there. */
+export type AskingCall = (url: string) => GitCall;
+
+/** Carries out a call that asks a repository elsewhere, over whatever leads there. Rejects with a GitFailure. */
+export async function askRepository(
+  { url, credential }: GitRepository,
+  localRoots: readonly string[],
+  call: AskingCall,
+): Promise<GitAnswer> {
+  const parsed = parseGitUrl(url);
+  if (parsed.kind === 'invalid') throw new GitFailure('invalid', `The URL of the repository ${parsed.detail}.`);
+  const { location } = parsed;
+  if (location.kind === 'local') {
+    const gitDirectory = await openLocalRepository(location.path, localRoots);
+    return fetchFromDirectory(gitDirectory, call(FD_URL));
+  }
+  return withAccess(location, credential, (access) => {
+    const plain = call(location.url);
+    return runGit({
+      ...plain,
+      ...access,
+      config: { ...plain.config, ...access.config },
+      environment: { ...plain.environment, ...access.environment },
+    });
+  });
+}
