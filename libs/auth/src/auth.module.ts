@@ -2,6 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { RemoveMember, SetRole } from './application/members.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
+import { PrincipalLookup } from './application/principal-lookup.js';
 import { CreateServiceAccount, ServiceAccounts } from './application/service-accounts.js';
 import { CreateTeam, ListTeams, UpdateTeam } from './application/teams.js';
 import { TeamDirectory } from './application/team-directory.js';
@@ -31,7 +32,15 @@ const USE_CASES = [
 @Global()
 @Module({
   imports: [TypeOrmModule.forFeature(AUTH_ENTITIES)],
-  providers: [...USE_CASES, PrincipalDirectory, TeamDirectory, TokenAuthenticator, TokenQueries, TokenUsage],
-  exports: [...USE_CASES, PrincipalDirectory, TeamDirectory, TokenAuthenticator, TokenUsage],
+  providers: [
+    ...USE_CASES,
+    PrincipalDirectory,
+    PrincipalLookup,
+    TeamDirectory,
+    TokenAuthenticator,
+    TokenQueries,
+    TokenUsage,
+  ],
+  exports: [...USE_CASES, PrincipalDirectory, PrincipalLookup, TeamDirectory, TokenAuthenticator, TokenUsage],
 })
 export class AuthModule {}

@@ -1,5 +1,6 @@
 export { type MembershipResult, RemoveMember, SetRole } from './application/members.js';
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
+export { PrincipalLookup } from './application/principal-lookup.js';
 export {
   CreateServiceAccount,
   type CreateServiceAccountResult,

@@ -26,6 +26,7 @@ beforeAll(async () => {
   team = await api.identities.team();
   admin = await api.identities.user({ [team]: 'admin' }, 'Grace');
   stranger = await api.identities.user({ [await api.identities.team()]: 'owner' });
+  await api.request(200, 'PUT /secrets/deploy-key', { token: admin.token, body: { value: 'a key of the team' } });
 });
 afterAll(() => api.close());
 
@@ -97,6 +98,83 @@ describe('getEnvironment', () => {
     const owner = await api.identities.user({ [team]: 'owner' });
     await api.request(200, `GET /environments/${body.uid}`, { token: admin.token });
     await api.request(403, `GET /environments/${body.uid}`, { token: owner.token });
+  });
+});
+
+describe('updateEnvironment', () => {
+  it('200: replaces the configuration, notes who did it and when, and keeps values that are sent as ***', async () => {
+    const uid = await make({ ...CONFIG, env: { KEPT: 'swordfish', GONE: 'x', CHANGED: 'old' } });
+    const editor = await api.identities.user({ [team]: 'owner' }, 'Edith');
+    await api.advanceClock(60_000);
+    const config = { name: 'other', env: { KEPT: '***', CHANGED: 'new', ADDED: '' } };
+    const { body } = await api.request(200, `PUT /environments/${uid}`, { token: editor.token, body: { config } });
+    expect(body.config).toEqual({ name: 'other', env: { KEPT: '***', CHANGED: '***', ADDED: '***' } });
+    expect(body).toMatchObject({ uid, creator: { uid: admin.uid }, last_editor: { uid: editor.uid } });
+    const before = await api.request(200, `GET /environments/${await make({})}`, { token: admin.token });
+    expect(Date.parse(body.last_updated)).toBeLessThanOrEqual(Date.parse(before.body.last_updated));
+    expect(Date.parse(body.last_updated)).toBeGreaterThan(Date.parse(before.body.last_updated) - 30_000);
+    const { body: read } = await api.request(200, `GET /environments/${uid}`, { token: admin.token });
+    expect(read).toEqual(body);
+    const stored = await api.app.get(EnvironmentDirectory).find(uid);
+    expect(stored?.config).toEqual({ name: 'other', env: { KEPT: 'swordfish', CHANGED: 'new', ADDED: '' } });
+  });
+
+  it('moves it to the top of those that were updated last', async () => {
+    const { token } = await api.identities.user({}, 'Alone');
+    const [first, second] = [await make({ name: 'a' }, token), await make({ name: 'b' }, token)];
+    await api.advanceClock(1000);
+    await api.request(200, `PUT /environments/${first}`, { token, body: { config: { name: 'a' } } });
+    const { body } = await api.request(200, 'GET /agent/environments', { token });
+    expect(body.environments.map(({ uid }: { uid: string }) => uid)).toEqual([first, second]);
+  });
+
+  it('keeps both of two changes made at once', async () => {
+    const uid = await make({ env: { A: 'a', B: 'b' } });
+    const change = (env: object) =>
+      api.request(200, `PUT /environments/${uid}`, { token: admin.token, body: { config: { env } } });
+    await Promise.all([change({ A: '1', B: '***' }), change({ A: '***', B: '2' })]);
+    const stored = await api.app.get(EnvironmentDirectory).find(uid);
+    expect([
+      { A: '1', B: '2' },
+      { A: 'a', B: '2' },
+      { A: '1', B: 'b' },
+    ]).toContainEqual(stored?.config.env);
+  });
+
+  it('400: names what is wrong', async () => {
+    const uid = await make({ env: { KNOWN: 'x' } });
+    const put = (status: number, body: unknown) =>
+      api.request(status, `PUT /environments/${uid}`, { token: admin.token, body });
+    const { body } = await put(400, { config: { env: { KNOWN: '***', TYPO: '***' } } });
+    expect(body.errors).toEqual([
+      { pointer: '/config/env/TYPO', detail: 'must be sent in clear: *** keeps a stored value, and there is none' },
+    ]);
+    expect((await put(400, {})).body.errors).toEqual([{ pointer: '/config', detail: 'is required' }]);
+    expect((await put(400, { config: { setup_commands: 'npm ci' } })).body.errors).toEqual([
+      { pointer: '/config/setup_commands', detail: 'must be a list' },
+    ]);
+    const made = await api.request(400, 'POST /environments', {
+      token: admin.token,
+      body: { config: { env: { A: '***' } } },
+    });
+    expect(made.body.errors[0].pointer).toBe('/config/env/A');
+    await api.request(413, `PUT /environments/${uid}`, {
+      token: admin.token,
+      contentType: 'application/json',
+      body: JSON.stringify({ config: { name: 'x'.repeat(2_200_000) } }),
+    });
+    await api.request(415, `PUT /environments/${uid}`, { token: admin.token, contentType: 'text/plain', body: 'x' });
+  });
+
+  it('403 for a member and for a stranger, 404 when there is none, 400 for a blank id', async () => {
+    const uid = await make({});
+    const member = await api.identities.user({ [team]: 'member' });
+    const put = (status: number, id: string, token: string) =>
+      api.request(status, `PUT /environments/${id}`, { token, body: { config: {} } });
+    await put(403, uid, member.token);
+    await put(403, uid, stranger.token);
+    await put(404, '0'.repeat(22), admin.token);
+    await put(400, '%20', admin.token);
   });
 });
 

@@ -149,6 +149,73 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('../commands/factory.js')).list,
   },
   {
+    name: 'environment create',
+    usage:
+      '--file <path of JSON or YAML, or - for standard input> [--team <uid> | --personal] [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Make an environment from its configuration and print its UID, by asking the API',
+    load: async () => (await import('../commands/environment.js')).create,
+  },
+  {
+    name: 'environment list',
+    usage:
+      '[--team <uid>] [--sort <name or last_updated>] [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'List the environments that you may use',
+    load: async () => (await import('../commands/environment.js')).list,
+  },
+  {
+    name: 'environment show',
+    usage: '<uid> [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Print the configuration of an environment, without the values of its variables',
+    load: async () => (await import('../commands/environment.js')).show,
+  },
+  {
+    name: 'environment update',
+    usage:
+      '<uid> --file <path of JSON or YAML, or - for standard input> [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Replace the configuration of an environment; *** keeps the value of a variable',
+    load: async () => (await import('../commands/environment.js')).update,
+  },
+  {
+    name: 'environment delete',
+    usage: '<uid> [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Delete an environment',
+    load: async () => (await import('../commands/environment.js')).remove,
+  },
+  {
+    name: 'environment grant',
+    usage:
+      '<uid> --user <uid or e-mail> | --team <uid> [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Share an environment with a person or a team',
+    load: async () => (await import('../commands/environment-sharing.js')).grant,
+  },
+  {
+    name: 'environment link',
+    usage:
+      '<uid> [--expires <duration or date>] [--max-uses <number>] [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Share an environment by a link and print it, once',
+    load: async () => (await import('../commands/environment-sharing.js')).link,
+  },
+  {
+    name: 'environment sharing',
+    usage: '<uid> [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'List the grants and links of an environment',
+    load: async () => (await import('../commands/environment-sharing.js')).sharing,
+  },
+  {
+    name: 'environment revoke',
+    usage:
+      '<uid> --grant <uid> | --link <uid> [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Take a grant or a link of an environment back',
+    load: async () => (await import('../commands/environment-sharing.js')).revoke,
+  },
+  {
+    name: 'environment redeem',
+    usage:
+      '--link-file <path, or - for standard input> [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Come by the environment that a link leads to, and print its UID',
+    load: async () => (await import('../commands/environment-sharing.js')).redeem,
+  },
+  {
     name: 'apply',
     usage:
       '<directory> [--factory <uid or alias>] [--dry-run] [--url <origin of the API>] [--token-file <path, or - for standard input>]',

@@ -24,17 +24,29 @@ export class RefusedByApi extends CommandError {
 export class ApiClient {
   constructor(private readonly connection: Connection) {}
 
-  /** The JSON of a success. Throws a RefusedByApi, or a CommandError when nobody answers. */
-  async request<T>(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<T> {
+  /** The JSON of a success. Throws a RefusedByApi, or a CommandError when nobody answers. `team`: uid of the team to act for. */
+  async request<T>(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown, team?: string): Promise<T> {
     const { baseUrl } = this.connection;
-    const response = await this.send(method, path, body);
+    const response = await this.send(method, path, body, team);
     const answer = readObject(await response.text());
     if (!response.ok || answer === null)
       throw new RefusedByApi(response.status, answer ?? {}, explain(baseUrl, response.status, answer));
     return answer as T;
   }
 
-  private async send(method: string, path: string, body: unknown): Promise<Response> {
+  /** Resolves when it is gone; throws as `request` does. */
+  async delete(path: string): Promise<void> {
+    const response = await this.send('DELETE', path, undefined);
+    const answer = readObject(await response.text());
+    if (response.status !== 204)
+      throw new RefusedByApi(
+        response.status,
+        answer ?? {},
+        explain(this.connection.baseUrl, response.status, response.ok ? null : answer),
+      );
+  }
+
+  private async send(method: string, path: string, body: unknown, team?: string): Promise<Response> {
     const { baseUrl, token } = this.connection;
     try {
       return await fetch(`${baseUrl}${path}`, {
@@ -44,6 +56,7 @@ export class ApiClient {
           accept: 'application/json',
           authorization: `Bearer ${token}`,
           'user-agent': 'headrace-cli',
+          ...(team === undefined ? {} : { 'x-headrace-team-uid': team }),
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),

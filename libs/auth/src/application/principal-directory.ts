@@ -39,7 +39,8 @@ interface Row {
 /** Names and faces of principals, for showing who created or ran something. Names may be five seconds old. */
 @Injectable()
 export class PrincipalDirectory {
-  private readonly cache = new Map<string, { readonly info: PrincipalInfo; readonly at: number }>();
+  /** By type and uid; null for one that there is not, or no longer: lists show those again and again. */
+  private readonly cache = new Map<string, { readonly info: PrincipalInfo | null; readonly at: number }>();
 
   constructor(private readonly database: Database) {}
 
@@ -49,15 +50,18 @@ export class PrincipalDirectory {
     const found = new Map<string, PrincipalInfo>();
     const missing = new Map<string, PrincipalRef>();
     for (const ref of refs) {
-      const cached = this.cache.get(ref.uid);
-      if (cached && now - cached.at < FRESH_MS && cached.info.type === ref.type) found.set(ref.uid, cached.info);
-      else missing.set(`${ref.type}/${ref.uid}`, ref);
+      if (found.has(ref.uid)) continue;
+      const key = keyOf(ref);
+      const cached = this.cache.get(key);
+      if (!cached || now - cached.at >= FRESH_MS) missing.set(key, ref);
+      else if (cached.info) found.set(ref.uid, cached.info);
     }
     if (missing.size === 0) return found;
     const ofType = (type: PrincipalType): string[] =>
       [...missing.values()].filter((ref) => ref.type === type).map(({ uid }) => uid);
     const rows = await this.database.query<Row>(DESCRIBE, [ofType('user'), ofType('service_account')]);
-    if (this.cache.size + rows.length > MAX_CACHED) this.cache.clear();
+    if (this.cache.size + missing.size > MAX_CACHED) this.cache.clear();
+    for (const key of missing.keys()) this.cache.set(key, { info: null, at: now });
     for (const { type, uid, display_name, email, photo_url } of rows) {
       const info = {
         type,
@@ -66,9 +70,11 @@ export class PrincipalDirectory {
         ...(email === null ? {} : { email }),
         ...(photo_url === null ? {} : { photo_url }),
       };
-      this.cache.set(uid, { info, at: now });
+      this.cache.set(keyOf(info), { info, at: now });
       found.set(uid, info);
     }
     return found;
   }
 }
+
+const keyOf = ({ type, uid }: PrincipalRef): string => `${type}/${uid}`;

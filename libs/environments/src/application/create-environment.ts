@@ -2,18 +2,25 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
 import { newUid } from '#libs/kernel';
 import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
+import { keepValues } from '../domain/kept-values.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
-import { mayOnEnvironment } from './environment-directory.js';
+import { EnvironmentReferences, type ReferenceFaults } from './environment-references.js';
+import { mayManage } from './environment-permissions.js';
 
 export type CreateEnvironmentResult =
   | { readonly kind: 'created'; readonly environment: EnvironmentDetails }
   /** Asked for a team's environment without saying of which team. */
   | { readonly kind: 'team_needed' }
-  | { readonly kind: 'not_authorized' };
+  | { readonly kind: 'nothing_to_keep'; readonly names: readonly string[] }
+  | Exclude<ReferenceFaults, { kind: 'none' }>
+  | { readonly kind: 'not_yours' };
 
 @Injectable()
 export class CreateEnvironment {
-  constructor(private readonly store: EnvironmentsStore) {}
+  constructor(
+    private readonly store: EnvironmentsStore,
+    private readonly references: EnvironmentReferences,
+  ) {}
 
   /** `team`: false makes it personal; by default it belongs to the caller's team where there is one. */
   async execute(
@@ -24,7 +31,11 @@ export class CreateEnvironment {
     const forTeam = principal.type === 'service_account' || (team ?? teamUid !== null);
     if (forTeam && teamUid === null) return { kind: 'team_needed' };
     const owner = forTeam ? { teamUid, ownerUserUid: null } : { teamUid: null, ownerUserUid: principal.uid };
-    if (!mayOnEnvironment(caller, owner, 'environments:write')) return { kind: 'not_authorized' };
+    if (!mayManage(caller, owner)) return { kind: 'not_yours' };
+    const kept = keepValues(config, {});
+    if (kept.kind === 'nothing_to_keep') return kept;
+    const referenced = await this.references.check(owner.teamUid, config);
+    if (referenced.kind !== 'none') return referenced;
     const creator = { type: principal.type, uid: principal.uid };
     return { kind: 'created', environment: await this.store.insert({ uid: newUid(), ...owner, config, creator }) };
   }

@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
-import { FindEnvironment } from './find-environment.js';
+import { type EnvironmentRefusal, FindEnvironment } from './find-environment.js';
 
-export type DeleteEnvironmentResult =
-  { readonly kind: 'deleted' } | { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
+export type DeleteEnvironmentResult = { readonly kind: 'deleted' } | EnvironmentRefusal;
 
-/** Runs that used it keep its uid in their configuration; new runs can no longer choose it. */
+/** Its grants and links go with it. Runs that used it keep its uid in their configuration; new runs cannot choose it. */
 @Injectable()
 export class DeleteEnvironment {
   constructor(
@@ -15,7 +14,7 @@ export class DeleteEnvironment {
   ) {}
 
   async execute(caller: Caller, uid: string): Promise<DeleteEnvironmentResult> {
-    const lookup = await this.find.execute(caller, uid, 'environments:write');
+    const lookup = await this.find.execute(caller, uid, 'manage');
     if (lookup.kind !== 'found') return { kind: lookup.kind };
     return { kind: (await this.store.delete(uid)) ? 'deleted' : 'unknown' };
   }

@@ -1,37 +1,51 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, can, type Permission, roleIn } from '#libs/auth';
+import { type Caller, PrincipalLookup } from '#libs/auth';
 import { isUid } from '#libs/kernel';
 import type { Queryable } from '#libs/persistence';
 import type { Environment } from '../domain/environment.js';
+import { type Asker, mayUse } from '../domain/environment-access.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
+import { askerOf, listAskerOf } from './environment-permissions.js';
 
-type Owned = Pick<Environment, 'teamUid' | 'ownerUserUid'>;
+/** Whose run is to work in an environment. */
+export interface EnvironmentUse {
+  /** The team that owns the run; null: a person's own. */
+  readonly teamUid: string | null;
+  /** Null: whoever it is; then only what belongs to the team, or was shared with it, will do. */
+  readonly caller: Caller | null;
+}
 
-/** Whether the caller may do this with an environment: one's own, or by one's role on its team. */
-export function mayOnEnvironment(
-  { principal }: Caller,
-  { teamUid, ownerUserUid }: Owned,
-  permission: Permission,
-): boolean {
-  if (teamUid === null) return principal.type === 'user' && principal.uid === ownerUserUid;
-  const role = roleIn(principal, teamUid);
-  return role !== null && can(role, permission);
+/** A run that is there already. */
+export interface RunInEnvironment {
+  readonly teamUid: string | null;
+  /** The person whose own run it is; null for a team's. */
+  readonly userUid: string | null;
+  readonly creatorUid: string;
 }
 
 /** What other rooms may ask about environments. */
 export abstract class EnvironmentDirectory {
   /** With its env values in clear: for the runner, never for a response. `queryable`: the caller's transaction. */
   abstract find(uid: string, queryable?: Queryable): Promise<Environment | null>;
-  abstract isVisibleTo(environment: Owned, caller: Caller): boolean;
-  /** Whether a run of `teamUid` (null: a personal run) may use it: one's own everywhere, a team's in runs of that team or one's own. */
-  abstract isUsableBy(environment: Owned, caller: Caller, teamUid: string | null): boolean;
+  /** Null too when there is one that runs of this kind may not use. One round trip. */
+  abstract findUsable(uid: string, use: EnvironmentUse, queryable?: Queryable): Promise<Environment | null>;
+  /**
+   * The environment of a run that is about to be executed, if it is still there and the run's owner or creator may still
+   * use it; at most two round trips.
+   */
+  abstract findForRun(uid: string, run: RunInEnvironment): Promise<Environment | null>;
+  /** What the caller owns, has through the teams at hand, was granted or reached by a link; at most 2,000, by name. */
+  abstract listUsable(caller: Caller): Promise<Environment[]>;
   /** How the last set-up of this environment went; shown in the list. */
   abstract noteSetup(uid: string, failed: boolean): Promise<void>;
 }
 
 @Injectable()
 export class StoredEnvironmentDirectory extends EnvironmentDirectory {
-  constructor(private readonly store: EnvironmentsStore) {
+  constructor(
+    private readonly store: EnvironmentsStore,
+    private readonly principals: PrincipalLookup,
+  ) {
     super();
   }
 
@@ -39,16 +53,39 @@ export class StoredEnvironmentDirectory extends EnvironmentDirectory {
     return isUid(uid) ? this.store.find(uid, queryable) : null;
   }
 
-  override isVisibleTo(environment: Owned, caller: Caller): boolean {
-    return mayOnEnvironment(caller, environment, 'environments:read');
+  override findUsable(
+    uid: string,
+    { teamUid, caller }: EnvironmentUse,
+    queryable?: Queryable,
+  ): Promise<Environment | null> {
+    const team = { userUid: null, teamUids: teamUid === null ? [] : [teamUid] };
+    return this.findIfUsable(uid, caller ? askerOf(caller) : team, teamUid, queryable);
   }
 
-  override isUsableBy(environment: Owned, caller: Caller, teamUid: string | null): boolean {
-    if (!this.isVisibleTo(environment, caller)) return false;
-    return environment.teamUid === null || teamUid === null || environment.teamUid === teamUid;
+  override async findForRun(uid: string, run: RunInEnvironment): Promise<Environment | null> {
+    if (run.userUid === null) {
+      const asker = { userUid: run.creatorUid, teamUids: run.teamUid === null ? [] : [run.teamUid] };
+      return this.findIfUsable(uid, asker, run.teamUid);
+    }
+    const teamUids = await this.principals.teamsOf(run.userUid);
+    return this.findIfUsable(uid, { userUid: run.userUid, teamUids }, null);
+  }
+
+  override listUsable(caller: Caller): Promise<Environment[]> {
+    return this.store.listFor(listAskerOf(caller), 'name');
   }
 
   override noteSetup(uid: string, failed: boolean): Promise<void> {
     return this.store.setSetupFailed(uid, failed);
+  }
+
+  private async findIfUsable(
+    uid: string,
+    asker: Asker,
+    teamUid: string | null,
+    queryable?: Queryable,
+  ): Promise<Environment | null> {
+    const environment = isUid(uid) ? await this.store.findFor(uid, asker, queryable) : null;
+    return environment && mayUse(environment, asker, teamUid) ? environment : null;
   }
 }

@@ -1,22 +1,25 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller, Permission } from '#libs/auth';
+import type { Caller } from '#libs/auth';
 import type { EnvironmentDetails } from '../domain/environment.js';
+import { maySee } from '../domain/environment-access.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
-import { mayOnEnvironment } from './environment-directory.js';
+import { askerOf, mayManage } from './environment-permissions.js';
 
+export type EnvironmentRefusal = { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
 export type EnvironmentLookup =
-  | { readonly kind: 'found'; readonly environment: EnvironmentDetails }
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'not_yours' };
+  { readonly kind: 'found'; readonly environment: EnvironmentDetails } | EnvironmentRefusal;
 
-/** Loads an environment through the caller's permission. */
+/** Loads an environment through the caller's permission. One round trip. */
 @Injectable()
 export class FindEnvironment {
   constructor(private readonly store: EnvironmentsStore) {}
 
-  async execute(caller: Caller, uid: string, permission: Permission): Promise<EnvironmentLookup> {
-    const environment = await this.store.find(uid);
+  /** `see`: also for those with whom it was shared. `manage`: its owner, or an admin or owner of its team. */
+  async execute(caller: Caller, uid: string, wants: 'see' | 'manage'): Promise<EnvironmentLookup> {
+    const asker = askerOf(caller);
+    const environment = await this.store.findFor(uid, asker);
     if (!environment) return { kind: 'unknown' };
-    return mayOnEnvironment(caller, environment, permission) ? { kind: 'found', environment } : { kind: 'not_yours' };
+    const isAllowed = wants === 'see' ? maySee(environment, asker) : mayManage(caller, environment);
+    return isAllowed ? { kind: 'found', environment } : { kind: 'not_yours' };
   }
 }

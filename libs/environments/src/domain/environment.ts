@@ -1,11 +1,17 @@
+/** How a repository is opened: by a managed secret of the environment's team. */
+export interface RepositoryLogin {
+  secret_name?: string;
+  username?: string;
+}
+
 /** As on the wire (contract: `EnvironmentConfig`). `env` values are kept as given and masked wherever they are shown. */
 export interface EnvironmentConfig {
   name?: string;
   description?: string | null;
   docker_image?: string;
-  github_repos?: { owner: string; repo: string }[];
+  github_repos?: ({ owner: string; repo: string } & RepositoryLogin)[];
   setup_commands?: string[];
-  git_repos?: { url: string; ref?: string }[];
+  git_repos?: ({ url: string; ref?: string } & RepositoryLogin)[];
   env?: Record<string, string>;
   secrets?: { name: string }[];
   failure_session_retention_minutes?: number | null;

@@ -12,19 +12,39 @@ import {
   StringField,
   text,
 } from '#libs/http';
+import { EnvironmentLastRun } from './last-run.dto.js';
 
 const NO_EFFECT_YET = 'Stored and returned; has no effect yet.';
 
-export class GithubRepo {
-  @StringField({ pattern: /^[A-Za-z0-9-]{1,39}$/, says: 'the name of a GitHub account' }) owner: string;
-  @StringField({ pattern: /^[A-Za-z0-9._-]{1,100}$/, says: 'the name of a repository' }) repo: string;
+class RepositoryLoginFields {
+  @StringField({
+    blank: false,
+    max: 128,
+    optional: true,
+    description: 'Managed secret of the team with the password, token or private key that opens the repository.',
+  })
+  secret_name?: string;
+
+  @StringField({
+    max: 256,
+    pattern: /^[^\s\p{Cc}]+$/u,
+    says: 'a user name without spaces',
+    optional: true,
+    description: 'Beside `secret_name`; `x-access-token` when absent.',
+  })
+  username?: string;
 }
 
-export class GitRepo {
+export class GithubRepo extends RepositoryLoginFields {
+  @StringField({ pattern: /^[A-Za-z0-9-]{1,39}$/, says: 'the name of a GitHub account' }) owner: string;
+  @StringField({ pattern: /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/, says: 'the name of a repository' }) repo: string;
+}
+
+export class GitRepo extends RepositoryLoginFields {
   @StringField({
     max: 2048,
-    pattern: /^(?:(?:https?|ssh|git):\/\/\S+|[\w.-]+@[\w.-]+:\S+)$/,
-    says: 'a git URL that begins with https://, ssh:// or git://, or user@host:path',
+    pattern: /^(?:(?:https?|ssh|git|file):\/\/\S+|[\w.-]+@[\w.-]+:\S+|\/\S+)$/,
+    says: 'a git URL that begins with https://, ssh://, git:// or file://, user@host:path, or an absolute path below GIT_LOCAL_ROOTS',
     example: 'https://git.example.com/team/service.git',
   })
   url: string;
@@ -39,7 +59,7 @@ export class GitRepo {
 }
 
 export class SecretRef {
-  @StringField({ blank: false, max: 200, description: 'Name of a managed secret.' }) name: string;
+  @StringField({ blank: false, max: 200, description: 'Name of a managed secret of the team.' }) name: string;
 }
 
 export class AwsProvider {
@@ -55,8 +75,19 @@ export class CloudProviders {
 export class EnvironmentConfigDto {
   @StringField({ blank: false, max: 200, optional: true, example: 'node-service' }) name?: string;
   @StringField({ max: 2000, optional: true, nullable: true }) description?: string | null;
-  @StringField({ blank: false, max: 512, optional: true, description: NO_EFFECT_YET }) docker_image?: string;
-  @ArrayField(object(() => GithubRepo), { maxItems: 50, optional: true, description: NO_EFFECT_YET })
+  @StringField({
+    blank: false,
+    max: 512,
+    optional: true,
+    description:
+      'Image that runs are carried out in when the service uses the docker executor, which has a default image too; the process executor runs on its own machine and ignores it.',
+  })
+  docker_image?: string;
+  @ArrayField(object(() => GithubRepo), {
+    maxItems: 50,
+    optional: true,
+    description: 'Cloned before the set-up commands, from the default branch. A single repository is where they start.',
+  })
   github_repos?: GithubRepo[];
 
   @ArrayField(text({ blank: false, max: 32_768 }), {
@@ -68,7 +99,7 @@ export class EnvironmentConfigDto {
   })
   setup_commands?: string[];
 
-  @ArrayField(object(() => GitRepo), { maxItems: 50, optional: true, description: NO_EFFECT_YET })
+  @ArrayField(object(() => GitRepo), { maxItems: 50, optional: true, description: 'Repositories beyond GitHub.' })
   git_repos?: GitRepo[];
 
   @MapField(text({ maxBytes: 32_768 }), {
@@ -81,7 +112,12 @@ export class EnvironmentConfigDto {
   })
   env?: Record<string, string>;
 
-  @ArrayField(object(() => SecretRef), { maxItems: 100, optional: true, description: NO_EFFECT_YET })
+  @ArrayField(object(() => SecretRef), {
+    maxItems: 100,
+    optional: true,
+    description:
+      'Managed secrets of the team, which become environment variables of set-up commands and agent: of the same name, `_` for each dot and hyphen.',
+  })
   secrets?: SecretRef[];
 
   @IntegerField({
@@ -89,7 +125,7 @@ export class EnvironmentConfigDto {
     max: 60,
     optional: true,
     nullable: true,
-    description: 'How long a session whose set-up failed can be debugged; null switches it off. ' + NO_EFFECT_YET,
+    description: 'How long a session whose set-up failed can be debugged; null switches it off.',
   })
   failure_session_retention_minutes?: number | null;
 
@@ -134,6 +170,16 @@ export class EnvironmentItem {
   @ObjectField(() => EnvironmentConfigDto) config: EnvironmentConfigDto;
   @DateTimeField() last_updated: string;
   @BooleanField({ description: 'Whether the last set-up of it failed.' }) setup_failed: boolean;
+  @DateTimeField({
+    optional: true,
+    nullable: true,
+    description: 'When the last run in it was created, of those that you may read.',
+  })
+  last_task_run_timestamp?: string | null;
+
+  @ObjectField(() => EnvironmentLastRun, { optional: true, description: 'The last run in it that you may read.' })
+  last_task_created?: EnvironmentLastRun;
+
   @ObjectField(() => EnvironmentScope, { optional: true }) scope?: EnvironmentScope;
   @ObjectField(() => EnvironmentPrincipal, { optional: true }) creator?: EnvironmentPrincipal;
   @ObjectField(() => EnvironmentPrincipal, { optional: true }) last_editor?: EnvironmentPrincipal;

@@ -1,18 +1,22 @@
-import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { Operation, pathId, ProblemError } from '#libs/http';
 import { CreateEnvironment } from '../application/create-environment.js';
 import { DeleteEnvironment } from '../application/delete-environment.js';
 import { FindEnvironment } from '../application/find-environment.js';
 import { ListEnvironments } from '../application/list-environments.js';
+import { UpdateEnvironment } from '../application/update-environment.js';
 import type { EnvironmentConfig } from '../domain/environment.js';
 import {
   CreateEnvironmentRequest,
+  EnvironmentConfigDto,
   EnvironmentItem,
   ListEnvironmentsQuery,
   ListEnvironmentsResponse,
 } from './environment.dto.js';
 import { EnvironmentPresenter } from './environment-presenter.js';
+import { environmentRefusal, nothingToKeep, referenceRefusal } from './environment-refusals.js';
+import { UpdateEnvironmentRequest } from './environment-requests.dto.js';
 
 const TAG = 'Environments';
 
@@ -22,6 +26,7 @@ export class EnvironmentsController {
     private readonly list: ListEnvironments,
     private readonly find: FindEnvironment,
     private readonly create: CreateEnvironment,
+    private readonly update: UpdateEnvironment,
     private readonly remove: DeleteEnvironment,
     private readonly presenter: EnvironmentPresenter,
   ) {}
@@ -32,7 +37,7 @@ export class EnvironmentsController {
     id: 'listEnvironments',
     summary: 'List environments',
     description:
-      'The environments that the caller owns and those of the team; without the team header, of all teams of the caller.',
+      'The environments that the caller owns, those of the team, and those that were shared with either by a grant or with the caller by a link. Without the team header, of all teams of the caller.',
     tag: TAG,
     team: true,
     success: { status: 200, description: 'The environments.', type: ListEnvironmentsResponse },
@@ -43,10 +48,10 @@ export class EnvironmentsController {
     @Query() query: ListEnvironmentsQuery,
   ): Promise<ListEnvironmentsResponse> {
     const environments = await this.list.execute(caller, query.sort_by ?? 'last_updated');
-    return { environments: await this.presenter.present(environments) };
+    return { environments: await this.presenter.present(caller, environments) };
   }
 
-  // Reading suffices here and at delete: whether one may write depends on whose environment it is, and one's own needs no role.
+  // Reading suffices here, at change and at delete: whether one may write depends on whose environment it is, and one's own needs no role.
   @Post('environments')
   @Authorize('environments:read')
   @Operation({
@@ -62,10 +67,10 @@ export class EnvironmentsController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateEnvironmentRequest,
   ): Promise<EnvironmentItem> {
-    const result = await this.create.execute(caller, { config: toConfig(body), team: body.team });
+    const result = await this.create.execute(caller, { config: toConfig(body.config), team: body.team });
     switch (result.kind) {
       case 'created':
-        return this.show(result.environment);
+        return this.presenter.presentOne(caller, result.environment);
       case 'team_needed':
         throw new ProblemError(
           'invalid_request',
@@ -74,7 +79,12 @@ export class EnvironmentsController {
             errors: [{ pointer: '/team', detail: 'needs the team header' }],
           },
         );
+      case 'nothing_to_keep':
+        throw nothingToKeep(result.names);
+      case 'invalid':
       case 'not_authorized':
+        throw referenceRefusal(result);
+      case 'not_yours':
         throw new ProblemError('not_authorized', 'Your role on the team does not allow managing environments.');
     }
   }
@@ -84,6 +94,7 @@ export class EnvironmentsController {
   @Operation({
     id: 'getEnvironment',
     summary: 'Get an environment',
+    description: 'Also for those with whom it was shared.',
     tag: TAG,
     success: { status: 200, description: 'The environment.', type: EnvironmentItem },
     errors: [400, 403, 404],
@@ -92,9 +103,40 @@ export class EnvironmentsController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<EnvironmentItem> {
-    const lookup = await this.find.execute(caller, uid, 'environments:read');
-    if (lookup.kind !== 'found') throw refusal(lookup.kind);
-    return this.show(lookup.environment);
+    const lookup = await this.find.execute(caller, uid, 'see');
+    if (lookup.kind !== 'found') throw environmentRefusal(lookup);
+    return this.presenter.presentOne(caller, lookup.environment);
+  }
+
+  @Put('environments/:uid')
+  @Authorize('environments:read')
+  @Operation({
+    id: 'updateEnvironment',
+    summary: 'Change an environment',
+    description:
+      'Replaces the configuration. Needs the role admin or owner on its team; a personal one is changed by its owner. Executions that have begun go on with what they were given.',
+    tag: TAG,
+    success: { status: 200, description: 'The environment as it is now.', type: EnvironmentItem },
+    errors: [400, 403, 404, 413, 415],
+  })
+  async updateEnvironment(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+    @Body() { config }: UpdateEnvironmentRequest,
+  ): Promise<EnvironmentItem> {
+    const result = await this.update.execute(caller, uid, toConfig(config));
+    switch (result.kind) {
+      case 'updated':
+        return this.presenter.presentOne(caller, result.environment);
+      case 'nothing_to_keep':
+        throw nothingToKeep(result.names);
+      case 'invalid':
+      case 'not_authorized':
+        throw referenceRefusal(result);
+      case 'unknown':
+      case 'not_yours':
+        throw environmentRefusal(result);
+    }
   }
 
   @Delete('environments/:uid')
@@ -102,27 +144,18 @@ export class EnvironmentsController {
   @Operation({
     id: 'deleteEnvironment',
     summary: 'Delete an environment',
+    description:
+      'With its grants and links. Runs that have not begun fail for want of it. Needs the role admin or owner on its team; a personal one is deleted by its owner.',
     tag: TAG,
     success: { status: 204, description: 'It is gone.' },
     errors: [400, 403, 404],
   })
   async deleteEnvironment(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
     const result = await this.remove.execute(caller, uid);
-    if (result.kind !== 'deleted') throw refusal(result.kind);
-  }
-
-  private async show(environment: Parameters<EnvironmentPresenter['present']>[0][number]): Promise<EnvironmentItem> {
-    const [item] = await this.presenter.present([environment]);
-    if (!item) throw new Error('the presenter returns as many items as it is given');
-    return item;
+    if (result.kind !== 'deleted') throw environmentRefusal(result);
   }
 }
 
 /** A plain object: the DTO's prototype has no business in the store. */
-const toConfig = ({ config }: CreateEnvironmentRequest): EnvironmentConfig =>
+const toConfig = (config: EnvironmentConfigDto): EnvironmentConfig =>
   JSON.parse(JSON.stringify(config)) as EnvironmentConfig;
-
-const refusal = (kind: 'unknown' | 'not_yours'): ProblemError =>
-  kind === 'unknown'
-    ? new ProblemError('resource_not_found', 'There is no environment with this uid.')
-    : new ProblemError('not_authorized', 'The environment is not yours, or your role does not allow this.');

@@ -1,0 +1,101 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Settings } from '#libs/config';
+import { directoryNames, repositoryUrl } from '#libs/git';
+import { Database, type Queryable } from '#libs/persistence';
+import type { RepositoryRef } from '#libs/runner-protocol';
+import { ManagedSecrets, SealBrokenError } from '#libs/secrets';
+import type { Environment, RepositoryLogin } from '../domain/environment.js';
+import { variableFaults, variableOf } from '../domain/secret-variables.js';
+
+export type SetUp =
+  | { readonly kind: 'ready'; readonly repositories: RepositoryRef[]; readonly secrets: Record<string, string> }
+  /** For the person whose run it is; names a secret, never a value. */
+  | { readonly kind: 'impossible'; readonly message: string };
+
+/** Together a process is given at most about two million bytes by the system; some are ours. */
+const MAX_VARIABLE_BYTES = 1_000_000;
+
+class Missing extends Error {}
+
+/** What a runner needs to prepare a workspace, with credentials in clear: for the runner, never for a response. */
+@Injectable()
+export class EnvironmentSetUp {
+  private readonly logger = new Logger(EnvironmentSetUp.name);
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly database: Database,
+    private readonly managed: ManagedSecrets,
+  ) {}
+
+  async of(environment: Environment): Promise<SetUp> {
+    try {
+      const { env = {} } = environment.config;
+      const resolved = await this.database.transaction(async (tx) => ({
+        repositories: await this.repositoriesOf(environment, tx),
+        secrets: await this.secretsOf(environment, tx),
+      }));
+      const variables = Object.entries({ ...env, ...resolved.secrets });
+      const bytes = variables.reduce(
+        (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value),
+        0,
+      );
+      if (bytes > MAX_VARIABLE_BYTES)
+        return impossible(
+          `Variables and secrets of the environment have ${bytes} bytes; at most ${MAX_VARIABLE_BYTES} fit.`,
+        );
+      return { kind: 'ready', ...resolved };
+    } catch (error) {
+      if (error instanceof Missing) return impossible(error.message);
+      throw error;
+    }
+  }
+
+  private async repositoriesOf(environment: Environment, tx: Queryable): Promise<RepositoryRef[]> {
+    const { github_repos = [], git_repos = [] } = environment.config;
+    const asked: readonly ({ url: string; ref?: string } & RepositoryLogin)[] = [
+      ...github_repos.map(({ owner, repo, ...rest }) => ({
+        ...rest,
+        url: repositoryUrl(this.settings, { owner, repo }),
+      })),
+      ...git_repos,
+    ];
+    const directories = directoryNames(asked.map(({ url }) => url));
+    const repositories: RepositoryRef[] = [];
+    for (const [index, { url, ref, secret_name: secretName, username }] of asked.entries()) {
+      const password = secretName === undefined ? undefined : await this.valueOf(environment, secretName, tx);
+      repositories.push({
+        url,
+        ...(ref === undefined ? {} : { ref }),
+        directory: directories[index] ?? 'repository',
+        ...(password === undefined
+          ? {}
+          : { credential: { password, ...(username === undefined ? {} : { username }) } }),
+      });
+    }
+    return repositories;
+  }
+
+  private async secretsOf(environment: Environment, tx: Queryable): Promise<Record<string, string>> {
+    const { secrets = [] } = environment.config;
+    const [fault] = variableFaults(environment.config);
+    if (fault) throw new Missing(`A secret of the environment ${fault.detail}.`);
+    const values: Record<string, string> = {};
+    for (const { name } of secrets) values[variableOf(name)] = await this.valueOf(environment, name, tx);
+    return values;
+  }
+
+  private async valueOf({ uid, teamUid }: Environment, name: string, tx: Queryable): Promise<string> {
+    try {
+      const found = teamUid === null ? null : await this.managed.read(tx, teamUid, name);
+      if (found) return found.value;
+    } catch (error) {
+      if (!(error instanceof SealBrokenError)) throw error;
+      this.logger.error(`The managed secret ${name}, which environment ${uid} names, does not open: ${error.message}`);
+      throw new Missing(`The managed secret ${name}, which the environment names, cannot be read.`);
+    }
+    throw new Missing(`The managed secret ${name}, which the environment names, does not exist any more.`);
+  }
+}
+
+const impossible = (message: string): SetUp => ({ kind: 'impossible', message });

@@ -1,0 +1,36 @@
+import type { Environment } from './environment.js';
+
+type Owned = Pick<Environment, 'teamUid' | 'ownerUserUid'>;
+
+/** What an environment's grants and links give to those it was looked up for. */
+export interface Reach {
+  /** The person was granted it, or came by a link. */
+  readonly isGuest: boolean;
+  /** Those of the teams that were granted it. */
+  readonly guestTeamUids: readonly string[];
+}
+
+/** Who asks. */
+export interface Asker {
+  /** Null: no person, but a service account or a team as such. */
+  readonly userUid: string | null;
+  /** Teams whose environments they may look at. */
+  readonly teamUids: readonly string[];
+}
+
+/** Whether they may look at it, its secrets masked. */
+export function maySee(environment: Owned & Reach, asker: Asker): boolean {
+  return mayUse(environment, asker, null);
+}
+
+/**
+ * Whether they may have a run of `runTeamUid` (null: a personal run) work in it. What is one's own, or was shared with
+ * oneself, serves in all runs that one may create; what one has through a team, in runs of that team and in personal ones.
+ */
+export function mayUse(environment: Owned & Reach, { userUid, teamUids }: Asker, runTeamUid: string | null): boolean {
+  if (userUid !== null && (environment.ownerUserUid === userUid || environment.isGuest)) return true;
+  const through = [environment.teamUid, ...environment.guestTeamUids].filter(
+    (teamUid) => teamUid !== null && teamUids.includes(teamUid),
+  );
+  return runTeamUid === null ? through.length > 0 : through.includes(runTeamUid);
+}

@@ -1,0 +1,34 @@
+/** Something about a configuration that cannot be, completing "`field` …". */
+export interface ConfigFault {
+  /** JSON pointer into the configuration. */
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+interface WithVariables {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly secrets?: readonly { readonly name: string }[];
+}
+
+/** What the runner itself sets: a secret of such a name would never arrive. */
+const OURS = /^(?:HEADRACE_.*|HOME|TMPDIR)$/;
+
+/**
+ * The environment variable that has a managed secret's value: its name where that is one, else with `_` for each dot and
+ * hyphen, and before a digit at the beginning. `npm-token` → `npm_token`.
+ */
+export const variableOf = (secretName: string): string => secretName.replaceAll(/[.-]/g, '_').replace(/^(?=\d)/, '_');
+
+/** Names of secrets that two things would have to be called by. */
+export function variableFaults({ env = {}, secrets = [] }: WithVariables): ConfigFault[] {
+  const taken = new Set(Object.keys(env));
+  return secrets.flatMap(({ name }, index) => {
+    const variable = variableOf(name);
+    const pointer = `/secrets/${index}/name`;
+    if (OURS.test(variable)) return [{ pointer, detail: `becomes the variable ${variable}, which is Headrace's own` }];
+    if (taken.has(variable))
+      return [{ pointer, detail: `becomes the variable ${variable}, which \`env\` or another secret has already` }];
+    taken.add(variable);
+    return [];
+  });
+}

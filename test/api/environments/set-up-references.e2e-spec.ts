@@ -1,0 +1,143 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+
+const VALUE = 'a-value-that-only-runners-see';
+const URL = 'https://git.example.test/a.git';
+
+let api: TestApi;
+let root: string;
+let admin: TestPrincipal;
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'headrace-references-'));
+  mkdirSync(join(root, 'local', 'inside'), { recursive: true });
+  mkdirSync(join(root, 'elsewhere'));
+  symlinkSync(join(root, 'elsewhere'), join(root, 'local', 'link'));
+  api = await startTestApi({
+    settings: { gitLocalRoots: [join(root, 'local')], githubUrl: 'https://github.example.test' },
+  });
+  admin = await api.identities.user({ [await api.identities.team()]: 'admin' });
+  for (const name of ['DEPLOY_TOKEN', 'npm-token', 'npm.token', '1st', 'HOME']) await put(name, VALUE);
+});
+afterAll(async () => {
+  await api.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const put = (name: string, value: string) =>
+  api.request(200, `PUT /secrets/${name}`, { token: admin.token, body: { value } });
+const refused = async (status: number, config: object, team = true): Promise<[string, string][]> => {
+  const { body } = await api.request(status, 'POST /environments', { token: admin.token, body: { config, team } });
+  return body.errors.map(({ pointer, detail }: { pointer: string; detail: string }) => [pointer, detail]);
+};
+
+describe('repositories', () => {
+  it.each([
+    [{ url: '--upload-pack=x' }, 'url'],
+    [{ url: 'ext::sh -c x' }, 'url'],
+    [{ url: 'https://user:password@git.example.test/a.git' }, 'url'],
+    [{ url: 'ssh://-oProxyCommand=x/a' }, 'url'],
+    [{ url: '/etc' }, 'url'],
+    [{ url: 'file:///etc' }, 'url'],
+    [{ url: URL, ref: '--upload-pack=x' }, 'ref'],
+    [{ url: URL, ref: 'a..b' }, 'ref'],
+    [{ url: 'git://git.example.test/a.git', secret_name: 'DEPLOY_TOKEN' }, 'secret_name'],
+  ])('400: %j', async (repository, field) => {
+    const errors = await refused(400, { git_repos: [{ url: URL }, repository] });
+    expect(errors).toEqual([[`/config/git_repos/1/${field}`, expect.any(String)]]);
+    expect(JSON.stringify(errors)).not.toContain('password@');
+  });
+
+  it('400: a local path that leads out of the roots; what lies below them is taken', async () => {
+    const at = (path: string) => ({ git_repos: [{ url: join(root, path) }] });
+    for (const path of ['elsewhere', 'local/link', 'local/../elsewhere', 'localised'])
+      expect(await refused(400, { git_repos: [{ url: `${root}/${path}` }] })).toHaveLength(1);
+    for (const path of ['local/inside', 'local/not-there-yet'])
+      await api.request(201, 'POST /environments', { token: admin.token, body: { config: at(path) } });
+  });
+});
+
+describe('managed secrets', () => {
+  it('403: that the team does not have, whatever names them', async () => {
+    const errors = await refused(403, {
+      secrets: [{ name: 'DEPLOY_TOKEN' }, { name: 'unknown' }],
+      git_repos: [{ url: URL, secret_name: 'unknown' }],
+      github_repos: [{ owner: 'acme', repo: 'service', secret_name: 'unknown' }],
+    });
+    const pointers = ['secrets/1/name', 'github_repos/0/secret_name', 'git_repos/0/secret_name'];
+    expect(errors).toEqual(pointers.map((pointer) => [`/config/${pointer}`, 'names no managed secret of the team']));
+  });
+
+  it('400: in a personal environment', async () => {
+    const errors = await refused(400, { secrets: [{ name: 'DEPLOY_TOKEN' }] }, false);
+    expect(errors).toEqual([
+      ['/config/secrets/0/name', expect.stringContaining('a personal environment has no managed secrets')],
+    ]);
+  });
+
+  it.each([
+    [{ secrets: [{ name: 'DEPLOY_TOKEN' }], env: { DEPLOY_TOKEN: 'x' } }, 0],
+    [{ secrets: [{ name: 'npm-token' }, { name: 'npm.token' }] }, 1],
+    [{ secrets: [{ name: 'HOME' }] }, 0],
+  ])('400: whose variable is taken: %j', async (config, index) => {
+    expect(await refused(400, config)).toEqual([
+      [`/config/secrets/${index}/name`, expect.stringContaining('variable')],
+    ]);
+  });
+
+  it('the same holds for a change', async () => {
+    const { token } = admin;
+    const { body } = await api.request(201, 'POST /environments', { token, body: { config: {} } });
+    const change = (status: number, config: object) =>
+      api.request(status, `PUT /environments/${body.uid}`, { token, body: { config } });
+    await change(403, { secrets: [{ name: 'unknown' }] });
+    await change(400, { git_repos: [{ url: '/etc' }] });
+    await change(200, { secrets: [{ name: 'DEPLOY_TOKEN' }] });
+  });
+
+  it('reach the runner in its claim, with the repositories, and no log', async () => {
+    const config = {
+      env: { PLAIN: 'yes' },
+      secrets: [{ name: 'DEPLOY_TOKEN' }, { name: 'npm-token' }, { name: '1st' }],
+      github_repos: [{ owner: 'acme', repo: 'service', secret_name: 'DEPLOY_TOKEN' }],
+      git_repos: [
+        { url: 'https://git.example.test/other/service.git', ref: 'v1', secret_name: 'npm-token', username: 'me' },
+        { url: URL },
+      ],
+    };
+    const { token } = admin;
+    const environment = await api.request(201, 'POST /environments', { token, body: { config } });
+    expect(environment.body.config).toEqual({ ...config, env: { PLAIN: '***' } });
+    const run = await api.request(200, 'POST /agent/runs', {
+      token,
+      body: { prompt: 'go', config: { environment_id: environment.body.uid } },
+    });
+    const { assignment } = await TestRunner.take(api, run.body.run_id);
+    expect(assignment.secrets).toEqual({ DEPLOY_TOKEN: VALUE, npm_token: VALUE, _1st: VALUE });
+    expect(assignment.repositories).toEqual([
+      { url: 'https://github.example.test/acme/service.git', directory: 'service', credential: { password: VALUE } },
+      {
+        url: 'https://git.example.test/other/service.git',
+        ref: 'v1',
+        directory: 'service-2',
+        credential: { password: VALUE, username: 'me' },
+      },
+      { url: URL, directory: 'a' },
+    ]);
+    const answers = await Promise.all(
+      [`/agent/runs/${run.body.run_id}`, `/agent/runs/${run.body.run_id}/timeline`, '/agent/environments'].map((path) =>
+        api.request(200, `GET ${path}`, { token }),
+      ),
+    );
+    expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(VALUE);
+    expect(JSON.stringify(api.log.lines)).not.toContain(VALUE);
+    const rows = await api.database.query<{ row: string }>(
+      `SELECT t::text AS row FROM runs t UNION ALL SELECT t::text FROM run_events t UNION ALL SELECT t::text FROM executions t UNION ALL SELECT t::text FROM environments t`,
+    );
+    expect(rows.length).toBeGreaterThan(3);
+    expect(JSON.stringify(rows)).not.toContain(VALUE);
+  });
+});

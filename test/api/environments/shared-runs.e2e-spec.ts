@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Caller, resolveCaller, TokenAuthenticator } from '#libs/auth';
+import { EnvironmentDirectory } from '#libs/environments';
+import { ExecutionTokens } from '#libs/runs';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { grant, link, makeEnvironment, openSharingRoom, redeem, type SharingRoom } from './sharing-room.js';
+
+/** What a shared environment is to runs: what they get, and what ends when the sharing does. */
+
+const ENV = { env: { TOKEN: 'swordfish' } };
+
+let api: TestApi;
+let room: SharingRoom;
+let owner: TestPrincipal;
+let guest: TestPrincipal;
+beforeAll(async () => {
+  api = await startTestApi();
+  room = await openSharingRoom(api);
+  ({ owner, guest } = room.people);
+});
+afterAll(() => api.close());
+
+async function createRun(by: TestPrincipal, environment: string, team = false, status = 200): Promise<string> {
+  const body = { prompt: 'Go.', team, config: { environment_id: environment } };
+  return (await api.request(status, 'POST /agent/runs', { token: by.token, body })).body.run_id as string;
+}
+
+/** What becomes of a queued run whose environment cannot be had. */
+async function failAtClaim(by: TestPrincipal, runId: string): Promise<object> {
+  await api.database.query(`SELECT place_runs('hosted', 1000, 1000, 60000, 'test')`);
+  const [execution] = await api.database.query<{ id: string }>(
+    'SELECT id FROM executions WHERE run_id = $1 AND ended_at IS NULL',
+    [runId],
+  );
+  const id = execution?.id ?? '';
+  await api.request(412, `POST /runner/v1/executions/${id}/claim`, {
+    token: new ExecutionTokens(api.settings.secretsKey ?? '').mint(id),
+    body: { protocol_version: 1, instance_id: 'test' },
+  });
+  return (await api.request(200, `GET /agent/runs/${runId}`, { token: by.token })).body;
+}
+
+const FAILED = {
+  state: 'FAILED',
+  status_message: {
+    error_code: 'environment_setup_failed',
+    message: expect.stringContaining('no longer shared') as string,
+  },
+};
+
+describe('runs in a shared environment', () => {
+  it('get its values in clear, and nobody is shown them', async () => {
+    const uid = await makeEnvironment(room, 'personal', ENV);
+    await grant(room, uid, { user_uid: guest.uid });
+    const runId = await createRun(guest, uid, true);
+    const { assignment } = await TestRunner.take(api, runId);
+    expect(assignment.environment).toMatchObject({ uid, env: { TOKEN: 'swordfish' } });
+    const { text } = await api.request(200, `GET /agent/runs/${runId}`, { token: guest.token });
+    expect(text).not.toContain('swordfish');
+  });
+
+  it('serve an identity of a team that was granted it, not of one of whom a member was', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    const admin = await api.identities.user({ [room.guestTeam]: 'admin' });
+    const identity = (status: number, name: string) =>
+      api.request(status, 'POST /agent/identities', {
+        token: admin.token,
+        body: { name, environment_id: uid },
+      });
+    await grant(room, uid, { user_uid: admin.uid });
+    await identity(403, 'early');
+    const grantUid = await grant(room, uid, { team_uid: room.guestTeam });
+    const { body } = await identity(201, 'worker');
+    const create = (status: number) =>
+      api.request(status, 'POST /agent/runs', {
+        token: room.people.guestTeam.token,
+        body: { prompt: 'Go.', agent_identity_uid: body.uid },
+      });
+    const runId = (await create(200)).body.run_id as string;
+    expect((await TestRunner.take(api, runId)).assignment.environment?.uid).toBe(uid);
+    await api.request(204, `DELETE /environments/${uid}/grants/${grantUid}`, { token: owner.token });
+    await create(403);
+  });
+});
+
+describe('when the sharing ends', () => {
+  it.each(['grant to the person', 'grant to the team', 'link'])('%s: queued runs fail, others go on', async (how) => {
+    const uid = await makeEnvironment(room, 'team', ENV);
+    const by = how === 'grant to the team' ? room.people.guestTeam : guest;
+    const shared = async (): Promise<string> => {
+      if (how === 'grant to the person') return `grants/${await grant(room, uid, { user_uid: by.uid })}`;
+      if (how === 'grant to the team') return `grants/${await grant(room, uid, { team_uid: room.guestTeam })}`;
+      const made = await link(room, uid);
+      await redeem(room, 200, by, made.token);
+      return `links/${made.uid}`;
+    };
+    const path = await shared();
+    const begun = await createRun(by, uid);
+    const runner = await TestRunner.take(api, begun);
+    const queued = [await createRun(by, uid), await createRun(by, uid, true)];
+    await api.request(204, `DELETE /environments/${uid}/${path}`, { token: owner.token });
+    await createRun(by, uid, false, 403);
+    for (const runId of queued) expect(await failAtClaim(by, runId)).toMatchObject(FAILED);
+    await runner.startAgent();
+    await runner.finish('closed');
+    const { body } = await api.request(200, `GET /agent/runs/${begun}`, { token: by.token });
+    expect(body.status_message?.error_code).not.toBe('environment_setup_failed');
+  });
+
+  it('a run that is continued later fails too', async () => {
+    const uid = await makeEnvironment(room, 'personal', ENV);
+    const grantUid = await grant(room, uid, { user_uid: guest.uid });
+    const runId = await createRun(guest, uid);
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
+    );
+    await runner.finish('closed');
+    await api.request(204, `DELETE /environments/${uid}/grants/${grantUid}`, { token: owner.token });
+    const { body } = await api.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: guest.token,
+      body: { message: 'Print the variables.' },
+    });
+    expect(body.outcome).toBe('handoff_execution');
+    expect(await failAtClaim(guest, runId)).toMatchObject(FAILED);
+  });
+
+  it('a personal run of somebody who has left the team fails, one of the team goes on', async () => {
+    const uid = await makeEnvironment(room, 'team');
+    const leaver = await api.identities.user({ [room.team]: 'member' });
+    const [own, teams] = [await createRun(leaver, uid), await createRun(leaver, uid, true)];
+    await api.database.query('DELETE FROM memberships WHERE user_uid = $1', [leaver.uid]);
+    expect(await failAtClaim(leaver, own)).toMatchObject(FAILED);
+    expect((await TestRunner.take(api, teams)).assignment.environment?.uid).toBe(uid);
+  });
+});
+
+describe('EnvironmentDirectory', () => {
+  async function callerOf({ token }: TestPrincipal): Promise<Caller> {
+    const found = await api.app.get(TokenAuthenticator).authenticate(`Bearer ${token}`);
+    const caller = typeof found === 'string' ? null : resolveCaller(found, undefined);
+    if (!caller) throw new Error('The token is not accepted.');
+    return caller;
+  }
+
+  it('lists what somebody may use, by name, values in clear', async () => {
+    const person = await api.identities.user({ [await api.identities.team()]: 'member' });
+    const shared = await makeEnvironment(room, 'team', { name: 'b', ...ENV });
+    await redeem(room, 200, person, (await link(room, shared)).token);
+    const own = await api.request(201, 'POST /environments', {
+      token: person.token,
+      body: { config: { name: 'a' }, team: false },
+    });
+    await makeEnvironment(room, 'team', { name: 'c' });
+    const usable = await api.app.get(EnvironmentDirectory).listUsable(await callerOf(person));
+    expect(usable.map(({ uid }) => uid)).toEqual([own.body.uid, shared]);
+    expect(usable[1]?.config.env).toEqual(ENV.env);
+  });
+
+  it('knows no environment by what is no uid', async () => {
+    const directory = api.app.get(EnvironmentDirectory);
+    expect(await directory.findUsable('x', { teamUid: null, caller: await callerOf(guest) })).toBeNull();
+    expect(await directory.findUsable('x', { teamUid: null, caller: null })).toBeNull();
+  });
+});

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { noteExchange, startTestApi, type TestApi } from '#libs/testing';
+import {
+  type Kind,
+  openSharingRoom,
+  type Persona,
+  PERSONAS,
+  shareWith,
+  type SharedEnvironment,
+  type SharingRoom,
+} from './sharing-room.js';
+
+type Operation = (
+  environment: SharedEnvironment,
+  persona: Persona,
+) => { readonly line: string; readonly body?: object };
+
+const run =
+  (team: boolean): Operation =>
+  ({ uid }) => ({
+    line: 'POST /agent/runs',
+    body: { prompt: 'Go.', team, config: { environment_id: uid } },
+  });
+
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  list: () => ({ line: 'GET /agent/environments' }),
+  get: ({ uid }) => ({ line: `GET /environments/${uid}` }),
+  update: ({ uid }) => ({ line: `PUT /environments/${uid}`, body: { config: { name: 'changed' } } }),
+  delete: ({ uid }) => ({ line: `DELETE /environments/${uid}` }),
+  grant: ({ uid }) => ({ line: `POST /environments/${uid}/grants`, body: { user_uid: room.people.stranger.uid } }),
+  listGrants: ({ uid }) => ({ line: `GET /environments/${uid}/grants` }),
+  revokeGrant: ({ uid, grantUid }) => ({ line: `DELETE /environments/${uid}/grants/${grantUid}` }),
+  createLink: ({ uid }) => ({ line: `POST /environments/${uid}/links`, body: {} }),
+  listLinks: ({ uid }) => ({ line: `GET /environments/${uid}/links` }),
+  revokeLink: ({ uid, linkUid }) => ({ line: `DELETE /environments/${uid}/links/${linkUid}` }),
+  ownRun: run(false),
+  teamRun: run(true),
+};
+
+/** A cell is the status; `none`: a list that does not show it. Bots have no runs of their own: theirs are their team's. */
+// prettier-ignore
+const TABLE: readonly (readonly [kind: Kind, operation: string, cells: string])[] = [
+  //                           owner admin membr viewr bot   guest gTeam gView gBot  holdr exGst exTm  exHld strgr
+  ['personal', 'list',        '200   none  none  none  none  200   200   200   200   200   none  none  none  none'],
+  ['personal', 'get',         '200   403   403   403   403   200   200   200   200   200   403   403   403   403'],
+  ['personal', 'update',      '200   403   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['personal', 'delete',      '204   403   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['personal', 'grant',       '201   403   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['personal', 'listGrants',  '200   403   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['personal', 'revokeGrant', '204   403   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['personal', 'createLink',  '201   403   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['personal', 'listLinks',   '200   403   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['personal', 'revokeLink',  '204   403   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['personal', 'ownRun',      '200   403   403   403   403   200   200   200   200   200   403   403   403   403'],
+  ['personal', 'teamRun',     '200   403   403   403   403   200   200   403   200   200   403   403   403   403'],
+  ['team',     'list',        '200   200   200   200   200   200   200   200   200   200   none  none  none  none'],
+  ['team',     'get',         '200   200   200   200   200   200   200   200   200   200   403   403   403   403'],
+  ['team',     'update',      '200   200   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['team',     'delete',      '204   204   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['team',     'grant',       '201   201   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['team',     'listGrants',  '200   200   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['team',     'revokeGrant', '204   204   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['team',     'createLink',  '201   201   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['team',     'listLinks',   '200   200   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['team',     'revokeLink',  '204   204   403   403   403   403   403   403   403   403   403   403   403   403'],
+  ['team',     'ownRun',      '200   200   200   200   200   200   200   200   200   200   403   403   403   403'],
+  ['team',     'teamRun',     '200   200   200   403   200   200   200   403   200   200   403   403   403   403'],
+];
+
+let api: TestApi;
+let room: SharingRoom;
+beforeAll(async () => {
+  api = await startTestApi();
+  room = await openSharingRoom(api);
+});
+afterAll(() => api.close());
+
+/** What leaves everything as it was can be asked about the same environment. */
+const LOOKING = new Set(['list', 'get', 'listGrants', 'listLinks', 'ownRun', 'teamRun']);
+const looked = new Map<string, SharedEnvironment>();
+
+async function environmentFor(kind: Kind, operation: string, persona: Persona): Promise<SharedEnvironment> {
+  if (!LOOKING.has(operation)) return shareWith(room, kind, persona);
+  const key = `${kind}/${persona}`;
+  const environment = looked.get(key) ?? (await shareWith(room, kind, persona));
+  looked.set(key, environment);
+  return environment;
+}
+
+async function ask(kind: Kind, operation: string, persona: Persona): Promise<string> {
+  const environment = await environmentFor(kind, operation, persona);
+  const asked = OPERATIONS[operation]?.(environment, persona);
+  const [method = '', path = ''] = (asked?.line ?? '').split(' ');
+  const response = await fetch(`${api.url}/api/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${room.people[persona].token}`,
+      ...(asked?.body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(asked?.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
+  });
+  const text = await response.text();
+  noteExchange(method, path, response.status);
+  return operation === 'list' && !text.includes(environment.uid) ? 'none' : String(response.status);
+}
+
+describe('sharing: who may do what', () => {
+  it.each(TABLE)('an environment that is %s: %s', async (kind, operation, cells) => {
+    const expected = Object.fromEntries(cells.split(/ +/).map((cell, index) => [PERSONAS[index], cell]));
+    const answers: Record<string, string> = {};
+    for (const persona of PERSONAS) answers[persona] = await ask(kind, operation, persona);
+    expect(answers).toEqual(expected);
+    expect(api.log.errors).toEqual([]);
+  });
+
+  it('asks every operation of every persona', () => {
+    expect(new Set(TABLE.map(([, operation]) => operation))).toEqual(new Set(Object.keys(OPERATIONS)));
+    for (const [, , cells] of TABLE) expect(cells.split(/ +/)).toHaveLength(PERSONAS.length);
+  });
+});

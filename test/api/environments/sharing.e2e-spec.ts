@@ -1,0 +1,298 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newUid } from '#libs/kernel';
+import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { HUGE, pointersOf, UNKNOWN } from '../agents/agents-room.js';
+import { allAtOnce, answerTo } from '../runs/runs-room.js';
+import { grant, link, makeEnvironment, openSharingRoom, redeem, type SharingRoom } from './sharing-room.js';
+
+let api: TestApi;
+let room: SharingRoom;
+let owner: TestPrincipal;
+let guest: TestPrincipal;
+beforeAll(async () => {
+  api = await startTestApi({ settings: { publicUrl: 'https://runs.example' } });
+  room = await openSharingRoom(api);
+  ({ owner, guest } = room.people);
+});
+afterAll(() => api.close());
+
+const ask = (status: number, line: string, body?: unknown, by = owner) =>
+  api.request(status, line, { token: by.token, body });
+const listed = async ({ token }: TestPrincipal): Promise<string[]> => {
+  const { body } = await api.request(200, 'GET /agent/environments', { token });
+  return body.environments.map(({ uid }: { uid: string }) => uid);
+};
+
+describe('grants', () => {
+  it('are to a person by uid or address, or to a team, and once each', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    const { body: first } = await ask(201, `POST /environments/${uid}/grants`, { user_uid: guest.uid });
+    expect(first).toEqual({
+      uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
+      access: 'use',
+      user: { type: 'user', uid: guest.uid, display_name: 'Somebody', email: `${guest.uid}@example.test` },
+      created_at: expect.stringMatching(/Z$/),
+      created_by: expect.objectContaining({ uid: owner.uid, display_name: 'Olga Owner' }),
+    });
+    const shouted = ` ${guest.uid}@EXAMPLE.test `;
+    expect((await ask(201, `POST /environments/${uid}/grants`, { user_email: shouted })).body).toEqual(first);
+    const { body: second } = await ask(201, `POST /environments/${uid}/grants`, {
+      team_uid: room.guestTeam,
+      access: 'use',
+    });
+    expect(second).toMatchObject({ team_uid: room.guestTeam });
+    expect(second).not.toHaveProperty('user');
+    expect((await ask(200, `GET /environments/${uid}/grants`)).body).toEqual({ grants: [first, second] });
+    await ask(204, `DELETE /environments/${uid}/grants/${first.uid}`);
+    await ask(404, `DELETE /environments/${uid}/grants/${first.uid}`);
+    expect((await ask(200, `GET /environments/${uid}/grants`)).body).toEqual({ grants: [second] });
+  });
+
+  it('list what is shared with somebody masked, once, however often it was shared', async () => {
+    const uid = await makeEnvironment(room, 'team', { env: { TOKEN: 'swordfish' } });
+    const both = await api.identities.user({ [room.team]: 'viewer', [room.guestTeam]: 'member' });
+    await grant(room, uid, { user_uid: both.uid });
+    await grant(room, uid, { team_uid: room.guestTeam });
+    await redeem(room, 200, both, (await link(room, uid)).token);
+    expect((await listed(both)).filter((item) => item === uid)).toEqual([uid]);
+    await grant(room, uid, { user_uid: guest.uid });
+    const { body, text } = await api.request(200, `GET /environments/${uid}`, { token: guest.token });
+    expect(body).toMatchObject({ config: { env: { TOKEN: '***' } }, scope: { type: 'Team', uid: room.team } });
+    expect(text).not.toContain('swordfish');
+  });
+
+  it('to a team are listed where the header picks that team', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    await grant(room, uid, { team_uid: room.guestTeam });
+    const other = await api.identities.team();
+    const { token } = await api.identities.user({ [room.guestTeam]: 'viewer', [other]: 'admin' });
+    const of = async (team: string) =>
+      (await api.request(200, 'GET /agent/environments', { token, headers: { 'X-Headrace-Team-Uid': team } })).text;
+    expect(await of(room.guestTeam)).toContain(uid);
+    expect(await of(other)).not.toContain(uid);
+  });
+
+  it('400: names the field', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    const teams = await makeEnvironment(room, 'team');
+    const refusals: [string, object, string][] = [
+      [uid, {}, '/user_uid'],
+      [uid, { user_uid: guest.uid, team_uid: room.guestTeam }, '/team_uid'],
+      [uid, { user_uid: UNKNOWN }, '/user_uid'],
+      [uid, { user_uid: 'x' }, '/user_uid'],
+      [uid, { user_email: 'nobody@example.test' }, '/user_email'],
+      [uid, { user_email: ' ' }, '/user_email'],
+      [uid, { team_uid: newUid() }, '/team_uid'],
+      [uid, { user_uid: room.people.bot.uid }, '/user_uid'],
+      [uid, { user_uid: guest.uid, access: 'own' }, '/access'],
+      [uid, { user_uid: guest.uid, role: 'x' }, '/role'],
+      [uid, { user_uid: owner.uid }, '/user_uid'],
+      [teams, { team_uid: room.team }, '/team_uid'],
+    ];
+    for (const [environment, request, pointer] of refusals) {
+      const { body } = await ask(400, `POST /environments/${environment}/grants`, request);
+      expect([request, pointersOf(body)]).toEqual([request, [pointer]]);
+    }
+    expect((await ask(200, `GET /environments/${uid}/grants`)).body.grants).toEqual([]);
+  });
+
+  it('are at most 100, however many are made at once', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    await api.database.query(
+      `WITH people AS (INSERT INTO users (uid, email, display_name)
+         SELECT lpad(to_hex(n), 22, '7'), to_hex(n) || '@many.test', 'One' FROM generate_series(1, 97) n RETURNING uid)
+       INSERT INTO environment_grants (uid, environment_uid, user_uid, creator_type, creator_uid)
+         SELECT reverse(p.uid), $1, p.uid, 'user', $2 FROM people p`,
+      [uid, owner.uid],
+    );
+    const racers = await Promise.all(Array.from({ length: 8 }, () => api.identities.user()));
+    const lock = `SELECT 1 FROM headrace.environments WHERE uid = '${uid}' FOR UPDATE`;
+    const answers = await allAtOnce(api, lock, () =>
+      racers.map((racer) =>
+        answerTo(api, `POST /environments/${uid}/grants`, { token: owner.token, body: { user_uid: racer.uid } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 403, 403, 403, 403, 403]);
+    expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({
+      error_code: 'limit_reached',
+      detail: 'An environment has at most 100 grants.',
+    });
+    expect((await ask(200, `GET /environments/${uid}/grants`)).body.grants).toHaveLength(100);
+  });
+
+  it('answers the statuses that it documents', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    for (const line of ['POST /environments/%20/grants', 'GET /environments/%20/grants'])
+      await ask(400, line, line.startsWith('POST') ? { user_uid: guest.uid } : undefined);
+    await ask(400, `DELETE /environments/${uid}/grants/%20`);
+    await ask(404, `POST /environments/${UNKNOWN}/grants`, { user_uid: guest.uid });
+    await ask(404, `GET /environments/${UNKNOWN}/grants`);
+    await ask(404, `DELETE /environments/${UNKNOWN}/grants/${UNKNOWN}`);
+    for (const path of ['grants', 'links']) {
+      const line = `POST /environments/${uid}/${path}`;
+      await api.request(413, line, { token: owner.token, contentType: 'application/json', body: HUGE });
+      await api.request(415, line, { token: owner.token, contentType: 'text/plain', body: 'x' });
+    }
+  });
+});
+
+describe('links', () => {
+  it('show their token once, and keep its digest only', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    const { body: made } = await ask(201, `POST /environments/${uid}/links`);
+    expect(made).toEqual({
+      uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
+      token: expect.stringMatching(/^hrl_[A-Za-z0-9]{43}$/),
+      url: `https://runs.example/environments/shared#${made.token}`,
+      uses: 0,
+      created_at: expect.stringMatching(/Z$/),
+      created_by: expect.objectContaining({ uid: owner.uid }),
+    });
+    const { body, text } = await ask(200, `GET /environments/${uid}/links`);
+    const { token, url: _url, ...shown } = made;
+    expect(body).toEqual({ links: [shown] });
+    expect(text).not.toContain(token);
+    const rows = await api.database.query<{ token_hash: Buffer }>(
+      'SELECT token_hash FROM environment_links WHERE uid = $1',
+      [made.uid],
+    );
+    expect(rows.map(({ token_hash }) => token_hash.toString('hex'))).toEqual([
+      createHash('sha256').update(token).digest('hex'),
+    ]);
+    await redeem(room, 200, guest, token);
+    expect(api.log.text).not.toContain(token);
+  });
+
+  it('put the environment into the list of whoever redeems them, until they are revoked', async () => {
+    const uid = await makeEnvironment(room, 'personal', { env: { TOKEN: 'swordfish' } });
+    const holder = await api.identities.user();
+    const [one, two] = [await link(room, uid), await link(room, uid)];
+    const { body, text } = await redeem(room, 200, holder, one.token);
+    expect(body).toMatchObject({ uid, scope: { type: 'User', uid: owner.uid } });
+    expect(text).not.toContain('swordfish');
+    expect((await redeem(room, 200, holder, ` ${one.token}\n`)).body.uid).toBe(uid);
+    await redeem(room, 200, holder, two.token);
+    const { links } = (await ask(200, `GET /environments/${uid}/links`)).body;
+    expect(links.map(({ uses }: { uses: number }) => uses)).toEqual([1, 1]);
+    expect(await listed(holder)).toEqual([uid]);
+    await ask(204, `DELETE /environments/${uid}/links/${one.uid}`);
+    expect(await listed(holder)).toEqual([uid]);
+    await ask(204, `DELETE /environments/${uid}/links/${two.uid}`);
+    await ask(404, `DELETE /environments/${uid}/links/${two.uid}`);
+    expect(await listed(holder)).toEqual([]);
+    await api.request(403, `GET /environments/${uid}`, { token: holder.token });
+  });
+
+  it('answer the same whether they are unknown, malformed, expired, revoked or used up', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    const expired = await link(room, uid, { expires_at: soon });
+    const early = await api.identities.user();
+    await redeem(room, 200, early, expired.token);
+    const full = await link(room, uid, { max_uses: 1 });
+    await redeem(room, 200, early, full.token);
+    const revoked = await link(room, uid);
+    await ask(204, `DELETE /environments/${uid}/links/${revoked.uid}`);
+    const gone = await makeEnvironment(room, 'personal');
+    const deleted = await link(room, gone);
+    await ask(204, `DELETE /environments/${gone}`);
+    await api.advanceClock(3_600_001);
+    const told = new Set<string>();
+    for (const token of [`hrl_${'0'.repeat(43)}`, 'x', expired, full, revoked, deleted]) {
+      const { body } = await redeem(room, 404, guest, typeof token === 'string' ? token : token.token);
+      told.add(JSON.stringify({ ...body, trace_id: null }));
+    }
+    expect(told.size).toBe(1);
+    // Who has come by them in time keeps what they gave.
+    expect(await listed(early)).toEqual([uid]);
+    await redeem(room, 200, early, full.token);
+  });
+
+  it('let exactly as many people in as they say, however many come at once', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    const { uid: linkUid, token } = await link(room, uid, { max_uses: 3 });
+    const people = await Promise.all(Array.from({ length: 6 }, () => api.identities.user()));
+    const lock = `SELECT 1 FROM headrace.environment_links WHERE uid = '${linkUid}' FOR UPDATE`;
+    const answers = await allAtOnce(api, lock, () =>
+      people.map((person) =>
+        answerTo(api, 'POST /environments/links/redeem', { token: person.token, body: { token } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 404, 404, 404]);
+    expect((await ask(200, `GET /environments/${uid}/links`)).body.links).toMatchObject([{ uses: 3, max_uses: 3 }]);
+  });
+
+  it('are not used up by those who look after the environment', async () => {
+    const uid = await makeEnvironment(room, 'team');
+    const { token } = await link(room, uid, { max_uses: 1 });
+    await redeem(room, 200, owner, token);
+    await redeem(room, 200, room.people.admin, token);
+    await redeem(room, 200, guest, token);
+  });
+
+  it('are for people', async () => {
+    const { token } = await link(room, await makeEnvironment(room, 'personal'));
+    const { body } = await redeem(room, 403, room.people.guestBot, token);
+    expect(body.detail).toContain('granted to your team');
+  });
+
+  it('are at most 20 at a time, expired ones included', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    await api.database.query(
+      `INSERT INTO environment_links (uid, environment_uid, token_hash, expires_at, creator_type, creator_uid)
+       SELECT lpad(n::text, 22, 'L'), $1, sha256(($1 || n)::bytea), headrace.now() - interval '1 day', 'user', $2 FROM generate_series(1, 18) n`,
+      [uid, owner.uid],
+    );
+    const lock = `SELECT 1 FROM headrace.environments WHERE uid = '${uid}' FOR UPDATE`;
+    const answers = await allAtOnce(api, lock, () =>
+      Array.from({ length: 5 }, () =>
+        answerTo(api, `POST /environments/${uid}/links`, { token: owner.token, body: {} }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 403, 403, 403]);
+    expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({ error_code: 'limit_reached' });
+    await ask(204, `DELETE /environments/${uid}/links/${'1'.padStart(22, 'L')}`);
+    await link(room, uid);
+  });
+
+  it('400: names the field', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    const refusals: [object, string][] = [
+      [{ expires_at: '2020-01-01T00:00:00Z' }, '/expires_at'],
+      [{ expires_at: 'tomorrow' }, '/expires_at'],
+      [{ max_uses: 0 }, '/max_uses'],
+      [{ max_uses: 1001 }, '/max_uses'],
+      [{ max_uses: '1' }, '/max_uses'],
+      [{ name: 'x' }, '/name'],
+    ];
+    for (const [request, pointer] of refusals) {
+      const { body } = await ask(400, `POST /environments/${uid}/links`, request);
+      expect([request, pointersOf(body)]).toEqual([request, [pointer]]);
+    }
+    for (const request of [{}, { token: 7 }, { token: ' ' }, { token: 'x'.repeat(201) }])
+      expect(pointersOf((await ask(400, 'POST /environments/links/redeem', request)).body)).toEqual(['/token']);
+  });
+
+  it('answers the statuses that it documents', async () => {
+    await ask(400, 'POST /environments/%20/links');
+    await ask(400, 'GET /environments/%20/links');
+    await ask(400, `DELETE /environments/${UNKNOWN}/links/%20`);
+    await ask(404, `POST /environments/${UNKNOWN}/links`, {});
+    await ask(404, `GET /environments/${UNKNOWN}/links`);
+    await ask(404, `DELETE /environments/${UNKNOWN}/links/${UNKNOWN}`);
+    const line = 'POST /environments/links/redeem';
+    await api.request(413, line, { token: owner.token, contentType: 'application/json', body: HUGE });
+    await api.request(415, line, { token: owner.token, contentType: 'text/plain', body: 'x' });
+  });
+});
+
+it('everything that shared an environment goes with it', async () => {
+  const uid = await makeEnvironment(room, 'personal');
+  await grant(room, uid, { team_uid: room.guestTeam });
+  await redeem(room, 200, guest, (await link(room, uid)).token);
+  await ask(204, `DELETE /environments/${uid}`);
+  for (const table of ['environment_grants', 'environment_links', 'environment_link_holders'])
+    expect(await api.database.query(`SELECT 1 FROM ${table} WHERE environment_uid = $1`, [uid])).toEqual([]);
+  expect(await listed(guest)).not.toContain(uid);
+});
