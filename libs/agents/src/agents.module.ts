@@ -16,6 +16,19 @@ import { ModelsController } from './http/models.controller.js';
 import { DefinedIdentitiesStore } from './persistence/defined-identities.store.js';
 import { IdentitiesStore } from './persistence/identities.store.js';
 import { McpServersStore } from './persistence/mcp-servers.store.js';
+import { BuiltInSources } from './skills/adapters/built-in-sources.js';
+import { ShippedSkills } from './skills/adapters/shipped-skills.js';
+import { BundledSkills } from './skills/application/bundled-skills.js';
+import { FoundSkills } from './skills/application/found-skills.js';
+import { ListSkills } from './skills/application/list-skills.js';
+import { ReadSkills } from './skills/application/read-skills.js';
+import { SkillCache } from './skills/application/skill-cache.js';
+import { SkillDirectory } from './skills/application/skill-directory.js';
+import { SkillRepositories } from './skills/application/skill-repositories.js';
+import { SkillRuns } from './skills/application/skill-runs.js';
+import { SkillSources } from './skills/application/skill-sources.js';
+import { SkillsController } from './skills/http/skills.controller.js';
+import { SkillsFarewell } from './skills/http/skills-farewell.js';
 
 const USE_CASES = [
   FindIdentities,
@@ -26,6 +39,19 @@ const USE_CASES = [
   CreateMcpServer,
   UpdateMcpServer,
   DeleteMcpServer,
+];
+
+/** Skills: found in repositories, and those that ship with us. */
+const SKILLS = [
+  SkillRuns,
+  SkillSources,
+  BuiltInSources,
+  ReadSkills,
+  SkillCache,
+  SkillRepositories,
+  ListSkills,
+  { provide: BundledSkills, useClass: ShippedSkills },
+  { provide: SkillDirectory, useClass: FoundSkills },
 ];
 
 /** The agents room: agent identities and registered MCP servers. */
@@ -40,15 +66,26 @@ const USE_CASES = [
     DefinedIdentityRules,
     DefinedIdentities,
     { provide: AgentDirectory, useClass: StoredAgentDirectory },
+    ...SKILLS,
     ...USE_CASES,
   ],
-  exports: [AgentDirectory, DefinedIdentities, ServerSecrets, ...USE_CASES],
+  exports: [
+    AgentDirectory,
+    SkillDirectory,
+    SkillRuns,
+    SkillSources,
+    ListSkills,
+    ReadSkills,
+    DefinedIdentities,
+    ServerSecrets,
+    ...USE_CASES,
+  ],
 })
 export class AgentsModule {}
 
 @Module({
   imports: [AgentsModule],
-  controllers: [IdentitiesController, McpServersController, ModelsController],
-  providers: [OfferedModels],
+  controllers: [IdentitiesController, McpServersController, ModelsController, SkillsController],
+  providers: [OfferedModels, SkillsFarewell],
 })
 export class AgentsHttpModule {}

@@ -16,4 +16,17 @@ export type { DefinedIdentity, IdentityIssue } from './domain/defined-identity.j
 export { mapSecrets, mapServers, type McpServerConfig, type McpServers } from './domain/mcp-server.js';
 export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
 export { IdentitiesPlace, McpServersPlace } from './persistence/sealed-places.js';
+export { type ResolvedSkill, type Skill, SkillDirectory } from './skills/application/skill-directory.js';
+export {
+  type SkillCredential,
+  type SkillRepository,
+  SkillSource,
+  type SourceFile,
+  type SourceReading,
+} from './skills/application/skill-source.js';
+export { SkillRuns, type SkillRunSource } from './skills/application/skill-runs.js';
+export { SkillSources } from './skills/application/skill-sources.js';
+export { GithubSkillSource } from './skills/adapters/github-skill-source.js';
+export { MirrorSkillSource } from './skills/adapters/mirror-skill-source.js';
+export { type PickedFile, pickSkillFiles, type TreeFile } from './skills/domain/pick-skill-files.js';
 export const agentMigrations: readonly MigrationClass[] = [Agents1700000002501, Agents1700000006301];

@@ -56,7 +56,8 @@ export class DefinedIdentityRules {
   ): Promise<ReadonlySet<string>> {
     const wanted = new Set(all.flatMap(({ environmentId }) => (environmentId === null ? [] : [environmentId])));
     const usable = new Set<string>();
-    for (const uid of wanted) if ((await this.environments.find(uid, tx))?.teamUid === teamUid) usable.add(uid);
+    for (const uid of wanted)
+      if (await this.environments.findUsable(uid, { teamUid, caller: null }, tx)) usable.add(uid);
     return usable;
   }
 }

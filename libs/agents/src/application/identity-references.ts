@@ -19,7 +19,7 @@ export class IdentityReferences {
     const issues = mcpServers ? serverIssues(mcpServers, '/mcp_servers') : [];
     if (issues.length > 0) return { kind: 'invalid', issues };
     // The team works with the identity, so a person's own environment would not do for everybody else.
-    if (environmentId && (await this.environments.find(environmentId))?.teamUid !== teamUid)
+    if (environmentId && !(await this.environments.findUsable(environmentId, { teamUid, caller: null })))
       return refused('environment_id names no environment of the team.');
     const unregistered = mcpServers ? await this.findUnregistered(teamUid, mcpServers) : null;
     return unregistered === null

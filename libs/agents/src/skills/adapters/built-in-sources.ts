@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Settings } from '#libs/config';
+import { MirrorCache } from '#libs/git';
+import { Clock } from '#libs/kernel';
+import { SkillSources } from '../application/skill-sources.js';
+import { GithubSkillSource } from './github-skill-source.js';
+import { MirrorSkillSource } from './mirror-skill-source.js';
+
+const GITHUB_API = 'https://api.github.com';
+
+/** The sources that Headrace brings along, as the settings say. */
+@Injectable()
+export class BuiltInSources implements OnModuleInit {
+  constructor(
+    private readonly sources: SkillSources,
+    private readonly settings: Settings,
+    private readonly clock: Clock,
+  ) {}
+
+  onModuleInit(): void {
+    const { dataDir, gitLocalRoots, gitCloneTimeout, gitMaxRepositoryBytes } = this.settings;
+    const { githubSkills, githubApiUrl, githubApiToken } = this.settings;
+    const mirrors = new MirrorCache({
+      directory: join(dataDir, 'mirrors'),
+      localRoots: gitLocalRoots,
+      timeoutMs: gitCloneTimeout,
+      maxBytes: gitMaxRepositoryBytes,
+      clock: this.clock,
+    });
+    this.sources.register(new MirrorSkillSource(mirrors));
+    if (githubSkills === 'api')
+      this.sources.register(
+        new GithubSkillSource({
+          origin: githubApiUrl ?? GITHUB_API,
+          ...(githubApiToken !== undefined && { token: githubApiToken }),
+        }),
+      );
+  }
+}

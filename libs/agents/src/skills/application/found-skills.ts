@@ -1,0 +1,153 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '#libs/auth';
+import { EnvironmentDirectory } from '#libs/environments';
+import { nearMisses } from '#libs/kernel';
+import { findSkills, type FoundSkill, nameOf } from '../domain/found-skill.js';
+import { idOf } from '../domain/group-skills.js';
+import { directoryName } from '../domain/skill-path.js';
+import { parseSkillSpec, type SkillQuery, type SkillSpec } from '../domain/skill-spec.js';
+import { BUNDLED_NAME, BUNDLED_OWNER, BundledSkills, isBundled } from './bundled-skills.js';
+import { SkillCache } from './skill-cache.js';
+import { type ResolvedSkill, SkillDirectory } from './skill-directory.js';
+import { SkillRepositories } from './skill-repositories.js';
+import type { SkillRepository } from './skill-source.js';
+
+/** How long the creation of a run waits for a repository. */
+const WAIT_MS = 15_000;
+const MAX_CANDIDATES = 20;
+
+type Unreadable = Extract<ResolvedSkill, { kind: 'unreadable' }>;
+/** Skills of one repository. */
+interface Shelf {
+  readonly owner: string;
+  readonly repo: string;
+  readonly skills: readonly FoundSkill[];
+}
+interface Tier {
+  /** Whether a repository that cannot be read ends the search, so that a spec does not mean another skill for a while. */
+  readonly isFirm: boolean;
+  readonly repositories: readonly SkillRepository[];
+}
+type Match = Omit<Shelf, 'skills'> & { readonly skill: FoundSkill };
+
+/** Finds skills first in the environment at hand, then in all that the caller may use, then among the bundled ones. */
+@Injectable()
+export class FoundSkills extends SkillDirectory {
+  constructor(
+    private readonly repositories: SkillRepositories,
+    private readonly environments: EnvironmentDirectory,
+    private readonly cache: SkillCache,
+    private readonly bundled: BundledSkills,
+  ) {
+    super();
+  }
+
+  override async resolve(
+    caller: Caller,
+    teamUid: string | null,
+    spec: string,
+    environmentUid?: string,
+  ): Promise<ResolvedSkill> {
+    const asked = parseSkillSpec(spec);
+    if (asked.kind === 'invalid') return { kind: 'missing', candidates: [] };
+    const searched: Shelf[] = [];
+    let unreadable: Unreadable | undefined;
+    for (const tier of await this.tiersOf(caller, teamUid, asked, environmentUid)) {
+      const { shelves, failure } = await this.read(tier);
+      const found = conclude(shelves, asked.query);
+      if (found) return found;
+      if (failure && tier.isFirm) return failure;
+      unreadable ??= failure;
+      searched.push(...shelves);
+    }
+    const shelf = this.bundledShelf(asked);
+    const found = shelf && conclude([shelf], asked.query);
+    if (found) return found;
+    return unreadable ?? { kind: 'missing', candidates: suggest(shelf ? [...searched, shelf] : searched, asked.query) };
+  }
+
+  private async tiersOf(
+    caller: Caller,
+    teamUid: string | null,
+    asked: Exclude<SkillSpec, { kind: 'invalid' }>,
+    environmentUid: string | undefined,
+  ): Promise<Tier[]> {
+    if (asked.kind === 'repository' && isBundled(asked.owner, asked.repo)) return [];
+    const isMeant = ({ owner, name }: SkillRepository): boolean => {
+      if (asked.kind === 'anywhere') return true;
+      if (name.toLowerCase() !== asked.repo.toLowerCase()) return false;
+      return asked.kind === 'repo_name' || owner.toLowerCase() === asked.owner.toLowerCase();
+    };
+    const tiers: Tier[] = [];
+    if (environmentUid !== undefined) {
+      const environment = await this.environments.findUsable(environmentUid, { teamUid, caller });
+      const near = await this.repositories.ofEnvironments(environment ? [environment] : []);
+      const repositories = near.map(({ repository }) => repository).filter(isMeant);
+      if (repositories.length > 0) tiers.push({ isFirm: true, repositories });
+      if (repositories.length > 0 && asked.kind === 'repository') return tiers;
+    }
+    const all = await this.repositories.ofCaller(caller);
+    const repositories = all.map(({ repository }) => repository).filter(isMeant);
+    // Where environments name several states of a repository, the default branch's comes first.
+    repositories.sort((a, b) => Number(a.ref !== undefined) - Number(b.ref !== undefined));
+    const isAnywhere = asked.kind !== 'repository';
+    if (repositories.length > 0 || isAnywhere) return [...tiers, { isFirm: !isAnywhere, repositories }];
+    return [...tiers, { isFirm: true, repositories: [this.repositories.publicOne(asked.owner, asked.repo)] }];
+  }
+
+  private async read({ repositories }: Tier): Promise<{ shelves: Shelf[]; failure: Unreadable | undefined }> {
+    const shelves: Shelf[] = [];
+    let failure: Unreadable | undefined;
+    const readings = await Promise.all(repositories.map((one) => this.cache.get(one, false, WAIT_MS)));
+    for (const [index, { owner, name: repo }] of repositories.entries()) {
+      const reading = readings[index];
+      if (reading?.kind === 'read') shelves.push({ owner, repo, skills: reading.skills });
+      else failure ??= reading;
+    }
+    return { shelves, failure };
+  }
+
+  private bundledShelf(asked: Exclude<SkillSpec, { kind: 'invalid' }>): Shelf | null {
+    if (asked.kind === 'repository' && !isBundled(asked.owner, asked.repo)) return null;
+    if (asked.kind === 'repo_name' && asked.repo.toLowerCase() !== BUNDLED_NAME) return null;
+    return { owner: BUNDLED_OWNER, repo: BUNDLED_NAME, skills: this.bundled.skills };
+  }
+}
+
+/** null: none of the skills is meant. */
+function conclude(shelves: readonly Shelf[], query: SkillQuery): ResolvedSkill | null {
+  const matches = new Map<string, Match>();
+  for (const { owner, repo, skills } of shelves) {
+    for (const skill of findSkills(skills, query)) {
+      const match = { owner, repo, skill };
+      if (!matches.has(idOf(match))) matches.set(idOf(match), match);
+    }
+  }
+  const [first, ...others] = matches.values();
+  if (!first) return null;
+  if (others.length > 0) return { kind: 'ambiguous', candidates: [...matches.keys()].slice(0, MAX_CANDIDATES) };
+  return toResolved(first);
+}
+
+function toResolved({ owner, repo, skill }: Match): ResolvedSkill {
+  const { path, parsed } = skill;
+  if (parsed.kind === 'malformed') return { kind: 'malformed', error: parsed.error };
+  const { description, body } = parsed;
+  const bundled = isBundled(owner, repo) ? { bundledSkillId: directoryName(path) } : {};
+  const id = idOf({ owner, repo, skill });
+  return { kind: 'found', skill: { id, name: nameOf(skill), description, body, owner, repo, path, ...bundled } };
+}
+
+/** Skills whose names are near, or else as many as fit. */
+function suggest(shelves: readonly Shelf[], { name }: SkillQuery): string[] {
+  const ids = new Map<string, string[]>();
+  for (const { owner, repo, skills } of shelves) {
+    for (const skill of skills) {
+      if (!skill.listed || skill.parsed.kind !== 'skill') continue;
+      ids.set(nameOf(skill), [...(ids.get(nameOf(skill)) ?? []), idOf({ owner, repo, skill })]);
+    }
+  }
+  const near = nearMisses(name, [...ids.keys()]);
+  const names = near.length > 0 ? near : [...ids.keys()].sort();
+  return [...new Set(names.flatMap((known) => ids.get(known) ?? []))].slice(0, MAX_CANDIDATES);
+}

@@ -1,0 +1,107 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import type { FoundSkill } from '../domain/found-skill.js';
+import { type ParsedSkill, parseSkill } from '../domain/parse-skill.js';
+import { directoryRank } from '../domain/skill-path.js';
+import type { SkillRepository, SourceFile } from './skill-source.js';
+import { SkillSources } from './skill-sources.js';
+
+export type SkillsReading =
+  | { readonly kind: 'read'; readonly skills: readonly FoundSkill[] }
+  | { readonly kind: 'unreadable'; readonly detail: string; readonly retryable: boolean };
+
+/** Repositories that are read at once. */
+const MAX_READINGS = 4;
+/** All in all; callers do not wait for so long. */
+const READING_LIMIT_MS = 600_000;
+
+/** Reads the skills of one repository; contents that are known already are neither read nor parsed again. */
+@Injectable()
+export class ReadSkills implements OnModuleDestroy {
+  private readonly logger = new Logger('Skills');
+  private readonly stop = new AbortController();
+  private readonly waiting: (() => void)[] = [];
+  private running = 0;
+
+  constructor(private readonly sources: SkillSources) {}
+
+  onModuleDestroy(): void {
+    this.giveUp();
+  }
+
+  /** Ends what is being read, for good: the process is going down. */
+  giveUp(): void {
+    this.stop.abort();
+  }
+
+  /** Never rejects. */
+  async execute(repository: SkillRepository, before: readonly FoundSkill[]): Promise<SkillsReading> {
+    await this.takeTurn();
+    const limit = AbortSignal.timeout(READING_LIMIT_MS);
+    try {
+      return await this.read(repository, before, AbortSignal.any([limit, this.stop.signal]));
+    } catch (error) {
+      if (limit.aborted) return unreadable('It takes too long to read the repository.');
+      if (this.stop.signal.aborted) return unreadable('The server is stopping.');
+      this.logger.error(
+        'A repository could not be read for a reason of ours.',
+        error instanceof Error ? error.stack : error,
+      );
+      return unreadable('The repository cannot be read now.');
+    } finally {
+      this.endTurn();
+    }
+  }
+
+  private async read(
+    repository: SkillRepository,
+    before: readonly FoundSkill[],
+    signal: AbortSignal,
+  ): Promise<SkillsReading> {
+    signal.throwIfAborted();
+    const source = this.sources.find(repository);
+    if (!source) return { ...unreadable('There is no way to read repositories of this kind.'), retryable: false };
+    const known = new Map<string, ParsedSkill>();
+    for (const { oid, parsed } of before) if (parsed.kind === 'skill') known.set(oid, parsed);
+    const reading = await source.read(repository, new Set(known.keys()), signal);
+    if (reading.kind === 'unreadable') return reading;
+    const skills: FoundSkill[] = [];
+    for (const file of reading.files) {
+      if (file.content) {
+        // Parsing takes a moment: others get their turn.
+        await nextTurn();
+        signal.throwIfAborted();
+      }
+      const parsed = parsedOf(file, known);
+      if (parsed) skills.push({ path: file.path, oid: file.oid, parsed, listed: directoryRank(file.path) !== -1 });
+    }
+    return { kind: 'read', skills };
+  }
+
+  private async takeTurn(): Promise<void> {
+    if (this.running < MAX_READINGS) this.running += 1;
+    else await new Promise<void>((resolve) => this.waiting.push(resolve));
+  }
+
+  private endTurn(): void {
+    const next = this.waiting.shift();
+    if (next) next();
+    else this.running -= 1;
+  }
+}
+
+function parsedOf({ oid, fault, content }: SourceFile, known: Map<string, ParsedSkill>): ParsedSkill | null {
+  if (fault !== undefined) return { kind: 'malformed', error: fault };
+  const before = known.get(oid);
+  if (before) return before;
+  if (!content) return null;
+  const parsed = parseSkill(content);
+  known.set(oid, parsed);
+  return parsed;
+}
+
+const unreadable = (detail: string): Extract<SkillsReading, { kind: 'unreadable' }> => ({
+  kind: 'unreadable',
+  detail,
+  retryable: true,
+});
