@@ -23,6 +23,8 @@ const DEFAULTS: Omit<Assignment, 'execution_id'> = {
   permission_policy: 'allow',
   permission_allow_list: [],
   environment: null,
+  repositories: [],
+  secrets: {},
   mcp_servers: {},
   resume: null,
   attachments: [],
@@ -101,8 +103,10 @@ export class ControlPlaneDouble {
     this.changed();
   }
 
-  say(followupId: string, message: string): void {
-    this.prompts = [...this.prompts, { followup_id: followupId, message }];
+  /** The same id again replaces what was said: as when a message for the run becomes one for a debug agent. */
+  say(followupId: string, message: string, fields: { debug?: boolean } = {}): void {
+    const others = this.prompts.filter(({ followup_id: id }) => id !== followupId);
+    this.prompts = [...others, { followup_id: followupId, message, ...fields }];
     this.changed();
   }
 

@@ -41,6 +41,12 @@ export type LifecycleKind = (typeof LIFECYCLE_KINDS)[number];
 export type ConversationKind = (typeof CONVERSATION_KINDS)[number];
 export type RunEventKind = LifecycleKind | ConversationKind;
 
+/** What a runner reports and the log keeps in the server's own words. */
+export const REPORT_KINDS = [
+  'setup_failed', // SetupFailed; kept as run_failed
+] as const;
+type ReportKind = (typeof REPORT_KINDS)[number];
+
 /** What a runner may report; everything else in the log is the server's own word. */
 export const RUNNER_KINDS = [
   'sandbox_ready',
@@ -50,7 +56,8 @@ export const RUNNER_KINDS = [
   'agent_started',
   'permission_decided',
   ...CONVERSATION_KINDS,
-] as const satisfies readonly RunEventKind[];
+  ...REPORT_KINDS,
+] as const satisfies readonly (RunEventKind | ReportKind)[];
 export type RunnerEventKind = (typeof RUNNER_KINDS)[number];
 
 export interface SetupCommandFinished {
@@ -62,6 +69,13 @@ export interface SetupCommandFinished {
   /** stdout and stderr interleaved, the last 16 KB. */
   output: string;
   output_truncated?: boolean;
+}
+
+/** The set-up failed, and the runner keeps the workspace for `failure_session_retention_minutes`: the debug window. */
+export interface SetupFailed {
+  /** For the run's `status_message`. */
+  message: string;
+  exit_code?: number;
 }
 
 export interface SessionStarted {

@@ -38,7 +38,11 @@ export interface RunnerHandover {
   cookie: string;
   /** Numeric user and group for setup commands and agent, when the runner itself runs as root. */
   run_as?: { uid: number; gid: number };
+  /** What the place itself sets for whatever runs there, such as a container's image; environment and harness win. */
+  place_env?: Record<string, string>;
   limits: RunnerLimits;
+  /** How repositories are cloned; without it by the defaults of `GitHandover`. */
+  git?: GitHandover;
   /** Extra harnesses by id; the built-in one (`oz`) is always there. */
   harnesses?: Record<string, HarnessDefinition>;
 }
@@ -54,6 +58,17 @@ export interface RunnerLimits {
   cancel_step_seconds: number;
   /** Bytes of one artifact; default {@link MAX_ARTIFACT_BYTES}. */
   max_artifact_bytes?: number;
+}
+
+export interface GitHandover {
+  /** Bare mirrors, shared by the executions of a machine; the agent's user cannot enter it. Default: none that stays. */
+  mirrors_dir?: string;
+  /** Directories whose repositories may be cloned by path. Default: none. */
+  local_roots?: string[];
+  /** For one repository. */
+  clone_timeout_seconds: number;
+  /** Bytes of one mirror. */
+  max_repository_bytes: number;
 }
 
 export interface HarnessDefinition {
@@ -101,14 +116,35 @@ export interface Assignment {
   permission_policy: 'allow' | 'deny' | 'ask' | 'allow_list';
   permission_allow_list: string[];
   environment: { uid: string; name?: string; setup_commands: string[]; env: Record<string, string> } | null;
+  /** Cloned before the first set-up command, in this order of the timeline. One alone is where set-up and agent start. */
+  repositories: RepositoryRef[];
+  /** Environment variables of set-up commands and agent, whose values the runner takes out of whatever it reports. */
+  secrets: Record<string, string>;
   mcp_servers: Record<
     string,
     { command?: string; args?: string[]; url?: string; env?: Record<string, string>; headers?: Record<string, string> }
   >;
-  /** Present when an earlier session is to be loaded. */
-  resume: { session_id: string; transcript: boolean } | null;
+  /**
+   * Present when an earlier session is to be loaded. `debug`: it began in a debug window, so the base prompt and the
+   * run's files are still due with the first prompt. `skill`: another run began it, and in this one's base prompt stands a
+   * skill, which is due with the first prompt.
+   */
+  resume: { session_id: string; transcript: boolean; debug?: boolean; skill?: boolean } | null;
+  /** Present when the runner is to stay after a set-up that failed; see docs/debug-window.md. */
+  failure_session_retention_minutes?: number;
   /** Files that the run was created with, for every execution of it. Their names differ from each other. */
   attachments: AttachmentRef[];
+}
+
+export interface RepositoryRef {
+  /** Without a password; or the absolute path of a repository of the runner's machine. */
+  url: string;
+  /** Branch, tag or whole commit id; the default branch when absent. */
+  ref?: string;
+  /** Name of its directory in the working directory. */
+  directory: string;
+  /** For git alone: set-up commands and agent do not get it. */
+  credential?: { username?: string; password: string };
 }
 
 export interface AttachmentRef {
@@ -143,8 +179,11 @@ export interface Commands {
   version: number;
   desired: Desired;
   desired_reason?: string;
-  /** In order; consumed by a `turn_started` event with its `followup_id`. Empty message = continue. */
-  prompts: { followup_id: string; message: string; mode?: string }[];
+  /**
+   * In order; consumed by a `turn_started` event with its `followup_id`. Empty message = continue. `debug`: for the
+   * debug agent; after `setup_failed` a runner takes no others.
+   */
+  prompts: { followup_id: string; message: string; mode?: string; debug?: boolean }[];
   decisions: { approval_id: string; decision: 'allow' | 'deny'; note?: string }[];
 }
 

@@ -1,8 +1,9 @@
 import { newUuid } from '#libs/kernel';
-import type { Assignment, RunnerEventKind, TurnEnded, TurnStarted } from '#libs/runner-protocol';
+import type { Assignment, RunnerEventKind, SetupFailed, TurnEnded, TurnStarted } from '#libs/runner-protocol';
 import type { AgentSession } from './acp/agent-session.js';
 import { attachmentContent } from './acp/attachment-content.js';
 import type { AgentHost } from './agent-host.js';
+import { debugOpening } from './debug-opening.js';
 import { closed, Halted, type Ending, type Interruption } from './interruption.js';
 import type { PlainEvent } from './protocol/coalesce.js';
 import { CONTINUE_PROMPT, type Inbox, type Prompt } from './protocol/inbox.js';
@@ -24,9 +25,15 @@ export interface ConversationOptions {
 export interface Opening {
   readonly harnessId: string;
   readonly transcripts: TranscriptSync;
-  /** The agent remembers nothing: it gets the base prompt, and the run's files whatever its first prompt is. */
+  /** The agent remembers nothing of the run: it gets the base prompt, and the run's files whatever its first prompt is. */
   readonly isNew: boolean;
   readonly attachments: readonly PlacedAttachment[];
+}
+
+/** A debug window: its first prompt, and what the agent reads before it. */
+interface Debugging {
+  readonly first: Prompt;
+  readonly opening: string;
 }
 
 interface OpenTurn {
@@ -44,6 +51,7 @@ export class Conversation {
   private started = false;
   private idle = false;
   private closeWanted = false;
+  private debugging: Debugging | 'waiting' | null = null;
 
   constructor(private readonly options: ConversationOptions) {}
 
@@ -54,6 +62,11 @@ export class Conversation {
 
   get isIdle(): boolean {
     return this.idle;
+  }
+
+  /** The set-up has failed and was told: the run cannot be handed back any more. */
+  get isDebugging(): boolean {
+    return this.debugging !== null;
   }
 
   /** The agent's answer to the prompt that it works on. */
@@ -72,13 +85,37 @@ export class Conversation {
     else this.push(event.kind, event.data);
   }
 
+  /** The set-up has failed: waits, without an agent, for somebody who wants to know why. */
+  async openDebugWindow(failure: SetupFailed): Promise<void> {
+    const { inbox, interruption, outbox } = this.options;
+    inbox.takeDebugOnly();
+    this.debugging = 'waiting';
+    this.push<SetupFailed>('setup_failed', failure);
+    await interruption.orHalt(outbox.flush());
+    this.idle = true;
+    if (this.closeWanted) interruption.decide(closed());
+    const first = await interruption.orHalt(inbox.next());
+    this.idle = false;
+    this.debugging = { first, opening: debugOpening(failure.message) };
+  }
+
+  /** The debug agent could not be started: whoever wrote the message that it was for is told so by its turn. */
+  failDebugging(): void {
+    if (this.debugging === null || this.debugging === 'waiting' || this.turn) return;
+    this.turn = { id: newUuid(), answer: Promise.resolve() };
+    this.tellTurn(this.turn.id, this.debugging.first, []);
+  }
+
   /** Until the execution is told to end (Halted), the agent fails (AgentFailure), or leaves while it is idle. */
   async run(session: AgentSession, { harnessId, transcripts, isNew, attachments }: Opening): Promise<Ending> {
     const { prompt: first, mode, base_prompt: basePrompt } = this.options.assignment;
-    const prefix = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
-    const files = first !== null || isNew ? attachments : [];
-    let prompt =
-      first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode };
+    const debugging = this.debugging === 'waiting' ? null : this.debugging;
+    const base = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
+    const prefix = debugging?.opening ?? base;
+    const files = debugging === null && (first !== null || isNew) ? attachments : [];
+    let prompt: Prompt | null =
+      debugging?.first ??
+      (first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode });
     while (prompt !== null) {
       if (!this.started) await this.tellStart(harnessId);
       await this.runTurn(session, prompt, this.early ? { prefix, files } : { prefix: '', files: [] }, transcripts);
@@ -126,13 +163,7 @@ export class Conversation {
     const { host, interruption } = this.options;
     if (prompt.mode !== undefined) await host.setMode(prompt.mode);
     const id = newUuid();
-    this.push<TurnStarted>('turn_started', {
-      turn_id: id,
-      prompt: prompt.text,
-      ...(prompt.followupId === undefined ? {} : { followup_id: prompt.followupId }),
-      ...(prompt.mode === undefined ? {} : { mode: prompt.mode }),
-      ...(files.length === 0 ? {} : { attachments: files.map(told) }),
-    });
+    this.tellTurn(id, prompt, files);
     host.normalizer.startTurn();
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
@@ -148,6 +179,16 @@ export class Conversation {
     await interruption.orHalt(transcripts.upload(session.id));
     await interruption.orHalt(this.options.collectArtifacts());
     this.closeTurn(end);
+  }
+
+  private tellTurn(id: string, prompt: Prompt, files: readonly PlacedAttachment[]): void {
+    this.push<TurnStarted>('turn_started', {
+      turn_id: id,
+      prompt: prompt.text,
+      ...(prompt.followupId === undefined ? {} : { followup_id: prompt.followupId }),
+      ...(prompt.mode === undefined ? {} : { mode: prompt.mode }),
+      ...(files.length === 0 ? {} : { attachments: files.map(told) }),
+    });
   }
 
   private push<T extends object>(kind: RunnerEventKind, data: T): void {

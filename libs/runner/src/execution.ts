@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import type { Assignment, Commands, Desired, RunnerHandover } from '#libs/runner-protocol';
+import type { Assignment, Commands, Desired, RunnerHandover, SessionStarted } from '#libs/runner-protocol';
 import { AgentHost } from './agent-host.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { Conversation } from './conversation.js';
@@ -21,8 +21,10 @@ import type { ManagedProcess } from './process/managed-process.js';
 import type { ControlPlane } from './protocol/control-plane.js';
 import { Inbox } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
+import type { Redactor } from './redaction/redactor.js';
+import { retainedFailure } from './retained-failure.js';
 import { errorText, type RunnerLog } from './runner-log.js';
-import { runSetup, setupFailureMessage } from './setup/run-setup.js';
+import { prepareWorkspace, startDirectory } from './setup/prepare-workspace.js';
 import { placeAttachments } from './workspace/attachments.js';
 import { watchDisk } from './workspace/disk-meter.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
@@ -35,6 +37,7 @@ export interface ExecutionOptions {
   readonly outbox: Outbox;
   readonly interruption: Interruption;
   readonly builtinAgentArgs: readonly string[];
+  readonly redactor: Redactor;
   readonly log: RunnerLog;
 }
 
@@ -81,8 +84,8 @@ export class Execution {
 
   /** The runner itself is told to stop: the first time with manners, then without. */
   onShutdown(urgent: boolean): void {
-    const { hasStarted, isIdle } = this.conversation;
-    const ending = !hasStarted ? handedBack() : isIdle ? closed('The runner was stopped.') : stopped();
+    const { hasStarted, isIdle, isDebugging } = this.conversation;
+    const ending = !hasStarted && !isDebugging ? handedBack() : isIdle ? closed('The runner was stopped.') : stopped();
     this.options.interruption.decide(urgent ? { ...ending, manner: 'kill' } : ending);
   }
 
@@ -117,14 +120,14 @@ export class Execution {
   }
 
   private async work(): Promise<Ending> {
-    const { handover, assignment, interruption, outbox, plane, log } = this.options;
+    const { handover, assignment, interruption, outbox, plane, redactor, log } = this.options;
     const harness = this.harness();
-    const workspace = await Workspace.create(handover.workspace_dir, handover.run_as);
+    const workspace = await Workspace.create(handover.workspace_dir, handover.run_as, startDirectory(assignment));
     this.workspace = workspace;
     this.workspaceRealPath = await realpath(workspace.root);
     this.limitDisk(workspace);
     outbox.push('sandbox_ready', {});
-    const transcripts = new TranscriptSync(plane, harness, workspace, log);
+    const transcripts = new TranscriptSync(plane, harness, workspace, log, redactor);
     this.transcripts = transcripts;
     const { max_artifact_bytes: maxArtifactBytes } = handover.limits;
     this.artifacts = new ArtifactSync({
@@ -140,15 +143,40 @@ export class Execution {
     const attachments = await interruption.orHalt(
       placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id)),
     );
-    const context: LaunchContext = { workspace, assignment, cookie: handover.cookie };
+    const context: LaunchContext = {
+      workspace,
+      assignment,
+      cookie: handover.cookie,
+      placeEnv: handover.place_env ?? {},
+    };
     const setupFailure = await this.runSetupCommands(context);
-    if (setupFailure) return setupFailure;
+    if (setupFailure) {
+      const retained = retainedFailure(assignment, setupFailure);
+      if (retained === null) return setupFailure;
+      await this.conversation.openDebugWindow(retained);
+    }
     if (interruption.ending) throw new Halted();
-    const started = await this.host.start(harness, context, transcriptPlaced, (pid) => this.groups.push(pid));
+    const started = await this.startAgent(harness, context, transcriptPlaced);
     outbox.push('session_started', started);
     const { session } = this.host;
     if (!session) throw new Error('The agent was started without a session.');
-    return this.conversation.run(session, { harnessId: harness.id, transcripts, isNew: !started.resumed, attachments });
+    // A session that began in a debug window has heard nothing of the run itself, one of another run nothing of its skill.
+    const isUnprepared = resume?.debug === true || resume?.skill === true;
+    const isNew = !started.resumed || (isUnprepared && assignment.prompt !== null);
+    return this.conversation.run(session, { harnessId: harness.id, transcripts, isNew, attachments });
+  }
+
+  private async startAgent(
+    harness: Harness,
+    context: LaunchContext,
+    transcriptPlaced: boolean,
+  ): Promise<SessionStarted> {
+    try {
+      return await this.host.start(harness, context, transcriptPlaced, (pid) => this.groups.push(pid));
+    } catch (error) {
+      if (error instanceof AgentFailure) this.conversation.failDebugging();
+      throw error;
+    }
   }
 
   private harness(): Harness {
@@ -170,31 +198,23 @@ export class Execution {
     });
   }
 
-  private async runSetupCommands(context: LaunchContext): Promise<Ending | null> {
+  private runSetupCommands(context: LaunchContext): Promise<Ending | null> {
     const { handover, assignment, interruption, outbox } = this.options;
-    const commands = assignment.environment?.setup_commands ?? [];
-    if (commands.length === 0) return null;
-    outbox.push('setup_started', { commands: commands.length });
-    const timeoutSeconds = handover.limits.setup_command_timeout_seconds;
-    const { work: cwd, runAs } = context.workspace;
-    const running = runSetup({
-      commands,
-      cwd,
+    const preparing = prepareWorkspace({
+      handover,
+      assignment,
+      workspace: context.workspace,
       env: executionEnvironment(context),
-      ...(runAs ? { runAs } : {}),
-      timeoutSeconds,
       onProcess: (process) => {
         this.setup = process;
         this.groups.push(process.pid);
       },
-      onFinished: (result) => {
-        if (!interruption.isFenced) outbox.push('setup_command_finished', result);
+      tell: (kind, data) => {
+        if (!interruption.isFenced) outbox.push(kind, data);
       },
       signal: interruption.signal,
     });
-    const failure = await interruption.orHalt(running);
-    if (failure === null) return null;
-    return failed('environment_setup_failed', setupFailureMessage(failure, timeoutSeconds), failure.result.exit_code);
+    return interruption.orHalt(preparing);
   }
 
   private async endProcesses(): Promise<void> {

@@ -13,6 +13,7 @@ const shape = z.object({
   workspace_dir: z.string().startsWith('/'),
   cookie: z.string().regex(/^[A-Za-z0-9_-]{8,200}$/),
   run_as: z.object({ uid: z.int().min(1), gid: z.int().min(1) }).optional(),
+  place_env: z.record(z.string(), z.string()).optional(),
   limits: z.object({
     max_workspace_bytes: z.int().positive(),
     max_output_bytes: z.int().positive(),
@@ -20,6 +21,14 @@ const shape = z.object({
     cancel_step_seconds: z.number().positive(),
     max_artifact_bytes: z.int().positive().optional(),
   }),
+  git: z
+    .object({
+      mirrors_dir: z.string().startsWith('/').optional(),
+      local_roots: z.array(z.string().startsWith('/')).optional(),
+      clone_timeout_seconds: z.number().positive(),
+      max_repository_bytes: z.int().positive(),
+    })
+    .optional(),
   harnesses: z
     .record(
       z.string(),

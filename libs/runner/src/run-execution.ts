@@ -7,6 +7,9 @@ import { ControlPlane, LeaseLostError, NoAnswerError } from './protocol/control-
 import { Lease } from './protocol/lease.js';
 import { beatLoop, commandLoop } from './protocol/loops.js';
 import { Outbox } from './protocol/outbox.js';
+import { redactingLog } from './redaction/redacting-log.js';
+import { Redactor } from './redaction/redactor.js';
+import { secretValues } from './redaction/secret-values.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 import { backoffMs, sleep } from './sleep.js';
 
@@ -30,7 +33,8 @@ const HURRY_MS = 3_000;
  * no process of the execution is left and its workspace is removed; does not reject.
  */
 export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
-  const { log, drain, abort, builtinAgentArgs, clock = new SystemClock(), claimMs = 60_000 } = options;
+  const { drain, abort, builtinAgentArgs, clock = new SystemClock(), claimMs = 60_000 } = options;
+  let { log } = options;
   const interruption = new Interruption();
   const lost = new AbortController();
   const over = new AbortController();
@@ -73,6 +77,8 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     over.abort();
     return RUNNER_EXIT.notClaimed;
   }
+  const redactor = new Redactor(secretValues(assignment));
+  log = redactingLog(log, redactor);
   log.info('claimed', {
     run_id: assignment.run_id,
     lease_epoch: assignment.lease_epoch,
@@ -85,9 +91,10 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     onFailure,
     clock,
     maxOutputBytes: handover.limits.max_output_bytes,
+    redactor,
     signal,
   });
-  const running = new Execution({ handover, assignment, plane, outbox, interruption, builtinAgentArgs, log });
+  const running = new Execution({ handover, assignment, plane, outbox, interruption, builtinAgentArgs, redactor, log });
   execution = running;
   const loops = {
     plane,
@@ -106,9 +113,10 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     void sleep(HURRY_MS, over.signal).then(() => loseLease('the runner was stopped at once'));
   });
 
-  const ending = await running.run();
+  const { report } = await running.run();
+  const told = redactor.json(report) as Ending['report'];
   const [code] = await Promise.all([
-    interruption.isFenced ? RUNNER_EXIT.fenced : finish(plane, ending, lost.signal, abort, log),
+    interruption.isFenced ? RUNNER_EXIT.fenced : finish(plane, told, lost.signal, abort, log),
     running.removeWorkspace(),
   ]);
   over.abort();
@@ -119,15 +127,15 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
 /** Repeats the final report until it is acknowledged or the lease is lost; in a hurry it says it once. */
 async function finish(
   plane: ControlPlane,
-  ending: Ending,
+  report: Ending['report'],
   lost: AbortSignal,
   abort: AbortSignal | undefined,
   log: RunnerLog,
 ): Promise<RunnerExitCode> {
   for (let attempt = 0; !lost.aborted; attempt += 1) {
     try {
-      await plane.finish(ending.report);
-      log.info('finished', { outcome: ending.report.outcome });
+      await plane.finish(report);
+      log.info('finished', { outcome: report.outcome });
       return RUNNER_EXIT.reported;
     } catch (error) {
       log.warn('the end could not be reported', { error: errorText(error), attempt });

@@ -20,11 +20,13 @@ export interface LaunchContext {
   readonly workspace: Workspace;
   readonly assignment: Assignment;
   readonly cookie: string;
+  /** Of the place where all this runs; everything else wins. */
+  readonly placeEnv?: Readonly<Record<string, string>>;
 }
 
 /** The environment of set-up commands, and of the agent when a harness is given. */
 export function executionEnvironment(
-  { workspace, assignment, cookie }: LaunchContext,
+  { workspace, assignment, cookie, placeEnv = {} }: LaunchContext,
   harness?: Harness,
 ): Record<string, string> {
   const own = Object.entries(harness?.env ?? {}).map(([name, value]) => [
@@ -39,7 +41,12 @@ export function executionEnvironment(
     cookie,
     runId: assignment.run_id,
     hasOwnUser: workspace.runAs !== undefined,
-    layers: [Object.fromEntries(own) as Record<string, string>, assignment.environment?.env ?? {}],
+    layers: [
+      placeEnv,
+      Object.fromEntries(own) as Record<string, string>,
+      assignment.environment?.env ?? {},
+      assignment.secrets ?? {},
+    ],
   });
 }
 

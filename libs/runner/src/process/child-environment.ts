@@ -22,7 +22,7 @@ const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin
  * goes in except the directories of its PATH.
  */
 export function childEnvironment(options: ChildEnvironmentOptions): Record<string, string> {
-  const user = options.hasOwnUser ? 'agent' : userInfo().username;
+  const user = options.hasOwnUser ? 'agent' : ownName();
   const shell = findCommand('bash', SYSTEM_PATH.join(delimiter)) ?? '/bin/sh';
   const given = Object.assign({}, ...options.layers) as Record<string, string>;
   return {
@@ -41,6 +41,15 @@ export function childEnvironment(options: ChildEnvironmentOptions): Record<strin
     HEADRACE_ARTIFACTS_DIR: options.artifacts,
     HEADRACE_ATTACHMENTS_DIR: options.attachments,
   };
+}
+
+/** In a container the user may be a number without a name. */
+function ownName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'agent';
+  }
 }
 
 /** What an environment record may set: real names, and none that is ours to say. */

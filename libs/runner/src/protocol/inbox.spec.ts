@@ -17,3 +17,16 @@ it('hears every follow-up once, in order, however often it is said', async () =>
   expect(await inbox.next()).toEqual({ text: CONTINUE_PROMPT, followupId: 'b', mode: 'plan' });
   expect(await inbox.next()).toEqual({ text: 'three', followupId: 'c' });
 });
+
+it('after a failed set-up hears only what is for a debug agent, the same follow-up too when it becomes that', async () => {
+  const inbox = new Inbox();
+  inbox.receive([{ followup_id: 'a', message: 'for the run' }]);
+  inbox.takeDebugOnly();
+  inbox.receive([
+    { followup_id: 'a', message: 'for the run' },
+    { followup_id: 'b', message: 'why?', debug: true },
+  ]);
+  expect(await inbox.next()).toEqual({ text: 'why?', followupId: 'b' });
+  inbox.receive([{ followup_id: 'a', message: 'for the run', debug: true }]);
+  expect(await inbox.next()).toEqual({ text: 'for the run', followupId: 'a' });
+});

@@ -17,15 +17,24 @@ export class Inbox {
   private readonly seen = new Set<string>();
   private readonly queue: Prompt[] = [];
   private waiting: ((prompt: Prompt) => void) | undefined;
+  private isForDebugging = false;
 
   receive(prompts: Commands['prompts']): void {
-    for (const { followup_id: followupId, message, mode } of prompts) {
-      if (this.seen.has(followupId)) continue;
+    for (const { followup_id: followupId, message, mode, debug } of prompts) {
+      // What waited for the run stays with the control plane, whichever answer it comes in.
+      if (this.seen.has(followupId) || (this.isForDebugging && debug !== true)) continue;
       this.seen.add(followupId);
       const text = message.trim() === '' ? CONTINUE_PROMPT : message;
       this.queue.push({ text, followupId, ...(mode === undefined ? {} : { mode }) });
     }
     this.deliver();
+  }
+
+  /** From now on only what is said to a debug agent counts; what came before was for the run. */
+  takeDebugOnly(): void {
+    this.isForDebugging = true;
+    this.queue.length = 0;
+    this.seen.clear();
   }
 
   /** The next prompt, once there is one. One caller at a time. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SystemClock } from '#libs/kernel';
 import type { RunnerEvent } from '#libs/runner-protocol';
 import { LeaseLostError, NoAnswerError } from './control-plane.js';
+import { Redactor } from '../redaction/redactor.js';
 import { Outbox } from './outbox.js';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -23,6 +24,7 @@ function box(answers: (number | Error)[] = [], maxOutputBytes = 1_000_000) {
     onFailure: (error) => failures.push(error),
     clock: new SystemClock(),
     maxOutputBytes,
+    redactor: new Redactor([]),
     signal: over.signal,
   });
   const events = () => sent.map((batch) => batch.map((json) => JSON.parse(json) as RunnerEvent));

@@ -1,6 +1,8 @@
 import { toStorableJson, type Clock } from '#libs/kernel';
 import type { BatchAck, RunnerEvent, RunnerEventKind } from '#libs/runner-protocol';
 import { backoffMs, sleep } from '../sleep.js';
+import { EventRedactor } from '../redaction/event-redactor.js';
+import type { Redactor } from '../redaction/redactor.js';
 import { coalesce, type PlainEvent } from './coalesce.js';
 import { NoAnswerError } from './control-plane.js';
 import { OutputLimit } from './output-limit.js';
@@ -14,6 +16,8 @@ export interface OutboxOptions {
   readonly onFailure: (error: unknown) => void;
   readonly clock: Clock;
   readonly maxOutputBytes: number;
+  /** Takes secrets out of everything that is pushed. */
+  readonly redactor: Redactor;
   readonly signal: AbortSignal;
 }
 
@@ -48,27 +52,34 @@ export class Outbox {
   private failed = false;
   private waiters: (() => void)[] = [];
   private readonly limit: OutputLimit;
+  private readonly redaction: EventRedactor;
 
   constructor(private readonly options: OutboxOptions) {
     this.limit = new OutputLimit(options.maxOutputBytes);
+    this.redaction = new EventRedactor(options.redactor);
   }
 
   push<T extends object>(kind: RunnerEventKind, data: T): void {
-    const { value, changed } = toStorableJson(data);
-    const clean = { ...(value as Record<string, unknown>), ...(changed ? { sanitized: true } : {}) };
-    const event = { kind, data: shrinkJson(clean, MAX_EVENT_BYTES) as Record<string, unknown> };
-    for (const admitted of this.limit.admit(event)) this.append(admitted);
+    for (const event of this.redaction.take({ kind, data: { ...data } as Record<string, unknown> })) this.admit(event);
     if (URGENT.has(kind) || this.pendingBytes >= BATCH_BYTES) this.sendSoon(0);
     else this.sendSoon(MAX_WAIT_MS);
   }
 
   /** Resolves when everything pushed so far is acknowledged, or sending has failed for good. */
   async flush(): Promise<void> {
+    for (const event of this.redaction.release()) this.admit(event);
     while (!this.failed && !this.options.signal.aborted && (this.pending.length > 0 || this.sealed.length > 0)) {
       const settled = new Promise<void>((resolve) => this.waiters.push(resolve));
       this.sendSoon(0);
       await settled;
     }
+  }
+
+  private admit({ kind, data }: PlainEvent): void {
+    const { value, changed } = toStorableJson(data);
+    const clean = { ...(value as Record<string, unknown>), ...(changed ? { sanitized: true } : {}) };
+    const event = { kind, data: shrinkJson(clean, MAX_EVENT_BYTES) as Record<string, unknown> };
+    for (const admitted of this.limit.admit(event)) this.append(admitted);
   }
 
   private append(event: PlainEvent): void {

@@ -6,6 +6,8 @@ import { settlesWithin, sleep } from '../sleep.js';
 import type { RunAs } from '../workspace/workspace.js';
 
 export interface SetupOptions {
+  /** Number of the first command: clones come before it. */
+  readonly firstIndex: number;
   readonly commands: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -30,7 +32,7 @@ const DRAIN_MS = 200;
 export async function runSetup(options: SetupOptions): Promise<SetupFailure | null> {
   for (const [index, command] of options.commands.entries()) {
     if (options.signal.aborted) return null;
-    const { result, timedOut } = await runCommand(index, command, options);
+    const { result, timedOut } = await runCommand(options.firstIndex + index, command, options);
     options.onFinished(result);
     if (result.exit_code !== 0 && !options.signal.aborted) return { result, timedOut };
   }

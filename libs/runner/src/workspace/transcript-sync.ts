@@ -1,5 +1,6 @@
 import { SystemClock } from '#libs/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#libs/runner-protocol';
+import type { Redactor } from '../redaction/redactor.js';
 import type { Harness } from '../harness/harnesses.js';
 import { LeaseLostError, NoAnswerError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
@@ -20,6 +21,7 @@ export class TranscriptSync {
     private readonly harness: Harness,
     private readonly workspace: Workspace,
     private readonly log: RunnerLog,
+    private readonly redactor: Redactor,
   ) {}
 
   /** Whether a stored transcript is now where the agent looks for it. Rejects when the control plane does not answer. */
@@ -48,9 +50,10 @@ export class TranscriptSync {
     const { home, runAs } = this.workspace;
     const snapshot = await readTranscript(path, home, MAX_TRANSCRIPT_BYTES, runAs);
     if (snapshot === null || snapshot.version === this.uploadedVersion) return;
+    const bytes = this.redactor.bytes(snapshot.bytes);
     for (let attempt = 0; attempt < UPLOAD_TRIES; attempt += 1) {
       try {
-        await this.plane.putTranscript(snapshot.bytes, this.harness.id, sessionId);
+        await this.plane.putTranscript(bytes, this.harness.id, sessionId);
         this.uploadedVersion = snapshot.version;
         return;
       } catch (error) {

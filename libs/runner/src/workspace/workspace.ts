@@ -15,16 +15,21 @@ export class Workspace {
   private constructor(
     readonly root: string,
     readonly runAs: RunAs | undefined,
+    private readonly startIn: string | undefined,
   ) {}
 
-  /** Makes it, owned by `runAs` when given. The directories above must let that user through. */
-  static async create(root: string, runAs?: RunAs): Promise<Workspace> {
+  /**
+   * Makes it, owned by `runAs` when given. The directories above must let that user through. `startIn`: the directory in
+   * `work/` where commands and agent start, instead of `work/` itself.
+   */
+  static async create(root: string, runAs?: RunAs, startIn?: string): Promise<Workspace> {
     await mkdir(root, { recursive: true, mode: 0o700 });
     if (!(await lstat(root)).isDirectory()) throw new Error(`${root} is not a directory.`);
-    const workspace = new Workspace(root, runAs);
+    const workspace = new Workspace(root, runAs, startIn);
     // The root last: nobody but us can reach in before everything is in place.
     for (const directory of [
       workspace.home,
+      workspace.base,
       workspace.work,
       workspace.tmp,
       workspace.artifacts,
@@ -42,8 +47,14 @@ export class Workspace {
     return join(this.root, 'home');
   }
 
-  get work(): string {
+  /** Where repositories are cloned into. */
+  get base(): string {
     return join(this.root, 'work');
+  }
+
+  /** Where commands and the agent start. */
+  get work(): string {
+    return this.startIn === undefined ? this.base : join(this.base, this.startIn);
   }
 
   /**

@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { PlainEvent } from '../protocol/coalesce.js';
+import { EventRedactor } from './event-redactor.js';
+import { Redactor } from './redactor.js';
+
+const SECRET = 'gh+p/s3cr3t?tökèn=="x';
+const redactor = new Redactor([SECRET]);
+
+describe('a redactor', () => {
+  it.each([
+    ['as it is', SECRET],
+    ['in a URL', encodeURIComponent(SECRET)],
+    ['in JSON', JSON.stringify({ a: SECRET })],
+    ['in base64', Buffer.from(SECRET).toString('base64')],
+    ['in base64 for URLs', Buffer.from(SECRET).toString('base64url')],
+    ['in basic authentication', Buffer.from(`user:${SECRET}`).toString('base64')],
+    ['in basic authentication of another length', Buffer.from(`users:${SECRET}`).toString('base64')],
+    ['in hexadecimal', Buffer.from(SECRET).toString('hex')],
+  ])('finds a value %s', (_, text) => {
+    const result = redactor.text(`before ${text} after`);
+    expect(result).toMatch(/^before .*\*\*\*.* after$/);
+    expect(result.length).toBeLessThan(text.length);
+  });
+
+  it('finds the lines of a key, but not its frame', () => {
+    const key = '-----BEGIN KEY-----\nabcdefghijkl\nmnopqrstuvwx\n-----END KEY-----\n';
+    const result = new Redactor([key]).text('-----BEGIN KEY-----\n x mnopqrstuvwx');
+    expect(result).toBe('-----BEGIN KEY-----\n x ***');
+  });
+
+  it('finds what is left of a value where the text was cut', () => {
+    const plain = new Redactor(['0123456789abcdef']);
+    expect(plain.text('3456789abcdef tail')).toBe('*** tail');
+    expect(plain.text('head 0123456789')).toBe('head ***');
+    expect(plain.text('head 0123')).toBe('head 0123');
+  });
+
+  it('leaves short values and everything else alone', () => {
+    const short = new Redactor(['abc', '', 'no']);
+    expect(short.isIdle).toBe(true);
+    const value = { a: ['nothing', 1, null], b: true };
+    expect(redactor.json(value)).toEqual(value);
+    const bytes = new Uint8Array([0xff, 0x00, 0x41]);
+    expect(redactor.bytes(bytes)).toBe(bytes);
+  });
+
+  it('finds a value in a file that is no text', () => {
+    const file = new Uint8Array(Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(SECRET), Buffer.from([0xff])]));
+    expect(Buffer.from(redactor.bytes(file))).toEqual(
+      Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('***'), Buffer.from([0xff])]),
+    );
+  });
+});
+
+describe('the pieces of a message', () => {
+  const tell = (pieces: readonly string[]): { events: PlainEvent[]; text: string } => {
+    const events = new EventRedactor(redactor);
+    const told = [
+      ...pieces.flatMap((text) => events.take({ kind: 'message_chunk', data: { message_id: 'm', text } })),
+      ...events.take({ kind: 'turn_ended', data: { turn_id: 't', message: SECRET } }),
+    ];
+    const chunks = told.filter(({ kind }) => kind === 'message_chunk');
+    return { events: told, text: chunks.map(({ data }) => String(data['text'])).join('') };
+  };
+
+  it('never show a value, however they are cut, and lose nothing else', () => {
+    const whole = `It is ${SECRET}, I think; ${SECRET}${SECRET.slice(0, 5)} g`;
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: 20 }), (cuts) => {
+        const ends = [...new Set(cuts)].sort((a, b) => a - b);
+        const pieces = [...ends, whole.length].map((end, index) => whole.slice(index === 0 ? 0 : ends[index - 1], end));
+        const { text, events } = tell(pieces);
+        expect(text).toBe(whole.replaceAll(SECRET, '***'));
+        expect(events.at(-1)).toEqual({ kind: 'turn_ended', data: { turn_id: 't', message: '***' } });
+      }),
+    );
+  });
+
+  it('go out in their order when another message begins', () => {
+    const events = new EventRedactor(redactor);
+    const chunk = (message_id: string, text: string): PlainEvent => ({
+      kind: 'message_chunk',
+      data: { message_id, text },
+    });
+    expect(events.take(chunk('a', 'one g'))).toEqual([chunk('a', 'one ')]);
+    expect(events.take(chunk('b', 'two'))).toEqual([chunk('a', 'g'), chunk('b', 'two')]);
+  });
+});

@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { GitFixture } from '#libs/testing';
+import { Installation, type Program } from '../support/installation.js';
+
+const SKILL = `---
+name: greet
+description: Greets people.
+---
+
+# Greeting
+
+\`\`\`sh
+printf 'Hello %s, and %s' "$0" "$1" > greeting.txt
+\`\`\`
+
+\`\`\`sh
+cat greeting.txt; echo "; asked for: <$ARGUMENTS>; $9"
+\`\`\`
+`;
+const SPEC = 'acme/tools:.agents/skills/greet/SKILL.md';
+
+const root = mkdtempSync(join(tmpdir(), 'headrace-skill-journey-'));
+let installation: Installation;
+let server: Program;
+
+beforeAll(async () => {
+  new GitFixture(join(root, 'acme/tools.git')).commit({ '.agents/skills/greet/SKILL.md': SKILL });
+  installation = await Installation.create({ GITHUB_URL: root, GIT_LOCAL_ROOTS: root });
+  server = await installation.up();
+});
+afterAll(async () => {
+  expect(await server.stop('SIGINT')).toBe(0);
+  installation.remove();
+  rmSync(root, { recursive: true, force: true });
+});
+
+it('a skill found in a repository is carried out by the built-in agent, with the prompt as its arguments', async () => {
+  const { body: created, status } = await installation.call('POST', '/agent/runs', {
+    skill: 'acme/tools:greet',
+    prompt: 'Ada "Mary Shelley"',
+  });
+  expect(status).toBe(200);
+  const run = await installation.waitFor(created.run_id as string, ['SUCCEEDED', 'FAILED', 'ERROR']);
+  expect(run).toMatchObject({
+    state: 'SUCCEEDED',
+    prompt: 'Ada "Mary Shelley"',
+    agent_config: { name: 'greet', skill_spec: SPEC },
+    agent_skill: { name: 'greet', description: 'Greets people.', full_path: SPEC },
+  });
+
+  const { body } = await installation.call('GET', `/agent/runs/${created.run_id}/conversation`);
+  const messages = (body.steps as { messages: { role: string; content: Record<string, unknown>[] }[] }[]).flatMap(
+    (step) => step.messages,
+  );
+  const blocks = messages.flatMap(({ content }) => content);
+  expect(messages.find(({ role }) => role === 'user')?.content).toMatchObject([
+    { type: 'text', text: 'Ada "Mary Shelley"' },
+  ]);
+  const results = blocks.filter(({ type }) => type === 'action_result');
+  expect(results).toMatchObject([
+    { name: 'run_command', state: 'completed' },
+    {
+      name: 'run_command',
+      state: 'completed',
+      output: { output: 'Hello Ada, and Mary Shelley; asked for: <Ada Mary Shelley>; \n' },
+    },
+  ]);
+
+  const { body: listed } = await installation.call('GET', '/agent?repo=acme/tools');
+  expect(listed.agents).toMatchObject([
+    { name: 'greet', variants: [{ id: SPEC, last_run_timestamp: run.created_at as string }] },
+  ]);
+  const { body: found } = await installation.call('GET', '/agent/runs?skill=acme/tools:greet');
+  expect(found.runs).toMatchObject([{ run_id: created.run_id as string }]);
+});

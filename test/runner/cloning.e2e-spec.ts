@@ -1,0 +1,265 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { chmod, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { SetupCommandFinished } from '#libs/runner-protocol';
+import { GitFixture, GitServer } from '#libs/testing';
+import { until } from '../support/installation.js';
+import { fence, isRoot, pidsWith, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
+
+const PASSWORD = `t0ken/${randomBytes(15).toString('base64')}`;
+const runners: RunnerProcess[] = [];
+let root: string;
+let server: GitServer;
+let git: { local_roots: string[]; mirrors_dir: string; clone_timeout_seconds: number; max_repository_bytes: number };
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'headrace-cloning-'));
+  await chmod(root, 0o711);
+  const first = new GitFixture(join(root, 'local', 'first'));
+  first.commit({ 'first.txt': 'one\n', passwd: { link: '/etc/passwd' } });
+  const second = new GitFixture(join(root, 'source', 'second'));
+  second.commit({ 'second.txt': 'two\n' });
+  second.publish(join(root, 'served', 'second.git'));
+  server = await GitServer.start({
+    root: join(root, 'served'),
+    login: { username: 'x-access-token', password: PASSWORD },
+  });
+  git = {
+    local_roots: [join(root, 'local')],
+    mirrors_dir: join(root, 'mirrors'),
+    clone_timeout_seconds: 60,
+    max_repository_bytes: 50_000_000,
+  };
+});
+afterAll(async () => {
+  await server.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+afterEach(async () => {
+  server.release();
+  await Promise.all(runners.splice(0).map((runner) => runner.dispose()));
+});
+
+async function start(options: StartOptions): Promise<RunnerProcess> {
+  const runner = await RunnerProcess.start({ ...options, handover: { git, ...options.handover } });
+  runners.push(runner);
+  return runner;
+}
+
+const first = () => ({ url: join(root, 'local', 'first'), directory: 'first' });
+const second = () => ({ url: `${server.url}/second.git`, directory: 'second', credential: { password: PASSWORD } });
+const environment = (...commands: string[]) => ({ uid: 'e'.repeat(22), setup_commands: commands, env: {} });
+const steps = (runner: RunnerProcess): SetupCommandFinished[] =>
+  runner.plane.data<SetupCommandFinished>('setup_command_finished');
+const told = ({ plane, logged }: RunnerProcess): string =>
+  [
+    logged,
+    JSON.stringify(plane.finished),
+    ...plane.requests.map(({ body, query }) => `${query.toString()} ${body.toString('latin1')}`),
+  ].join('\n');
+
+describe('repositories', () => {
+  it.each([['the runner’s own user', false], ...(isRoot ? [['a user of its own', true] as const] : [])] as const)(
+    'lie beside each other before the first command, as %s',
+    async (_name, ownUser) => {
+      const runner = await start({
+        ownUser,
+        assignment: {
+          repositories: [first(), second()],
+          environment: environment(
+            'cat first/first.txt second/second.txt; stat -c %u first/first.txt second/.git; id -u',
+          ),
+          prompt: prompt(
+            fence('sh', 'ls; git -C first status --short --branch; git -C second log --oneline | wc -l'),
+            fence(
+              'sh',
+              'cat first/.git/config second/.git/config; find . -type f -path "*/.git/*" -exec cat {} +; env; tr "\\0" "\\n" < /proc/self/environ',
+            ),
+          ),
+        },
+      });
+      await runner.plane.untilEvent('turn_ended');
+      const [one, two, command] = steps(runner);
+      expect(runner.plane.data('setup_started')).toEqual([{ commands: 3 }]);
+      expect([one, two, command].map((step) => [step?.index, step?.exit_code, step?.command])).toEqual([
+        [0, 0, `git clone ${root}/local/first`],
+        [1, 0, `git clone ${server.url}/second.git`],
+        [2, 0, expect.stringContaining('cat first')],
+      ]);
+      expect(one?.output).toMatch(/^refs\/heads\/main at [0-9a-f]{40}, in first\n$/);
+      const uid = ownUser ? runner.handover.run_as?.uid : process.getuid?.();
+      expect(command?.output).toBe(`one\ntwo\n${uid}\n${uid}\n${uid}\n`);
+      const [listed, secrets] = runner.plane.calls().map(({ output }) => (output as { output: string }).output);
+      expect(listed).toBe('first\nsecond\n## main...origin/main\n1\n');
+      expect(secrets).toContain(`url = ${server.url}/second.git`);
+      // `***` would be the runner's own doing.
+      expect(secrets).not.toContain('***');
+      expect(secrets).not.toContain(join(root, 'mirrors'));
+      expect(told(runner)).not.toContain(PASSWORD);
+      expect(await runner.close()).toBe(0);
+    },
+  );
+
+  it('that are one alone are where commands and agent start', async () => {
+    const runner = await start({
+      assignment: {
+        repositories: [first()],
+        environment: environment('cat first.txt'),
+        prompt: fence('sh', 'pwd; git rev-parse --show-toplevel'),
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(steps(runner).at(-1)).toMatchObject({ index: 1, output: 'one\n' });
+    const place = join(runner.work, 'first');
+    expect(runner.plane.calls()).toMatchObject([{ output: { output: `${place}\n${place}\n` } }]);
+  });
+
+  it('without a directory for mirrors leave none behind', async () => {
+    const temporary = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('headrace-mirrors-'));
+    const before = temporary();
+    const runner = await start({
+      handover: { git: { local_roots: git.local_roots, clone_timeout_seconds: 60, max_repository_bytes: 50_000_000 } },
+      assignment: { repositories: [first()], environment: environment('cat first.txt') },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(steps(runner).at(-1)).toMatchObject({ output: 'one\n' });
+    expect(temporary()).toEqual(before);
+  });
+});
+
+describe('a repository that cannot be had', () => {
+  it.each([
+    ['without its credential', () => ({ ...second(), credential: undefined as never }), /does not open|could not read/],
+    [
+      'with another credential',
+      () => ({ ...second(), credential: { password: 'some-other-password' } }),
+      /Authentication failed/,
+    ],
+    ['outside the roots', () => ({ url: `file://${root}/source/second`, directory: 'x' }), /GIT_LOCAL_ROOTS/],
+    ['by a link out of the roots', () => ({ url: join(root, 'local', 'link'), directory: 'x' }), /GIT_LOCAL_ROOTS/],
+    ['by a command', () => ({ url: 'ext::sh -c touch% never', directory: 'x' }), /must (be a git URL|not contain)/],
+    ['by an option as its ref', () => ({ ...first(), ref: '--upload-pack=touch never' }), /hyphen/],
+    ['by a ref that is not there', () => ({ ...first(), ref: 'nowhere' }), /no branch or tag nowhere/],
+    ['into another directory', () => ({ ...first(), directory: '../out' }), /directory/],
+  ])('%s fails the run, with what git says', async (_, repository, says) => {
+    if (!existsSync(join(root, 'local', 'link')))
+      symlinkSync(join(root, 'source', 'second'), join(root, 'local', 'link'));
+    const { credential, ...rest } = repository() as ReturnType<typeof second>;
+    const asked = { ...rest, ...((credential as unknown) ? { credential } : {}) };
+    const runner = await start({
+      assignment: { repositories: [first(), asked], environment: environment('touch never') },
+    });
+    expect(await runner.exited).toBe(0);
+    const failed = steps(runner).find(({ exit_code: code }) => code !== 0);
+    expect(failed).toMatchObject({ index: 1, command: `git clone ${asked.url}`, output: expect.stringMatching(says) });
+    expect(steps(runner).some(({ index }) => index > 1)).toBe(false);
+    expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'environment_setup_failed' });
+    expect(runner.plane.finished?.message).toMatch(/^Set-up command 2 \(`git clone /);
+    expect(runner.plane.finished?.message).toMatch(says);
+    expect(told(runner)).not.toContain('some-other-password');
+  });
+
+  it('is given up with the execution, and nothing of git is left', async () => {
+    server.hold();
+    const runner = await start({ assignment: { repositories: [second()], environment: environment('ls') } });
+    await until(() => server.asked.length > 0 && runner.marked().length > 0, 10_000, 'git');
+    runner.plane.want('stop');
+    expect(await runner.exited).toBe(0);
+    expect(runner.marked()).toEqual([]);
+    expect(runner.plane.finished).toMatchObject({ outcome: 'cancelled' });
+  });
+
+  it('killed in the middle of its mirror leaves nothing that holds up the next', async () => {
+    const directory = join(root, 'mirrors-killed');
+    mkdirSync(directory);
+    server.hold();
+    server.asked.length = 0;
+    const killed = await start({
+      handover: { git: { ...git, mirrors_dir: directory } },
+      assignment: { repositories: [second()], environment: environment('ls') },
+    });
+    await until(() => server.asked.length > 0 && killed.marked().length > 0, 10_000, 'git');
+    const gits = killed.marked();
+    expect(gits.length).toBeGreaterThan(0);
+    killed.child.kill('SIGKILL');
+    await killed.exited;
+    for (const pid of gits) if (pidsWith((other) => other === pid).length > 0) process.kill(pid, 'SIGKILL');
+    expect(readdirSync(directory).some((name) => name.endsWith('.lock'))).toBe(true);
+    server.release();
+    const next = await start({
+      handover: { git: { ...git, mirrors_dir: directory } },
+      assignment: { repositories: [second()], environment: environment('cat second.txt') },
+    });
+    await next.plane.untilEvent('turn_ended');
+    expect(steps(next).at(-1)).toMatchObject({ output: 'two\n' });
+  });
+
+  it('is fetched once by two runners at the same time', async () => {
+    const directory = join(root, 'mirrors-shared');
+    server.hold();
+    server.asked.length = 0;
+    const assignment = { repositories: [second()], environment: environment('cat second.txt') };
+    const pair = await Promise.all(
+      [1, 2].map(() => start({ handover: { git: { ...git, mirrors_dir: directory } }, assignment })),
+    );
+    await until(
+      () => server.asked.length > 0 && pair.every((runner) => runner.plane.requests.length > 2),
+      10_000,
+      'both',
+    );
+    server.release();
+    await Promise.all(pair.map((runner) => runner.plane.untilEvent('turn_ended')));
+    // Three requests are one fetch; whoever waited finds it done, or asks once more whether anything has changed.
+    const packs = server.asked.filter((line) => line.startsWith('POST'));
+    expect(packs.length).toBeLessThanOrEqual(4);
+    expect(readdirSync(directory).filter((name) => name.endsWith('.git'))).toHaveLength(1);
+  });
+});
+
+describe('secrets', () => {
+  it.each([['the runner’s own user', false], ...(isRoot ? [['a user of its own', true] as const] : [])] as const)(
+    'reach commands and agent, and are taken out of what is told, as %s',
+    async (_name, ownUser) => {
+      const value = `s3cret-${randomBytes(16).toString('hex')}`;
+      const runner = await start({
+        ownUser,
+        assignment: {
+          secrets: { DEPLOY: value },
+          environment: environment(
+            'test -n "$DEPLOY" && echo "setup: $DEPLOY"; echo ${#DEPLOY}; printf %s "user:$DEPLOY" | base64 -w0',
+          ),
+          prompt: prompt(
+            `The key is ${value}.`,
+            fence('sh', 'echo "agent: $DEPLOY ${#DEPLOY}"'),
+            fence('fail', `broken by ${value}`),
+          ),
+        },
+      });
+      await runner.exited;
+      expect(steps(runner)).toMatchObject([
+        { exit_code: 0, output: expect.stringMatching(/^setup: \*\*\*\n39\n\S*\*\*\*/) },
+      ]);
+      expect(JSON.stringify(runner.plane.calls())).toContain('agent: *** 39');
+      expect(runner.plane.finished?.message).toContain('broken by ***');
+      expect(runner.plane.uploads.length).toBeGreaterThan(0);
+      const everything = told(runner) + runner.plane.uploads.map(({ bytes }) => bytes.toString('latin1')).join('\n');
+      expect(everything).toContain('***');
+      for (const form of [value, Buffer.from(`user:${value}`).toString('base64').slice(8, -4)])
+        expect(everything).not.toContain(form);
+      for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+        expect(existsSync(`/proc/${name}/cmdline`) ? safeRead(`/proc/${name}/cmdline`) : '').not.toContain(value);
+      }
+    },
+  );
+});
+
+function safeRead(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return ''; // ended meanwhile
+  }
+}
