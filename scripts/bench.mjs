@@ -3,6 +3,7 @@ const BENCHES = {
   create: () => import('./bench/create.mjs').then(({ benchCreate }) => benchCreate()),
   list: () => import('./bench/list.mjs').then(({ benchList }) => benchList()),
   ingress: () => import('./bench/ingress.mjs').then(({ benchIngress }) => benchIngress()),
+  schedules: () => import('./bench/schedules.mjs').then(({ benchSchedules }) => benchSchedules()),
   evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 

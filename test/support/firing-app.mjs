@@ -11,6 +11,7 @@ Module({})(SurroundingsModule);
 
 /** `environment`: settings as environment variables. */
 export async function startFiringApp(environment) {
+  const { SchedulesJobsModule, TimerFiringModule, FireTimers, TimerSteps } = await dist('schedules');
   const { AutomationsJobsModule, FiringSteps } = await dist('automations');
   const { parseSettings, Settings } = await dist('config');
   const { JobsModule, QueueConnections } = await dist('jobs');
@@ -35,6 +36,8 @@ export async function startFiringApp(environment) {
         JobsModule.forRoot({ handlesJobs: false }),
         StorageModule,
         AutomationsJobsModule,
+        // With the clockwork where somebody else moves the clock.
+        environment.TIMER_CLOCKWORK ? SchedulesJobsModule : TimerFiringModule,
       ],
     },
     { logger: ['error', 'warn'], abortOnError: false },
@@ -43,7 +46,8 @@ export async function startFiringApp(environment) {
   return {
     /** Is told every named step. */
     onStep(reached) {
-      for (const steps of [FiringSteps, EvaluationSteps]) app.get(steps, { strict: false }).reached = reached;
+      for (const steps of [FiringSteps, EvaluationSteps, TimerSteps])
+        app.get(steps, { strict: false }).reached = reached;
     },
     /** All deliveries that are due. Returns how many. */
     async evaluateAll() {
@@ -54,6 +58,12 @@ export async function startFiringApp(environment) {
         for (let index = 0; index < factories.length; index += FACTORIES_AT_ONCE)
           taken += await evaluate.execute(factories.slice(index, index + FACTORIES_AT_ONCE));
       }
+      return all;
+    },
+    /** All timers that are due, lap by lap. Returns how many firings that were. */
+    async fireTimers() {
+      let all = 0;
+      for (let fired = 1; fired > 0; all += fired) fired = await app.get(FireTimers, { strict: false }).execute();
       return all;
     },
     async close() {

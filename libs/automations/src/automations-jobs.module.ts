@@ -1,8 +1,14 @@
 import { Module } from '@nestjs/common';
+import { FactoriesModule } from '#libs/factories';
+import { TimersModule } from '#libs/schedules';
 import { WebhookEvaluationModule } from '#libs/webhooks';
+import { AutomationTimer } from './adapters/automation-timer.js';
 import { DeliveryAutomations } from './adapters/delivery-automations.js';
 import { FiringModule } from './firing.module.js';
 
-/** The room's background work, for the processor: deliveries start automations. */
-@Module({ imports: [WebhookEvaluationModule, FiringModule], providers: [DeliveryAutomations] })
+/** The room's background work, for the processor: deliveries and due times start automations. */
+@Module({
+  imports: [WebhookEvaluationModule, TimersModule, FactoriesModule, FiringModule],
+  providers: [DeliveryAutomations, AutomationTimer],
+})
 export class AutomationsJobsModule {}

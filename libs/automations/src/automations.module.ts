@@ -2,9 +2,7 @@ import { Module } from '@nestjs/common';
 import { AgentsModule } from '#libs/agents';
 import { FactoriesModule } from '#libs/factories';
 import { RunsModule } from '#libs/runs';
-import { AutomationAccess } from './application/automation-access.js';
 import { AutomationChecks } from './application/automation-checks.js';
-import { AutomationSecrets } from './application/automation-secrets.js';
 import { AutomationWrites } from './application/automation-writes.js';
 import { CreateAutomation } from './application/create-automation.js';
 import { DefinedAutomations } from './application/defined-automations.js';
@@ -19,7 +17,6 @@ import { AutomationsStore } from './persistence/automations.store.js';
 import { TriggersModule } from './triggers.module.js';
 
 const USE_CASES = [
-  AutomationAccess,
   FindAutomations,
   CreateAutomation,
   ReplaceAutomation,
@@ -34,7 +31,6 @@ const USE_CASES = [
   providers: [
     AutomationsStore,
     AutomationPlaces,
-    AutomationSecrets,
     AutomationWrites,
     AutomationChecks,
     TriggerChecks,

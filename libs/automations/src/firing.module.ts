@@ -4,7 +4,6 @@ import { AuthModule } from '#libs/auth';
 import { RunsModule } from '#libs/runs';
 
 import { CompiledTriggers } from './application/compiled-triggers.js';
-import { AutomationSecrets } from './application/automation-secrets.js';
 import { FireAutomations } from './application/fire-automations.js';
 import { FiringSteps } from './application/firing-steps.js';
 import { LaunchRun } from './application/launch-run.js';
@@ -14,7 +13,7 @@ import { TriggersModule } from './triggers.module.js';
 /** Starting runs for events: for the processor, and for whoever else notices events. */
 @Module({
   imports: [AuthModule, AgentsModule, RunsModule, TriggersModule],
-  providers: [FiringStore, CompiledTriggers, AutomationSecrets, LaunchRun, FiringSteps, FireAutomations],
+  providers: [FiringStore, CompiledTriggers, LaunchRun, FiringSteps, FireAutomations],
   exports: [FireAutomations, FiringSteps, TriggersModule],
 })
 export class FiringModule {}

@@ -1,18 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { newUid } from '#libs/kernel';
 import type { Queryable } from '#libs/persistence';
-import type { AgentConfig, PrincipalRef } from '#libs/runs';
+import { type AgentConfig, ConfigSecrets, type PrincipalRef } from '#libs/runs';
 import {
   type Automation,
   type AutomationFields,
   type AutomationSource,
   MAX_AUTOMATIONS,
+  secretsOf,
 } from '../domain/automation.js';
 import { invalid } from '../domain/automation-issue.js';
 import { AutomationPlaces } from '../persistence/automation-places.js';
 import { AutomationsStore, type WrittenAutomation } from '../persistence/automations.store.js';
 import type { InvalidAutomation, LimitReached } from './automation-outcomes.js';
-import { AutomationSecrets } from './automation-secrets.js';
 import type { TriggerScope } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
 
@@ -27,7 +27,7 @@ export class AutomationWrites {
   constructor(
     private readonly store: AutomationsStore,
     private readonly places: AutomationPlaces,
-    private readonly secrets: AutomationSecrets,
+    private readonly secrets: ConfigSecrets,
     private readonly providers: TriggerProviders,
   ) {}
 
@@ -44,6 +44,7 @@ export class AutomationWrites {
     if (!(await this.places.take(tx, factoryUid, MAX_AUTOMATIONS)))
       return { kind: 'limit_reached', limit: MAX_AUTOMATIONS };
     await this.store.insert(tx, { ...written, uid, factoryUid, teamUid, source });
+    await this.listen(tx, { factoryUid, teamUid }, fields);
     return { kind: 'created', uid };
   }
 
@@ -57,6 +58,7 @@ export class AutomationWrites {
     const written = this.prepare(stored.uid, author, fields, stored.agentConfig);
     if ('kind' in written) return written;
     await this.store.update(tx, stored.id, written);
+    await this.listen(tx, stored, fields);
     return { kind: 'replaced' };
   }
 
@@ -68,6 +70,17 @@ export class AutomationWrites {
     return true;
   }
 
+  private async listen(
+    tx: Queryable,
+    { factoryUid, teamUid }: TriggerScope,
+    { triggers }: AutomationFields,
+  ): Promise<void> {
+    for (const provider of this.providers.all()) {
+      const own = triggers.filter((trigger) => this.providers.find(trigger) === provider);
+      if (own.length > 0) await provider.listen(tx, { factoryUid, teamUid }, own);
+    }
+  }
+
   private prepare(
     uid: string,
     author: PrincipalRef,
@@ -75,7 +88,7 @@ export class AutomationWrites {
     stored: AgentConfig | null,
   ): WrittenAutomation | InvalidAutomation {
     const { name, enabled, prompt, agentConfig, agentIdentityUid, triggers } = fields;
-    const sealing = agentConfig && this.secrets.seal(uid, agentConfig, stored);
+    const sealing = agentConfig && this.secrets.seal(secretsOf(uid), agentConfig, stored);
     if (sealing?.kind === 'invalid')
       return { kind: 'invalid', issues: sealing.issues.map(({ pointer, detail }) => invalid(pointer, detail)) };
     return {

@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#libs/persistence';
-import type { PrincipalRef } from '#libs/runs';
+import { maskConfig, type PrincipalRef } from '#libs/runs';
 import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
 import { AutomationPlaces } from '../persistence/automation-places.js';
 import { AutomationsStore } from '../persistence/automations.store.js';
 import { AutomationChecks, type KeptFields } from './automation-checks.js';
-import { maskConfig } from './automation-secrets.js';
 import { AutomationWrites } from './automation-writes.js';
 import type { TriggerScope } from './trigger-provider.js';
 

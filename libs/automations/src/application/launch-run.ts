@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { type Caller, TeamDirectory } from '#libs/auth';
-import { CreateRun, type CreateRunResult, LaunchedRuns } from '#libs/runs';
+import { ConfigSecrets, CreateRun, type CreateRunResult, LaunchedRuns } from '#libs/runs';
 import { envelope, PAYLOAD_FILE } from '../domain/envelope.js';
+import { secretsOf } from '../domain/automation.js';
 import type { TriggerEvent } from '../domain/trigger.js';
 import type { FiringAutomation } from '../persistence/firing.store.js';
-import { AutomationSecrets } from './automation-secrets.js';
 
 export type LaunchResult =
   { readonly kind: 'launched'; readonly runId: string } | { readonly kind: 'refused'; readonly reason: string };
@@ -17,7 +17,7 @@ export class LaunchRun {
     private readonly createRun: CreateRun,
     private readonly launched: LaunchedRuns,
     private readonly teams: TeamDirectory,
-    private readonly secrets: AutomationSecrets,
+    private readonly secrets: ConfigSecrets,
   ) {}
 
   /** Runs that the event has started before, by the uid of their automation. One round trip. */
@@ -39,13 +39,15 @@ export class LaunchRun {
     });
     const result = await this.createRun.execute(await this.callerFor(automation, event), {
       prompt,
+      // What came from outside never becomes a part of a skill's instructions.
+      skillArguments: automation.prompt,
       title: name,
       team: true,
       source: event.source,
       automaticMetadata: { ...event.labels, automation_id: uid, factory_uid: event.factoryUid },
       launchKey: launchKey(uid, event),
       idempotency: null,
-      ...(agentConfig !== null && { config: this.secrets.open(uid, agentConfig) }),
+      ...(agentConfig !== null && { config: this.secrets.open(secretsOf(uid), agentConfig) }),
       ...(agentIdentityUid !== null && { agentIdentityUid }),
       ...(event.payload !== null && {
         attachments: [{ fileName: PAYLOAD_FILE, mimeType: 'application/json', content: event.payload }],
@@ -79,6 +81,8 @@ function launchResult(result: CreateRunResult): LaunchResult {
   switch (result.kind) {
     case 'created':
       return { kind: 'launched', runId: result.runId };
+    case 'unavailable':
+      throw new Error(`${result.pointer.slice(1)} ${result.detail}`);
     case 'invalid':
     case 'too_large':
       return { kind: 'refused', reason: `${result.pointer.slice(1).replaceAll('/', '.')} ${result.detail}` };

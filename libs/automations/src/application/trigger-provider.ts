@@ -43,6 +43,13 @@ export abstract class TriggerProvider {
   ): Promise<readonly (readonly TriggerIssue[])[]>;
   /** What a valid trigger listens to, at most 200 characters. */
   abstract subjectOf(trigger: Trigger): string;
+  /**
+   * An automation with these triggers of the provider, at least one, is being saved in `tx`: for providers that have to be
+   * told what to notice. What other automations need is left alone.
+   */
+  async listen(_tx: Queryable, _scope: TriggerScope, _triggers: readonly Trigger[]): Promise<void> {
+    // Most notice everything, and ask who listens.
+  }
   /** Never throws: what cannot be evaluated does not match, with a check that says so. */
   abstract compile(trigger: Trigger): CompiledTrigger;
   /** Why a stored trigger cannot fire at all, by its place; undefined where it can. At most one round trip. */

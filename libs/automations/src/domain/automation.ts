@@ -41,3 +41,6 @@ export const MAX_AUTOMATION_NAME = 128;
 export const MAX_PROMPT_BYTES = 65_536;
 /** Bytes of JSON. */
 export const MAX_AGENT_CONFIG_BYTES = 65_536;
+
+/** Under which the values of its MCP servers are sealed. */
+export const secretsOf = (uid: string): string => `automation/${uid}`;

@@ -1,5 +1,5 @@
+import { maskConfig } from '#libs/runs';
 import type { AutomationView } from '../application/automation-outcomes.js';
-import { maskConfig } from '../application/automation-secrets.js';
 import type { AutomationItem } from './automation.dto.js';
 
 export function presentAutomation({ automation, obstacles }: AutomationView): AutomationItem {

@@ -1,7 +1,6 @@
 import type { Caller } from '#libs/auth';
-import type { Factory } from '#libs/factories';
+import { type FactoryAccess, managedFactory } from '#libs/factories';
 import { type Issue, ProblemError } from '#libs/http';
-import type { AutomationAccess, FactoryLookup } from '../application/automation-access.js';
 import type {
   AutomationPageResult,
   CreateAutomationResult,
@@ -22,28 +21,10 @@ type Result =
   | TestTriggerResult;
 type Refusal = Exclude<Result, { kind: 'created' | 'replaced' | 'deleted' | 'found' | 'page' | 'tested' }>;
 
-/** The factory, for those who manage it; throws for everybody else. */
-export async function managedScope(
-  access: AutomationAccess,
-  caller: Caller,
-  factoryUid: string,
-): Promise<TriggerScope> {
-  const lookup = await access.factory(caller, factoryUid);
-  if (lookup.kind !== 'found') throw accessRefusal(lookup);
-  const { uid, teamUid }: Factory = lookup.factory;
+/** What triggers of the factory may refer to, for those who manage it; throws for everybody else. */
+export async function managedScope(access: FactoryAccess, caller: Caller, factoryUid: string): Promise<TriggerScope> {
+  const { uid, teamUid } = await managedFactory(access, caller, factoryUid);
   return { factoryUid: uid, teamUid };
-}
-
-function accessRefusal(refused: Exclude<FactoryLookup, { kind: 'found' }>): ProblemError {
-  switch (refused.kind) {
-    case 'unknown_factory':
-      return new ProblemError('resource_not_found', 'There is no factory with this uid.');
-    case 'forbidden':
-      return new ProblemError(
-        'not_authorized',
-        'Your role on the factory’s team does not allow to manage the factory.',
-      );
-  }
 }
 
 /** Answers to what a use case refuses. */

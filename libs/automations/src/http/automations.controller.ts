@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
+import { FactoryAccess } from '#libs/factories';
 import { Operation, pathId } from '#libs/http';
-import { AutomationAccess } from '../application/automation-access.js';
 import { CreateAutomation } from '../application/create-automation.js';
 import { DeleteAutomation } from '../application/delete-automation.js';
 import { FindAutomations } from '../application/find-automations.js';
@@ -20,11 +20,11 @@ import { automationRefusal, managedScope } from './automation-refusals.js';
 const TAG = 'Automations';
 const DEFAULT_LIMIT = 100;
 
-/** Reading suffices at the door: the role that counts is that on the factory's team, which `AutomationAccess` knows. */
+/** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
 @Controller('factories/:factoryUid/automations')
 export class AutomationsController {
   constructor(
-    private readonly access: AutomationAccess,
+    private readonly access: FactoryAccess,
     private readonly find: FindAutomations,
     private readonly create: CreateAutomation,
     private readonly replace: ReplaceAutomation,

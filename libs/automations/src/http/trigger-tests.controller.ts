@@ -1,7 +1,7 @@
 import { Body, Controller, Param, Post } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
+import { FactoryAccess } from '#libs/factories';
 import { BodyLimit, MIB, Operation, pathId } from '#libs/http';
-import { AutomationAccess } from '../application/automation-access.js';
 import type { TestTriggerResult } from '../application/automation-outcomes.js';
 import { TestTrigger } from '../application/test-trigger.js';
 import { toSample, withoutObstacle } from './automation-input.js';
@@ -19,7 +19,7 @@ const INDEX = /^(0|[1-9]\d{0,3})$/;
 @Controller('factories/:factoryUid/automations')
 export class TriggerTestsController {
   constructor(
-    private readonly access: AutomationAccess,
+    private readonly access: FactoryAccess,
     private readonly test: TestTrigger,
   ) {}
 

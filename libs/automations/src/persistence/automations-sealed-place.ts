@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#libs/persistence';
+import { resealConfigServers } from '#libs/runs';
 import { SealedPlaces, type SealedTable, SealedTablePlace } from '#libs/secrets';
-import { resealConfigServers } from '../application/automation-secrets.js';
+import { secretsOf } from '../domain/automation.js';
 
 interface Row {
   key: string;
@@ -17,7 +18,7 @@ const TABLE: SealedTable<Row> = {
       type: 'jsonb',
       sql: `agent_config->'mcp_servers'`,
       set: `agent_config = jsonb_set(agent_config, '{mcp_servers}', $2::jsonb)`,
-      replace: (present, { key }, reseal) => resealConfigServers(key, present, reseal),
+      replace: (present, { key }, reseal) => resealConfigServers(secretsOf(key), present, reseal),
     },
   ],
 };

@@ -1,0 +1,23 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import type { Queryable } from '#libs/persistence';
+import { type RunState, RunTransitions, RunTransitionSink } from '#libs/runs';
+import { SchedulesStore } from '../persistence/schedules.store.js';
+
+/** Notes when a run of a schedule has succeeded, with the move that says so. A round trip for each run that does. */
+@Injectable()
+export class LastSuccesses extends RunTransitionSink implements OnModuleInit {
+  constructor(
+    private readonly transitions: RunTransitions,
+    private readonly store: SchedulesStore,
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    this.transitions.register(this);
+  }
+
+  override async record(tx: Queryable, runId: string, states: readonly RunState[]): Promise<void> {
+    if (states.includes('SUCCEEDED')) await this.store.noteSuccess(tx, runId);
+  }
+}

@@ -1,0 +1,3 @@
+export type { Cron } from './cron.js';
+export * from './parse-cron.js';
+export * from './time-zone.js';

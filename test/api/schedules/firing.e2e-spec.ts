@@ -1,0 +1,469 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ResolvedSkill } from '#libs/agents';
+import { newUid } from '#libs/kernel';
+import { CreateRun } from '#libs/runs';
+import { FireTimers, ScheduleFiringsStore, TimerFiringModule } from '#libs/schedules';
+import { offeredSkill, offerSkills, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { type FiringProcess, startFiring } from '../automations/firing-process.js';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+let api: TestApi;
+let processor: FiringProcess;
+let team: string;
+let member: TestPrincipal;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  processor = await startFiring(api.settings, [TimerFiringModule]);
+});
+afterAll(async () => {
+  await processor.close();
+  await api.close();
+});
+beforeEach(async () => {
+  team = await api.identities.team();
+  member = await api.identities.user({ [team]: 'member' });
+  await api.database.query('DELETE FROM headrace.timers');
+  await processor.get(FireTimers).beat();
+  await api.database.query('DELETE FROM headrace.timer_outages');
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const fireAll = async (): Promise<void> => {
+  while ((await processor.get(FireTimers).execute()) > 0);
+};
+const now = async (): Promise<Date> => {
+  const [row] = await api.database.query<{ now: Date }>('SELECT headrace.now() AS now');
+  return row?.now ?? new Date(0);
+};
+/** Moves the clock to `seconds` after the next full minute, with processes that look for due timers all the time. */
+const toNextMinute = async (seconds = 1): Promise<void> => {
+  const left = MINUTE - ((await now()).getTime() % MINUTE) + seconds * 1000;
+  for (let moved = 0; moved < left; moved += 20_000) {
+    await api.advanceClock(Math.min(20_000, left - moved));
+    await processor.get(FireTimers).beat();
+  }
+};
+const create = async (shape: object = {}) =>
+  (
+    await api.request(201, 'POST /agent/schedules', {
+      token: member.token,
+      body: { name: 'each minute', cron_schedule: '* * * * *', prompt: 'Look.', enabled: true, ...shape },
+    })
+  ).body;
+const read = async (id: string) => (await api.request(200, `GET /agent/schedules/${id}`, { token: member.token })).body;
+const runsOf = async (id: string) =>
+  (await api.request(200, `GET /agent/runs?schedule_id=${id}&limit=500`, { token: member.token })).body.runs;
+const firingsOf = (id: string) =>
+  api.database.query<{ outcome: string; detail: string | null; due_at: Date; missed_through: Date | null }>(
+    'SELECT outcome, detail, due_at, missed_through FROM headrace.schedule_firings WHERE schedule_uid = $1 ORDER BY due_at',
+    [id],
+  );
+
+describe('a schedule that is due', () => {
+  it('starts a run that carries the schedule as it was, and moves on', async () => {
+    const schedule = await create({
+      name: 'nightly',
+      metadata: { kind: 'nightly' },
+      agent_config: { model_id: 'auto' },
+    });
+    expect(schedule.history.last_ran).toBeNull();
+    await toNextMinute();
+    await fireAll();
+    await api.request(200, `PUT /agent/schedules/${schedule.id}`, {
+      token: member.token,
+      body: { name: 'renamed', cron_schedule: '0 0 * * *', prompt: 'Other.', enabled: true },
+    });
+    const [run, ...others] = await runsOf(schedule.id);
+    expect(others).toEqual([]);
+    expect(run).toMatchObject({
+      title: 'nightly',
+      state: 'QUEUED',
+      source: 'SCHEDULED_AGENT',
+      schedule: { schedule_id: schedule.id, schedule_name: 'nightly', cron_schedule: '* * * * *' },
+      metadata: { kind: 'nightly' },
+      creator: { type: 'user', uid: member.uid },
+      scope: { type: 'Team', uid: team },
+      agent_config: { model_id: 'auto' },
+    });
+    expect(await read(schedule.id)).toMatchObject({ last_spawn_error: null, history: { last_ran: null } });
+    const runner = await TestRunner.take(api, run.run_id);
+    await runner.startAgent();
+    await runner.report(
+      ['turn_started', { turn_id: 't', prompt: 'Look.' }],
+      ['turn_ended', { turn_id: 't', stop_reason: 'end_turn' }],
+    );
+    const { history } = await read(schedule.id);
+    expect(Date.parse(history.last_ran)).toBeGreaterThan(Date.parse(schedule.history.next_run));
+    expect((await firingsOf(schedule.id)).map(({ outcome }) => outcome)).toEqual(['started']);
+  });
+
+  it('is not due again before its next time', async () => {
+    const { id } = await create();
+    await toNextMinute();
+    await fireAll();
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(1);
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(2);
+  });
+
+  it('starts no run twice when the clock goes back', async () => {
+    const { id } = await create();
+    await toNextMinute();
+    await fireAll();
+    await api.advanceClock(-5 * MINUTE);
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(1);
+    await api.advanceClock(5 * MINUTE);
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(1);
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(2);
+  });
+
+  it('of one person starts runs of that person', async () => {
+    const { id } = await create({ team: false });
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(id)).toMatchObject([{ scope: { type: 'User', uid: member.uid } }]);
+  });
+
+  it('waits for its part of the jitter', async () => {
+    const { id } = await create({ jitter_seconds: 3000, cron_schedule: '0 * * * *' });
+    const [timer] = await api.database.query<{ due_at: Date; fire_at: Date }>(
+      'SELECT due_at, fire_at FROM headrace.timers WHERE key = $1',
+      [id],
+    );
+    const [dueAt, fireAt] = [timer?.due_at.getTime() ?? 0, timer?.fire_at.getTime() ?? 0];
+    expect(fireAt - dueAt).toBeGreaterThanOrEqual(0);
+    expect(fireAt - dueAt).toBeLessThan(3_000_000);
+    await api.advanceClock(fireAt - (await now()).getTime() - 5000);
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(0);
+    await api.advanceClock(6000);
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(1);
+    expect((await firingsOf(id)).map(({ due_at: due }) => due.getTime())).toEqual([dueAt]);
+  });
+});
+
+describe('a change', () => {
+  it.each(['pause', 'delete'] as const)('to %s holds from its commit on', async (change) => {
+    const { id } = await create();
+    const line = change === 'pause' ? `POST /agent/schedules/${id}/pause` : `DELETE /agent/schedules/${id}`;
+    await toNextMinute();
+    await api.request(200, line, { token: member.token });
+    await fireAll();
+    expect(await runsOf(id)).toEqual([]);
+  });
+
+  it('waits for a firing under way', async () => {
+    const { id } = await create();
+    await toNextMinute();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    let begun = (): void => undefined;
+    const launching = new Promise<void>((resolve) => (begun = resolve));
+    const createRun = processor.get(CreateRun);
+    const original = createRun.execute.bind(createRun);
+    vi.spyOn(createRun, 'execute').mockImplementation(async (...given) => {
+      begun();
+      await held;
+      return original(...given);
+    });
+    const firing = fireAll();
+    await launching;
+    let answered = false;
+    const pausing = api.request(200, `POST /agent/schedules/${id}/pause`, { token: member.token }).then((answer) => {
+      answered = true;
+      return answer;
+    });
+    // Long enough for an answer that does not wait.
+    await api.request(200, `GET /agent/schedules/${id}`, { token: member.token });
+    expect(answered).toBe(false);
+    release();
+    await firing;
+    expect((await pausing).body).toMatchObject({ enabled: false, history: { next_run: null } });
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(1);
+  });
+
+  it('to resume makes up for nothing', async () => {
+    const { id } = await create();
+    await api.request(200, `POST /agent/schedules/${id}/pause`, { token: member.token });
+    await toNextMinute();
+    await toNextMinute();
+    await api.request(200, `POST /agent/schedules/${id}/resume`, { token: member.token });
+    await fireAll();
+    expect(await runsOf(id)).toEqual([]);
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(1);
+  });
+
+  it('of something else than the expression keeps a due time that has come', async () => {
+    const { id } = await create();
+    await toNextMinute();
+    const body = { name: 'renamed', cron_schedule: '* * * * *', prompt: 'Other.', enabled: true };
+    await api.request(200, `PUT /agent/schedules/${id}`, { token: member.token, body });
+    await fireAll();
+    expect(await runsOf(id)).toMatchObject([{ title: 'renamed' }]);
+  });
+});
+
+describe('due times that nobody looked for', () => {
+  it('are made up for once, by the latest, the others recorded as missed', async () => {
+    const { id, history } = await create();
+    await fireAll();
+    await api.advanceClock(10 * MINUTE);
+    const at = await now();
+    await fireAll();
+    const firings = await firingsOf(id);
+    expect(firings.map(({ outcome }) => outcome)).toEqual(['missed', 'started']);
+    expect(firings[0]?.due_at).toEqual(new Date(history.next_run));
+    expect((firings[1]?.due_at.getTime() ?? 0) - (firings[0]?.missed_through?.getTime() ?? 0)).toBe(MINUTE);
+    expect(firings[1]?.due_at.getTime()).toBe(Math.floor(at.getTime() / MINUTE) * MINUTE);
+    expect(await runsOf(id)).toHaveLength(1);
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(2);
+  });
+
+  it('are missed altogether when they are older than SCHEDULE_CATCH_UP', async () => {
+    const { id } = await create({ cron_schedule: '0 12 * * *' });
+    const { history } = await read(id);
+    await fireAll();
+    await api.advanceClock(Date.parse(history.next_run) - (await now()).getTime() + 3 * HOUR);
+    await fireAll();
+    expect(await firingsOf(id)).toMatchObject([{ outcome: 'missed', due_at: new Date(history.next_run) }]);
+    expect(await runsOf(id)).toEqual([]);
+    const after = await read(id);
+    expect(Date.parse(after.history.next_run)).toBeGreaterThan((await now()).getTime());
+  });
+
+  it('are no reason to start less while processes merely come late', async () => {
+    const { id } = await create();
+    for (let minute = 0; minute < 4; minute += 1) await toNextMinute();
+    await fireAll();
+    expect((await firingsOf(id)).map(({ outcome }) => outcome)).toEqual(['started', 'started', 'started', 'started']);
+    expect(await runsOf(id)).toHaveLength(4);
+  });
+});
+
+describe('a run that is not started', () => {
+  it('because the one before goes on is skipped, where the policy says so', async () => {
+    const { id } = await create({ overlap_policy: 'skip' });
+    const { id: allowing } = await create();
+    await toNextMinute();
+    await fireAll();
+    await toNextMinute();
+    await fireAll();
+    const [first, ...others] = await runsOf(id);
+    expect(others).toEqual([]);
+    expect(await runsOf(allowing)).toHaveLength(2);
+    expect((await read(id)).last_spawn_error).toContain(first.run_id);
+    expect((await read(id)).enabled).toBe(true);
+    await api.request(200, `POST /agent/runs/${first.run_id}/cancel`, { token: member.token });
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(2);
+    expect((await read(id)).last_spawn_error).toBeNull();
+  });
+
+  it('because it cannot be has a reason, and five in a row pause the schedule', async () => {
+    const environment = (
+      await api.request(201, 'POST /environments', {
+        token: (await api.identities.user({ [team]: 'admin' })).token,
+        body: { config: { name: 'short-lived' } },
+      })
+    ).body;
+    const { id } = await create({ agent_config: { environment_id: environment.uid } });
+    await api.database.query('DELETE FROM headrace.environments WHERE uid = $1', [environment.uid]);
+    for (let failures = 1; failures <= 5; failures += 1) {
+      await toNextMinute();
+      await fireAll();
+      const item = await read(id);
+      expect(item.last_spawn_error).toContain('environment_id');
+      expect(item.enabled).toBe(failures < 5);
+    }
+    const paused = await read(id);
+    expect(paused.paused_reason).toMatch(/^Paused after 5 due times in a row .*environment_id/);
+    expect(paused.history).toMatchObject({ last_ran: null, next_run: null });
+    await toNextMinute();
+    await fireAll();
+    expect(await firingsOf(id)).toHaveLength(5);
+    const resumed = (await api.request(200, `POST /agent/schedules/${id}/resume`, { token: member.token })).body;
+    expect(resumed).toMatchObject({ enabled: true, paused_reason: null });
+    await toNextMinute();
+    await fireAll();
+    expect((await read(id)).enabled).toBe(true);
+  });
+
+  it('because schedules are switched off for the team is skipped, and pauses nothing', async () => {
+    const { id } = await create();
+    await api.database.query('UPDATE headrace.teams SET schedules = false WHERE uid = $1', [team]);
+    await toNextMinute();
+    await fireAll();
+    expect(await firingsOf(id)).toMatchObject([
+      { outcome: 'skipped', detail: 'Schedules are switched off for the team.' },
+    ]);
+    await api.database.query('UPDATE headrace.teams SET schedules = true WHERE uid = $1', [team]);
+  });
+
+  it('because of a fault of ours is started a little later, once', async () => {
+    const [{ id }, { id: other }] = [await create({ name: 'broken' }), await create()];
+    await toNextMinute();
+    const createRun = processor.get(CreateRun);
+    const original = createRun.execute.bind(createRun);
+    const spied = vi.spyOn(createRun, 'execute').mockImplementation(async (caller, command) => {
+      if (command.title === 'broken') throw new Error('out of order');
+      return original(caller, command);
+    });
+    await fireAll();
+    expect(await runsOf(id)).toEqual([]);
+    expect(await runsOf(other)).toHaveLength(1);
+    spied.mockRestore();
+    api.log.clear();
+    await api.advanceClock(11_000);
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(1);
+    expect(await runsOf(other)).toHaveLength(1);
+  });
+});
+
+describe('a skill whose repository does not answer', () => {
+  it('has the run started when it does, and says so meanwhile', async () => {
+    const { id } = await create({ agent_config: { skill_spec: 'acme/app:tidy' } });
+    const away: ResolvedSkill = { kind: 'unreadable', detail: 'cannot be reached', retryable: true };
+    const skills: Record<string, ResolvedSkill> = { 'acme/app:tidy': away };
+    offerSkills(processor, skills);
+    await toNextMinute();
+    await fireAll();
+    expect(await read(id)).toMatchObject({
+      enabled: true,
+      last_spawn_error: expect.stringContaining('cannot be reached'),
+    });
+    skills['acme/app:tidy'] = { kind: 'found', skill: offeredSkill('acme/app:tidy') };
+    await api.advanceClock(11_000);
+    await fireAll();
+    expect(await runsOf(id)).toMatchObject([{ agent_skill: { name: 'tidy' } }]);
+    expect((await read(id)).last_spawn_error).toBeNull();
+    expect((await firingsOf(id)).map(({ outcome }) => outcome)).toEqual(['started']);
+  });
+});
+
+describe('run now', () => {
+  it('starts a run of a paused schedule, by whoever asks', async () => {
+    const { id } = await create({ enabled: false });
+    const other = await api.identities.user({ [team]: 'member' });
+    const answer = await api.request(200, `POST /agent/schedules/${id}/run`, { token: other.token });
+    expect(await runsOf(id)).toMatchObject([
+      {
+        run_id: answer.body.run_id,
+        source: 'SCHEDULED_AGENT',
+        creator: { uid: other.uid },
+        schedule: { schedule_id: id },
+      },
+    ]);
+    expect((await read(id)).history).toMatchObject({ last_ran: null, next_run: null });
+  });
+});
+
+describe('an automation with a schedule trigger', () => {
+  let factory: string;
+  let admin: TestPrincipal;
+  beforeEach(async () => {
+    admin = await api.identities.user({ [team]: 'admin' });
+    factory = newUid();
+    await api.database.query('INSERT INTO headrace.factories (uid, team_uid, name) VALUES ($1, $2, $3)', [
+      factory,
+      team,
+      'works',
+    ]);
+  });
+
+  const trigger = (schedule: object) => ({ provider: 'schedule', event: 'cron_fired', schedule });
+  const automate = async (status: number, shape: object) =>
+    (
+      await api.request(status, `POST /factories/${factory}/automations`, {
+        token: admin.token,
+        body: { name: 'tidy', enabled: true, prompt: 'Tidy up.', triggers: [trigger({ cron: '* * * * *' })], ...shape },
+      })
+    ).body;
+  const startedBy = async (uid: string) =>
+    (await api.request(200, `GET /agent/runs?automation_id=${uid}`, { token: admin.token })).body.runs;
+
+  it('starts a run for each due time, and for the schedule’s time alone', async () => {
+    const { uid } = await automate(201, {
+      triggers: [
+        trigger({ cron: '* * * * *', name: 'often' }),
+        trigger({ cron: '0 0 1 1 *', timezone: 'Europe/Berlin' }),
+      ],
+    });
+    const { uid: off } = await automate(201, { enabled: false });
+    await toNextMinute();
+    await fireAll();
+    await fireAll();
+    const runs = await startedBy(uid);
+    expect(runs).toMatchObject([
+      { title: 'tidy', source: 'SCHEDULED_AGENT', metadata: { automation_id: uid, factory_uid: factory } },
+    ]);
+    expect(runs[0].metadata.due_at).toMatch(/:00\.000Z$/);
+    expect(await startedBy(off)).toEqual([]);
+    await toNextMinute();
+    await fireAll();
+    expect(await startedBy(uid)).toHaveLength(2);
+  });
+
+  it('has no timer any more once nothing listens', async () => {
+    const { uid } = await automate(201, {});
+    await api.request(204, `DELETE /factories/${factory}/automations/${uid}`, { token: admin.token });
+    await toNextMinute();
+    await fireAll();
+    expect(await api.database.query(`SELECT 1 FROM headrace.timers WHERE kind = 'automation'`)).toEqual([]);
+  });
+
+  it.each([
+    [{ cron: '@daily' }, '/triggers/0/schedule/cron'],
+    [{ cron: '0 0 30 2 *' }, '/triggers/0/schedule/cron'],
+    [{ cron: 5 }, '/triggers/0/schedule/cron'],
+    [{ cron: '* * * * *', timezone: '+02:00' }, '/triggers/0/schedule/timezone'],
+    [{ cron: '* * * * *', every: 1 }, '/triggers/0/schedule/every'],
+    [{ cron: '* * * * *', name: '' }, '/triggers/0/schedule/name'],
+  ])('refuses %j and names the field', async (schedule, pointer) => {
+    const problem = await automate(400, { triggers: [trigger(schedule)] });
+    expect(problem.errors.map((issue: { pointer: string }) => issue.pointer)).toEqual([pointer]);
+  });
+
+  it('can be tried', async () => {
+    const { uid } = await automate(201, {});
+    const answer = await api.request(200, `POST /factories/${factory}/automations/${uid}/triggers/0/test`, {
+      token: admin.token,
+      body: { payload: null },
+    });
+    expect(answer.body).toMatchObject({ would_trigger: true, checks: [{ check: 'enabled' }, { check: 'schedule' }] });
+  });
+});
+
+it('forgets firings after 30 days', async () => {
+  const { id } = await create();
+  await toNextMinute();
+  await fireAll();
+  const prune = processor.get(ScheduleFiringsStore);
+  await prune.prune();
+  expect(await firingsOf(id)).toHaveLength(1);
+  await api.database.query(
+    `UPDATE headrace.schedule_firings SET fired_at = fired_at - interval '31 days' WHERE schedule_uid = $1`,
+    [id],
+  );
+  await prune.prune();
+  expect(await firingsOf(id)).toEqual([]);
+});

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
+
+interface Program {
+  keep(api: unknown, fields: object): Promise<[{ id: string; name: string; timezone: string }, boolean]>;
+  byHand(api: unknown, id: string): Promise<[{ run_id: string; state: string }, boolean]>;
+  remove(api: unknown, id: string): Promise<boolean>;
+}
+
+let api: TestApi;
+let team: string;
+let member: TestPrincipal;
+let running: RunningProgram<Program>;
+let program: Program;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  team = await api.identities.team();
+  member = await api.identities.user({ [team]: 'member' });
+  running = await loadProgram<Program>('schedules', api);
+  ({ program } = running);
+});
+afterAll(async () => {
+  await api.close();
+  running.close();
+});
+
+describe('the program that has runs started by the clock, with openapi-fetch', () => {
+  it('keeps a schedule, starts a run of it by hand, and deletes it', async () => {
+    const client = running.client(member);
+    const [schedule, isListed] = await program.keep(client, {});
+    expect(schedule).toMatchObject({ name: 'every night', timezone: 'Europe/Berlin' });
+    expect(isListed).toBe(true);
+    expect(await program.byHand(client, schedule.id)).toEqual([expect.objectContaining({ state: 'QUEUED' }), true]);
+    expect(await program.remove(client, schedule.id)).toBe(true);
+  });
+
+  it('is refused with the problem that the document describes', async () => {
+    const client = running.client(member);
+    const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
+    const refusals: [() => Promise<unknown>, number, string][] = [
+      [() => program.keep(client, { cron_schedule: '@daily' }), 400, 'invalid_request'],
+      [() => program.keep(viewer, {}), 403, 'not_authorized'],
+      [() => program.byHand(client, '0'.repeat(22)), 404, 'resource_not_found'],
+      [() => program.remove(client, '0'.repeat(22)), 404, 'resource_not_found'],
+    ];
+    for (const [refusal, status, code] of refusals) {
+      const error = await rejection(refusal());
+      expect(error).toBeInstanceOf(running.Refused);
+      expect(error).toMatchObject({ problem: { status, error_code: code } });
+    }
+  });
+
+  it('has called every operation that it can', () => {
+    expect(running.called()).toEqual(operationsIn('schedules'));
+  });
+});

@@ -1,0 +1,39 @@
+import { type DynamicModule, Global, type INestApplicationContext, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Settings } from '#libs/config';
+import { Clock } from '#libs/kernel';
+import { clockProvider, PersistenceModule } from '#libs/persistence';
+import { type EvaluateDeliveries, FACTORIES_AT_ONCE, factoryTurns } from '#libs/webhooks';
+
+@Global()
+@Module({})
+class SurroundingsModule {
+  static of(settings: Settings): DynamicModule {
+    return {
+      module: SurroundingsModule,
+      providers: [{ provide: Settings, useValue: settings }, clockProvider],
+      exports: [Settings, Clock],
+    };
+  }
+}
+
+@Module({})
+class PartsModule {
+  static of(settings: Settings, modules: DynamicModule['imports'] = []): DynamicModule {
+    return { module: PartsModule, imports: [SurroundingsModule.of(settings), PersistenceModule.forRoot(), ...modules] };
+  }
+}
+
+/** Parts of a process with connections of their own, and without what would have them work before a test asks. */
+export function startParts(settings: Settings, modules: DynamicModule['imports']): Promise<INestApplicationContext> {
+  return NestFactory.createApplicationContext(PartsModule.of(settings, modules), { abortOnError: false });
+}
+
+/** Every factory has its turn once. Returns how many deliveries were taken. */
+export async function evaluationLap(evaluate: EvaluateDeliveries, lap: number): Promise<number> {
+  const factories = factoryTurns(await evaluate.waiting('0', 1000), lap);
+  let taken = 0;
+  for (let index = 0; index < factories.length; index += FACTORIES_AT_ONCE)
+    taken += await evaluate.execute(factories.slice(index, index + FACTORIES_AT_ONCE));
+  return taken;
+}
