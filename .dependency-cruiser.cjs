@@ -2,7 +2,7 @@
  * The house's walls. Imports point down: apps → rooms → platform → kernel; a room is entered through its index.ts.
  * Room order (each may know the ones to its left): factories, environments, workers < agents < runs < conversations, schedules, notifications.
  */
-const platform = ['config', 'persistence', 'jobs', 'http', 'auth', 'secrets', 'storage', 'observability'];
+const platform = ['config', 'persistence', 'jobs', 'http', 'auth', 'secrets', 'storage', 'observability', 'git'];
 const rooms = {
   factories: [],
   environments: [],
@@ -11,7 +11,7 @@ const rooms = {
   webhooks: ['factories'],
   runs: ['environments', 'agents', 'workers', 'factories'],
   conversations: ['runs'],
-  schedules: ['runs'],
+  schedules: ['environments', 'agents', 'runs'],
   automations: ['factories', 'environments', 'agents', 'runs', 'webhooks', 'schedules'],
   notifications: ['runs'],
   definitions: ['factories', 'environments', 'agents', 'webhooks', 'runs', 'automations', 'schedules'],
@@ -53,26 +53,27 @@ module.exports = {
       comment: 'The execution side talks HTTP to the API and nothing else.',
       severity: 'error',
       from: { path: '^libs/runner/' },
-      to: { path: '^libs/', pathNot: '^libs/(runner|runner-protocol|kernel)/' },
+      to: { path: '^libs/', pathNot: '^libs/(runner|runner-protocol|kernel|git)/' },
     },
     {
       name: 'pure-domain',
       comment: 'domain/ is plain TypeScript: no Nest, no TypeORM, no I/O.',
       severity: 'error',
-      from: { path: '^libs/[^/]+/src/domain/', pathNot: '\\.spec\\.ts$' },
+      from: { path: '^libs/.+/domain/', pathNot: '\\.spec\\.ts$' },
       to: {
         path: [
           'node_modules/(@nestjs|typeorm|pg|bullmq|express)',
           '^(node:)?(fs|http|https|net|child_process)',
           '/src/(application|http|jobs|persistence|adapters)/',
+          '^libs/agents/src/skills/(application|http|adapters)/',
         ],
       },
     },
     {
       name: 'application-below-the-edge',
       severity: 'error',
-      from: { path: '^libs/[^/]+/src/application/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '/src/http/', pathNot: '^libs/http/' },
+      from: { path: '^libs/.+/application/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '/src/(skills/)?http/', pathNot: '^libs/http/' },
     },
     {
       name: 'testing-is-never-shipped',

@@ -35,6 +35,7 @@ type Target =
   | 'queued run'
   | 'question'
   | 'environment'
+  | 'shared'
   | 'identity'
   | 'server'
   | 'webhook'
@@ -42,6 +43,7 @@ type Target =
   | 'hook'
   | 'delivery'
   | 'automation'
+  | 'schedule'
   | 'factory'
   | 'team';
 
@@ -72,7 +74,16 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['listEnvironments',                'environment',  '200   200   200   200   200   200   200   403   none  403   200   none  403'],
   ['createEnvironment',               'team',         '201   201   403   403   403   201   403   403   403   403   201   -     403'],
   ['getEnvironment',                  'environment',  '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['updateEnvironment',               'environment',  '200   200   403   403   403   200   403   403   403   403   200   403   404'],
+  ['grantEnvironment',                'environment',  '201   201   403   403   403   201   403   403   403   403   201   403   404'],
+  ['listEnvironmentGrants',           'environment',  '200   200   403   403   403   200   403   403   403   403   200   403   404'],
+  ['revokeEnvironmentGrant',          'shared',       '204   204   403   403   403   204   403   403   403   403   204   403   404'],
+  ['createEnvironmentLink',           'environment',  '201   201   403   403   403   201   403   403   403   403   201   403   404'],
+  ['listEnvironmentLinks',            'environment',  '200   200   403   403   403   200   403   403   403   403   200   403   404'],
+  ['revokeEnvironmentLink',           'shared',       '204   204   403   403   403   204   403   403   403   403   204   403   404'],
+  ['redeemEnvironmentLink',           'shared',       '200   200   200   200   403   200   200   200   403   200   200   200   404'],
   ['deleteEnvironment',               'environment',  '204   204   403   403   403   204   403   403   403   403   204   403   404'],
+  ['listAgents',                      'team',         '200   200   200   200   200   200   200   403   200   403   200   -     403'],
   ['listModels',                      'team',         '200   200   200   200   200   200   200   403   200   403   200   -     403'],
   ['listAgentIdentities',             'identity',     '200   200   200   200   200   200   200   403   none  403   -     -     403'],
   ['createAgentIdentity',             'team',         '201   201   403   403   403   201   403   403   403   403   -     -     403'],
@@ -116,6 +127,14 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['validateFactoryDefinition',       'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
   ['exportFactoryDefinition',         'hook',         '200   200   403   403   403   200   403   404   404   404   -     -     404'],
   ['getFactoryFileSchemas',           'team',         '200   200   200   200   200   200   200   200   200   200   -     -     200'],
+  ['createScheduledAgent',            'team',         '201   201   201   403   201   201   403   403   201   403   201   -     403'],
+  ['listScheduledAgents',             'schedule',     '200   200   200   200   200   200   200   403   none  403   200   none  403'],
+  ['getScheduledAgent',               'schedule',     '200   200   200   200   200   200   200   403   403   403   200   403   404'],
+  ['updateScheduledAgent',            'schedule',     '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['deleteScheduledAgent',            'schedule',     '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['pauseScheduledAgent',             'schedule',     '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['resumeScheduledAgent',            'schedule',     '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['runScheduledAgent',               'schedule',     '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['listFactories',                   'factory',      '200   200   200   200   200   200   200   403   none  403   -     -     403'],
   ['getFactory',                      'factory',      '200   200   200   200   200   200   200   404   404   404   -     -     404'],
   ['dispatchFactoryRun',              'factory',      '200   200   200   403   200   200   403   404   404   404   -     -     404'],
@@ -138,6 +157,9 @@ const NOTHING: Names = {
   webhookUid: UNKNOWN,
   index: '0',
   deliveryId: NO_RUN,
+  grantUid: UNKNOWN,
+  linkUid: UNKNOWN,
+  scheduleId: UNKNOWN,
   url: 'https://tracker.example.com/nothing',
 };
 
@@ -154,6 +176,7 @@ const SHOWN: Readonly<Record<string, string>> = {
   listSecrets: 'name',
   listWebhooks: 'uid',
   listAutomations: 'uid',
+  listScheduledAgents: 'scheduleId',
   listFactories: 'uid',
 };
 
@@ -176,12 +199,17 @@ const definition = (): object => ({
   files: [{ path: 'factory.yaml', content: `schemaVersion: v1alpha1\nname: ${newName()}\n` }],
 });
 
+const schedule = (): object => ({ name: newName(), cron_schedule: '0 3 * * *', prompt: 'Go.', enabled: true });
+
 const BODIES: Readonly<Record<string, (owner: Owner, names: Names) => object>> = {
   createRun: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   runAgent: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   submitRunFollowup: () => ({ message: 'Go on.' }),
   decideRunApproval: () => ({ decision: 'allow' }),
   createEnvironment: (owner) => ({ config: { name: newName() }, ...(owner === 'mine' ? { team: false } : {}) }),
+  updateEnvironment: () => ({ config: { name: newName() } }),
+  grantEnvironment: () => ({ user_uid: guest.uid }),
+  redeemEnvironmentLink: (_owner, { token }) => ({ token: token ?? 'none' }),
   createAgentIdentity: () => ({ name: newName() }),
   updateAgentIdentity: () => ({ description: 'Changed.' }),
   createMcpServer: () => ({ name: newName(), command: 'serve' }),
@@ -193,6 +221,8 @@ const BODIES: Readonly<Record<string, (owner: Owner, names: Names) => object>> =
   updateWebhook: () => ({ name: newName() }),
   createAutomation: (_owner, names) => automation(names),
   replaceAutomation: (_owner, names) => automation(names),
+  createScheduledAgent: (owner) => ({ ...schedule(), ...(owner === 'mine' ? { team: false } : {}) }),
+  updateScheduledAgent: schedule,
   applyFactoryDefinition: definition,
   validateFactoryDefinition: definition,
   testAutomationTrigger: () => ({ payload: {} }),
@@ -213,6 +243,8 @@ let api: TestApi;
 let builder: RunBuilder;
 let operations: ReadonlyMap<string, { readonly method: string; readonly path: string; readonly hasTeam: boolean }>;
 let sides: readonly Side[];
+/** Nobody's colleague, with whom environments are shared. */
+let guest: TestPrincipal;
 
 beforeAll(async () => {
   api = await startTestApi();
@@ -220,6 +252,7 @@ beforeAll(async () => {
   const { body } = await api.atOrigin(200, 'GET /openapi.json');
   operations = operationsOf(body as OpenAPIObject);
   const [one, two] = [await api.identities.team('One'), await api.identities.team('Two')];
+  guest = await api.identities.user();
   sides = [await openSide(one, two), await openSide(two, one)];
 });
 afterAll(() => api.close());
@@ -295,6 +328,15 @@ async function find({ team, people, runs }: Side, target: Target, owner: Owner):
     }
     case 'environment':
       return create(principal(people, owner === 'mine' ? 'mine' : 'admin'), 'createEnvironment', owner);
+    case 'shared': {
+      const by = principal(people, owner === 'mine' ? 'mine' : 'admin');
+      const { uid } = await create(by, 'createEnvironment', owner);
+      const post = async (path: string, body: object) =>
+        (await api.request(201, `POST /environments/${uid}/${path}`, { token: by.token, body })).body;
+      const link = await post('links', {});
+      const { uid: grantUid } = await post('grants', { user_uid: guest.uid });
+      return { uid: uid ?? '', grantUid, linkUid: link.uid, token: link.token };
+    }
     case 'identity':
       return create(principal(people, 'admin'), 'createAgentIdentity', owner);
     case 'server':
@@ -328,6 +370,14 @@ async function find({ team, people, runs }: Side, target: Target, owner: Owner):
       });
       return { ...names, uid: body.uid };
     }
+    case 'schedule': {
+      const { uid } = await create(
+        principal(people, owner === 'mine' ? 'mine' : 'member'),
+        'createScheduledAgent',
+        owner,
+      );
+      return { scheduleId: uid ?? '' };
+    }
     case 'team':
       return {};
   }
@@ -342,7 +392,7 @@ async function newFactory(teamUid: string): Promise<string> {
 async function create({ token }: TestPrincipal, operationId: string, owner: Owner): Promise<Names> {
   const { method, path } = operation(operationId);
   const { body } = await api.request(201, `${method} ${path}`, { token, body: BODIES[operationId]?.(owner, NOTHING) });
-  return { uid: body.uid as string };
+  return { uid: (body.uid ?? body.id) as string };
 }
 
 function principal(people: Side['people'], name: string): TestPrincipal {

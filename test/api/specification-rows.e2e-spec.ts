@@ -5,7 +5,7 @@ import type { TestResponse } from '#libs/testing';
 import { UNKNOWN } from './agents/agents-room.js';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs/runs-room.js';
 
-/** Rows of the specification about runs, conversations and transcripts; what other files tell is not repeated here. */
+/** Rows of the specification about runs, conversations, transcripts and schedules; what other files tell is not repeated here. */
 
 let room: RunsRoom;
 beforeAll(async () => {
@@ -125,6 +125,11 @@ describe('the rows', () => {
     /error table, 404: .*no transcript/,
     /error table, 404: .*no conversation/,
     /error table, 404: no run for the external reference/,
+    /error table, 400 and 404: the schedule ID is missing/,
+    /error table, 400: an invalid cron expression/,
+    /error table, 403: no permission on the schedule/,
+    /error table, 403: no permission on what a schedule refers to/,
+    /error table, 403: feature_not_available where schedules are switched off/,
     /query parameter sort_by: .* sort_order/,
     ...QUERY.split(' ').map((name) => new RegExp(`^.query parameters? [^:]*\\b${name}\\b`)),
   ];

@@ -13,6 +13,8 @@ import { renderOpenApi } from '../../apps/api/src/openapi.js';
  */
 const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /': 'leads to /docs',
+  'GET /environments/assets/:name': 'script and style of the page behind links',
+  'GET /environments/shared': 'the page behind links, which holds no data',
   'GET /health/live': 'for machines',
   'GET /health/ready': 'for machines',
   'GET /metrics': 'for machines',

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#libs/factories';
-import { DeliveryBuilder, startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#libs/testing';
-import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
+import { DeliveryBuilder, WebhookBuilder } from '#libs/testing';
+import { type FactoryProgram, openFactoryProgram, operationsIn, rejection } from './typed-programs.js';
 
 interface Program {
   keep(api: unknown, factoryUid: string, webhookUid: string): Promise<[{ uid: string; enabled: boolean }, boolean]>;
@@ -15,27 +14,16 @@ interface Program {
   remove(api: unknown, factoryUid: string, uid: string): Promise<boolean>;
 }
 
-let api: TestApi;
-let team: string;
-let factory: string;
-let admin: TestPrincipal;
-let running: RunningProgram<Program>;
+let room: FactoryProgram<Program>;
+let { api, team, factory, admin, running } = {} as FactoryProgram<Program>;
 let program: Program;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  team = await api.identities.team();
-  admin = await api.identities.user({ [team]: 'admin' });
-  const made = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid: team, name: 'Factory' });
-  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
-  factory = made.factory.uid;
-  running = await loadProgram<Program>('automations', api);
+  room = await openFactoryProgram<Program>('automations');
+  ({ api, team, factory, admin, running } = room);
   ({ program } = running);
 });
-afterAll(async () => {
-  await api.close();
-  running.close();
-});
+afterAll(() => room.close());
 
 describe('the program that has runs started by what is delivered, with openapi-fetch', () => {
   it('keeps automations, tries them out, and deletes them', async () => {

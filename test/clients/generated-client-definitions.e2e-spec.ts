@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#libs/factories';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
-import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
+import { type FactoryProgram, openFactoryProgram, operationsIn, rejection } from './typed-programs.js';
 
 type Files = readonly { readonly path: string; readonly content: string }[];
 
@@ -12,27 +10,16 @@ interface Program {
   files(api: unknown, factoryUid: string): Promise<Files>;
 }
 
-let api: TestApi;
-let team: string;
-let factory: string;
-let admin: TestPrincipal;
-let running: RunningProgram<Program>;
+let room: FactoryProgram<Program>;
+let { api, team, factory, admin, running } = {} as FactoryProgram<Program>;
 let program: Program;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  team = await api.identities.team();
-  admin = await api.identities.user({ [team]: 'admin' });
-  const made = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid: team, name: 'Factory' });
-  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
-  factory = made.factory.uid;
-  running = await loadProgram<Program>('definitions', api);
+  room = await openFactoryProgram<Program>('definitions');
+  ({ api, team, factory, admin, running } = room);
   ({ program } = running);
 });
-afterAll(async () => {
-  await api.close();
-  running.close();
-});
+afterAll(() => room.close());
 
 const FACTORY = { path: 'factory.yaml', content: 'schemaVersion: v1alpha1\nname: Builds\n' };
 const AGENT = { path: 'agents/helper/agent.md', content: '---\n---\n\nYou help.\n' };

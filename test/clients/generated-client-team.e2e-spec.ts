@@ -7,6 +7,7 @@ type Item = Record<string, unknown>;
 interface Program {
   withEnvironment<T>(api: unknown, config: object, use: (uid: string) => Promise<T>): Promise<T>;
   withServer<T>(api: unknown, server: object, use: (item: { uid: string; url?: string }) => Promise<T>): Promise<T>;
+  skills(api: unknown, repo?: string): Promise<Record<string, string[]>>;
   identity(api: unknown, environment: string, server: string): Promise<Item[]>;
 }
 
@@ -52,6 +53,12 @@ describe('the program that looks after a team, with openapi-fetch', () => {
     expect(after).not.toHaveProperty('mcp_servers');
   });
 
+  it('lists the skills that there are', async () => {
+    const skills = await program.skills(running.client(admin), 'headrace/bundled');
+    expect(skills['write-tests']).toEqual(['headrace/bundled:write-tests/SKILL.md headrace 0']);
+    expect(await program.skills(running.client(admin))).toEqual(skills);
+  });
+
   it('is refused with the problem that the document describes', async () => {
     const viewer = running.client(await api.identities.user({ [team]: 'viewer' }));
     const refusals: [() => Promise<unknown>, number, string][] = [
@@ -63,6 +70,7 @@ describe('the program that looks after a team, with openapi-fetch', () => {
       ],
       [() => program.withServer(running.client(admin), { name: 'x' }, () => Promise.resolve()), 400, 'invalid_request'],
       [() => program.identity(running.client(admin), '0'.repeat(22), 'x'), 403, 'not_authorized'],
+      [() => program.skills(running.client(admin), 'no-repository'), 400, 'invalid_request'],
     ];
     for (const [refusal, status, code] of refusals) {
       const error = await rejection(refusal());

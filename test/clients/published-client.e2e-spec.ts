@@ -225,6 +225,40 @@ describe('oz-agent-sdk', () => {
     expect((await oz.agent.runs.retrieve(run_id)).state).toBe('CANCELLED');
   });
 
+  it('makes a schedule, changes, pauses, resumes and deletes it', async () => {
+    const walkers = await api.identities.team();
+    const walker = await api.identities.user({ [walkers]: 'member' });
+    const { schedules } = client(walker.token).agent;
+    const made = await schedules.create({
+      name: 'Daily review',
+      cron_schedule: '0 9 * * *',
+      prompt: 'Review what is open.',
+      enabled: true,
+      agent_config: { model_id: 'model-1' },
+    });
+    expect(made).toMatchObject({
+      name: 'Daily review',
+      enabled: true,
+      agent_config: { model_id: 'model-1' },
+      history: { last_ran: null, next_run: expect.stringMatching(/T09:00:00.000Z$/) },
+      last_spawn_error: null,
+      scope: { type: 'Team', uid: walkers },
+      created_by: { uid: walker.uid },
+    });
+    expect(await schedules.retrieve(made.id)).toEqual(made);
+    expect(await schedules.list()).toEqual({ schedules: [made] });
+    const { name, prompt, enabled } = made;
+    const changed = await schedules.update(made.id, { name, prompt, enabled, cron_schedule: '0 10 * * *' });
+    expect(changed).toMatchObject({ cron_schedule: '0 10 * * *', agent_config: { model_id: 'model-1' } });
+    expect(await schedules.pause(made.id)).toMatchObject({ enabled: false, history: { next_run: null } });
+    expect(await schedules.resume(made.id)).toMatchObject({ enabled: true, history: changed.history });
+    expect(await schedules.delete(made.id)).toEqual({ success: true });
+    await expect(schedules.retrieve(made.id)).rejects.toBeInstanceOf(NotFoundError);
+    await expect(schedules.create({ name, prompt, enabled, cron_schedule: '@daily' })).rejects.toBeInstanceOf(
+      BadRequestError,
+    );
+  });
+
   it('throws its own kind of error for each refusal, with our code in it', async () => {
     const oz = client();
     const stranger = await api.identities.user({ [await api.identities.team()]: 'member' });

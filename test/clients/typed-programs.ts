@@ -5,7 +5,8 @@ import { pathToFileURL } from 'node:url';
 import createClient from 'openapi-fetch';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import ts from 'typescript';
-import { noteExchange, type TestApi, type TestPrincipal } from '#libs/testing';
+import { CreateFactory } from '#libs/factories';
+import { noteExchange, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
 
 /** Parts of the program that a user of generated types might write; each drives operations of its own. */
 export const PROGRAMS = [
@@ -15,7 +16,9 @@ export const PROGRAMS = [
   'notifications',
   'secrets',
   'webhooks',
+  'environments',
   'factories',
+  'schedules',
   'automations',
   'definitions',
 ] as const;
@@ -129,3 +132,29 @@ export const rejection = (promise: Promise<unknown>): Promise<unknown> =>
     () => null,
     (reason: unknown) => reason,
   );
+
+/** A factory with somebody who manages it, and a program that is about it. */
+export interface FactoryProgram<Program> {
+  readonly api: TestApi;
+  readonly team: string;
+  readonly factory: string;
+  readonly admin: TestPrincipal;
+  readonly running: RunningProgram<Program>;
+  close(): Promise<void>;
+}
+
+export async function openFactoryProgram<Program>(name: ProgramName): Promise<FactoryProgram<Program>> {
+  const api = await startTestApi();
+  const team = await api.identities.team();
+  const admin = await api.identities.user({ [team]: 'admin' });
+  const made = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid: team, name: 'Factory' });
+  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
+  const running = await loadProgram<Program>(name, api);
+  return {
+    ...{ api, team, factory: made.factory.uid, admin, running },
+    close: async () => {
+      await api.close();
+      running.close();
+    },
+  };
+}

@@ -66,27 +66,35 @@ interface Sent {
   readonly values?: unknown[];
 }
 
-/** The last statement of a list that a request sends, and whether it was searched for. */
-async function statementOf(query: string): Promise<{ sent: Sent; searched: boolean }> {
+interface Page {
+  readonly sent: Sent;
+  /** How its transaction was begun, with the settings that it was planned under. */
+  readonly begin: string;
+}
+
+/** The last statement of a list that a request sends. */
+async function statementOf(query: string): Promise<Page> {
   const { pool } = api.app.get(Database);
-  const seen: Sent[] = [];
+  const seen: Page[] = [];
+  let begin = 'BEGIN';
   const watched = new Set<PoolClient>();
   const watch = (client: PoolClient): void => {
     if (watched.has(client)) return;
     watched.add(client);
     const send = client.query.bind(client) as (...values: unknown[]) => unknown;
     client.query = ((...values: unknown[]) => {
-      if (typeof values[0] === 'object') seen.push(values[0] as Sent);
+      const [sent] = values;
+      if (typeof sent === 'object') seen.push({ sent: sent as Sent, begin });
+      else if (typeof sent === 'string' && /^(BEGIN|ROLLBACK)/.test(sent)) begin = sent.replace('ROLLBACK', 'BEGIN');
       return send(...values);
     }) as PoolClient['query'];
   };
   pool.on('acquire', watch);
   try {
     await api.request(200, `GET /agent/runs?${query}`, { token: who.token });
-    const sent = seen.filter(({ text }) => text.includes('FROM page JOIN runs')).at(-1);
-    if (!sent) throw new Error('The request has read no page.');
-    const searched = seen.some(({ text }) => text.includes('statement_timeout'));
-    return { sent, searched };
+    const page = seen.filter(({ sent: { text } }) => text.includes('FROM page JOIN runs')).at(-1);
+    if (!page) throw new Error('The request has read no page.');
+    return page;
   } finally {
     pool.off('acquire', watch);
     for (const client of watched) Reflect.deleteProperty(client, 'query');
@@ -117,14 +125,18 @@ interface Facts {
 /** Not those that only complete the rows of the page. */
 const OF_LISTS = /^ix_(runs|run_facets)__/;
 
+const textOf = (value: unknown): string => (Array.isArray(value) ? `{${value.join(',')}}` : String(value));
+
 /** Only what was executed: a plan holds both ways of a search, and the second one mostly does not run. */
-async function factsOf({ sent, searched }: { sent: Sent; searched: boolean }): Promise<Facts> {
-  await db.query(`BEGIN; SET LOCAL enable_seqscan = ${searched ? 'off' : 'on'}`);
+async function factsOf({ sent, begin }: Page): Promise<Facts> {
+  await db.query(begin);
+  // Executed and not sent with its values: that is how a plan that does not know them comes about.
+  await db.query(`PREPARE page AS ${sent.text}`);
+  const values = (sent.values ?? []).map((value) => db.escapeLiteral(textOf(value))).join(', ');
   const { rows } = await db.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
-    `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) ${sent.text}`,
-    sent.values,
+    `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) EXECUTE page${values === '' ? '' : `(${values})`}`,
   );
-  await db.query('COMMIT');
+  await db.query('DEALLOCATE page; ROLLBACK');
   const nodes: PlanNode[] = [];
   const collect = (node: PlanNode): void => {
     if (node['Actual Loops'] === 0) return;

@@ -13,6 +13,7 @@ import { NotificationsHttpModule } from '#libs/notifications';
 import { ObservabilityModule } from '#libs/observability';
 import { clockProvider, PersistenceModule } from '#libs/persistence';
 import { RunsHttpModule } from '#libs/runs';
+import { SchedulesHttpModule } from '#libs/schedules';
 import { SecretsHttpModule } from '#libs/secrets';
 import { StorageHttpModule, StorageModule } from '#libs/storage';
 import { DeliveryLogModule, WebhooksHttpModule } from '#libs/webhooks';
@@ -54,6 +55,7 @@ export class ApiModule {
         NotificationsHttpModule,
         WebhooksHttpModule,
         DeliveryLogModule,
+        SchedulesHttpModule,
         AutomationsHttpModule,
         DefinitionsHttpModule,
         DispatchModule,

@@ -40,6 +40,7 @@ const TAGS = [
     name: 'Webhooks',
     description: 'Addresses of a factory that other systems post to, and what they have delivered.',
   },
+  { name: 'Schedules', description: 'What starts runs at times that a cron expression names.' },
   { name: 'Automations', description: 'What starts runs of a factory by itself, and with which prompt.' },
 ];
 

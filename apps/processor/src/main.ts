@@ -11,13 +11,23 @@ export async function startProcessor(settings: Settings): Promise<RunningApp> {
     abortOnError: false,
     bufferLogs: false,
   });
+  const close = async (): Promise<void> => {
+    const queues = app.get(QueueConnections, { strict: false });
+    await app.close();
+    await queues.end();
+  };
+  const runs = app.get(RunsWork);
+  try {
+    await runs.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     url: null,
     async close() {
-      await app.get(RunsWork).drain();
-      const queues = app.get(QueueConnections, { strict: false });
-      await app.close();
-      await queues.end();
+      await runs.drain();
+      await close();
     },
   };
 }

@@ -8,6 +8,7 @@ import { NotificationsJobsModule } from '#libs/notifications';
 import { ObservabilityModule } from '#libs/observability';
 import { clockProvider, PersistenceModule } from '#libs/persistence';
 import { RunsJobsModule } from '#libs/runs';
+import { SchedulesJobsModule } from '#libs/schedules';
 import { StorageJobsModule } from '#libs/storage';
 import { WebhooksJobsModule } from '#libs/webhooks';
 
@@ -40,6 +41,7 @@ export class ProcessorModule {
         ConversationsModule,
         NotificationsJobsModule,
         WebhooksJobsModule,
+        SchedulesJobsModule,
         AutomationsJobsModule,
       ],
     };

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { isAbsolute, normalize, resolve } from 'node:path';
 
 /** How a setting is read from text. `parse` throws an Error whose message completes "NAME …". */
 export interface SettingKind<T> {
@@ -60,6 +60,15 @@ export const integer = (fallback: number, min: number, max: number): SettingKind
 
 /** A default that depends on the machine stays out of the generated `.env.example`. */
 export const machineDependent = <T>(setting: SettingKind<T>): SettingKind<T> => ({ ...setting, exampleText: '' });
+
+/** A number that need not be whole. */
+export const decimal = (fallback: number, min: number, max: number): SettingKind<number> =>
+  kind(`number, ${min} to ${max}`, String(fallback), (value) => {
+    const number = Number(value);
+    if (!/^\d+(\.\d+)?$/.test(value) || number < min || number > max)
+      throw new Error(`must be a number from ${min} to ${max}`);
+    return number;
+  });
 
 export const port = (fallback: number): SettingKind<number> => integer(fallback, 0, 65_535);
 
@@ -135,6 +144,57 @@ export const publicOrigin = (): SettingKind<string | undefined> => {
     return parsed;
   });
 };
+
+/** A socket of this machine, or a host and port. */
+export type EngineAddress =
+  | { readonly kind: 'socket'; readonly path: string }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
+
+/** Where a container engine listens, the way its own tools write it. */
+export const engineAddress = (fallback: string): SettingKind<EngineAddress> =>
+  kind('unix:///path or tcp://host:port', fallback, (value) => {
+    const [, path] = /^unix:\/\/(\/.+)$/.exec(value) ?? [];
+    if (path !== undefined) return { kind: 'socket', path };
+    if (!/^tcp:\/\/[^/@]+:\d+\/?$/.test(value) || !URL.canParse(value))
+      throw new Error('must be unix:///path of a socket, or tcp://host:port');
+    const { hostname, port } = new URL(value);
+    return { kind: 'tcp', host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
+  });
+
+/** The network of containers: `bridge`, or one that was made for them. */
+export const containerNetwork = (fallback: string): SettingKind<string> =>
+  kind('name of a network', fallback, (value) => {
+    if (value === 'none') throw new Error('cannot be none: a runner calls the API back');
+    if (value === 'host' || value.startsWith('container:'))
+      throw new Error('cannot be shared with the machine or another container: agents would reach what listens there');
+    if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(value)) throw new Error('must be bridge, or the name of a network');
+    return value;
+  });
+
+/** Where `/owner/repository.git` can be put behind: a URL without a password, or an absolute path. */
+export const repositoryBase = (fallback: string): SettingKind<string> =>
+  kind('https://, http://, ssh:// or file:// URL, or absolute path', fallback, (value) => {
+    const base = value.replace(/\/+$/, '');
+    if (isAbsolute(base)) return base;
+    if (!/^(https?|ssh|file):\/\//i.test(base) || !URL.canParse(base))
+      throw new Error('must be a URL that starts with https://, http://, ssh:// or file://, or an absolute path');
+    const { search, hash, password } = new URL(base);
+    if (search + hash + password !== '') throw new Error('must have no query, fragment or password');
+    return base;
+  });
+
+/** Absolute paths; those that are not there are no mistake yet. */
+export const directories = (): SettingKind<readonly string[]> =>
+  kind('comma-separated absolute paths', '', (value) => {
+    const paths = value
+      .split(',')
+      .map((path) => path.trim())
+      .filter((path) => path !== '')
+      .map((path) => (path === '/' ? path : path.replace(/\/+$/, '')));
+    if (paths.some((path) => !isAbsolute(path) || normalize(path) !== path || path === '/'))
+      throw new Error('must list absolute paths without . and .. in them, and not the root');
+    return paths;
+  });
 
 export const secretKey = (): SettingKind<string | undefined> =>
   kind('text of at least 32 characters', '', (value) => {

@@ -2,7 +2,11 @@ import { availableParallelism } from 'node:os';
 import {
   addressRanges,
   boolean,
+  containerNetwork,
+  decimal,
+  directories,
   duration,
+  engineAddress,
   host,
   integer,
   literal,
@@ -15,6 +19,7 @@ import {
   path,
   port,
   publicOrigin,
+  repositoryBase,
   retention,
   secretKey,
   secretKeys,
@@ -368,6 +373,75 @@ export const SETTINGS = {
     'How long a delivery that comes again is recognised as a duplicate.',
   ),
 
+  scheduleCatchUp: define(
+    'Schedules',
+    'SCHEDULE_CATCH_UP',
+    duration('1h', '1min', '30d'),
+    'After an outage the latest due time of a schedule is made up for if it is younger than this; the others are recorded as missed.',
+  ),
+  schedulePauseAfter: define(
+    'Schedules',
+    'SCHEDULE_PAUSE_AFTER',
+    integer(5, 1, 1000),
+    'Due times in a row that could start no run, for a reason that only people can mend, after which a schedule pauses itself.',
+  ),
+  schedulePoll: define(
+    'Schedules',
+    'SCHEDULE_POLL',
+    duration('1s', '50ms', '10s'),
+    'How often the processor looks for schedules that are due.',
+  ),
+
+  githubUrl: define(
+    'Repositories',
+    'GITHUB_URL',
+    repositoryBase('https://github.com'),
+    'Where github_repos of environments are cloned from, as GITHUB_URL/owner/repo.git: GitHub Enterprise Server, or a directory below GIT_LOCAL_ROOTS.',
+  ),
+  gitLocalRoots: define(
+    'Repositories',
+    'GIT_LOCAL_ROOTS',
+    directories(),
+    'Directories, comma-separated, whose repositories environments may name by path or file:// URL. Whoever manages an environment can read them all. Default: none.',
+  ),
+  gitCloneTimeout: define(
+    'Repositories',
+    'GIT_CLONE_TIMEOUT',
+    duration('10min', '1s', '6h'),
+    'Time that cloning one repository may take.',
+  ),
+  gitMaxRepositoryBytes: define(
+    'Repositories',
+    'GIT_MAX_REPOSITORY_BYTES',
+    integer(5 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER),
+    'Bytes that the mirror of one repository may take below HEADRACE_DATA_DIR.',
+  ),
+
+  skillsCache: define(
+    'Skills',
+    'SKILLS_CACHE',
+    duration('5min', '0s', '24h'),
+    'How long the skills of a repository are shown before it is asked for news.',
+  ),
+  githubSkills: define(
+    'Skills',
+    'GITHUB_SKILLS',
+    literal('mirror', ['mirror', 'api']),
+    'How skills of GitHub’s repositories are read: from a mirror that git keeps below HEADRACE_DATA_DIR, or by GitHub’s API.',
+  ),
+  githubApiUrl: define(
+    'Skills',
+    'GITHUB_API_URL',
+    publicOrigin(),
+    'GitHub’s API, for GITHUB_SKILLS=api; of GitHub Enterprise Server https://HOST/api/v3. Default: https://api.github.com.',
+  ),
+  githubApiToken: define(
+    'Skills',
+    'GITHUB_API_TOKEN',
+    optionalSecret(),
+    'Token for GitHub’s API where an environment names no secret: only raises the rate, private repositories are not read with it.',
+  ),
+
   maxConcurrentRuns: define(
     'Execution',
     'MAX_CONCURRENT_RUNS',
@@ -384,7 +458,7 @@ export const SETTINGS = {
     'Execution',
     'MAX_IDLE_SESSIONS',
     machineDependent(integer(defaultSlots, 0, 100_000)),
-    'Sessions that stay open after their turn; the oldest idle one beyond that is closed, and a later follow-up resumes it from its transcript. Default: twice the number of processors.',
+    'Sessions that stay open after their turn or in a debug window; the oldest waiting one beyond that is closed, and a later follow-up resumes it from its transcript. Default: twice the number of processors.',
   ),
   leaseTtl: define(
     'Execution',
@@ -463,6 +537,90 @@ export const SETTINGS = {
     'AGENT_UID_COUNT',
     integer(50_000, 1, 1_000_000),
     'How many numeric users are used in turn.',
+  ),
+  executor: define(
+    'Execution',
+    'EXECUTOR',
+    text('process'),
+    'Where hosted runs are carried out: process (on this machine), docker (each in a container of its environment’s image), or an executor that was added.',
+  ),
+  dockerHost: define(
+    'Docker executor',
+    'DOCKER_HOST',
+    engineAddress('unix:///var/run/docker.sock'),
+    'Where the Docker Engine listens; see docs/operations/docker-executor.md.',
+  ),
+  dockerCertPath: define(
+    'Docker executor',
+    'DOCKER_CERT_PATH',
+    optionalPath(),
+    'Directory with ca.pem, cert.pem and key.pem: TLS with a client certificate, for tcp://.',
+  ),
+  dockerDefaultImage: define(
+    'Docker executor',
+    'DOCKER_DEFAULT_IMAGE',
+    text('node:22-bookworm'),
+    'Image of runs whose environment names none, or that have no environment. Images need glibc and libstdc++.',
+  ),
+  dockerPull: define(
+    'Docker executor',
+    'DOCKER_PULL',
+    literal('missing', ['missing', 'always', 'never']),
+    'When an image is pulled: when the engine has none of this name, before every execution, or never.',
+  ),
+  dockerPullTimeout: define(
+    'Docker executor',
+    'DOCKER_PULL_TIMEOUT',
+    duration('10min', '1s', '6h'),
+    'How long one pull may take.',
+  ),
+  dockerAuthFile: define(
+    'Docker executor',
+    'DOCKER_AUTH_FILE',
+    optionalFile(),
+    'Credentials of registries, in the form that docker login writes (config.json with auths). Read with every pull.',
+  ),
+  dockerMemoryBytes: define(
+    'Docker executor',
+    'DOCKER_MEMORY_BYTES',
+    integer(4096 * MIB, 256 * MIB, Number.MAX_SAFE_INTEGER),
+    'Memory of one execution; it gets no swap.',
+  ),
+  dockerCpus: define(
+    'Docker executor',
+    'DOCKER_CPUS',
+    decimal(2, 0.1, 4096),
+    'Processors of one execution; at most those that the engine’s machine has.',
+  ),
+  dockerPids: define(
+    'Docker executor',
+    'DOCKER_PIDS',
+    integer(1024, 64, 4_194_304),
+    'Processes and threads of one execution.',
+  ),
+  dockerDiskBytes: define(
+    'Docker executor',
+    'DOCKER_DISK_BYTES',
+    integer(0, 0, Number.MAX_SAFE_INTEGER),
+    'Bytes that a container may write, for storage drivers that can limit it; 0 sets no limit but MAX_WORKSPACE_BYTES.',
+  ),
+  dockerNetwork: define(
+    'Docker executor',
+    'DOCKER_NETWORK',
+    containerNetwork('bridge'),
+    'Network of the containers: bridge, or one made for them, such as one that reaches the API and a proxy only. Never none or host.',
+  ),
+  dockerUser: define(
+    'Docker executor',
+    'DOCKER_USER',
+    text(''),
+    'User, or user:group, that runner and agent have in the container. Default: the image’s own.',
+  ),
+  dockerRunnerSource: define(
+    'Docker executor',
+    'DOCKER_RUNNER_SOURCE',
+    text(''),
+    'Directory or volume on the engine’s machine with bin/node, dist, node_modules and package.json of this version. Default: the files that the processor runs from, for an engine on the same machine.',
   ),
 } as const satisfies Record<string, SettingDefinition<unknown>>;
 

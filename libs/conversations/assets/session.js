@@ -47,8 +47,14 @@ function showState({ state, status_message: status }) {
   badge.textContent = state;
   badge.className = `badge ${STATE_LOOK[state] ?? ''}`;
   byId('message').hidden = !status;
-  byId('message').textContent = status ? status.message : '';
+  byId('message').textContent = status ? `${status.message}${debugNote(status)}` : '';
   byId('message').className = status?.error_code ? 'bad' : '';
+}
+
+function debugNote({ session_debug_until: until, debug_agent_active: isActive }) {
+  if (!until) return '';
+  const open = `Open for debugging until ${new Date(until).toLocaleTimeString()}`;
+  return `\n\n${open}${isActive ? '; the debug agent is at work.' : ': a follow-up starts a debug agent.'}`;
 }
 
 function showRun(run) {

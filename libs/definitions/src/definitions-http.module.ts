@@ -1,11 +1,12 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '#libs/auth';
+import { FactoriesModule } from '#libs/factories';
 import { DefinitionsModule } from './definitions.module.js';
 import { DefinitionController } from './http/definition.controller.js';
 
 /** Definitions over HTTP. */
 @Module({
-  imports: [AuthModule, DefinitionsModule],
+  imports: [AuthModule, FactoriesModule, DefinitionsModule],
   controllers: [DefinitionController],
 })
 export class DefinitionsHttpModule {}

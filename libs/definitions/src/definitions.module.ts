@@ -6,7 +6,6 @@ import { WebhooksModule } from '#libs/webhooks';
 import { AgentRules } from './application/agent-rules.js';
 import { ApplyDefinition } from './application/apply-definition.js';
 import { AutomationRules } from './application/automation-rules.js';
-import { DefinitionAccess } from './application/definition-access.js';
 import { DefinitionReader } from './application/definition-reader.js';
 import { ExportDefinition } from './application/export-definition.js';
 import { FactoryRules } from './application/factory-rules.js';
@@ -22,7 +21,7 @@ import { WritePlan } from './application/write-plan.js';
 import { WriteWebhooks } from './application/write-webhooks.js';
 import { DefinitionsStore } from './persistence/definitions.store.js';
 
-const USE_CASES = [DefinitionAccess, ApplyDefinition, ValidateDefinition, ExportDefinition];
+const USE_CASES = [ApplyDefinition, ValidateDefinition, ExportDefinition];
 
 /** Factories as files: what is applied, checked and exported. */
 @Module({

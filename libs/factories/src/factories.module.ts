@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CreateFactory } from './application/create-factory.js';
+import { FactoryAccess } from './application/factory-access.js';
 import { FindFactory } from './application/find-factory.js';
 import { ListFactories } from './application/list-factories.js';
 import { LockFactory } from './application/lock-factory.js';
@@ -9,7 +10,15 @@ import { UpdateFactory } from './application/update-factory.js';
 import { FactoriesStore } from './persistence/factories.store.js';
 import { FactoryRow } from './persistence/factory.entity.js';
 
-const USE_CASES = [CreateFactory, FindFactory, ListFactories, SearchFactories, LockFactory, UpdateFactory];
+const USE_CASES = [
+  CreateFactory,
+  FactoryAccess,
+  FindFactory,
+  ListFactories,
+  SearchFactories,
+  LockFactory,
+  UpdateFactory,
+];
 
 @Module({
   imports: [TypeOrmModule.forFeature([FactoryRow])],

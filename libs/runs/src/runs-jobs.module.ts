@@ -2,9 +2,9 @@ import { BullModule } from '@nestjs/bullmq';
 import { Injectable, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Settings } from '#libs/config';
-import { ProcessExecutor } from './adapters/process-executor.js';
 import { Executor } from './application/ports.js';
 import { RepairFacets } from './application/repair-facets.js';
+import { ExecutorsModule } from './executors.module.js';
 import { PRUNE_IDEMPOTENCY_KEYS_JOB } from './jobs/maintenance-jobs.js';
 import { MaintenanceProcessor } from './jobs/maintenance.processor.js';
 import { Placement } from './jobs/placement.js';
@@ -13,7 +13,7 @@ import { RetentionRounds } from './jobs/retention-rounds.js';
 import { Sweeper } from './jobs/sweeper.js';
 import { RunsModule } from './runs.module.js';
 
-/** Stops the room's work in order, before the application closes. */
+/** Starts placing runs, and stops the room's work in order before the application closes. */
 @Injectable()
 export class RunsWork {
   constructor(
@@ -24,6 +24,11 @@ export class RunsWork {
     private readonly repairFacets: RepairFacets,
     private readonly settings: Settings,
   ) {}
+
+  /** Begins to place runs. To be called once everything else is there; rejects when runs cannot be carried out as set up. */
+  async start(): Promise<void> {
+    await this.placement.start();
+  }
 
   async drain(): Promise<void> {
     this.retention.stop();
@@ -36,16 +41,13 @@ export class RunsWork {
 
 /** The room's background work: placing runs, sweeping, housekeeping. */
 @Module({
-  imports: [RunsModule, ScheduleModule.forRoot(), BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue })],
-  providers: [
-    { provide: Executor, useClass: ProcessExecutor },
-    Placement,
-    PlacementProcessor,
-    Sweeper,
-    MaintenanceProcessor,
-    RetentionRounds,
-    RunsWork,
+  imports: [
+    RunsModule,
+    ExecutorsModule,
+    ScheduleModule.forRoot(),
+    BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue }),
   ],
-  exports: [RunsWork, Executor],
+  providers: [Placement, PlacementProcessor, Sweeper, MaintenanceProcessor, RetentionRounds, RunsWork],
+  exports: [RunsWork, ExecutorsModule],
 })
 export class RunsJobsModule {}

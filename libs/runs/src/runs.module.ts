@@ -11,19 +11,24 @@ import { Attachments } from './application/attachments.js';
 import { CancelRun } from './application/cancel-run.js';
 import { ConfigReferences } from './application/config-references.js';
 import { CreateRun, RunParts } from './application/create-run.js';
+import { LastSkillRuns } from './application/last-skill-runs.js';
+import { UnfinishedRuns } from './application/unfinished-runs.js';
 import { LaunchedRuns } from './application/launched-runs.js';
 import { DecideApproval } from './application/decide-approval.js';
 import { Assignments, ClaimExecution } from './application/execution/claim-execution.js';
+import { EnvironmentLastRuns } from './application/environment-last-runs.js';
 import { EnvironmentOutcomes } from './application/execution/environment-outcomes.js';
 import { ExecutionEndings } from './application/execution/execution-endings.js';
 import { FinishExecution } from './application/execution/finish-execution.js';
 import { IdleSessions } from './application/execution/idle-sessions.js';
 import { PlaceRuns } from './application/execution/place-runs.js';
+import { DebugEffects } from './application/execution/debug-effects.js';
 import { EventEffects, ReportEvents, ReportStores } from './application/execution/report-events.js';
 import { SweepExecutions } from './application/execution/sweep-executions.js';
 import { Transcripts } from './application/execution/transcripts.js';
 import { ListGate } from './application/list-gate.js';
 import { ListRuns } from './application/list-runs.js';
+import { ConfigSecrets } from './application/config-secrets.js';
 import { McpSecrets } from './application/mcp-secrets.js';
 import { PlacementNudge } from './application/ports.js';
 import { ReadTimeline } from './application/read-timeline.js';
@@ -34,6 +39,7 @@ import { RunAccess } from './application/run-access.js';
 import { RunConversations } from './application/run-conversations.js';
 import { RunLog, StoredRunLog } from './application/run-log.js';
 import { RunReferences } from './application/run-references.js';
+import { RunSkills } from './application/run-skills.js';
 import { RunTail } from './application/run-tail.js';
 import { RunTransitions } from './application/run-transitions.js';
 import { FollowupStores, SubmitFollowup } from './application/submit-followup.js';
@@ -43,9 +49,12 @@ import { ApprovalsStore } from './persistence/approvals.store.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
 import { AttachmentsStore } from './persistence/attachments.store.js';
 import { ConversationRunsStore } from './persistence/conversation-runs.store.js';
+import { DebugSessionsStore } from './persistence/debug-sessions.store.js';
+import { EnvironmentRunsStore } from './persistence/environment-runs.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
 import { FacetRepairsStore } from './persistence/facet-repairs.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
+import { GroupedClaimedInserts } from './persistence/grouped-claimed-inserts.js';
 import { GroupedRunInserts } from './persistence/grouped-run-inserts.js';
 import { RetentionDeletesStore } from './persistence/retention-deletes.store.js';
 import { RetentionWalksStore } from './persistence/retention-walks.store.js';
@@ -55,9 +64,11 @@ import { RunLogStore } from './persistence/run-log.store.js';
 import { RunMoves } from './persistence/run-moves.js';
 import { RunQueries } from './persistence/run-queries.js';
 import { RunSessions } from './persistence/run-sessions.js';
+import { SkillRunsStore } from './persistence/skill-runs.store.js';
 
 const stores = [
   GroupedRunInserts,
+  GroupedClaimedInserts,
   RunInserts,
   RunLists,
   RunQueries,
@@ -65,6 +76,7 @@ const stores = [
   RunSessions,
   RunLogStore,
   ExecutionsStore,
+  DebugSessionsStore,
   FollowupsStore,
   ApprovalsStore,
   ArtifactsStore,
@@ -73,18 +85,25 @@ const stores = [
   RetentionWalksStore,
   RetentionDeletesStore,
   FacetRepairsStore,
+  EnvironmentRunsStore,
+  SkillRunsStore,
 ];
 const useCases = [
   RunAccess,
   RunTail,
   CreateRun,
   LaunchedRuns,
+  UnfinishedRuns,
   RunParts,
   RunReferences,
+  RunSkills,
+  LastSkillRuns,
   ConfigReferences,
   McpSecrets,
+  ConfigSecrets,
   ListGate,
   ListRuns,
+  EnvironmentLastRuns,
   CancelRun,
   SubmitFollowup,
   FollowupStores,
@@ -106,6 +125,7 @@ const execution = [
   ReportEvents,
   ReportStores,
   EventEffects,
+  DebugEffects,
   FinishExecution,
   ExecutionEndings,
   EnvironmentOutcomes,

@@ -57,7 +57,7 @@ const USE_CASES = [
 export class WebhooksModule {}
 
 @Module({
-  imports: [WebhooksModule],
+  imports: [FactoriesModule, WebhooksModule],
   providers: [WebhookPresenter],
   controllers: [WebhooksController, WebhookChangesController, SignatureSchemesController],
 })

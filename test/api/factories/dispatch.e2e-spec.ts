@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { offerSkills } from '#libs/testing';
 import { inTeam, pointersOf, UNKNOWN } from '../agents/agents-room.js';
 import { type FactoriesRoom, openFactoriesRoom } from './factories-room.js';
 
@@ -116,6 +117,30 @@ describe('dispatchFactoryRun', () => {
     const other = await room.newFactory();
     await room.setDefaults(other, { environmentId: UNKNOWN });
     expect((await dispatch({ prompt: 'Go.' }, { of: other }, 422)).detail).toContain('environment_id');
+  });
+
+  it('gives the foreman’s skill the prompt; 422 when there is none of that name, 503 while nobody can tell', async () => {
+    offerSkills(room.api.app, {
+      gone: { kind: 'missing', candidates: [] },
+      slow: { kind: 'unreadable', detail: 'It does not answer.', retryable: true },
+    });
+    const [of, gone, slow] = [await room.newFactory(), await room.newFactory(), await room.newFactory()];
+    await room.newForeman(of, { skills: ['plan'] });
+    await room.newForeman(gone, { skills: ['gone'] });
+    await room.newForeman(slow, { skills: ['slow'] });
+    const { run_id } = await dispatch({ prompt: 'Go.' }, { of });
+    expect(await runOf(run_id)).toMatchObject({
+      agent_skill: { name: 'plan' },
+      agent_config: { base_prompt: expect.stringMatching(/How to plan\.$/) },
+    });
+    expect(await dispatch({ prompt: 'Go.' }, { of: gone }, 422)).toMatchObject({
+      error_code: 'operation_not_supported',
+      detail: expect.stringContaining('brings the skill gone, which names no skill'),
+    });
+    expect(await dispatch({ prompt: 'Go.' }, { of: slow }, 503)).toMatchObject({
+      error_code: 'resource_unavailable',
+      retryable: true,
+    });
   });
 
   it.each<[object, string]>([

@@ -4,11 +4,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { type Caller, resolveCaller, TokenAuthenticator } from '#libs/auth';
 import { CreateRun, type CreateRunCommand } from '#libs/runs';
 import { ObjectDisposal, ObjectStore } from '#libs/storage';
-import { type TestPrincipal, TestRunner, type TestResponse } from '#libs/testing';
+import { offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#libs/testing';
 import { inTeam, UNKNOWN } from '../agents/agents-room.js';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 const MAX_DEPTH = 2;
+const FULL = (name: string): string => `acme/app:.agents/skills/${name}/SKILL.md`;
 
 let room: RunsRoom;
 let admin: TestPrincipal;
@@ -17,6 +18,7 @@ let otherAdmin: TestPrincipal;
 
 beforeAll(async () => {
   room = await openRunsRoom({ settings: { maxRunDepth: MAX_DEPTH } });
+  offerSkills(room.api.app);
   admin = await room.api.identities.user({ [room.team]: 'admin' });
   otherAdmin = await room.api.identities.user({ [room.otherTeam]: 'admin' });
 });
@@ -149,13 +151,13 @@ describe('an agent identity', () => {
     expect(item.executor).toEqual({ type: 'service_account', uid, display_name: 'reviewer' });
     expect(item.agent_config).toEqual({
       name: 'review',
-      base_prompt: 'You review.',
+      base_prompt: 'You review.\n\n# Skill: review\n\nHow to review.\n\n# Skill: lint\n\nHow to lint.',
       environment_id: environment,
       worker_host: 'identity-farm',
       model_id: 'identity-model',
       harness: { type: 'claude', reasoning_level: 'high' },
-      skills: ['acme/app:review', 'acme/app:lint'],
-      skill_spec: 'acme/app:review',
+      skills: [FULL('review'), FULL('lint')],
+      skill_spec: FULL('review'),
       mcp_servers: { docs: { url: REMOTE.url, headers: { Authorization: '***' } } },
     });
   });
@@ -183,8 +185,9 @@ describe('an agent identity', () => {
     expect((await read(runId)).agent_config).toEqual({
       ...config,
       name: 'write',
-      skills: ['acme/app:write'],
-      skill_spec: 'acme/app:write',
+      base_prompt: 'You write.\n\nHow to write.',
+      skills: [FULL('write')],
+      skill_spec: FULL('write'),
       mcp_servers: {
         docs: { url: REMOTE.url, headers: { Authorization: '***' } },
         local: { command: 'serve', env: { TOKEN: '***' } },
@@ -193,7 +196,7 @@ describe('an agent identity', () => {
     const [row] = await room.api.database.query('SELECT config::text FROM runs WHERE id = $1', [runId]);
     expect(row?.config).not.toContain('swordfish');
     const { assignment } = await TestRunner.take(room.api, runId);
-    expect(assignment).toMatchObject({ base_prompt: 'You write.', environment: { uid: own } });
+    expect(assignment).toMatchObject({ base_prompt: 'You write.\n\nHow to write.', environment: { uid: own } });
     expect(assignment.mcp_servers).toEqual({ docs: REMOTE, local: LOCAL });
     expect(room.api.log.text).not.toContain('swordfish');
   });
@@ -316,7 +319,7 @@ describe('an MCP server registered for the team', () => {
         is_sandbox_running: false,
         status_message: {
           error_code: 'environment_setup_failed',
-          message: `${what} of the run does not exist any more.`,
+          message: expect.stringContaining(`${what} of the run does not exist any more`),
         },
       });
     },

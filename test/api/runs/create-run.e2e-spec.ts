@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type TestPrincipal, TestRunner } from '#libs/testing';
+import { offerSkills, type TestPrincipal, TestRunner } from '#libs/testing';
 import {
   allAtOnce,
   answerTo,
@@ -18,6 +18,7 @@ let both: TestPrincipal;
 
 beforeAll(async () => {
   room = await openRunsRoom();
+  offerSkills(room.api.app);
   both = await room.api.identities.user({ [room.team]: 'member', [room.otherTeam]: 'member' });
 });
 afterAll(() => room.close());
@@ -134,20 +135,16 @@ describe('a created run', () => {
   });
 
   it('settles the skill: `skill` wins, the first of `skills` is repeated, the name follows', async () => {
+    const full = (name: string): string => `acme/app:.agents/skills/${name}/SKILL.md`;
     const cases = [
-      [{ config: { skill_spec: 'acme/app:review' } }, 'acme/app:review', 'review'],
-      [
-        { config: { skills: ['acme/app:.agents/skills/lint/SKILL.md', 'acme/app:test'] } },
-        'acme/app:.agents/skills/lint/SKILL.md',
-        'lint',
-      ],
-      [{ skill: ':deploy', config: { skill_spec: 'acme/app:review', name: 'mine' } }, ':deploy', 'mine'],
+      [{ config: { skill_spec: 'acme/app:review' } }, [full('review')], 'review'],
+      [{ config: { skills: [full('lint'), 'acme/app:test'] } }, [full('lint'), full('test')], 'lint'],
+      [{ skill: ':deploy', config: { skill_spec: 'acme/app:review', name: 'mine' } }, [full('deploy')], 'mine'],
     ] as const;
-    for (const [request, spec, name] of cases) {
+    for (const [request, skills, name] of cases) {
       const item = await read(await create({ prompt: 'Do it.', ...request }));
-      expect(item.agent_config).toMatchObject({ skill_spec: spec, name });
-      expect(item.agent_config.skills[0]).toBe(spec);
-      expect(item.agent_skill.full_path).toBe(spec);
+      expect(item.agent_config).toMatchObject({ skill_spec: skills[0], name, skills });
+      expect(item.agent_skill.full_path).toBe(skills[0]);
     }
   });
 

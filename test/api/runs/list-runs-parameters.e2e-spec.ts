@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newUid } from '#libs/kernel';
-import type { RunShape } from '#libs/testing';
+import { offerSkills, type RunShape } from '#libs/testing';
 import { newTeam, refuses } from './list-team.js';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
 
@@ -10,6 +10,7 @@ let room: RunsRoom;
 
 beforeAll(async () => {
   room = await openRunsRoom();
+  offerSkills(room.api.app);
 });
 afterAll(() => room.close());
 beforeEach(() => room.api.log.clear());

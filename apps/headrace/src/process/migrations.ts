@@ -11,6 +11,7 @@ import { migrateQueues } from '#libs/jobs';
 import { notificationMigrations } from '#libs/notifications';
 import { assertMigrated, migrate, type MigrationClass } from '#libs/persistence';
 import { runMigrations } from '#libs/runs';
+import { scheduleMigrations } from '#libs/schedules';
 import { secretMigrations } from '#libs/secrets';
 import { storageMigrations } from '#libs/storage';
 import { webhookMigrations } from '#libs/webhooks';
@@ -26,6 +27,7 @@ const MIGRATIONS: readonly MigrationClass[] = [
   ...runMigrations,
   ...conversationMigrations,
   ...webhookMigrations,
+  ...scheduleMigrations,
   ...automationMigrations,
   ...definitionMigrations,
   ...notificationMigrations,

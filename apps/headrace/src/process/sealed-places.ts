@@ -3,6 +3,7 @@ import { IdentitiesPlace, McpServersPlace } from '#libs/agents';
 import { AutomationsPlace } from '#libs/automations';
 import { NotificationWebhooksPlace } from '#libs/notifications';
 import { RunsPlace } from '#libs/runs';
+import { SchedulesPlace } from '#libs/schedules';
 import { ManagedSecretsPlace, type SealedPlace } from '#libs/secrets';
 import { WebhooksPlace } from '#libs/webhooks';
 
@@ -15,4 +16,5 @@ export const SEALED_PLACES: readonly Type<SealedPlace>[] = [
   IdentitiesPlace,
   RunsPlace,
   AutomationsPlace,
+  SchedulesPlace,
 ];

@@ -35,6 +35,8 @@ export type DispatchRunResult =
   | { readonly kind: 'foreman_missing' }
   /** What the factory starts its agents with cannot be used; in words for a person. */
   | { readonly kind: 'unusable_settings'; readonly reason: string }
+  /** Something that they name cannot be read at the moment. */
+  | { readonly kind: 'unavailable'; readonly pointer: string; readonly detail: string }
   | { readonly kind: 'key_reused' };
 
 type Labels = { readonly kind: 'labels'; readonly ref: string; readonly labels: Readonly<Record<string, string>> };
@@ -84,6 +86,8 @@ export class DispatchRun {
     const foreman = foremanUid === null ? null : await this.directory.findIdentity(foremanUid, teamUid);
     if (foremanUid !== null && foreman?.available !== true) return { kind: 'foreman_missing' };
     switch (refused.kind) {
+      case 'unavailable':
+        return refused;
       case 'not_authorized':
         return { kind: 'unusable_settings', reason: refused.detail };
       case 'invalid':

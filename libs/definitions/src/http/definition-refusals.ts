@@ -1,22 +1,5 @@
-import type { Caller } from '#libs/auth';
-import type { Factory } from '#libs/factories';
 import { ProblemError } from '#libs/http';
-import type { DefinitionAccess } from '../application/definition-access.js';
 import type { DefinitionFile, Diagnostic } from '../domain/definition.js';
-import { unknownFactory } from './factory-refusals.js';
-
-/** The factory, for those who manage it; throws for everybody else. */
-export async function managedFactory(access: DefinitionAccess, caller: Caller, uid: string): Promise<Factory> {
-  const lookup = await access.factory(caller, uid);
-  switch (lookup.kind) {
-    case 'found':
-      return lookup.factory;
-    case 'unknown':
-      throw unknownFactory();
-    case 'forbidden':
-      throw new ProblemError('not_authorized', 'Your role on the factory’s team does not allow to manage the factory.');
-  }
-}
 
 const MAX_SENTENCES = 5;
 

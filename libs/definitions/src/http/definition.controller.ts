@@ -1,8 +1,8 @@
 import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
+import { FactoryAccess, managedFactory, unknownFactory } from '#libs/factories';
 import { BodyLimit, MIB, Operation, pathId } from '#libs/http';
 import { ApplyDefinition } from '../application/apply-definition.js';
-import { DefinitionAccess } from '../application/definition-access.js';
 import { ExportDefinition } from '../application/export-definition.js';
 import { ValidateDefinition } from '../application/validate-definition.js';
 import {
@@ -12,18 +12,17 @@ import {
   ValidateFactoryDefinitionResponse,
 } from './definition.dto.js';
 import { presentPlan } from './definition-presenters.js';
-import { invalidDefinition, managedFactory } from './definition-refusals.js';
-import { unknownFactory } from './factory-refusals.js';
+import { invalidDefinition } from './definition-refusals.js';
 
 const TAG = 'Factories';
 /** All files together, as JSON. */
 const MAX_DEFINITION = 8 * MIB;
 
-/** Reading suffices at the door: the role that counts is that on the factory's team, which `DefinitionAccess` knows. */
+/** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
 @Controller('factories/:factoryUid/definition')
 export class DefinitionController {
   constructor(
-    private readonly access: DefinitionAccess,
+    private readonly access: FactoryAccess,
     private readonly apply: ApplyDefinition,
     private readonly validate: ValidateDefinition,
     private readonly write: ExportDefinition,

@@ -1,10 +1,7 @@
+import { unknownFactory } from '#libs/factories';
 import { ProblemError } from '#libs/http';
 import { createRunRefusal } from '#libs/runs';
 import type { DispatchRunResult } from '../application/dispatch-run.js';
-
-export function unknownFactory(): ProblemError {
-  return new ProblemError('resource_not_found', 'There is no factory with this uid.');
-}
 
 export function badCursor(): ProblemError {
   const detail = 'is not a cursor of this list with this `query`';
@@ -31,6 +28,7 @@ export function dispatchRefusal(refused: Exclude<DispatchRunResult, { kind: 'dis
         `What the factory starts its agents with cannot be used: ${refused.reason}`,
       );
     case 'invalid':
+    case 'unavailable':
     case 'key_reused':
       return createRunRefusal(refused);
   }

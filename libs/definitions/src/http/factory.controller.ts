@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Headers, Param, Post, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { Settings } from '#libs/config';
+import { unknownFactory } from '#libs/factories';
 import { BodyLimit, MIB, Operation, pathId } from '#libs/http';
 import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, refuseOversized } from '#libs/runs';
 import { DispatchRun } from '../application/dispatch-run.js';
@@ -13,7 +14,7 @@ import {
   ListFactoriesParameters,
   ListFactoriesResponse,
 } from './factory.dto.js';
-import { badCursor, dispatchRefusal, unknownFactory } from './factory-refusals.js';
+import { badCursor, dispatchRefusal } from './factory-refusals.js';
 
 const TAG = 'Factories';
 const DEFAULT_LIMIT = 100;

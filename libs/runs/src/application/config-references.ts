@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#libs/agents';
 import type { Caller } from '#libs/auth';
-import { type Environment, EnvironmentDirectory } from '#libs/environments';
+import { EnvironmentDirectory } from '#libs/environments';
 import type { Queryable } from '#libs/persistence';
 import type { AgentConfig } from '../domain/run.js';
 
@@ -17,7 +17,7 @@ export interface ConfigFault {
 export interface ConfigUse {
   /** Null: a person's own runs. */
   readonly teamUid: string | null;
-  /** Null: whoever it is; then only what belongs to the team itself will do. */
+  /** Null: whoever it is; then only what belongs to the team itself, or was shared with it, will do. */
   readonly caller: Caller | null;
 }
 
@@ -63,16 +63,9 @@ export class ConfigReferences {
     queryable?: Queryable,
   ): Promise<ConfigFault[]> {
     if (uid === undefined) return [];
-    const environment = await this.environments.find(uid, queryable);
-    if (environment && this.mayUse(use, environment)) return [];
+    if ((await this.environments.findUsable(uid, use, queryable)) !== null) return [];
     const whose = use.caller === null ? 'environment of the team' : 'environment that you may use';
     return [{ pointer: '/environment_id', detail: `names no ${whose}` }];
-  }
-
-  private mayUse({ teamUid, caller }: ConfigUse, environment: Environment): boolean {
-    return caller === null
-      ? environment.teamUid === teamUid
-      : this.environments.isUsableBy(environment, caller, teamUid);
   }
 }
 

@@ -32,12 +32,15 @@ import {
   type RequestedReferences,
   RunReferences,
 } from './run-references.js';
+import { RunSkills, type SkilledConfig, type SkillFault } from './run-skills.js';
 
 export interface CreateRunCommand extends RequestedReferences {
   readonly prompt: string;
   readonly title?: string;
   readonly mode?: RunMode;
   readonly skill?: string;
+  /** What skills are given as arguments. Default: the prompt. */
+  readonly skillArguments?: string;
   readonly team?: boolean;
   readonly interactive?: boolean;
   readonly metadata?: Metadata;
@@ -60,7 +63,11 @@ export interface CreateRunCommand extends RequestedReferences {
 export type CreateRunResult =
   | { readonly kind: 'created'; readonly runId: string; readonly state: RunState; readonly atCapacity: boolean }
   | ReferenceRefusal
+  /** `others`: what else is wrong of the same kind. */
+  | ({ readonly kind: 'invalid'; readonly others: readonly SkillFault[] } & SkillFault)
   | { readonly kind: 'too_large'; readonly pointer: string; readonly detail: string }
+  /** Something that the run needs cannot be read at the moment; the same request may succeed later. */
+  | { readonly kind: 'unavailable'; readonly pointer: string; readonly detail: string }
   | { readonly kind: 'key_reused' };
 
 /** What creating a run takes besides its row. */
@@ -72,13 +79,14 @@ export class RunParts {
     readonly transcripts: Transcripts,
     readonly objects: ObjectDisposal,
     readonly secrets: McpSecrets,
+    readonly skills: RunSkills,
   ) {}
 }
 
 /**
  * Queues a run: config resolved, run and first event committed together. One round trip when nothing is referenced; an
  * identity, the environment, the MCP servers, the parent and the conversation cost one each. A service account pays one
- * to see whether it is an identity.
+ * to see whether it is an identity. Skills cost what their directory asks, and with a key one to see whether it was used.
  */
 @Injectable()
 export class CreateRun {
@@ -112,16 +120,23 @@ export class CreateRun {
     const refusal =
       (await this.parts.references.checkConfig(caller, owner, config)) ?? otherHarness(found.continued, config);
     if (refusal) return this.replayOr(refusal, claim);
-    return this.insert(caller, owner, command, found, config, metadata, claim);
+    // What was answered before is answered the same again: skills are not looked up for it.
+    const known = config.skills === undefined ? null : await this.replay(claim);
+    if (known) return known;
+    const { prompt: given, skillArguments } = command;
+    const skilled = await this.parts.skills.apply(caller, owner, config, {
+      request: command,
+      given: skillArguments ?? given,
+    });
+    if (skilled.kind !== 'skilled') return this.replayOr(skilled, claim);
+    return this.insert(caller, owner, command, { found, skilled, metadata }, claim);
   }
 
   private async insert(
     { principal }: Caller,
     owner: RunOwner,
     command: CreateRunCommand,
-    { identity, parent, continued }: FoundReferences,
-    config: AgentConfig,
-    metadata: Metadata | null,
+    { found: { identity, parent, continued }, skilled: { config, skill }, metadata }: Settled,
     claim: ScopedClaim | null,
   ): Promise<CreateRunResult> {
     const id = newUuid();
@@ -139,6 +154,7 @@ export class CreateRun {
       creator,
       executor: identity ? { type: 'service_account', uid: identity.uid } : creator,
       config: this.parts.secrets.seal(id, config),
+      skill,
       metadata,
       parentRunId: parent?.id ?? null,
       ancestorRunIds: parent ? [...parent.ancestorRunIds, parent.id] : [],
@@ -182,10 +198,21 @@ export class CreateRun {
 
   /** A request that was answered before is answered the same again, though what it refers to may have changed since. */
   private async replayOr(refusal: CreateRunResult, claim: ScopedClaim | null): Promise<CreateRunResult> {
+    return (await this.replay(claim)) ?? refusal;
+  }
+
+  private async replay(claim: ScopedClaim | null): Promise<CreateRunResult | null> {
     const known = claim && (await this.inserts.find(claim));
-    if (known?.kind !== 'replayed') return known ?? refusal;
+    if (known?.kind !== 'replayed') return known;
     return { kind: 'created', runId: known.runId, state: known.state, atCapacity: false };
   }
+}
+
+/** All that a run is made of besides its command. */
+interface Settled {
+  readonly found: FoundReferences;
+  readonly skilled: Extract<SkilledConfig, { kind: 'skilled' }>;
+  readonly metadata: Metadata | null;
 }
 
 /** A caller's key is one of theirs for this owner; what the service starts has a scope of its own. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#libs/persistence';
+import { Database, type Queryable } from '#libs/persistence';
 import type { PrincipalRef } from '../domain/run.js';
 import { type Approval, type ApprovalDecision, ApprovalsStore } from '../persistence/approvals.store.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
@@ -52,7 +52,10 @@ export class DecideApproval {
     return this.database.transaction(async (tx) => {
       const run = await this.moves.lock(tx, runId);
       // Of a run that was cancelled questions stay open until its runner has stopped; a person's word comes too late.
-      const isHeard = decision.via !== 'user' || run?.state === 'BLOCKED';
+      const isHeard =
+        decision.via !== 'user' ||
+        run?.state === 'BLOCKED' ||
+        (run?.state === 'FAILED' && (await this.isDebugged(tx, runId)));
       const approval = isHeard ? await this.approvals.decide(tx, runId, approvalId, decision) : null;
       if (!approval) {
         const known = await this.approvals.find(tx, runId, approvalId);
@@ -75,5 +78,11 @@ export class DecideApproval {
       ]);
       return { kind: 'decided', approval };
     });
+  }
+
+  /** A debug agent asks without blocking its run. */
+  private async isDebugged(tx: Queryable, runId: string): Promise<boolean> {
+    const execution = await this.executions.lockLive(tx, runId);
+    return execution?.phase === 'debug' && execution.desired === 'run';
   }
 }

@@ -12,7 +12,7 @@ import {
   type RunPosition,
   type RunSort,
   type SortOrder,
-} from '../persistence/run-list-sql.js';
+} from '../persistence/run-list-parts.js';
 import { type FoundPage, RunLists } from '../persistence/run-lists.js';
 import { ListGate } from './list-gate.js';
 import { RunAccess } from './run-access.js';
@@ -102,7 +102,8 @@ export class ListRuns {
   }
 }
 
-const ownersOf = ({ principal, teamUids }: Caller): string[] =>
+/** `slot_key` of each owner whose runs the caller may see. */
+export const ownersOf = ({ principal, teamUids }: Caller): string[] =>
   slotKeys({ teamUids, userUid: principal.type === 'user' ? principal.uid : null });
 
 function searchOf(text: string, place: Place | null): RunSearch {

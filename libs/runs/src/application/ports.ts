@@ -13,6 +13,10 @@ export interface Offer {
  * left on its machine once the runner has gone.
  */
 export abstract class Executor {
+  /** False: nothing can be started for the time being, and runs are better left in the queue. */
+  get isReady(): boolean {
+    return true;
+  }
   abstract launch(offer: Offer): void;
   /** Clears what an earlier process left behind; resolves before the first launch. */
   abstract prepare(): Promise<void>;

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
 import type { RunEvent } from '#libs/runner-protocol';
+import { withDebugWindow } from '../domain/debug-window.js';
 import { isEnded, type RunState } from '../domain/run-state.js';
 import type { StatusMessage } from '../domain/run.js';
+import { DEBUG_WINDOW_COLUMNS, type DebugWindowRow, toDebugWindow } from '../persistence/debug-window-sql.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 
 /** Where a run and its log stand, both as of one moment. */
@@ -22,12 +24,12 @@ export interface RunHead {
 const HEADS: Statement = {
   name: 'run-tail.heads',
   text: `SELECT r.id, coalesce(h.last_seq, 1) AS last_seq, r.state, r.status_message, r.updated_at, r.conversation_id,
-    r.conversation_format, e.id IS NOT NULL AS is_live
+    r.conversation_format, e.id IS NOT NULL AS is_live, ${DEBUG_WINDOW_COLUMNS}
   FROM runs r LEFT JOIN run_heads h ON h.run_id = r.id LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL
  WHERE r.id = ANY($1::uuid[])`,
 };
 
-interface HeadRow {
+interface HeadRow extends DebugWindowRow {
   id: string;
   last_seq: string;
   state: RunState;
@@ -53,7 +55,7 @@ export class RunTail {
       runId: row.id,
       lastSeq: Number(row.last_seq),
       state: row.state,
-      statusMessage: row.status_message,
+      statusMessage: withDebugWindow(row.status_message, toDebugWindow(row)),
       updatedAt: row.updated_at,
       conversationId: row.conversation_id,
       conversationFormat: row.conversation_format,

@@ -2,9 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
 import { newUuid } from '#libs/kernel';
 import { Database } from '#libs/persistence';
-import { type FollowupOutcome, routeFollowup } from '../domain/followup-routing.js';
+import { type FollowupOutcome, type FollowupSession, routeFollowup } from '../domain/followup-routing.js';
 import type { RunMode } from '../domain/run.js';
-import { ExecutionsStore } from '../persistence/executions.store.js';
+import { DebugSessionsStore } from '../persistence/debug-sessions.store.js';
+import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunMoves } from '../persistence/run-moves.js';
@@ -24,6 +25,7 @@ export class FollowupStores {
     readonly moves: RunMoves,
     readonly followups: FollowupsStore,
     readonly log: RunLogStore,
+    readonly debugSessions: DebugSessionsStore,
   ) {}
 }
 
@@ -48,7 +50,7 @@ export class SubmitFollowup {
       const execution = await this.executions.lockLive(tx, runId);
       const decision = routeFollowup({
         state: run.state,
-        session: !execution ? 'none' : execution.desired === 'run' ? 'open' : 'stopping',
+        session: sessionOf(execution),
         hasConversation: run.conversation_id !== null,
         isMessageEmpty: message.trim() === '',
       });
@@ -57,16 +59,35 @@ export class SubmitFollowup {
         return { kind: 'too_many' };
       const id = newUuid();
       const author = { type: caller.principal.type, uid: caller.principal.uid } as const;
-      await followups.insert(tx, { id, runId, message, mode, outcome: decision.outcome, author });
+      const debugged = decision.outcome === 'live_session' && execution?.phase === 'debug' ? execution : null;
+      await followups.insert(tx, {
+        id,
+        runId,
+        message,
+        mode,
+        outcome: decision.outcome,
+        author,
+        debugExecutionId: debugged?.id ?? null,
+      });
       await log.append(tx, runId, execution?.id ?? null, [
         { kind: 'followup_received', data: { followup_id: id, outcome: decision.outcome, author } },
       ]);
       if (decision.outcome === 'handoff_execution') await moves.move(tx, runId, 'requeue');
-      if (decision.outcome === 'live_session') await moves.move(tx, runId, 'resume');
+      if (debugged) {
+        // The debug agent gets it; the run stays as its set-up has left it.
+        await this.stores.debugSessions.extend(tx, debugged.id);
+        await moves.touch(tx, runId);
+      } else if (decision.outcome === 'live_session') await moves.move(tx, runId, 'resume');
       if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);
       return { kind: 'accepted', followupId: id, outcome: decision.outcome };
     });
     if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.nudge.nudge();
     return result;
   }
+}
+
+function sessionOf(execution: Execution | null): FollowupSession {
+  if (!execution) return 'none';
+  if (execution.phase === 'debug') return execution.is_debug_open ? 'debug' : 'stopping';
+  return execution.desired === 'run' ? 'open' : 'stopping';
 }

@@ -20,6 +20,10 @@ const TABLE: readonly [FollowupSituation['state'], FollowupSituation['session'],
   ['SUCCEEDED', 'none', true, 'handoff_execution'],
   ['SUCCEEDED', 'none', false, 'nothing_to_continue'],
   ['FAILED', 'open', true, 'live_session'],
+  ['FAILED', 'debug', false, 'live_session'],
+  ['FAILED', 'debug', true, 'live_session'],
+  ['FAILED', 'stopping', true, 'handoff_execution'],
+  ['FAILED', 'stopping', false, 'nothing_to_continue'],
   ['FAILED', 'none', true, 'handoff_execution'],
   ['FAILED', 'none', false, 'nothing_to_continue'],
   ['ERROR', 'open', true, 'handoff_execution'],
@@ -36,9 +40,16 @@ describe('follow-up routing', () => {
     expect('outcome' in decision ? decision.outcome : decision.refuse).toBe(expected);
   });
 
+  it('knows a debug window of failed runs only: elsewhere it counts as closed', () => {
+    for (const state of RUN_STATES.filter((candidate) => candidate !== 'FAILED')) {
+      const rest = { state, hasConversation: true, isMessageEmpty: false } as const;
+      expect(routeFollowup({ ...rest, session: 'debug' })).toEqual(routeFollowup({ ...rest, session: 'stopping' }));
+    }
+  });
+
   it('takes an empty message only when a saved conversation continues', () => {
     for (const state of RUN_STATES) {
-      for (const session of ['open', 'stopping', 'none'] as const) {
+      for (const session of ['open', 'debug', 'stopping', 'none'] as const) {
         const full = routeFollowup({ state, session, hasConversation: true, isMessageEmpty: false });
         const empty = routeFollowup({ state, session, hasConversation: true, isMessageEmpty: true });
         const continues = 'outcome' in full && full.outcome === 'handoff_execution';

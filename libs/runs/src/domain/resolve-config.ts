@@ -21,8 +21,8 @@ export interface ConfigDefaults {
 }
 
 /**
- * The configuration that is stored and executed. The request wins over the identity, the identity over the team's
- * defaults (which know a worker host and a model only). The skill is settled and repeated for old clients.
+ * The configuration of a run, but for what its skills add. The request wins over the identity, the identity over the
+ * team's defaults (which know a worker host and a model only). The skill is settled and repeated for old clients.
  */
 export function resolveConfig(
   config: AgentConfig,
@@ -40,7 +40,7 @@ export function resolveConfig(
     worker_host: config.worker_host ?? identity?.workerHost ?? team?.defaultWorkerHost ?? undefined,
     harness: config.harness ?? identity?.harness ?? undefined,
     mcp_servers: Object.keys(servers).length > 0 ? servers : config.mcp_servers,
-    ...(skills?.[0] === undefined ? {} : { name: config.name ?? skillName(skills[0]), skills, skill_spec: skills[0] }),
+    ...(skills?.[0] === undefined ? {} : { skills, skill_spec: skills[0] }),
   });
 }
 

@@ -123,7 +123,7 @@ export const RUN_STATE_MACHINE = new StateMachine({
     },
     fail: {
       QUEUED: late,
-      PENDING: late,
+      PENDING: to('FAILED'),
       CLAIMED: to('FAILED'),
       INPROGRESS: to('FAILED'),
       SUCCEEDED: late,

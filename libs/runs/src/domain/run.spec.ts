@@ -39,11 +39,10 @@ describe('isCancellableKind', () => {
 });
 
 describe('resolveConfig', () => {
-  it('lets the request’s skill win, repeats it and names the run after it', () => {
-    expect(resolveConfig({ skills: ['a/b:one', 'a/b:two'] }, undefined)).toMatchObject({
+  it('lets the request’s skill win and repeats it', () => {
+    expect(resolveConfig({ skills: ['a/b:one', 'a/b:two'] }, undefined)).toEqual({
       skill_spec: 'a/b:one',
       skills: ['a/b:one', 'a/b:two'],
-      name: 'one',
     });
     expect(resolveConfig({ skill_spec: 'a/b:one', name: 'mine' }, 'a/b:other')).toMatchObject({
       skill_spec: 'a/b:other',

@@ -77,6 +77,17 @@ export interface AgentConfig {
   [other: string]: unknown;
 }
 
+/** The skill that a run was created with, as it was then; of several, the first. */
+export interface RunSkill {
+  readonly name: string;
+  readonly description: string;
+  /** `owner/repo:path/to/SKILL.md`; of a skill that ships with Headrace its id instead. */
+  readonly full_path?: string;
+  readonly bundled_skill_id?: string;
+  /** Shorter specs under which lists find the run besides the full one. */
+  readonly specs: readonly string[];
+}
+
 /** The schedule that created a run, as it was then. */
 export interface RunSchedule {
   readonly schedule_id: string;
@@ -97,6 +108,17 @@ export interface StatusMessage {
   readonly message: string;
   readonly error_code?: ErrorCode;
   readonly retryable?: boolean;
+  /** RFC 3339; this and the next one are never stored, see `withDebugWindow`. */
+  readonly session_debug_until?: string;
+  readonly debug_agent_active?: boolean;
+}
+
+/** An execution whose set-up failed stays for a debug agent; see docs/debug-window.md. */
+export interface DebugWindow {
+  /** A message until then reaches the session. It moves on with every message and every turn's end. */
+  readonly until: Date;
+  /** The debug agent works, or a message waits for it. */
+  readonly isAgentActive: boolean;
 }
 
 export interface Run {
@@ -110,6 +132,8 @@ export interface Run {
   readonly creator: PrincipalRef;
   readonly executor: PrincipalRef;
   readonly config: AgentConfig;
+  /** Null without a skill, and of runs that an older version has created. */
+  readonly skill: RunSkill | null;
   readonly mode: RunMode;
   readonly interactive: boolean;
   readonly metadata: Readonly<Record<string, string>> | null;
@@ -131,6 +155,8 @@ export interface Run {
   /** Milliseconds that executions worked, the running turn included; null before the first start. */
   readonly runTimeMs: number | null;
   readonly hasLiveExecution: boolean;
+  /** Null unless it is open. */
+  readonly debugWindow: DebugWindow | null;
   /** Oldest first; in lists the newest {@link MAX_LISTED_ARTIFACTS} of them. */
   readonly artifacts: readonly Artifact[];
 }

@@ -1,4 +1,4 @@
-import { ProblemError } from '#libs/http';
+import { type Issue, ProblemError } from '#libs/http';
 import type { CreateRunResult } from '../application/create-run.js';
 import { tooLarge } from './outcomes.js';
 
@@ -6,7 +6,12 @@ import { tooLarge } from './outcomes.js';
 export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): ProblemError {
   switch (refused.kind) {
     case 'invalid':
-      return invalid(refused.pointer, refused.detail);
+      return invalid([refused, ...('others' in refused ? refused.others : [])]);
+    case 'unavailable':
+      return new ProblemError('resource_unavailable', `${sentence(refused)} Try again shortly.`, {
+        errors: [issue(refused)],
+        retryAfterSeconds: RETRY_SECONDS,
+      });
     case 'too_large':
       return tooLarge(refused.pointer, refused.detail);
     case 'not_authorized':
@@ -22,6 +27,11 @@ export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'crea
   }
 }
 
-function invalid(pointer: string, detail: string): ProblemError {
-  return new ProblemError('invalid_request', `\`${pointer.slice(1)}\` ${detail}.`, { errors: [{ pointer, detail }] });
+const RETRY_SECONDS = 10;
+
+const issue = ({ pointer, detail }: Issue): Issue => ({ pointer, detail });
+const sentence = ({ pointer, detail }: Issue): string => `\`${pointer.slice(1)}\` ${detail}.`;
+
+function invalid(issues: readonly Issue[]): ProblemError {
+  return new ProblemError('invalid_request', issues.map(sentence).join(' '), { errors: issues.map(issue) });
 }

@@ -39,7 +39,7 @@ export class CreateRunController {
     success: SUCCESS,
     errors: ERRORS,
     description:
-      'Queues a run of an agent, in the mode `normal` unless it names another. An `Idempotency-Key` makes retries safe. `config` may have 512 KiB of JSON, with what an agent identity adds to it.',
+      'Queues a run of an agent, in the mode `normal` unless it names another. An `Idempotency-Key` makes retries safe. `config` may have 512 KiB of JSON, with what an agent identity and skills add to it. Skills are looked up now, and the run executes them as they are now.',
   })
   create(
     @CurrentCaller() caller: Caller,

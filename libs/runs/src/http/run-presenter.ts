@@ -3,6 +3,7 @@ import { PrincipalDirectory } from '#libs/auth';
 import { Settings } from '#libs/config';
 import { isCancellableKind, isoDuration, type PrincipalRef, type Run } from '../domain/run.js';
 import { type Artifact, listedData } from '../domain/artifact.js';
+import { withDebugWindow } from '../domain/debug-window.js';
 import { maskConfig, skillName } from '../domain/resolve-config.js';
 import type { Approval } from '../persistence/approvals.store.js';
 import type { RunArtifact } from './dto/artifact-responses.dto.js';
@@ -41,7 +42,6 @@ const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo =>
   principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
 
 function toRunItem(run: Run, principals: Principals, publicUrl: string): RunItem {
-  const skill = run.config.skill_spec;
   return {
     run_id: run.id,
     task_id: run.id,
@@ -52,7 +52,7 @@ function toRunItem(run: Run, principals: Principals, publicUrl: string): RunItem
     updated_at: run.updatedAt.toISOString(),
     started_at: run.startedAt?.toISOString() ?? null,
     ...(run.runTimeMs === null ? {} : { run_time: isoDuration(run.runTimeMs) }),
-    ...(run.statusMessage === null ? {} : { status_message: { ...run.statusMessage } }),
+    ...statusMessage(run),
     source: run.source,
     execution_location: run.executionLocation,
     ...(run.sessionId === null ? {} : { session_id: run.sessionId }),
@@ -67,13 +67,25 @@ function toRunItem(run: Run, principals: Principals, publicUrl: string): RunItem
     ...(run.metadata === null ? {} : { metadata: { ...run.metadata } }),
     is_sandbox_running: run.hasLiveExecution,
     is_run_type_cancellable: isCancellableKind(run),
-    debug_agent_available: false,
-    ...(skill === undefined ? {} : { agent_skill: { name: skillName(skill), full_path: skill } }),
+    debug_agent_available: run.debugWindow !== null,
+    ...agentSkill(run),
     ...(run.artifacts.length === 0 ? {} : { artifacts: run.artifacts.map(toRunArtifact) }),
     ...requestUsage(run),
     scope:
       run.owner.teamUid === null ? { type: 'User', uid: run.owner.userUid } : { type: 'Team', uid: run.owner.teamUid },
   };
+}
+
+/** Of a run that an older version has created, what its spec tells. */
+function agentSkill({ skill, config: { skill_spec: spec } }: Run): Pick<RunItem, 'agent_skill'> {
+  if (skill === null) return spec === undefined ? {} : { agent_skill: { name: skillName(spec), full_path: spec } };
+  const { specs: _inner, ...shown } = skill;
+  return { agent_skill: shown };
+}
+
+function statusMessage({ statusMessage: status, debugWindow }: Run): Pick<RunItem, 'status_message'> {
+  const shown = withDebugWindow(status, debugWindow);
+  return shown === null ? {} : { status_message: { ...shown } };
 }
 
 /** Left out while no agent has reported anything. Costs in credits are not ours to tell: only what agents say in dollars. */

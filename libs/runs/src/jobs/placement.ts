@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { randomUUID } from 'node:crypto';
 import { Settings } from '#libs/config';
@@ -8,7 +8,7 @@ import { Executor } from '../application/ports.js';
 
 /** Places queued runs on this machine's executor: on a nudge from the queue, and by a poll as the safety net. */
 @Injectable()
-export class Placement implements OnApplicationBootstrap {
+export class Placement {
   private readonly logger = new Logger(Placement.name);
   private readonly placedBy = randomUUID();
   private round_: Promise<void> | null = null;
@@ -23,7 +23,8 @@ export class Placement implements OnApplicationBootstrap {
     private readonly timers: SchedulerRegistry,
   ) {}
 
-  async onApplicationBootstrap(): Promise<void> {
+  /** Rejects when the executor cannot work as it is set up. */
+  async start(): Promise<void> {
     await this.executor.prepare();
     await this.placeRuns.setCapacity();
     this.isOpen = true;
@@ -57,7 +58,7 @@ export class Placement implements OnApplicationBootstrap {
   private async place(): Promise<void> {
     do {
       this.again = false;
-      if (!this.isOpen) return;
+      if (!this.isOpen || !this.executor.isReady) return;
       const offers = await this.placeRuns.execute(this.placedBy);
       for (const offer of offers) this.executor.launch(offer);
       if (offers.length > 0) this.again = true;

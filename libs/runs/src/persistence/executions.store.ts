@@ -3,8 +3,9 @@ import { Settings } from '#libs/config';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { Desired } from '#libs/runner-protocol';
 import { COMMANDS_CHANNEL, leaseGraceMs } from '../domain/lease.js';
+import { debugOpen } from './debug-window-sql.js';
 
-export type ExecutionPhase = 'offered' | 'claimed' | 'started' | 'idle' | 'ended';
+export type ExecutionPhase = 'offered' | 'claimed' | 'started' | 'idle' | 'debug' | 'ended';
 
 export interface Execution {
   readonly id: string;
@@ -19,10 +20,13 @@ export interface Execution {
   readonly acked_seq: string;
   readonly is_expired: boolean;
   readonly is_fenced: boolean;
+  /** Its debug window is open: a message now reaches it. */
+  readonly is_debug_open: boolean;
 }
 
 const COLUMNS = `id, run_id, phase, lease_epoch, instance_id, slot_held, desired, desired_reason, command_version, acked_seq,
-  lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced`;
+  lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced,
+  ${debugOpen('executions')} AS is_debug_open`;
 
 const LOCK: Statement = {
   name: 'executions.lock',
@@ -60,6 +64,11 @@ const BUSY: Statement = {
   name: 'executions.busy',
   text: `UPDATE executions SET phase = 'started', started_at = coalesce(started_at, headrace.now()),
     busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL WHERE id = $1`,
+};
+
+const ALLOW_DEBUG: Statement = {
+  name: 'executions.allow-debug',
+  text: `UPDATE executions SET debug_window_ms = $2 WHERE id = $1 AND ended_at IS NULL`,
 };
 
 /** Adds the turn's time to the run and, when `$2`, lets the execution idle. */
@@ -133,6 +142,11 @@ export class ExecutionsStore {
       leaseGraceMs(this.settings.leaseTtl),
     ]);
     return row?.desired ?? null;
+  }
+
+  /** The execution may stay for so long after a set-up that failed; noted before its runner begins. */
+  async allowDebug(executionId: string, windowMs: number): Promise<void> {
+    await this.database.query(ALLOW_DEBUG, [executionId, windowMs]);
   }
 
   async acknowledge(tx: Queryable, executionId: string, ackedSeq: number): Promise<void> {

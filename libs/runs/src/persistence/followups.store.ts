@@ -10,12 +10,14 @@ export interface NewFollowup {
   readonly mode: string | null;
   readonly outcome: FollowupOutcome;
   readonly author: PrincipalRef;
+  /** The debug session that it is meant for; null: the run. */
+  readonly debugExecutionId: string | null;
 }
 
 const INSERT: Statement = {
   name: 'followups.insert',
-  text: `INSERT INTO run_followups (id, run_id, message, mode, outcome, author_type, author_uid, created_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, headrace.now())`,
+  text: `INSERT INTO run_followups (id, run_id, message, mode, outcome, author_type, author_uid, debug_execution_id, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, headrace.now())`,
 };
 const CONSUME: Statement = {
   name: 'followups.consume',
@@ -37,8 +39,8 @@ const COUNT_PENDING: Statement = {
 @Injectable()
 export class FollowupsStore {
   async insert(tx: Queryable, followup: NewFollowup): Promise<void> {
-    const { id, runId, message, mode, outcome, author } = followup;
-    await tx.query(INSERT, [id, runId, message, mode, outcome, author.type, author.uid]);
+    const { id, runId, message, mode, outcome, author, debugExecutionId } = followup;
+    await tx.query(INSERT, [id, runId, message, mode, outcome, author.type, author.uid, debugExecutionId]);
   }
 
   async consume(tx: Queryable, followupId: string, runId: string, executionId: string): Promise<void> {

@@ -6,6 +6,7 @@ import type {
   RunMode,
   RunOwner,
   RunSchedule,
+  RunSkill,
   RunSourceType,
 } from '../domain/run.js';
 
@@ -30,6 +31,7 @@ export interface NewRun {
   readonly creator: PrincipalRef;
   readonly executor: PrincipalRef;
   readonly config: AgentConfig;
+  readonly skill: RunSkill | null;
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly parentRunId: string | null;
   /** Oldest first; the parent is the last one. */

@@ -1,30 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
 import type { RunState } from '../domain/run-state.js';
+import { GroupedClaimedInserts, type RunClaim } from './grouped-claimed-inserts.js';
 import { GroupedRunInserts } from './grouped-run-inserts.js';
 import type { NewRun } from './new-run.js';
-import { AT_CAPACITY, INSERT_RUNS, newRunsFrom, toNewRunJson } from './run-insert-sql.js';
 
 export interface IdempotencyClaim {
   readonly key: string;
   readonly requestHash: Buffer;
 }
 
-export interface ScopedClaim extends IdempotencyClaim {
-  readonly scope: string;
-  /** Not a caller's key, but the name of what the run is started for. */
-  readonly isLaunch: boolean;
-}
-
-/** The same for one run, guarded by an idempotency key: nothing is written when the key is taken. */
-const INSERT_ONCE: Statement = {
-  name: 'runs.create-once',
-  text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at), asked AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), k AS (
-  INSERT INTO idempotency_keys (scope, key, request_hash, is_launch, run_id, created_at) SELECT $2, $3, $4, $5, asked.id, t.at FROM asked, t
-  ON CONFLICT (scope, key) DO NOTHING RETURNING run_id
-), n AS MATERIALIZED (SELECT asked.* FROM asked JOIN k ON k.run_id = asked.id), ${INSERT_RUNS}
-SELECT ${AT_CAPACITY} FROM n`,
-};
+export type ScopedClaim = RunClaim;
 
 const FIND_KEY: Statement = {
   name: 'runs.find-idempotency-key',
@@ -54,6 +40,7 @@ export class RunInserts {
   constructor(
     private readonly database: Database,
     private readonly grouped: GroupedRunInserts,
+    private readonly claimed: GroupedClaimedInserts,
   ) {}
 
   /** One round trip, shared with runs created at the same time; a repeated idempotency key costs a second one. */
@@ -62,14 +49,8 @@ export class RunInserts {
   }
 
   private async insertOnce(run: NewRun, claim: ScopedClaim, isFirstTry = true): Promise<InsertResult> {
-    const [created] = await this.database.query<{ at_capacity: boolean | null }>(INSERT_ONCE, [
-      JSON.stringify([toNewRunJson(run, 0)]),
-      claim.scope,
-      claim.key,
-      claim.requestHash,
-      claim.isLaunch,
-    ]);
-    if (created) return { kind: 'created', atCapacity: created.at_capacity ?? false };
+    const created = await this.claimed.insert(run, claim);
+    if (created) return { kind: 'created', atCapacity: created.atCapacity };
     const known = await this.find(claim);
     if (known) return known;
     // The key was pruned between the two statements: the second try creates the run.

@@ -1,4 +1,5 @@
 import { EMPTY_ENVIRONMENT, type RunFilters, type RunSearch } from '../domain/run-filters.js';
+import { isFullSpec } from '../domain/run-skill.js';
 import { typoPattern } from '../domain/search-terms.js';
 
 /** Adds a value to a statement and returns its place, `$1` and so on. */
@@ -26,8 +27,8 @@ export interface FilterSql {
 
 interface Probed {
   readonly condition: string;
-  readonly kind: string;
-  readonly value: string;
+  /** Kind and value of its token. Asked when they are needed: PostgreSQL refuses values that a statement does not use. */
+  readonly token: () => string;
 }
 
 export function filterSql(filters: RunFilters, bind: Bind): FilterSql {
@@ -36,7 +37,7 @@ export function filterSql(filters: RunFilters, bind: Bind): FilterSql {
   const texts = search ? textConditions(search, bind) : [];
   return {
     conditions: probed.map(({ condition }) => condition),
-    probes: (owner) => probed.map(({ kind, value }) => `headrace.run_token(${owner}, ${kind}, ${value})`),
+    probes: (owner) => probed.map(({ token }) => `headrace.run_token(${owner}, ${token()})`),
     texts: (column) => texts.map((text) => `${column} ${text}`),
     artifactType: filters.artifactType === undefined ? null : bind(filters.artifactType),
     runId: search?.runId ? `${bind(search.runId)}::uuid` : null,
@@ -48,7 +49,7 @@ function probedFilters(filters: RunFilters, bind: Bind): Probed[] {
   const add = (kind: string, value: string | undefined, condition: (place: string) => string): void => {
     if (value === undefined) return;
     const place = `${bind(value)}::text`;
-    probed.push({ kind: `'${kind}'`, value: place, condition: condition(place) });
+    probed.push({ condition: condition(place), token: () => `'${kind}', ${place}` });
   };
   add('name', filters.name, (place) => `r.config->>'name' = ${place}`);
   add(
@@ -60,21 +61,32 @@ function probedFilters(filters: RunFilters, bind: Bind): Probed[] {
   add('executor', filters.executorUid, (place) => `r.executor_uid = ${place}`);
   add('source', filters.source, (place) => `r.source = ${place}`);
   add('execution_location', filters.executionLocation, (place) => `r.execution_location = ${place}`);
-  add('environment_id', filters.environmentId, (place) =>
-    filters.environmentId === EMPTY_ENVIRONMENT ? 'r.environment_id IS NULL' : `r.environment_id = ${place}`,
+  if (filters.environmentId === EMPTY_ENVIRONMENT)
+    probed.push({
+      condition: 'r.environment_id IS NULL',
+      token: once(() => `'environment_id', ${bind(EMPTY_ENVIRONMENT)}::text`),
+    });
+  else add('environment_id', filters.environmentId, (place) => `r.environment_id = ${place}`);
+  add('skill_spec', filters.skillSpec, (place) =>
+    isFullSpec(filters.skillSpec ?? '')
+      ? `r.skill_spec = ${place}`
+      : `(r.skill_spec = ${place} OR r.agent_skill->'specs' ? ${place})`,
   );
-  add('skill_spec', filters.skillSpec, (place) => `r.skill_spec = ${place}`);
   add('schedule_id', filters.scheduleId, (place) => `r.schedule->>'schedule_id' = ${place}`);
   add('ancestor_run_id', filters.ancestorRunId, (place) => `r.ancestor_run_ids @> ARRAY[${place}::uuid]`);
   for (const [key, value] of (filters.metadata ?? []).flatMap((pairs) => Object.entries(pairs))) {
-    const [keyPlace, valuePlace] = [`${bind(key)}::text`, `${bind(value)}::text`];
+    // One value and no expression: it is compared with thousands of runs.
     probed.push({
-      kind: `'metadata ' || ${keyPlace}`,
-      value: valuePlace,
-      condition: `r.metadata @> jsonb_build_object(${keyPlace}, ${valuePlace})`,
+      condition: `r.metadata @> ${bind(JSON.stringify({ [key]: value }))}::jsonb`,
+      token: once(() => `'metadata ' || ${bind(key)}::text, ${bind(value)}::text`),
     });
   }
   return probed;
+}
+
+function once(make: () => string): () => string {
+  let made: string | null = null;
+  return () => (made ??= make());
 }
 
 /** Words hold letters, marks and digits only, so there is nothing to escape in them. */

@@ -1,212 +1,128 @@
-import { type RunFilters } from '../domain/run-filters.js';
-import { type Bind, bindings, type FilterSql, filterSql } from './run-list-filters.js';
+import { bindings } from './run-list-filters.js';
+import { type Parts, partsOf, type RunListQuery, SORTS } from './run-list-parts.js';
+import { behind, bothSections, checkOf, isPastValues, walk } from './run-list-walk.js';
 import { LIST_PROMPT, LISTED_BYTES, LIVE_EXECUTION_JOIN, RUN_COLUMNS } from './run-rows.js';
-
-export const RUN_SORTS = ['updated_at', 'created_at', 'title', 'agent'] as const;
-export type RunSort = (typeof RUN_SORTS)[number];
-export type SortOrder = 'asc' | 'desc';
-
-/** Sort value (as text; null: the run has none) and id of a run: a place in a list. */
-export type RunPosition = readonly [value: string | null, id: string];
-
-export interface RunListQuery {
-  /** `slot_key` of each owner whose runs are listed. */
-  readonly owners: readonly string[];
-  readonly sort: RunSort;
-  readonly order: SortOrder;
-  readonly filters: RunFilters;
-  /** Runs of the page, and one more that tells whether another page follows. */
-  readonly limit: number;
-  /** The last run seen. */
-  readonly after: RunPosition | null;
-}
 
 export interface ListStatement {
   readonly text: string;
   readonly values: readonly unknown[];
 }
 
-interface SortSql {
-  readonly expression: string;
-  readonly type: string;
-  /** Runs without a value come last in both directions. */
-  readonly nullable: boolean;
-}
-
-/** Characters of a skill spec that order it. */
-const INDEXED_SKILL = 500;
-
-/** Exactly the expressions of the indexes. */
-const SORTS: Record<RunSort, SortSql> = {
-  updated_at: { expression: 'r.updated_at', type: 'timestamptz', nullable: false },
-  created_at: { expression: 'r.created_at', type: 'timestamptz', nullable: false },
-  title: { expression: '(lower(r.title) COLLATE "C")', type: 'text', nullable: false },
-  agent: { expression: `(left(r.skill_spec, ${INDEXED_SKILL}) COLLATE "C")`, type: 'text', nullable: true },
-};
-
 /** A page ends before the run with which it would have more of {@link LISTED_BYTES} than this, but never before its first. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** Runs that are looked at in the asked order before the inverted indexes are asked for the whole answer. */
 const WINDOW = { least: 2500, perRow: 40, text: 800 };
-/** More branches cost more to plan than they save; states are then a condition like others. */
-const MAX_BRANCHES = 32;
-
-const epochMs = (place: string): string => `('epoch'::timestamptz + ${place}::bigint * interval '1 millisecond')`;
-
-/** Everything a statement is made of. */
-interface Parts {
-  readonly query: RunListQuery;
-  readonly bind: Bind;
-  readonly owners: readonly string[];
-  /** Places of the states that make branches of their own, or `[null]`. */
-  readonly states: readonly (string | null)[];
-  /** Bounds of the order itself: an index stops at them. */
-  readonly bounds: readonly string[];
-  /** What is looked at run by run. */
-  readonly rest: readonly string[];
-  readonly filter: FilterSql;
-}
 
 /**
- * Whether a list has filters that its order does not serve. Such a list is searched for: first along the order, in the
- * hope that the page fills soon; else by the inverted indexes.
+ * A walk reads one index along its order and looks up the rest row by row, for values of any frequency and owners of any
+ * size. So it is planned once, and without these the planner would plan for an average owner, who has few runs to sort.
  */
-export function isSearched(query: RunListQuery): boolean {
-  const { rest, filter } = partsOf(query, bindings().bind);
-  return rest.length + filter.conditions.length + filter.texts('').length > 0 || filter.artifactType !== null;
-}
+export const WALK_SETTINGS: Readonly<Record<string, string>> = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_sort: 'off',
+  // Older planners write what is switched off as a huge cost, for which the executor would begin to compile.
+  jit: 'off',
+};
+
+const isShown = ({ limit }: RunListQuery): string =>
+  `(sized.place = 1 OR (sized.place < ${limit} AND sized.bytes <= ${MAX_PAGE_BYTES}))`;
 
 /**
- * The statement of one page: whole runs behind `after` with the text of their sort value, fewer than `limit` of them, and
- * with each how many there are up to `limit` (`found`). Nothing of a run that the page has no room for leaves the database.
+ * The page of a list that an index holds in its order: whole runs behind `after` with the text of their sort value, fewer
+ * than `limit` of them, and with each how many there are up to `limit` (`found`). Nothing of a run that the page has no
+ * room for leaves the database.
  */
-export function listStatement(query: RunListQuery): ListStatement {
+export const orderedStatement = (query: RunListQuery): ListStatement => {
+  const { bind, values } = bindings();
+  return { text: pageText(query, ordered(partsOf(query, bind))), values };
+};
+
+/** {@link orderedStatement} cut from the complete answer: what a rare value needs. Its plan depends on how rare. */
+export const wholeStatement = (query: RunListQuery): ListStatement => {
+  const { bind, values } = bindings();
+  return { text: pageText(query, whole(partsOf(query, bind))), values };
+};
+
+const pageText = (query: RunListQuery, page: string): string =>
+  `WITH page AS MATERIALIZED (${page}),
+${sized(query)}
+SELECT ${LISTED}
+  FROM sized JOIN runs r ON r.id = sized.id ${LIVE_EXECUTION_JOIN}
+ WHERE ${isShown(query)}
+ ORDER BY sized.place`;
+
+/**
+ * The page as a bounded walk along the order finds it. The first row tells whether that is the answer (`complete`): when
+ * the page is full, or no more runs are there. A page without runs is one row without a run. Whether this plan is right
+ * does not depend on the values, and {@link WALK_SETTINGS} leave no other.
+ */
+export const nearStatement = (query: RunListQuery): ListStatement => {
   const { bind, values } = bindings();
   const parts = partsOf(query, bind);
-  const ctes = isSearched(query) ? searched(parts) : ordered(parts);
-  const direction = query.order === 'asc' ? 'ASC' : 'DESC';
   return {
-    text: `WITH ${ctes},
-sized AS MATERIALIZED (SELECT page.id, page.sort_value, count(*) OVER ()::int AS found, row_number() OVER along AS place,
-    sum(${LISTED_BYTES}) OVER along AS bytes
-  FROM page JOIN runs r ON r.id = page.id
-  WINDOW along AS (ORDER BY page.sort_value ${direction} NULLS LAST, page.id ${direction} ROWS UNBOUNDED PRECEDING))
-SELECT ${RUN_COLUMNS}, ${LIST_PROMPT}, sized.sort_value::text AS sort_text, sized.found
-  FROM sized JOIN runs r ON r.id = sized.id ${LIVE_EXECUTION_JOIN}
- WHERE sized.place = 1 OR (sized.place < ${query.limit} AND sized.bytes <= ${MAX_PAGE_BYTES})
+    text: `WITH page AS MATERIALIZED (${near(parts)}),
+judged AS MATERIALIZED (SELECT (SELECT count(*) FROM page) = ${query.limit}${orIsWalkedOff(parts)} AS complete),
+${sized(query)}
+SELECT ${LISTED}, judged.complete
+  FROM judged LEFT JOIN sized ON judged.complete AND ${isShown(query)}
+  LEFT JOIN runs r ON r.id = sized.id ${LIVE_EXECUTION_JOIN}
  ORDER BY sized.place`,
     values,
   };
-}
+};
 
-function partsOf(query: RunListQuery, bind: Bind): Parts {
-  const { filters, sort } = query;
-  const owners = query.owners.map((owner) => `${bind(owner)}::text`);
-  const rest: string[] = [];
-  const bounds: string[] = [];
-  const { states } = filters;
-  const branched = states && sort === 'updated_at' && states.length * owners.length <= MAX_BRANCHES;
-  if (states && !branched) rest.push(`r.state = ANY(${bind(states)}::text[])`);
-  const boundOf = (of: RunSort): string[] => (sort === of ? bounds : rest);
-  const ms = (at: Date): string => bind(at.getTime());
-  // Times are shown in milliseconds: "later" than one of them is from the next one on.
-  const { createdAfter, createdBefore, updatedAfter } = filters;
-  if (createdAfter) boundOf('created_at').push(`r.created_at >= ${epochMs(`(${ms(createdAfter)}::bigint + 1)`)}`);
-  if (createdBefore) boundOf('created_at').push(`r.created_at < ${epochMs(ms(createdBefore))}`);
-  if (updatedAfter) boundOf('updated_at').push(`r.updated_at >= ${epochMs(`(${ms(updatedAfter)}::bigint + 1)`)}`);
-  let probed: RunFilters = filters;
-  if (sort === 'agent' && filters.skillSpec !== undefined) {
-    const { skillSpec, ...others } = filters;
-    const place = `${bind(skillSpec)}::text`;
-    bounds.push(`${SORTS.agent.expression} = left(${place}, ${INDEXED_SKILL})`);
-    // Said twice, the planner would think it twice as rare.
-    if (skillSpec.length >= INDEXED_SKILL) bounds.push(`r.skill_spec = ${place}`);
-    probed = others;
-  }
-  return {
-    query,
-    bind,
-    owners,
-    states: branched ? states.map((state) => `${bind(state)}::text`) : [null],
-    bounds,
-    rest,
-    filter: filterSql(probed, bind),
-  };
-}
+const LISTED = `${RUN_COLUMNS}, ${LIST_PROMPT}, sized.sort_value::text AS sort_text, sized.found`;
 
-/** "Behind the last run seen" among the runs that have a sort value, or among those that have none. */
-function behind({ query, bind }: Parts, section: 'valued' | 'null'): string[] {
-  const { expression, type, nullable } = SORTS[query.sort];
-  const isNull = `${expression} IS ${section === 'null' ? '' : 'NOT '}NULL`;
-  const present = nullable && query.filters.skillSpec === undefined ? [isNull] : [];
-  if (!query.after) return present;
-  const [value, id] = query.after;
-  const compare = query.order === 'asc' ? '>' : '<';
-  if (section === 'valued')
-    return [...present, `(${expression}, r.id) ${compare} (${bind(value)}::${type}, ${bind(id)}::uuid)`];
-  return value === null ? [...present, `r.id ${compare} ${bind(id)}::uuid`] : present;
+function sized({ order }: RunListQuery): string {
+  const direction = order.toUpperCase();
+  return `sized AS MATERIALIZED (SELECT page.id, page.sort_value, count(*) OVER ()::int AS found, row_number() OVER along AS place,
+    sum(${LISTED_BYTES}) OVER along AS bytes
+  FROM page JOIN runs r ON r.id = page.id
+  WINDOW along AS (ORDER BY page.sort_value ${direction} NULLS LAST, page.id ${direction} ROWS UNBOUNDED PRECEDING))`;
 }
-
-/** Lazily, in the list's order: one index scan an owner and state, merged. `check` is computed for each run met. */
-function walk(parts: Parts, section: 'valued' | 'null', limit: number, check: string | null): string {
-  const { query, owners, states, bounds } = parts;
-  const { expression, type } = SORTS[query.sort];
-  const direction = query.order.toUpperCase();
-  const isValued = section === 'valued';
-  const conditions = [...behind(parts, section), ...bounds];
-  const branches = owners.flatMap((owner) =>
-    states.map((state) => {
-      const where = [`r.slot_key = ${owner}`, ...(state === null ? [] : [`r.state = ${state}`]), ...conditions];
-      return `(SELECT r.id, ${isValued ? expression : `NULL::${type}`} AS sort_value${check === null ? '' : `, ${check} AS fits`}
-   FROM runs r WHERE ${where.join(' AND ')}
-  ORDER BY ${isValued ? `${expression} ${direction}, ` : ''}r.id ${direction} LIMIT ${limit})`;
-    }),
-  );
-  return `SELECT * FROM (${branches.join('\nUNION ALL\n')}) u ORDER BY ${isValued ? `sort_value ${direction}, ` : ''}id ${direction} LIMIT ${limit}`;
-}
-
-const isPastValues = ({ query: { after } }: Parts): boolean => after !== null && after[0] === null;
 
 /** A list that an index holds in its order. The runs without a value are asked for only when the others are too few. */
 function ordered(parts: Parts): string {
   const { limit, sort } = parts.query;
-  if (isPastValues(parts)) return `page AS MATERIALIZED (${walk(parts, 'null', limit, null)})`;
+  if (isPastValues(parts)) return walk(parts, 'null', limit, null);
   const valued = walk(parts, 'valued', limit, null);
-  if (!SORTS[sort].nullable || parts.bounds.length > 0) return `page AS MATERIALIZED (${valued})`;
-  return `valued AS MATERIALIZED (${valued}),
-unvalued AS MATERIALIZED (SELECT * FROM (${walk(parts, 'null', limit, null)}) w WHERE (SELECT count(*) FROM valued) < ${limit}),
-page AS MATERIALIZED (SELECT * FROM valued UNION ALL (SELECT * FROM unvalued LIMIT ${limit} - (SELECT count(*) FROM valued)))`;
+  if (!SORTS[sort].nullable || parts.bounds.length > 0) return valued;
+  return `WITH valued AS MATERIALIZED (${valued}),
+  unvalued AS MATERIALIZED (SELECT * FROM (${walk(parts, 'null', limit, null)}) w WHERE (SELECT count(*) FROM valued) < ${limit})
+  SELECT * FROM valued UNION ALL (SELECT * FROM unvalued LIMIT ${limit} - (SELECT count(*) FROM valued))`;
 }
 
-/** What a run must fulfil one by one, as one expression on `r`. Scalar subqueries: they are probed, never hashed. */
-function checkOf({ rest, filter }: Parts): string {
-  const texts = filter.texts('f.search');
-  const text = texts.length > 0 ? [`(SELECT ${texts.join(' AND ')} FROM run_facets f WHERE f.run_id = r.id)`] : [];
-  const found = filter.runId === null ? text : text.map((condition) => `(r.id = ${filter.runId} OR ${condition})`);
-  const artifact =
-    filter.artifactType === null
-      ? []
-      : [`(SELECT true FROM artifacts x WHERE x.run_id = r.id AND x.artifact_type = ${filter.artifactType} LIMIT 1)`];
-  return `coalesce(${[...rest, ...filter.conditions, ...artifact, ...found].join(' AND ')}, false)`;
-}
-
-/**
- * `near`: what a bounded walk along the order finds. `whole`: the complete answer, sorted, which is computed only when
- * the walk did not fill the page. Each is right by itself; which of them is cheap depends on how frequent the matches are.
- */
-function searched(parts: Parts): string {
+/** What a bounded walk along the order finds. */
+function near(parts: Parts): string {
   const { limit, order } = parts.query;
-  const hasText = parts.filter.texts('').length > 0;
-  const window = Math.max(hasText ? WINDOW.text : WINDOW.least, limit * WINDOW.perRow);
-  const section = isPastValues(parts) ? 'null' : 'valued';
+  const section = sectionOf(parts);
   const direction = order.toUpperCase();
-  return `near AS MATERIALIZED (SELECT id, sort_value FROM (${walk(parts, section, window, checkOf(parts))}) w WHERE fits
-  ORDER BY ${section === 'valued' ? `sort_value ${direction}, ` : ''}id ${direction} LIMIT ${limit}),
-whole AS MATERIALIZED (SELECT id, sort_value FROM (${matches(parts)}) m
-  WHERE (SELECT count(*) FROM near) < ${limit}
-  ORDER BY sort_value ${direction} NULLS LAST, id ${direction} LIMIT ${limit}),
-page AS MATERIALIZED (SELECT * FROM near WHERE (SELECT count(*) FROM near) = ${limit} UNION ALL SELECT * FROM whole)`;
+  return `SELECT id, sort_value FROM (${walk(parts, section, windowOf(parts), checkOf(parts))}) w WHERE fits
+  ORDER BY ${section === 'valued' ? `sort_value ${direction}, ` : ''}id ${direction} LIMIT ${limit}`;
+}
+
+/** Whether the walk has met all runs that there are: then those that it has found are all. */
+function orIsWalkedOff(parts: Parts): string {
+  const section = sectionOf(parts);
+  const isAll = section === 'null' || !SORTS[parts.query.sort].nullable || parts.bounds.length > 0;
+  const window = windowOf(parts);
+  return isAll ? ` OR NOT EXISTS (SELECT FROM (${walk(parts, section, window, null)}) w OFFSET ${window - 1})` : '';
+}
+
+const sectionOf = (parts: Parts): 'null' | 'valued' => (isPastValues(parts) ? 'null' : 'valued');
+
+const windowOf = ({ filter, query }: Parts): number =>
+  Math.max(filter.texts('').length > 0 ? WINDOW.text : WINDOW.least, query.limit * WINDOW.perRow);
+
+/** The complete answer, sorted. */
+function whole(parts: Parts): string {
+  const { limit, order } = parts.query;
+  const direction = order.toUpperCase();
+  return `SELECT id, sort_value FROM (${matches(parts)}) m
+  ORDER BY sort_value ${direction} NULLS LAST, id ${direction} LIMIT ${limit}`;
 }
 
 /** All matches behind the last run seen, by whatever index the planner thinks best. */
@@ -247,7 +163,3 @@ function matches(parts: Parts): string {
   });
   return branches.join('\nUNION ALL\n');
 }
-
-/** The runs that have a value behind the last one, and those that have none. */
-const bothSections = (parts: Parts): string[][] =>
-  parts.query.after === null ? [[]] : [behind(parts, 'valued'), behind(parts, 'null')];

@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
-import { Database, type Queryable, type Statement } from '#libs/persistence';
+import { Database, type Queryable } from '#libs/persistence';
 import type { Run } from '../domain/run.js';
 import { mayBeMisspelt, type SearchTerm } from '../domain/search-terms.js';
-import { listStatement, type RunListQuery, type RunPosition } from './run-list-sql.js';
+import type { RunListQuery, RunPosition } from './run-list-parts.js';
+import { ListShapes } from './run-list-shapes.js';
+import { nearStatement, orderedStatement, WALK_SETTINGS, wholeStatement } from './run-list-sql.js';
 import { type RunRow, toRun } from './run-rows.js';
 
 export interface ListedRun {
@@ -22,15 +23,18 @@ export interface FoundPage {
 }
 
 type ListRow = RunRow & { sort_text: string | null; found: number };
+/** Without an id: a page without runs. */
+type NearRow = ListRow & { complete: boolean };
 
+/** Tables of this kind are never read whole for one page, whatever the planner expects of a rare value. */
+const SEARCH_SETTINGS = { enable_seqscan: 'off' };
 /** Runs that are looked at for a word before the index is asked whether it occurs at all. */
 const RECENT = 200;
-/** Page sizes that are worth a prepared statement a connection: with the one run more that tells whether there is a next page. */
-const PREPARED_LIMITS = new Set([21, 51, 101]);
-const MAX_PREPARED_OWNERS = 2;
 
 @Injectable()
 export class RunLists {
+  private readonly shapes = new ListShapes();
+
   constructor(
     private readonly database: Database,
     private readonly settings: Settings,
@@ -38,29 +42,54 @@ export class RunLists {
 
   /** A page of a list that an index holds in its order. One round trip; its cost does not depend on how many runs there are. */
   async ordered(query: RunListQuery): Promise<FoundPage> {
-    const { text, values } = listStatement(query);
-    const statement = isPrepared(query) ? named(text) : text;
-    return toPage(await this.database.query<ListRow & Record<string, unknown>>(statement, values), []);
+    const page = orderedStatement(query);
+    const statement = this.shapes.statementOf(query, page);
+    return toPage(await this.database.query<ListRow & Record<string, unknown>>(statement, page.values), []);
   }
 
   /**
-   * A page of a list whose filters the order does not serve; within `LIST_TIMEOUT`, else SQLSTATE 57014. With `resolve`
-   * the words of the search are read: one that occurs nowhere in the owners' runs is taken for a misspelling.
+   * A page of a list whose filters the order does not serve; each statement within `LIST_TIMEOUT`, else SQLSTATE 57014.
+   * With `resolve` the words of the search are read: one that occurs nowhere in the owners' runs is taken for a
+   * misspelling.
    */
   async searched(query: RunListQuery, resolve: boolean): Promise<FoundPage> {
-    // Tables of this kind are never read whole for one page, whatever the planner expects of a rare value.
-    const local = { statement_timeout: String(this.settings.listTimeout), enable_seqscan: 'off' };
-    return this.database.reading(local, async (tx) => {
-      const { search } = query.filters;
-      const folded = await fold(tx, search?.terms ?? []);
-      const terms = resolve ? await readTerms(tx, query, folded) : folded;
-      const filters = search ? { ...query.filters, search: { ...search, terms } } : query.filters;
-      const { text, values } = listStatement({ ...query, filters });
-      const rows = await tx.query<ListRow & Record<string, unknown>>(text, values);
-      return toPage(rows, terms);
-    });
+    const { search } = query.filters;
+    if (!search) return this.search(query, []);
+    const folded = await fold(this.database, search.terms);
+    const terms = resolve ? await this.readTerms(query, folded) : folded;
+    return this.search({ ...query, filters: { ...query.filters, search: { ...search, terms } } }, terms);
+  }
+
+  /** Along the order first, in vain when the values are rare. */
+  private async search(query: RunListQuery, terms: readonly SearchTerm[]): Promise<FoundPage> {
+    const near = nearStatement(query);
+    const statement = this.shapes.statementOf(query, near);
+    const rows = await this.reading(WALK_SETTINGS, (tx) =>
+      tx.query<NearRow & Record<string, unknown>>(statement, near.values),
+    );
+    if (rows[0]?.complete) return toPage(isEmptyPage(rows) ? [] : rows, terms);
+    const whole = wholeStatement(query);
+    return toPage(
+      await this.reading(SEARCH_SETTINGS, (tx) =>
+        tx.query<ListRow & Record<string, unknown>>(whole.text, whole.values),
+      ),
+      terms,
+    );
+  }
+
+  private async readTerms(query: RunListQuery, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
+    const doubtful = terms.filter(({ word }) => mayBeMisspelt(word));
+    if (doubtful.length === 0) return [...terms];
+    const known = await this.reading(SEARCH_SETTINGS, (tx) => knownWords(tx, query, doubtful));
+    return terms.map(({ word }) => ({ word, fuzzy: mayBeMisspelt(word) && !known.has(word) }));
+  }
+
+  private reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
+    return this.database.reading({ ...settings, statement_timeout: String(this.settings.listTimeout) }, work);
   }
 }
+
+const isEmptyPage = ([first]: readonly { readonly id: string | null }[]): boolean => first?.id === null;
 
 const toPage = (rows: readonly ListRow[], terms: readonly SearchTerm[]): FoundPage => ({
   runs: rows.map((row) => ({ run: toRun(row), position: [row.sort_text, row.id] })),
@@ -68,19 +97,10 @@ const toPage = (rows: readonly ListRow[], terms: readonly SearchTerm[]): FoundPa
   terms,
 });
 
-function isPrepared({ owners, limit, filters }: RunListQuery): boolean {
-  return owners.length <= MAX_PREPARED_OWNERS && PREPARED_LIMITS.has(limit) && (filters.states?.length ?? 0) <= 1;
-}
-
-const named = (text: string): Statement => ({
-  name: `runs.list.${createHash('sha256').update(text).digest('base64url').slice(0, 16)}`,
-  text,
-});
-
 /** By the very function that has folded the text. One round trip, or none without words. */
-async function fold(tx: Queryable, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
+async function fold(database: Queryable, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
   if (terms.length === 0) return [];
-  const [row] = await tx.query<{ words: string[] }>(
+  const [row] = await database.query<{ words: string[] }>(
     `SELECT ARRAY(SELECT headrace.search_fold(w.word) FROM unnest($1::text[]) WITH ORDINALITY w (word, ord) ORDER BY w.ord) AS words`,
     [terms.map(({ word }) => word)],
   );
@@ -88,9 +108,11 @@ async function fold(tx: Queryable, terms: readonly SearchTerm[]): Promise<Search
 }
 
 /** Which of the words occur; recent runs first, because most words that are looked for are in them. */
-async function readTerms(tx: Queryable, { owners }: RunListQuery, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
-  const doubtful = terms.filter(({ word }) => mayBeMisspelt(word));
-  if (doubtful.length === 0) return [...terms];
+async function knownWords(
+  tx: Queryable,
+  { owners }: RunListQuery,
+  terms: readonly SearchTerm[],
+): Promise<ReadonlySet<string>> {
   const recent = owners
     .map(
       (_, index) =>
@@ -102,8 +124,7 @@ async function readTerms(tx: Queryable, { owners }: RunListQuery, terms: readonl
      SELECT w.word FROM unnest($1::text[]) w (word)
       WHERE EXISTS (SELECT FROM recent WHERE recent.search LIKE '%' || w.word || '%')
          OR EXISTS (SELECT FROM run_facets f WHERE f.slot_key = ANY($${owners.length + 2}::text[]) AND f.search LIKE '%' || w.word || '%')`,
-    [doubtful.map(({ word }) => word), ...owners, owners],
+    [terms.map(({ word }) => word), ...owners, owners],
   );
-  const known = new Set(rows.map(({ word }) => word));
-  return terms.map(({ word }) => ({ word, fuzzy: mayBeMisspelt(word) && !known.has(word) }));
+  return new Set(rows.map(({ word }) => word));
 }

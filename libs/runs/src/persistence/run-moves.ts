@@ -29,6 +29,8 @@ const MOVE: Statement = {
   WHERE id = $1 AND state = ANY($3) RETURNING id`,
 };
 
+const TOUCH: Statement = { name: 'runs.touch', text: `UPDATE runs SET updated_at = headrace.now() WHERE id = $1` };
+
 /**
  * Moves runs by the state table, one guarded UPDATE each. Lock order everywhere: run, then execution, then the global
  * slot row, then the owner's.
@@ -51,5 +53,10 @@ export class RunMoves {
       move === 'requeue',
     ]);
     return rows.length > 0;
+  }
+
+  /** Something that it shows has changed besides its state. */
+  async touch(tx: Queryable, runId: string): Promise<void> {
+    await tx.query(TOUCH, [runId]);
   }
 }

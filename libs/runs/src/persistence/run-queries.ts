@@ -19,7 +19,7 @@ const FIND_NEWEST: Statement = {
 
 const FIND_FOR_ASSIGNMENT: Statement = {
   name: 'runs.find-for-assignment',
-  text: `SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken, r.transcript IS NOT NULL AS has_transcript FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
+  text: `SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken, r.transcript IS NOT NULL AS has_transcript, r.session_in_debug FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
 };
 
 /** Whose runs may be looked at: those of these teams, and this person's own. */
@@ -27,6 +27,16 @@ export interface ReadableScope {
   readonly teamUids: readonly string[];
   readonly userUid: string | null;
 }
+
+export interface AssignedRun {
+  readonly run: Run;
+  readonly promptTaken: boolean;
+  readonly hasTranscript: boolean;
+  /** The agent's session began in a debug window. */
+  readonly sessionInDebug: boolean;
+}
+
+type AssignmentRow = RunRow & { prompt_taken: boolean; has_transcript: boolean; session_in_debug: boolean };
 
 @Injectable()
 export class RunQueries {
@@ -48,11 +58,15 @@ export class RunQueries {
     return row ? toRun(row) : null;
   }
 
-  async findForAssignment(runId: string): Promise<{ run: Run; promptTaken: boolean; hasTranscript: boolean } | null> {
-    const [row] = await this.database.query<RunRow & { prompt_taken: boolean; has_transcript: boolean }>(
-      FIND_FOR_ASSIGNMENT,
-      [runId],
-    );
-    return row ? { run: toRun(row), promptTaken: row.prompt_taken, hasTranscript: row.has_transcript } : null;
+  async findForAssignment(runId: string): Promise<AssignedRun | null> {
+    const [row] = await this.database.query<AssignmentRow & Record<string, unknown>>(FIND_FOR_ASSIGNMENT, [runId]);
+    return row
+      ? {
+          run: toRun(row),
+          promptTaken: row.prompt_taken,
+          hasTranscript: row.has_transcript,
+          sessionInDebug: row.session_in_debug,
+        }
+      : null;
   }
 }

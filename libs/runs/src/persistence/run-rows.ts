@@ -11,13 +11,15 @@ import type {
   RunExecutionLocation,
   RunMode,
   RunSchedule,
+  RunSkill,
   RunSourceType,
   RunUsage,
   StatusMessage,
 } from '../domain/run.js';
 import type { RunState } from '../domain/run-state.js';
+import { DEBUG_WINDOW_COLUMNS, type DebugWindowRow, toDebugWindow } from './debug-window-sql.js';
 
-export interface RunRow {
+export interface RunRow extends DebugWindowRow {
   id: string;
   team_uid: string | null;
   owner_user_uid: string | null;
@@ -33,6 +35,8 @@ export interface RunRow {
   executor_type: PrincipalRef['type'];
   executor_uid: string;
   config: AgentConfig;
+  /** Null without a skill, and of runs that an older version has created. */
+  agent_skill: RunSkill | null;
   metadata: Record<string, string> | null;
   parent_run_id: string | null;
   ancestor_run_ids: string[];
@@ -63,12 +67,12 @@ const newestArtifacts = (
 const columns = (
   maxArtifacts: number,
 ): string => `r.id, r.team_uid, r.owner_user_uid, r.state, r.title, r.source, r.execution_location, r.mode,
-  r.interactive, r.creator_type, r.creator_uid, r.executor_type, r.executor_uid, r.config, r.metadata, r.parent_run_id, r.ancestor_run_ids,
+  r.interactive, r.creator_type, r.creator_uid, r.executor_type, r.executor_uid, r.config, r.agent_skill, r.metadata, r.parent_run_id, r.ancestor_run_ids,
   r.schedule, r.trigger_url, r.usage,
   r.conversation_id, r.conversation_format, r.session_id, r.status_message, r.created_at, r.updated_at, r.started_at,
   CASE WHEN r.started_at IS NULL THEN NULL
        ELSE r.busy_ms + coalesce(extract(epoch FROM headrace.now() - e.busy_since) * 1000, 0)::bigint END AS run_time_ms,
-  e.id IS NOT NULL AS has_live_execution,
+  e.id IS NOT NULL AS has_live_execution, ${DEBUG_WINDOW_COLUMNS},
   (SELECT json_agg(json_build_object('type', a.artifact_type, 'created_at', a.created_at, 'data', a.data) ORDER BY a.created_at, a.uid)
      FROM ${newestArtifacts(maxArtifacts)} a) AS artifacts`;
 
@@ -102,6 +106,7 @@ export function toRun(row: RunRow): Run {
     creator: { type: row.creator_type, uid: row.creator_uid },
     executor: { type: row.executor_type, uid: row.executor_uid },
     config: row.config,
+    skill: row.agent_skill,
     mode: row.mode,
     interactive: row.interactive,
     metadata: row.metadata,
@@ -119,6 +124,7 @@ export function toRun(row: RunRow): Run {
     startedAt: row.started_at,
     runTimeMs: row.run_time_ms === null ? null : Number(row.run_time_ms),
     hasLiveExecution: row.has_live_execution,
+    debugWindow: toDebugWindow(row),
     artifacts: (row.artifacts ?? []).map(({ type, created_at: at, data }) => ({ type, createdAt: new Date(at), data })),
   };
 }

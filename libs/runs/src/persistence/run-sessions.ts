@@ -4,7 +4,8 @@ import type { RunUsage } from '../domain/run.js';
 
 const START: Statement = {
   name: 'runs.start-session',
-  text: `UPDATE runs SET session_id = $2, conversation_id = coalesce(conversation_id, $3) WHERE id = $1`,
+  text: `UPDATE runs SET session_id = $2, conversation_id = coalesce(conversation_id, $3),
+    session_in_debug = CASE WHEN $4 THEN session_in_debug ELSE $5 END WHERE id = $1`,
 };
 const TAKE_PROMPT: Statement = {
   name: 'runs.take-prompt',
@@ -19,12 +20,23 @@ const ADD_USAGE: Statement = {
   ) WHERE id = $1`,
 };
 
+export interface BegunSession {
+  readonly sessionId: string;
+  /** For a run that has no conversation yet. */
+  readonly newConversationId: string;
+  /** An earlier one that was loaded. */
+  readonly isResumed: boolean;
+  /** It begins in a debug window. */
+  readonly isDebug: boolean;
+}
+
 /** The conversation's identity on the run's row. */
 @Injectable()
 export class RunSessions {
   /** The agent's session exists: the run has a conversation from now on. */
-  async start(tx: Queryable, runId: string, sessionId: string, newConversationId: string): Promise<void> {
-    await tx.query(START, [runId, sessionId, newConversationId]);
+  async start(tx: Queryable, runId: string, session: BegunSession): Promise<void> {
+    const { sessionId, newConversationId, isResumed, isDebug } = session;
+    await tx.query(START, [runId, sessionId, newConversationId, isResumed, isDebug]);
   }
 
   /** The run's own prompt reached the agent; later executions continue instead of starting over. */

@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
+import type { FactoryRefusal } from '#libs/factories';
 import type { LoggedDelivery } from '../domain/logged-delivery.js';
 import { DeliveriesStore } from '../persistence/deliveries.store.js';
-import { type AccessRefusal, WebhookAccess } from './webhook-access.js';
+import { WebhookAccess } from './webhook-access.js';
 
 export type GetDeliveryResult =
   | { readonly kind: 'found'; readonly delivery: LoggedDelivery; readonly payload: Buffer | null }
   | { readonly kind: 'unknown_delivery' }
-  | AccessRefusal;
+  | FactoryRefusal;
 
 /** One line of a webhook's delivery log, with the payload of an accepted delivery. */
 @Injectable()

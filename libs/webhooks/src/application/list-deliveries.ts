@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
+import type { FactoryRefusal } from '#libs/factories';
 import { Settings } from '#libs/config';
 import { CursorCodec } from '#libs/kernel';
 import type { DeliveryOutcome } from '../domain/delivery.js';
 import type { LoggedDelivery } from '../domain/logged-delivery.js';
 import { DeliveriesStore } from '../persistence/deliveries.store.js';
-import { type AccessRefusal, WebhookAccess } from './webhook-access.js';
+import { WebhookAccess } from './webhook-access.js';
 
 export interface ListDeliveriesQuery {
   /** Null: all, handshakes too. */
@@ -17,7 +18,7 @@ export interface ListDeliveriesQuery {
 export type ListDeliveriesResult =
   | { readonly kind: 'page'; readonly deliveries: readonly LoggedDelivery[]; readonly nextCursor: string | null }
   | { readonly kind: 'bad_cursor' }
-  | AccessRefusal;
+  | FactoryRefusal;
 
 /** One page of a webhook's delivery log, newest first. */
 @Injectable()

@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
+import type { FactoryRefusal } from '#libs/factories';
 import { newUuid } from '#libs/kernel';
 import { Database } from '#libs/persistence';
 import { DeliveriesStore } from '../persistence/deliveries.store.js';
 import { RedeliveriesStore } from '../persistence/redeliveries.store.js';
 import { EvaluationNudge } from './ports.js';
-import { type AccessRefusal, WebhookAccess } from './webhook-access.js';
+import { WebhookAccess } from './webhook-access.js';
 
 export type RedeliverResult =
   | { readonly kind: 'redelivered'; readonly deliveryId: string }
@@ -14,7 +15,7 @@ export type RedeliverResult =
   | { readonly kind: 'not_accepted' }
   | { readonly kind: 'disabled' }
   | { readonly kind: 'limited'; readonly retryMs: number }
-  | AccessRefusal;
+  | FactoryRefusal;
 
 /** Of one webhook, and beside what its sender may deliver: trying things out must not cost the sender's deliveries. */
 const LIMIT = 60;

@@ -1,22 +1,22 @@
 import { Body, Controller, Delete, Param, Patch, Post } from '@nestjs/common';
 import { ApiBody } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
+import { FactoryAccess, managedFactory } from '#libs/factories';
 import { Operation, pathId } from '#libs/http';
 import { DeleteWebhook } from '../application/delete-webhook.js';
 import { RotateWebhookSecret } from '../application/rotate-secret.js';
 import { UpdateWebhook } from '../application/update-webhook.js';
-import { WebhookAccess } from '../application/webhook-access.js';
 import { RotateWebhookSecretRequest, UpdateWebhookRequest, WebhookItem } from './webhook.dto.js';
 import { WebhookPresenter } from './webhook-presenter.js';
-import { managedFactory, webhookRefusal } from './webhook-refusals.js';
+import { webhookRefusal } from './webhook-refusals.js';
 
 const TAG = 'Webhooks';
 
-/** Reading suffices at the door: the role that counts is that on the factory's team, which `WebhookAccess` knows. */
+/** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
 @Controller('factories/:factoryUid/webhooks/:uid')
 export class WebhookChangesController {
   constructor(
-    private readonly access: WebhookAccess,
+    private readonly access: FactoryAccess,
     private readonly update: UpdateWebhook,
     private readonly rotate: RotateWebhookSecret,
     private readonly remove: DeleteWebhook,

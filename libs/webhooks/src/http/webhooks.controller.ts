@@ -1,20 +1,20 @@
 import { Body, Controller, Get, Param, Post } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
+import { FactoryAccess, managedFactory } from '#libs/factories';
 import { Operation, pathId } from '#libs/http';
 import { CreateWebhook } from '../application/create-webhook.js';
 import { FindWebhooks } from '../application/find-webhooks.js';
-import { WebhookAccess } from '../application/webhook-access.js';
 import { CreateWebhookRequest, ListWebhooksResponse, WebhookItem } from './webhook.dto.js';
 import { WebhookPresenter } from './webhook-presenter.js';
-import { managedFactory, webhookRefusal } from './webhook-refusals.js';
+import { webhookRefusal } from './webhook-refusals.js';
 
 const TAG = 'Webhooks';
 
-/** Reading suffices at the door: the role that counts is that on the factory's team, which `WebhookAccess` knows. */
+/** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
 @Controller('factories/:factoryUid/webhooks')
 export class WebhooksController {
   constructor(
-    private readonly access: WebhookAccess,
+    private readonly access: FactoryAccess,
     private readonly find: FindWebhooks,
     private readonly create: CreateWebhook,
     private readonly presenter: WebhookPresenter,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#libs/agents';
 import { Settings } from '#libs/config';
-import { EnvironmentDirectory } from '#libs/environments';
+import { type Environment, EnvironmentDirectory, EnvironmentSetUp, type SetUp } from '#libs/environments';
 import { Database } from '#libs/persistence';
 import type { Assignment, AttachmentRef, ClaimRequest } from '#libs/runner-protocol';
 import type { StoredAttachment } from '../../domain/attachment.js';
@@ -18,6 +18,9 @@ import { FinishExecution } from './finish-execution.js';
 export type ClaimResult =
   { readonly kind: 'assigned'; readonly assignment: Assignment } | { readonly kind: 'lease_lost' };
 
+/** The environment of the run cannot be set up. */
+type Impossible = Extract<SetUp, { kind: 'impossible' }>;
+
 /** Puts together what a runner needs to know of its run. */
 @Injectable()
 export class Assignments {
@@ -27,19 +30,24 @@ export class Assignments {
     private readonly attachments: Attachments,
     private readonly agents: AgentDirectory,
     private readonly secrets: McpSecrets,
+    private readonly setUps: EnvironmentSetUp,
   ) {}
 
   async build(
     runId: string,
     executionId: string,
     leaseEpoch: number,
-  ): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | 'no_environment' | 'no_mcp_server' | null> {
+  ): Promise<
+    Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | 'no_environment' | 'no_mcp_server' | Impossible | null
+  > {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return null;
-    const { run, promptTaken, hasTranscript } = found;
+    const { run, promptTaken, hasTranscript, sessionInDebug } = found;
     const environmentUid = run.config.environment_id;
-    const environment = environmentUid === undefined ? null : await this.environments.find(environmentUid);
+    const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && environment === null) return 'no_environment';
+    const setUp = environment && (await this.setUps.of(environment));
+    if (setUp?.kind === 'impossible') return setUp;
     const servers = await this.serversOf(run);
     if (servers === null) return 'no_mcp_server';
     return {
@@ -59,11 +67,27 @@ export class Assignments {
         setup_commands: environment.config.setup_commands ?? [],
         env: environment.config.env ?? {},
       },
+      repositories: setUp?.repositories ?? [],
+      secrets: setUp?.secrets ?? {},
       mcp_servers: servers,
       // A run that continues a conversation has a session before its own prompt was taken.
-      resume: run.sessionId !== null ? { session_id: run.sessionId, transcript: hasTranscript } : null,
+      resume:
+        run.sessionId !== null
+          ? {
+              session_id: run.sessionId,
+              transcript: hasTranscript,
+              ...(sessionInDebug && !promptTaken ? { debug: true } : {}),
+              ...(run.skill !== null && !promptTaken ? { skill: true } : {}),
+            }
+          : null,
+      ...retentionOf(environment),
       attachments: (await this.attachments.list(runId)).map(toAttachmentRef),
     };
+  }
+
+  /** Looked up anew each time: sharing may have ended since the run was created, and a continued run begins again. */
+  private findEnvironment({ owner: { teamUid, userUid }, creator }: Run, uid: string): Promise<Environment | null> {
+    return this.environments.findForRun(uid, { teamUid, userUid, creatorUid: creator.uid });
   }
 
   /** The run's MCP servers with their values in clear, the team's looked up. Null: one is not registered any more. */
@@ -118,12 +142,14 @@ export class ClaimExecution {
     });
     if (leaseEpoch === null) return { kind: 'lease_lost' };
     const assignment = await this.assignments.build(runId, executionId, leaseEpoch);
-    if (assignment === 'no_environment' || assignment === 'no_mcp_server') {
-      const message = `${assignment === 'no_environment' ? 'The environment' : 'An MCP server'} of the run does not exist any more.`;
+    if (assignment === 'no_environment' || assignment === 'no_mcp_server' || (assignment && 'kind' in assignment)) {
+      const message = typeof assignment === 'string' ? GONE[assignment] : assignment.message;
       const failure = { outcome: 'failed', error_code: 'environment_setup_failed', message } as const;
       await this.finish.execute(executionId, { lease_epoch: leaseEpoch, ...failure });
       return { kind: 'lease_lost' };
     }
+    const retention = assignment?.failure_session_retention_minutes;
+    if (retention !== undefined) await this.executions.allowDebug(executionId, retention * 60_000);
     return assignment ? { kind: 'assigned', assignment: { ...assignment, ...this.lease() } } : { kind: 'lease_lost' };
   }
 
@@ -131,6 +157,18 @@ export class ClaimExecution {
     return { ttl_seconds: this.settings.leaseTtl / 1000, next_beat_seconds: beatSeconds(this.settings.leaseTtl) };
   }
 }
+
+/** How long a runner stays when the set-up fails; nothing when it does not. */
+function retentionOf(environment: Environment | null): Pick<Assignment, 'failure_session_retention_minutes'> {
+  const minutes = environment?.config.failure_session_retention_minutes ?? null;
+  return minutes === null ? {} : { failure_session_retention_minutes: minutes };
+}
+
+const GONE = {
+  no_environment:
+    'The environment of the run does not exist any more, or is no longer shared with whom the run belongs to.',
+  no_mcp_server: 'An MCP server of the run does not exist any more.',
+} as const;
 
 function harnessOf(run: Run): Assignment['harness'] {
   const { type, model_id, reasoning_level } = run.config.harness ?? {};

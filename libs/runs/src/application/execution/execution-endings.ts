@@ -3,6 +3,7 @@ import type { Queryable } from '#libs/persistence';
 import { MAX_OFFERS } from '../../domain/lease.js';
 import type { StatusMessage } from '../../domain/run.js';
 import { ApprovalsStore } from '../../persistence/approvals.store.js';
+import { DebugSessionsStore } from '../../persistence/debug-sessions.store.js';
 import { type Execution, ExecutionsStore } from '../../persistence/executions.store.js';
 import { FollowupsStore } from '../../persistence/followups.store.js';
 import { RunLogStore, type NewRunEvent } from '../../persistence/run-log.store.js';
@@ -48,6 +49,7 @@ export class ExecutionEndings {
     private readonly log: RunLogStore,
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsStore,
+    private readonly debugSessions: DebugSessionsStore,
   ) {}
 
   async end(tx: Queryable, run: LockedRun, execution: Execution, ending: Ending): Promise<void> {
@@ -64,7 +66,9 @@ export class ExecutionEndings {
         });
       }
     }
-    events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason } });
+    // Nothing else tells why a debug agent has failed: the run keeps the message that its set-up failed with.
+    const why = execution.phase === 'debug' && ending.kind === 'failed' ? { message: ending.status.message } : {};
+    events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason, ...why } });
     await this.log.append(tx, run.id, execution.id, events);
   }
 
@@ -74,11 +78,12 @@ export class ExecutionEndings {
     execution: Execution,
     ending: Ending,
   ): Promise<{ move: 'hand_back' | 'requeue' | 'fail' | 'give_up'; status: StatusMessage | null } | null> {
+    if (execution.phase === 'debug') return this.afterDebug(tx, run, execution);
     if (!['PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED'].includes(run.state)) return null;
     const hasStarted = execution.phase === 'started' || execution.phase === 'idle';
     if (ending.kind === 'failed' && !(hasStarted && execution.phase === 'idle')) {
       const code = ending.status.error_code ?? 'internal_error';
-      return { move: USER_FAULTS.has(code) && run.state !== 'PENDING' ? 'fail' : 'give_up', status: ending.status };
+      return { move: USER_FAULTS.has(code) ? 'fail' : 'give_up', status: ending.status };
     }
     if (!hasStarted) {
       return run.offers >= MAX_OFFERS ? { move: 'give_up', status: NO_WORKER } : { move: 'hand_back', status: null };
@@ -87,5 +92,16 @@ export class ExecutionEndings {
     if (execution.phase === 'idle' && (await this.followups.hasPending(tx, run.id)))
       return { move: 'requeue', status: null };
     return { move: 'give_up', status: ending.kind === 'lost' ? LOST : VANISHED };
+  }
+
+  /** However a debug session ends, its run stays; only messages that it never took bring the run back into the queue. */
+  private async afterDebug(
+    tx: Queryable,
+    run: LockedRun,
+    execution: Execution,
+  ): Promise<{ move: 'requeue'; status: null } | null> {
+    await this.moves.touch(tx, run.id);
+    const isLeftOver = run.state === 'FAILED' && (await this.debugSessions.reroute(tx, run.id, execution.id));
+    return isLeftOver ? { move: 'requeue', status: null } : null;
   }
 }

@@ -45,6 +45,21 @@ export class FinishExecution {
     return this.endWith(executionId, { kind: 'lost', reason }, () => true, isStillLost);
   }
 
+  /** Whoever was to start the runner, or saw it end, knows why. False when the execution had ended before. */
+  async fail(executionId: string, failure: { code: string; message: string; exitCode?: number }): Promise<boolean> {
+    const { code, message, exitCode } = failure;
+    const ending = endingOf({
+      lease_epoch: 0,
+      outcome: 'failed',
+      error_code: code,
+      message,
+      ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+    });
+    const ended = await this.endWith(executionId, ending, () => true);
+    if (ended && code === 'environment_setup_failed') await this.environmentOutcomes.note(executionId, true);
+    return ended;
+  }
+
   private async endWith(
     executionId: string,
     ending: Ending,

@@ -6,7 +6,9 @@ import type { Offer } from '../ports.js';
 
 const PLACE: Statement = {
   name: 'runs.place',
-  text: `SELECT execution_id, run_id FROM place_runs($1, $2, $3, $4, $5)`,
+  // The argument makes the order certain: sessions that wait for a slot first.
+  text: `SELECT p.execution_id, p.run_id FROM (SELECT admit_debug_sessions($1, $2, $3) AS admitted OFFSET 0) a
+    CROSS JOIN LATERAL place_runs($1, $2 + 0 * a.admitted, $3, $4, $5) p`,
 };
 const SET_CAPACITY: Statement = {
   name: 'slot-pools.set-capacity',

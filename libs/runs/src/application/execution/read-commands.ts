@@ -12,8 +12,9 @@ export type CommandsResult =
 const SNAPSHOT: Statement = {
   name: 'executions.commands',
   text: `SELECT e.command_version, e.desired, e.desired_reason, e.slot_held,
-    coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode) ORDER BY f.position)
-      FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL), '[]') AS prompts,
+    coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode, 'debug', e.phase = 'debug') ORDER BY f.position)
+      FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
+       AND (e.phase <> 'debug' OR f.debug_execution_id = e.id)), '[]') AS prompts,
     coalesce((SELECT json_agg(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END, 'note', a.note))
       FROM approvals a WHERE a.run_id = e.run_id AND a.execution_id = e.id AND a.state <> 'pending'), '[]') AS decisions
   FROM executions e WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`,
@@ -24,7 +25,7 @@ interface SnapshotRow {
   desired: Desired;
   desired_reason: string | null;
   slot_held: boolean;
-  prompts: { followup_id: string; message: string; mode: string | null }[];
+  prompts: { followup_id: string; message: string; mode: string | null; debug: boolean }[];
   decisions: { approval_id: string; decision: 'allow' | 'deny'; note: string | null }[];
 }
 
@@ -83,10 +84,11 @@ function toCommands(row: SnapshotRow): Commands {
     version: Number(row.command_version),
     desired: row.desired,
     ...(row.desired_reason === null ? {} : { desired_reason: row.desired_reason }),
-    prompts: row.prompts.map(({ followup_id, message, mode }) => ({
+    prompts: row.prompts.map(({ followup_id, message, mode, debug }) => ({
       followup_id,
       message,
       ...(mode === null ? {} : { mode }),
+      ...(debug ? { debug } : {}),
     })),
     decisions: row.decisions.map(({ approval_id, decision, note }) => ({
       approval_id,

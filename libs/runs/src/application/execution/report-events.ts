@@ -1,22 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { newUuid } from '#libs/kernel';
-import { Database, type Queryable } from '#libs/persistence';
+import { Database } from '#libs/persistence';
 import type { BatchAck, PermissionDecided, PermissionRequested, RunnerEvent, TurnEnded } from '#libs/runner-protocol';
-import type { RunUsage } from '../../domain/run.js';
 import { turnOutcome } from '../../domain/turn-outcome.js';
 import { ApprovalsStore } from '../../persistence/approvals.store.js';
-import { type Execution, ExecutionsStore } from '../../persistence/executions.store.js';
+import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { FollowupsStore } from '../../persistence/followups.store.js';
 import { RunLogStore, type NewRunEvent } from '../../persistence/run-log.store.js';
-import { type LockedRun, RunMoves } from '../../persistence/run-moves.js';
+import { RunMoves } from '../../persistence/run-moves.js';
 import { RunSessions } from '../../persistence/run-sessions.js';
+import { DebugEffects } from './debug-effects.js';
 import { EnvironmentOutcomes } from './environment-outcomes.js';
+import { type EventContext, textOf, toStored, usageOf } from './event-context.js';
 import { IdleSessions } from './idle-sessions.js';
 
 export type ReportResult = { readonly kind: 'stored'; readonly ack: BatchAck } | { readonly kind: 'lease_lost' };
 
 /** Events that move the run or its execution, and so need the run's lock first. */
 const MOVING = new Set<string>([
+  'setup_failed',
   'session_started',
   'agent_started',
   'turn_started',
@@ -25,14 +27,6 @@ const MOVING = new Set<string>([
   'turn_ended',
   'usage',
 ]);
-
-interface Context {
-  readonly tx: Queryable;
-  readonly run: LockedRun;
-  readonly execution: Execution;
-  readonly log: NewRunEvent[];
-  freedSlot: boolean;
-}
 
 /** What one event does besides being stored. */
 @Injectable()
@@ -43,15 +37,23 @@ export class EventEffects {
     private readonly sessions: RunSessions,
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsStore,
+    private readonly debug: DebugEffects,
   ) {}
 
-  async apply(context: Context, event: RunnerEvent): Promise<void> {
+  async apply(context: EventContext, event: RunnerEvent): Promise<void> {
     const stored = toStored(event);
+    if (stored === null) return this.debug.open(context, event.data);
     context.log.push(stored);
+    if (context.isDebug) return this.debug.apply(context, event);
     const { tx, run, execution } = context;
     switch (event.kind) {
       case 'session_started':
-        return this.sessions.start(tx, run.id, textOf(stored.data, 'session_id'), newUuid());
+        return this.sessions.start(tx, run.id, {
+          sessionId: textOf(stored.data, 'session_id'),
+          newConversationId: newUuid(),
+          isResumed: event.data['resumed'] === true,
+          isDebug: false,
+        });
       case 'agent_started':
         await this.moves.move(tx, run.id, 'start');
         return this.executions.markBusy(tx, execution.id);
@@ -70,14 +72,17 @@ export class EventEffects {
     }
   }
 
-  private async turnStarted({ tx, run, execution }: Context, turn: { followup_id?: string }): Promise<void> {
+  private async turnStarted({ tx, run, execution }: EventContext, turn: { followup_id?: string }): Promise<void> {
     if (turn.followup_id !== undefined) await this.followups.consume(tx, turn.followup_id, run.id, execution.id);
     await this.sessions.takePrompt(tx, run.id);
     await this.moves.move(tx, run.id, 'resume');
     await this.executions.markBusy(tx, execution.id);
   }
 
-  private async permissionRequested({ tx, run, execution, log }: Context, request: PermissionRequested): Promise<void> {
+  private async permissionRequested(
+    { tx, run, execution, log }: EventContext,
+    request: PermissionRequested,
+  ): Promise<void> {
     if (!request.ask) return;
     const isNewlyBlocked = await this.moves.move(tx, run.id, 'block');
     // A question that comes after the cancel waits for nobody; the runner withdraws it with the turn.
@@ -89,7 +94,7 @@ export class EventEffects {
   }
 
   /** A runner decides by policy, or withdraws a question because the turn was cancelled. */
-  private async permissionDecided({ tx, run }: Context, decided: PermissionDecided): Promise<void> {
+  private async permissionDecided({ tx, run }: EventContext, decided: PermissionDecided): Promise<void> {
     await this.approvals.decide(tx, run.id, decided.approval_id, {
       state: decided.decision === 'allow' ? 'allowed' : 'denied',
       via: 'cancel',
@@ -99,7 +104,7 @@ export class EventEffects {
     if (!(await this.approvals.hasPending(tx, run.id))) await this.moves.move(tx, run.id, 'unblock');
   }
 
-  private async turnEnded(context: Context, turn: TurnEnded): Promise<void> {
+  private async turnEnded(context: EventContext, turn: TurnEnded): Promise<void> {
     const { tx, run, execution, log } = context;
     await this.approvals.dropPending(tx, run.id, execution.id);
     const outcome = turnOutcome(turn);
@@ -151,6 +156,7 @@ export class ReportEvents {
     const moves = batch.some((event) => MOVING.has(event.kind));
     const runId = moves ? await this.executions.runOf(executionId) : null;
     let freedSlot = false;
+    let isDebug = false;
     const ack = await this.database.transaction(async (tx): Promise<BatchAck | null> => {
       const run = runId === null ? null : await this.stores.moves.lock(tx, runId);
       if (moves && !run) return null;
@@ -161,21 +167,34 @@ export class ReportEvents {
       const fresh = contiguousAfter(acked, batch);
       const log: NewRunEvent[] = [];
       if (run) {
-        const context: Context = { tx, run, execution, log, freedSlot: false };
+        const context: EventContext = {
+          tx,
+          run,
+          execution,
+          log,
+          isDebug: execution.phase === 'debug',
+          freedSlot: false,
+        };
         for (const event of fresh) await this.stores.effects.apply(context, event);
-        freedSlot = context.freedSlot;
+        ({ freedSlot, isDebug } = context);
       } else {
-        log.push(...fresh.map(toStored));
+        log.push(...fresh.flatMap((event) => toStored(event) ?? []));
       }
       await this.stores.log.append(tx, execution.run_id, executionId, log);
       const ackedSeq = acked + fresh.length;
       await this.executions.acknowledge(tx, executionId, ackedSeq);
       return { acked_seq: ackedSeq, desired: execution.desired };
     });
-    if (ack && batch.some((event) => event.kind === 'session_started'))
-      await this.environmentOutcomes.note(executionId, false);
+    if (ack) await this.noteSetup(executionId, batch, isDebug);
     if (freedSlot) await this.idleSessions.slotFreed();
     return ack ? { kind: 'stored', ack } : { kind: 'lease_lost' };
+  }
+
+  /** A session that begins says that the set-up went well, unless it is a debug agent's. */
+  private async noteSetup(executionId: string, batch: readonly RunnerEvent[], isDebug: boolean): Promise<void> {
+    const told = new Set(batch.map(({ kind }) => kind));
+    if (told.has('setup_failed')) await this.environmentOutcomes.note(executionId, true);
+    else if (told.has('session_started') && !isDebug) await this.environmentOutcomes.note(executionId, false);
   }
 }
 
@@ -186,24 +205,4 @@ export function contiguousAfter(ackedSeq: number, batch: readonly RunnerEvent[])
     if (event.source_seq === ackedSeq + fresh.length + 1) fresh.push(event);
   }
   return fresh;
-}
-
-const toStored = ({ kind, data }: RunnerEvent): NewRunEvent => ({ kind, data });
-
-function textOf(data: object, key: string): string {
-  const value = (data as Record<string, unknown>)[key];
-  return typeof value === 'string' ? value : '';
-}
-
-const USAGE_KEYS = ['input_tokens', 'output_tokens', 'total_tokens', 'cost_usd'] as const;
-
-/** The figures of a turn that make sense; agents send what they like. */
-function usageOf(data: object): RunUsage {
-  const told = data as Record<string, unknown>;
-  return Object.fromEntries(
-    USAGE_KEYS.flatMap((key) => {
-      const value = told[key];
-      return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? [[key, value]] : [];
-    }),
-  );
 }

@@ -34,6 +34,7 @@ export class SweepExecutions {
       });
     }
     await this.each('idle sessions', () => this.idleSessions.closeOverdue());
+    await this.each('debug windows', () => this.idleSessions.closeDebugWindows());
     for (const overdue of await this.approvals.overdue()) {
       await this.each(`approval ${overdue.id}`, () => this.decide.expire(overdue.run_id, overdue.id));
     }

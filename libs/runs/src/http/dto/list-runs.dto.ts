@@ -8,7 +8,7 @@ import {
 } from '../../domain/run.js';
 import { RUN_STATES, type RunState } from '../../domain/run-state.js';
 import { MAX_SEARCH_LENGTH, SEARCHABLE } from '../../domain/search-terms.js';
-import { RUN_SORTS, type RunSort, type SortOrder } from '../../persistence/run-list-sql.js';
+import { RUN_SORTS, type RunSort, type SortOrder } from '../../persistence/run-list-parts.js';
 
 const OPTIONAL = { optional: true } as const;
 const UID = { ...OPTIONAL, blank: false, max: 256 } as const;
@@ -64,7 +64,8 @@ export class ListRunsParameters {
     ...OPTIONAL,
     blank: false,
     max: 1024,
-    description: 'Exactly, such as `owner/repo:path/to/SKILL.md`.',
+    description:
+      '`owner/repo:path/to/SKILL.md`; for runs that were created with a skill also `owner/repo:skill-name`, or the spec that was asked for.',
   })
   skill_spec?: string;
   @StringField({ ...UID, description: 'Runs that this scheduled agent has created.' }) schedule_id?: string;

@@ -42,7 +42,8 @@ export class RunAgentRequest {
     ...OPTIONAL,
     blank: false,
     max: 1024,
-    description: '`repo:skill`, `owner/repo:skill` or `:path`; wins over config.skill_spec.',
+    description:
+      'Skill whose instructions become part of the base prompt, with the prompt as arguments: `repo:skill`, `owner/repo:skill` or `:path`; wins over config.skill_spec.',
   })
   skill?: string;
   @BooleanField({ ...OPTIONAL, description: 'Whether the team owns the run. Default: true for a caller on one team.' })

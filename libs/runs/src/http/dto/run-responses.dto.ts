@@ -47,8 +47,13 @@ export class RunStatusMessage {
   @StringField() message: string;
   @EnumField(Object.keys(ERROR_CODES), { ...OPTIONAL, name: 'ErrorCode' }) error_code?: ErrorCode;
   @BooleanField(OPTIONAL) retryable?: boolean;
-  @DateTimeField(OPTIONAL) session_debug_until?: string;
-  @BooleanField(OPTIONAL) debug_agent_active?: boolean;
+  @DateTimeField({
+    ...OPTIONAL,
+    description: 'While a debug window is open: a follow-up before then reaches the session whose set-up failed.',
+  })
+  session_debug_until?: string;
+  @BooleanField({ ...OPTIONAL, description: 'While a debug window is open: its agent works on a follow-up.' })
+  debug_agent_active?: boolean;
 }
 
 export class RunScopeInfo {
@@ -59,8 +64,14 @@ export class RunScopeInfo {
 export class AgentSkillInfo {
   @StringField(OPTIONAL) name?: string;
   @StringField(OPTIONAL) description?: string;
-  @StringField(OPTIONAL) full_path?: string;
-  @StringField(OPTIONAL) bundled_skill_id?: string;
+  @StringField({
+    ...OPTIONAL,
+    description: '`owner/repo:path/to/SKILL.md`.',
+    example: 'acme/app:skills/review/SKILL.md',
+  })
+  full_path?: string;
+  @StringField({ ...OPTIONAL, description: 'In place of full_path: a skill that ships with Headrace.' })
+  bundled_skill_id?: string;
 }
 
 export class RunScheduleInfo {
@@ -112,14 +123,18 @@ export class RunItem {
   @MapField(text(), OPTIONAL) metadata?: Record<string, string>;
   @BooleanField(OPTIONAL) is_sandbox_running?: boolean;
   @BooleanField(OPTIONAL) is_run_type_cancellable?: boolean;
-  @BooleanField(OPTIONAL) debug_agent_available?: boolean;
+  @BooleanField({ ...OPTIONAL, description: 'A follow-up now goes to a debug agent.' }) debug_agent_available?: boolean;
   @JsonField({
     ...OPTIONAL,
     schema: { type: 'array', items: RUN_ARTIFACT_SCHEMA } as never,
     description: 'Oldest first. A run by itself has all of them, in lists it has the newest 20.',
   })
   artifacts?: RunArtifact[];
-  @ObjectField(() => AgentSkillInfo, OPTIONAL) agent_skill?: AgentSkillInfo;
+  @ObjectField(() => AgentSkillInfo, {
+    ...OPTIONAL,
+    description: 'The skill of the run, as it was when it was created.',
+  })
+  agent_skill?: AgentSkillInfo;
   @ObjectField(() => RequestUsage, OPTIONAL) request_usage?: RequestUsage;
   @ObjectField(() => RunScopeInfo, OPTIONAL) scope?: RunScopeInfo;
 }

@@ -7,6 +7,8 @@ import { Runs1700000003005 } from './runs-1700000003005.js';
 import { Runs1700000003006 } from './runs-1700000003006.js';
 import { Runs1700000003007 } from './runs-1700000003007.js';
 import { Runs1700000006101 } from './runs-1700000006101.js';
+import { Runs1700000007301 } from './runs-1700000007301.js';
+import { Runs1700000007601 } from './runs-1700000007601.js';
 
 export const runMigrations: readonly MigrationClass[] = [
   Runs1700000003001,
@@ -17,4 +19,6 @@ export const runMigrations: readonly MigrationClass[] = [
   Runs1700000003006,
   Runs1700000003007,
   Runs1700000006101,
+  Runs1700000007301,
+  Runs1700000007601,
 ];

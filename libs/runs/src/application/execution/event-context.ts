@@ -1,0 +1,40 @@
+import type { Queryable } from '#libs/persistence';
+import type { RunnerEvent } from '#libs/runner-protocol';
+import type { RunUsage } from '../../domain/run.js';
+import type { Execution } from '../../persistence/executions.store.js';
+import type { NewRunEvent } from '../../persistence/run-log.store.js';
+import type { LockedRun } from '../../persistence/run-moves.js';
+
+/** What the effects of one batch share. */
+export interface EventContext {
+  readonly tx: Queryable;
+  readonly run: LockedRun;
+  readonly execution: Execution;
+  readonly log: NewRunEvent[];
+  /** The execution is in its debug window, maybe since an event of this batch. */
+  isDebug: boolean;
+  freedSlot: boolean;
+}
+
+/** Null for what the log keeps in the server's own words. */
+export function toStored({ kind, data }: RunnerEvent): NewRunEvent | null {
+  return kind === 'setup_failed' ? null : { kind, data };
+}
+
+export function textOf(data: object, key: string): string {
+  const value = (data as Record<string, unknown>)[key];
+  return typeof value === 'string' ? value : '';
+}
+
+const USAGE_KEYS = ['input_tokens', 'output_tokens', 'total_tokens', 'cost_usd'] as const;
+
+/** The figures of a turn that make sense; agents send what they like. */
+export function usageOf(data: object): RunUsage {
+  const told = data as Record<string, unknown>;
+  return Object.fromEntries(
+    USAGE_KEYS.flatMap((key) => {
+      const value = told[key];
+      return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? [[key, value]] : [];
+    }),
+  );
+}

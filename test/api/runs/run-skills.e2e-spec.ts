@@ -1,0 +1,302 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ResolvedSkill, SkillRuns } from '#libs/agents';
+import type { Caller } from '#libs/auth';
+import { offeredSkill, offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#libs/testing';
+import { CreateRun } from '#libs/runs';
+import { newTeam } from './list-team.js';
+import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+
+const GREET = 'acme/app:.agents/skills/greet/SKILL.md';
+const LINT = 'acme/app:.agents/skills/lint/SKILL.md';
+const TWO = ['acme/app:.agents/skills/review/SKILL.md', 'acme/app:.claude/skills/review/SKILL.md'];
+
+const found = (spec: string, body: string, changes = {}): ResolvedSkill => ({
+  kind: 'found',
+  skill: offeredSkill(spec, { body, ...changes }),
+});
+const ANSWERS: Readonly<Record<string, ResolvedSkill>> = {
+  'acme/app:greet': found('acme/app:greet', 'Greet $0 and $1, not $7.\n\n> $ARGUMENTS'),
+  [GREET]: found('acme/app:greet', 'Greet $0 and $1, not $7.\n\n> $ARGUMENTS'),
+  bundled: found('headrace/bundled:tidy/SKILL.md', 'Tidy up.', { name: 'tidy', bundledSkillId: 'tidy' }),
+  'acme/app:large': found('acme/app:large', '$ARGUMENTS '.repeat(20_000)),
+  'acme/app:review': { kind: 'ambiguous', candidates: TWO },
+  'acme/app:rewiev': { kind: 'missing', candidates: TWO },
+  'acme/app:nothing': { kind: 'missing', candidates: [] },
+  'acme/app:broken': { kind: 'malformed', error: 'Its front matter does not parse: line 3 is no mapping.' },
+  'acme/gone:x': { kind: 'unreadable', detail: 'The repository acme/gone does not exist, or is not yours to read.' },
+  'acme/slow:x': { kind: 'unreadable', detail: 'acme/slow did not answer in time.', retryable: true },
+};
+
+let room: RunsRoom;
+let asked: string[];
+let admin: TestPrincipal;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+  asked = offerSkills(room.api.app, ANSWERS);
+  admin = await room.api.identities.user({ [room.team]: 'admin' });
+});
+afterAll(() => room.close());
+beforeEach(() => {
+  room.api.log.clear();
+  asked.length = 0;
+});
+
+const post = (status: number, fields: object, headers: Record<string, string> = {}): Promise<TestResponse> =>
+  room.api.request(status, 'POST /agent/runs', {
+    token: room.member.token,
+    headers,
+    body: { prompt: 'Ada "Mary Shelley"', ...fields },
+  });
+const create = async (fields: object): Promise<string> => (await post(200, fields)).body.run_id;
+const read = async (runId: string): Promise<TestResponse['body']> =>
+  (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
+
+describe('a run with a skill', () => {
+  const FILLED = 'Greet Ada and Mary Shelley, not $7.\n\n> Ada "Mary Shelley"';
+
+  it('has its instructions with the prompt as arguments behind the base prompt, its name, and what it was', async () => {
+    const item = await read(await create({ skill: 'acme/app:greet', config: { base_prompt: 'Be kind.' } }));
+    expect(item.agent_config).toEqual({
+      base_prompt: `Be kind.\n\n${FILLED}`,
+      name: 'greet',
+      skill_spec: GREET,
+      skills: [GREET],
+    });
+    expect(item.agent_skill).toEqual({ name: 'greet', description: 'Does greet.', full_path: GREET });
+    expect(item.prompt).toBe('Ada "Mary Shelley"');
+  });
+
+  it('gives the agent both, instructions first', async () => {
+    const runId = await create({ config: { skill_spec: GREET, name: 'mine' } });
+    expect((await read(runId)).agent_config.name).toBe('mine');
+    const { assignment } = await TestRunner.take(room.api, runId);
+    expect(assignment).toMatchObject({ base_prompt: FILLED, prompt: 'Ada "Mary Shelley"' });
+  });
+
+  it('that continues a conversation has its skill told, though the agent is there already', async () => {
+    const { id, conversationId } = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED' });
+    const runId = await create({ skill: 'acme/app:lint', conversation_id: conversationId });
+    const { assignment } = await TestRunner.take(room.api, runId);
+    expect(assignment).toMatchObject({
+      base_prompt: 'How to lint.',
+      resume: { session_id: `session-${id}`, skill: true },
+    });
+  });
+
+  it('that ships with the product says its id', async () => {
+    const item = await read(await create({ skill: 'bundled' }));
+    expect(item.agent_skill).toEqual({ name: 'tidy', description: 'Does tidy.', bundled_skill_id: 'tidy' });
+    expect(item.agent_config).toMatchObject({ base_prompt: 'Tidy up.', skill_spec: 'headrace/bundled:tidy/SKILL.md' });
+  });
+
+  it('may have several, in their order, each once', async () => {
+    const item = await read(await create({ config: { skills: ['acme/app:lint', 'acme/app:greet', LINT] } }));
+    expect(item.agent_config).toEqual({
+      base_prompt: `# Skill: lint\n\nHow to lint.\n\n# Skill: greet\n\n${FILLED}`,
+      name: 'lint',
+      skill_spec: LINT,
+      skills: [LINT, GREET],
+    });
+    expect(item.agent_skill.full_path).toBe(LINT);
+  });
+
+  it('keeps the skill as it was', async () => {
+    const runId = await create({ skill: 'acme/app:lint' });
+    const before = await read(runId);
+    asked.length = 0;
+    expect(await read(runId)).toEqual(before);
+    await TestRunner.take(room.api, runId);
+    expect(asked).toEqual([]);
+  });
+
+  it('asks the database nothing more', async () => {
+    expect(await statementsDuring(room.api, () => create({ skill: 'acme/app:lint' }))).toEqual(['runs.create-group']);
+  });
+
+  it('is found by its full spec, by a short one and by the one that was asked for; by `agent` it is sorted', async () => {
+    const team = await newTeam(room);
+    const make = async (skill: string): Promise<string> =>
+      (
+        await room.api.request(200, 'POST /agent/runs', {
+          token: team.who.token,
+          body: { prompt: 'Go.', ...(skill === '' ? {} : { skill }) },
+        })
+      ).body.run_id;
+    const [greet, lint, colon] = [await make('acme/app:greet'), await make(LINT), await make(':lint')];
+    const old = await team.run({ config: { skill_spec: 'acme/app:lint' } });
+    const plain = await make('');
+    const lints = [lint, colon].sort();
+    const list = async (query: string): Promise<TestResponse['body']> =>
+      (await room.api.request(200, `GET /agent/runs?${query}`, { token: team.who.token })).body;
+    const idsOf = ({ runs }: TestResponse['body']): string[] => runs.map(({ run_id }: { run_id: string }) => run_id);
+    for (const sort of ['updated_at', 'agent']) {
+      for (const order of ['asc', 'desc']) {
+        const find = async (spec: string): Promise<string[]> =>
+          idsOf(await list(`sort_by=${sort}&sort_order=${order}&skill=${encodeURIComponent(spec)}`)).sort();
+        expect(await find(GREET)).toEqual([greet]);
+        expect(await find('acme/app:greet')).toEqual([greet]);
+        expect(await find(LINT)).toEqual(lints);
+        expect(await find('acme/app:lint')).toEqual([...lints, old].sort());
+        expect(await find(':lint')).toEqual([colon]);
+        expect(await find('acme/app:lin')).toEqual([]);
+      }
+    }
+    expect(idsOf(await list('sort_by=agent&sort_order=asc'))).toEqual([greet, ...lints, old, plain]);
+    const seen: string[] = [];
+    for (let cursor = ''; ;) {
+      const page = await list(`sort_by=agent&skill=acme/app:lint&limit=1${cursor}`);
+      seen.push(...idsOf(page));
+      if (!page.page_info.has_next_page) break;
+      cursor = `&cursor=${encodeURIComponent(page.page_info.next_cursor)}`;
+    }
+    expect(seen.sort()).toEqual([...lints, old].sort());
+  });
+});
+
+describe('a skill that a run cannot have', () => {
+  const REFUSALS: readonly (readonly [string, string, string])[] = [
+    ['fits several', 'acme/app:review', `fits several skills, of which one must be named in full: ${TWO.join(', ')}`],
+    [
+      'is unknown, others are like it',
+      'acme/app:rewiev',
+      `names no skill that exists and that you may use; perhaps one of these is meant: ${TWO.join(', ')}`,
+    ],
+    ['is unknown', 'acme/app:nothing', 'names no skill that exists and that you may use'],
+    [
+      'is malformed',
+      'acme/app:broken',
+      'names a skill that cannot be used: Its front matter does not parse: line 3 is no mapping',
+    ],
+    [
+      'lies in a repository that is not there',
+      'acme/gone:x',
+      'names a skill whose repository cannot be read: The repository acme/gone does not exist, or is not yours to read',
+    ],
+  ];
+
+  it.each(REFUSALS)('because it %s: 400 that names the field', async (_why, spec, detail) => {
+    for (const [body, pointer] of [
+      [{ skill: spec, config: { skill_spec: GREET } }, '/skill'],
+      [{ config: { skill_spec: spec } }, '/config/skill_spec'],
+      [{ config: { skills: [GREET, spec] } }, '/config/skills/1'],
+    ] as const) {
+      const answer = await post(400, body);
+      expectProblem(room.api, answer, 'invalid_request', [{ pointer, detail }]);
+      expect(answer.body.detail).toBe(`\`${pointer.slice(1)}\` ${detail}.`);
+    }
+  });
+
+  it('shows all that are wrong', async () => {
+    const answer = await post(400, {
+      config: { skills: ['acme/app:nothing', GREET, 'acme/app:review', 'acme/slow:x'] },
+    });
+    expect(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual([
+      '/config/skills/0',
+      '/config/skills/2',
+    ]);
+  });
+
+  it('because its repository does not answer: 503, to be tried again', async () => {
+    const answer = await post(503, { skill: 'acme/slow:x' });
+    const detail = 'names a skill whose repository cannot be read: acme/slow did not answer in time';
+    expect(answer.body).toMatchObject({
+      error_code: 'resource_unavailable',
+      retryable: true,
+      detail: `\`skill\` ${detail}. Try again shortly.`,
+      errors: [{ pointer: '/skill', detail }],
+    });
+    expect(answer.headers.get('retry-after')).toBe('10');
+  });
+
+  it('because there would be too much of it: 413', async () => {
+    const detail =
+      'must leave the configuration at most 524288 bytes as JSON, with the instructions of the skills and their arguments';
+    const prompt = 'x'.repeat(900_000);
+    expectProblem(room.api, await post(413, { skill: 'acme/app:large', prompt }), 'payload_too_large', [
+      { pointer: '/skill', detail },
+    ]);
+    const some = { skill: 'acme/app:greet', config: { base_prompt: 'x'.repeat(262_144) }, prompt: 'y'.repeat(262_000) };
+    expectProblem(room.api, await post(413, some), 'payload_too_large', [{ pointer: '/skill', detail }]);
+  });
+
+  it('that an identity brings is named', async () => {
+    const { body: identity } = await room.api.request(201, 'POST /agent/identities', {
+      token: admin.token,
+      body: { name: 'reviewer', skills: ['acme/app:review'] },
+    });
+    const detail = `brings the skill acme/app:review, which fits several skills, of which one must be named in full: ${TWO.join(', ')}`;
+    expectProblem(room.api, await post(400, { agent_identity_uid: identity.uid }), 'invalid_request', [
+      { pointer: '/agent_identity_uid', detail },
+    ]);
+    await create({ agent_identity_uid: identity.uid, skill: GREET });
+  });
+});
+
+describe('the same request again', () => {
+  it('with an idempotency key does not look for the skill again', async () => {
+    const headers = { 'Idempotency-Key': 'skilled' };
+    const { body: first } = await post(200, { skill: 'acme/app:lint' }, headers);
+    expect(asked).toEqual(['acme/app:lint']);
+    const { body: second } = await post(200, { skill: 'acme/app:lint' }, headers);
+    expect(second.run_id).toBe(first.run_id);
+    expect(asked).toEqual(['acme/app:lint']);
+    expectProblem(room.api, await post(422, { skill: 'acme/app:greet' }, headers), 'idempotency_key_reused');
+  });
+
+  it('by the service itself does not either, and arguments may be something else than the prompt', async () => {
+    const { uid } = room.member;
+    const caller: Caller = {
+      principal: { type: 'user', uid, displayName: '', memberships: [], tokenUid: '' },
+      teamUid: null,
+      teamUids: [],
+    };
+    const launch = (): Promise<unknown> =>
+      room.api.app.get(CreateRun).execute(caller, {
+        prompt: 'From outside.',
+        skillArguments: 'Ada Bob',
+        skill: 'acme/app:greet',
+        source: 'SCHEDULED_AGENT',
+        launchKey: 'test/skilled',
+        idempotency: null,
+      });
+    const first = (await launch()) as { runId: string };
+    expect(await launch()).toMatchObject({ kind: 'created', runId: first.runId });
+    expect(asked).toEqual(['acme/app:greet']);
+    expect((await read(first.runId)).agent_config.base_prompt).toBe('Greet Ada and Bob, not $7.\n\n> Ada Bob');
+  });
+});
+
+describe('when skills last ran', () => {
+  it('is told of the runs that the caller may see, in one round trip', async () => {
+    const team = await newTeam(room);
+    const at = (hour: number): Date => new Date(Date.UTC(2026, 0, 1, hour));
+    const caller: Caller = {
+      principal: { type: 'user', uid: team.who.uid, displayName: '', memberships: [], tokenUid: '' },
+      teamUid: team.uid,
+      teamUids: [team.uid],
+    };
+    const long = `acme/app:${'x'.repeat(600)}`;
+    await team.run({ config: { skill_spec: GREET }, createdAt: at(1) });
+    await team.run({ config: { skill_spec: GREET }, createdAt: at(2) });
+    await team.run({ config: { skill_spec: `${long}1/SKILL.md` }, createdAt: at(3) });
+    await team.run({ config: { skill_spec: `${long}2/SKILL.md` }, createdAt: at(4) });
+    await room.runs.build({ by: team.who, config: { skill_spec: GREET }, createdAt: at(5) });
+    await room.runs.build({ by: room.member, config: { skill_spec: LINT }, createdAt: at(6) });
+    const skillRuns = room.api.app.get(SkillRuns);
+    const ids = [GREET, LINT, `${long}1/SKILL.md`, `${long}3/SKILL.md`];
+    let last: ReadonlyMap<string, Date> = new Map();
+    const statements = await statementsDuring(room.api, async () => {
+      last = await skillRuns.lastRuns(caller, ids);
+    });
+    expect(last).toEqual(
+      new Map([
+        [GREET, at(5)],
+        [`${long}1/SKILL.md`, at(3)],
+      ]),
+    );
+    expect(statements).toEqual(['runs.last-of-skills']);
+    const onTeam = { ...caller, principal: { ...caller.principal, type: 'service_account' as const } };
+    expect((await skillRuns.lastRuns(onTeam, [GREET])).get(GREET)).toEqual(at(2));
+  });
+});

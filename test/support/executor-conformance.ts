@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Installation, type Program, until } from './installation.js';
+import { Witness } from './witness.js';
+
+const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
+
+export interface ExecutorUnderTest {
+  /** Settings that choose it. */
+  settings(): Promise<Record<string, string>>;
+  /** What is left of executions, wherever this executor puts them; empty when nothing is. */
+  leftovers(installation: Installation): readonly string[];
+  /** Kills the one runner that is at work. */
+  killRunner(server: Program): void;
+  close?(): Promise<void>;
+}
+
+/** What every executor does alike. To be called at the top of a test file. */
+export function describeExecutor(name: string, executor: ExecutorUnderTest): void {
+  describe(`the ${name} executor, like every other`, { timeout: 60_000 }, () => {
+    let installation: Installation;
+    let server: Program;
+    let witness: Witness;
+
+    beforeAll(async () => {
+      witness = new Witness();
+      const settings = await executor.settings();
+      installation = await Installation.create({
+        MAX_IDLE_SESSIONS: '0',
+        MAX_CONCURRENT_RUNS: '2',
+        MAX_CONCURRENT_RUNS_PER_TEAM: '2',
+        ...settings,
+      });
+      server = await installation.up();
+    });
+
+    afterAll(async () => {
+      await server.stop('SIGTERM');
+      await executor.close?.();
+      installation.remove();
+      witness.remove();
+    });
+
+    const nothingIsLeft = (): Promise<unknown> =>
+      until(() => executor.leftovers(installation).length === 0, 20_000, 'the end of what an execution leaves');
+
+    it('runs set-up and agent to the end, and leaves nothing behind', async () => {
+      const config = { name: 'kit', setup_commands: ['echo "$COLOUR" > made'], env: { COLOUR: 'blue' } };
+      const environment = await installation.call('POST', '/environments', { config });
+      const runId = await installation.createRun(sh('cat made; echo "$HOME"; pwd'), {
+        config: { environment_id: environment.body.uid },
+      });
+      const run = await installation.waitFor(runId, ENDED);
+      expect(run).toMatchObject({ state: 'SUCCEEDED' });
+      const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
+      expect(JSON.stringify(body)).toContain('blue');
+      await nothingIsLeft();
+    });
+
+    it('ends everything when a run is cancelled', async () => {
+      const runId = await installation.createRun(sh(witness.script(60)));
+      await until(() => witness.spans()[0], 20_000, 'the agent’s first sign of life');
+      expect((await installation.call('POST', `/agent/runs/${runId}/cancel`)).status).toBe(200);
+      expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'CANCELLED' });
+      await nothingIsLeft();
+    });
+
+    it('notices that a runner has died, and goes on', async () => {
+      const before = witness.spans().length;
+      const runId = await installation.createRun(sh(witness.script(60)));
+      await until(() => witness.spans()[before], 20_000, 'the agent’s first sign of life');
+      executor.killRunner(server);
+      expect(await installation.waitFor(runId, ENDED)).toMatchObject({
+        state: 'ERROR',
+        status_message: { error_code: 'infrastructure_timeout', retryable: true },
+      });
+      await nothingIsLeft();
+      expect(witness.spans()).toHaveLength(before + 1);
+      const next = await installation.createRun(sh('echo on'));
+      expect(await installation.waitFor(next, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    });
+
+    it('ends what works when the service stops, and leaves nothing behind', async () => {
+      const before = witness.spans().length;
+      const runId = await installation.createRun(sh(witness.script(60)));
+      await until(() => witness.spans()[before], 20_000, 'the agent’s first sign of life');
+      expect(await server.stop('SIGTERM')).toBe(0);
+      expect(executor.leftovers(installation)).toEqual([]);
+      server = await installation.up();
+      expect(await installation.waitFor(runId, ENDED)).toMatchObject({
+        state: 'ERROR',
+        status_message: { error_code: 'infrastructure_timeout' },
+      });
+    });
+  });
+}
