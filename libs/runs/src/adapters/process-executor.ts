@@ -2,21 +2,21 @@ import { Injectable, Logger } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { join } from 'node:path';
 import { Settings } from '#libs/config';
-import { Database, isDatabaseUnavailable } from '#libs/persistence';
 import { removeTree, sweep, type SweepTargets } from '#libs/runner';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import { FinishExecution } from '../application/execution/finish-execution.js';
 import { Executor, type Offer } from '../application/ports.js';
 import { ExecutionTokens } from '../domain/execution-token.js';
 import { AgentUsers } from './agent-users.js';
+import { drainRunners, type StartedRunner } from './drain-runners.js';
+import { ExecutionFacts } from './execution-facts.js';
+import { localCloning, runnerHandover } from './runner-handover.js';
 import { findRunnerEntry, RunnerProcess } from './runner-process.js';
+import { SteadyTicks } from './steady-ticks.js';
 import { listWorkspaces, openWorkspacesDir } from './workspaces.js';
 
 const REAP_INTERVAL_MS = 30_000;
 const GUARD_INTERVAL_MS = 1000;
-/** How long a runner may take to leave after its execution has ended. */
-const LEAVE_SECONDS = 10;
-const PHASE_POLL_MS = 250;
 
 /**
  * Runs each execution as processes of this machine: a runner, and below it the agent in a workspace directory. As root
@@ -27,18 +27,20 @@ export class ProcessExecutor extends Executor {
   private readonly logger = new Logger(ProcessExecutor.name);
   private readonly tokens: ExecutionTokens;
   private readonly users: AgentUsers;
-  private readonly runners = new Map<string, { runner: RunnerProcess; gone: Promise<void> }>();
+  private readonly runners = new Map<string, StartedRunner>();
+  private readonly ticks: SteadyTicks;
   private readonly isRoot = process.getuid?.() === 0;
   private workspacesDir = '';
   private entry = '';
 
   constructor(
     private readonly settings: Settings,
-    private readonly database: Database,
+    private readonly facts: ExecutionFacts,
     private readonly finish: FinishExecution,
-    private readonly timers: SchedulerRegistry,
+    timers: SchedulerRegistry,
   ) {
     super();
+    this.ticks = new SteadyTicks(timers);
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
     this.users = new AgentUsers(settings);
   }
@@ -47,8 +49,8 @@ export class ProcessExecutor extends Executor {
     this.entry = findRunnerEntry();
     this.workspacesDir = openWorkspacesDir(this.settings);
     await this.reap();
-    this.every('workspace-reaper', REAP_INTERVAL_MS, () => this.reap());
-    this.every('runner-guard', GUARD_INTERVAL_MS, () => this.killForgotten());
+    this.ticks.every('workspace-reaper', REAP_INTERVAL_MS, () => this.reap());
+    this.ticks.every('runner-guard', GUARD_INTERVAL_MS, () => this.killForgotten());
   }
 
   override launch({ executionId, runId }: Offer): void {
@@ -65,48 +67,26 @@ export class ProcessExecutor extends Executor {
     const settled = gone
       .catch((error: unknown) => this.logger.warn(`Execution ${executionId} is left to its lease: ${String(error)}`))
       .finally(() => this.runners.delete(executionId));
-    this.runners.set(executionId, { runner, gone: settled });
+    this.runners.set(executionId, { signal: (signal) => runner.signal(signal), gone: settled });
   }
 
   override async drain(graceMs: number): Promise<void> {
-    for (const name of ['workspace-reaper', 'runner-guard'])
-      if (this.timers.doesExist('interval', name)) this.timers.deleteInterval(name);
-    const deadline = performance.now() + graceMs;
-    const asked = new Set<string>();
-    const isSomebodyUnasked = (): boolean => [...this.runners.keys()].some((executionId) => !asked.has(executionId));
-    while (isSomebodyUnasked()) {
-      const working = performance.now() < deadline ? await this.working() : new Set<string>();
-      for (const [executionId, { runner }] of this.runners) {
-        if (working.has(executionId) || asked.has(executionId)) continue;
-        asked.add(executionId);
-        runner.signal('SIGTERM');
-      }
-      if (isSomebodyUnasked()) await this.nextExit(PHASE_POLL_MS);
-    }
-    const patience = performance.now() + 2 * this.settings.cancelStep + 5000;
-    while (this.runners.size > 0 && performance.now() < patience) await this.nextExit(patience - performance.now());
-    for (const { runner } of this.runners.values()) runner.signal('SIGKILL');
-    await Promise.all([...this.runners.values()].map(({ gone }) => gone));
+    this.ticks.stop();
+    await drainRunners({
+      runners: this.runners,
+      working: (ids) => this.facts.working(ids),
+      graceMs,
+      patienceMs: 2 * this.settings.cancelStep + 5000,
+    });
   }
 
   private handover(executionId: string): RunnerHandover {
-    const { maxWorkspaceBytes, maxOutputBytes, setupCommandTimeout, cancelStep, runnerApiUrl } = this.settings;
     const uid = this.uidOf(executionId);
-    return {
-      base_url: `${runnerApiUrl}/api/v1`,
-      execution_id: executionId,
-      token: this.tokens.mint(executionId),
+    return runnerHandover(this.settings, this.tokens, executionId, {
       workspace_dir: this.workspaceOf(executionId),
-      cookie: this.tokens.cookie(executionId),
       ...(uid === undefined ? {} : { run_as: { uid, gid: uid } }),
-      limits: {
-        max_workspace_bytes: maxWorkspaceBytes,
-        max_output_bytes: maxOutputBytes,
-        setup_command_timeout_seconds: setupCommandTimeout / 1000,
-        cancel_step_seconds: cancelStep / 1000,
-        max_artifact_bytes: this.settings.maxArtifactBytes,
-      },
-    };
+      git: localCloning(this.settings),
+    });
   }
 
   private uidOf(executionId: string): number | undefined {
@@ -135,11 +115,7 @@ export class ProcessExecutor extends Executor {
   private async reap(): Promise<void> {
     const orphans = listWorkspaces(this.workspacesDir).filter((executionId) => !this.runners.has(executionId));
     if (orphans.length === 0) return;
-    const live = await this.database.query<{ id: string }>(
-      `SELECT id FROM executions WHERE id = ANY($1) AND ended_at IS NULL`,
-      [orphans],
-    );
-    const alive = new Set(live.map(({ id }) => id));
+    const alive = await this.facts.live(orphans);
     for (const executionId of orphans.filter((id) => !alive.has(id))) {
       try {
         await this.clear(executionId);
@@ -157,52 +133,7 @@ export class ProcessExecutor extends Executor {
    */
   private async killForgotten(): Promise<void> {
     if (this.runners.size === 0) return;
-    const forgotten = await this.database.query<{ id: string }>(
-      `SELECT id FROM executions WHERE id = ANY($1) AND (end_reason IN ('lease_expired', 'fenced', 'claim_expired')
-         OR ended_at < headrace.now() - $2 * interval '1 second')`,
-      [[...this.runners.keys()], LEAVE_SECONDS],
-    );
-    for (const { id } of forgotten) this.runners.get(id)?.runner.signal('SIGKILL');
-  }
-
-  /** A tick that waits for the one before it, and whose fault costs one tick. */
-  private every(name: string, milliseconds: number, work: () => Promise<void>): void {
-    let running = false;
-    const tick = (): void => {
-      if (running) return;
-      running = true;
-      work()
-        .catch((error: unknown) => {
-          if (!isDatabaseUnavailable(error)) this.logger.warn(`${name}: ${String(error)}`);
-        })
-        .finally(() => {
-          running = false;
-        });
-    };
-    this.timers.addInterval(name, setInterval(tick, milliseconds));
-  }
-
-  /** Executions of ours whose agent works at this moment. With no answer from the database all count as working. */
-  private async working(): Promise<Set<string>> {
-    const ids = [...this.runners.keys()];
-    try {
-      const rows = await this.database.query<{ id: string }>(
-        `SELECT id FROM executions WHERE id = ANY($1) AND phase = 'started'`,
-        [ids],
-      );
-      return new Set(rows.map(({ id }) => id));
-    } catch (error) {
-      this.logger.warn(`Draining without the database: ${String(error)}`);
-      return new Set(ids);
-    }
-  }
-
-  private async nextExit(timeoutMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
-    });
-    await Promise.race([timeout, ...[...this.runners.values()].map(({ gone }) => gone)]);
-    clearTimeout(timer);
+    const forgotten = await this.facts.forgotten([...this.runners.keys()]);
+    for (const executionId of forgotten) this.runners.get(executionId)?.signal('SIGKILL');
   }
 }

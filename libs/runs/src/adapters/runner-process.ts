@@ -53,7 +53,9 @@ export class RunnerProcess {
     this.child.stdin?.on('error', (error) => logger.debug(`A runner closed its input: ${error.message}`));
     this.child.stdin?.end(`${JSON.stringify(handover)}\n`);
     if (this.child.stderr)
-      createInterface({ input: this.child.stderr }).on('line', (line) => forward(line, handover.execution_id));
+      createInterface({ input: this.child.stderr }).on('line', (line) =>
+        forwardRunnerLine(line, handover.execution_id),
+      );
   }
 
   get pid(): number | undefined {
@@ -66,10 +68,10 @@ export class RunnerProcess {
 }
 
 /** Runners log JSON lines; anything else is a crash and worth a warning. */
-function forward(line: string, executionId: string): void {
+export function forwardRunnerLine(line: string, executionId: string): void {
   try {
     const { level, msg, ...fields } = JSON.parse(line) as { level?: string; msg?: string };
-    const entry = { msg: msg ?? 'runner', execution_id: executionId, ...fields };
+    const entry = { ...fields, msg: msg ?? 'runner', execution_id: executionId };
     if (level === 'error') logger.error(entry);
     else if (level === 'warn') logger.warn(entry);
     else logger.debug(entry);

@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DockerEngineDouble } from '../support/docker-engine-double.js';
+import { freePort, Installation, isAlive, type Program, tick, until } from '../support/installation.js';
+import { Witness } from '../support/witness.js';
+
+const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+const CLAIM_DEADLINE_MS = 2000;
+const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
+
+const engine = new DockerEngineDouble();
+let installation: Installation;
+let server: Program;
+let witness: Witness;
+
+beforeAll(async () => {
+  witness = new Witness();
+  engine.images.set('node:22-bookworm', {});
+  engine.processors = 1;
+  await engine.up();
+  const port = String(await freePort());
+  installation = await Installation.create({
+    EXECUTOR: 'docker',
+    DOCKER_HOST: engine.host,
+    PORT: port,
+    RUNNER_API_URL: `http://host.docker.internal:${port}`,
+    CLAIM_DEADLINE: `${CLAIM_DEADLINE_MS}ms`,
+    DOCKER_MEMORY_BYTES: String(512 * 1_048_576),
+    DOCKER_PIDS: '200',
+    DOCKER_NETWORK: 'agents',
+    MAX_IDLE_SESSIONS: '0',
+    MAX_CONCURRENT_RUNS: '2',
+    MAX_CONCURRENT_RUNS_PER_TEAM: '2',
+  });
+  server = await installation.up();
+});
+
+afterAll(async () => {
+  await server.stop('SIGTERM');
+  await engine.close();
+  installation.remove();
+  witness.remove();
+});
+
+async function runIn(image: string | undefined, script: string): Promise<{ runId: string; environmentUid: string }> {
+  const config = { name: 'docker', ...(image !== undefined && { docker_image: image }) };
+  const environment = await installation.call('POST', '/environments', { config });
+  expect(environment.status).toBe(201);
+  const environmentUid = environment.body.uid as string;
+  return {
+    runId: await installation.createRun(sh(script), { config: { environment_id: environmentUid } }),
+    environmentUid,
+  };
+}
+
+const conversationOf = async (runId: string): Promise<string> =>
+  JSON.stringify((await installation.call('GET', `/agent/runs/${runId}/conversation`)).body);
+
+const startWitnessed = async (seconds: number): Promise<string> => {
+  const before = witness.spans().length;
+  const runId = await installation.createRun(sh(witness.script(seconds)));
+  await until(() => witness.spans()[before], 20_000, 'the agent’s first sign of life');
+  return runId;
+};
+
+const noContainerIsLeft = (timeoutMs = 20_000): Promise<unknown> =>
+  until(() => engine.containers.size === 0, timeoutMs, 'the removal of the container');
+
+describe('the docker executor', { timeout: 90_000 }, () => {
+  it('asks for a container without privileges, with limits, and tells the engine no secret', async () => {
+    const { runId } = await runIn(undefined, 'echo done');
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    await noContainerIsLeft();
+    const asked = engine.asked.findLast(({ path }) => path === '/containers/create');
+    const body = JSON.parse(asked?.body ?? '{}');
+    expect(body).toMatchObject({
+      Image: 'sha256:node:22-bookworm',
+      Tty: false,
+      Labels: {
+        'io.headrace.installation': expect.stringMatching(/^[0-9a-f]{12}$/),
+        'io.headrace.execution': expect.stringMatching(/^\d+$/),
+      },
+      HostConfig: {
+        Privileged: false,
+        CapDrop: ['ALL'],
+        SecurityOpt: ['no-new-privileges'],
+        Init: true,
+        AutoRemove: false,
+        Memory: 512 * 1_048_576,
+        MemorySwap: 512 * 1_048_576,
+        // Two are the default; the engine's machine has one.
+        NanoCpus: 1e9,
+        PidsLimit: 200,
+        NetworkMode: 'agents',
+        ExtraHosts: ['host.docker.internal:host-gateway'],
+        LogConfig: { Type: 'none' },
+      },
+    });
+    for (const forbidden of ['CapAdd', 'Binds', 'Devices', 'PidMode', 'UsernsMode', 'PortBindings', 'VolumesFrom'])
+      expect(body.HostConfig).not.toHaveProperty(forbidden);
+    const mounts = body.HostConfig.Mounts as { Source: string; Target: string; ReadOnly: boolean }[];
+    expect(mounts.map(({ Target }) => Target).sort()).toEqual([
+      '/opt/headrace/bin/node',
+      '/opt/headrace/dist',
+      '/opt/headrace/node_modules',
+      '/opt/headrace/package.json',
+    ]);
+    for (const { ReadOnly, Source } of mounts) {
+      expect(ReadOnly).toBe(true);
+      expect(installation.dataDir.startsWith(Source)).toBe(false);
+    }
+    const [handover] = engine.handedOver.map((line) => JSON.parse(line) as { token: string; cookie: string });
+    expect(handover?.token).toMatch(/^hrx_\d+_/);
+    const told = engine.asked.map(
+      ({ path, query, body: text, headers }) => `${path}?${query.toString()} ${text} ${JSON.stringify(headers)}`,
+    );
+    for (const secret of [handover?.token ?? '-', handover?.cookie ?? '-', installation.connection.token])
+      expect(told.join('\n')).not.toContain(secret);
+  });
+
+  it('uses the image of the environment, pulls it first however long that takes, and passes on what it sets', async () => {
+    let arrive = (): void => undefined;
+    const after = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const image = { env: ['TOOLCHAIN=stable-9', 'HOME=/elsewhere'] };
+    engine.registry.set('registry.example.com:5000/team/tools:1.2', { image, after });
+    const { runId } = await runIn('registry.example.com:5000/team/tools:1.2', 'echo "$TOOLCHAIN in $HOME"');
+    const second = await runIn('registry.example.com:5000/team/tools:1.2', 'echo "also $TOOLCHAIN"');
+    const pulls = (): number => engine.asked.filter(({ path }) => path === '/images/create').length;
+    await until(() => pulls() > 0, 20_000, 'the pull');
+    const since = performance.now();
+    await until(() => performance.now() - since > 2.5 * CLAIM_DEADLINE_MS, 10_000, 'more time than an offer waits');
+    expect(await installation.run(runId)).toMatchObject({ state: 'PENDING' });
+    arrive();
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(await installation.waitFor(second.runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(pulls()).toBe(1);
+    expect(await conversationOf(runId)).toMatch(/stable-9 in \/[^"]*\/headrace\/workspace\/home/);
+    expect(await conversationOf(second.runId)).toContain('also stable-9');
+  });
+
+  it.each([
+    ['no-such/image:1', null, /no-such\/image:1 .*pull access denied for no-such\/image/],
+    ['broken/image', { streamed: 'unexpected EOF from the registry' }, /broken\/image .*unexpected EOF/],
+    [
+      'secret.example.com/a',
+      { status: 500, message: 'Head "https://secret.example.com/v2/": unauthorized' },
+      /unauthorized/,
+    ],
+    ['Not an Image', null, /"Not an Image" is not the name of a Docker image/],
+  ])('fails the set-up of %s with what the registry says', async (image, answer, message) => {
+    if (answer) engine.registry.set(`${image}:latest`, answer);
+    const { runId, environmentUid } = await runIn(image, 'echo never');
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({
+      state: 'FAILED',
+      status_message: {
+        error_code: 'environment_setup_failed',
+        message: expect.stringMatching(message),
+        retryable: false,
+      },
+    });
+    // Noted after the run has ended.
+    await until(
+      async () => {
+        const { body } = await installation.call('GET', '/agent/environments');
+        return (body.environments as { uid: string; setup_failed: boolean }[]).some(
+          ({ uid, setup_failed: isFailed }) => uid === environmentUid && isFailed,
+        );
+      },
+      10_000,
+      'the note at the environment',
+    );
+    expect(engine.containers.size).toBe(0);
+  });
+
+  it('says that an image without glibc cannot run the runner', async () => {
+    engine.images.set('alpine:3', { isMusl: true });
+    const { runId } = await runIn('alpine:3', 'echo never');
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({
+      state: 'FAILED',
+      status_message: {
+        error_code: 'environment_setup_failed',
+        message: expect.stringMatching(/alpine:3 cannot run .*glibc.*No such file or directory/),
+      },
+    });
+    await noContainerIsLeft();
+  });
+
+  it('says that a container ran out of memory', async () => {
+    const runId = await startWitnessed(60);
+    const [container] = engine.running;
+    if (container) engine.runOutOfMemory(container);
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({
+      state: 'FAILED',
+      status_message: {
+        error_code: 'agent_process_failed',
+        message: expect.stringContaining('more than its 512 MiB of memory'),
+      },
+    });
+    await noContainerIsLeft();
+  });
+
+  it('leaves runs in the queue while the engine is away, and goes on when it is back', async () => {
+    await engine.down();
+    await server.says('Runs wait in the queue until it answers.');
+    const runId = await installation.createRun(sh('echo late'));
+    for (let look = 0; look < 20; look += 1) {
+      expect(await installation.run(runId)).toMatchObject({ state: 'QUEUED' });
+      await tick(50);
+    }
+    await engine.up();
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    await noContainerIsLeft();
+  });
+
+  it('does not lose a run whose engine is restarted under it', async () => {
+    const runId = await startWitnessed(3);
+    await engine.down();
+    await engine.up();
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    await noContainerIsLeft();
+  });
+
+  it('ends a run whose container went with the engine', async () => {
+    const runId = await startWitnessed(60);
+    await engine.down({ keepsContainers: false });
+    await engine.up();
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({
+      state: 'ERROR',
+      status_message: { error_code: 'infrastructure_timeout' },
+    });
+    await noContainerIsLeft();
+  });
+
+  it('hands back what it still prepares when it is stopped', async () => {
+    engine.registry.set('slow/image:latest', { image: {}, after: new Promise(() => undefined) });
+    const { runId } = await runIn('slow/image', 'echo later');
+    await until(
+      () => engine.asked.some(({ query }) => query.get('fromImage') === 'slow/image'),
+      20_000,
+      'the pull of the image',
+    );
+    expect(await server.stop('SIGTERM')).toBe(0);
+    engine.registry.set('slow/image:latest', { image: {} });
+    server = await installation.up();
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    await noContainerIsLeft();
+  });
+
+  it('removes what a kill -9 of the service has left on the engine', async () => {
+    const runId = await startWitnessed(60);
+    const [container] = engine.running;
+    const pids = container ? engine.pidsOf(container) : [];
+    expect(pids.length).toBeGreaterThan(1);
+    process.kill(server.child.pid ?? 0, 'SIGKILL');
+    await server.exited;
+    expect(engine.containers.size).toBe(1);
+    server = await installation.up();
+    const run = await installation.waitFor(runId, ENDED, 60_000);
+    expect(run.state).toBe('ERROR');
+    await noContainerIsLeft(30_000);
+    for (const pid of pids) expect(isAlive(pid)).toBe(false);
+  });
+
+  it.each([
+    [{ EXECUTOR: 'docker' }, /RUNNER_API_URL is http:\/\/127\.0\.0\.1:\d+: inside a container that address/],
+    [{ EXECUTOR: 'boat' }, /EXECUTOR must be one of process, docker; it is boat\./],
+  ])('does not start with %j where that cannot work', async (settings, message) => {
+    const other = await Installation.create({ ...settings, DOCKER_HOST: engine.host });
+    const program = other.start('up');
+    try {
+      expect(await program.exited).toBe(1);
+      expect(program.text).toMatch(message);
+    } finally {
+      await program.stop('SIGKILL');
+      other.remove();
+    }
+  });
+});
