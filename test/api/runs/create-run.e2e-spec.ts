@@ -157,7 +157,7 @@ describe('a created run', () => {
     const keyed = await statementsDuring(room.api, () =>
       create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }),
     );
-    expect(keyed).toEqual(['runs.create-once']);
+    expect(keyed).toEqual(['runs.create-group-once']);
     const replayed = await statementsDuring(room.api, () =>
       create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }),
     );
