@@ -2,6 +2,7 @@
 // PostgreSQL, in one run; then what rejections cost those who deliver, and how much the numbers of webhooks and of stored
 // deliveries matter.
 import { createHmac, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
@@ -18,6 +19,11 @@ const WEBHOOKS = Number(process.env.BENCH_WEBHOOKS ?? 1000);
 const MANY_WEBHOOKS = Number(process.env.BENCH_MANY_WEBHOOKS ?? 100_000);
 const MANY_DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 1_000_000);
 const CONNECTIONS = [1, 10, 50];
+/** Rejections for each accepted delivery, and how many of them may be under way. */
+const TIMES = 10;
+const STRANGERS = 500;
+/** Strangers have an address of their own, as a proxy would tell it. */
+const STRANGER = '192.0.2.1';
 const FILLER = 'x'.repeat(900);
 
 /** A signed request as GitHub sends it, with a body and an id of its own. */
@@ -123,8 +129,7 @@ export async function benchIngress() {
       // The rate is looked at and written as ever; its window passes at once, so that few webhooks take many deliveries.
       WEBHOOK_RATE_WINDOW: '1ms',
       WEBHOOK_RATE_LIMIT: '60',
-      // Strangers and senders share an address here.
-      WEBHOOK_AUTH_FAILURES: '10000',
+      TRUSTED_PROXIES: '127.0.0.1',
     };
     const ingress = await start([main, 'ingress'], env, /ingress is ready/);
     children.push(ingress.child);
@@ -171,7 +176,18 @@ export async function benchIngress() {
     }
 
     console.log('Rejections:');
-    await benchRejections(port, webhooks);
+    await benchRejections(port, webhooks, ['404', '413', '401, budget of failures as it comes']);
+    // A process of its own, in which nobody has used up anything and nobody can.
+    const [lenientPort, lenientEnv] = [await freePort(), { ...env, WEBHOOK_AUTH_FAILURES: '10000' }];
+    const lenient = await start(
+      [main, 'ingress'],
+      { ...lenientEnv, INGRESS_PORT: String(lenientPort) },
+      /ingress is ready/,
+    );
+    children.push(lenient.child);
+    await load(lenientPort, 10, () => githubDelivery(pick(webhooks)), { seconds: SECONDS * 2 });
+    await benchRejections(lenientPort, webhooks, ['401, budget of failures lifted']);
+    await stop(children.pop());
 
     console.log('Flatness, 10 connections:');
     const show = (what, { rate, p50, p99 }) =>
@@ -203,64 +219,107 @@ export async function benchIngress() {
   }
 }
 
-/** Requests on connections of their own, byte for byte, one at a time each: the cheapest client there is. */
-function strangers(port, connections, makeRequest, mayGoOn) {
-  let answered = 0;
-  let stopped = false;
+/**
+ * Requests on connections of their own, byte for byte, one at a time each: the cheapest client there is. They send as many
+ * as `allow` lets them, at once. `stop` returns how many were answered, by status.
+ */
+function strangers(port, makeRequest) {
+  const answered = {};
   const sockets = new Set();
+  const idle = new Set();
+  let [allowed, sent, stopped] = [0, 0, false];
+  const release = () => {
+    for (const socket of idle) {
+      if (sent >= allowed) return;
+      sent += 1;
+      idle.delete(socket);
+      socket.write(makeRequest());
+    }
+  };
   const open = () => {
     const socket = connect(port, '127.0.0.1');
     sockets.add(socket);
-    const ask = () => {
-      if (stopped) socket.destroy();
-      else if (mayGoOn(answered)) socket.write(makeRequest());
-      else setTimeout(ask, 1);
+    const rest = () => {
+      idle.add(socket);
+      release();
     };
-    socket.on('connect', ask);
+    socket.on('connect', rest);
     socket.on('data', (chunk) => {
-      if (!chunk.includes('HTTP/1.1 ')) return;
-      answered += 1;
-      if (chunk.includes('Connection: close')) socket.destroy();
-      else ask();
+      const text = chunk.latin1Slice(0, 300);
+      if (!text.startsWith('HTTP/1.1 ')) return;
+      const status = text.slice(9, 12);
+      answered[status] = (answered[status] ?? 0) + 1;
+      if (text.includes('Connection: close')) socket.destroy();
+      else rest();
     });
     socket.on('error', () => socket.destroy());
     socket.on('close', () => {
       sockets.delete(socket);
+      idle.delete(socket);
       if (!stopped) open();
     });
   };
-  for (let n = 0; n < connections; n += 1) open();
-  return () => {
-    stopped = true;
-    for (const socket of sockets) socket.destroy();
-    return answered;
+  for (let n = 0; n < STRANGERS; n += 1) open();
+  return {
+    ready: Promise.all([...sockets].map((socket) => once(socket, 'connect'))),
+    allow: (more) => {
+      allowed += more;
+      release();
+    },
+    stop: () => {
+      stopped = true;
+      for (const socket of sockets) socket.destroy();
+      return answered;
+    },
   };
 }
 
-/** Senders who deliver, alone and beside ten times as many requests that are refused. */
-async function benchRejections(port, webhooks) {
+/** What strangers send. Those who guess at a signature guess at few webhooks, so that the budget means something. */
+function strangeRequest(kind, webhooks) {
   const plain = (path, length, body, more = '') =>
-    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${more}Content-Length: ${length}\r\n\r\n${body}`;
-  const kinds = {
-    404: () => plain(`/webhooks/w/${randomBytes(11).toString('hex')}`, 2, '{}'),
-    401: () => plain(`/webhooks/w/${pick(webhooks).uid}`, 2, '{}', `X-Hub-Signature-256: sha256=${'0'.repeat(64)}\r\n`),
-    413: () => plain(`/webhooks/w/${pick(webhooks).uid}`, 262_145, ''),
-  };
-  const seconds = SECONDS * 2;
-  for (const [name, kind, senders] of Object.entries(kinds).flatMap(([name, kind]) =>
-    [1, 10].map((senders) => [name, kind, senders]),
-  )) {
-    const before = only(await load(port, senders, () => githubDelivery(pick(webhooks)), { seconds }), 202);
-    let accepted = 0;
-    const count = () => {
-      accepted += 1;
-      return githubDelivery(pick(webhooks));
-    };
-    const end = strangers(port, 50, kind, (answered) => answered < accepted * 10);
-    const beside = only(await load(port, senders, count, { seconds }), 202);
-    const rejected = end();
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: ${STRANGER}\r\n${more}Content-Length: ${length}\r\n\r\n${body}`;
+  const guessed = webhooks.slice(0, 20);
+  const guess = `X-Hub-Signature-256: sha256=${'0'.repeat(64)}\r\n`;
+  switch (kind.slice(0, 3)) {
+    case '404':
+      return () => plain(`/webhooks/w/${randomBytes(11).toString('hex')}`, 2, '{}');
+    case '413':
+      return () => plain(`/webhooks/w/${pick(webhooks).uid}`, 262_145, '');
+    default:
+      return () => plain(`/webhooks/w/${pick(guessed).uid}`, 2, '{}', guess);
+  }
+}
+
+/**
+ * Senders who deliver as fast as they can, alone and beside strangers who send ten requests for each of theirs. In turns;
+ * the median of the pairs.
+ */
+async function benchRejections(port, webhooks, kinds) {
+  for (const [kind, senders] of kinds.flatMap((kind) => [1, 10].map((senders) => [kind, senders]))) {
+    const pairs = [];
+    for (let round = 0; round < Math.ceil(ROUNDS / 2); round += 1) {
+      const alone = only(await load(port, senders, () => githubDelivery(pick(webhooks))), 202);
+      const others = strangers(port, strangeRequest(kind, webhooks));
+      await others.ready;
+      let accepted = 0;
+      const beside = only(
+        await load(port, senders, () => {
+          accepted += 1;
+          others.allow(TIMES);
+          return githubDelivery(pick(webhooks));
+        }),
+        202,
+      );
+      const refused = others.stop();
+      const times = Object.values(refused).reduce((sum, count) => sum + count, 0) / accepted;
+      pairs.push({ alone, beside, times, refused, ratio: beside.rate / alone.rate });
+    }
+    const { alone, beside, times, refused, ratio } = pairs.sort((one, other) => one.ratio - other.ratio)[
+      pairs.length >> 1
+    ];
+    const answers = Object.entries(refused).map(([status, count]) => `${count} × ${status}`);
     console.log(
-      `  ${name}, ${String(senders).padStart(2)} senders: ${beside.rate.toFixed(0)} accepted/s beside ${(rejected / accepted).toFixed(1)} times as many rejections, ${before.rate.toFixed(0)} alone: ${(beside.rate / before.rate).toFixed(2)}`,
+      `  ${kind}, ${String(senders).padStart(2)} senders: ${beside.rate.toFixed(0)} accepted/s beside ${times.toFixed(1)} times as many rejections (${answers.join(', ')}), ${alone.rate.toFixed(0)} alone: ${ratio.toFixed(2)} (from ${pairs[0].ratio.toFixed(2)} to ${pairs.at(-1).ratio.toFixed(2)})`,
     );
   }
 }

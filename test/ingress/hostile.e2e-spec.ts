@@ -221,6 +221,16 @@ describe('a flood of rejections', () => {
   });
 });
 
+describe('a sender that leaves in the middle of a body that is too large', () => {
+  it('has been answered once', async () => {
+    const connection = open().send(head(hook, 'Content-Length: 262145') + 'x');
+    await connection.says('payload_too_large');
+    connection.hush();
+    await connection.closed;
+    expect(connection.text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 413']);
+  });
+});
+
 describe('a length that nobody can mean', () => {
   it('is refused, and the log of rejections goes on', async () => {
     const own = await ingress.webhooks.webhook();

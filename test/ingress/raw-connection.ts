@@ -38,6 +38,11 @@ export class RawConnection {
     if (!isSaid) throw new Error(`Closed without ${String(needle)}: ${JSON.stringify(this.text)}`);
   }
 
+  /** Sends nothing more, and listens on. */
+  hush(): void {
+    this.socket.end();
+  }
+
   end(): void {
     this.socket.destroy();
   }

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { isIdentityAmbiguous } from '../domain/delivery-identity.js';
+import type { SignatureScheme } from '../domain/signing/signature-scheme.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
-import { IngressAuthModes } from './auth-modes.js';
+import { type IngressAuthMode, IngressAuthModes } from './auth-modes.js';
 import { BodySlots } from './body-slots.js';
 import {
   type DeliveryAnswer,
@@ -27,7 +28,9 @@ interface Objection {
   readonly answer: DeliveryAnswer;
   readonly logged?: 'U' | 'L';
 }
-type Check = (exchange: Exchange) => Objection | null | Promise<Objection | null>;
+/** At once where nothing has to be waited for, which is most of the time. */
+type Finding = Objection | null | Promise<Objection | null>;
+type Check = (exchange: Exchange) => Finding;
 
 const object = (answer: DeliveryAnswer, logged?: 'U' | 'L'): Objection =>
   logged === undefined ? { answer } : { answer, logged };
@@ -87,21 +90,20 @@ export class DeliveryChecks {
 
   private async firstObjection(exchange: Exchange): Promise<Objection | null> {
     for (const check of this.checks) {
-      const objection = await check(exchange);
+      const finding = check(exchange);
+      const objection = finding instanceof Promise ? await finding : finding;
       if (objection) return objection;
     }
     return null;
   }
 
-  private async isKnown(exchange: Exchange): Promise<Objection | null> {
+  private isKnown(exchange: Exchange): Finding {
     if (exchange.uid === null) return object(UNKNOWN_WEBHOOK);
     if (!exchange.webhook && !exchange.isFresh) {
       exchange.webhook = this.webhooks.guess(exchange.uid);
-      if (!exchange.webhook) await this.refresh(exchange);
+      if (!exchange.webhook) return this.refresh(exchange).then(() => isReached(exchange));
     }
-    const { webhook, pathToken } = exchange;
-    if (!webhook || (pathToken !== null && webhook.authMode !== 'url_token')) return object(UNKNOWN_WEBHOOK);
-    return null;
+    return isReached(exchange);
   }
 
   private hasAttemptsLeft(exchange: Exchange): Objection | null {
@@ -109,22 +111,25 @@ export class DeliveryChecks {
     return waitMs > 0 ? object(slowDown('Authentication has failed too often.', waitMs)) : null;
   }
 
-  private async isOfAllowedSize(exchange: Exchange): Promise<Objection | null> {
+  private isOfAllowedSize(exchange: Exchange): Finding {
     const declared = declaredBytes(exchange.incoming);
     if (declared !== null && declared > MAX_DELIVERY_BYTES) exchange.tooLargeBytes = declared;
-    if (exchange.body === null && exchange.tooLargeBytes === null) {
-      const release = this.slots.take(webhookOf(exchange).id);
-      if (!release) return object(NO_ROOM);
-      exchange.onClose(release);
-      const reading = await readBody(exchange.incoming, exchange.invite);
-      if (reading.kind === 'gone') {
-        // Whoever holds places without delivering is held off like whoever guesses.
-        this.budget.spend(webhookOf(exchange).id, exchange.sourceIp);
-        return object({ kind: 'gone' });
-      }
-      if (reading.kind === 'read') exchange.body = reading.body;
-      else exchange.tooLargeBytes = reading.bytes;
+    const isKnown = exchange.body !== null || exchange.tooLargeBytes !== null;
+    return isKnown ? this.largeness(exchange) : this.readWithinSize(exchange);
+  }
+
+  private async readWithinSize(exchange: Exchange): Promise<Objection | null> {
+    const release = this.slots.take(webhookOf(exchange).id);
+    if (!release) return object(NO_ROOM);
+    exchange.onClose(release);
+    const reading = await readBody(exchange.incoming, exchange.invite);
+    if (reading.kind === 'gone') {
+      // Whoever holds places without delivering is held off like whoever guesses.
+      this.budget.spend(webhookOf(exchange).id, exchange.sourceIp);
+      return object({ kind: 'gone' });
     }
+    if (reading.kind === 'read') exchange.body = reading.body;
+    else exchange.tooLargeBytes = reading.bytes;
     return this.largeness(exchange);
   }
 
@@ -136,22 +141,33 @@ export class DeliveryChecks {
 
   private isAuthentic(exchange: Exchange): Objection | null {
     const webhook = webhookOf(exchange);
-    const request = exchange.toRequest();
-    const scheme = webhook.schemeId === null ? null : this.schemes.find(webhook.schemeId);
     if (webhook.secret === null) {
-      exchange.handshake = scheme?.bringsSecret(request) ?? null;
+      exchange.handshake = this.schemeOf(webhook)?.bringsSecret(exchange.toRequest()) ?? null;
       return exchange.handshake ? null : object(UNKNOWN_WEBHOOK);
     }
     const mode = this.modes.find(webhook.authMode);
-    const isAuthentic =
-      mode?.authenticate(request, exchange.pathToken, webhook) === true &&
-      !isIdentityAmbiguous(request, { deliveryIdHeader: webhook.deliveryIdHeader, scheme });
+    // Read anew and still the same: what did not fit it then does not fit it now.
+    const isAuthentic = exchange.unfitFor !== webhook && mode !== null && this.fits(exchange, mode, webhook);
     if (isAuthentic) return null;
+    exchange.unfitFor = webhook;
     // In one go with the judgement: attempts that arrive together would else all find the budget as it was.
     const overrun = exchange.isFresh ? this.hasAttemptsLeft(exchange) : null;
     if (overrun) return overrun;
     if (exchange.isFresh) this.budget.spend(webhook.id, exchange.sourceIp);
     return object(unauthenticated(mode?.challenge ?? null), 'U');
+  }
+
+  private fits(exchange: Exchange, mode: IngressAuthMode, webhook: IngressWebhook): boolean {
+    const request = exchange.toRequest();
+    const { deliveryIdHeader } = webhook;
+    return (
+      mode.authenticate(request, exchange.pathToken, webhook) &&
+      !isIdentityAmbiguous(request, { deliveryIdHeader, scheme: this.schemeOf(webhook) })
+    );
+  }
+
+  private schemeOf({ schemeId }: IngressWebhook): SignatureScheme | null {
+    return schemeId === null ? null : this.schemes.find(schemeId);
   }
 
   private note(exchange: Exchange, outcome: 'U' | 'L'): void {
@@ -161,7 +177,7 @@ export class DeliveryChecks {
       outcome,
       sizeBytes: exchange.tooLargeBytes ?? exchange.body?.length ?? 0,
       sourceIp: exchange.sourceIp,
-      traceId: exchange.traceId,
+      traceId: () => exchange.traceId,
     });
   }
 }
@@ -170,6 +186,11 @@ export class DeliveryChecks {
 function isReadablePost({ incoming }: Exchange): Objection | null {
   if (incoming.method !== 'POST') return object(NOT_POST);
   return incoming.rawHeaders.length > MAX_HEADERS * 2 ? object(TOO_MANY_HEADERS) : null;
+}
+
+/** A token behind the uid is part of the address, but only where it is the credential. */
+function isReached({ webhook, pathToken }: Exchange): Objection | null {
+  return webhook && (pathToken === null || webhook.authMode === 'url_token') ? null : object(UNKNOWN_WEBHOOK);
 }
 
 export function webhookOf({ webhook }: Exchange): IngressWebhook {

@@ -35,6 +35,8 @@ export class Exchange {
   body: Buffer | null = null;
   /** Above the limit, when the body turned out to be too large. */
   tooLargeBytes: number | null = null;
+  /** The webhook as which it was judged not to be authentic. */
+  unfitFor: IngressWebhook | null = null;
   /** What an unsigned first request brings, for a webhook that waits for it. */
   handshake: SecretBringingHandshake | null = null;
   private parsed: unknown = NOT_YET;

@@ -9,10 +9,12 @@ export interface Rejection {
   /** As far as it is known: a body that is too large is not read to its end. */
   readonly sizeBytes: number;
   readonly sourceIp: string;
-  readonly traceId: string;
+  /** Asked only for a rejection with a line of its own. */
+  readonly traceId: () => string;
 }
 
-interface Line extends Rejection {
+interface Line extends Omit<Rejection, 'traceId'> {
+  readonly traceId: string;
   readonly id: string;
   readonly at: Date;
   occurrences: number;
@@ -80,6 +82,7 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
     else
       this.waiting.set(id, {
         ...rejection,
+        traceId: rejection.traceId(),
         sizeBytes: Math.min(rejection.sizeBytes, MAX_SIZE),
         id,
         at,

@@ -84,7 +84,7 @@ export class TakeDelivery {
           outcome: 'J',
           sizeBytes: exchange.body?.length ?? 0,
           sourceIp: exchange.sourceIp,
-          traceId: exchange.traceId,
+          traceId: () => exchange.traceId,
         });
         return NOT_JSON;
     }

@@ -87,10 +87,12 @@ function send(
 }
 
 function drain(request: IncomingMessage, done: () => void): void {
+  const { socket } = request;
   let bytes = 0;
   const finish = (): void => {
     clearTimeout(timer);
     request.off('data', count).off('end', finish).off('close', finish);
+    socket.off('end', leave);
     request.pause();
     done();
   };
@@ -98,7 +100,10 @@ function drain(request: IncomingMessage, done: () => void): void {
     bytes += chunk.length;
     if (bytes > MAX_DRAINED_BYTES) finish();
   };
+  // A sender that leaves in the middle of its body has its answer: for Node it would be one who talks nonsense.
+  const leave = (): void => socket.destroySoon();
   const timer = setTimeout(finish, MAX_DRAIN_MS);
   request.on('data', count).on('end', finish).on('close', finish);
+  socket.prependListener('end', leave);
   request.resume();
 }
