@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { fillRuns, fillTeams } from './fill-runs.mjs';
 import { dist, freePort, makeCaller, root, start, stop } from './support.mjs';
+import { SERVER_FLAGS } from '../lib/server-flags.mjs';
 
 const SIZES = (process.env.BENCH_RUNS ?? '10000,1000000').split(',').map(Number);
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 500);
@@ -50,7 +51,7 @@ async function benchSize(runs) {
       LOG_LEVEL: 'warn',
       NODE_ENV: 'production',
     };
-    api = await start([join(root, 'dist/apps/headrace/src/main.js'), 'api'], env, /API is ready/);
+    api = await start([...SERVER_FLAGS, join(root, 'dist/apps/headrace/src/main.js'), 'api'], env, /API is ready/);
     return await measure(runs, { databaseUrl: postgres.url, port, token });
   } finally {
     if (api) await stop(api.child);

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { harmlessEnvironment } from './environment.mjs';
 import { mainProgram } from './paths.mjs';
+import { SERVER_FLAGS } from './server-flags.mjs';
 
 /**
  * Starts a server process in a session of its own, so that Ctrl-C reaches only us, and hands the settings over by
@@ -9,7 +10,7 @@ import { mainProgram } from './paths.mjs';
  * `exited` resolves with the exit code; `ready` with whether it became ready.
  */
 export function startServer(command, environment, { output = 'inherit' } = {}) {
-  const child = spawn(process.execPath, ['--enable-source-maps', mainProgram, command], {
+  const child = spawn(process.execPath, [...SERVER_FLAGS, mainProgram, command], {
     env: { ...harmlessEnvironment(environment), HEADRACE_SETTINGS_FD: '3' },
     stdio: ['ignore', output, output, 'pipe'],
     detached: true,
