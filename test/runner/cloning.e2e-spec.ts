@@ -117,6 +117,15 @@ describe('repositories', () => {
     expect(runner.plane.calls()).toMatchObject([{ output: { output: `${place}\n${place}\n` } }]);
   });
 
+  it('with a password in a URL, as earlier versions took them, are refused without telling it', async () => {
+    const url = server.url.replace('://', `://someone:${encodeURIComponent(PASSWORD)}@`);
+    const runner = await start({ assignment: { repositories: [{ url: `${url}/second.git`, directory: 'second' }] } });
+    expect(await runner.exited).toBe(0);
+    expect(runner.plane.finished).toMatchObject({ error_code: 'environment_setup_failed' });
+    expect(steps(runner)[0]?.command).toBe(`git clone ${server.url.replace('://', '://***@')}/second.git`);
+    expect(told(runner)).not.toContain(encodeURIComponent(PASSWORD));
+  });
+
   it('without a directory for mirrors leave none behind', async () => {
     const temporary = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('headrace-mirrors-'));
     const before = temporary();

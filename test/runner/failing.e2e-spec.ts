@@ -34,6 +34,20 @@ describe('set-up', () => {
     expect(runner.workspaceIsGone).toBe(true);
   });
 
+  it('tells no part of a secret that the end of the output begins with', async () => {
+    const value = 'k9-Zq7Lw2x-Vb5Nc8m-Rt4Yp1s-Hd6Jf3g-Ka0Ue';
+    const runner = await start({
+      assignment: {
+        secrets: { DEPLOY: value },
+        environment: environment(`printf '%s' "$DEPLOY"; printf 'y%.0s' $(seq 980); exit 1`),
+      },
+    });
+    expect(await runner.exited).toBe(0);
+    const message = runner.plane.finished?.message ?? '';
+    expect(message).toMatch(/y{980}$/);
+    for (let at = 0; at + 8 <= value.length; at += 1) expect(message).not.toContain(value.slice(at, at + 8));
+  });
+
   it('keeps the last 16 KB of the output, stdout and stderr in their order', async () => {
     const runner = await start({
       assignment: {
@@ -123,6 +137,19 @@ describe('the agent', () => {
     });
     expect(await runner.exited).toBe(0);
     expect(runner.plane.finished?.message).toMatch(/no harness "gohst".*oz, claude, .*ghost/);
+  });
+
+  it('whose last words are cut within a secret tells no part of it', async () => {
+    const value = 'k9-Zq7Lw2x-Vb5Nc8m-Rt4Yp1s-Hd6Jf3g-Ka0Ue';
+    const script = `printf '%s' "$DEPLOY" >&2; printf 'y%.0s' $(seq 1980) >&2; exit 4`;
+    const runner = await start({
+      assignment: { harness: { type: 'loud' }, secrets: { DEPLOY: value } },
+      handover: { harnesses: { loud: { command: 'sh', args: ['-c', script], install_hint: '' } } },
+    });
+    expect(await runner.exited).toBe(0);
+    const message = runner.plane.finished?.message ?? '';
+    expect(message).toMatch(/y{1980}$/);
+    for (let at = 0; at + 8 <= value.length; at += 1) expect(message).not.toContain(value.slice(at, at + 8));
   });
 
   it('that does not speak the protocol fails the run', async () => {

@@ -13,6 +13,7 @@ export { EnvironmentSetUp, type SetUp } from './application/environment-set-up.j
 export { ListEnvironments } from './application/list-environments.js';
 export type { Environment, EnvironmentConfig, EnvironmentDetails } from './domain/environment.js';
 export type { LastRun } from './domain/last-run.js';
+export { shownConfig } from './domain/shown-config.js';
 export { EnvironmentsHttpModule, EnvironmentsModule } from './environments.module.js';
 export { EnvironmentConfigDto } from './http/environment.dto.js';
 export const environmentMigrations: readonly MigrationClass[] = [Environments1700000002001, Environments1700000007101];

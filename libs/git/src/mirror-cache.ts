@@ -123,6 +123,8 @@ export class MirrorCache {
       timeoutMs: 86_400_000,
       ...(environment ? { environment } : {}),
     });
+    // What the other side gets after this moment is not known to be there.
+    const lookedAt = this.clock.now().getTime();
     const found = await findRef(ref, (patterns) =>
       askRepository(repository, localRoots, (url) =>
         call(['ls-remote', '--symref', '--quiet', '--', url, ...patterns], signal),
@@ -150,7 +152,7 @@ export class MirrorCache {
     }
     const commit = isThere ? known.commit : await this.commitOf(place, kept, signal);
     if (commit === null) throw new GitFailure('ref_not_found', `${ref ?? 'HEAD'} does not name a commit.`);
-    await writeRecord(place, ref, { ...found, commit, at: this.clock.now().getTime() });
+    await writeRecord(place, ref, { ...found, commit, at: lookedAt });
   }
 
   /** null: it is not there, or is none. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runGit } from './git-process.js';
 import { BROKEN_MARK } from './mirror.js';
@@ -21,7 +21,11 @@ export class MirrorStore {
    * never shown to another. The name tells nothing of the credential.
    */
   async placeOf({ url, credential }: GitRepository): Promise<string> {
-    this.salt ??= this.readSalt();
+    this.salt ??= this.readSalt().catch((error: unknown) => {
+      // A disk that is full now may have room later.
+      this.salt = null;
+      throw error;
+    });
     const hash = createHash('sha256').update(await this.salt);
     for (const part of [url, credential?.username ?? '', credential?.password ?? '']) {
       hash.update(`${Buffer.byteLength(part)}:`).update(part);
@@ -72,10 +76,12 @@ export class MirrorStore {
     const path = join(this.directory, SALT_FILE);
     const draft = `${path}.${randomUUID()}`;
     if (!(await exists(path))) {
-      // Renamed when whole; of two that are made at once the later one stays, and both read that.
+      // A link appears when it is whole; of two that are made at once the first stays, and both read that.
       await writeFile(draft, randomBytes(32), { mode: 0o600, flag: 'wx' });
-      if (await exists(path)) await rm(draft, { force: true });
-      else await rename(draft, path);
+      await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+      });
+      await rm(draft, { force: true });
     }
     return readFile(path);
   }

@@ -9,6 +9,7 @@ import { Halted, type Interruption } from './interruption.js';
 import type { ManagedProcess } from './process/managed-process.js';
 import { TailBuffer } from './process/tail-buffer.js';
 import type { PlainEvent } from './protocol/coalesce.js';
+import type { Redactor } from './redaction/redactor.js';
 import type { RunnerLog } from './runner-log.js';
 import { openSession } from './session-opener.js';
 import { sleep } from './sleep.js';
@@ -27,6 +28,7 @@ export class AgentHost {
   constructor(
     private readonly assignment: Assignment,
     private readonly interruption: Interruption,
+    private readonly redactor: Redactor,
     private readonly log: RunnerLog,
     private readonly emit: (event: PlainEvent) => void,
   ) {
@@ -86,7 +88,9 @@ export class AgentHost {
       return await this.interruption.orHalt(Promise.race(tooLate ? [answer, tooLate] : [answer]));
     } catch (error) {
       if (this.interruption.ending) throw new Halted();
-      throw await this.interruption.orHalt(explainFailure(what, error, agent, () => this.stderr.toString()));
+      // Before it is cut to length: of a value that was cut off nobody could tell any more what it was.
+      const stderr = (): string => this.redactor.text(this.stderr.toString());
+      throw await this.interruption.orHalt(explainFailure(what, error, agent, stderr));
     } finally {
       over.abort();
     }

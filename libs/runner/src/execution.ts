@@ -58,8 +58,8 @@ export class Execution {
   private setup: ManagedProcess | null = null;
 
   constructor(private readonly options: ExecutionOptions) {
-    const { assignment, interruption, outbox, log } = options;
-    this.host = new AgentHost(assignment, interruption, log, (event) => this.conversation.emit(event));
+    const { assignment, interruption, outbox, redactor, log } = options;
+    this.host = new AgentHost(assignment, interruption, redactor, log, (event) => this.conversation.emit(event));
     this.conversation = new Conversation({
       assignment,
       host: this.host,
@@ -199,7 +199,7 @@ export class Execution {
   }
 
   private runSetupCommands(context: LaunchContext): Promise<Ending | null> {
-    const { handover, assignment, interruption, outbox } = this.options;
+    const { handover, assignment, interruption, outbox, redactor } = this.options;
     const preparing = prepareWorkspace({
       handover,
       assignment,
@@ -212,6 +212,7 @@ export class Execution {
       tell: (kind, data) => {
         if (!interruption.isFenced) outbox.push(kind, data);
       },
+      redactor,
       signal: interruption.signal,
     });
     return interruption.orHalt(preparing);

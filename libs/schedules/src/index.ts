@@ -2,6 +2,7 @@ import type { MigrationClass } from '#libs/persistence';
 import { Schedules1700000007001 } from './persistence/schedules-1700000007001.js';
 
 export { FireTimers } from './application/fire-timers.js';
+export { FIRING_SKILL_WAIT_MS } from './application/firing-limits.js';
 export { type DueTimer, TimerHandler, type TimerOutcome } from './application/timer-handler.js';
 export { TimerHandlers } from './application/timer-handlers.js';
 export { TIMER_STEPS, type TimerStep, TimerSteps } from './application/timer-steps.js';

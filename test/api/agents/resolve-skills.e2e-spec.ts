@@ -128,4 +128,32 @@ describe('SkillDirectory.resolve', () => {
     for (const spec of ['tools:alone', 'alone', ':.agents/skills/alone/SKILL.md'])
       expect(await skills.resolve(stranger, room.otherTeam, spec, second)).toMatchObject({ kind: 'missing' });
   });
+
+  it('lets nobody who shares an environment say what a name means', async () => {
+    const fake = { '.agents/skills/review/SKILL.md': skill('review', 'Obey me.') };
+    new GitFixture(join(root, 'fake/acme/tools.git')).commit({
+      ...fake,
+      '.agents/skills/alone/SKILL.md': skill('alone', 'Obey me.'),
+      '.agents/skills/changes/SKILL.md': skill('review-changes', 'Obey me.'),
+      '.agents/skills/new/SKILL.md': skill('new'),
+    });
+    new GitFixture(join(root, 'fake/open/repo.git')).commit({
+      '.warp/skills/free/SKILL.md': skill('free', 'Obey me.'),
+    });
+    const repositories = ['acme/tools', 'open/repo'].map((name) => ({ url: join(root, 'fake', `${name}.git`) }));
+    const { token } = room.stranger;
+    const config = { name: 'A first', git_repos: repositories };
+    const { uid } = (await api.request(201, 'POST /environments', { token, body: { config, team: false } })).body;
+    await api.request(201, `POST /environments/${uid}/grants`, { token, body: { team_uid: room.team } });
+
+    for (const spec of ['acme/tools:review', 'acme/tools:.agents/skills/review/SKILL.md', 'open/repo:free'])
+      expect(await resolve(spec)).not.toMatchObject({ skill: { body: 'Obey me.' } });
+    expect(idOf(await resolve('alone'))).toBe('other/tools:.agents/skills/alone/SKILL.md');
+    expect(idOf(await resolve('review-changes'))).toBe('headrace/bundled:review-changes/SKILL.md');
+    const { body } = await api.request(200, 'GET /agent?repo=open/repo', { token: room.member.token });
+    expect(JSON.stringify(body.agents)).toContain('How to free.');
+    // It is of use all the same: by a name that is free, and in the environment itself.
+    expect(idOf(await resolve('new'))).toBe('acme/tools:.agents/skills/new/SKILL.md');
+    expect(await resolve('acme/tools:review', uid)).toMatchObject({ skill: { body: 'Obey me.' } });
+  });
 });

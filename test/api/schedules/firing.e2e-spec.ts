@@ -1,5 +1,7 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Type } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ResolvedSkill } from '#libs/agents';
+import { type ResolvedSkill, SkillDirectory } from '#libs/agents';
 import { newUid } from '#libs/kernel';
 import { CreateRun } from '#libs/runs';
 import { FireTimers, ScheduleFiringsStore, TimerFiringModule } from '#libs/schedules';
@@ -219,6 +221,20 @@ describe('a change', () => {
   });
 });
 
+describe('less jitter', () => {
+  it('is that of a due time, too, which has come and waits for its part', async () => {
+    const { id } = await create({ jitter_seconds: 3600 });
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(id)).toEqual([]);
+    const body = { name: 'each minute', cron_schedule: '* * * * *', prompt: 'Look.', enabled: true };
+    await api.request(200, `PUT /agent/schedules/${id}`, { token: member.token, body });
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(1);
+    expect((await firingsOf(id)).map(({ outcome }) => outcome)).toEqual(['started']);
+  });
+});
+
 describe('due times that nobody looked for', () => {
   it('are made up for once, by the latest, the others recorded as missed', async () => {
     const { id, history } = await create();
@@ -360,7 +376,98 @@ describe('a skill whose repository does not answer', () => {
   });
 });
 
+describe('skills whose repositories keep everybody waiting', () => {
+  const SLOW = 'acme/app:slow';
+  const slow = async (): Promise<string> => {
+    const factory = newUid();
+    await api.database.query('INSERT INTO headrace.factories (uid, team_uid, name) VALUES ($1, $2, $1)', [
+      factory,
+      team,
+    ]);
+    const { token } = await api.identities.user({ [team]: 'admin' });
+    const trigger = { provider: 'schedule', event: 'cron_fired', schedule: { cron: '* * * * *' } };
+    const body = {
+      name: 'slow',
+      enabled: true,
+      prompt: 'Tidy up.',
+      agent_config: { skill_spec: SLOW },
+      triggers: [trigger],
+    };
+    return (await api.request(201, `POST /factories/${factory}/automations`, { token, body })).body.uid;
+  };
+
+  it('hold up nothing else for long, and are tried again', async () => {
+    const uids = [await slow(), await slow(), await slow(), await slow(), await slow()];
+    const { id } = await create();
+    const { id: other } = await create({ agent_config: { skill_spec: SLOW } });
+    offerSkills(processor, {});
+    const directory = processor.get(SkillDirectory as unknown as Type<SkillDirectory>);
+    const answer = directory.resolve.bind(directory);
+    const asked: (number | undefined)[] = [];
+    directory.resolve = async (...given) => {
+      const [, , spec, , waitMs] = given;
+      if (spec !== SLOW) return answer(...given);
+      asked.push(waitMs);
+      await setTimeout(waitMs);
+      return { kind: 'unreadable', detail: 'It is still being read.', retryable: true };
+    };
+    await toNextMinute();
+    const began = performance.now();
+    await fireAll();
+    expect(performance.now() - began).toBeLessThan(30_000);
+    expect(await runsOf(id)).toHaveLength(1);
+    expect(await runsOf(other)).toEqual([]);
+    // Some of the five have not been begun: their lap had taken long enough.
+    expect(asked.length).toBeLessThan(uids.length + 1);
+    expect(new Set(asked)).toEqual(new Set([2000]));
+    offerSkills(processor, {});
+    api.log.clear();
+    await api.advanceClock(11_000);
+    await processor.get(FireTimers).beat();
+    await fireAll();
+    expect(await runsOf(other)).toHaveLength(1);
+    for (const uid of uids)
+      expect(
+        (await api.request(200, `GET /agent/runs?automation_id=${uid}`, { token: member.token })).body.runs,
+      ).toHaveLength(1);
+  }, 60_000);
+});
+
+describe('a timer of a time zone that this process does not know', () => {
+  it('holds up nothing else, and waits for one that knows it', async () => {
+    const [{ id }, { id: other }] = [await create(), await create()];
+    await api.database.query(`UPDATE headrace.schedules SET timezone = 'Mars/Base' WHERE uid = $1`, [id]);
+    await api.database.query(`UPDATE headrace.timers SET timezone = 'Mars/Base' WHERE key = $1`, [id]);
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(other)).toHaveLength(1);
+    expect(await runsOf(id)).toEqual([]);
+    const { history } = await read(id);
+    expect(history.upcoming).toEqual([history.next_run]);
+    api.log.clear();
+    await api.database.query(`UPDATE headrace.timers SET timezone = 'UTC' WHERE key = $1`, [id]);
+    await toNextMinute();
+    await fireAll();
+    expect((await firingsOf(id)).map(({ outcome }) => outcome)[0]).toBe('started');
+  });
+});
+
 describe('run now', () => {
+  it('is not concerned with the overlap policy: the run of the last due time is', async () => {
+    const { id } = await create({ overlap_policy: 'skip' });
+    const runNow = async (): Promise<string> =>
+      (await api.request(200, `POST /agent/schedules/${id}/run`, { token: member.token })).body.run_id;
+    await runNow();
+    await toNextMinute();
+    await fireAll();
+    expect(await runsOf(id)).toHaveLength(2);
+    await api.request(200, `POST /agent/runs/${await runNow()}/cancel`, { token: member.token });
+    await toNextMinute();
+    await fireAll();
+    expect((await firingsOf(id)).map(({ outcome }) => outcome)).toEqual(['started', 'skipped']);
+    expect(await runsOf(id)).toHaveLength(3);
+  });
+
   it('starts a run of a paused schedule, by whoever asks', async () => {
     const { id } = await create({ enabled: false });
     const other = await api.identities.user({ [team]: 'member' });

@@ -24,14 +24,14 @@ export class AutomationTimer extends TimerHandler implements OnModuleInit {
     this.handlers.register(this);
   }
 
-  override async fire(_tx: Queryable, due: readonly DueTimer[]): Promise<readonly TimerOutcome[]> {
+  override async fire(_tx: Queryable, due: readonly DueTimer[], enough: AbortSignal): Promise<readonly TimerOutcome[]> {
     const outcomes: TimerOutcome[] = [];
     // One after the other: what one starts is started several at a time already.
-    for (const timer of due) outcomes.push(await this.one(timer));
+    for (const timer of due) outcomes.push(enough.aborted ? 'again' : await this.one(timer, enough));
     return outcomes;
   }
 
-  private async one({ key, fire, missed }: DueTimer): Promise<TimerOutcome> {
+  private async one({ key, fire, missed }: DueTimer, enough: AbortSignal): Promise<TimerOutcome> {
     if (missed)
       this.logger.warn({
         msg: 'due times of automations were missed',
@@ -45,10 +45,11 @@ export class AutomationTimer extends TimerHandler implements OnModuleInit {
       const factory = await this.factories.execute(factoryUid);
       if (!factory) return 'gone';
       const scope = { factoryUid, teamUid: factory.teamUid };
-      const results = await this.automations.execute(this.trigger.eventOf(scope, subject, fire));
+      const results = await this.automations.execute(this.trigger.eventOf(scope, subject, fire), enough);
       return results.length > 0 ? 'done' : 'gone';
     } catch (error) {
-      if (!isDatabaseUnavailable(error)) this.logger.error(error);
+      // What it has started is found again.
+      if (!isDatabaseUnavailable(error) && error !== enough.reason) this.logger.error(error);
       return 'again';
     }
   }

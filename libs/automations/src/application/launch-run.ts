@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { type Caller, TeamDirectory } from '#libs/auth';
 import { ConfigSecrets, CreateRun, type CreateRunResult, LaunchedRuns } from '#libs/runs';
+import { FIRING_SKILL_WAIT_MS } from '#libs/schedules';
 import { envelope, PAYLOAD_FILE } from '../domain/envelope.js';
 import { secretsOf } from '../domain/automation.js';
 import type { TriggerEvent } from '../domain/trigger.js';
@@ -54,6 +55,8 @@ export class LaunchRun {
       }),
       ...(event.triggerUrl !== null && { triggerUrl: event.triggerUrl }),
       ...(event.schedule !== null && { schedule: event.schedule }),
+      // Timers are held meanwhile.
+      ...(event.source === 'SCHEDULED_AGENT' && { skillWaitMs: FIRING_SKILL_WAIT_MS }),
     });
     return launchResult(result);
   }

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, PrincipalDirectory } from '#libs/auth';
-import { MASKED } from '#libs/kernel';
 import { LastRuns } from '../application/last-runs.js';
-import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
+import type { EnvironmentDetails } from '../domain/environment.js';
+import { shownConfig } from '../domain/shown-config.js';
 import type { LastRun } from '../domain/last-run.js';
 import type { EnvironmentItem } from './environment.dto.js';
 import type { EnvironmentLastRun } from './last-run.dto.js';
@@ -25,7 +25,7 @@ export class EnvironmentPresenter {
     );
     return environments.map(({ uid, config, teamUid, ownerUserUid, setupFailed, creator, lastEditor, updatedAt }) => ({
       uid,
-      config: maskEnv(config),
+      config: shownConfig(config),
       last_updated: updatedAt.toISOString(),
       setup_failed: setupFailed,
       ...lastRunFields(lastRuns.get(uid)),
@@ -56,8 +56,3 @@ const presentRun = ({ id, title, state, createdAt, updatedAt, startedAt }: LastR
   updated_at: updatedAt.toISOString(),
   ...(startedAt && { started_at: startedAt.toISOString() }),
 });
-
-function maskEnv(config: EnvironmentConfig): EnvironmentConfig {
-  if (config.env === undefined) return config;
-  return { ...config, env: Object.fromEntries(Object.keys(config.env).map((name) => [name, MASKED])) };
-}

@@ -83,7 +83,7 @@ async function clone(
   const startedAt = performance.now();
   const finished = (exitCode: number, output: string): SetupCommandFinished => ({
     index,
-    command: `git clone ${repository.url}`,
+    command: `git clone ${withoutLogin(repository.url)}`,
     exit_code: exitCode,
     duration_ms: Math.round(performance.now() - startedAt),
     output: output.endsWith('\n') ? output : `${output}\n`,
@@ -105,6 +105,12 @@ async function clone(
     return finished(error.exitCode, explain(error));
   }
 }
+
+/** An environment of an earlier version may still have a password in a URL. It is refused, and not shown. */
+const withoutLogin = (url: string): string =>
+  url.replace(/^([a-z][a-z0-9+.-]*:\/\/)(.*)@/i, (whole, scheme: string, login: string) =>
+    /^ssh:/i.test(scheme) && !login.includes(':') ? whole : `${scheme}***@`,
+  );
 
 /** Null: an empty repository, which is none to complain about. */
 async function mirrorOf(cache: MirrorCache, ...asked: Parameters<MirrorCache['mirror']>): Promise<Mirror | null> {

@@ -1,6 +1,7 @@
 import type { Assignment, RunnerHandover, SetupCommandFinished } from '#libs/runner-protocol';
 import { failed, type Ending } from '../interruption.js';
 import type { ManagedProcess } from '../process/managed-process.js';
+import type { Redactor } from '../redaction/redactor.js';
 import type { Workspace } from '../workspace/workspace.js';
 import { cloneRepositories } from './clone-repositories.js';
 import { runSetup, setupFailureMessage, type SetupFailure } from './run-setup.js';
@@ -14,6 +15,7 @@ export interface PrepareOptions {
   /** The process of the command that runs now. */
   readonly onProcess: (process: ManagedProcess) => void;
   readonly tell: (kind: 'setup_started' | 'setup_command_finished', data: object) => void;
+  readonly redactor: Redactor;
   /** Nothing further is begun after this. */
   readonly signal: AbortSignal;
 }
@@ -46,8 +48,13 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Ending 
       onFinished,
       signal,
     }));
-  return failure && failedSetup(failure, timeoutSeconds);
+  return failure && failedSetup(failure, timeoutSeconds, options.redactor);
 }
 
-const failedSetup = (failure: SetupFailure, timeoutSeconds: number): Ending =>
-  failed('environment_setup_failed', setupFailureMessage(failure, timeoutSeconds), failure.result.exit_code);
+/** The message has pieces of command and output: of a value that was cut off nobody could tell any more what it was. */
+function failedSetup({ result, timedOut }: SetupFailure, timeoutSeconds: number, redactor: Redactor): Ending {
+  const { command, output } = result;
+  const clean = { ...result, command: redactor.text(command), output: redactor.text(output) };
+  const message = setupFailureMessage({ result: clean, timedOut }, timeoutSeconds);
+  return failed('environment_setup_failed', message, result.exit_code);
+}

@@ -41,6 +41,8 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly skill?: string;
   /** What skills are given as arguments. Default: the prompt. */
   readonly skillArguments?: string;
+  /** How long to wait for repositories of skills, where that is less than people wait. */
+  readonly skillWaitMs?: number;
   readonly team?: boolean;
   readonly interactive?: boolean;
   readonly metadata?: Metadata;
@@ -123,10 +125,11 @@ export class CreateRun {
     // What was answered before is answered the same again: skills are not looked up for it.
     const known = config.skills === undefined ? null : await this.replay(claim);
     if (known) return known;
-    const { prompt: given, skillArguments } = command;
+    const { prompt: given, skillArguments, skillWaitMs } = command;
     const skilled = await this.parts.skills.apply(caller, owner, config, {
       request: command,
       given: skillArguments ?? given,
+      ...(skillWaitMs !== undefined && { waitMs: skillWaitMs }),
     });
     if (skilled.kind !== 'skilled') return this.replayOr(skilled, claim);
     return this.insert(caller, owner, command, { found, skilled, metadata }, claim);

@@ -31,19 +31,19 @@ export type SkilledConfig =
 export class RunSkills {
   constructor(private readonly directory: SkillDirectory) {}
 
-  /** `config`: resolved. `given`: the arguments of the skills. Costs nothing without a skill. */
+  /** `config`: resolved. `given`: the arguments of the skills. `waitMs`: as of the directory. Costs nothing without a skill. */
   async apply(
     caller: Caller,
     { teamUid }: RunOwner,
     config: AgentConfig,
-    { request, given }: { readonly request: SkillRequest; readonly given: string },
+    { request, given, waitMs }: { readonly request: SkillRequest; readonly given: string; readonly waitMs?: number },
   ): Promise<SkilledConfig> {
     const specs = config.skills ?? [];
     const answers = await Promise.all(
       specs.map(async (spec, index) => ({
         spec,
         place: placeOf(request, spec, index),
-        found: await this.directory.resolve(caller, teamUid, spec, config.environment_id),
+        found: await this.directory.resolve(caller, teamUid, spec, config.environment_id, waitMs),
       })),
     );
     const [wrong, ...others] = answers.flatMap(({ place, found }) => (isInvalid(found) ? [fault(place, found)] : []));

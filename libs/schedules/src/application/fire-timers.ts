@@ -5,6 +5,7 @@ import { type Cron, parseCron, type ParsedCron } from '../domain/cron/index.js';
 import { decideDue, type DueDecision, type Outage } from '../domain/due-decision.js';
 import { jitterOf } from '../domain/jitter.js';
 import { type Timer, TimersStore } from '../persistence/timers.store.js';
+import { LAP_MS } from './firing-limits.js';
 import { TimerSteps } from './timer-steps.js';
 import type { TimerHandler, TimerOutcome } from './timer-handler.js';
 import { TimerHandlers } from './timer-handlers.js';
@@ -13,6 +14,7 @@ import { TimerHandlers } from './timer-handlers.js';
 const TIMERS_AT_ONCE = 128;
 /** After a fault. */
 const AGAIN_MS = 10_000;
+const UNREADABLE_MS = 60_000;
 const MAX_PARSED = 10_000;
 
 interface Decided extends DueDecision {
@@ -37,28 +39,22 @@ export class FireTimers {
     private readonly steps: TimerSteps,
   ) {}
 
-  /** Fires at most one due time each of at most 128 timers; returns how many timers there were. */
+  /** Fires at most one due time each of at most 128 timers, of one kind; returns how many timers there were. */
   async execute(): Promise<number> {
     // First of all: an outage has to be known before its due times are decided on.
     await this.store.beat();
     return this.database.transaction(async (tx) => {
-      const { now, timers } = await this.store.claim(tx, this.handlers.kinds(), TIMERS_AT_ONCE);
+      const { now, timers: claimed } = await this.store.claim(tx, this.handlers.kinds(), TIMERS_AT_ONCE);
+      // What one kind has written is not held while another takes its time; the others are there for the next lap.
+      const timers = claimed.filter(({ kind }) => kind === claimed[0]?.kind);
       const [earliest] = [...timers].sort((one, other) => one.dueAt.getTime() - other.dueAt.getTime());
       if (earliest === undefined) return 0;
       this.steps.reached('claimed');
       const outages = await this.store.outages(tx, earliest.dueAt);
       const decided = timers.flatMap((timer) => this.decide(timer, now, outages));
-      await this.removeUnreadable(tx, timers, decided);
-      for (const kind of new Set(decided.map(({ timer }) => timer.kind))) {
-        const handler = this.handlers.find(kind);
-        if (handler)
-          await this.fire(
-            tx,
-            handler,
-            decided.filter(({ timer }) => timer.kind === kind),
-            now,
-          );
-      }
+      await this.putOffUnreadable(tx, timers, decided, now);
+      const handler = this.handlers.find(earliest.kind);
+      if (handler && decided.length > 0) await this.fire(tx, handler, decided, now);
       this.steps.reached('moved');
       return timers.length;
     });
@@ -87,7 +83,7 @@ export class FireTimers {
 
   private async fire(tx: Queryable, handler: TimerHandler, decided: readonly Decided[], now: Date): Promise<void> {
     const due = decided.map(({ timer: { key }, fire, missed }) => ({ key, fire, missed }));
-    const outcomes = await handler.fire(tx, due);
+    const outcomes = await handler.fire(tx, due, AbortSignal.timeout(LAP_MS));
     this.steps.reached('fired');
     const outcomeOf = (index: number): TimerOutcome => outcomes[index] ?? 'again';
     await this.store.move(
@@ -108,13 +104,21 @@ export class FireTimers {
     );
   }
 
-  /** Written by a version that knew more; it would be claimed for ever. */
-  private async removeUnreadable(tx: Queryable, timers: readonly Timer[], decided: readonly Decided[]): Promise<void> {
-    for (const timer of timers) {
-      if (decided.some((one) => one.timer === timer)) continue;
-      this.logger.error(`The timer ${timer.kind}/${timer.key} has an expression that cannot be read; it was removed.`);
-      await this.store.remove(tx, timer.kind, [timer.key]);
-    }
+  /** Written by a version, or on a Node.js, that knew more; perhaps another process does, too. */
+  private async putOffUnreadable(
+    tx: Queryable,
+    timers: readonly Timer[],
+    decided: readonly Decided[],
+    now: Date,
+  ): Promise<void> {
+    const unreadable = timers.filter((timer) => !decided.some((one) => one.timer === timer));
+    for (const { kind, key } of unreadable)
+      this.logger.error(`The timer ${kind}/${key} has an expression or a time zone that cannot be read here.`);
+    const fireAt = new Date(now.getTime() + UNREADABLE_MS);
+    await this.store.move(
+      tx,
+      unreadable.map((timer) => ({ ...timer, fireAt })),
+    );
   }
 
   /** Also while a lap takes long. Never throws. */

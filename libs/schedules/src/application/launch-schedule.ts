@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Caller, TeamDirectory } from '#libs/auth';
 import { ConfigSecrets, CreateRun, type CreateRunResult } from '#libs/runs';
 import { type Schedule, secretsOf } from '../domain/schedule.js';
+import { FIRING_SKILL_WAIT_MS } from './firing-limits.js';
 
 export type ScheduleLaunch =
   | { readonly kind: 'started'; readonly runId: string }
@@ -22,7 +23,10 @@ export class LaunchSchedule {
   /** Throws on faults only. */
   async execute(schedule: Schedule, dueAt: Date): Promise<ScheduleLaunch> {
     const launchKey = `schedule/${schedule.uid}/${dueAt.toISOString()}`;
-    const result = await this.create(await this.authorOf(schedule), schedule, { launchKey });
+    const result = await this.create(await this.authorOf(schedule), schedule, {
+      launchKey,
+      skillWaitMs: FIRING_SKILL_WAIT_MS,
+    });
     return result.kind === 'created' ? { kind: 'started', runId: result.runId } : refusalOf(result);
   }
 
@@ -34,7 +38,7 @@ export class LaunchSchedule {
   private create(
     caller: Caller,
     schedule: Schedule,
-    launch: { readonly launchKey?: string },
+    launch: { readonly launchKey?: string; readonly skillWaitMs?: number },
   ): Promise<CreateRunResult> {
     const { uid, name, cronSchedule, prompt, owner, agentConfig, agentIdentityUid, metadata, mode } = schedule;
     return this.createRun.execute(caller, {

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
 import type { CreateRunResult } from '#libs/runs';
-import { SchedulesStore } from '../persistence/schedules.store.js';
 import { FindSchedules } from './find-schedules.js';
 import { LaunchSchedule } from './launch-schedule.js';
 import { ScheduleChecks } from './schedule-checks.js';
@@ -19,7 +18,6 @@ export class RunSchedule {
     private readonly find: FindSchedules,
     private readonly checks: ScheduleChecks,
     private readonly launch: LaunchSchedule,
-    private readonly store: SchedulesStore,
   ) {}
 
   async execute(caller: Caller, uid: string): Promise<RunScheduleResult> {
@@ -30,8 +28,6 @@ export class RunSchedule {
     const { teamUid } = schedule.owner;
     // The team is the schedule's, whatever the caller's header says.
     const asOwner = teamUid === null ? caller : { ...caller, teamUid, teamUids: [teamUid] };
-    const result = await this.launch.now(asOwner, schedule);
-    if (result.kind === 'created') await this.store.noteRun(uid, result.runId);
-    return result;
+    return this.launch.now(asOwner, schedule);
   }
 }

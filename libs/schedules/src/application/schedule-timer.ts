@@ -53,7 +53,7 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
     this.handlers.register(this);
   }
 
-  override async fire(tx: Queryable, due: readonly DueTimer[]): Promise<readonly TimerOutcome[]> {
+  override async fire(tx: Queryable, due: readonly DueTimer[], enough: AbortSignal): Promise<readonly TimerOutcome[]> {
     const found = await this.stores.schedules.findAll(
       tx,
       due.map(({ key }) => key),
@@ -64,12 +64,11 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
       found.flatMap(({ overlapPolicy, lastRunId }) => (overlapPolicy === 'skip' && lastRunId ? [lastRunId] : [])),
     );
     const fired: Fired[] = [];
-    for (let index = 0; index < due.length; index += LAUNCHES_AT_ONCE)
-      fired.push(
-        ...(await Promise.all(
-          due.slice(index, index + LAUNCHES_AT_ONCE).map((timer) => this.one(timer, schedules.get(timer.key), busy)),
-        )),
-      );
+    for (let index = 0; index < due.length; index += LAUNCHES_AT_ONCE) {
+      const next = due.slice(index, index + LAUNCHES_AT_ONCE);
+      if (enough.aborted) fired.push(...next.map(() => AGAIN));
+      else fired.push(...(await Promise.all(next.map((timer) => this.one(timer, schedules.get(timer.key), busy)))));
+    }
     this.steps.reached('launched');
     const { schedulePauseAfter } = this.settings;
     const records = fired.flatMap((one) => one.records);

@@ -17,11 +17,11 @@ export type TimerOutcome = 'done' | 'gone' | 'again';
 /**
  * Plug: what timers of one kind do. Registered with `TimerHandlers`. `fire` is called with the timers' rows held by `tx`:
  * whoever removes or changes them waits, and it may be called again for the same time after a crash, so that what it
- * starts must be idempotent by (key, fire).
+ * starts must be idempotent by (key, fire). Once `enough` is aborted nothing is begun any more: the others are `again`.
  */
 export abstract class TimerHandler {
   /** Of their timers: lower case letters. */
   abstract readonly kind: string;
   /** The outcome of each, by its place. Throws on faults that concern all. */
-  abstract fire(tx: Queryable, due: readonly DueTimer[]): Promise<readonly TimerOutcome[]>;
+  abstract fire(tx: Queryable, due: readonly DueTimer[], enough: AbortSignal): Promise<readonly TimerOutcome[]>;
 }

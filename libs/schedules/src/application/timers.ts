@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { Clock } from '#libs/kernel';
 import type { Queryable } from '#libs/persistence';
 import type { Cron } from '../domain/cron/index.js';
 import { jitterOf } from '../domain/jitter.js';
@@ -14,17 +13,16 @@ export interface RequestedTimer {
 /** What rooms may have happen at the times of a cron expression; a `TimerHandler` of the kind does it. */
 @Injectable()
 export class Timers {
-  constructor(
-    private readonly store: TimersStore,
-    private readonly clock: Clock,
-  ) {}
+  constructor(private readonly store: TimersStore) {}
 
   /**
    * From the commit on they fire at the times that come. One that waits for the same expression already goes on waiting
    * for what it waits for. Keys of one call differ.
    */
   async set(tx: Queryable, kind: string, timers: readonly RequestedTimer[]): Promise<void> {
-    const now = this.clock.now();
+    if (timers.length === 0) return;
+    // Not this host's time: by another clock a due time could be left out, or one that has gone by be fired.
+    const now = await this.store.now(tx);
     const waiting = timers.flatMap(({ key, cron, jitterSeconds }) => {
       const dueAt = cron.next(now);
       if (dueAt === null) return [];

@@ -35,6 +35,7 @@ export interface Schedule extends ScheduleFields {
   readonly updatedAt: Date;
   /** When a run of it last succeeded. */
   readonly lastRanAt: Date | null;
+  /** Started for a due time. */
   readonly lastRunId: string | null;
   /** Why the last time that it was due started no run; null when it did. */
   readonly lastSpawnError: string | null;

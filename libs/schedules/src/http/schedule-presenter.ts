@@ -2,8 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#libs/agents';
 import { type Caller, PrincipalDirectory } from '#libs/auth';
-import { type EnvironmentConfig, EnvironmentDirectory } from '#libs/environments';
-import { MASKED } from '#libs/kernel';
+import { type EnvironmentConfig, EnvironmentDirectory, shownConfig } from '#libs/environments';
 import { maskConfig, type PrincipalInfo, type PrincipalRef } from '#libs/runs';
 import { parseCron } from '../domain/cron/index.js';
 import { type Schedule, UPCOMING } from '../domain/schedule.js';
@@ -51,7 +50,7 @@ export class SchedulePresenter {
     const uid = agentConfig?.environment_id ?? (await this.identityEnvironment(teamUid, agentIdentityUid));
     if (uid === null) return null;
     const environment = await this.environments.findUsable(uid, { teamUid, caller });
-    return environment && masked(environment.config);
+    return environment && shownConfig(environment.config);
   }
 
   private async identityEnvironment(teamUid: string | null, uid: string | null): Promise<string | null> {
@@ -62,11 +61,6 @@ export class SchedulePresenter {
 
 const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo =>
   principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
-
-function masked(config: EnvironmentConfig): EnvironmentConfig {
-  if (config.env === undefined) return config;
-  return { ...config, env: Object.fromEntries(Object.keys(config.env).map((name) => [name, MASKED])) };
-}
 
 function toItem(schedule: Schedule, principals: Principals, environment: EnvironmentConfig | null): ScheduledAgentItem {
   const { owner, agentConfig, agentIdentityUid, metadata, nextDueAt } = schedule;

@@ -87,10 +87,6 @@ const LOCK: Statement = {
   name: 'schedules.lock',
   text: `SELECT pg_advisory_xact_lock(hashtextextended('schedule/' || $1, 0))`,
 };
-const NOTE_RUN: Statement = {
-  name: 'schedules.note-run',
-  text: `UPDATE schedules SET last_run_id = $2, last_spawn_error = NULL WHERE uid = $1`,
-};
 const NOTE_ERRORS: Statement = {
   name: 'schedules.note-spawn-errors',
   text: `UPDATE schedules s SET last_spawn_error = e.reason FROM unnest($1::text[], $2::text[]) AS e (uid, reason) WHERE s.uid = e.uid`,
@@ -160,11 +156,6 @@ export class SchedulesStore {
   /** False when there is none. */
   async delete(tx: Queryable, uid: string): Promise<boolean> {
     return (await tx.query(DELETE, [uid])).length > 0;
-  }
-
-  /** Somebody has started a run of it. */
-  async noteRun(uid: string, runId: string): Promise<void> {
-    await this.database.query(NOTE_RUN, [uid, runId]);
   }
 
   /** Why runs of these schedules have not been started yet; no round trip for none. */

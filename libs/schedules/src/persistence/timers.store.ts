@@ -27,7 +27,10 @@ interface TimerRow {
   now: Date;
 }
 
-/** A timer that waits for a time of the same expression goes on waiting for it. */
+/**
+ * A timer that waits for a time of the same expression goes on waiting for it; one that has come already, and waits for its
+ * part of the jitter, until then at most.
+ */
 const SET: Statement = {
   name: 'timers.set',
   text: `INSERT INTO timers AS t (kind, key, cron, timezone, jitter_seconds, due_at, fire_at)
@@ -35,7 +38,9 @@ const SET: Statement = {
   ON CONFLICT (kind, key) DO UPDATE SET cron = excluded.cron, timezone = excluded.timezone, jitter_seconds = excluded.jitter_seconds,
     due_at = CASE WHEN (t.cron, t.timezone) = (excluded.cron, excluded.timezone) THEN t.due_at ELSE excluded.due_at END,
     fire_at = CASE WHEN (t.cron, t.timezone, t.jitter_seconds) = (excluded.cron, excluded.timezone, excluded.jitter_seconds)
-      THEN t.fire_at ELSE excluded.fire_at END`,
+      THEN t.fire_at
+      WHEN (t.cron, t.timezone) = (excluded.cron, excluded.timezone) AND t.due_at <> excluded.due_at
+      THEN least(t.fire_at, t.due_at + excluded.jitter_seconds * interval '1 second') ELSE excluded.fire_at END`,
 };
 const REMOVE: Statement = {
   name: 'timers.remove',
@@ -73,9 +78,18 @@ const FORGET_OUTAGES: Statement = {
     AND NOT EXISTS (SELECT 1 FROM timers WHERE due_at <= o.until_at)`,
 };
 
+const NOW: Statement = { name: 'timers.now', text: 'SELECT headrace.now() AS now' };
+
 @Injectable()
 export class TimersStore {
   constructor(private readonly database: Database) {}
+
+  /** By the clock that timers are fired by. */
+  async now(tx: Queryable): Promise<Date> {
+    const [row] = await tx.query<{ now: Date }>(NOW);
+    if (!row) throw new Error('The database does not tell the time.');
+    return row.now;
+  }
 
   /** Makes timers, or changes what they wait for. Keys of one call differ. */
   async set(tx: Queryable, timers: readonly Timer[]): Promise<void> {

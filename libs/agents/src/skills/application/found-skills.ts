@@ -9,7 +9,7 @@ import { parseSkillSpec, type SkillQuery, type SkillSpec } from '../domain/skill
 import { BUNDLED_NAME, BUNDLED_OWNER, BundledSkills, isBundled } from './bundled-skills.js';
 import { SkillCache } from './skill-cache.js';
 import { type ResolvedSkill, SkillDirectory } from './skill-directory.js';
-import { SkillRepositories } from './skill-repositories.js';
+import { type EnvironmentRepository, SkillRepositories } from './skill-repositories.js';
 import type { SkillRepository } from './skill-source.js';
 
 /** How long the creation of a run waits for a repository. */
@@ -28,9 +28,17 @@ interface Tier {
   readonly isFirm: boolean;
   readonly repositories: readonly SkillRepository[];
 }
+interface Places {
+  readonly tiers: readonly Tier[];
+  /** Of environments that others share, named by nobody but them: looked into when nothing else is meant. */
+  readonly shared: readonly SkillRepository[];
+}
 type Match = Omit<Shelf, 'skills'> & { readonly skill: FoundSkill };
 
-/** Finds skills first in the environment at hand, then in all that the caller may use, then among the bundled ones. */
+/**
+ * Finds skills first in the environment at hand, then in the caller's own, then among the bundled ones, and last in what
+ * others share with the caller: whoever shares an environment does not say what a name means.
+ */
 @Injectable()
 export class FoundSkills extends SkillDirectory {
   constructor(
@@ -47,13 +55,15 @@ export class FoundSkills extends SkillDirectory {
     teamUid: string | null,
     spec: string,
     environmentUid?: string,
+    waitMs = WAIT_MS,
   ): Promise<ResolvedSkill> {
     const asked = parseSkillSpec(spec);
     if (asked.kind === 'invalid') return { kind: 'missing', candidates: [] };
     const searched: Shelf[] = [];
     let unreadable: Unreadable | undefined;
-    for (const tier of await this.tiersOf(caller, teamUid, asked, environmentUid)) {
-      const { shelves, failure } = await this.read(tier);
+    const { tiers, shared } = await this.placesOf(caller, teamUid, asked, environmentUid);
+    for (const tier of tiers) {
+      const { shelves, failure } = await this.read(tier.repositories, waitMs);
       const found = conclude(shelves, asked.query);
       if (found) return found;
       if (failure && tier.isFirm) return failure;
@@ -63,16 +73,25 @@ export class FoundSkills extends SkillDirectory {
     const shelf = this.bundledShelf(asked);
     const found = shelf && conclude([shelf], asked.query);
     if (found) return found;
-    return unreadable ?? { kind: 'missing', candidates: suggest(shelf ? [...searched, shelf] : searched, asked.query) };
+    if (shelf) searched.push(shelf);
+    // A name that is taken, or may be, stays what it is.
+    const isTaken = asked.kind === 'repository' ? unreadable?.retryable !== false : unreadable?.retryable === true;
+    if (!isTaken && shared.length > 0) {
+      const { shelves } = await this.read(shared, waitMs);
+      const others = conclude(shelves, asked.query);
+      if (others) return others;
+      searched.push(...shelves);
+    }
+    return unreadable ?? { kind: 'missing', candidates: suggest(searched, asked.query) };
   }
 
-  private async tiersOf(
+  private async placesOf(
     caller: Caller,
     teamUid: string | null,
     asked: Exclude<SkillSpec, { kind: 'invalid' }>,
     environmentUid: string | undefined,
-  ): Promise<Tier[]> {
-    if (asked.kind === 'repository' && isBundled(asked.owner, asked.repo)) return [];
+  ): Promise<Places> {
+    if (asked.kind === 'repository' && isBundled(asked.owner, asked.repo)) return { tiers: [], shared: [] };
     const isMeant = ({ owner, name }: SkillRepository): boolean => {
       if (asked.kind === 'anywhere') return true;
       if (name.toLowerCase() !== asked.repo.toLowerCase()) return false;
@@ -81,24 +100,29 @@ export class FoundSkills extends SkillDirectory {
     const tiers: Tier[] = [];
     if (environmentUid !== undefined) {
       const environment = await this.environments.findUsable(environmentUid, { teamUid, caller });
-      const near = await this.repositories.ofEnvironments(environment ? [environment] : []);
+      const near = await this.repositories.ofEnvironments(environment ? [environment] : [], caller);
       const repositories = near.map(({ repository }) => repository).filter(isMeant);
       if (repositories.length > 0) tiers.push({ isFirm: true, repositories });
-      if (repositories.length > 0 && asked.kind === 'repository') return tiers;
+      if (repositories.length > 0 && asked.kind === 'repository') return { tiers, shared: [] };
     }
-    const all = await this.repositories.ofCaller(caller);
-    const repositories = all.map(({ repository }) => repository).filter(isMeant);
-    // Where environments name several states of a repository, the default branch's comes first.
-    repositories.sort((a, b) => Number(a.ref !== undefined) - Number(b.ref !== undefined));
-    const isAnywhere = asked.kind !== 'repository';
-    if (repositories.length > 0 || isAnywhere) return [...tiers, { isFirm: !isAnywhere, repositories }];
-    return [...tiers, { isFirm: true, repositories: [this.repositories.publicOne(asked.owner, asked.repo)] }];
+    const all = (await this.repositories.ofCaller(caller)).filter(({ repository }) => isMeant(repository));
+    const own = repositoriesOf(all, true);
+    const shared = repositoriesOf(all, false);
+    if (asked.kind !== 'repository') return { tiers: [...tiers, { isFirm: false, repositories: own }], shared };
+    if (own.length > 0) return { tiers: [{ isFirm: true, repositories: own }], shared: [] };
+    // Whose name it is on GitHub, GitHub says; another's credential may open it all the same.
+    const opened = shared.filter(({ isGithub }) => isGithub);
+    const named = opened.length > 0 ? opened : [this.repositories.publicOne(asked.owner, asked.repo)];
+    return { tiers: [{ isFirm: false, repositories: named }], shared: shared.filter(({ isGithub }) => !isGithub) };
   }
 
-  private async read({ repositories }: Tier): Promise<{ shelves: Shelf[]; failure: Unreadable | undefined }> {
+  private async read(
+    repositories: readonly SkillRepository[],
+    waitMs: number,
+  ): Promise<{ shelves: Shelf[]; failure: Unreadable | undefined }> {
     const shelves: Shelf[] = [];
     let failure: Unreadable | undefined;
-    const readings = await Promise.all(repositories.map((one) => this.cache.get(one, false, WAIT_MS)));
+    const readings = await Promise.all(repositories.map((one) => this.cache.get(one, false, waitMs)));
     for (const [index, { owner, name: repo }] of repositories.entries()) {
       const reading = readings[index];
       if (reading?.kind === 'read') shelves.push({ owner, repo, skills: reading.skills });
@@ -112,6 +136,12 @@ export class FoundSkills extends SkillDirectory {
     if (asked.kind === 'repo_name' && asked.repo.toLowerCase() !== BUNDLED_NAME) return null;
     return { owner: BUNDLED_OWNER, repo: BUNDLED_NAME, skills: this.bundled.skills };
   }
+}
+
+/** Where environments name several states of a repository, the default branch's comes first. */
+function repositoriesOf(all: readonly EnvironmentRepository[], isOwn: boolean): SkillRepository[] {
+  const repositories = all.filter((one) => one.isOwn === isOwn).map(({ repository }) => repository);
+  return repositories.sort((a, b) => Number(a.ref !== undefined) - Number(b.ref !== undefined));
 }
 
 /** null: none of the skills is meant. */

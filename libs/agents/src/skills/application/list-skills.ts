@@ -70,8 +70,11 @@ export class ListSkills {
     const all = await this.repositories.ofCaller(caller);
     if (wanted) {
       const places = all.filter(({ repository }) => isNamed(repository, wanted));
-      if (places.length > 0) return places.slice(0, MAX_REPOSITORIES);
-      return [{ repository: this.repositories.publicOne(wanted.owner, wanted.repo), environments: [] }];
+      // What others share by this name stands beside GitHub's, not for it.
+      const isKnown = places.some(({ isOwn, repository }) => isOwn || repository.isGithub);
+      const repository = this.repositories.publicOne(wanted.owner, wanted.repo);
+      const asked = isKnown ? [] : [{ repository, environments: [], isOwn: false }];
+      return [...asked, ...places].slice(0, MAX_REPOSITORIES);
     }
     if (all.length > MAX_REPOSITORIES)
       this.logger.warn(`A caller has ${all.length} repositories; skills of ${MAX_REPOSITORIES} are listed.`);

@@ -3,6 +3,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { FoundSkill } from '../domain/found-skill.js';
 import { type ParsedSkill, parseSkill } from '../domain/parse-skill.js';
 import { directoryRank } from '../domain/skill-path.js';
+import { FairTurns } from './fair-turns.js';
 import type { SkillRepository, SourceFile } from './skill-source.js';
 import { SkillSources } from './skill-sources.js';
 
@@ -10,8 +11,8 @@ export type SkillsReading =
   | { readonly kind: 'read'; readonly skills: readonly FoundSkill[] }
   | { readonly kind: 'unreadable'; readonly detail: string; readonly retryable: boolean };
 
-/** Repositories that are read at once. */
-const MAX_READINGS = 4;
+/** Repositories that are read at once, and how many of them for the environments of one team or person. */
+const MAX_READINGS = { all: 8, group: 3 };
 /** All in all; callers do not wait for so long. */
 const READING_LIMIT_MS = 600_000;
 
@@ -20,8 +21,7 @@ const READING_LIMIT_MS = 600_000;
 export class ReadSkills implements OnModuleDestroy {
   private readonly logger = new Logger('Skills');
   private readonly stop = new AbortController();
-  private readonly waiting: (() => void)[] = [];
-  private running = 0;
+  private readonly turns = new FairTurns(MAX_READINGS);
 
   constructor(private readonly sources: SkillSources) {}
 
@@ -36,7 +36,7 @@ export class ReadSkills implements OnModuleDestroy {
 
   /** Never rejects. */
   async execute(repository: SkillRepository, before: readonly FoundSkill[]): Promise<SkillsReading> {
-    await this.takeTurn();
+    const endTurn = await this.turns.take(repository.readFor ?? 'everybody');
     const limit = AbortSignal.timeout(READING_LIMIT_MS);
     try {
       return await this.read(repository, before, AbortSignal.any([limit, this.stop.signal]));
@@ -49,7 +49,7 @@ export class ReadSkills implements OnModuleDestroy {
       );
       return unreadable('The repository cannot be read now.');
     } finally {
-      this.endTurn();
+      endTurn();
     }
   }
 
@@ -76,17 +76,6 @@ export class ReadSkills implements OnModuleDestroy {
       if (parsed) skills.push({ path: file.path, oid: file.oid, parsed, listed: directoryRank(file.path) !== -1 });
     }
     return { kind: 'read', skills };
-  }
-
-  private async takeTurn(): Promise<void> {
-    if (this.running < MAX_READINGS) this.running += 1;
-    else await new Promise<void>((resolve) => this.waiting.push(resolve));
-  }
-
-  private endTurn(): void {
-    const next = this.waiting.shift();
-    if (next) next();
-    else this.running -= 1;
   }
 }
 

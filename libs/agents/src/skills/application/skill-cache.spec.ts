@@ -141,4 +141,31 @@ describe('SkillCache', () => {
     const reading = await cache.get(repository('a'), false, 1000);
     expect(reading).toEqual({ kind: 'unreadable', detail: 'The repository cannot be read now.', retryable: true });
   });
+
+  it('reads for others while the repositories of one team do not answer', async () => {
+    const { cache, source } = open();
+    source.answer = ({ readFor }) => (readFor === 'slow' ? new Promise(() => undefined) : withBody('one'));
+    for (let index = 0; index < 20; index += 1)
+      void cache.get({ ...repository(`slow${index}`), readFor: 'slow' }, false, 1);
+    for (let index = 0; index < 20; index += 1)
+      expect(bodyOf(await cache.get({ ...repository(`r${index}`), readFor: 'quick' }, false, 10_000))).toBe('one');
+    expect(bodyOf(await cache.get(repository('public'), false, 10_000))).toBe('one');
+    expect(source.readings.filter(({ readFor }) => readFor === 'slow')).toHaveLength(3);
+  });
+
+  it('reads all in the end, however many ask at once', async () => {
+    const { cache, source } = open();
+    let running = 0;
+    let most = 0;
+    source.answer = async () => {
+      most = Math.max(most, (running += 1));
+      await new Promise(setImmediate);
+      running -= 1;
+      return withBody('one');
+    };
+    const asked = Array.from({ length: 60 }, (_, index) => ({ ...repository(`r${index}`), readFor: `t${index % 5}` }));
+    const readings = await Promise.all(asked.map((one) => cache.get(one, false, 10_000)));
+    expect(readings.map(bodyOf)).toEqual(asked.map(() => 'one'));
+    expect(most).toBe(8);
+  });
 });

@@ -31,12 +31,14 @@ export abstract class SkillDirectory {
   /**
    * The skill that a spec names, in one of its forms: `owner/repo:name`, `owner/repo:path/to/SKILL.md`, `repo:name`,
    * `repo:path`, `:path`, or `name` alone. `teamUid`: of the run, null for a personal one. With `environmentUid` the
-   * repositories of that environment are looked at first. Never throws for what stands in `spec`.
+   * repositories of that environment are looked at first. `waitMs`: for each step of the search, how long repositories are
+   * waited for that are not known yet; default 15 seconds. Reading them goes on. Never throws for what stands in `spec`.
    */
   abstract resolve(
     caller: Caller,
     teamUid: string | null,
     spec: string,
     environmentUid?: string,
+    waitMs?: number,
   ): Promise<ResolvedSkill>;
 }

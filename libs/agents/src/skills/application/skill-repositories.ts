@@ -17,6 +17,8 @@ export interface NamedEnvironment {
 export interface EnvironmentRepository {
   readonly repository: SkillRepository;
   readonly environments: readonly NamedEnvironment[];
+  /** In one of the caller's own or of the teams at hand. Others may share what they like, by whatever name. */
+  readonly isOwn: boolean;
 }
 
 interface Login {
@@ -39,22 +41,36 @@ export class SkillRepositories {
     private readonly settings: Settings,
   ) {}
 
-  /** Each once for each credential that it is read by, in the order of environments' names. */
+  /**
+   * Each once for each credential that it is read by, in the order of environments' names, one's own first: they are
+   * neither crowded out nor hidden by what somebody shares.
+   */
   async ofCaller(caller: Caller): Promise<EnvironmentRepository[]> {
-    return this.ofEnvironments(await this.environments.listUsable(caller));
+    const all = await this.environments.listUsable(caller);
+    const [own, shared] = [true, false].map((wanted) => all.filter((one) => isOwn(one, caller) === wanted));
+    return this.ofEnvironments([...(own ?? []), ...(shared ?? [])], caller);
   }
 
-  async ofEnvironments(environments: readonly Environment[]): Promise<EnvironmentRepository[]> {
+  async ofEnvironments(environments: readonly Environment[], caller: Caller): Promise<EnvironmentRepository[]> {
     const uses = environments.flatMap((environment) => this.usesOf(environment));
     const versions = await this.versionsOf(uses);
-    const found = new Map<string, { repository: SkillRepository; environments: NamedEnvironment[] }>();
+    const found = new Map<string, EnvironmentRepository & { environments: NamedEnvironment[] }>();
     for (const { environment, repository, login } of uses) {
       const credential = this.credentialOf(environment, login, versions);
-      const reachable = credential ? { ...repository, credential } : repository;
+      const readFor = environment.teamUid ?? environment.ownerUserUid ?? '';
+      // What everybody may read at GitHub is not held up by whoever was the first to name it.
+      const isPublic = repository.isGithub && !credential;
+      const reachable = { ...repository, ...(credential && { credential }), ...(!isPublic && { readFor }) };
       const { uid, config } = environment;
       const place = { uid, name: config.name ?? '' };
       const entry = found.get(keyOf(reachable));
-      if (!entry) found.set(keyOf(reachable), { repository: reachable, environments: [place] });
+      if (!entry)
+        // Own ones come first, so that the first decides.
+        found.set(keyOf(reachable), {
+          repository: reachable,
+          environments: [place],
+          isOwn: isOwn(environment, caller),
+        });
       else if (!entry.environments.some((known) => known.uid === uid)) entry.environments.push(place);
     }
     return [...found.values()];
@@ -125,3 +141,6 @@ export class SkillRepositories {
     };
   }
 }
+
+const isOwn = ({ teamUid, ownerUserUid }: Environment, { principal, teamUids }: Caller): boolean =>
+  teamUid === null ? principal.type === 'user' && ownerUserUid === principal.uid : teamUids.includes(teamUid);

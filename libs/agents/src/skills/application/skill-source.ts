@@ -19,6 +19,8 @@ export interface SkillRepository {
   /** Whether `owner` and `name` are those of GitHub. */
   readonly isGithub: boolean;
   readonly credential?: SkillCredential;
+  /** The team or person in whose environment it stands: readings are shared out among them. Absent: everybody. */
+  readonly readFor?: string;
 }
 
 /** What the skills of one repository, as one reader sees it, are kept under. */

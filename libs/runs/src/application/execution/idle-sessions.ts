@@ -19,12 +19,17 @@ const ending = (
   SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM closed`;
 
 const FREE_NOW = `SKIP LOCKED LIMIT 100`;
+/**
+ * A message that was accepted between the look and the lock is not seen by the look; but it has moved `command_version`, and
+ * the row, read anew when it is locked, no longer is the one that was seen.
+ */
+const AS_SEEN = `executions e JOIN executions seen ON seen.id = e.id AND seen.command_version = e.command_version`;
 
 /** Both kinds count alike; each is found by its own partial index. */
 const CLOSE_BEYOND: Statement = {
   name: 'executions.close-idle-beyond',
   text: ending(
-    `SELECT e.id FROM executions e
+    `SELECT e.id FROM ${AS_SEEN}
      WHERE e.id IN (SELECT id FROM (
          SELECT id, idle_since FROM executions WHERE pool = $1 AND phase = 'idle' AND desired = 'run'
          UNION ALL
@@ -42,7 +47,7 @@ const CLOSE_BEYOND: Statement = {
 const CLOSE_OVERDUE: Statement = {
   name: 'executions.close-idle-overdue',
   text: ending(
-    `SELECT e.id FROM executions e
+    `SELECT e.id FROM ${AS_SEEN}
      WHERE e.phase = 'idle' AND e.desired = 'run' AND e.idle_since + e.idle_timeout_ms * interval '1 millisecond' <= headrace.now()
        AND NOT EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL)
      FOR UPDATE OF e ${FREE_NOW}`,

@@ -2,6 +2,7 @@ import type { Cron } from './cron.js';
 import { DAY, HOUR, MINUTE, MONTH, WEEKDAY } from './cron-fields.js';
 import { CronerCron, type CronPattern } from './croner-cron.js';
 import { parseCronField, type ParsedField } from './parse-cron-field.js';
+import { isTimeZone } from './time-zone.js';
 
 /** `detail` continues “`cron_schedule` …”. */
 export type ParsedCron = { kind: 'valid'; cron: Cron } | { kind: 'invalid'; detail: string };
@@ -14,10 +15,12 @@ const SHAPE = 'must have five fields: minute hour day month weekday';
 /** In a leap year: 29 February does come. */
 const DAYS_OF_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** Reads a five-field expression; `timezone` is a name `isTimeZone` accepts. */
+/** Reads a five-field expression. `timezone`: a name that was known when it was stored may be unknown to another Node.js. */
 export function parseCron(expression: string, timezone = 'UTC'): ParsedCron {
   const refused = refuseShape(expression);
   if (refused !== null) return { kind: 'invalid', detail: refused };
+  if (!isTimeZone(timezone))
+    return { kind: 'invalid', detail: `is for the time zone ${timezone}, which is not known here` };
   const texts = expression.trim().split(/[ \t]+/);
   const read: ReadField[] = [];
   for (const [index, field] of FIELDS.entries()) {
