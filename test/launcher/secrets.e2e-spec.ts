@@ -75,6 +75,7 @@ interface Seeded {
   readonly run: string;
   readonly webhook: string;
   readonly automation: string;
+  readonly schedule: string;
 }
 
 const remote = (what: string) => ({
@@ -108,7 +109,11 @@ async function seed(): Promise<Seeded> {
     ...{ name: 'a', enabled: true, prompt: 'Go.', agent_config: { mcp_servers: { docs: remote('automation') } } },
     triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook] } }],
   });
-  return { notification, server, identity, run, webhook, automation };
+  const { id: schedule } = await create('/agent/schedules', {
+    ...{ name: 's', cron_schedule: '0 0 1 1 *', enabled: true, prompt: 'Go.' },
+    agent_config: { mcp_servers: { docs: remote('schedule') } },
+  });
+  return { notification, server, identity, run, webhook, automation, schedule };
 }
 
 /** What each place says to a service that has these settings, in clear. */
@@ -119,10 +124,11 @@ async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unk
     const [row] = await api.database.query<Record<string, string>>(
       `SELECT n.secret, n.previous_secret, w.sealed_secret, w.sealed_captured_secret,
          r.config#>>'{mcp_servers,docs,headers,Authorization}' AS run,
-         a.agent_config#>>'{mcp_servers,docs,headers,Authorization}' AS automation
-       FROM notification_webhooks n, webhooks w, runs r, automations a
-       WHERE n.uid = $1 AND w.uid = $2 AND r.id = $3 AND a.uid = $4`,
-      [seeded.notification, seeded.webhook, seeded.run, seeded.automation],
+         a.agent_config#>>'{mcp_servers,docs,headers,Authorization}' AS automation,
+         s.agent_config#>>'{mcp_servers,docs,headers,Authorization}' AS schedule
+       FROM notification_webhooks n, webhooks w, runs r, automations a, schedules s
+       WHERE n.uid = $1 AND w.uid = $2 AND r.id = $3 AND a.uid = $4 AND s.uid = $5`,
+      [seeded.notification, seeded.webhook, seeded.run, seeded.automation, seeded.schedule],
     );
     const open = (column: string, context: string): string =>
       box.open((row?.[column] ?? '').replace(/^sealed:/, ''), context);
@@ -137,6 +143,7 @@ async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unk
       captured: open('sealed_captured_secret', `webhook/${seeded.webhook}/captured-secret`),
       run: open('run', `run/${seeded.run}/mcp-servers`),
       automation: open('automation', `mcp-server/automation/${seeded.automation}/docs/headers/Authorization`),
+      schedule: open('schedule', `mcp-server/schedule/${seeded.schedule}/docs/headers/Authorization`),
     };
   } finally {
     await later.close();
@@ -151,6 +158,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
     'mcp_servers',
     'notification_webhooks',
     'runs',
+    'schedules',
     'webhooks',
   ];
   const during = { SECRETS_KEY: NEW, SECRETS_KEY_PREVIOUS: OLD };
@@ -174,6 +182,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
       mcp_servers: [2, 0],
       agent_identities: [3, 0],
       automations: [2, 0],
+      schedules: [2, 0],
       runs: [2, 0],
     });
     expect(await tablesWith(OLD)).toEqual([]);
