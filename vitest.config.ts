@@ -15,7 +15,8 @@ const PROCESSES = ['crash', 'journeys', 'launcher', 'runner'];
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the processors of the smallest machine: tests of processes wait half of their time.
+    maxWorkers: 3,
     projects: [
       {
         resolve,

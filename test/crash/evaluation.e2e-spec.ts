@@ -84,7 +84,7 @@ describe('an evaluation that is interrupted', { timeout: 300_000 }, () => {
   });
 
   it('at any time', async () => {
-    for (let round = 0; round < (isLong ? 40 : 6); round += 1) {
+    for (let round = 0; round < (isLong ? 40 : 3); round += 1) {
       await deliver(6);
       const child = start();
       const end = ended(child);

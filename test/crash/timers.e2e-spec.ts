@@ -11,7 +11,7 @@ import { until } from '../support/installation.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const PROGRAM = fileURLToPath(new URL('timer-process.mjs', import.meta.url));
-const KILLS = isLong ? 50 : 10;
+const KILLS = isLong ? 50 : 5;
 const MINUTE = 60_000;
 /** Less than an outage: the processes that are left have beaten in between. */
 const STEP_MS = 15_000;
