@@ -3,13 +3,7 @@
 import { startFiringApp } from '../support/firing-app.mjs';
 
 const app = await startFiringApp(process.env);
-const [killAt, nth = '1'] = (process.env.KILL_AT ?? '').split(':');
-let passed = 0;
-app.onStep((step) => {
-  if (step !== killAt) return;
-  passed += 1;
-  if (passed === Number(nth)) process.kill(process.pid, 'SIGKILL');
-});
+app.killAt(process.env.KILL_AT);
 process.stdout.write('firing\n');
 if (!process.env.TIMER_CLOCKWORK) {
   await app.fireTimers();

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { evaluatePayloadFilter, parsePayloadFilter } from '../../libs/automations/src/domain/payload-filter/index.js';
-import { anyPayload, Chance, filterFor } from './generate.js';
+import { Chance } from '#libs/testing';
+import { anyPayload, filterFor } from './generate.js';
 import { referenceMatches } from './reference.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';

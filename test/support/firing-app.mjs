@@ -49,6 +49,16 @@ export async function startFiringApp(environment) {
       for (const steps of [FiringSteps, EvaluationSteps, TimerSteps])
         app.get(steps, { strict: false }).reached = reached;
     },
+    /** Ends the process at a named step: `step:nth`, or nowhere. */
+    killAt(place = '') {
+      const [killAt, nth = '1'] = place.split(':');
+      let passed = 0;
+      this.onStep((step) => {
+        if (step !== killAt) return;
+        passed += 1;
+        if (passed === Number(nth)) process.kill(process.pid, 'SIGKILL');
+      });
+    },
     /** All deliveries that are due. Returns how many. */
     async evaluateAll() {
       let all = 0;

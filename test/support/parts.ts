@@ -1,21 +1,8 @@
-import { type DynamicModule, Global, type INestApplicationContext, Module } from '@nestjs/common';
+import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Settings } from '#libs/config';
-import { Clock } from '#libs/kernel';
-import { clockProvider, PersistenceModule } from '#libs/persistence';
+import type { Settings } from '#libs/config';
+import { PersistenceModule, SurroundingsModule } from '#libs/persistence';
 import { type EvaluateDeliveries, FACTORIES_AT_ONCE, factoryTurns } from '#libs/webhooks';
-
-@Global()
-@Module({})
-class SurroundingsModule {
-  static of(settings: Settings): DynamicModule {
-    return {
-      module: SurroundingsModule,
-      providers: [{ provide: Settings, useValue: settings }, clockProvider],
-      exports: [Settings, Clock],
-    };
-  }
-}
 
 @Module({})
 class PartsModule {

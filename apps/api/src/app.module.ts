@@ -1,35 +1,21 @@
-import { type DynamicModule, Global, Module, type Type } from '@nestjs/common';
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { AgentsHttpModule } from '#libs/agents';
 import { AuthHttpModule } from '#libs/auth';
 import { AutomationsHttpModule } from '#libs/automations';
-import { Settings } from '#libs/config';
+import type { Settings } from '#libs/config';
 import { ConversationsHttpModule } from '#libs/conversations';
 import { DefinitionsHttpModule, DispatchModule, FactoryFileSchemasModule } from '#libs/definitions';
 import { EnvironmentsHttpModule } from '#libs/environments';
 import { HttpModule } from '#libs/http';
 import { JobsModule } from '#libs/jobs';
-import { Clock } from '#libs/kernel';
 import { NotificationsHttpModule } from '#libs/notifications';
 import { ObservabilityModule } from '#libs/observability';
-import { clockProvider, PersistenceModule } from '#libs/persistence';
+import { PersistenceModule, SurroundingsModule } from '#libs/persistence';
 import { RunsHttpModule } from '#libs/runs';
 import { SchedulesHttpModule } from '#libs/schedules';
 import { SecretsHttpModule } from '#libs/secrets';
 import { StorageHttpModule, StorageModule } from '#libs/storage';
 import { DeliveryLogModule, WebhooksHttpModule } from '#libs/webhooks';
-
-/** What every room may ask for. */
-@Global()
-@Module({})
-class SurroundingsModule {
-  static of(settings: Settings): DynamicModule {
-    return {
-      module: SurroundingsModule,
-      providers: [{ provide: Settings, useValue: settings }, clockProvider],
-      exports: [Settings, Clock],
-    };
-  }
-}
 
 /** The API: the platform, then the rooms it serves. */
 @Module({})

@@ -1,23 +1,10 @@
-import { type DynamicModule, Global, Module, type OnModuleInit } from '@nestjs/common';
+import { type DynamicModule, Module, type OnModuleInit } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
-import { Settings } from '#libs/config';
+import type { Settings } from '#libs/config';
 import { HealthController, Readiness } from '#libs/http';
 import { JobsModule } from '#libs/jobs';
-import { Clock } from '#libs/kernel';
-import { clockProvider, Database, PersistenceModule } from '#libs/persistence';
+import { Database, PersistenceModule, SurroundingsModule } from '#libs/persistence';
 import { IngressFilter, WebhooksIngressModule } from '#libs/webhooks';
-
-@Global()
-@Module({})
-class IngressSurroundingsModule {
-  static of(settings: Settings): DynamicModule {
-    return {
-      module: IngressSurroundingsModule,
-      providers: [{ provide: Settings, useValue: settings }, clockProvider],
-      exports: [Settings, Clock],
-    };
-  }
-}
 
 /** The public webhook ingress: its own listener, no bearer tokens, no documentation. */
 @Module({})
@@ -31,7 +18,7 @@ export class IngressModule implements OnModuleInit {
     return {
       module: IngressModule,
       imports: [
-        IngressSurroundingsModule.of(settings),
+        SurroundingsModule.of(settings),
         PersistenceModule.forRoot(),
         JobsModule.forRoot({ handlesJobs: false }),
         WebhooksIngressModule,

@@ -1,28 +1,15 @@
-import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { AutomationsJobsModule } from '#libs/automations';
-import { Settings } from '#libs/config';
+import type { Settings } from '#libs/config';
 import { ConversationsModule } from '#libs/conversations';
 import { JobsModule } from '#libs/jobs';
-import { Clock } from '#libs/kernel';
 import { NotificationsJobsModule } from '#libs/notifications';
 import { ObservabilityModule } from '#libs/observability';
-import { clockProvider, PersistenceModule } from '#libs/persistence';
+import { PersistenceModule, SurroundingsModule } from '#libs/persistence';
 import { RunsJobsModule } from '#libs/runs';
 import { SchedulesJobsModule } from '#libs/schedules';
 import { StorageJobsModule } from '#libs/storage';
 import { WebhooksJobsModule } from '#libs/webhooks';
-
-@Global()
-@Module({})
-class ProcessorSettingsModule {
-  static of(settings: Settings): DynamicModule {
-    return {
-      module: ProcessorSettingsModule,
-      providers: [{ provide: Settings, useValue: settings }, clockProvider],
-      exports: [Settings, Clock],
-    };
-  }
-}
 
 /** Background work: BullMQ processors, placement, sweepers. */
 @Module({})
@@ -31,7 +18,7 @@ export class ProcessorModule {
     return {
       module: ProcessorModule,
       imports: [
-        ProcessorSettingsModule.of(settings),
+        SurroundingsModule.of(settings),
         ObservabilityModule,
         PersistenceModule.forRoot(),
         JobsModule.forRoot({ handlesJobs: true }),

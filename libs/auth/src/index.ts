@@ -35,6 +35,7 @@ export {
 } from './application/users.js';
 export { AuthModule } from './auth.module.js';
 export { AuthHttpModule } from './auth-http.module.js';
+export { type Owner, ownerFor } from './domain/owner.js';
 export {
   type Caller,
   type Membership,

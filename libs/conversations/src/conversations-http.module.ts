@@ -5,7 +5,6 @@ import { ConversationsModule } from './conversations.module.js';
 import { ConversationsController, SessionsController } from './http/conversations.controller.js';
 import { RunConversationController } from './http/run-conversation.controller.js';
 import { LiveSources, RunEventsController } from './http/run-events.controller.js';
-import { SessionPage } from './http/session-page.js';
 import { SessionPageController } from './http/session-page.controller.js';
 
 /** The room's HTTP side. */
@@ -18,6 +17,6 @@ import { SessionPageController } from './http/session-page.controller.js';
     SessionsController,
     SessionPageController,
   ],
-  providers: [LiveSources, SessionPage],
+  providers: [LiveSources],
 })
 export class ConversationsHttpModule {}

@@ -16,7 +16,6 @@ import { EnvironmentLinksController } from './http/environment-links.controller.
 import { EnvironmentPresenter } from './http/environment-presenter.js';
 import { EnvironmentsController } from './http/environments.controller.js';
 import { RedeemLinkController } from './http/redeem-link.controller.js';
-import { SharedPage } from './http/shared-page.js';
 import { SharedPageController } from './http/shared-page.controller.js';
 import { SharingPresenter } from './http/sharing-presenter.js';
 import { EnvironmentGrantsStore } from './persistence/environment-grants.store.js';
@@ -61,6 +60,6 @@ export class EnvironmentsModule {}
     EnvironmentLinksController,
     SharedPageController,
   ],
-  providers: [EnvironmentPresenter, SharingPresenter, SharedPage],
+  providers: [EnvironmentPresenter, SharingPresenter],
 })
 export class EnvironmentsHttpModule {}

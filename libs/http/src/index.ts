@@ -4,6 +4,7 @@ export { configureHttp, finishHttp, httpAdapter, serveHttp } from './edge/config
 export { edgeStateOf, type EdgeState } from './edge/edge-state.js';
 export { Listener, type ListenerOptions } from './edge/listener.js';
 export { headerText } from './edge/observe.middleware.js';
+export { PageFiles } from './edge/page-files.js';
 export { Readiness, type ReadinessReport } from './edge/readiness.js';
 export { RequestGate } from './edge/request-gate.js';
 export { API_PREFIX, OutsideApi, type Route, RouteTable } from './edge/route-table.js';

@@ -1,4 +1,5 @@
 export * from './artifact-builder.js';
+export * from './chance.js';
 export * from './conversation-normalizer-conformance.js';
 export * from './object-store-conformance.js';
 export * from './run-event-arbitrary.js';

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
+import type { Caller, Membership } from '../domain/principal.js';
 import { INITIAL_TEAM_SETTINGS, type TeamSettings } from '../domain/team-settings.js';
+import type { PrincipalRef } from './principal-directory.js';
 
 /** As long as settings are remembered that come with a token. */
 const FRESH_MS = 1000;
@@ -35,6 +37,17 @@ export class TeamDirectory {
     if (this.cache.size >= MAX_CACHED) this.cache.clear();
     this.cache.set(teamUid, { settings, at: now });
     return settings;
+  }
+
+  /**
+   * Who has saved what the service starts by itself, as the one that starts it: a member of the team even after leaving it,
+   * or without a team (null) with what is one's own. As many round trips as {@link settings}.
+   */
+  async authorOf({ type, uid }: PrincipalRef, teamUid: string | null): Promise<Caller> {
+    const memberships: Membership[] =
+      teamUid === null ? [] : [{ teamUid, role: 'member', team: await this.settings(teamUid) }];
+    const principal = { type, uid, displayName: '', memberships, tokenUid: '' };
+    return { principal, teamUid, teamUids: teamUid === null ? [] : [teamUid] };
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { type Caller, TeamDirectory } from '#libs/auth';
-import { ConfigSecrets, CreateRun, type CreateRunResult, LaunchedRuns } from '#libs/runs';
+import { TeamDirectory } from '#libs/auth';
+import { ConfigSecrets, CreateRun, type CreateRunResult, LaunchedRuns, launchRefusal } from '#libs/runs';
 import { FIRING_SKILL_WAIT_MS } from '#libs/schedules';
 import { envelope, PAYLOAD_FILE } from '../domain/envelope.js';
 import { secretsOf } from '../domain/automation.js';
@@ -38,7 +38,7 @@ export class LaunchRun {
       event,
       mark: randomBytes(12).toString('hex'),
     });
-    const result = await this.createRun.execute(await this.callerFor(automation, event), {
+    const result = await this.createRun.execute(await this.teams.authorOf(automation.author, event.teamUid), {
       prompt,
       // What came from outside never becomes a part of a skill's instructions.
       skillArguments: automation.prompt,
@@ -60,39 +60,14 @@ export class LaunchRun {
     });
     return launchResult(result);
   }
-
-  /** Who saved the automation has started its runs; what they may use is what the team may. */
-  private async callerFor({ author }: FiringAutomation, { teamUid }: TriggerEvent): Promise<Caller> {
-    const team = await this.teams.settings(teamUid);
-    return {
-      principal: {
-        type: author.type,
-        uid: author.uid,
-        displayName: '',
-        memberships: [{ teamUid, role: 'member', team }],
-        tokenUid: '',
-      },
-      teamUid,
-      teamUids: [teamUid],
-    };
-  }
 }
 
 const launchKey = (uid: string, event: TriggerEvent): string => `automation/${uid}/${event.key}`;
 
 function launchResult(result: CreateRunResult): LaunchResult {
-  switch (result.kind) {
-    case 'created':
-      return { kind: 'launched', runId: result.runId };
-    case 'unavailable':
-      throw new Error(`${result.pointer.slice(1)} ${result.detail}`);
-    case 'invalid':
-    case 'too_large':
-      return { kind: 'refused', reason: `${result.pointer.slice(1).replaceAll('/', '.')} ${result.detail}` };
-    case 'not_authorized':
-      return { kind: 'refused', reason: result.detail };
-    case 'conversation_busy':
-    case 'key_reused':
-      return { kind: 'refused', reason: result.kind };
-  }
+  if (result.kind === 'created') return { kind: 'launched', runId: result.runId };
+  const { kind, reason } = launchRefusal(result);
+  // A fault, which has the event fired again.
+  if (kind === 'unavailable') throw new Error(reason);
+  return { kind, reason };
 }

@@ -1,32 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#libs/persistence';
-import { resealConfigServers } from '#libs/runs';
-import { SealedPlaces, type SealedTable, SealedTablePlace } from '#libs/secrets';
+import { type ConfigRow, configServersTable } from '#libs/runs';
+import { SealedPlaces, SealedTablePlace } from '#libs/secrets';
 import { secretsOf } from '../domain/automation.js';
 
-interface Row {
-  key: string;
-}
-
-/** Of the configuration only what can hold sealed values is read and written. `version` stays: what runs get is the same. */
-const TABLE: SealedTable<Row> = {
-  name: 'automations',
-  key: { column: 'uid', type: 'text' },
-  where: `agent_config ? 'mcp_servers'`,
-  columns: [
-    {
-      type: 'jsonb',
-      sql: `agent_config->'mcp_servers'`,
-      set: `agent_config = jsonb_set(agent_config, '{mcp_servers}', $2::jsonb)`,
-      replace: (present, { key }, reseal) => resealConfigServers(secretsOf(key), present, reseal),
-    },
-  ],
-};
-
-/** Credentials of the MCP servers of automations, for the change of the key. */
+/** Credentials of the MCP servers of automations, for the change of the key. `version` stays: what runs get is the same. */
 @Injectable()
-export class AutomationsPlace extends SealedTablePlace<Row> {
+export class AutomationsPlace extends SealedTablePlace<ConfigRow> {
   constructor(places: SealedPlaces, database: Database) {
-    super(places, database, TABLE);
+    super(places, database, configServersTable('automations', secretsOf));
   }
 }

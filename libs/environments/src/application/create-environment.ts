@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '#libs/auth';
+import { type Caller, ownerFor } from '#libs/auth';
 import { newUid } from '#libs/kernel';
 import type { EnvironmentConfig, EnvironmentDetails } from '../domain/environment.js';
 import { keepValues } from '../domain/kept-values.js';
@@ -27,10 +27,10 @@ export class CreateEnvironment {
     caller: Caller,
     { config, team }: { readonly config: EnvironmentConfig; readonly team?: boolean },
   ): Promise<CreateEnvironmentResult> {
-    const { principal, teamUid } = caller;
-    const forTeam = principal.type === 'service_account' || (team ?? teamUid !== null);
-    if (forTeam && teamUid === null) return { kind: 'team_needed' };
-    const owner = forTeam ? { teamUid, ownerUserUid: null } : { teamUid: null, ownerUserUid: principal.uid };
+    const { principal } = caller;
+    const whose = ownerFor(caller, team);
+    if (whose === null) return { kind: 'team_needed' };
+    const owner = { teamUid: whose.teamUid, ownerUserUid: whose.userUid };
     if (!mayManage(caller, owner)) return { kind: 'not_yours' };
     const kept = keepValues(config, {});
     if (kept.kind === 'nothing_to_keep') return kept;

@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { join } from 'node:path';
 import { Settings } from '#libs/config';
+import { SteadyTicks } from '#libs/jobs';
 import { removeTree, sweep, type SweepTargets } from '#libs/runner';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import { FinishExecution } from '../application/execution/finish-execution.js';
@@ -12,7 +13,6 @@ import { drainRunners, type StartedRunner } from './drain-runners.js';
 import { ExecutionFacts } from './execution-facts.js';
 import { localCloning, runnerHandover } from './runner-handover.js';
 import { findRunnerEntry, RunnerProcess } from './runner-process.js';
-import { SteadyTicks } from './steady-ticks.js';
 import { listWorkspaces, openWorkspacesDir } from './workspaces.js';
 
 const REAP_INTERVAL_MS = 30_000;
@@ -40,7 +40,7 @@ export class ProcessExecutor extends Executor {
     timers: SchedulerRegistry,
   ) {
     super();
-    this.ticks = new SteadyTicks(timers);
+    this.ticks = new SteadyTicks(timers, 'Executor');
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
     this.users = new AgentUsers(settings);
   }

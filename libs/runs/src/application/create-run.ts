@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '#libs/auth';
+import { type Caller, ownerFor } from '#libs/auth';
 import { newUuid } from '#libs/kernel';
 import { ObjectDisposal } from '#libs/storage';
 import type { AttachmentInput } from '../domain/attachment.js';
@@ -99,7 +99,7 @@ export class CreateRun {
   ) {}
 
   async execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
-    const owner = ownerOf(caller, command.team);
+    const owner = ownerFor(caller, command.team);
     if (owner === null)
       return invalid('/team', 'a caller on several teams picks the team with the X-Headrace-Team-Uid header');
     if (!mayOnOwner(caller, owner, 'runs:write'))
@@ -244,13 +244,6 @@ function otherHarness(continued: Run | null, { harness }: AgentConfig): Referenc
   const type = continued?.config.harness?.type ?? 'oz';
   if (!continued || (harness?.type ?? 'oz') === type) return null;
   return invalid('/config/harness/type', `must be ${type}, the harness of the conversation`);
-}
-
-function ownerOf(caller: Caller, team: boolean | undefined): RunOwner | null {
-  const isService = caller.principal.type === 'service_account';
-  if (isService || (team ?? caller.teamUid !== null))
-    return caller.teamUid === null ? null : { teamUid: caller.teamUid, userUid: null };
-  return { teamUid: null, userUid: caller.principal.uid };
 }
 
 function poolOf(config: AgentConfig): string {

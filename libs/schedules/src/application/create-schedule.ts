@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '#libs/auth';
+import { type Caller, ownerFor } from '#libs/auth';
 import { newUid } from '#libs/kernel';
 import { Database } from '#libs/persistence';
-import { mayOnOwner, type RunOwner, slotKey } from '#libs/runs';
+import { mayOnOwner, slotKey } from '#libs/runs';
 import { MAX_SCHEDULES } from '../domain/schedule.js';
 import { SCHEDULE_TIMER, SchedulesStore } from '../persistence/schedules.store.js';
 import { FindSchedules } from './find-schedules.js';
@@ -24,7 +24,7 @@ export class CreateSchedule {
   /** `team`: false makes it personal; by default it belongs to the caller's team where there is one. */
   async execute(caller: Caller, asked: RequestedSchedule, team?: boolean): Promise<CreateScheduleResult> {
     const { principal } = caller;
-    const owner = ownerOf(caller, team);
+    const owner = ownerFor(caller, team);
     if (owner === null) return { kind: 'team_needed' };
     if (!mayOnOwner(caller, owner, 'schedules:write'))
       return { kind: 'not_authorized', detail: 'Your role on the team does not allow schedules.' };
@@ -45,10 +45,4 @@ export class CreateSchedule {
     if (found.kind !== 'found') throw new Error('The schedule was deleted as soon as it was made.');
     return { kind: 'created', schedule: found.schedule };
   }
-}
-
-function ownerOf({ principal, teamUid }: Caller, team: boolean | undefined): RunOwner | null {
-  if (principal.type === 'service_account' || (team ?? teamUid !== null))
-    return teamUid === null ? null : { teamUid, userUid: null };
-  return { teamUid: null, userUid: principal.uid };
 }

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#libs/config';
-import { Database, isDatabaseUnavailable, type Queryable } from '#libs/persistence';
+import { Database, type Queryable } from '#libs/persistence';
 import { type Cron, parseCron, type ParsedCron } from '../domain/cron/index.js';
 import { decideDue, type DueDecision, type Outage } from '../domain/due-decision.js';
 import { jitterOf } from '../domain/jitter.js';
@@ -121,13 +121,9 @@ export class FireTimers {
     );
   }
 
-  /** Also while a lap takes long. Never throws. */
-  async beat(): Promise<void> {
-    try {
-      await this.store.beat();
-    } catch (error) {
-      if (!isDatabaseUnavailable(error)) this.logger.warn(`The timers' beat was lost: ${String(error)}`);
-    }
+  /** Says that somebody looks for due timers, while a lap takes long too. */
+  beat(): Promise<void> {
+    return this.store.beat();
   }
 }
 

@@ -1,42 +1,35 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { isDatabaseUnavailable } from '#libs/persistence';
+import { SteadyTicks } from '#libs/jobs';
 import { ScheduleFiringsStore } from '../persistence/schedule-firings.store.js';
 import { TimersStore } from '../persistence/timers.store.js';
 
-const UPKEEP = 'timer-upkeep';
 const EVERY_MS = 600_000;
 const ENOUGH = 10_000;
 
 /** Forgets what nobody asks for any more. */
 @Injectable()
 export class TimerUpkeep implements OnApplicationBootstrap, OnModuleDestroy {
-  private readonly logger = new Logger(TimerUpkeep.name);
+  private readonly ticks: SteadyTicks;
 
   constructor(
     private readonly firings: ScheduleFiringsStore,
     private readonly timers: TimersStore,
-    private readonly intervals: SchedulerRegistry,
-  ) {}
+    intervals: SchedulerRegistry,
+  ) {
+    this.ticks = new SteadyTicks(intervals, TimerUpkeep.name);
+  }
 
   onApplicationBootstrap(): void {
-    this.intervals.addInterval(
-      UPKEEP,
-      setInterval(() => void this.execute(), EVERY_MS),
-    );
+    this.ticks.every('timer-upkeep', EVERY_MS, () => this.execute());
   }
 
   onModuleDestroy(): void {
-    if (this.intervals.doesExist('interval', UPKEEP)) this.intervals.deleteInterval(UPKEEP);
+    this.ticks.stop();
   }
 
-  /** Never throws: what is left is forgotten the next time. */
-  async execute(): Promise<void> {
-    try {
-      while ((await this.firings.prune()) >= ENOUGH);
-      await this.timers.forgetOutages();
-    } catch (error) {
-      if (!isDatabaseUnavailable(error)) this.logger.warn(`Old firings were not pruned: ${String(error)}`);
-    }
+  private async execute(): Promise<void> {
+    while ((await this.firings.prune()) >= ENOUGH);
+    await this.timers.forgetOutages();
   }
 }

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { Settings, SettingsError } from '#libs/config';
+import { SteadyTicks } from '#libs/jobs';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import { FinishExecution } from '../../application/execution/finish-execution.js';
 import { Executor, type Offer } from '../../application/ports.js';
@@ -8,7 +9,6 @@ import { ExecutionTokens } from '../../domain/execution-token.js';
 import { drainRunners } from '../drain-runners.js';
 import { ExecutionFacts } from '../execution-facts.js';
 import { runnerHandover } from '../runner-handover.js';
-import { SteadyTicks } from '../steady-ticks.js';
 import { ContainerLabels } from './container-labels.js';
 import { ContainerReaper } from './container-reaper.js';
 import { ContainerRun, type ContainerTools } from './container-run.js';
@@ -44,7 +44,7 @@ export class DockerExecutor extends Executor {
   ) {
     super();
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
-    this.ticks = new SteadyTicks(timers);
+    this.ticks = new SteadyTicks(timers, 'Executor');
   }
 
   override get isReady(): boolean {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { newUuid, truncateUtf8 } from '#libs/kernel';
+import { truncateUtf8 } from '#libs/kernel';
 import type {
   PermissionDecided,
   PermissionRequested,
@@ -14,8 +14,7 @@ import { DebugSessionsStore } from '../../persistence/debug-sessions.store.js';
 import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { FollowupsStore } from '../../persistence/followups.store.js';
 import { RunMoves } from '../../persistence/run-moves.js';
-import { RunSessions } from '../../persistence/run-sessions.js';
-import { type EventContext, textOf, usageOf } from './event-context.js';
+import { type EventContext, textOf } from './event-context.js';
 
 const MAX_MESSAGE_BYTES = 16_384;
 
@@ -26,7 +25,6 @@ export class DebugEffects {
     private readonly executions: ExecutionsStore,
     private readonly debugSessions: DebugSessionsStore,
     private readonly moves: RunMoves,
-    private readonly sessions: RunSessions,
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsStore,
   ) {}
@@ -45,15 +43,8 @@ export class DebugEffects {
   }
 
   async apply(context: EventContext, event: RunnerEvent): Promise<void> {
-    const { tx, run, execution } = context;
+    const { tx, execution } = context;
     switch (event.kind) {
-      case 'session_started':
-        return this.sessions.start(tx, run.id, {
-          sessionId: textOf(event.data, 'session_id'),
-          newConversationId: newUuid(),
-          isResumed: event.data['resumed'] === true,
-          isDebug: true,
-        });
       case 'turn_started':
         return this.turnStarted(context, event.data);
       case 'permission_requested':
@@ -62,8 +53,6 @@ export class DebugEffects {
         return this.permissionDecided(context, event.data as unknown as PermissionDecided);
       case 'turn_ended':
         return this.turnEnded(context, event.data as unknown as TurnEnded);
-      case 'usage':
-        return this.sessions.addUsage(tx, run.id, usageOf(event.data));
       case 'agent_started':
         return this.debugSessions.markBusy(tx, execution.id);
       default:

@@ -44,29 +44,37 @@ export class EventEffects {
     const stored = toStored(event);
     if (stored === null) return this.debug.open(context, event.data);
     context.log.push(stored);
-    if (context.isDebug) return this.debug.apply(context, event);
-    const { tx, run, execution } = context;
+    const { tx, run } = context;
     switch (event.kind) {
       case 'session_started':
         return this.sessions.start(tx, run.id, {
           sessionId: textOf(stored.data, 'session_id'),
           newConversationId: newUuid(),
           isResumed: event.data['resumed'] === true,
-          isDebug: false,
+          isDebug: context.isDebug,
         });
+      case 'usage':
+        return this.sessions.addUsage(tx, run.id, usageOf(stored.data));
+      default:
+        return context.isDebug ? this.debug.apply(context, event) : this.applyToRun(context, event);
+    }
+  }
+
+  /** What moves the run, where no debug agent is at work. */
+  private async applyToRun(context: EventContext, event: RunnerEvent): Promise<void> {
+    const { tx, run, execution } = context;
+    switch (event.kind) {
       case 'agent_started':
         await this.moves.move(tx, run.id, 'start');
         return this.executions.markBusy(tx, execution.id);
       case 'turn_started':
-        return this.turnStarted(context, stored.data);
+        return this.turnStarted(context, event.data);
       case 'permission_requested':
-        return this.permissionRequested(context, stored.data as PermissionRequested);
+        return this.permissionRequested(context, event.data as unknown as PermissionRequested);
       case 'permission_decided':
-        return this.permissionDecided(context, stored.data as PermissionDecided);
+        return this.permissionDecided(context, event.data as unknown as PermissionDecided);
       case 'turn_ended':
-        return this.turnEnded(context, stored.data as TurnEnded);
-      case 'usage':
-        return this.sessions.addUsage(tx, run.id, usageOf(stored.data));
+        return this.turnEnded(context, event.data as unknown as TurnEnded);
       default:
         return undefined;
     }

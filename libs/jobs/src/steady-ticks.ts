@@ -2,13 +2,18 @@ import { Logger } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { isDatabaseUnavailable } from '#libs/persistence';
 
-const logger = new Logger('Executor');
-
 /** Ticks that wait for the one before them, and whose fault costs one tick. A database that is away is no news. */
 export class SteadyTicks {
   private readonly names: string[] = [];
+  private readonly logger: Logger;
 
-  constructor(private readonly timers: SchedulerRegistry) {}
+  /** `owner`: under which faults are logged. */
+  constructor(
+    private readonly timers: SchedulerRegistry,
+    owner: string,
+  ) {
+    this.logger = new Logger(owner);
+  }
 
   every(name: string, milliseconds: number, work: () => Promise<void>): void {
     let running = false;
@@ -17,7 +22,7 @@ export class SteadyTicks {
       running = true;
       work()
         .catch((error: unknown) => {
-          if (!isDatabaseUnavailable(error)) logger.warn(`${name}: ${String(error)}`);
+          if (!isDatabaseUnavailable(error)) this.logger.warn(`${name}: ${String(error)}`);
         })
         .finally(() => {
           running = false;
