@@ -30,17 +30,18 @@ async function benchSize(runs) {
   const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
   const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
   chmodSync(dataDir, 0o711);
-  const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined });
-  const db = new pg.Client({
-    connectionString: postgres.url,
-    options: '-c search_path=headrace,public -c timezone=UTC',
-  });
+  const startPostgres = () => EmbeddedPostgres.start({ dataDir, log: () => undefined });
+  let postgres = await startPostgres();
   let api = null;
   try {
     await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
-    await db.connect();
-    await fillRuns(db, { runs, log: (line) => console.error(`  ${line}`) });
-    const token = await makeCaller(db, fillTeams[0]);
+    const token = await withClient(postgres.url, async (db) => {
+      await fillRuns(db, { runs, log: (line) => console.error(`  ${line}`) });
+      return makeCaller(db, fillTeams[0]);
+    });
+    // What was filled is written out by that, and not while pages are measured.
+    await postgres.stop();
+    postgres = await startPostgres();
     const port = await freePort();
     const env = {
       DATABASE_URL: postgres.url,
@@ -55,9 +56,18 @@ async function benchSize(runs) {
     return await measure(runs, { databaseUrl: postgres.url, port, token });
   } finally {
     if (api) await stop(api.child);
-    await db.end();
     await postgres.stop();
     rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function withClient(connectionString, work) {
+  const db = new pg.Client({ connectionString, options: '-c search_path=headrace,public -c timezone=UTC' });
+  await db.connect();
+  try {
+    return await work(db);
+  } finally {
+    await db.end();
   }
 }
 

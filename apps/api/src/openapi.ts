@@ -10,7 +10,7 @@ const DESCRIPTION = `Runs of coding agents: create them, follow and steer them, 
 
 Every operation takes a bearer token. Every error is a problem document (RFC 9457, \`application/problem+json\`) with a
 stable \`error_code\`, whether a retry makes sense (\`retryable\`) and a \`trace_id\`; its \`type\` is a page that explains it.
-JSON is at most 64 levels deep; bodies have at most 2 MB, those that create runs 20 MB.`;
+JSON is at most 64 levels deep; bodies have at most 2 MB, those that create runs 20 MB,\nthose of schedules and automations’ trigger tests and of factory definitions what stands there.`;
 
 const TAGS = [
   {

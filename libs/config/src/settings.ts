@@ -324,6 +324,12 @@ export const SETTINGS = {
     integer(256, 4, 10_000),
     'Deliveries whose bodies one ingress process reads at the same time, each up to 256 KB; one webhook gets a quarter of them.',
   ),
+  ingressRefusalRate: define(
+    'Webhooks',
+    'INGRESS_REFUSAL_RATE',
+    integer(1000, 0, 1_000_000),
+    'Refused requests that one ingress process answers within a second; what is beyond waits up to 2 s for its answer, so that floods take little from deliveries. 0: no limit.',
+  ),
   webhookRateLimit: define(
     'Webhooks',
     'WEBHOOK_RATE_LIMIT',

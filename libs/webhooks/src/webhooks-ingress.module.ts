@@ -12,6 +12,7 @@ import { Exchanges } from './ingress/exchanges.js';
 import { FailedAuthBudget } from './ingress/failed-auth-budget.js';
 import { IngressAuthGuard } from './ingress/ingress-auth.guard.js';
 import { IngressWebhooks } from './ingress/ingress-webhooks.js';
+import { RefusalPace } from './ingress/refusal-pace.js';
 import { RejectionLog } from './ingress/rejection-log.js';
 import { SenderAddress } from './ingress/sender-address.js';
 import { TakeDelivery } from './ingress/take-delivery.js';
@@ -35,6 +36,7 @@ import { signatureSchemesProvider } from './signature-schemes.provider.js';
     Exchanges,
     DeliveryChecks,
     DeliveryDoor,
+    RefusalPace,
     SenderAddress,
     IngressAuthGuard,
     TakeDelivery,

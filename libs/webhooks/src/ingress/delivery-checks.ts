@@ -121,7 +121,7 @@ export class DeliveryChecks {
   private async readWithinSize(exchange: Exchange): Promise<Objection | null> {
     const release = this.slots.take(webhookOf(exchange).id);
     if (!release) return object(NO_ROOM);
-    exchange.onClose(release);
+    exchange.keepPlace(release);
     const reading = await readBody(exchange.incoming, exchange.invite);
     if (reading.kind === 'gone') {
       // Whoever holds places without delivering is held off like whoever guesses.

@@ -3,6 +3,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { DeliveryChecks } from './delivery-checks.js';
 import { Exchanges } from './exchanges.js';
+import { RefusalPace } from './refusal-pace.js';
 import { writeFault } from './write-fault.js';
 import { writeAnswer } from './write-answer.js';
 
@@ -22,6 +23,7 @@ export class DeliveryDoor {
     private readonly checks: DeliveryChecks,
     private readonly exchanges: Exchanges,
     private readonly settings: Settings,
+    private readonly pace: RefusalPace,
   ) {}
 
   /** Lets other paths and admitted deliveries through to `inside`. */
@@ -35,9 +37,18 @@ export class DeliveryDoor {
 
   private async knock(request: IncomingMessage, response: ServerResponse, inside: RequestListener): Promise<void> {
     try {
-      const objection = await this.checks.admit(this.exchanges.begin(request, response));
-      if (objection) writeAnswer(response, this.settings.publicUrl, objection);
-      else inside(request, response);
+      const exchange = this.exchanges.begin(request, response);
+      const objection = await this.checks.admit(exchange);
+      if (!objection) {
+        inside(request, response);
+        return;
+      }
+      const held = this.pace.hold();
+      if (held) {
+        exchange.dropBody();
+        await held;
+      }
+      writeAnswer(response, this.settings.publicUrl, objection);
     } catch (error) {
       writeFault(response, this.settings.publicUrl, this.logger, error);
     }

@@ -42,6 +42,7 @@ export class Exchange {
   private parsed: unknown = NOT_YET;
   private known: RawHeaders | null = null;
   private trace: string | null = null;
+  private givePlaceBack: (() => void) | null = null;
 
   constructor(
     readonly incoming: IncomingMessage,
@@ -71,8 +72,22 @@ export class Exchange {
     return this.surroundings.invite;
   }
 
-  get onClose(): (release: () => void) => void {
-    return this.surroundings.onClose;
+  /** `release` gives back the place that the body has in memory: once, when all is over or by {@link dropBody}. */
+  keepPlace(release: () => void): void {
+    this.givePlaceBack = release;
+    this.surroundings.onClose(() => this.releasePlace());
+  }
+
+  /** For a request that is refused: nobody needs its body any more. */
+  dropBody(): void {
+    this.body = null;
+    this.parsed = undefined;
+    this.releasePlace();
+  }
+
+  private releasePlace(): void {
+    this.givePlaceBack?.();
+    this.givePlaceBack = null;
   }
 
   /** Undefined when the body is no JSON in UTF-8. Parsed once. */
