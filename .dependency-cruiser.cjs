@@ -32,8 +32,8 @@ module.exports = {
     {
       name: 'kernel-knows-nobody',
       severity: 'error',
-      from: { path: '^libs/(kernel|runner-protocol)/' },
-      to: { path: '^(libs|apps)/', pathNot: '^libs/(kernel|runner-protocol)/' },
+      from: { path: '^libs/(kernel|runner-protocol|worker-protocol)/' },
+      to: { path: '^(libs|apps)/', pathNot: '^libs/(kernel|runner-protocol|worker-protocol)/' },
     },
     {
       name: 'platform-knows-no-room',
@@ -54,6 +54,21 @@ module.exports = {
       severity: 'error',
       from: { path: '^libs/runner/' },
       to: { path: '^libs/', pathNot: '^libs/(runner|runner-protocol|kernel|git)/' },
+    },
+    {
+      name: 'runner-host-needs-no-server',
+      comment:
+        'What starts runners on a machine is used by the processor and by the worker daemon, which has no database.',
+      severity: 'error',
+      from: { path: '^libs/runner-host/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^libs/', pathNot: '^libs/(runner-host|runner|runner-protocol|kernel|git)/' },
+    },
+    {
+      name: 'worker-needs-no-server',
+      comment: 'The daemon of a self-hosted worker talks to the API as any client does.',
+      severity: 'error',
+      from: { path: '^libs/worker/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^libs/', pathNot: '^libs/(worker|worker-protocol|runner-host|runner|runner-protocol|kernel|git)/' },
     },
     {
       name: 'pure-domain',

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { StartOrder } from './test/support/start-order.js';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 
@@ -10,19 +11,24 @@ const resolve = {
   ],
 };
 
-const PROCESSES = ['crash', 'journeys', 'launcher', 'runner'];
+const PROCESSES = ['agents', 'crash', 'journeys', 'launcher', 'runner', 'worker'];
 
 export default defineConfig({
   test: {
     pool: 'forks',
-    // One more than the processors of the smallest machine: tests of processes wait half of their time.
-    maxWorkers: 3,
+    // Twice the processors of the smallest machine: tests of processes wait for a good part of their time.
+    maxWorkers: 4,
+    sequence: { sequencer: StartOrder },
     projects: [
       {
         resolve,
         test: {
+          // Loading the code takes longer than most files take to run, so files share a process, and leave it as they found it.
           name: 'unit',
           include: ['libs/**/*.spec.ts', 'apps/**/*.spec.ts'],
+          isolate: false,
+          restoreMocks: true,
+          unstubEnvs: true,
           testTimeout: 20_000,
           hookTimeout: 60_000,
         },

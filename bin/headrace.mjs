@@ -11,7 +11,8 @@ const [command, ...rest] = process.argv.slice(2);
 if (SERVERS.includes(command) && rest.length === 0) {
   process.exit(await launch(command));
 } else if (existsSync(mainProgram)) {
-  Object.assign(process.env, fullEnvironment());
+  // A runner works where the files of others are: what their .env says is no setting of ours, and nothing for agents.
+  if (command !== 'agent') Object.assign(process.env, fullEnvironment());
   await import(mainProgram);
 } else {
   console.error('Headrace is not built yet: run `npm start` once, or `npm ci && npm run build`.');

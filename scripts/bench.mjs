@@ -4,6 +4,7 @@ const BENCHES = {
   list: () => import('./bench/list.mjs').then(({ benchList }) => benchList()),
   ingress: () => import('./bench/ingress.mjs').then(({ benchIngress }) => benchIngress()),
   schedules: () => import('./bench/schedules.mjs').then(({ benchSchedules }) => benchSchedules()),
+  workers: () => import('./bench/workers.mjs').then(({ benchWorkers }) => benchWorkers()),
   evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 

@@ -72,8 +72,6 @@ export async function fillRuns(db, { runs, sentences = 44, log = () => undefined
   }
   await db.query('DROP TABLE fill_fragments, fill_words');
   for (const table of FILLED) await db.query(`VACUUM (ANALYZE) ${table}`);
-  // What was filled is written out now, and not while pages are measured.
-  await db.query('CHECKPOINT');
   told('analyzed');
   await db.query('RESET ALL');
 }

@@ -53,6 +53,7 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   //                                                   owner admin membr viewr bot   both  elsew other othBt nobdy mine  collg unknwn
   ['createRun',                       'team',         '200   200   200   403   200   200   403   403   200   403   200   -     403'],
   ['runAgent',                        'team',         '200   200   200   403   200   200   403   403   200   403   200   -     403'],
+  ['registerExternalRun',             'team',         '200   200   200   403   200   200   403   403   200   403   200   -     403'],
   ['listRuns',                        'run',          '200   200   200   200   200   200   200   403   none  403   200   none  403'],
   ['getRunByExternalReferenceURL',    'run',          '200   200   200   200   200   200   200   404   404   404   200   404   404'],
   ['getRun',                          'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
@@ -63,6 +64,7 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['listHandoffAttachments',          'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
   ['cancelRun',                       'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['submitRunFollowup',               'queued run',   '200   200   200   403   200   200   403   403   403   403   200   403   404'],
+  ['listApprovals',                   'question',     '200   200   200   200   200   200   200   403   none  403   200   none  403'],
   ['listRunApprovals',                'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
   ['decideRunApproval',               'question',     '200   200   200   403   200   200   403   403   403   403   200   403   404'],
   ['getArtifact',                     'run',          '200   200   200   200   200   200   200   403   403   403   200   403   404'],
@@ -84,7 +86,9 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['redeemEnvironmentLink',           'shared',       '200   200   200   200   403   200   200   200   403   200   200   200   404'],
   ['deleteEnvironment',               'environment',  '204   204   403   403   403   204   403   403   403   403   204   403   404'],
   ['listAgents',                      'team',         '200   200   200   200   200   200   200   403   200   403   200   -     403'],
+  ['listConnectedSelfHostedWorkers',  'team',         '200   200   200   200   200   200   200   403   200   403   200   -     403'],
   ['listModels',                      'team',         '200   200   200   200   200   200   200   403   200   403   200   -     403'],
+  ['listHarnesses',                   'team',         '200   200   200   200   200   200   200   403   200   403   200   -     403'],
   ['listAgentIdentities',             'identity',     '200   200   200   200   200   200   200   403   none  403   -     -     403'],
   ['createAgentIdentity',             'team',         '201   201   403   403   403   201   403   403   403   403   -     -     403'],
   ['getAgentIdentity',                'identity',     '200   200   200   200   200   200   200   403   403   403   -     -     404'],
@@ -166,6 +170,7 @@ const NOTHING: Names = {
 /** What of the target an answer shows to those who may see it. */
 const SHOWN: Readonly<Record<string, string>> = {
   listRuns: 'runId',
+  listApprovals: 'approvalId',
   getRunByExternalReferenceURL: 'runId',
   getConversationRedirect: 'session_id',
   getSessionRedirect: 'conversation_id',
@@ -204,6 +209,7 @@ const schedule = (): object => ({ name: newName(), cron_schedule: '0 3 * * *', p
 const BODIES: Readonly<Record<string, (owner: Owner, names: Names) => object>> = {
   createRun: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   runAgent: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
+  registerExternalRun: (owner) => ({ prompt: 'Go.', ...(owner === 'mine' ? { team: false } : {}) }),
   submitRunFollowup: () => ({ message: 'Go on.' }),
   decideRunApproval: () => ({ decision: 'allow' }),
   createEnvironment: (owner) => ({ config: { name: newName() }, ...(owner === 'mine' ? { team: false } : {}) }),

@@ -13,6 +13,7 @@ import { renderOpenApi } from '../../apps/api/src/openapi.js';
  */
 const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /': 'leads to /docs',
+  'GET /api/v1/selfhosted/worker/ws': 'a WebSocket, see docs/workers.md',
   'GET /environments/assets/:name': 'script and style of the page behind links',
   'GET /environments/shared': 'the page behind links, which holds no data',
   'GET /health/live': 'for machines',
@@ -199,6 +200,8 @@ describe('the document', () => {
       'listEnvironments',
     ];
     const beyond = [
+      'listApprovals',
+      'registerExternalRun',
       'createAgentIdentity',
       'createMcpServer',
       'createNotificationWebhook',
@@ -208,6 +211,7 @@ describe('the document', () => {
       'listAgentIdentities',
       'listMcpServers',
       'listModels',
+      'listHarnesses',
       'listNotificationWebhooks',
       'createEnvironment',
       'listFactories',

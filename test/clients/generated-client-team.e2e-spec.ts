@@ -9,6 +9,7 @@ interface Program {
   withServer<T>(api: unknown, server: object, use: (item: { uid: string; url?: string }) => Promise<T>): Promise<T>;
   skills(api: unknown, repo?: string): Promise<Record<string, string[]>>;
   identity(api: unknown, environment: string, server: string): Promise<Item[]>;
+  connectedWorkers(api: unknown): Promise<string[]>;
 }
 
 let api: TestApi;
@@ -51,6 +52,10 @@ describe('the program that looks after a team, with openapi-fetch', () => {
     expect(after).toMatchObject({ name: 'reviewer', base_model: before?.base_model });
     expect(after).not.toHaveProperty('environment_id');
     expect(after).not.toHaveProperty('mcp_servers');
+  });
+
+  it('sees that no worker is connected', async () => {
+    expect(await program.connectedWorkers(running.client(admin))).toEqual([]);
   });
 
   it('lists the skills that there are', async () => {

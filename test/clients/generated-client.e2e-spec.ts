@@ -11,8 +11,10 @@ interface Program {
   followUp(api: unknown, runId: string, message: string): Promise<string>;
   timeline(api: unknown, runId: string): Promise<string[]>;
   conversation(api: unknown, runId: string): Promise<string[]>;
+  inbox(api: unknown): Promise<string[]>;
   decide(api: unknown, runId: string, decision: string): Promise<{ state: string; note?: string }[]>;
   transcriptUrl(api: unknown, runId: string): Promise<string>;
+  registerExternal(api: unknown, prompt: string): Promise<{ runId: string; executionId: string; hasToken: boolean }>;
   runAgent(api: unknown, prompt: string): Promise<string>;
 }
 
@@ -51,6 +53,9 @@ describe('the program that works with runs, with openapi-fetch', () => {
     expect(await program.cancel(client(somebody), ids[2] ?? '')).toBe(ids[2]);
     expect(await program.list(client(somebody), ['QUEUED'])).toEqual(ids.filter((_, index) => index !== 2));
     expect(await program.list(client(somebody), ['QUEUED', 'CANCELLED'])).toEqual(ids);
+    const external = await program.registerExternal(client(somebody), 'Here.');
+    expect(external).toEqual({ runId: external.runId, executionId: expect.stringMatching(/^\d+$/), hasToken: true });
+    expect((await program.get(client(somebody), external.runId)).state).toBe('PENDING');
     const old = await program.runAgent(client(somebody), 'The old way.');
     expect((await program.get(client(somebody), old)).state).toBe('QUEUED');
   });
@@ -108,7 +113,8 @@ describe('the program that works with runs, with openapi-fetch', () => {
   });
 
   it('decides on what an agent asks', async () => {
-    const { id } = await runs.build({ by: member, team, state: 'BLOCKED', approvals: 2 });
+    const { id } = await runs.build({ by: member, team, state: 'BLOCKED', approvals: 2, title: 'Release' });
+    expect(await program.inbox(client())).toEqual(Array(2).fill('Release: Run `make deploy`'));
     expect(await program.decide(client(), id, 'allow')).toEqual([
       expect.objectContaining({ state: 'allowed', note: 'By a program.' }),
       expect.objectContaining({ state: 'allowed' }),

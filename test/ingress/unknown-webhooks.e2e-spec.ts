@@ -4,7 +4,11 @@ import { Database } from '#libs/persistence';
 import { startTestIngress, type TestIngress } from '#libs/testing';
 import { type Answer, bearer, post } from './post.js';
 
-const REQUESTS = process.env.HEADRACE_TEST_LONG === '1' ? 2000 : 600;
+/** Each is one request of every kind, one right after the other. */
+const ROUNDS = process.env.HEADRACE_TEST_LONG === '1' ? 700 : 200;
+/** What a machine with other work puts in evens out in more rounds; a difference of ours stays. */
+const MOST_ROUNDS = 10 * ROUNDS;
+const LARGEST_RATIO = 1.1;
 
 let ingress: TestIngress;
 beforeAll(async () => {
@@ -15,33 +19,50 @@ afterAll(() => ingress.close());
 const median = (values: readonly number[]): number =>
   [...values].sort((one, other) => one - other)[values.length >> 1] ?? 0;
 
-describe('unknown, disabled and deleted webhooks', () => {
-  it(`answer the same bytes, with as many round trips, in the same time (${REQUESTS} interleaved requests)`, async () => {
-    const [disabled, deleted] = [
-      await ingress.webhooks.webhook({ enabled: false }),
-      await ingress.webhooks.webhook({ isDeleted: true }),
-    ];
-    const urls = ['/webhooks/w/AbCdEfGhIjKlMnOpQrStUv', disabled.path, deleted.path].map((path) => ingress.url + path);
-    const { pool } = ingress.app.get(Database, { strict: false });
-    let taken = 0;
-    pool.on('acquire', () => (taken += 1));
+/** How much longer one kind takes than another of the same round: whatever slows a round down slows all of it. */
+function largestRatio(rounds: readonly (readonly number[])[]): number {
+  const pairs = [0, 1, 2].flatMap((one) => [0, 1, 2].map((other) => [one, other] as const));
+  return Math.max(
+    ...pairs.map(([one, other]) => median(rounds.map((times) => (times[one] ?? NaN) / (times[other] ?? NaN)))),
+  );
+}
 
-    const times: number[][] = [[], [], []];
-    const trips = [0, 0, 0];
-    const answers: Answer[] = [];
-    for (let n = 0; n < REQUESTS; n += 1) {
-      const which = (n + Math.floor(n / 3)) % 3;
-      const before = taken;
-      const began = performance.now();
-      answers[which] = await post(urls[which] ?? '', { headers: bearer(disabled.secret), body: '{}' });
-      times[which]?.push(performance.now() - began);
-      trips[which] = (trips[which] ?? 0) + taken - before;
-    }
-    const bytes = answers.map(({ status, headers, text }) => JSON.stringify([status, { ...headers, date: '' }, text]));
-    expect(new Set(bytes).size).toBe(1);
-    expect(answers[0]?.status).toBe(404);
-    expect(trips).toEqual(times.map(({ length }) => length));
-    const medians = times.map(median);
-    expect(Math.max(...medians) / Math.min(...medians)).toBeLessThanOrEqual(1.1);
-  });
+describe('unknown, disabled and deleted webhooks', () => {
+  it(
+    `answer the same bytes, with as many round trips, in the same time (${ROUNDS} rounds)`,
+    { timeout: 300_000 },
+    async () => {
+      const [disabled, deleted] = [
+        await ingress.webhooks.webhook({ enabled: false }),
+        await ingress.webhooks.webhook({ isDeleted: true }),
+      ];
+      const urls = ['/webhooks/w/AbCdEfGhIjKlMnOpQrStUv', disabled.path, deleted.path].map(
+        (path) => ingress.url + path,
+      );
+      const { pool } = ingress.app.get(Database, { strict: false });
+      let taken = 0;
+      pool.on('acquire', () => (taken += 1));
+
+      const rounds: number[][] = [];
+      const answers: Answer[] = [];
+      do {
+        const times = [NaN, NaN, NaN];
+        for (let turn = 0; turn < 3; turn += 1) {
+          const which = (rounds.length + turn) % 3;
+          const before = taken;
+          const began = performance.now();
+          answers[which] = await post(urls[which] ?? '', { headers: bearer(disabled.secret), body: '{}' });
+          times[which] = performance.now() - began;
+          expect(taken - before).toBe(1);
+        }
+        rounds.push(times);
+      } while (rounds.length % ROUNDS !== 0 || (largestRatio(rounds) > LARGEST_RATIO && rounds.length < MOST_ROUNDS));
+      const bytes = answers.map(({ status, headers, text }) =>
+        JSON.stringify([status, { ...headers, date: '' }, text]),
+      );
+      expect(new Set(bytes).size).toBe(1);
+      expect(answers[0]?.status).toBe(404);
+      expect(largestRatio(rounds)).toBeLessThanOrEqual(LARGEST_RATIO);
+    },
+  );
 });

@@ -110,11 +110,9 @@ export class ControlPlaneDouble {
     this.changed();
   }
 
-  decide(approvalId: string, decision: 'allow' | 'deny', note?: string): void {
-    this.decisions = [
-      ...this.decisions,
-      { approval_id: approvalId, decision, ...(note === undefined ? {} : { note }) },
-    ];
+  decide(approvalId: string, decision: 'allow' | 'deny', note?: string, always?: true): void {
+    const rest = { ...(note === undefined ? {} : { note }), ...(always === undefined ? {} : { always }) };
+    this.decisions = [...this.decisions, { approval_id: approvalId, decision, ...rest }];
     this.changed();
   }
 

@@ -103,9 +103,18 @@ export class RunnerProcess {
 
   async dispose(): Promise<void> {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGKILL');
-    for (const pid of this.marked()) process.kill(pid, 'SIGKILL');
+    for (const pid of this.marked()) killIfThere(pid);
     await this.plane.stop();
     await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** What was found a moment ago may have ended by itself. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 

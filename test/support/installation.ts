@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../dist/apps/headrace/src/main.js', import.meta.url));
 
+/** Often enough for every promise that is tested; more often would take the processors from those who are waited for. */
+const POLL_MS = 50;
+
 export interface Connection {
   base_url: string;
   ingress_base_url: string;
@@ -189,7 +192,7 @@ export class Installation {
       }));
       last = answer.body;
       if (answer.status === 200 && states.includes(answer.body.state)) return answer.body;
-      await tick(25);
+      await tick(POLL_MS);
     }
     throw new Error(`Run ${runId} was not ${states.join(' or ')} within ${timeoutMs} ms: ${JSON.stringify(last)}`);
   }
@@ -214,7 +217,7 @@ export async function until<T>(
     const found = await look();
     if (found) return found;
     if (performance.now() > deadline) throw new Error(`${what} did not happen within ${timeoutMs} ms.`);
-    await tick(20);
+    await tick(POLL_MS);
   }
 }
 
@@ -241,19 +244,22 @@ export interface ProcessFacts {
 export function processes(): ProcessFacts[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      try {
-        const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
-        const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-        if (fields[0] === 'Z') return [];
-        const argv = readFileSync(`/proc/${name}/cmdline`, 'utf8')
-          .split('\0')
-          .filter((part) => part !== '');
-        return [{ pid: Number(name), parent: Number(fields[1]), argv }];
-      } catch {
-        return []; // ended between the two looks
-      }
-    });
+    .flatMap((name) => factsOf(Number(name)));
+}
+
+/** The one process of this number, or none. */
+function factsOf(pid: number): ProcessFacts[] {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (fields[0] === 'Z') return [];
+    const argv = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+      .split('\0')
+      .filter((part) => part !== '');
+    return [{ pid, parent: Number(fields[1]), argv }];
+  } catch {
+    return []; // ended between the two looks
+  }
 }
 
 export function descendants(root: number): ProcessFacts[] {
@@ -268,7 +274,7 @@ export function descendants(root: number): ProcessFacts[] {
 }
 
 export function isAlive(pid: number): boolean {
-  return processes().some((candidate) => candidate.pid === pid);
+  return factsOf(pid).length > 0;
 }
 
 /** Runner processes that this process started. */

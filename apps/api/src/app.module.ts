@@ -16,6 +16,7 @@ import { SchedulesHttpModule } from '#libs/schedules';
 import { SecretsHttpModule } from '#libs/secrets';
 import { StorageHttpModule, StorageModule } from '#libs/storage';
 import { DeliveryLogModule, WebhooksHttpModule } from '#libs/webhooks';
+import { WorkersHttpModule } from '#libs/workers';
 
 /** The API: the platform, then the rooms it serves. */
 @Module({})
@@ -36,6 +37,7 @@ export class ApiModule {
         SecretsHttpModule,
         EnvironmentsHttpModule,
         AgentsHttpModule,
+        WorkersHttpModule,
         RunsHttpModule,
         ConversationsHttpModule,
         NotificationsHttpModule,

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { AgentsJobsModule } from '#libs/agents';
 import { AutomationsJobsModule } from '#libs/automations';
 import type { Settings } from '#libs/config';
 import { ConversationsModule } from '#libs/conversations';
@@ -23,6 +24,7 @@ export class ProcessorModule {
         PersistenceModule.forRoot(),
         JobsModule.forRoot({ handlesJobs: true }),
         StorageJobsModule,
+        AgentsJobsModule,
         RunsJobsModule,
         // Takes its folds along when runs are pruned.
         ConversationsModule,

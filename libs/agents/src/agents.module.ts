@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
 import { AuthModule } from '#libs/auth';
 import { EnvironmentsModule } from '#libs/environments';
 import { SecretsModule } from '#libs/secrets';
@@ -10,6 +11,11 @@ import { CreateIdentity, DeleteIdentity, FindIdentities, UpdateIdentity } from '
 import { IdentityReferences } from './application/identity-references.js';
 import { CreateMcpServer, DeleteMcpServer, FindMcpServers, UpdateMcpServer } from './application/mcp-servers.js';
 import { ServerSecrets } from './application/server-secrets.js';
+import { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
+import { ListHarnesses } from './harnesses/application/list-harnesses.js';
+import { HarnessesController } from './harnesses/http/harnesses.controller.js';
+import { HarnessReports } from './harnesses/jobs/harness-reports.js';
+import { HarnessInstallationsStore } from './harnesses/persistence/harness-installations.store.js';
 import { IdentitiesController } from './http/identities.controller.js';
 import { McpServersController } from './http/mcp-servers.controller.js';
 import { ModelsController } from './http/models.controller.js';
@@ -54,7 +60,7 @@ const SKILLS = [
   { provide: SkillDirectory, useClass: FoundSkills },
 ];
 
-/** The agents room: agent identities and registered MCP servers. */
+/** The agents room: agent identities, registered MCP servers, skills, and the harnesses that are known. */
 @Module({
   imports: [AuthModule, EnvironmentsModule, SecretsModule],
   providers: [
@@ -65,12 +71,16 @@ const SKILLS = [
     DefinedIdentitiesStore,
     DefinedIdentityRules,
     DefinedIdentities,
+    ConfiguredHarnesses,
+    HarnessInstallationsStore,
     { provide: AgentDirectory, useClass: StoredAgentDirectory },
     ...SKILLS,
     ...USE_CASES,
   ],
   exports: [
     AgentDirectory,
+    ConfiguredHarnesses,
+    HarnessInstallationsStore,
     SkillDirectory,
     SkillRuns,
     SkillSources,
@@ -85,7 +95,11 @@ export class AgentsModule {}
 
 @Module({
   imports: [AgentsModule],
-  controllers: [IdentitiesController, McpServersController, ModelsController, SkillsController],
-  providers: [OfferedModels, SkillsFarewell],
+  controllers: [IdentitiesController, McpServersController, ModelsController, HarnessesController, SkillsController],
+  providers: [OfferedModels, ListHarnesses, SkillsFarewell],
 })
 export class AgentsHttpModule {}
+
+/** Tells which agents this machine has. */
+@Module({ imports: [AgentsModule, ScheduleModule.forRoot()], providers: [HarnessReports] })
+export class AgentsJobsModule {}

@@ -1,8 +1,9 @@
 import type { MigrationClass } from '#libs/persistence';
 import { Agents1700000002501 } from './persistence/agents-1700000002501.js';
+import { HarnessInstallations1700000008301 } from './harnesses/persistence/harness-installations-1700000008301.js';
 import { Agents1700000006301 } from './persistence/agents-1700000006301.js';
 
-export { AgentsHttpModule, AgentsModule } from './agents.module.js';
+export { AgentsHttpModule, AgentsJobsModule, AgentsModule } from './agents.module.js';
 export { AgentDirectory } from './application/agent-directory.js';
 export { type CreateDefinedIdentityResult, DefinedIdentities } from './application/defined-identities.js';
 export { resealServers, type Sealing, ServerSecrets } from './application/server-secrets.js';
@@ -15,6 +16,7 @@ export {
 export type { DefinedIdentity, IdentityIssue } from './domain/defined-identity.js';
 export { mapSecrets, mapServers, type McpServerConfig, type McpServers } from './domain/mcp-server.js';
 export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
+export { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
 export { IdentitiesPlace, McpServersPlace } from './persistence/sealed-places.js';
 export { type ResolvedSkill, type Skill, SkillDirectory } from './skills/application/skill-directory.js';
 export {
@@ -29,4 +31,8 @@ export { SkillSources } from './skills/application/skill-sources.js';
 export { GithubSkillSource } from './skills/adapters/github-skill-source.js';
 export { MirrorSkillSource } from './skills/adapters/mirror-skill-source.js';
 export { type PickedFile, pickSkillFiles, type TreeFile } from './skills/domain/pick-skill-files.js';
-export const agentMigrations: readonly MigrationClass[] = [Agents1700000002501, Agents1700000006301];
+export const agentMigrations: readonly MigrationClass[] = [
+  Agents1700000002501,
+  Agents1700000006301,
+  HarnessInstallations1700000008301,
+];

@@ -184,6 +184,12 @@ export const SETTINGS = {
     optionalFile(),
     'JSON file with the models that GET /agent/models offers, instead of the built-in list: {"models": [{"id", "display_name", "provider", "vision_supported"}]}.',
   ),
+  harnessesFile: define(
+    'Operation',
+    'HARNESSES',
+    optionalFile(),
+    'JSON file with agents of your own, and with what is to be different for known ones; see docs/harnesses.md. API, processor and workers read it.',
+  ),
   apiRatePerMinute: define(
     'Operation',
     'API_RATE_PER_MINUTE',
@@ -472,6 +478,12 @@ export const SETTINGS = {
     duration('90s', '1s', '10min'),
     'A runner that is not heard of for this long stops its agent; the run is given up a third of it later.',
   ),
+  selfHostedCancel: define(
+    'Execution',
+    'SELF_HOSTED_CANCEL',
+    boolean(false),
+    'Lets callers cancel runs on self-hosted workers, which are then told to stop. Without it such a cancel is answered 422.',
+  ),
   claimDeadline: define(
     'Execution',
     'CLAIM_DEADLINE',
@@ -550,6 +562,26 @@ export const SETTINGS = {
     text('process'),
     'Where hosted runs are carried out: process (on this machine), docker (each in a container of its environment’s image), or an executor that was added.',
   ),
+
+  workerSilence: define(
+    'Self-hosted workers',
+    'WORKER_SILENCE',
+    duration('90s', '1s', '10min'),
+    'A worker’s connection without a sign of life for this long is dropped. The service pings each third of it and notes who is connected each ninth.',
+  ),
+  workerMaxConnections: define(
+    'Self-hosted workers',
+    'WORKER_MAX_CONNECTIONS',
+    integer(10_000, 1, 1_000_000),
+    'Connections of workers that one API process holds; the next one gets a 503. Its limit of open files has to allow as many.',
+  ),
+  workerMaxTeamConnections: define(
+    'Self-hosted workers',
+    'WORKER_MAX_TEAM_CONNECTIONS',
+    integer(5_000, 1, 1_000_000),
+    'Connections of one team’s workers that one API process holds; the next one gets a 429.',
+  ),
+
   dockerHost: define(
     'Docker executor',
     'DOCKER_HOST',

@@ -1,4 +1,5 @@
 export { checkOut, type CheckOutOptions } from './check-out.js';
+export { withFileLock } from './file-lock.js';
 export { GitFailure, type GitFailureReason } from './git-failure.js';
 export { type GitLocation, parseGitUrl, type ParsedLocation } from './git-location.js';
 export { refFault } from './git-ref.js';

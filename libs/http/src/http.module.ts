@@ -7,6 +7,7 @@ import { RATE_WINDOW_MS, RateLimitGuard, WindowStorage } from './edge/rate-limit
 import { Readiness } from './edge/readiness.js';
 import { RouteTable } from './edge/route-table.js';
 import { Shutdown } from './edge/shutdown.js';
+import { Upgrades } from './edge/upgrades.js';
 import { InputPipe } from './fields/input.pipe.js';
 import { HealthController } from './operational/health.controller.js';
 import { HomeController } from './operational/home.controller.js';
@@ -38,11 +39,12 @@ import { ProblemWriter } from './problems/problem-writer.js';
     ProblemWriter,
     Readiness,
     Shutdown,
+    Upgrades,
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_PIPE, useClass: InputPipe },
     { provide: APP_GUARD, useClass: RateLimitGuard },
   ],
-  exports: [RouteTable, ProblemWriter, Readiness, Shutdown],
+  exports: [RouteTable, ProblemWriter, Readiness, Shutdown, Upgrades],
 })
 export class HttpModule implements OnModuleInit {
   constructor(

@@ -18,6 +18,7 @@ export class DatabaseListener implements OnModuleDestroy {
   private readonly handlers = new Map<string, Set<Handler>>();
   private client: pg.Client | null = null;
   private connecting: Promise<void> | null = null;
+  private listening: Promise<void> = Promise.resolve();
   private retry: NodeJS.Timeout | null = null;
   private closed = false;
 
@@ -30,7 +31,7 @@ export class DatabaseListener implements OnModuleDestroy {
     set.add(handler);
     if (!known) {
       this.handlers.set(channel, set);
-      if (this.client) this.listen(this.client, channel);
+      if (this.client) this.listen(this.client, [channel]);
     }
     this.connect();
     return () => set.delete(handler);
@@ -64,10 +65,8 @@ export class DatabaseListener implements OnModuleDestroy {
       .connect()
       .then(() => {
         this.client = client;
-        for (const channel of this.handlers.keys()) {
-          this.listen(client, channel);
-          this.dispatch(channel, '');
-        }
+        this.listen(client, [...this.handlers.keys()]);
+        for (const channel of this.handlers.keys()) this.dispatch(channel, '');
       })
       .catch(lost)
       .finally(() => {
@@ -75,11 +74,17 @@ export class DatabaseListener implements OnModuleDestroy {
       });
   }
 
-  private listen(client: pg.Client, channel: string): void {
-    // A failing LISTEN also breaks the connection, whose `error` handler reconnects; the message is kept for the log.
-    client.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch((error: Error) => {
-      if (!this.closed) this.logger.warn(`LISTEN ${channel} failed: ${error.message}`);
-    });
+  /** One statement after the other: a client takes no second one while it is at the first. */
+  private listen(client: pg.Client, channels: readonly string[]): void {
+    const statement = channels.map((channel) => `LISTEN ${pg.escapeIdentifier(channel)}`).join('; ');
+    this.listening = this.listening
+      .then(async () => {
+        if (this.client === client) await client.query(statement);
+      })
+      // A failing LISTEN also breaks the connection, whose `error` handler reconnects; the message is kept for the log.
+      .catch((error: unknown) => {
+        if (!this.closed) this.logger.warn(`LISTEN ${channels.join(', ')} failed: ${String(error)}`);
+      });
   }
 
   private dispatch(channel: string, payload: string): void {

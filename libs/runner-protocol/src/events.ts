@@ -85,6 +85,8 @@ export interface SessionStarted {
   agent_version?: string;
   /** true when an earlier session was loaded. */
   resumed: boolean;
+  /** What the run asks for and the agent does not offer, a sentence each. */
+  warnings?: string[];
 }
 
 /** A prompt goes to the agent. The first one of a run has no follow-up id. */
@@ -168,14 +170,34 @@ export interface PermissionRequested {
   title: string;
   input?: unknown;
   options: { option_id: string; name: string; kind: string }[];
-  /** true: a person is asked and the run is BLOCKED until the answer. false: the policy decides; `permission_decided` follows. */
+  /** true: a person is asked and the run is BLOCKED until the answer. false: policy or rule decides; `permission_decided` follows. */
   ask: boolean;
+  /** What the request is about, for "allow always". Without it the title says. */
+  subject?: PermissionSubject;
+}
+
+export const PERMISSION_SUBJECTS = ['command', 'address', 'tool', 'kind', 'title'] as const;
+
+/**
+ * What makes permission requests the same: an answer for always covers exactly those whose subject equals its own in all
+ * fields. See docs/approvals.md.
+ */
+export interface PermissionSubject {
+  type: (typeof PERMISSION_SUBJECTS)[number];
+  /** The command line, the origin of the address, the tool's name, the kind, or the request's title. */
+  value: string;
+  /** The tool's own name, with a command or an address where the agent tells it. */
+  tool?: string;
 }
 
 export interface PermissionDecided {
   approval_id: string;
   decision: 'allow' | 'deny';
-  by: 'policy' | 'user' | 'timeout' | 'cancel';
+  by: 'policy' | 'rule' | 'user' | 'timeout' | 'cancel';
+  /** The decision counts for the rest of the run. */
+  always?: boolean;
+  /** With `by: 'rule'`: the approval that was given for always. */
+  rule_id?: string;
   note?: string;
   title?: string;
   principal?: { type: string; uid: string };

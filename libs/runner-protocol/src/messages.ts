@@ -1,4 +1,4 @@
-import type { RunnerEvent } from './events.js';
+import type { PermissionSubject, RunnerEvent } from './events.js';
 
 /**
  * The runner protocol, version 1: HTTP from the runner to the control plane, under
@@ -41,10 +41,27 @@ export interface RunnerHandover {
   /** What the place itself sets for whatever runs there, such as a container's image; environment and harness win. */
   place_env?: Record<string, string>;
   limits: RunnerLimits;
+  /**
+   * At least so many beats within the time that a lease lives, for a runner behind a network that may be cut for a while.
+   * Default: as the server asks.
+   */
+  beats_per_lease?: number;
   /** How repositories are cloned; without it by the defaults of `GitHandover`. */
   git?: GitHandover;
   /** Extra harnesses by id; the built-in one (`oz`) is always there. */
   harnesses?: Record<string, HarnessDefinition>;
+  in_place?: InPlace;
+}
+
+/**
+ * The execution works among files that are not its own. Both directories are there already and stay as the agent leaves
+ * them; what else the execution needs lies in `workspace_dir`. Repositories of the environment are not cloned.
+ */
+export interface InPlace {
+  /** Where commands and agent start. */
+  work_dir: string;
+  /** Their HOME. Default: one of the execution's own. */
+  home_dir?: string;
 }
 
 export interface RunnerLimits {
@@ -71,19 +88,32 @@ export interface GitHandover {
   max_repository_bytes: number;
 }
 
+/**
+ * How an agent is started. Arguments and values of `env` may hold `{home}`, `{model}` and `{reasoning_level}`; what holds
+ * one that the run does not name is left out.
+ */
 export interface HarnessDefinition {
   command: string;
   args: string[];
   env?: Record<string, string>;
   /** Shown when the command is not found. */
   install_hint: string;
+  /** The variable in which the agent looks for the secret that `harness_auth_secrets` of a run names. */
+  auth_variable?: string;
+  /** The way of its own to log in that is chosen when the agent says that it needs one. */
+  auth_method?: string;
+  /** Managed secrets of the run's team that its agents get, where the team has them: name by variable. */
+  secrets?: Record<string, string>;
   /**
    * Path of the vendor's transcript, below `{home}`. Placeholders: `{session_id}`, `{session_id_8}` (its first 8
    * characters), `{cwd_slug}` (the working directory, each character but letters and digits a `-`), and the time at which
-   * the session began, in UTC: `{year}`, `{month}`, `{day}`, `{timestamp}` (2026-11-21T04-57-19). A segment may have one
+   * the session began, in UTC: `{year}`, `{month}`, `{day}`, `{timestamp}` (2026-11-21T04-57-19); of Gemini `{cwd_name}`
+   * (the working directory's own name) and `{day_before}` (the minute a day earlier, 2026-11-20T04-57). A segment may have one
    * `*` where the agent chooses; such a transcript is collected, and never put back for a session to be resumed.
    */
   transcript_path?: string;
+  /** The field of each line of the transcript that holds the working directory, where the agent insists on its own. */
+  transcript_cwd_field?: string;
   /**
    * What the token counts in an answer to a prompt are about: that turn alone (the default), or everything since the
    * session began, of which a turn then gets the difference.
@@ -115,11 +145,20 @@ export interface Assignment {
   harness: { type: string; model_id?: string; reasoning_level?: string };
   permission_policy: 'allow' | 'deny' | 'ask' | 'allow_list';
   permission_allow_list: string[];
+  /** What a person has allowed for the rest of the run; asked no more. */
+  permission_rules?: PermissionRule[];
+  /** The run has a ceiling on what it may use: cost is told while it grows, not at the turn's end only. */
+  reports_usage_early?: boolean;
   environment: { uid: string; name?: string; setup_commands: string[]; env: Record<string, string> } | null;
   /** Cloned before the first set-up command, in this order of the timeline. One alone is where set-up and agent start. */
   repositories: RepositoryRef[];
   /** Environment variables of set-up commands and agent, whose values the runner takes out of whatever it reports. */
   secrets: Record<string, string>;
+  /**
+   * Of the agent alone, in clear like `secrets`. `auth`: goes into the variable that the harness names; `variables`: by
+   * their names.
+   */
+  agent_secrets?: { auth?: string; variables?: Record<string, string> };
   mcp_servers: Record<
     string,
     { command?: string; args?: string[]; url?: string; env?: Record<string, string>; headers?: Record<string, string> }
@@ -127,13 +166,25 @@ export interface Assignment {
   /**
    * Present when an earlier session is to be loaded. `debug`: it began in a debug window, so the base prompt and the
    * run's files are still due with the first prompt. `skill`: another run began it, and in this one's base prompt stands a
-   * skill, which is due with the first prompt.
+   * skill, which is due with the first prompt. `cost_usd`: what the conversation has cost so far, where that was told.
    */
-  resume: { session_id: string; transcript: boolean; debug?: boolean; skill?: boolean } | null;
+  resume: {
+    session_id: string;
+    transcript: boolean;
+    debug?: boolean;
+    skill?: boolean;
+    cost_usd?: number;
+  } | null;
   /** Present when the runner is to stay after a set-up that failed; see docs/debug-window.md. */
   failure_session_retention_minutes?: number;
   /** Files that the run was created with, for every execution of it. Their names differ from each other. */
   attachments: AttachmentRef[];
+}
+
+export interface PermissionRule {
+  /** The approval that made it. */
+  approval_id: string;
+  subject: PermissionSubject;
 }
 
 export interface RepositoryRef {
@@ -184,7 +235,8 @@ export interface Commands {
    * debug agent; after `setup_failed` a runner takes no others.
    */
   prompts: { followup_id: string; message: string; mode?: string; debug?: boolean }[];
-  decisions: { approval_id: string; decision: 'allow' | 'deny'; note?: string }[];
+  /** `always`: the same kind of request is to be asked no more. */
+  decisions: { approval_id: string; decision: 'allow' | 'deny'; always?: boolean; note?: string }[];
 }
 
 /** The query of an upload; the body is the content. `source_key`: the same key again in the same run changes nothing. */

@@ -32,7 +32,7 @@ export class AgentHost {
     private readonly log: RunnerLog,
     private readonly emit: (event: PlainEvent) => void,
   ) {
-    this.permissions = new PermissionDesk(assignment, this.normalizer, emit);
+    this.permissions = new PermissionDesk(assignment, this.normalizer, (text) => redactor.text(text), emit);
   }
 
   get process(): ManagedProcess | null {
@@ -64,12 +64,14 @@ export class AgentHost {
     const opened = await openSession({
       session,
       assignment: this.assignment,
+      harness,
       cwd: context.workspace.work,
       transcriptPlaced,
       ask: (what, answer) => this.ask(what, answer, STARTUP_MS),
       log: this.log,
     });
-    this.normalizer.startSession(harness.usage_scope ?? 'turn', opened.resumed);
+    const { cost_usd: earlierCost } = this.assignment.resume ?? {};
+    this.normalizer.startSession(harness.usage_scope ?? 'turn', opened.resumed, earlierCost);
     this.log.info('the agent is ready', { agent_pid: agent.pid, took_ms: Math.round(performance.now() - startedAt) });
     return opened;
   }

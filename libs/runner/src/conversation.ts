@@ -19,6 +19,8 @@ export interface ConversationOptions {
   readonly interruption: Interruption;
   /** Hands in what the agent has produced so far. */
   readonly collectArtifacts: () => Promise<void>;
+  /** Present when the session ends with a turn after which nothing waits: asks for what has come meanwhile. */
+  readonly lookForMore?: () => Promise<void>;
 }
 
 /** What a conversation begins with. */
@@ -137,7 +139,11 @@ export class Conversation {
 
   /** null: the agent has gone. */
   private async nextPrompt(session: AgentSession): Promise<Prompt | null> {
-    const { interruption, inbox } = this.options;
+    const { interruption, inbox, lookForMore } = this.options;
+    if (lookForMore && this.started) {
+      await interruption.orHalt(lookForMore());
+      if (inbox.isEmpty) interruption.decide(closed());
+    }
     this.idle = true;
     if (this.closeWanted) interruption.decide(closed());
     const next = await interruption.orHalt(Promise.race([inbox.next(), session.closed.then(() => null)]));
@@ -164,7 +170,7 @@ export class Conversation {
     if (prompt.mode !== undefined) await host.setMode(prompt.mode);
     const id = newUuid();
     this.tellTurn(id, prompt, files);
-    host.normalizer.startTurn();
+    host.normalizer.startTurn(this.options.assignment.reports_usage_early);
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
     const content = files.map((file) => attachmentContent(file, session.promptAbilities));

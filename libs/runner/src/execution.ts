@@ -27,6 +27,7 @@ import { errorText, type RunnerLog } from './runner-log.js';
 import { prepareWorkspace, startDirectory } from './setup/prepare-workspace.js';
 import { placeAttachments } from './workspace/attachments.js';
 import { watchDisk } from './workspace/disk-meter.js';
+import { makeHomeDirectories } from './workspace/home-directories.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
 import { Workspace } from './workspace/workspace.js';
 
@@ -39,6 +40,10 @@ export interface ExecutionOptions {
   readonly builtinAgentArgs: readonly string[];
   readonly redactor: Redactor;
   readonly log: RunnerLog;
+  /** The session ends when the turn is over and no message waits. */
+  readonly endsWhenIdle?: boolean;
+  /** Whoever stops the runner means the run: it is cancelled. */
+  readonly stopMeansCancel?: boolean;
 }
 
 const SWEEP_MS = 30_000;
@@ -67,6 +72,7 @@ export class Execution {
       outbox,
       interruption,
       collectArtifacts: () => this.collectArtifacts(interruption.signal),
+      ...(options.endsWhenIdle === true ? { lookForMore: () => this.lookForMore() } : {}),
     });
   }
 
@@ -85,6 +91,8 @@ export class Execution {
   /** The runner itself is told to stop: the first time with manners, then without. */
   onShutdown(urgent: boolean): void {
     const { hasStarted, isIdle, isDebugging } = this.conversation;
+    if (this.options.stopMeansCancel === true && !isIdle)
+      return this.options.interruption.decide(cancelled(urgent ? 'kill' : 'ladder'));
     const ending = !hasStarted && !isDebugging ? handedBack() : isIdle ? closed('The runner was stopped.') : stopped();
     this.options.interruption.decide(urgent ? { ...ending, manner: 'kill' } : ending);
   }
@@ -122,9 +130,15 @@ export class Execution {
   private async work(): Promise<Ending> {
     const { handover, assignment, interruption, outbox, plane, redactor, log } = this.options;
     const harness = this.harness();
-    const workspace = await Workspace.create(handover.workspace_dir, handover.run_as, startDirectory(assignment));
+    const workspace = await Workspace.create(
+      handover.workspace_dir,
+      handover.run_as,
+      startDirectory(assignment),
+      handover.in_place,
+    );
     this.workspace = workspace;
     this.workspaceRealPath = await realpath(workspace.root);
+    await makeHomeDirectories(harness, workspace);
     this.limitDisk(workspace);
     outbox.push('sandbox_ready', {});
     const transcripts = new TranscriptSync(plane, harness, workspace, log, redactor);
@@ -151,7 +165,7 @@ export class Execution {
     };
     const setupFailure = await this.runSetupCommands(context);
     if (setupFailure) {
-      const retained = retainedFailure(assignment, setupFailure);
+      const retained = this.options.endsWhenIdle === true ? null : retainedFailure(assignment, setupFailure);
       if (retained === null) return setupFailure;
       await this.conversation.openDebugWindow(retained);
     }
@@ -187,6 +201,12 @@ export class Execution {
     throw new AgentFailure(
       `There is no harness "${assignment.harness.type}". Known are: ${harnessIds(extra).join(', ')}.`,
     );
+  }
+
+  /** Messages that came while the agent worked may not have reached us yet. */
+  private async lookForMore(): Promise<void> {
+    const commands = await this.options.plane.commands(0, 0);
+    if (commands) this.onCommands(commands);
   }
 
   private limitDisk(workspace: Workspace): void {

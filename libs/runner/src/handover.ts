@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { RunnerHandover } from '#libs/runner-protocol';
+import { harnessDefinition } from './harness/harness-schema.js';
 
 export class HandoverError extends Error {}
 
@@ -14,6 +15,7 @@ const shape = z.object({
   cookie: z.string().regex(/^[A-Za-z0-9_-]{8,200}$/),
   run_as: z.object({ uid: z.int().min(1), gid: z.int().min(1) }).optional(),
   place_env: z.record(z.string(), z.string()).optional(),
+  beats_per_lease: z.int().min(1).max(100).optional(),
   limits: z.object({
     max_workspace_bytes: z.int().positive(),
     max_output_bytes: z.int().positive(),
@@ -29,19 +31,10 @@ const shape = z.object({
       max_repository_bytes: z.int().positive(),
     })
     .optional(),
-  harnesses: z
-    .record(
-      z.string(),
-      z.object({
-        command: z.string().min(1),
-        args: z.array(z.string()),
-        env: z.record(z.string(), z.string()).optional(),
-        install_hint: z.string(),
-        transcript_path: z.string().optional(),
-        usage_scope: z.enum(['turn', 'session']).optional(),
-      }),
-    )
+  in_place: z
+    .object({ work_dir: z.string().startsWith('/'), home_dir: z.string().startsWith('/').optional() })
     .optional(),
+  harnesses: z.record(z.string(), harnessDefinition).optional(),
 });
 
 /**

@@ -11,5 +11,7 @@ export {
   type SweepTargets,
 } from './process/kill-tree.js';
 export { removeTree } from './workspace/workspace.js';
+export { detectHarnesses, type DetectedHarness } from './harness/detect-harnesses.js';
 export { BUILTIN_HARNESS, harnessIds, STANDARD_HARNESSES } from './harness/harnesses.js';
+export { HarnessesFileError, readHarnessesFile } from './harness/read-harnesses-file.js';
 export { runBuiltinAgent } from './oz/builtin-agent.js';

@@ -1,5 +1,5 @@
 import { newUuid, SystemClock, type Clock } from '#libs/kernel';
-import type { RunnerHandover } from '#libs/runner-protocol';
+import type { Assignment, RunnerEvent, RunnerHandover } from '#libs/runner-protocol';
 import { Execution } from './execution.js';
 import { RUNNER_EXIT, type RunnerExitCode } from './exit-codes.js';
 import { failed, fenced, Interruption, type Ending } from './interruption.js';
@@ -24,6 +24,14 @@ export interface RunExecutionOptions {
   readonly abort?: AbortSignal;
   /** How long the claim is tried. Default: 60 s. */
   readonly claimMs?: number;
+  /** Gets the run that was claimed, before anything happens. */
+  readonly onClaimed?: (assignment: Assignment) => void;
+  /** Gets every event as it is reported, without secrets. */
+  readonly onEvent?: (event: RunnerEvent) => void;
+  /** The session ends when the turn is over and no message waits. Default: it waits for messages until it is told to end. */
+  readonly endsWhenIdle?: boolean;
+  /** `drain` and `abort` cancel the run. Default: the platform has stopped the runner. */
+  readonly stopMeansCancel?: boolean;
 }
 
 const HURRY_MS = 3_000;
@@ -34,6 +42,7 @@ const HURRY_MS = 3_000;
  */
 export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
   const { drain, abort, builtinAgentArgs, clock = new SystemClock(), claimMs = 60_000 } = options;
+  const { onEvent, endsWhenIdle, stopMeansCancel } = options;
   let { log } = options;
   const interruption = new Interruption();
   const lost = new AbortController();
@@ -77,7 +86,9 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     over.abort();
     return RUNNER_EXIT.notClaimed;
   }
-  const redactor = new Redactor(secretValues(assignment));
+  const { [assignment.harness.type]: harness } = handover.harnesses ?? {};
+  const redactor = new Redactor(secretValues(assignment, { ...handover.place_env, ...harness?.env }));
+  options.onClaimed?.(assignment);
   log = redactingLog(log, redactor);
   log.info('claimed', {
     run_id: assignment.run_id,
@@ -93,8 +104,20 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     maxOutputBytes: handover.limits.max_output_bytes,
     redactor,
     signal,
+    ...(onEvent ? { onSealed: onEvent } : {}),
   });
-  const running = new Execution({ handover, assignment, plane, outbox, interruption, builtinAgentArgs, redactor, log });
+  const running = new Execution({
+    handover,
+    assignment,
+    plane,
+    outbox,
+    interruption,
+    builtinAgentArgs,
+    redactor,
+    log,
+    ...(endsWhenIdle === undefined ? {} : { endsWhenIdle }),
+    ...(stopMeansCancel === undefined ? {} : { stopMeansCancel }),
+  });
   execution = running;
   const loops = {
     plane,
@@ -103,6 +126,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     onCommands: running.onCommands.bind(running),
     onFailure,
     signal,
+    ...(handover.beats_per_lease === undefined ? {} : { beatsPerLease: handover.beats_per_lease }),
   };
   void beatLoop(assignment.next_beat_seconds, loops);
   void commandLoop(loops);

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AgentsModule } from '#libs/agents';
 import { EnvironmentsModule } from '#libs/environments';
 import { BuiltInExecutors } from './adapters/built-in-executors.js';
 import { ChosenExecutor } from './adapters/chosen-executor.js';
@@ -12,7 +13,7 @@ import { RunsModule } from './runs.module.js';
 
 /** Where runs are carried out. Who brings another executor imports this, and registers it with `ExecutorRegistry`. */
 @Module({
-  imports: [RunsModule, EnvironmentsModule],
+  imports: [RunsModule, AgentsModule, EnvironmentsModule],
   providers: [
     ExecutorRegistry,
     ExecutionFacts,

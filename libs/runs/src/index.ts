@@ -5,7 +5,7 @@ export { PruneRuns } from './application/retention/prune-runs.js';
 export { RunDataOwner } from './application/retention/run-data-owner.js';
 export { RunDataOwners } from './application/retention/run-data-owners.js';
 export { type RunHead, RunTail } from './application/run-tail.js';
-export { RunTransitions, RunTransitionSink } from './application/run-transitions.js';
+export { type RunChange, RunTransitions, RunTransitionSink } from './application/run-transitions.js';
 export { ExecutorRegistry } from './application/executor-registry.js';
 export { PlacementNudge, Executor, type Offer } from './application/ports.js';
 export { ExecutorsModule } from './executors.module.js';

@@ -5,12 +5,14 @@ import { AuthModule } from '#libs/auth';
 import { EnvironmentsModule } from '#libs/environments';
 import { SecretsModule } from '#libs/secrets';
 import { StorageModule } from '#libs/storage';
+import { ApprovalInbox } from './application/approval-inbox.js';
 import { ArtifactReports } from './application/artifact-reports.js';
 import { Artifacts } from './application/artifacts.js';
 import { Attachments } from './application/attachments.js';
 import { CancelRun } from './application/cancel-run.js';
 import { ConfigReferences } from './application/config-references.js';
 import { CreateRun, RunParts } from './application/create-run.js';
+import { RegisterExternalRun } from './application/register-external-run.js';
 import { LastSkillRuns } from './application/last-skill-runs.js';
 import { UnfinishedRuns } from './application/unfinished-runs.js';
 import { LaunchedRuns } from './application/launched-runs.js';
@@ -20,10 +22,16 @@ import { EnvironmentLastRuns } from './application/environment-last-runs.js';
 import { EnvironmentOutcomes } from './application/execution/environment-outcomes.js';
 import { ExecutionEndings } from './application/execution/execution-endings.js';
 import { FinishExecution } from './application/execution/finish-execution.js';
+import { HarnessSecrets } from './application/execution/harness-secrets.js';
+import { RunServers } from './application/execution/run-servers.js';
 import { IdleSessions } from './application/execution/idle-sessions.js';
 import { PlaceRuns } from './application/execution/place-runs.js';
+import { RunCeilings } from './application/execution/ceilings.js';
 import { DebugEffects } from './application/execution/debug-effects.js';
+import { PermissionEffects } from './application/execution/permission-effects.js';
+import { RunEffects } from './application/execution/run-effects.js';
 import { EventEffects, ReportEvents, ReportStores } from './application/execution/report-events.js';
+import { Sequels } from './application/execution/sequels.js';
 import { SweepExecutions } from './application/execution/sweep-executions.js';
 import { Transcripts } from './application/execution/transcripts.js';
 import { ListGate } from './application/list-gate.js';
@@ -45,17 +53,21 @@ import { RunTransitions } from './application/run-transitions.js';
 import { FollowupStores, SubmitFollowup } from './application/submit-followup.js';
 import { PLACE_RUNS_JOB } from './jobs/placement-jobs.js';
 import { QueueNudge } from './jobs/queue-nudge.js';
+import { ApprovalInboxStore } from './persistence/approval-inbox.store.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
+import { CeilingsStore } from './persistence/ceilings.store.js';
 import { AttachmentsStore } from './persistence/attachments.store.js';
 import { ConversationRunsStore } from './persistence/conversation-runs.store.js';
 import { DebugSessionsStore } from './persistence/debug-sessions.store.js';
 import { EnvironmentRunsStore } from './persistence/environment-runs.store.js';
+import { ExternalRunInserts } from './persistence/external-run-inserts.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
 import { FacetRepairsStore } from './persistence/facet-repairs.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
 import { GroupedClaimedInserts } from './persistence/grouped-claimed-inserts.js';
 import { GroupedRunInserts } from './persistence/grouped-run-inserts.js';
+import { RestartsStore } from './persistence/restarts.store.js';
 import { RetentionDeletesStore } from './persistence/retention-deletes.store.js';
 import { RetentionWalksStore } from './persistence/retention-walks.store.js';
 import { RunInserts } from './persistence/run-inserts.js';
@@ -69,6 +81,7 @@ import { SkillRunsStore } from './persistence/skill-runs.store.js';
 const stores = [
   GroupedRunInserts,
   GroupedClaimedInserts,
+  ExternalRunInserts,
   RunInserts,
   RunLists,
   RunQueries,
@@ -77,8 +90,11 @@ const stores = [
   RunLogStore,
   ExecutionsStore,
   DebugSessionsStore,
+  RestartsStore,
   FollowupsStore,
   ApprovalsStore,
+  ApprovalInboxStore,
+  CeilingsStore,
   ArtifactsStore,
   AttachmentsStore,
   ConversationRunsStore,
@@ -92,6 +108,7 @@ const useCases = [
   RunAccess,
   RunTail,
   CreateRun,
+  RegisterExternalRun,
   LaunchedRuns,
   UnfinishedRuns,
   RunParts,
@@ -109,6 +126,7 @@ const useCases = [
   FollowupStores,
   ReadTimeline,
   DecideApproval,
+  ApprovalInbox,
   Transcripts,
   Artifacts,
   ArtifactReports,
@@ -121,13 +139,19 @@ const useCases = [
 ];
 const execution = [
   Assignments,
+  HarnessSecrets,
+  RunServers,
   ClaimExecution,
   ReportEvents,
   ReportStores,
   EventEffects,
+  RunEffects,
   DebugEffects,
+  PermissionEffects,
+  RunCeilings,
   FinishExecution,
   ExecutionEndings,
+  Sequels,
   EnvironmentOutcomes,
   IdleSessions,
   PlaceRuns,

@@ -25,3 +25,4 @@ export * from './git/git-fixture.js';
 export * from './git/git-server.js';
 export * from './skill-source-conformance.js';
 export * from './github-double.js';
+export * from './model-server/index.js';

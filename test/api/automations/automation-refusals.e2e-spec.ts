@@ -151,7 +151,7 @@ describe('an automation is refused', () => {
       [{ agent_config: { mcp_servers: { s: { warp_id: server.uid } } } }, '/agent_config/mcp_servers/s/warp_id'],
       [
         { agent_config: { harness_auth_secrets: { claude_auth_secret_name: 'x' } } },
-        '/agent_config/harness_auth_secrets',
+        '/agent_config/harness_auth_secrets/claude_auth_secret_name',
       ],
       [{ agent_identity_uid: identity.uid }, '/agent_identity_uid'],
       [{ agent_identity_uid: away.uid }, '/agent_identity_uid'],

@@ -152,6 +152,31 @@ describe('a message', () => {
     ]);
   });
 
+  it('about a question says which, and there is one for each', async () => {
+    const runId = await createRun();
+    const runner = await TestRunner.take(room.api, runId);
+    await runner.startAgent();
+    const ask = (id: string, title: string) =>
+      ['permission_requested', { approval_id: id, title, options: [], ask: true }] as const;
+    await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }], ask('a1', 'May I?'));
+    await runner.report(ask('a2', 'Push to https://me:swordfish@git.example.com'));
+    await deliverDue(room.api);
+    const { body } = await room.api.request(200, `GET /agent/runs/${runId}/approvals`, { token: admin.token });
+    const [first, second] = body.approvals;
+    const told = receiver.take().map(({ body: text }) => JSON.parse(text));
+    expect(told.map(({ type, data }) => [type, data.state, data.approval])).toEqual([
+      ['run.blocked', 'BLOCKED', { approval_id: 'a1', title: 'May I?', expires_at: first.expires_at }],
+      [
+        'run.blocked',
+        'BLOCKED',
+        { approval_id: 'a2', title: 'Push to https://***@git.example.com', expires_at: second.expires_at },
+      ],
+    ]);
+    await cancel(runId);
+    await deliverDue(room.api);
+    expect(JSON.parse(receiver.take()[0]?.body ?? '').data).not.toHaveProperty('approval');
+  });
+
   it('comes to those who asked for it, once, and to no other team', async () => {
     await make({ name: 'any', events: ['run.state_changed'] });
     await make({ name: 'both', events: ['run.state_changed', 'run.cancelled'] });

@@ -231,7 +231,7 @@ describe('from the agent to the person and back', () => {
 describe('bad input', () => {
   it.each<[unknown, string, string]>([
     [{}, '/decision', 'is required'],
-    [{ decision: 'maybe' }, '/decision', 'must be one of allow, deny'],
+    [{ decision: 'maybe' }, '/decision', 'must be one of allow, allow_always, deny'],
     [{ decision: 'allow', note: 7 }, '/note', 'must be a string'],
     [{ decision: 'allow', note: 'a\0' }, '/note', 'must not contain NUL characters or lone surrogates'],
     [{ decision: 'allow', note: 'n'.repeat(4097) }, '/note', 'must have at most 4096 characters'],

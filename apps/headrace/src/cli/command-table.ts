@@ -33,10 +33,31 @@ export const COMMANDS: readonly Command[] = [
     load: () => import('../commands/migrate.js'),
   },
   {
+    name: 'doctor',
+    usage:
+      '[--json] [--worker] [--backend <process or docker>] [--url <origin of the API>] [--token-file <path, or - for standard input>] [--harness <id>]…',
+    summary: 'Look at everything that Headrace needs on this machine, and say how to mend what is wrong',
+    load: () => import('../commands/doctor.js'),
+  },
+  {
+    name: 'worker',
+    usage: '--worker-id <name> [--server-root-url <url>] [--api-key-file <path>] [--config-file <path>] [options]',
+    summary: 'Execute runs of one worker host on this machine: the daemon of a self-hosted worker',
+    details: async () => (await import('../commands/worker.js')).help(),
+    load: () => import('../commands/worker.js'),
+  },
+  {
     name: 'agent run',
-    usage: '',
-    summary: 'Execute one run; started by the processor, which hands the assignment over on standard input',
+    usage:
+      '--prompt <text, or - for standard input> [--workspace <directory>] [--idle] [--json] [--harness <id>] [--model <id>] [--skill <spec>] [--environment <uid>] [--mcp <JSON>] [--permission-policy <allow or deny or ask>] [--title <text>] [--conversation <id>] [--agent <uid>] [--team <uid> | --personal] [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Execute a run in the current directory; without --prompt the runner of processors and workers',
     load: () => import('../commands/agent-run.js'),
+  },
+  {
+    name: 'agent sweep',
+    usage: '',
+    summary: 'Clear what a runner that was killed has left; started by the runner itself',
+    load: () => import('../commands/agent-sweep.js'),
   },
   {
     name: 'builtin-agent',
@@ -214,6 +235,26 @@ export const COMMANDS: readonly Command[] = [
       '--link-file <path, or - for standard input> [--url <origin of the API>] [--token-file <path, or - for standard input>]',
     summary: 'Come by the environment that a link leads to, and print its UID',
     load: async () => (await import('../commands/environment-sharing.js')).redeem,
+  },
+  {
+    name: 'approval list',
+    usage: '[--team <uid>] [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'List what agents ask and nobody has answered yet, by asking the API',
+    load: async () => (await import('../commands/approval.js')).list,
+  },
+  {
+    name: 'approval allow',
+    usage:
+      '<approval-id> [--run <id>] [--always] [--note <text>] [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Allow what an agent asks; --always: the same kind for the rest of the run',
+    load: async () => (await import('../commands/approval.js')).allow,
+  },
+  {
+    name: 'approval deny',
+    usage:
+      '<approval-id> [--run <id>] [--note <text>] [--url <origin of the API>] [--token-file <path, or - for standard input>]',
+    summary: 'Deny what an agent asks, with a word for it',
+    load: async () => (await import('../commands/approval.js')).deny,
   },
   {
     name: 'apply',

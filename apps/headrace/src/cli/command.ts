@@ -5,6 +5,8 @@ export interface Command {
   /** What follows the name in its usage line. */
   readonly usage: string;
   readonly summary: string;
+  /** What `--help` shows below the usage line. */
+  readonly details?: () => Promise<string>;
   /** Loads the code of this command and nothing else: the runner and the built-in agent must start quickly and small. */
   load(): Promise<CommandModule>;
 }

@@ -11,7 +11,7 @@ export async function runCommandLine(commands: readonly Command[], argv: readonl
   const command = findCommand(commands, argv);
   if (!command) return misuse(`there is no command "${describeUnknown(commands, argv)}"`, helpText(commands));
   const args = argv.slice(command.name.split(' ').length);
-  if (args.includes('--help') || args.includes('-h')) return say(`${command.summary}\n\n${usageLine(command)}`);
+  if (args.includes('--help') || args.includes('-h')) return say(await helpOf(command));
   try {
     return await (await command.load()).run(args);
   } catch (error) {
@@ -43,6 +43,11 @@ function helpText(commands: readonly Command[]): string {
     'headrace <command> --help shows the arguments of a command; --version the version.',
     'Settings are read from the environment and from .env; .env.example lists them.',
   ].join('\n');
+}
+
+async function helpOf(command: Command): Promise<string> {
+  const details = await command.details?.();
+  return [command.summary, usageLine(command), ...(details === undefined ? [] : [details])].join('\n\n');
 }
 
 const usageLine = ({ name, usage }: Command): string => `Usage: headrace ${name}${usage === '' ? '' : ` ${usage}`}`;

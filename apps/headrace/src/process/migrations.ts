@@ -15,6 +15,7 @@ import { scheduleMigrations } from '#libs/schedules';
 import { secretMigrations } from '#libs/secrets';
 import { storageMigrations } from '#libs/storage';
 import { webhookMigrations } from '#libs/webhooks';
+import { workerMigrations } from '#libs/workers';
 
 /** Every room's migrations; they run in the order of the times in their names. */
 const MIGRATIONS: readonly MigrationClass[] = [
@@ -23,6 +24,7 @@ const MIGRATIONS: readonly MigrationClass[] = [
   ...secretMigrations,
   ...factoryMigrations,
   ...environmentMigrations,
+  ...workerMigrations,
   ...agentMigrations,
   ...runMigrations,
   ...conversationMigrations,
@@ -41,6 +43,9 @@ export async function migrateAll(settings: Settings): Promise<string[]> {
   if (queueUrl.startsWith('postgres')) await migrateQueueDatabase(queueUrl);
   return migrate({ databaseUrl, migrations: MIGRATIONS });
 }
+
+/** The names of all migrations, in the order of the rooms. */
+export const migrationNames = (): string[] => MIGRATIONS.map((migration) => new migration().name ?? migration.name);
 
 /** Rejects when the database lacks a migration. */
 export async function checkMigrated(databaseUrl: string): Promise<void> {

@@ -24,6 +24,11 @@ export class RefusedByApi extends CommandError {
 export class ApiClient {
   constructor(private readonly connection: Connection) {}
 
+  /** Ends in `/api/v1`. */
+  get baseUrl(): string {
+    return this.connection.baseUrl;
+  }
+
   /** The JSON of a success. Throws a RefusedByApi, or a CommandError when nobody answers. `team`: uid of the team to act for. */
   async request<T>(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown, team?: string): Promise<T> {
     const { baseUrl } = this.connection;

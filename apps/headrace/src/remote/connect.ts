@@ -16,12 +16,13 @@ export interface RemoteValues {
 const API_PREFIX = '/api/v1';
 
 /**
- * The API that --url names, else the running `headrace up` of the data directory, else the one of this machine; with the
- * token of --token-file, of HEADRACE_TOKEN, or the one that `up` has left for its own address.
+ * The API that --url or HEADRACE_URL names, else the running `headrace up` of the data directory, else the one of this
+ * machine; with the token of --token-file, of HEADRACE_TOKEN, or the one that `up` has left for its own address.
  */
 export async function connect(values: RemoteValues): Promise<ApiClient> {
-  const asked = values.url === undefined ? null : parseBaseUrl(values.url);
   const { environment } = await connectLauncher();
+  const url = values.url ?? (environment.HEADRACE_URL || undefined);
+  const asked = url === undefined ? null : parseBaseUrl(url, values.url === undefined ? 'HEADRACE_URL' : '--url');
   const given = readSecretFile(values['token-file'], '--token-file') ?? environment.HEADRACE_TOKEN ?? null;
   const settings = parseSettings(environment);
   const running = new ConnectionFile(settings.dataDir).read();
@@ -35,11 +36,12 @@ export async function connect(values: RemoteValues): Promise<ApiClient> {
   return new ApiClient({ baseUrl, token });
 }
 
-function parseBaseUrl(value: string): string {
+/** What --url names, ending in `/api/v1`. */
+export function parseBaseUrl(value: string, name = '--url'): string {
   const url = URL.canParse(value) ? new URL(value) : null;
   const path = url?.pathname.replace(/\/$/, '');
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && (path === '' || path === API_PREFIX);
   if (!isOrigin || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')
-    throw new UsageError('--url must be an origin such as http://127.0.0.1:3000');
+    throw new UsageError(`${name} must be an origin such as http://127.0.0.1:3000`);
   return `${url.origin}${API_PREFIX}`;
 }

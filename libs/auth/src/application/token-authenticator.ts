@@ -38,6 +38,11 @@ export class TokenAuthenticator {
     return known.principal;
   }
 
+  /** Which of these tokens, by uid, count no more; for connections that outlive the request they were let in with. */
+  async ended(tokenUids: readonly string[]): Promise<string[]> {
+    return tokenUids.length === 0 ? [] : this.tokens.findEnded(tokenUids);
+  }
+
   /** For the process that has just ended tokens: here they end at once. */
   forgetKnown(): void {
     this.cache.clear();

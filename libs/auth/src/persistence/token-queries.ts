@@ -51,6 +51,15 @@ const TOUCH: Statement = {
   text: 'UPDATE headrace.tokens SET last_used_at = headrace.now() WHERE uid = ANY($1::text[])',
 };
 
+const ENDED: Statement = {
+  name: 'auth_ended_tokens',
+  text: `
+SELECT asked.uid FROM unnest($1::text[]) AS asked (uid)
+LEFT JOIN headrace.tokens t ON t.uid = asked.uid
+LEFT JOIN headrace.service_accounts s ON s.uid = t.service_account_uid
+WHERE t.uid IS NULL OR t.revoked_at IS NOT NULL OR t.expires_at <= headrace.now() OR s.disabled_at IS NOT NULL`,
+};
+
 /** The questions that authentication asks; on the way of every request, hence prepared statements. */
 @Injectable()
 export class TokenQueries {
@@ -61,6 +70,12 @@ export class TokenQueries {
     if (!row) return null;
     const principal = toPrincipal(row);
     return principal && { principal, expiresAt: row.expires_at, revoked: row.revoked };
+  }
+
+  /** Those that are unknown, revoked, expired, or of a service account that is disabled. */
+  async findEnded(tokenUids: readonly string[]): Promise<string[]> {
+    const rows = await this.database.query<{ uid: string }>(ENDED, [tokenUids]);
+    return rows.map(({ uid }) => uid);
   }
 
   async markUsed(tokenUids: readonly string[]): Promise<void> {

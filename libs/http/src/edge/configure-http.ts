@@ -12,6 +12,7 @@ import { observe } from './observe.middleware.js';
 import { parseQuery } from './parse-query.js';
 import { authentication, RequestGate } from './request-gate.js';
 import { API_PREFIX, RouteTable } from './route-table.js';
+import { Upgrades } from './upgrades.js';
 
 /** Serves on a listener that is open already. */
 class ListeningAdapter extends ExpressAdapter {
@@ -77,5 +78,6 @@ export async function finishHttp(app: NestExpressApplication): Promise<void> {
 /** {@link finishHttp}, and then the requests are let in. */
 export async function serveHttp(app: NestExpressApplication, listener: Listener): Promise<void> {
   await finishHttp(app);
+  listener.serveUpgrades(app.get(Upgrades));
   listener.serve(app.getHttpAdapter().getInstance());
 }

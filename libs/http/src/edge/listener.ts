@@ -8,6 +8,7 @@ import { newContext } from '#libs/observability';
 import { toProblemDocument } from '../problems/problem.dto.js';
 import { ProblemError } from '../problems/problem-error.js';
 import { answerRawClientErrors } from './raw-client-error.js';
+import { requestClass, serveUpgrades, type Upgrades } from './upgrades.js';
 
 const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADERS_MS = 10_000;
@@ -37,6 +38,7 @@ export class Listener {
 
   private constructor(
     readonly server: Server,
+    private readonly upgradable: { upgrades: Upgrades | null },
     private readonly scheme: 'http' | 'https',
     publicUrl: () => string,
     { holdsContinue = false, hidesTrace = false }: ListenerOptions,
@@ -50,7 +52,9 @@ export class Listener {
 
   static async open(settings: Settings, options: ListenerOptions): Promise<Listener> {
     const { host, port, publicUrl, requestTimeoutMs = settings.requestTimeout } = options;
+    const upgradable: { upgrades: Upgrades | null } = { upgrades: null };
     const limits = {
+      IncomingMessage: requestClass((request) => upgradable.upgrades?.takes(request) ?? false),
       connectionsCheckingInterval: CHECK_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: requestTimeoutMs,
@@ -60,7 +64,13 @@ export class Listener {
     const server = tls
       ? createTlsServer({ ...limits, cert: readFileSync(settings.tlsCertFile), key: readFileSync(settings.tlsKeyFile) })
       : createServer(limits);
-    const listener = new Listener(server, tls ? 'https' : 'http', publicUrl ?? (() => settings.publicUrl), options);
+    const listener = new Listener(
+      server,
+      upgradable,
+      tls ? 'https' : 'http',
+      publicUrl ?? (() => settings.publicUrl),
+      options,
+    );
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(port, host, resolve);
@@ -82,6 +92,12 @@ export class Listener {
 
   serve(handler: RequestListener): void {
     this.handler = handler;
+  }
+
+  /** Once. Until then, and without it, requests for a WebSocket are answered like any other. */
+  serveUpgrades(upgrades: Upgrades): void {
+    this.upgradable.upgrades = upgrades;
+    serveUpgrades(this.server, upgrades);
   }
 
   /** Takes no new connections, lets what is under way finish for `graceMs`, then breaks what is left. */

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorCode } from '#libs/kernel';
-import { toProblemDocument } from '../problems/problem.dto.js';
 import { ProblemError } from '../problems/problem-error.js';
+import { rawProblem } from '../problems/raw-problem.js';
 
-const REASONS: Readonly<Record<string, readonly [code: ErrorCode, phrase: string, detail: string]>> = {
-  HPE_HEADER_OVERFLOW: ['headers_too_large', 'Request Header Fields Too Large', 'The request headers are too large.'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'Request Timeout', 'The request did not arrive in time.'],
+const REASONS: Readonly<Record<string, readonly [code: ErrorCode, detail: string]>> = {
+  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request headers are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
 };
-const GARBAGE = ['invalid_request', 'Bad Request', 'This is not an HTTP request that we understand.'] as const;
+const GARBAGE = ['invalid_request', 'This is not an HTTP request that we understand.'] as const;
 
 /**
  * What Node refuses before there is a request (garbage, oversized headers, a request that never ends) is answered on
@@ -21,21 +21,9 @@ export function answerRawClientErrors(server: Server, publicUrl: () => string, h
       socket.destroy();
       return;
     }
-    const [code, phrase, detail] = REASONS[error.code ?? ''] ?? GARBAGE;
-    const problem = new ProblemError(code, detail);
+    const [code, detail] = REASONS[error.code ?? ''] ?? GARBAGE;
     const traceId = randomBytes(16).toString('hex');
-    const document = toProblemDocument(problem, { publicUrl: publicUrl(), instance: '', traceId });
-    const body = JSON.stringify(hidesTrace ? { ...document, instance: undefined, trace_id: undefined } : document);
-    socket.end(
-      [
-        `HTTP/1.1 ${problem.status} ${phrase}`,
-        'Content-Type: application/problem+json',
-        `Content-Length: ${Buffer.byteLength(body)}`,
-        ...(hidesTrace ? [] : [`X-Trace-Id: ${traceId}`]),
-        'Connection: close',
-        '',
-        body,
-      ].join('\r\n'),
-    );
+    const place = { publicUrl: publicUrl(), instance: '', traceId };
+    socket.end(rawProblem(new ProblemError(code, detail), place, hidesTrace));
   });
 }

@@ -1,4 +1,5 @@
-import { getMetadataStorage, validateSync } from 'class-validator';
+import { createRequire } from 'node:module';
+import type * as ClassValidator from 'class-validator';
 import type { Issue } from '../problems/problem-error.js';
 import { type Field, fieldsOf } from './field.js';
 import { below, type Source, token, wrong } from './kind.js';
@@ -43,22 +44,34 @@ function checkField({ kind, optional, nullable }: Field, value: unknown): Issue[
   return value === null && nullable ? [] : kind.check(value);
 }
 
+const load = createRequire(import.meta.url);
+
+/**
+ * class-validator once somebody's decorators have put rules there, or null. It is loaded by those who use it only: the
+ * hundreds of modules that it consists of would take a twentieth of the start of every process.
+ */
+function classValidator(): typeof ClassValidator | null {
+  return 'classValidatorMetadataStorage' in globalThis ? (load('class-validator') as typeof ClassValidator) : null;
+}
+
 const foreign = new WeakMap<DtoClass, boolean>();
 
 /** Whether decorators of class-validator stand beside ours; asking it costs more than all of our checks. */
 function hasForeignRules(dto: DtoClass): boolean {
-  const known = foreign.get(dto) ?? getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false).length > 0;
+  const known =
+    foreign.get(dto) ??
+    (classValidator()?.getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false) ?? []).length > 0;
   foreign.set(dto, known);
   return known;
 }
 
 /** What class-validator says about fields that our own rules let pass, and that are there. */
 function foreignIssues(instance: object, issues: readonly Issue[]): Issue[] {
-  const errors = validateSync(instance, {
+  const errors = classValidator()?.validateSync(instance, {
     skipUndefinedProperties: true,
     validationError: { target: false, value: false },
   });
-  return errors.flatMap(({ property, constraints }) => {
+  return (errors ?? []).flatMap(({ property, constraints }) => {
     const [message] = Object.values(constraints ?? {});
     const isKnown = issues.some(
       ({ pointer }) => pointer === token(property) || pointer.startsWith(`${token(property)}/`),

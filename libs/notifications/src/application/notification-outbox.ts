@@ -1,7 +1,8 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#libs/config';
+import { maskSecrets } from '#libs/kernel';
 import type { Queryable } from '#libs/persistence';
-import { type RunState, RunTransitions, RunTransitionSink } from '#libs/runs';
+import { type RunChange, type RunState, RunTransitions, RunTransitionSink } from '#libs/runs';
 import type { NotificationEvent } from '../domain/notification-webhook.js';
 import { OutboxStore } from '../persistence/outbox.store.js';
 import { DeliveryNudge } from './ports.js';
@@ -30,12 +31,25 @@ export class NotificationOutbox extends RunTransitionSink implements OnModuleIni
     this.transitions.register(this);
   }
 
-  override async record(tx: Queryable, runId: string, states: readonly RunState[]): Promise<void> {
-    const notices = states.flatMap((state) => {
+  override async record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void> {
+    const notices = changes.flatMap(({ state, approval }) => {
       const type = EVENT_OF[state];
-      return type === undefined ? [] : [{ type, state }];
+      return type === undefined
+        ? []
+        : [{ type, state, ...(approval === undefined ? {} : { approval: shown(approval) }) }];
     });
     // The nudge may come before the commit, or for one that never comes; the poll finds what it missed.
     if ((await this.store.add(tx, runId, notices, `${this.settings.publicUrl}/runs/`)) > 0) this.nudge.nudge();
   }
 }
+
+/** What an agent calls its question goes out like any text of it: without what looks like a password. */
+const shown = ({
+  approval_id,
+  title,
+  expires_at,
+}: NonNullable<RunChange['approval']>): Readonly<Record<string, unknown>> => ({
+  approval_id,
+  title: maskSecrets(title),
+  expires_at,
+});

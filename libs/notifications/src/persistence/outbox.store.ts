@@ -6,6 +6,8 @@ export interface RunNotice {
   readonly type: NotificationEvent;
   /** Where this change has led the run, which may be further on by the end of the transaction. */
   readonly state: string;
+  /** The question that the run waits for. */
+  readonly approval?: Readonly<Record<string, unknown>>;
 }
 
 const time = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
@@ -27,11 +29,12 @@ SELECT w.uid, r.id, CASE WHEN notice.type = ANY(w.events) THEN notice.type ELSE 
     'trigger_url', r.trigger_url, 'metadata', r.metadata, 'session_link', $4::text || r.id,
     'creator', jsonb_build_object('type', r.creator_type, 'uid', r.creator_uid),
     'executor', jsonb_build_object('type', r.executor_type, 'uid', r.executor_uid),
+    'approval', notice.approval,
     'scope', jsonb_build_object('type', 'Team', 'uid', r.team_uid))),
   headrace.now()
  FROM runs r
  JOIN notification_webhooks w ON w.team_uid = r.team_uid
- JOIN unnest($2::text[], $3::text[]) WITH ORDINALITY AS notice (type, state, place)
+ JOIN unnest($2::text[], $3::text[], $5::jsonb[]) WITH ORDINALITY AS notice (type, state, approval, place)
    ON w.events && ARRAY[notice.type, '${ANY_CHANGE}']
 WHERE r.id = $1 AND w.enabled
 ORDER BY notice.place
@@ -48,6 +51,7 @@ export class OutboxStore {
       notices.map(({ type }) => type),
       notices.map(({ state }) => state),
       pagesUrl,
+      notices.map(({ approval }) => (approval === undefined ? null : JSON.stringify(approval))),
     ]);
     return rows.length;
   }

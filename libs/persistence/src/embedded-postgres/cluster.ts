@@ -30,7 +30,7 @@ export interface Cluster {
   readonly password: string;
 }
 
-export const databaseUrl = ({ password }: Cluster, port: number): string =>
+export const databaseUrl = ({ password }: Pick<Cluster, 'password'>, port: number): string =>
   `postgresql://${NAME}:${password}@127.0.0.1:${port}/${NAME}`;
 
 /**

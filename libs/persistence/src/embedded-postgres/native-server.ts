@@ -25,9 +25,14 @@ export async function nativeServer(account: ServerAccount, dataDir: string): Pro
   return {
     initdb: join(root, 'bin/initdb'),
     postgres: join(root, 'bin/postgres'),
-    major: found.version.split('.')[0] ?? '',
+    major: majorOf(found),
   };
 }
+
+/** Major version of the programs; throws when they are not installed. */
+export const installedMajor = (): string => majorOf(locate());
+
+const majorOf = ({ version }: Located): string => version.split('.')[0] ?? '';
 
 interface Located {
   /** The package's `native` directory: bin, lib, share. */

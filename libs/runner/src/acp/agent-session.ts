@@ -39,7 +39,7 @@ export class AgentSession {
   private info: InitializeResponse | undefined;
   private sessionId: string | undefined;
   private modes: readonly string[] = [];
-  private options: readonly { id: string; category: string | undefined; values: string[] }[] = [];
+  private options: readonly { id: string; category: string | undefined; current: string; values: string[] }[] = [];
   private isLoading = false;
 
   constructor(process: ManagedProcess, handlers: AgentSessionHandlers) {
@@ -69,7 +69,12 @@ export class AgentSession {
     return this.info?.agentInfo?.version;
   }
 
-  get canLoad(): boolean {
+  /** An earlier session can be gone on with. */
+  get canResume(): boolean {
+    return this.canLoad || this.info?.agentCapabilities?.sessionCapabilities?.resume != null;
+  }
+
+  private get canLoad(): boolean {
     return this.info?.agentCapabilities?.loadSession === true;
   }
 
@@ -94,16 +99,29 @@ export class AgentSession {
     });
   }
 
+  /** Whether it offers to log in this way; it may do so also without needing it. */
+  offersLogin(methodId: string): boolean {
+    return this.info?.authMethods?.some(({ id }) => id === methodId) === true;
+  }
+
+  async authenticate(methodId: string): Promise<void> {
+    await this.connection.agent.request(methods.agent.authenticate, { methodId });
+  }
+
   async open(cwd: string, mcpServers: McpServer[]): Promise<void> {
     const response = await this.connection.agent.request(methods.agent.session.new, { cwd, mcpServers });
     this.sessionId = response.sessionId;
     this.noteModes(response);
   }
 
-  async load(sessionId: string, cwd: string, mcpServers: McpServer[]): Promise<void> {
+  /** Goes on with an earlier session: by loading it, or without a replay where the agent knows only that. */
+  async resume(sessionId: string, cwd: string, mcpServers: McpServer[]): Promise<void> {
     this.isLoading = true;
+    const request = { sessionId, cwd, mcpServers };
     try {
-      const response = await this.connection.agent.request(methods.agent.session.load, { sessionId, cwd, mcpServers });
+      const response = this.canLoad
+        ? await this.connection.agent.request(methods.agent.session.load, request)
+        : await this.connection.agent.request(methods.agent.session.resume, request);
       this.sessionId = sessionId;
       this.noteModes(response ?? {});
     } finally {
@@ -123,7 +141,7 @@ export class AgentSession {
         (candidate) => candidate.category === category && candidate.values.includes(value),
       );
       if (!option) missing.push(category);
-      else
+      else if (option.current !== value)
         await this.connection.agent.request(methods.agent.session.setConfigOption, {
           sessionId: this.id,
           configId: option.id,
@@ -163,7 +181,7 @@ export class AgentSession {
       if (option.type !== 'select') return [];
       const choices: unknown[] = option.options.flatMap((entry) => ('options' in entry ? entry.options : [entry]));
       const values = choices.flatMap((choice) => text(fields(choice)['value']) ?? []);
-      return [{ id: option.id, category: option.category ?? undefined, values }];
+      return [{ id: option.id, category: option.category ?? undefined, current: option.currentValue, values }];
     });
   }
 

@@ -243,6 +243,19 @@ describe('a turn’s usage', () => {
     return subject.turnUsage(response)[0]?.data;
   }
 
+  it('is told while the cost grows where that is wanted, each dollar once', () => {
+    const subject = new AcpNormalizer();
+    subject.startTurn(true);
+    expect(subject.update(cost(0.5))).toEqual([{ kind: 'usage', data: { cost_usd: 0.5 } }]);
+    expect(subject.update(cost(0.5))).toEqual([]);
+    expect(subject.update(cost(0.75))).toEqual([{ kind: 'usage', data: { cost_usd: 0.25 } }]);
+    expect(subject.turnUsage(answer(10, 2))).toEqual([
+      { kind: 'usage', data: { input_tokens: 10, output_tokens: 2, total_tokens: 12, cost_usd: 0 } },
+    ]);
+    subject.startTurn(true);
+    expect(subject.update(cost(1))).toEqual([{ kind: 'usage', data: { cost_usd: 0.25 } }]);
+  });
+
   it('takes tokens as the turn’s own, also when they grow, and the cost as the session’s', () => {
     const subject = normalizer();
     subject.startSession('turn', false);

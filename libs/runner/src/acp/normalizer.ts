@@ -11,7 +11,9 @@ import {
 import type { PlainEvent } from '../protocol/coalesce.js';
 import { shrinkJson, shrinkText } from '../protocol/shrink.js';
 import { defined, fields, items, number, text, type Fields } from './fields.js';
+import { toolNameOf } from './permissions.js';
 import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './tool-content.js';
+import { SessionCost } from './session-cost.js';
 import { tokensIn, TurnTokens } from './turn-tokens.js';
 
 const KINDS: readonly string[] = TOOL_KINDS;
@@ -25,6 +27,11 @@ interface CallState {
   hasTitle: boolean;
   isDenied: boolean;
   terminalText?: string;
+  /** What was told of it last; permission requests need not repeat it. */
+  title?: string;
+  name?: string;
+  kind?: string;
+  input?: unknown;
 }
 
 /**
@@ -34,8 +41,8 @@ interface CallState {
 export class AcpNormalizer {
   private message: { kind: string; id: string } | null = null;
   private readonly calls = new Map<string, CallState>();
-  private cost: number | undefined;
-  private costBeforeTurn: number | undefined;
+  private readonly cost = new SessionCost();
+  private tellsCostEarly = false;
   private readonly tokens = new TurnTokens();
 
   constructor(private readonly mintId: () => string = newUuid) {}
@@ -57,8 +64,8 @@ export class AcpNormalizer {
       case 'current_mode_update':
         return [{ kind: 'mode_changed', data: { mode: text(update['currentModeId']) ?? '' } }];
       case 'usage_update':
-        this.noteCost(update);
-        return [];
+        withCost(update, (total) => this.cost.note(total));
+        return this.tellsCostEarly ? usageEvent({ cost_usd: this.cost.growth() || undefined }) : [];
       default:
         return [];
     }
@@ -67,17 +74,23 @@ export class AcpNormalizer {
   /** What a `session/load` replays is known already; only the cost so far is taken from it. */
   replayed(raw: unknown): void {
     const update = fields(raw);
-    if (update['sessionUpdate'] === 'usage_update') this.noteCost(update);
+    if (update['sessionUpdate'] === 'usage_update') withCost(update, (total) => this.cost.replayed(total));
   }
 
-  /** @param usageScope see HarnessDefinition; `resumed`: the session had turns that are not known here. */
-  startSession(usageScope: 'turn' | 'session', resumed: boolean): void {
+  /**
+   * @param usageScope see HarnessDefinition; `resumed`: the session had turns that are not known here, but for what they
+   * have cost in US dollars where `earlierCost` says so.
+   */
+  startSession(usageScope: 'turn' | 'session', resumed: boolean, earlierCost?: number): void {
     this.tokens.startSession(usageScope, resumed);
+    this.cost.startSession(resumed, earlierCost);
   }
 
-  startTurn(): void {
+  /** @param tellsCostEarly tells the growth of cost in `usage` events during the turn, not at its end only. */
+  startTurn(tellsCostEarly = false): void {
+    this.tokens.startTurn();
     this.message = null;
-    this.costBeforeTurn = this.cost;
+    this.tellsCostEarly = tellsCostEarly;
   }
 
   /** A permission request describes its tool call, sometimes better than the updates before it. */
@@ -86,6 +99,16 @@ export class AcpNormalizer {
     const isKnown = this.calls.get(String(call['toolCallId']))?.hasTitle === true;
     const { title: _title, ...rest } = call;
     return Object.keys(rest).length <= 1 && isKnown ? [] : this.toolCall(isKnown ? rest : call);
+  }
+
+  /** What updates have told of a call so far. */
+  knownCall(toolCallId: string): {
+    readonly title?: string;
+    readonly name?: string;
+    readonly kind?: string;
+    readonly input?: unknown;
+  } {
+    return this.calls.get(toolCallId) ?? {};
   }
 
   /** From here on a failure of this call counts as the refusal that it is. */
@@ -105,16 +128,15 @@ export class AcpNormalizer {
 
   /** What the turn used, from the answer to its prompt and the growth of the session's cost, which is cumulative everywhere. */
   turnUsage(promptResponse: unknown): PlainEvent[] {
-    const data = defined<Usage>({
-      ...this.tokens.ofTurn(tokensIn(fields(promptResponse))),
-      cost_usd: this.cost === undefined ? undefined : Math.max(0, this.cost - (this.costBeforeTurn ?? 0)),
-    });
-    return Object.keys(data).length === 0 ? [] : [{ kind: 'usage', data: { ...data } }];
+    const tokens = this.tokens.ofTurn(tokensIn(fields(promptResponse)));
+    this.tellsCostEarly = false;
+    return usageEvent({ ...tokens, cost_usd: this.cost.growth() });
   }
 
   private chunk(kind: 'message_chunk' | 'thought_chunk', update: Fields): PlainEvent[] {
     const id = text(update['messageId']) ?? (this.message?.kind === kind ? this.message.id : this.mintId());
     this.message = { kind, id };
+    this.tokens.noteRequest(fields(update['_meta']));
     const content = chunkText(fields(update['content']));
     if (content === '') return [];
     const parent = parentCallId(update);
@@ -129,11 +151,19 @@ export class AcpNormalizer {
     const status = oneOf<ToolStatus>(STATUSES, update['status']);
     const terminal = this.terminal(state, meta);
     const title = text(update['title']);
-    if (title !== undefined) state.hasTitle = true;
+    if (title !== undefined) {
+      state.hasTitle = true;
+      state.title = title;
+    }
+    const name = toolNameOf(update);
+    const kind = text(update['kind']);
+    if (name !== undefined) state.name = name;
+    if (kind !== undefined) state.kind = kind;
+    if (update['rawInput'] !== undefined) state.input = askedAbout(fields(update['rawInput']));
     if (status !== undefined) state.isOpen = status !== 'completed' && status !== 'failed';
     const call = defined<ToolCall>({
       tool_call_id: id,
-      tool_name: text(update['name']) ?? text(fields(meta['claudeCode'])['toolName']) ?? text(meta['toolName']),
+      tool_name: name,
       title: title === undefined ? undefined : shrinkText(title, 4_096),
       tool_kind: oneOf<ToolKind>(KINDS, update['kind']),
       status,
@@ -180,11 +210,20 @@ export class AcpNormalizer {
     this.calls.set(id, state);
     return state;
   }
+}
 
-  private noteCost(update: Fields): void {
-    const cost = fields(update['cost']);
-    if (cost['currency'] === 'USD') this.cost = number(cost['amount']) ?? this.cost;
-  }
+/** The part of an input that permissions depend on; files need not be kept for it. */
+const askedAbout = ({ command, cmd, url }: Fields): Fields => ({ command, cmd, url });
+
+function usageEvent(usage: { [K in keyof Usage]: Usage[K] | undefined }): PlainEvent[] {
+  const data = defined(usage);
+  return Object.keys(data).length === 0 ? [] : [{ kind: 'usage', data: { ...data } }];
+}
+
+function withCost(update: Fields, then: (totalUsd: number) => void): void {
+  const { currency, amount } = fields(update['cost']);
+  const total = number(amount);
+  if (currency === 'USD' && total !== undefined) then(total);
 }
 
 function raw(value: unknown): unknown {

@@ -44,8 +44,18 @@ it('the facts are where agents put them', () => {
       rawInput: { command: ['git', 'log'] },
       _meta: { claudeCode: { toolName: 'Bash' } },
     }),
-  ).toEqual({ toolName: 'Bash', toolKind: 'execute', commandLine: 'git log' });
-  expect(permissionFacts(null)).toEqual({ toolName: undefined, toolKind: undefined, commandLine: undefined });
+  ).toEqual({ toolName: 'Bash', toolKind: 'execute', commandLine: 'git log', address: undefined });
+  expect(permissionFacts(null)).toEqual({});
+});
+
+it('what a request leaves out is what was told of its call before', () => {
+  const known = { name: 'Bash', kind: 'execute', input: { command: 'ls' } };
+  expect(permissionFacts({ toolCallId: 'c' }, known)).toMatchObject({ toolName: 'Bash', commandLine: 'ls' });
+  expect(permissionFacts({ kind: 'read', rawInput: { command: 'rm x' } }, known)).toMatchObject({
+    toolName: 'Bash',
+    toolKind: 'read',
+    commandLine: 'rm x',
+  });
 });
 
 it('an option for this one time is preferred', () => {
@@ -55,6 +65,8 @@ it('an option for this one time is preferred', () => {
     { optionId: 'c', kind: 'reject_always' },
   ];
   expect(pickOption(options, 'allow')).toBe('b');
+  expect(pickOption(options, 'allow_always')).toBe('a');
+  expect(pickOption(options.slice(1), 'allow_always')).toBe('b');
   expect(pickOption(options, 'deny')).toBe('c');
   expect(pickOption([], 'deny')).toBeNull();
 });

@@ -2,15 +2,21 @@ import type { Assignment } from '#libs/runner-protocol';
 import { fields, items, text } from './fields.js';
 
 export type Decision = 'allow' | 'deny';
+/** `allow_always`: the agent may also remember it by itself, where it has such an option. */
+export type Answer = Decision | 'allow_always';
 
 /** What a permission request is about, as far as the agent tells. */
 export interface PermissionFacts {
   readonly toolName?: string | undefined;
   readonly toolKind?: string | undefined;
   readonly commandLine?: string | undefined;
+  readonly address?: string | undefined;
 }
 
-export type PermissionRules = Pick<Assignment, 'permission_policy' | 'permission_allow_list' | 'interactive'>;
+export type PermissionRules = Pick<
+  Assignment,
+  'permission_policy' | 'permission_allow_list' | 'permission_rules' | 'interactive'
+>;
 
 /**
  * What the policy says. `allow_list` allows what an entry matches; anything else is asked of a person when the run is
@@ -46,14 +52,25 @@ export function matchesEntry(entry: string, { toolName, toolKind, commandLine }:
   return (rest === '' || /^\s/.test(rest)) && !SHELL_OPERATORS.test(rest);
 }
 
-export function permissionFacts(toolCall: unknown): PermissionFacts {
+/** @param known what updates before the request have told of its call: agents need not repeat it. */
+export function permissionFacts(
+  toolCall: unknown,
+  known: { name?: string; kind?: string; input?: unknown } = {},
+): PermissionFacts {
   const call = fields(toolCall);
-  const meta = fields(call['_meta']);
+  const input = fields(call['rawInput'] ?? known.input);
   return {
-    toolName: text(call['name']) ?? text(fields(meta['claudeCode'])['toolName']) ?? text(meta['toolName']),
-    toolKind: text(call['kind']),
-    commandLine: commandLine(fields(call['rawInput'])),
+    toolName: toolNameOf(call) ?? known.name,
+    toolKind: text(call['kind']) ?? known.kind,
+    commandLine: commandLine(input),
+    address: text(input['url']),
   };
+}
+
+/** Where agents put the name of the tool that a call is of. */
+export function toolNameOf(call: Readonly<Record<string, unknown>>): string | undefined {
+  const meta = fields(call['_meta']);
+  return text(call['name']) ?? text(fields(meta['claudeCode'])['toolName']) ?? text(meta['toolName']);
 }
 
 function commandLine(input: Readonly<Record<string, unknown>>): string | undefined {
@@ -63,10 +80,15 @@ function commandLine(input: Readonly<Record<string, unknown>>): string | undefin
   return words.length > 0 ? words.map(String).join(' ') : undefined;
 }
 
-/** The option that says the decision for this one time; null when the agent offers none. */
-export function pickOption(options: readonly { optionId: string; kind: string }[], decision: Decision): string | null {
-  const wanted = decision === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
-  for (const kind of wanted) {
+const WANTED: Readonly<Record<Answer, readonly string[]>> = {
+  allow: ['allow_once', 'allow_always'],
+  allow_always: ['allow_always', 'allow_once'],
+  deny: ['reject_once', 'reject_always'],
+};
+
+/** The option that says the answer, for this one time unless it is meant for always; null when the agent offers none. */
+export function pickOption(options: readonly { optionId: string; kind: string }[], answer: Answer): string | null {
+  for (const kind of WANTED[answer]) {
     const option = options.find((candidate) => candidate.kind === kind);
     if (option) return option.optionId;
   }

@@ -26,9 +26,26 @@ export function tokensIn(response: Fields): TokenCounts {
  * tell: a turn's context grows like a sum does. So a turn it is, unless the harness is known to count its session.
  */
 export class TurnTokens {
+  /** What single requests of the turn have told, where the answer to the prompt tells nothing. */
+  private requests: TokenCounts = {};
   private scope: 'turn' | 'session' = 'turn';
   /** Of the session before the turn at hand; null when it had turns that nobody has counted here. */
   private before: TokenCounts | null = {};
+
+  startTurn(): void {
+    this.requests = {};
+  }
+
+  /** Qwen tells the tokens of each request to its model beside an empty piece of a message. */
+  noteRequest(meta: Fields): void {
+    const told = tokensIn({ usage: meta['usage'] });
+    this.requests = Object.fromEntries(
+      COUNTS.flatMap((count) => {
+        const sum = (this.requests[count] ?? 0) + (told[count] ?? 0);
+        return told[count] === undefined && this.requests[count] === undefined ? [] : [[count, sum]];
+      }),
+    );
+  }
 
   startSession(scope: 'turn' | 'session', resumed: boolean): void {
     this.scope = scope;
@@ -37,6 +54,7 @@ export class TurnTokens {
 
   /** Never negative. Of a session of unknown size the first answer only says from where to count: nothing counts twice. */
   ofTurn(told: TokenCounts): TokenCounts {
+    if (Object.keys(told).length === 0) return this.requests;
     if (this.scope === 'turn') return told;
     const { before } = this;
     this.before = { ...before, ...told };

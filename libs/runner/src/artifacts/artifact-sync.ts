@@ -82,7 +82,7 @@ export class ArtifactSync {
     const { workspace, maxBytes = MAX_ARTIFACT_BYTES } = this.options;
     let own: OwnFile;
     try {
-      own = await openOwnFile(found.path, workspace.root, workspace.runAs);
+      own = await openOwnFile(found.path, workspace.boundsOf(found.path), workspace.runAs);
     } catch (error) {
       if (error instanceof UnreadableFile) return error.message;
       throw error;

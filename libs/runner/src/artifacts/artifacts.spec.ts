@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -8,13 +19,6 @@ import { Workspace } from '../workspace/workspace.js';
 import { ARTIFACT_LIST, headingOf, parseArtifactList, typeOfDropped } from './artifact-list.js';
 import { ArtifactSync } from './artifact-sync.js';
 import { NOT_THERE } from './own-file.js';
-
-vi.mock(import('./own-file.js'), async (original) => {
-  const real = await original();
-  const openOwnFile: typeof real.openOwnFile = (path, ...rest) =>
-    path.endsWith('/unforeseen') ? Promise.reject(new RangeError('no room')) : real.openOwnFile(path, ...rest);
-  return { ...real, openOwnFile };
-});
 
 let base: string;
 let workspace: Workspace;
@@ -30,7 +34,10 @@ beforeEach(async () => {
   taken = [];
   answers = [];
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(base, { recursive: true, force: true });
+});
 
 const next = (): Promise<ArtifactAnswer> => (answers.shift() ?? (() => Promise.resolve({})))();
 
@@ -52,6 +59,20 @@ const syncOf = (maxBytes = 1000): ArtifactSync => new ArtifactSync({ plane, work
 const put = (name: string, text: string): void => writeFileSync(join(workspace.artifacts, name), text);
 const list = (...lines: unknown[]): void =>
   put(ARTIFACT_LIST, lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));
+
+/** Looking at one file fails in a way that nobody has reckoned with. */
+async function failsToLookAt(path: string): Promise<void> {
+  const { ino } = statSync(path);
+  const file = await open(path);
+  const handles = Object.getPrototypeOf(file) as FileHandle;
+  await file.close();
+  const stat = Reflect.get(handles, 'stat') as (this: FileHandle) => Promise<Stats>;
+  vi.spyOn(handles, 'stat').mockImplementation(async function (this: FileHandle) {
+    const stats = await stat.call(this);
+    if (stats.ino === ino) throw new RangeError('no room');
+    return stats;
+  });
+}
 
 describe('the artifacts directory', () => {
   it('hands in files, pictures and plans that lie there, and what the list names', async () => {
@@ -187,6 +208,8 @@ describe('the artifacts directory', () => {
       `{"artifact_type":"EXTERNAL_REFERENCE","url":"https://t.example/1","reference_type":"t","metadata":${deep}}`,
       { artifact_type: 'PULL_REQUEST', url: 'https://forge.example/pr/1', branch: 'fix' },
     );
+    writeFileSync(join(workspace.work, 'unforeseen'), 'text');
+    await failsToLookAt(join(workspace.work, 'unforeseen'));
     expect(await syncOf().collect(never)).toEqual([
       { artifact: `${ARTIFACT_LIST}, line 2`, problem: 'nests deeper than 64 levels' },
       { artifact: 'unforeseen', problem: 'could not be read' },

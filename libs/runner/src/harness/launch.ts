@@ -4,6 +4,7 @@ import { childEnvironment, findCommand } from '../process/child-environment.js';
 import { ManagedProcess } from '../process/managed-process.js';
 import { beforeSteppingDown } from '../oz/drop-privileges.js';
 import type { Workspace } from '../workspace/workspace.js';
+import { askedOf, fillPlaceholders } from './fill-placeholders.js';
 import type { Harness } from './harnesses.js';
 
 /** Something is wrong with the agent; the message is for the person who started the run. */
@@ -29,10 +30,11 @@ export function executionEnvironment(
   { workspace, assignment, cookie, placeEnv = {} }: LaunchContext,
   harness?: Harness,
 ): Record<string, string> {
-  const own = Object.entries(harness?.env ?? {}).map(([name, value]) => [
-    name,
-    value.replaceAll('{home}', workspace.home),
-  ]);
+  const values = { home: workspace.home, ...askedOf(assignment.harness) };
+  const own = Object.entries(harness?.env ?? {}).flatMap(([name, text]): [string, string][] => {
+    const value = fillPlaceholders(text, values);
+    return value === null ? [] : [[name, value]];
+  });
   return childEnvironment({
     home: workspace.home,
     tmp: workspace.tmp,
@@ -43,11 +45,22 @@ export function executionEnvironment(
     hasOwnUser: workspace.runAs !== undefined,
     layers: [
       placeEnv,
-      Object.fromEntries(own) as Record<string, string>,
+      Object.fromEntries(own),
       assignment.environment?.env ?? {},
       assignment.secrets ?? {},
+      harness ? agentSecrets(harness, assignment) : {},
     ],
   });
+}
+
+/** What the agent alone gets. Throws AgentFailure when there is no telling where its secret is to go. */
+function agentSecrets({ id, auth_variable: variable }: Harness, assignment: Assignment): Record<string, string> {
+  const { auth, variables = {} } = assignment.agent_secrets ?? {};
+  if (auth === undefined) return variables;
+  if (variable !== undefined) return { ...variables, [variable]: auth };
+  throw new AgentFailure(
+    `The run names a secret for harness "${id}", which takes none: its "auth_variable" says where such a secret goes.`,
+  );
 }
 
 /** Starts the agent's process. Rejects with AgentFailure when it is not installed or cannot be started. */
@@ -61,7 +74,9 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
   try {
     return await ManagedProcess.start({
       command,
-      args: harness.args,
+      args: harness.args.flatMap(
+        (arg) => fillPlaceholders(arg, { home: context.workspace.home, ...askedOf(context.assignment.harness) }) ?? [],
+      ),
       cwd: work,
       env: stepsDown ? beforeSteppingDown(env, runAs) : env,
       stdin: 'pipe',

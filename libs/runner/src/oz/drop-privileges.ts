@@ -28,8 +28,8 @@ export function beforeSteppingDown(
 export function dropPrivileges(): void {
   const wanted = process.env[RUN_AS_VARIABLE];
   delete process.env[RUN_AS_VARIABLE];
-  process.umask(0o077);
   if (wanted === undefined) return;
+  process.umask(0o077);
   const match = /^([1-9]\d{0,9}):([1-9]\d{0,9})$/.exec(wanted);
   if (!match || !process.setgroups || !process.setgid || !process.setuid) {
     throw new Error(`${RUN_AS_VARIABLE} is not a user and group that can be taken on.`);

@@ -112,14 +112,15 @@ export class Turn {
     await this.send({ sessionUpdate: 'tool_call', toolCallId, status: 'pending', ...call, ...locations });
     const verdict = await this.askFirst(toolCallId, call.kind, call.rawInput);
     if (verdict === 'cancelled') return 'cancelled';
-    if (verdict === 'denied') {
+    if (typeof verdict === 'object') {
+      const { note } = verdict;
       await this.send({
         sessionUpdate: 'tool_call_update',
         toolCallId,
         status: 'failed',
-        content: [textContent('Permission was denied.')],
+        content: [textContent(note === undefined ? 'Permission was denied.' : `Permission was denied: ${note}`)],
       });
-      return this.conclude({ instruction: action, status: 'denied' });
+      return this.conclude({ instruction: action, status: 'denied', ...(note === undefined ? {} : { note }) });
     }
     await this.send({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress' }, false);
     const onOutput = (output: string): void => {
@@ -147,11 +148,12 @@ export class Turn {
     return null;
   }
 
+  /** An object: denied, maybe with the person's note. */
   private async askFirst(
     toolCallId: string,
     kind: ToolKind,
     rawInput: unknown,
-  ): Promise<'allowed' | 'denied' | 'cancelled'> {
+  ): Promise<'allowed' | 'cancelled' | { readonly note?: string }> {
     const { client, sessionId, signal } = this.options;
     const title = this.question;
     if (title === null) return 'allowed';
@@ -161,6 +163,7 @@ export class Turn {
       toolCall: { toolCallId, title, kind, rawInput },
       options: [
         { optionId: 'allow', name: 'Allow', kind: 'allow_once' },
+        { optionId: 'allow_always', name: 'Always allow', kind: 'allow_always' },
         { optionId: 'deny', name: 'Deny', kind: 'reject_once' },
       ],
     });
@@ -169,7 +172,9 @@ export class Turn {
     );
     const answer = await Promise.race([asked, cancelled]);
     if (answer === null || answer.outcome.outcome === 'cancelled' || signal.aborted) return 'cancelled';
-    return answer.outcome.optionId === 'allow' ? 'allowed' : 'denied';
+    if (answer.outcome.optionId !== 'deny') return 'allowed';
+    const note = answer.outcome._meta?.['note'];
+    return typeof note === 'string' && note !== '' ? { note } : {};
   }
 
   /** Streams a message sentence by sentence; it is remembered whole. */

@@ -57,7 +57,8 @@ function isPassable(name: string, value: string): boolean {
   return name !== '' && !/[=\0]/.test(name) && !value.includes('\0') && !name.startsWith('HEADRACE_');
 }
 
-function searchPath(): string {
+/** Where commands are looked for: our own PATH, and the system's. */
+export function searchPath(): string {
   const own = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => isAbsolute(directory));
   return [...new Set([...own, ...SYSTEM_PATH])].join(delimiter);
 }

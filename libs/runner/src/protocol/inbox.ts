@@ -37,6 +37,10 @@ export class Inbox {
     this.seen.clear();
   }
 
+  get isEmpty(): boolean {
+    return this.queue.length === 0;
+  }
+
   /** The next prompt, once there is one. One caller at a time. */
   next(): Promise<Prompt> {
     return new Promise((resolve) => {

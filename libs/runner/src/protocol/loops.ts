@@ -12,27 +12,31 @@ export interface LoopOptions {
   readonly onFailure: (error: unknown) => void;
   /** Ends the loops. */
   readonly signal: AbortSignal;
+  /** Beats at least so often within a lease; a cut of the network then leaves most of it. */
+  readonly beatsPerLease?: number;
 }
 
 const COMMANDS_WAIT_SECONDS = 25;
 
 /** Renews the lease every `next_beat_seconds` ± 20 %; after a failure sooner. */
 export async function beatLoop(firstSeconds: number, options: LoopOptions): Promise<void> {
-  const { plane, lease, onDesired, onFailure, signal } = options;
-  let waitMs = firstSeconds * 1000 * jitter();
+  const { plane, lease, onDesired, onFailure, signal, beatsPerLease } = options;
+  const mostMs = (): number => (beatsPerLease === undefined ? Infinity : lease.ttl / beatsPerLease);
+  let waitMs = Math.min(firstSeconds * 1000, mostMs()) * jitter();
   for (let failures = 0; ;) {
     await sleep(waitMs, signal);
     if (signal.aborted) return;
     try {
-      const ack = await plane.beat(Math.max(500, lease.ttl / 3));
+      // A request that hangs in a dead connection must not take the time that a cut has left.
+      const ack = await plane.beat(Math.max(500, Math.min(lease.ttl / 3, mostMs())));
       failures = 0;
       lease.setTtl(ack.ttl_seconds);
       onDesired(ack.desired);
-      waitMs = ack.next_beat_seconds * 1000 * jitter();
+      waitMs = Math.min(ack.next_beat_seconds * 1000, mostMs()) * jitter();
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof NoAnswerError)) return onFailure(error);
-      waitMs = backoffMs(failures, Math.min(200, lease.ttl / 20), Math.min(5_000, lease.ttl / 6));
+      waitMs = backoffMs(failures, Math.min(200, lease.ttl / 20), Math.min(5_000, lease.ttl / 6, mostMs() / 3));
       failures += 1;
     }
   }

@@ -18,6 +18,8 @@ export interface OutboxOptions {
   readonly maxOutputBytes: number;
   /** Takes secrets out of everything that is pushed. */
   readonly redactor: Redactor;
+  /** Gets each event once, as it goes out. */
+  readonly onSealed?: (event: RunnerEvent) => void;
   readonly signal: AbortSignal;
 }
 
@@ -133,10 +135,9 @@ export class Outbox {
       bytes += next.bytes;
       this.pendingBytes -= next.bytes;
       const { kind, data } = next.event;
-      this.sealed.push({
-        seq,
-        json: JSON.stringify({ source_seq: seq, kind, at: next.at, data } satisfies RunnerEvent),
-      });
+      const event: RunnerEvent = { source_seq: seq, kind, at: next.at, data };
+      this.sealed.push({ seq, json: JSON.stringify(event) });
+      this.options.onSealed?.(event);
     }
   }
 

@@ -28,7 +28,9 @@ export function startDirectory({ repositories = [] }: Assignment): string | unde
 /** Clones the repositories, then runs the set-up commands. Null when the agent can start, or was stopped. */
 export async function prepareWorkspace(options: PrepareOptions): Promise<Ending | null> {
   const { handover, assignment, workspace, tell, signal } = options;
-  const { repositories = [], environment } = assignment;
+  const { environment } = assignment;
+  // In place, what is there is what the run is about.
+  const repositories = handover.in_place ? [] : (assignment.repositories ?? []);
   const commands = environment?.setup_commands ?? [];
   const steps = repositories.length + commands.length;
   if (steps === 0) return null;

@@ -16,6 +16,7 @@ describe('the place of a stored transcript', () => {
     ['oz', BUILTIN_TRANSCRIPT, `.headrace-agent/sessions/${SESSION}.jsonl`],
     ['claude', templateOf('claude'), `.claude/projects/-w-work-1/${SESSION}.jsonl`],
     ['codex', templateOf('codex'), `.codex/sessions/2026/11/21/rollout-2026-11-21T04-57-19-${SESSION}.jsonl`],
+    ['gemini', templateOf('gemini'), `.gemini/tmp/work-1/chats/session-2026-11-20T04-57-${SESSION.slice(0, 8)}.jsonl`],
     ['qwen', templateOf('qwen'), `.qwen/projects/-w-work-1/chats/${SESSION}.jsonl`],
     ['copilot', templateOf('copilot'), `.copilot/session-state/${SESSION}/events.jsonl`],
   ])('of %s can be told', (_harness, template, path) => {
@@ -23,8 +24,13 @@ describe('the place of a stored transcript', () => {
   });
 
   it('is nobody’s to tell where the agent chooses, and outside of home', () => {
-    expect(transcriptPath(templateOf('gemini'), place, NOW)).toBeNull();
-    for (const template of ['/etc/{session_id}', '{home}/../{session_id}', '{home}{session_id}', ''])
+    for (const template of [
+      '{home}/*/{session_id}',
+      '/etc/{session_id}',
+      '{home}/../{session_id}',
+      '{home}{session_id}',
+      '',
+    ])
       expect(transcriptPath(template, place, NOW)).toBeNull();
   });
 

@@ -1,5 +1,5 @@
 import { lstat, opendir, realpath } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { basename, join, sep } from 'node:path';
 
 export interface TranscriptPlace {
   readonly home: string;
@@ -10,6 +10,7 @@ export interface TranscriptPlace {
 const HOME = '{home}/';
 /** An agent can make as many files as it likes; whoever looks for one stops looking. */
 const MAX_ENTRIES = 20_000;
+const DAY_MS = 86_400_000;
 
 /** How a placeholder is filled when a file is put somewhere, and what it may be when one is looked for. */
 interface Placeholder {
@@ -23,11 +24,23 @@ const PLACEHOLDERS: Readonly<Record<string, Placeholder>> = {
   session_id_8: { fill: ({ sessionId }) => sessionId.slice(0, 8) },
   // Agents shorten long ones, and follow symbolic links first.
   cwd_slug: { fill: ({ cwd }) => cwd.replace(/[^A-Za-z0-9]/g, '-'), pattern: '[A-Za-z0-9-]+' },
+  // As Gemini calls a project.
+  cwd_name: {
+    fill: ({ cwd }) =>
+      basename(cwd)
+        .toLowerCase()
+        .replace(/[^a-z0-9]+/g, '-'),
+    pattern: '[a-z0-9-]+',
+  },
+  // A session that is loaded in the minute after which its file is called is spoilt by Gemini.
+  day_before: { fill: (_place, now) => minute(now.getTime() - DAY_MS), pattern: '[0-9T-]+' },
   year: { fill: (_place, now) => now.toISOString().slice(0, 4), pattern: '\\d{4}' },
   month: { fill: (_place, now) => now.toISOString().slice(5, 7), pattern: '\\d{2}' },
   day: { fill: (_place, now) => now.toISOString().slice(8, 10), pattern: '\\d{2}' },
   timestamp: { fill: (_place, now) => now.toISOString().slice(0, 19).replaceAll(':', '-'), pattern: '[0-9T-]+' },
 };
+
+const minute = (time: number): string => new Date(time).toISOString().slice(0, 16).replaceAll(':', '-');
 
 /**
  * Where a stored transcript is to be put for the harness to find it, from its template (see `transcript_path` of

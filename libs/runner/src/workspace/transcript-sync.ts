@@ -5,6 +5,7 @@ import type { Harness } from '../harness/harnesses.js';
 import { LeaseLostError, NoAnswerError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { backoffMs, sleep } from '../sleep.js';
+import { relocateTranscript } from './relocate-transcript.js';
 import { placeTranscript, readTranscript } from './transcript-file.js';
 import { findTranscript, transcriptPath, type TranscriptPlace } from './transcript-path.js';
 import type { Workspace } from './workspace.js';
@@ -33,7 +34,7 @@ export class TranscriptSync {
       try {
         const bytes = await this.plane.getTranscript();
         if (bytes === null) return false;
-        await placeTranscript(path, bytes, this.workspace.home, this.workspace.runAs);
+        await placeTranscript(path, this.relocated(bytes), this.workspace.home, this.workspace.runAs);
         return true;
       } catch (error) {
         if (!(error instanceof NoAnswerError) || attempt + 1 >= UPLOAD_TRIES) throw error;
@@ -63,6 +64,11 @@ export class TranscriptSync {
         await sleep(backoffMs(attempt, 200, 2_000));
       }
     }
+  }
+
+  private relocated(bytes: Uint8Array): Uint8Array {
+    const field = this.harness.transcript_cwd_field;
+    return field === undefined ? bytes : relocateTranscript(bytes, field, this.workspace.work);
   }
 
   private place(sessionId: string): TranscriptPlace {

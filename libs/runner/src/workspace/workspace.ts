@@ -1,5 +1,6 @@
 import { chmod, chown, lstat, mkdir, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
+import type { InPlace } from '#libs/runner-protocol';
 import { errorText, type RunnerLog } from '../runner-log.js';
 
 export interface RunAs {
@@ -16,21 +17,23 @@ export class Workspace {
     readonly root: string,
     readonly runAs: RunAs | undefined,
     private readonly startIn: string | undefined,
+    private readonly inPlace: InPlace | undefined,
   ) {}
 
   /**
    * Makes it, owned by `runAs` when given. The directories above must let that user through. `startIn`: the directory in
-   * `work/` where commands and agent start, instead of `work/` itself.
+   * `work/` where commands and agent start, instead of `work/` itself. `inPlace`: somebody's own directories in place of
+   * `work/` and `home/`, which are never changed here.
    */
-  static async create(root: string, runAs?: RunAs, startIn?: string): Promise<Workspace> {
+  static async create(root: string, runAs?: RunAs, startIn?: string, inPlace?: InPlace): Promise<Workspace> {
     await mkdir(root, { recursive: true, mode: 0o700 });
     if (!(await lstat(root)).isDirectory()) throw new Error(`${root} is not a directory.`);
-    const workspace = new Workspace(root, runAs, startIn);
+    const workspace = new Workspace(root, runAs, startIn, inPlace);
     // The root last: nobody but us can reach in before everything is in place.
     for (const directory of [
-      workspace.home,
+      join(root, 'home'),
       workspace.base,
-      workspace.work,
+      ...(inPlace ? [] : [workspace.work]),
       workspace.tmp,
       workspace.artifacts,
       workspace.attachments,
@@ -44,7 +47,7 @@ export class Workspace {
   }
 
   get home(): string {
-    return join(this.root, 'home');
+    return this.inPlace?.home_dir ?? join(this.root, 'home');
   }
 
   /** Where repositories are cloned into. */
@@ -54,6 +57,7 @@ export class Workspace {
 
   /** Where commands and the agent start. */
   get work(): string {
+    if (this.inPlace) return this.inPlace.work_dir;
     return this.startIn === undefined ? this.base : join(this.base, this.startIn);
   }
 
@@ -72,6 +76,11 @@ export class Workspace {
 
   get tmp(): string {
     return join(this.root, 'tmp');
+  }
+
+  /** The directory that a file must lie in to be handed in. */
+  boundsOf(path: string): string {
+    return this.inPlace && path.startsWith(this.inPlace.work_dir + sep) ? this.inPlace.work_dir : this.root;
   }
 
   /** Call when no process of the execution is left. What cannot be removed is logged, not thrown. */

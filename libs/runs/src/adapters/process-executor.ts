@@ -1,19 +1,26 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { join } from 'node:path';
+import { ConfiguredHarnesses } from '#libs/agents';
 import { Settings } from '#libs/config';
 import { SteadyTicks } from '#libs/jobs';
-import { removeTree, sweep, type SweepTargets } from '#libs/runner';
+import {
+  AgentUsers,
+  clearExecution,
+  drainRunners,
+  findRunnerEntry,
+  listWorkspaces,
+  openWorkspacesDir,
+  RunnerProcess,
+  type StartedRunner,
+} from '#libs/runner-host';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import { FinishExecution } from '../application/execution/finish-execution.js';
 import { Executor, type Offer } from '../application/ports.js';
 import { ExecutionTokens } from '../domain/execution-token.js';
-import { AgentUsers } from './agent-users.js';
-import { drainRunners, type StartedRunner } from './drain-runners.js';
 import { ExecutionFacts } from './execution-facts.js';
+import { nestLog } from './nest-log.js';
 import { localCloning, runnerHandover } from './runner-handover.js';
-import { findRunnerEntry, RunnerProcess } from './runner-process.js';
-import { listWorkspaces, openWorkspacesDir } from './workspaces.js';
 
 const REAP_INTERVAL_MS = 30_000;
 const GUARD_INTERVAL_MS = 1000;
@@ -25,6 +32,7 @@ const GUARD_INTERVAL_MS = 1000;
 @Injectable()
 export class ProcessExecutor extends Executor {
   private readonly logger = new Logger(ProcessExecutor.name);
+  private readonly log = nestLog('Runner');
   private readonly tokens: ExecutionTokens;
   private readonly users: AgentUsers;
   private readonly runners = new Map<string, StartedRunner>();
@@ -37,6 +45,7 @@ export class ProcessExecutor extends Executor {
     private readonly settings: Settings,
     private readonly facts: ExecutionFacts,
     private readonly finish: FinishExecution,
+    private readonly harnesses: ConfiguredHarnesses,
     timers: SchedulerRegistry,
   ) {
     super();
@@ -54,7 +63,7 @@ export class ProcessExecutor extends Executor {
   }
 
   override launch({ executionId, runId }: Offer): void {
-    const runner = new RunnerProcess(this.entry, this.handover(executionId));
+    const runner = new RunnerProcess(this.entry, this.log).assign(this.handover(executionId));
     this.logger.log({ msg: 'runner started', execution_id: executionId, run_id: runId, pid: runner.pid });
     const gone = runner.exited.then(async ({ code, signal }) => {
       if (code !== 0) this.logger.warn({ msg: 'runner ended', execution_id: executionId, run_id: runId, code, signal });
@@ -77,6 +86,7 @@ export class ProcessExecutor extends Executor {
       working: (ids) => this.facts.working(ids),
       graceMs,
       patienceMs: 2 * this.settings.cancelStep + 5000,
+      log: this.log,
     });
   }
 
@@ -86,6 +96,7 @@ export class ProcessExecutor extends Executor {
       workspace_dir: this.workspaceOf(executionId),
       ...(uid === undefined ? {} : { run_as: { uid, gid: uid } }),
       git: localCloning(this.settings),
+      harnesses: this.harnesses.extra,
     });
   }
 
@@ -98,17 +109,14 @@ export class ProcessExecutor extends Executor {
     return join(this.workspacesDir, executionId);
   }
 
-  /** Nothing of the execution is left afterwards: no process, no file. */
-  private async clear(executionId: string): Promise<void> {
-    const uid = this.uidOf(executionId);
-    const targets: SweepTargets = {
+  private clear(executionId: string): Promise<void> {
+    const remains = {
+      executionId,
       cookie: this.tokens.cookie(executionId),
-      directory: this.workspaceOf(executionId),
-      ...(uid === undefined ? {} : { uid }),
+      workspaceDir: this.workspaceOf(executionId),
+      uid: this.uidOf(executionId),
     };
-    const { left } = await sweep(targets);
-    if (left > 0) this.logger.error(`${left} process(es) of execution ${executionId} survived SIGKILL.`);
-    await removeTree(this.workspaceOf(executionId));
+    return clearExecution(remains, this.log);
   }
 
   /** Clears workspaces whose execution has ended while nobody looked after it, such as after a crash of ours. */

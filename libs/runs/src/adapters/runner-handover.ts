@@ -8,7 +8,7 @@ export function runnerHandover(
   settings: Settings,
   tokens: ExecutionTokens,
   executionId: string,
-  place: Pick<RunnerHandover, 'workspace_dir'> & Partial<RunnerHandover>,
+  place: Pick<RunnerHandover, 'workspace_dir' | 'harnesses'> & Partial<RunnerHandover>,
 ): RunnerHandover {
   return {
     base_url: `${settings.runnerApiUrl}/api/v1`,

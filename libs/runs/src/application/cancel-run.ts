@@ -1,14 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
+import { Settings } from '#libs/config';
 import { Database } from '#libs/persistence';
 import { STOP_FENCE_MS } from '../domain/lease.js';
 import { isCancellableKind } from '../domain/run.js';
 import { isEnded, RUN_STATE_MACHINE, type RunState } from '../domain/run-state.js';
-import { FollowupsStore } from '../persistence/followups.store.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
-import { RunLogStore } from '../persistence/run-log.store.js';
-import { RunMoves } from '../persistence/run-moves.js';
 import { RunAccess } from './run-access.js';
+import { FollowupStores } from './submit-followup.js';
 
 export type CancelRunResult =
   | { readonly kind: 'cancelled'; readonly runId: string }
@@ -22,26 +21,26 @@ export class CancelRun {
     private readonly database: Database,
     private readonly access: RunAccess,
     private readonly executions: ExecutionsStore,
-    private readonly moves: RunMoves,
-    private readonly log: RunLogStore,
-    private readonly followups: FollowupsStore,
+    private readonly stores: FollowupStores,
+    private readonly settings: Settings,
   ) {}
 
   async execute(caller: Caller, runId: string): Promise<CancelRunResult> {
     const lookup = await this.access.find(caller, runId, 'runs:write');
     if (lookup.kind !== 'found') return lookup;
-    const cancellable = isCancellableKind(lookup.run);
+    const cancellable = isCancellableKind(lookup.run, this.settings.selfHostedCancel);
+    const { moves, log, followups } = this.stores;
     return this.database.transaction(async (tx): Promise<CancelRunResult> => {
-      const run = await this.moves.lock(tx, runId);
+      const run = await moves.lock(tx, runId);
       if (!run) return { kind: 'unknown' };
       const execution = await this.executions.lockLive(tx, runId);
       const transition = RUN_STATE_MACHINE.apply(run.state, 'cancel');
       if (isEnded(run.state, execution !== null)) return { kind: 'gone', state: run.state };
       if ('refuse' in transition) return { kind: 'busy' };
       if (!cancellable) return { kind: 'not_supported' };
-      await this.followups.dropPending(tx, runId);
-      await this.moves.move(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
-      await this.log.append(tx, runId, execution?.id ?? null, [
+      await followups.dropPending(tx, runId);
+      await moves.move(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
+      await log.append(tx, runId, execution?.id ?? null, [
         { kind: 'run_cancelled', data: { principal: { type: caller.principal.type, uid: caller.principal.uid } } },
       ]);
       if (execution)

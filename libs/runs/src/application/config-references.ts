@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#libs/agents';
 import type { Caller } from '#libs/auth';
 import { EnvironmentDirectory } from '#libs/environments';
-import type { Queryable } from '#libs/persistence';
+import { Database, type Queryable } from '#libs/persistence';
+import { ManagedSecrets } from '#libs/secrets';
 import type { AgentConfig } from '../domain/run.js';
 
 /** Something that a configuration names and that cannot be used; the same whether it exists or not. */
@@ -27,12 +28,14 @@ export class ConfigReferences {
   constructor(
     private readonly agents: AgentDirectory,
     private readonly environments: EnvironmentDirectory,
+    private readonly database: Database,
+    private readonly secrets: ManagedSecrets,
   ) {}
 
   /** Empty when runs may have it. No round trip when nothing is named; `queryable`: the caller's transaction. */
   async check(use: ConfigUse, config: AgentConfig, queryable?: Queryable): Promise<ConfigFault[]> {
     return [
-      ...namedSecrets(config),
+      ...(await this.checkSecrets(use, config, queryable)),
       ...(await this.checkServers(use, config, queryable)),
       ...(await this.checkEnvironment(use, config, queryable)),
     ];
@@ -57,6 +60,23 @@ export class ConfigReferences {
       }));
   }
 
+  /** A person's own runs have no managed secrets: they belong to teams. */
+  private async checkSecrets(
+    { teamUid }: ConfigUse,
+    { harness_auth_secrets: named = {} }: AgentConfig,
+    queryable: Queryable = this.database,
+  ): Promise<ConfigFault[]> {
+    const names = [...new Set(Object.values(named))];
+    if (names.length === 0) return [];
+    const known = teamUid === null ? null : await this.secrets.versions(queryable, teamUid, names);
+    return Object.entries(named)
+      .filter(([, name]) => known?.has(name) !== true)
+      .map(([field]) => ({
+        pointer: `/harness_auth_secrets/${field}`,
+        detail: 'names no managed secret of the team',
+      }));
+  }
+
   private async checkEnvironment(
     use: ConfigUse,
     { environment_id: uid }: AgentConfig,
@@ -67,9 +87,4 @@ export class ConfigReferences {
     const whose = use.caller === null ? 'environment of the team' : 'environment that you may use';
     return [{ pointer: '/environment_id', detail: `names no ${whose}` }];
   }
-}
-
-function namedSecrets({ harness_auth_secrets: secrets }: AgentConfig): ConfigFault[] {
-  const isNone = Object.keys(secrets ?? {}).length === 0;
-  return isNone ? [] : [{ pointer: '/harness_auth_secrets', detail: 'names a managed secret that does not exist' }];
 }

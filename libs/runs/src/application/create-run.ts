@@ -7,9 +7,11 @@ import { type Metadata, MAX_METADATA_KEYS, mergeMetadata } from '../domain/metad
 import { isOversized, MAX_CONFIG_BYTES, resolveConfig } from '../domain/resolve-config.js';
 import {
   type AgentConfig,
-  HOSTED_POOL,
+  EXTERNAL_POOL,
+  poolOf,
   type PrincipalRef,
   type Run,
+  type RunExecutionLocation,
   type RunMode,
   type RunOwner,
   type RunSchedule,
@@ -54,6 +56,8 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly schedule?: RunSchedule;
   /** Where to read what triggered the run. */
   readonly triggerUrl?: string;
+  /** The caller executes the run, there: an execution for it to claim is made with the run. Default: it is queued. */
+  readonly external?: RunExecutionLocation;
   readonly idempotency: IdempotencyClaim | null;
   /**
    * In place of `idempotency`, for runs that the service starts by itself: names what the run is started for, at most 255
@@ -62,8 +66,15 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly launchKey?: string;
 }
 
+export interface CreatedRun {
+  readonly kind: 'created';
+  readonly runId: string;
+  readonly state: RunState;
+  readonly atCapacity: boolean;
+}
+
 export type CreateRunResult =
-  | { readonly kind: 'created'; readonly runId: string; readonly state: RunState; readonly atCapacity: boolean }
+  | CreatedRun
   | ReferenceRefusal
   /** `others`: what else is wrong of the same kind. */
   | ({ readonly kind: 'invalid'; readonly others: readonly SkillFault[] } & SkillFault)
@@ -147,11 +158,11 @@ export class CreateRun {
     const run: NewRun = {
       id,
       owner,
-      pool: poolOf(config),
+      pool: command.external === undefined ? poolOf(config) : EXTERNAL_POOL,
       title: command.title ?? titleFromPrompt(command.prompt),
       prompt: command.prompt,
       source: command.source,
-      executionLocation: 'REMOTE',
+      executionLocation: command.external ?? 'REMOTE',
       mode: command.mode ?? 'normal',
       interactive: command.interactive ?? false,
       creator,
@@ -169,8 +180,13 @@ export class CreateRun {
     switch (result.kind) {
       case 'created':
         // At capacity the next freed slot nudges.
-        if (!result.atCapacity) this.nudge.nudge();
-        return { kind: 'created', runId: id, state: 'QUEUED', atCapacity: result.atCapacity };
+        if (!result.atCapacity && command.external === undefined) this.nudge.nudge();
+        return {
+          kind: 'created',
+          runId: id,
+          state: command.external === undefined ? 'QUEUED' : 'PENDING',
+          atCapacity: result.atCapacity,
+        };
       case 'replayed':
         return { kind: 'created', runId: result.runId, state: result.state, atCapacity: false };
       case 'key_reused':
@@ -244,10 +260,4 @@ function otherHarness(continued: Run | null, { harness }: AgentConfig): Referenc
   const type = continued?.config.harness?.type ?? 'oz';
   if (!continued || (harness?.type ?? 'oz') === type) return null;
   return invalid('/config/harness/type', `must be ${type}, the harness of the conversation`);
-}
-
-function poolOf(config: AgentConfig): string {
-  return config.worker_host === undefined || config.worker_host === 'warp'
-    ? HOSTED_POOL
-    : `worker:${config.worker_host}`;
 }

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable } from '#libs/persistence';
+import { type Approval, type ApprovalDecision, type ApprovalDecisionWord, decidedEvent } from '../domain/approval.js';
 import type { PrincipalRef } from '../domain/run.js';
-import { type Approval, type ApprovalDecision, ApprovalsStore } from '../persistence/approvals.store.js';
+import { ApprovalsStore } from '../persistence/approvals.store.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunMoves } from '../persistence/run-moves.js';
@@ -26,12 +27,13 @@ export class DecideApproval {
   async execute(
     runId: string,
     approvalId: string,
-    decision: 'allow' | 'deny',
+    decision: ApprovalDecisionWord,
     note: string | null,
     by: PrincipalRef,
   ): Promise<DecideResult> {
     return this.decide(runId, approvalId, {
-      state: decision === 'allow' ? 'allowed' : 'denied',
+      state: decision === 'deny' ? 'denied' : 'allowed',
+      always: decision === 'allow_always',
       via: 'user',
       by,
       note,
@@ -61,20 +63,12 @@ export class DecideApproval {
         const known = await this.approvals.find(tx, runId, approvalId);
         return known ? { kind: 'too_late', approval: known } : { kind: 'unknown' };
       }
+      const same = approval.always ? await this.approvals.allowSame(tx, approval) : [];
       await this.executions.command(tx, approval.execution_id);
       if (!(await this.approvals.hasPending(tx, runId))) await this.moves.move(tx, runId, 'unblock');
       await this.log.append(tx, runId, approval.execution_id, [
-        {
-          kind: 'permission_decided',
-          data: {
-            approval_id: approvalId,
-            decision: decision.state === 'allowed' ? 'allow' : 'deny',
-            by: decision.via,
-            title: approval.title,
-            ...(decision.note === null ? {} : { note: decision.note }),
-            ...(decision.by === null ? {} : { principal: { type: decision.by.type, uid: decision.by.uid } }),
-          },
-        },
+        decidedEvent(approval, decision),
+        ...same.map((other) => decidedEvent(other, BY_RULE)),
       ]);
       return { kind: 'decided', approval };
     });
@@ -86,3 +80,5 @@ export class DecideApproval {
     return execution?.phase === 'debug' && execution.desired === 'run';
   }
 }
+
+const BY_RULE: ApprovalDecision = { state: 'allowed', via: 'rule', by: null, note: null };

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
 import { newUuid } from '#libs/kernel';
-import { Database } from '#libs/persistence';
+import { Database, type Queryable } from '#libs/persistence';
+import { hasCeilings, reachedCeiling } from '../domain/ceilings.js';
 import { type FollowupOutcome, type FollowupSession, routeFollowup } from '../domain/followup-routing.js';
 import type { RunMode } from '../domain/run.js';
+import { CeilingsStore } from '../persistence/ceilings.store.js';
 import { DebugSessionsStore } from '../persistence/debug-sessions.store.js';
 import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
@@ -14,6 +16,8 @@ import { RunAccess } from './run-access.js';
 
 export type SubmitFollowupResult =
   | { readonly kind: 'accepted'; readonly followupId: string; readonly outcome: FollowupOutcome }
+  /** The run has used up what it may; `reason` says which ceiling. */
+  | { readonly kind: 'over_budget'; readonly reason: string }
   | { readonly kind: 'unknown' | 'not_yours' | 'empty_message' | 'nothing_to_continue' | 'too_many' };
 
 /** Follow-ups that may wait for one run; more is a loop gone wild. */
@@ -26,6 +30,7 @@ export class FollowupStores {
     readonly followups: FollowupsStore,
     readonly log: RunLogStore,
     readonly debugSessions: DebugSessionsStore,
+    readonly ceilings: CeilingsStore,
   ) {}
 }
 
@@ -55,6 +60,8 @@ export class SubmitFollowup {
         isMessageEmpty: message.trim() === '',
       });
       if ('refuse' in decision) return { kind: decision.refuse };
+      const reason = hasCeilings(lookup.run.config) ? await this.reachedCeiling(tx, runId) : null;
+      if (reason !== null) return { kind: 'over_budget', reason };
       if ((await followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
         return { kind: 'too_many' };
       const id = newUuid();
@@ -83,6 +90,11 @@ export class SubmitFollowup {
     });
     if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.nudge.nudge();
     return result;
+  }
+
+  private async reachedCeiling(tx: Queryable, runId: string): Promise<string | null> {
+    const budget = await this.stores.ceilings.budget(tx, runId);
+    return budget && reachedCeiling(budget.ceilings, budget.spent);
   }
 }
 

@@ -16,6 +16,7 @@ describe('run state machine', () => {
       offer: 'PENDING',
       claim: 'CLAIMED',
       hand_back: 'QUEUED',
+      retry: 'QUEUED',
       start: 'INPROGRESS',
       block: 'BLOCKED',
       unblock: 'INPROGRESS',

@@ -30,11 +30,12 @@ describe('isCancellableKind', () => {
   const hosted = { source: 'API', executionLocation: 'REMOTE', config: {} } as const;
 
   it('is false for self-hosted, local and GitHub Action runs', () => {
-    expect(isCancellableKind(hosted)).toBe(true);
-    expect(isCancellableKind({ ...hosted, config: { worker_host: 'warp' } })).toBe(true);
-    expect(isCancellableKind({ ...hosted, config: { worker_host: 'lab-1' } })).toBe(false);
-    expect(isCancellableKind({ ...hosted, executionLocation: 'LOCAL' })).toBe(false);
-    expect(isCancellableKind({ ...hosted, source: 'GITHUB_ACTION' })).toBe(false);
+    expect(isCancellableKind(hosted, false)).toBe(true);
+    expect(isCancellableKind({ ...hosted, config: { worker_host: 'warp' } }, false)).toBe(true);
+    expect(isCancellableKind({ ...hosted, config: { worker_host: 'lab-1' } }, false)).toBe(false);
+    expect(isCancellableKind({ ...hosted, config: { worker_host: 'lab-1' } }, true)).toBe(true);
+    expect(isCancellableKind({ ...hosted, executionLocation: 'LOCAL' }, true)).toBe(false);
+    expect(isCancellableKind({ ...hosted, source: 'GITHUB_ACTION' }, true)).toBe(false);
   });
 });
 

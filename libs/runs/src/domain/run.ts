@@ -29,7 +29,20 @@ export type RunExecutionLocation = (typeof EXECUTION_LOCATIONS)[number];
 export const RUN_MODES = ['normal', 'plan', 'orchestrate'] as const;
 export type RunMode = (typeof RUN_MODES)[number];
 
+/** The agent of runs that name none: the built-in one. */
+export const DEFAULT_HARNESS = 'oz';
+
 export const HOSTED_POOL = 'hosted';
+/** Of runs that are executed by whoever registers them: nobody places them, and they hold no slots. */
+export const EXTERNAL_POOL = 'external';
+
+/** The pool of runs that go to the self-hosted workers with this name. */
+export const workerPool = (host: string): string => `worker:${host}`;
+
+/** Where a run with this configuration is placed when it is queued. */
+export function poolOf({ worker_host: host }: AgentConfig): string {
+  return host === undefined || host === 'warp' ? HOSTED_POOL : workerPool(host);
+}
 
 /** Who owns a run: a team, or one person. */
 export type RunOwner =
@@ -71,9 +84,15 @@ export interface AgentConfig {
   skills?: string[];
   mcp_servers?: Record<string, McpServerConfig>;
   harness?: { type?: string; model_id?: string; reasoning_level?: string };
+  /** Names of managed secrets, by `<harness>_auth_secret_name`. */
+  harness_auth_secrets?: Record<string, string>;
   idle_timeout_minutes?: number;
   permission_policy?: 'allow' | 'deny' | 'ask' | 'allow_list';
   permission_allow_list?: string[];
+  approval_timeout_minutes?: number;
+  max_runtime_minutes?: number;
+  max_cost_usd?: number;
+  max_tokens?: number;
   [other: string]: unknown;
 }
 
@@ -186,9 +205,12 @@ export function isoDuration(milliseconds: number): string {
   return `PT${text === '' ? '0S' : text}`;
 }
 
-/** Where a run may execute, which decides whether the platform can cancel it. */
-export function isCancellableKind(run: Pick<Run, 'source' | 'executionLocation' | 'config'>): boolean {
+/** Where a run may execute, which decides whether the platform can cancel it; `selfHosted`: on self-hosted workers too. */
+export function isCancellableKind(
+  run: Pick<Run, 'source' | 'executionLocation' | 'config'>,
+  selfHosted: boolean,
+): boolean {
   const host = run.config.worker_host;
   const isSelfHosted = host !== undefined && host !== 'warp';
-  return !isSelfHosted && run.executionLocation !== 'LOCAL' && run.source !== 'GITHUB_ACTION';
+  return (selfHosted || !isSelfHosted) && run.executionLocation !== 'LOCAL' && run.source !== 'GITHUB_ACTION';
 }

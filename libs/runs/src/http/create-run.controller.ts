@@ -3,13 +3,12 @@ import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { BodyLimit, MIB, Operation } from '#libs/http';
 import { CreateRun } from '../application/create-run.js';
-import { toAttachments } from './attachment-input.js';
-import { toAgentConfig } from './config-input.js';
 import { createRunRefusal } from './create-run-refusals.js';
 import { RunAgentRequest } from './dto/run-requests.dto.js';
 import { RunAgentResponse } from './dto/run-responses.dto.js';
 import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader } from './idempotency.js';
 import { refuseOversized } from './outcomes.js';
+import { toCreateRunCommand } from './run-request-input.js';
 
 const ERRORS = [400, 403, 409, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
@@ -74,20 +73,8 @@ export class CreateRunController {
 
   private async run(caller: Caller, request: RunAgentRequest, key: string | undefined): Promise<RunAgentResponse> {
     refuseOversized('prompt', request.prompt);
-    const { prompt, title, mode, skill, team, interactive, metadata } = request;
     const result = await this.createRun.execute(caller, {
-      prompt,
-      title,
-      mode,
-      skill,
-      team,
-      interactive,
-      metadata,
-      config: toAgentConfig(request.config),
-      attachments: toAttachments(request.attachments),
-      agentIdentityUid: request.agent_identity_uid,
-      conversationId: request.conversation_id,
-      parentRunId: request.parent_run_id,
+      ...toCreateRunCommand(request),
       source: 'API',
       idempotency: idempotencyClaim(key, request),
     });

@@ -5,7 +5,8 @@ import { isCancellableKind, isoDuration, type PrincipalRef, type Run } from '../
 import { type Artifact, listedData } from '../domain/artifact.js';
 import { withDebugWindow } from '../domain/debug-window.js';
 import { maskConfig, skillName } from '../domain/resolve-config.js';
-import type { Approval } from '../persistence/approvals.store.js';
+import type { Approval } from '../domain/approval.js';
+import { tokensOf } from '../domain/ceilings.js';
 import type { RunArtifact } from './dto/artifact-responses.dto.js';
 import type { ApprovalItem, PrincipalInfo, RunItem } from './dto/run-responses.dto.js';
 
@@ -21,12 +22,12 @@ export class RunPresenter {
 
   async runs(runs: readonly Run[]): Promise<RunItem[]> {
     const principals = await this.directory.describe(runs.flatMap(({ creator, executor }) => [creator, executor]));
-    return runs.map((run) => toRunItem(run, principals, this.settings.publicUrl));
+    return runs.map((run) => toRunItem(run, principals, this.settings));
   }
 
   async run(run: Run): Promise<RunItem> {
     const principals = await this.directory.describe([run.creator, run.executor]);
-    return toRunItem(run, principals, this.settings.publicUrl);
+    return toRunItem(run, principals, this.settings);
   }
 
   async approvals(approvals: readonly Approval[]): Promise<ApprovalItem[]> {
@@ -41,7 +42,7 @@ export class RunPresenter {
 const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo =>
   principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
 
-function toRunItem(run: Run, principals: Principals, publicUrl: string): RunItem {
+function toRunItem(run: Run, principals: Principals, { publicUrl, selfHostedCancel }: Settings): RunItem {
   return {
     run_id: run.id,
     task_id: run.id,
@@ -66,7 +67,7 @@ function toRunItem(run: Run, principals: Principals, publicUrl: string): RunItem
     ...(run.schedule === null ? {} : { schedule: { ...run.schedule } }),
     ...(run.metadata === null ? {} : { metadata: { ...run.metadata } }),
     is_sandbox_running: run.hasLiveExecution,
-    is_run_type_cancellable: isCancellableKind(run),
+    is_run_type_cancellable: isCancellableKind(run, selfHostedCancel),
     debug_agent_available: run.debugWindow !== null,
     ...agentSkill(run),
     ...(run.artifacts.length === 0 ? {} : { artifacts: run.artifacts.map(toRunArtifact) }),
@@ -90,8 +91,8 @@ function statusMessage({ statusMessage: status, debugWindow }: Run): Pick<RunIte
 
 /** Left out while no agent has reported anything. Costs in credits are not ours to tell: only what agents say in dollars. */
 function requestUsage({ usage }: Run): Pick<RunItem, 'request_usage'> {
-  const { cost_usd: cost, total_tokens: total, input_tokens: input, output_tokens: output } = usage ?? {};
-  const tokens = total ?? (input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0));
+  const cost = usage?.cost_usd;
+  const tokens = tokensOf(usage);
   if (cost === undefined && tokens === undefined) return {};
   return {
     request_usage: {
@@ -118,7 +119,10 @@ function toApprovalItem(approval: Approval, principals: Principals): ApprovalIte
     title: approval.title,
     ...(approval.input === null ? {} : { input: approval.input }),
     options: approval.options,
+    ...(approval.subject === null ? {} : { subject: { ...approval.subject } }),
     state: approval.state,
+    ...(approval.always ? { always: true } : {}),
+    ...(approval.rule_id === null ? {} : { rule_id: approval.rule_id }),
     ...(approval.decided_via === null ? {} : { decided_via: approval.decided_via }),
     ...(type === null || uid === null ? {} : { decided_by: info({ type, uid }, principals) }),
     ...(approval.note === null ? {} : { note: approval.note }),

@@ -99,6 +99,8 @@ export class RunsController {
         throw unknownRun();
       case 'not_yours':
         throw notYours();
+      case 'over_budget':
+        throw new ProblemError('budget_exceeded', `${result.reason} It cannot be continued; start another run.`);
       case 'empty_message':
         throw badMessage('must not be empty unless the run continues from its saved conversation');
       case 'nothing_to_continue':

@@ -1,39 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
-import type { PermissionRequested } from '#libs/runner-protocol';
-import type { PrincipalRef } from '../domain/run.js';
+import type { PermissionRequested, PermissionSubject } from '#libs/runner-protocol';
+import type { Approval, ApprovalDecision } from '../domain/approval.js';
 
-export interface Approval {
-  readonly id: string;
-  readonly run_id: string;
-  readonly execution_id: string;
-  readonly tool_call_id: string | null;
-  readonly title: string;
-  readonly input: unknown;
-  readonly options: { option_id: string; name: string; kind: string }[];
-  readonly state: 'pending' | 'allowed' | 'denied';
-  readonly decided_via: 'user' | 'timeout' | 'cancel' | null;
-  readonly decided_by_type: PrincipalRef['type'] | null;
-  readonly decided_by_uid: string | null;
-  readonly note: string | null;
-  readonly requested_at: Date;
-  readonly expires_at: Date;
-  readonly decided_at: Date | null;
-}
+const MAX_RULES = 1_000;
 
-export interface ApprovalDecision {
-  readonly state: 'allowed' | 'denied';
-  readonly via: 'user' | 'timeout' | 'cancel';
-  readonly by: PrincipalRef | null;
-  readonly note: string | null;
-}
-
+/** `$9`: the rule that allows it at once, or null: it waits, for as long as the run's configuration or the setting says. */
 const INSERT: Statement = {
   name: 'approvals.insert',
-  text: `INSERT INTO approvals (run_id, id, execution_id, tool_call_id, title, input, options, state, requested_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7::jsonb, 'pending', headrace.now(), headrace.now() + $8 * interval '1 millisecond')
-  ON CONFLICT (run_id, id) DO NOTHING`,
+  text: `INSERT INTO approvals (run_id, id, execution_id, tool_call_id, title, input, options, requested_at, expires_at,
+    rule_id, subject, state, decided_via, decided_at)
+  SELECT r.id, $2, $3, $4, $5, $6::jsonb, $7::jsonb, headrace.now(),
+    headrace.now() + coalesce((r.config->>'approval_timeout_minutes')::numeric * 60000, $8::numeric)::float8 * interval '1 millisecond',
+    $9::text, $10::jsonb, CASE WHEN $9::text IS NULL THEN 'pending' ELSE 'allowed' END,
+    CASE WHEN $9::text IS NOT NULL THEN 'rule' END, CASE WHEN $9::text IS NOT NULL THEN headrace.now() END
+   FROM runs r WHERE r.id = $1
+  ON CONFLICT (run_id, id) DO NOTHING RETURNING *`,
 };
 const LIST: Statement = {
   name: 'approvals.list',
@@ -42,12 +25,26 @@ const LIST: Statement = {
 const FIND: Statement = { name: 'approvals.find', text: `SELECT * FROM approvals WHERE run_id = $1 AND id = $2` };
 const DECIDE: Statement = {
   name: 'approvals.decide',
-  text: `UPDATE approvals SET state = $3, decided_via = $4, decided_by_type = $5, decided_by_uid = $6, note = $7, decided_at = headrace.now()
+  text: `UPDATE approvals SET state = $3, decided_via = $4, decided_by_type = $5, decided_by_uid = $6, note = $7, always = $8, decided_at = headrace.now()
   WHERE run_id = $1 AND id = $2 AND state = 'pending' RETURNING *`,
+};
+const ALLOW_SAME: Statement = {
+  name: 'approvals.allow-same',
+  text: `UPDATE approvals SET state = 'allowed', decided_via = 'rule', rule_id = $2, decided_at = headrace.now()
+  WHERE run_id = $1 AND state = 'pending' AND subject = $3::jsonb RETURNING *`,
+};
+const RULES: Statement = {
+  name: 'approvals.rules',
+  text: `SELECT * FROM approvals WHERE run_id = $1 AND always ORDER BY decided_at, id LIMIT ${MAX_RULES}`,
+};
+const RULE_FOR: Statement = {
+  name: 'approvals.rule-for',
+  text: `SELECT id FROM approvals WHERE run_id = $1 AND always AND subject = $2::jsonb LIMIT 1`,
 };
 const DROP_PENDING: Statement = {
   name: 'approvals.drop-pending',
-  text: `UPDATE approvals SET state = 'denied', decided_via = 'cancel', decided_at = headrace.now() WHERE execution_id = $1 AND run_id = $2 AND state = 'pending'`,
+  text: `UPDATE approvals SET state = 'denied', decided_via = 'cancel', decided_at = headrace.now()
+  WHERE execution_id = $1 AND run_id = $2 AND state = 'pending' RETURNING *`,
 };
 const HAS_PENDING: Statement = {
   name: 'approvals.has-pending',
@@ -58,6 +55,8 @@ const OVERDUE: Statement = {
   text: `SELECT run_id, id FROM approvals WHERE state = 'pending' AND expires_at <= headrace.now() ORDER BY expires_at LIMIT 100`,
 };
 
+type Row = Approval & Record<string, unknown>;
+
 @Injectable()
 export class ApprovalsStore {
   constructor(
@@ -65,33 +64,42 @@ export class ApprovalsStore {
     private readonly settings: Settings,
   ) {}
 
-  async request(tx: Queryable, runId: string, executionId: string, request: PermissionRequested): Promise<void> {
-    const input = request.input === undefined ? null : JSON.stringify(request.input);
-    await tx.query(INSERT, [
+  /** Allowed at once where `ruleId` is given, else pending. Null when the run had a request of this id before. */
+  async request(
+    tx: Queryable,
+    runId: string,
+    executionId: string,
+    request: PermissionRequested & { subject: PermissionSubject },
+    ruleId: string | null = null,
+  ): Promise<Approval | null> {
+    const [row] = await tx.query<Row>(INSERT, [
       runId,
       request.approval_id,
       executionId,
       request.tool_call_id ?? null,
       request.title,
-      input,
+      request.input === undefined ? null : JSON.stringify(request.input),
       JSON.stringify(request.options),
       this.settings.approvalTimeout,
+      ruleId,
+      JSON.stringify(request.subject),
     ]);
+    return row ?? null;
   }
 
   async list(runId: string): Promise<Approval[]> {
-    return this.database.query<Approval & Record<string, unknown>>(LIST, [runId]);
+    return this.database.query<Row>(LIST, [runId]);
   }
 
   async find(tx: Queryable, runId: string, approvalId: string): Promise<Approval | null> {
-    const [row] = await tx.query<Approval & Record<string, unknown>>(FIND, [runId, approvalId]);
+    const [row] = await tx.query<Row>(FIND, [runId, approvalId]);
     return row ?? null;
   }
 
   /** The decided approval, or null when it was not pending any more. */
   async decide(tx: Queryable, runId: string, approvalId: string, decision: ApprovalDecision): Promise<Approval | null> {
-    const { state, via, by, note } = decision;
-    const [row] = await tx.query<Approval & Record<string, unknown>>(DECIDE, [
+    const { state, via, by, note, always } = decision;
+    const [row] = await tx.query<Row>(DECIDE, [
       runId,
       approvalId,
       state,
@@ -99,13 +107,30 @@ export class ApprovalsStore {
       by?.type ?? null,
       by?.uid ?? null,
       note,
+      always ?? false,
     ]);
     return row ?? null;
   }
 
-  /** What an execution still asked when its turn or itself ended. */
-  async dropPending(tx: Queryable, runId: string, executionId: string): Promise<void> {
-    await tx.query(DROP_PENDING, [executionId, runId]);
+  /** What else waits and is the same as the approval, which was given for always. */
+  async allowSame(tx: Queryable, { run_id: runId, id, subject }: Approval): Promise<Approval[]> {
+    return subject === null ? [] : tx.query<Row>(ALLOW_SAME, [runId, id, JSON.stringify(subject)]);
+  }
+
+  /** The approvals of the run that were given for always, oldest first. */
+  async rules(runId: string): Promise<Approval[]> {
+    return this.database.query<Row>(RULES, [runId]);
+  }
+
+  /** Id of the approval for always that covers the subject. */
+  async ruleFor(tx: Queryable, runId: string, subject: PermissionSubject): Promise<string | null> {
+    const [row] = await tx.query<{ id: string }>(RULE_FOR, [runId, JSON.stringify(subject)]);
+    return row?.id ?? null;
+  }
+
+  /** What an execution still asked when its turn or itself ended; returns what nobody has answered. */
+  async dropPending(tx: Queryable, runId: string, executionId: string): Promise<Approval[]> {
+    return tx.query<Row>(DROP_PENDING, [executionId, runId]);
   }
 
   async hasPending(tx: Queryable, runId: string): Promise<boolean> {

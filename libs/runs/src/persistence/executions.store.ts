@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { Desired } from '#libs/runner-protocol';
-import { COMMANDS_CHANNEL, leaseGraceMs } from '../domain/lease.js';
+import { COMMANDS_CHANNEL, leaseGraceMs, workerGraceMs } from '../domain/lease.js';
 import { debugOpen } from './debug-window-sql.js';
 
 export type ExecutionPhase = 'offered' | 'claimed' | 'started' | 'idle' | 'debug' | 'ended';
@@ -10,9 +10,12 @@ export type ExecutionPhase = 'offered' | 'claimed' | 'started' | 'idle' | 'debug
 export interface Execution {
   readonly id: string;
   readonly run_id: string;
+  readonly pool: string;
   readonly phase: ExecutionPhase;
   readonly lease_epoch: number;
   readonly instance_id: string | null;
+  /** Of the self-hosted worker that holds it; null elsewhere. */
+  readonly worker_connection_id: string | null;
   readonly slot_held: boolean;
   readonly desired: Desired;
   readonly desired_reason: string | null;
@@ -24,7 +27,16 @@ export interface Execution {
   readonly is_debug_open: boolean;
 }
 
-const COLUMNS = `id, run_id, phase, lease_epoch, instance_id, slot_held, desired, desired_reason, command_version, acked_seq,
+/** Who has claimed an execution for a runner that has not come yet; not the id of any runner. */
+export const WORKER_PREFIX = 'worker:';
+export const workerInstance = (connectionId: string): string => `${WORKER_PREFIX}${connectionId}`;
+
+/** A self-hosted worker has claimed it, and no runner of it has called yet. */
+export function isHeldForRunner({ phase, instance_id: instance }: Execution): boolean {
+  return phase === 'claimed' && instance?.startsWith(WORKER_PREFIX) === true;
+}
+
+const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, desired, desired_reason, command_version, acked_seq,
   lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced,
   ${debugOpen('executions')} AS is_debug_open`;
 
@@ -42,28 +54,36 @@ const RUN_OF: Statement = { name: 'executions.run-of', text: `SELECT run_id FROM
 export const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
   AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
 
+/** When a lease that is renewed now ends. `$3`: milliseconds, `$4`: those of executions on self-hosted workers. */
+const LEASE_END = `headrace.now() + CASE WHEN worker_connection_id IS NULL THEN $3::int ELSE $4::int END * interval '1 millisecond'`;
+
 const CLAIM: Statement = {
   name: 'executions.claim',
   text: `UPDATE executions SET phase = 'claimed', lease_epoch = lease_epoch + 1, instance_id = $2, claimed_at = headrace.now(),
-    lease_expires_at = headrace.now() + $3 * interval '1 millisecond' WHERE id = $1 RETURNING lease_epoch`,
+    lease_expires_at = ${LEASE_END} WHERE id = $1 RETURNING lease_epoch`,
 };
 
 const RENEW: Statement = {
   name: 'executions.renew',
-  text: `UPDATE executions SET lease_expires_at = headrace.now() + $3 * interval '1 millisecond'
+  text: `UPDATE executions SET lease_expires_at = ${LEASE_END}
    WHERE id = $1 AND lease_epoch = $2 AND ended_at IS NULL AND phase <> 'offered' AND (fence_at IS NULL OR fence_at > headrace.now())
    RETURNING desired`,
 };
 
 const ACKNOWLEDGE: Statement = {
   name: 'executions.acknowledge',
-  text: `UPDATE executions SET acked_seq = $2, lease_expires_at = headrace.now() + $3 * interval '1 millisecond' WHERE id = $1`,
+  text: `UPDATE executions SET acked_seq = $2, lease_expires_at = ${LEASE_END} WHERE id = $1`,
 };
 
+/** `ceiling_at`: when the run may have worked for as long as its ceiling lets it; null without one. */
 const BUSY: Statement = {
   name: 'executions.busy',
   text: `UPDATE executions SET phase = 'started', started_at = coalesce(started_at, headrace.now()),
-    busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL WHERE id = $1`,
+    busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL,
+    ceiling_at = CASE WHEN busy_since IS NOT NULL THEN ceiling_at ELSE (
+      SELECT headrace.now() + greatest(0, (r.config->>'max_runtime_minutes')::float8 * 60000 - r.busy_ms) * interval '1 millisecond'
+        FROM runs r WHERE r.id = executions.run_id AND r.config->>'max_runtime_minutes' IS NOT NULL) END
+   WHERE id = $1`,
 };
 
 const ALLOW_DEBUG: Statement = {
@@ -75,7 +95,7 @@ const ALLOW_DEBUG: Statement = {
 const PAUSE: Statement = {
   name: 'executions.pause',
   text: `WITH before AS (SELECT id, run_id, busy_since FROM executions WHERE id = $1),
-  paused AS (UPDATE executions SET busy_since = NULL,
+  paused AS (UPDATE executions SET busy_since = NULL, ceiling_at = NULL,
       phase = CASE WHEN $2 THEN 'idle' ELSE phase END, idle_since = CASE WHEN $2 THEN headrace.now() ELSE idle_since END WHERE id = $1)
   UPDATE runs SET busy_ms = busy_ms + greatest(0, extract(epoch FROM headrace.now() - before.busy_since) * 1000)::bigint
     FROM before WHERE runs.id = before.run_id AND before.busy_since IS NOT NULL`,
@@ -125,22 +145,14 @@ export class ExecutionsStore {
 
   /** Returns the new lease epoch. */
   async claim(tx: Queryable, executionId: string, instanceId: string): Promise<number> {
-    const [row] = await tx.query<{ lease_epoch: number }>(CLAIM, [
-      executionId,
-      instanceId,
-      leaseGraceMs(this.settings.leaseTtl),
-    ]);
+    const [row] = await tx.query<{ lease_epoch: number }>(CLAIM, [executionId, instanceId, ...this.graces()]);
     if (!row) throw new Error(`Execution ${executionId} vanished while it was locked.`);
     return row.lease_epoch;
   }
 
   /** One round trip; null when the lease is gone. */
   async renew(executionId: string, leaseEpoch: number): Promise<Desired | null> {
-    const [row] = await this.database.query<{ desired: Desired }>(RENEW, [
-      executionId,
-      leaseEpoch,
-      leaseGraceMs(this.settings.leaseTtl),
-    ]);
+    const [row] = await this.database.query<{ desired: Desired }>(RENEW, [executionId, leaseEpoch, ...this.graces()]);
     return row?.desired ?? null;
   }
 
@@ -150,7 +162,7 @@ export class ExecutionsStore {
   }
 
   async acknowledge(tx: Queryable, executionId: string, ackedSeq: number): Promise<void> {
-    await tx.query(ACKNOWLEDGE, [executionId, ackedSeq, leaseGraceMs(this.settings.leaseTtl)]);
+    await tx.query(ACKNOWLEDGE, [executionId, ackedSeq, ...this.graces()]);
   }
 
   async markBusy(tx: Queryable, executionId: string): Promise<void> {
@@ -188,5 +200,10 @@ export class ExecutionsStore {
     wish: { desired?: Desired; reason?: string; fenceAfterMs?: number } = {},
   ): Promise<void> {
     await tx.query(COMMAND, [executionId, wish.desired ?? null, wish.fenceAfterMs ?? null, wish.reason ?? null]);
+  }
+
+  private graces(): [hosted: number, worker: number] {
+    const { leaseTtl } = this.settings;
+    return [leaseGraceMs(leaseTtl), workerGraceMs(leaseTtl)];
   }
 }

@@ -12,7 +12,7 @@ export interface RunClaim {
   readonly isLaunch: boolean;
 }
 
-interface ClaimedRun {
+export interface ClaimedRun {
   readonly run: NewRun;
   readonly claim: RunClaim;
 }
@@ -21,7 +21,7 @@ interface ClaimedRun {
 type Inserted = { readonly atCapacity: boolean } | null;
 
 /** Keys are taken in one order everywhere, so that two groups with keys in common never wait for each other. */
-const INSERT: Statement = {
+export const INSERT_ONCE: Statement = {
   name: 'runs.create-group-once',
   text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at), asked AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), k AS (
   INSERT INTO idempotency_keys (scope, key, request_hash, is_launch, run_id, created_at)
@@ -34,6 +34,14 @@ const INSERT: Statement = {
 SELECT n.ord, ${AT_CAPACITY} FROM n`,
 };
 
+export const insertOnceValues = (items: readonly ClaimedRun[]): unknown[] => [
+  JSON.stringify(items.map(({ run }, ord) => toNewRunJson(run, ord))),
+  items.map(({ claim }) => claim.scope),
+  items.map(({ claim }) => claim.key),
+  items.map(({ claim }) => claim.requestHash),
+  items.map(({ claim }) => claim.isLaunch),
+];
+
 const LIMITS = { maxGroup: 64, maxInFlight: 2 };
 
 /** Commits runs with keys together that are created at the same time. */
@@ -43,13 +51,10 @@ export class GroupedClaimedInserts {
 
   constructor(database: Database) {
     this.groups = new GroupedStatement<ClaimedRun, Inserted>(async (items) => {
-      const rows = await database.query<{ ord: number; at_capacity: boolean | null }>(INSERT, [
-        JSON.stringify(items.map(({ run }, ord) => toNewRunJson(run, ord))),
-        items.map(({ claim }) => claim.scope),
-        items.map(({ claim }) => claim.key),
-        items.map(({ claim }) => claim.requestHash),
-        items.map(({ claim }) => claim.isLaunch),
-      ]);
+      const rows = await database.query<{ ord: number; at_capacity: boolean | null }>(
+        INSERT_ONCE,
+        insertOnceValues(items),
+      );
       const created = new Map(rows.map((row) => [row.ord, { atCapacity: row.at_capacity ?? false }]));
       return items.map((_, ord) => created.get(ord) ?? null);
     }, LIMITS);

@@ -4,7 +4,7 @@ import type { NewRun } from './new-run.js';
 import { AT_CAPACITY, INSERT_RUNS, newRunsFrom, toNewRunJson } from './run-insert-sql.js';
 
 /** Runs and their first events in one statement and one round trip. `$1`: a JSON array, one object a run. */
-const INSERT: Statement = {
+export const INSERT_RUNS_STATEMENT: Statement = {
   name: 'runs.create-group',
   text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at), n AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), ${INSERT_RUNS}
 SELECT ${AT_CAPACITY} FROM n ORDER BY ord`,
@@ -19,7 +19,7 @@ export class GroupedRunInserts {
 
   constructor(database: Database) {
     this.groups = new GroupedStatement<NewRun, boolean>(async (runs) => {
-      const rows = await database.query<{ at_capacity: boolean | null }>(INSERT, [
+      const rows = await database.query<{ at_capacity: boolean | null }>(INSERT_RUNS_STATEMENT, [
         JSON.stringify(runs.map((run, ord) => toNewRunJson(run, ord))),
       ]);
       return rows.map((row) => row.at_capacity ?? false);

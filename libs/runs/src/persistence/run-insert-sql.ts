@@ -1,5 +1,5 @@
 import { keepDiscarded } from '#libs/storage';
-import { slotKey } from '../domain/run.js';
+import { HOSTED_POOL, slotKey } from '../domain/run.js';
 import type { NewRun } from './new-run.js';
 import { INSERT_ATTACHMENTS, toAttachmentsJson } from './attachments.store.js';
 import { facetsOf } from './run-facets-sql.js';
@@ -54,8 +54,8 @@ export const INSERT_RUNS = `r AS (
 /** Where the objects lie that a new run brings along: its files, and its copy of the transcript that it goes on with. */
 export const objectFolders = (runId: string): string[] => [`attachments/${runId}`, `transcripts/${runId}`];
 
-/** Whether the owner or the pool of a new run had no slot left. */
-export const AT_CAPACITY = `(SELECT bool_or(s.used >= s.capacity) FROM slot_pools s WHERE s.key IN ('pool:' || n.pool, n.slot_key)) AS at_capacity`;
+/** Whether the owner or the pool of a new run had no slot left; only hosted runs need one. */
+export const AT_CAPACITY = `(SELECT bool_or(s.used >= s.capacity) FROM slot_pools s WHERE n.pool = '${HOSTED_POOL}' AND s.key IN ('pool:' || n.pool, n.slot_key)) AS at_capacity`;
 
 /** A FROM item of new runs out of a JSON array parameter; `ord` counts them. */
 export function newRunsFrom(parameter: string): string {

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
+import { EXTERNAL_POOL } from '../domain/run.js';
 import type { RunState } from '../domain/run-state.js';
+import { ExternalRunInserts } from './external-run-inserts.js';
 import { GroupedClaimedInserts, type RunClaim } from './grouped-claimed-inserts.js';
 import { GroupedRunInserts } from './grouped-run-inserts.js';
 import type { NewRun } from './new-run.js';
@@ -41,15 +43,20 @@ export class RunInserts {
     private readonly database: Database,
     private readonly grouped: GroupedRunInserts,
     private readonly claimed: GroupedClaimedInserts,
+    private readonly external: ExternalRunInserts,
   ) {}
 
   /** One round trip, shared with runs created at the same time; a repeated idempotency key costs a second one. */
   async insert(run: NewRun, claim: ScopedClaim | null): Promise<InsertResult> {
-    return claim ? this.insertOnce(run, claim) : { kind: 'created', atCapacity: await this.grouped.insert(run) };
+    if (claim) return this.insertOnce(run, claim);
+    if (run.pool === EXTERNAL_POOL) await this.external.insert(run, null);
+    else return { kind: 'created', atCapacity: await this.grouped.insert(run) };
+    return { kind: 'created', atCapacity: false };
   }
 
   private async insertOnce(run: NewRun, claim: ScopedClaim, isFirstTry = true): Promise<InsertResult> {
-    const created = await this.claimed.insert(run, claim);
+    const created =
+      run.pool === EXTERNAL_POOL ? await this.external.insert(run, claim) : await this.claimed.insert(run, claim);
     if (created) return { kind: 'created', atCapacity: created.atCapacity };
     const known = await this.find(claim);
     if (known) return known;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable, Statement } from '#libs/persistence';
 import { RUN_STATE_MACHINE, type RunMove, type RunState } from '../domain/run-state.js';
-import type { StatusMessage } from '../domain/run.js';
+import { EXTERNAL_POOL, HOSTED_POOL, type StatusMessage } from '../domain/run.js';
 
 /** What a run's row tells the code that is about to move it. */
 export interface LockedRun {
@@ -12,21 +12,37 @@ export interface LockedRun {
   readonly conversation_id: string | null;
   readonly session_id: string | null;
   readonly offers: number;
+  readonly pool: string;
+  readonly creator_type: string;
+  readonly creator_uid: string;
 }
 
 const LOCK: Statement = {
   name: 'runs.lock',
   // NO KEY UPDATE: foreign keys that point at the run must not wait for us.
-  text: `SELECT id, state, team_uid, owner_user_uid, conversation_id, session_id, offers FROM runs WHERE id = $1 FOR NO KEY UPDATE`,
+  text: `SELECT id, state, team_uid, owner_user_uid, conversation_id, session_id, offers, pool, creator_type, creator_uid FROM runs WHERE id = $1 FOR NO KEY UPDATE`,
 };
 
+/** What a self-hosted worker did not take keeps its place in the queue. */
 const MOVE: Statement = {
   name: 'runs.move',
   text: `UPDATE runs SET state = $2, updated_at = headrace.now(), status_message = $4::jsonb,
     started_at = CASE WHEN $5 THEN coalesce(started_at, headrace.now()) ELSE started_at END,
-    queued_at = CASE WHEN $2 = 'QUEUED' THEN headrace.now() ELSE queued_at END,
+    queued_at = CASE WHEN $2 = 'QUEUED' AND NOT (state = 'PENDING' AND starts_with(pool, 'worker:')) THEN headrace.now() ELSE queued_at END,
     offers = CASE WHEN $6 THEN 0 ELSE offers END
   WHERE id = $1 AND state = ANY($3) RETURNING id`,
+};
+
+/** Whoever asks for more of an external run that has ended hands it over: from now on it is a run like any other. */
+const HAND_OVER: Statement = {
+  name: 'runs.hand-over',
+  text: `WITH handed AS (
+    UPDATE runs SET execution_location = 'REMOTE',
+      pool = CASE WHEN coalesce(config->>'worker_host', 'warp') = 'warp' THEN '${HOSTED_POOL}' ELSE 'worker:' || (config->>'worker_host') END
+    WHERE id = $1 AND pool = '${EXTERNAL_POOL}' RETURNING id, slot_key)
+  UPDATE run_facets f SET tokens = array_replace(f.tokens,
+      headrace.run_token(h.slot_key, 'execution_location', 'LOCAL'), headrace.run_token(h.slot_key, 'execution_location', 'REMOTE'))
+    FROM handed h WHERE f.run_id = h.id`,
 };
 
 const TOUCH: Statement = { name: 'runs.touch', text: `UPDATE runs SET updated_at = headrace.now() WHERE id = $1` };
@@ -50,8 +66,9 @@ export class RunMoves {
       RUN_STATE_MACHINE.sources(move),
       status === null ? null : JSON.stringify(status),
       move === 'start',
-      move === 'requeue',
+      move === 'requeue' || move === 'retry',
     ]);
+    if (move === 'requeue' && rows.length > 0) await tx.query(HAND_OVER, [runId]);
     return rows.length > 0;
   }
 

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
+import type { PermissionRule } from '#libs/runner-protocol';
 import type { Run } from '../domain/run.js';
 import { LIVE_EXECUTION_JOIN, RUN_COLUMNS, type RunRow, toRun, WHOLE_RUN_COLUMNS } from './run-rows.js';
 
@@ -19,7 +20,12 @@ const FIND_NEWEST: Statement = {
 
 const FIND_FOR_ASSIGNMENT: Statement = {
   name: 'runs.find-for-assignment',
-  text: `SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken, r.transcript IS NOT NULL AS has_transcript, r.session_in_debug FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
+  text: `SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken, r.transcript IS NOT NULL AS has_transcript, r.session_in_debug,
+    (SELECT json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id)
+       FROM approvals a WHERE a.run_id = r.id AND a.always) AS permission_rules,
+    CASE WHEN r.conversation_id IS NULL THEN NULL ELSE (SELECT sum((c.usage->>'cost_usd')::float8)
+       FROM runs c WHERE c.conversation_id = r.conversation_id) END AS conversation_cost_usd
+   FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
 };
 
 /** Whose runs may be looked at: those of these teams, and this person's own. */
@@ -34,9 +40,19 @@ export interface AssignedRun {
   readonly hasTranscript: boolean;
   /** The agent's session began in a debug window. */
   readonly sessionInDebug: boolean;
+  /** What was allowed for the rest of the run, oldest first. */
+  readonly permissionRules: readonly PermissionRule[];
+  /** What all runs of its conversation have cost; null when no agent has told. */
+  readonly conversationCostUsd: number | null;
 }
 
-type AssignmentRow = RunRow & { prompt_taken: boolean; has_transcript: boolean; session_in_debug: boolean };
+type AssignmentRow = RunRow & {
+  prompt_taken: boolean;
+  has_transcript: boolean;
+  session_in_debug: boolean;
+  permission_rules: PermissionRule[] | null;
+  conversation_cost_usd: number | null;
+};
 
 @Injectable()
 export class RunQueries {
@@ -66,6 +82,8 @@ export class RunQueries {
           promptTaken: row.prompt_taken,
           hasTranscript: row.has_transcript,
           sessionInDebug: row.session_in_debug,
+          permissionRules: row.permission_rules ?? [],
+          conversationCostUsd: row.conversation_cost_usd,
         }
       : null;
   }

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable, Statement } from '#libs/persistence';
-import type { RunUsage } from '../domain/run.js';
 
 const START: Statement = {
   name: 'runs.start-session',
@@ -10,14 +9,6 @@ const START: Statement = {
 const TAKE_PROMPT: Statement = {
   name: 'runs.take-prompt',
   text: `UPDATE runs SET prompt_taken = true WHERE id = $1 AND NOT prompt_taken`,
-};
-
-/** Sums up over turns; a figure that no turn has told stays absent. */
-const ADD_USAGE: Statement = {
-  name: 'runs.add-usage',
-  text: `UPDATE runs SET usage = coalesce(usage, '{}') || (
-    SELECT coalesce(jsonb_object_agg(u.key, coalesce((usage->>u.key)::numeric, 0) + u.value::numeric), '{}') FROM jsonb_each_text($2::jsonb) u
-  ) WHERE id = $1`,
 };
 
 export interface BegunSession {
@@ -42,10 +33,5 @@ export class RunSessions {
   /** The run's own prompt reached the agent; later executions continue instead of starting over. */
   async takePrompt(tx: Queryable, runId: string): Promise<void> {
     await tx.query(TAKE_PROMPT, [runId]);
-  }
-
-  /** What a turn has used, on top of what is known. */
-  async addUsage(tx: Queryable, runId: string, usage: RunUsage): Promise<void> {
-    await tx.query(ADD_USAGE, [runId, JSON.stringify(usage)]);
   }
 }

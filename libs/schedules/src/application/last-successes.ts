@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { Queryable } from '#libs/persistence';
-import { type RunState, RunTransitions, RunTransitionSink } from '#libs/runs';
+import { type RunChange, RunTransitions, RunTransitionSink } from '#libs/runs';
 import { SchedulesStore } from '../persistence/schedules.store.js';
 
 /** Notes when a run of a schedule has succeeded, with the move that says so. A round trip for each run that does. */
@@ -17,7 +17,7 @@ export class LastSuccesses extends RunTransitionSink implements OnModuleInit {
     this.transitions.register(this);
   }
 
-  override async record(tx: Queryable, runId: string, states: readonly RunState[]): Promise<void> {
-    if (states.includes('SUCCEEDED')) await this.store.noteSuccess(tx, runId);
+  override async record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void> {
+    if (changes.some(({ state }) => state === 'SUCCEEDED')) await this.store.noteSuccess(tx, runId);
   }
 }

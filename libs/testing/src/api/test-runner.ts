@@ -30,8 +30,12 @@ export class TestRunner {
       [runId],
     );
     if (!execution) throw new Error(`The run ${runId} was not placed.`);
-    const token = new ExecutionTokens(api.settings.secretsKey ?? '').mint(execution.id);
-    const { body } = await api.request(200, `POST /runner/v1/executions/${execution.id}/claim`, {
+    return TestRunner.claim(api, execution.id, new ExecutionTokens(api.settings.secretsKey ?? '').mint(execution.id));
+  }
+
+  /** Claims an execution that was offered already. */
+  static async claim(api: TestApi, executionId: string, token: string): Promise<TestRunner> {
+    const { body } = await api.request(200, `POST /runner/v1/executions/${executionId}/claim`, {
       token,
       body: { protocol_version: 1, instance_id: 'test' },
     });

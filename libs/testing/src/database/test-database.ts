@@ -26,7 +26,10 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const { url: serverUrl, template } = inject('postgres');
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await onDatabase(serverUrl, (server) => server.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  // Copied as files: through the log, block by block, it would take twice as long.
+  await onDatabase(serverUrl, (server) =>
+    server.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`),
+  );
   const url = otherDatabase(serverUrl, name);
   const pool = new pg.Pool({
     connectionString: url,

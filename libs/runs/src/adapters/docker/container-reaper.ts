@@ -1,8 +1,7 @@
 import { Logger } from '@nestjs/common';
+import type { ContainerLabels, DockerEngine } from '#libs/runner-host';
 import type { FinishExecution } from '../../application/execution/finish-execution.js';
 import type { ExecutionFacts } from '../execution-facts.js';
-import type { ContainerLabels } from './container-labels.js';
-import type { DockerEngine } from './engine/docker-engine.js';
 
 export interface ReaperTools {
   readonly engine: DockerEngine;

@@ -1,30 +1,31 @@
 import { Logger } from '@nestjs/common';
 import type { Settings } from '#libs/config';
+import {
+  type ContainerLabels,
+  type ContainerParts,
+  containerSpecification,
+  EngineRefusal,
+  EngineUnreachable,
+  exitVerdict,
+  type ExitVerdict,
+  type ImageFacts,
+  type ImageSupply,
+  isUnfit,
+  RunnerContainer,
+  type RunnerMount,
+  type StartedRunner,
+  unfitImage,
+} from '#libs/runner-host';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import type { FinishExecution } from '../../application/execution/finish-execution.js';
 import type { Offer } from '../../application/ports.js';
-import type { StartedRunner } from '../drain-runners.js';
 import type { ExecutionFacts } from '../execution-facts.js';
-import type { ContainerLabels } from './container-labels.js';
-import { containerSpecification, HOME_DIRECTORY } from './container-specification.js';
-import { directoryArchive } from './engine/directory-archive.js';
-import type { ContainerState, DockerEngine, ImageFacts } from './engine/docker-engine.js';
-import { EngineRefusal, EngineUnreachable, isMissing } from './engine/engine-errors.js';
-import { OutputFrames } from './engine/output-frames.js';
-import type { EngineWatch } from './engine-watch.js';
 import type { EnvironmentImages } from './environment-images.js';
-import { exitVerdict, type ExitVerdict, isUnfit, unfitImage } from './exit-verdict.js';
-import type { ImageSupply } from './image-supply.js';
-import type { RunnerMount } from './runner-files.js';
-import { RunnerOutput } from './runner-output.js';
 
-const RETRY_MS = 500;
 /** A container that the engine refuses is tried again elsewhere or later, not at once. */
 const REFUSED_PAUSE_MS = 1000;
 
-export interface ContainerTools {
-  readonly engine: DockerEngine;
-  readonly watch: EngineWatch;
+export interface ContainerTools extends ContainerParts {
   readonly images: EnvironmentImages;
   readonly supply: ImageSupply;
   readonly labels: ContainerLabels;
@@ -45,8 +46,7 @@ export class ContainerRun implements StartedRunner {
   private readonly stop = new AbortController();
   /** Nobody waits for the engine any more. */
   private readonly abandon = new AbortController();
-  private readonly output: RunnerOutput;
-  private readonly name: string;
+  private readonly container: RunnerContainer;
   private image = '';
   private mayExist = false;
   private isRunning = false;
@@ -55,8 +55,8 @@ export class ContainerRun implements StartedRunner {
     private readonly offer: Offer,
     private readonly tools: ContainerTools,
   ) {
-    this.name = tools.labels.nameOf(offer.executionId);
-    this.output = new RunnerOutput(offer.executionId);
+    const { executionId } = offer;
+    this.container = new RunnerContainer(tools.labels.nameOf(executionId), executionId, tools);
     this.gone = this.carryOut().catch((error: unknown) =>
       this.logger.warn(`Execution ${offer.executionId} is left to its lease: ${String(error)}`),
     );
@@ -65,7 +65,7 @@ export class ContainerRun implements StartedRunner {
   signal(signal: 'SIGTERM' | 'SIGKILL'): void {
     this.stop.abort();
     if (!this.isRunning) return;
-    this.tools.engine.signalContainer(this.name, signal).catch((error: unknown) => {
+    this.container.signal(signal).catch((error: unknown) => {
       this.logger.warn({ msg: `${signal} did not reach the container`, ...this.ids, error: String(error) });
       if (signal === 'SIGKILL') this.abandon.abort();
     });
@@ -104,52 +104,26 @@ export class ContainerRun implements StartedRunner {
     } finally {
       clearInterval(keeper);
     }
-    const state = await this.exit();
+    const state = await this.container.exit(this.abandon.signal);
     return exitVerdict(state, {
       image: this.image,
       memoryBytes: settings.dockerMemoryBytes,
-      tail: this.output.tail,
+      tail: this.container.tail,
     });
   }
 
   private async start(image: ImageFacts): Promise<void> {
-    const { engine, watch, labels, settings, mounts, facts, handover } = this.tools;
+    const { watch, labels, settings, mounts, facts, handover } = this.tools;
     const { executionId } = this.offer;
     const wish = { imageId: image.id, labels: labels.of(executionId), mounts, processors: watch.processors };
     this.mayExist = true;
-    const id = await engine.createContainer(this.name, containerSpecification(settings, wish));
-    await engine.putArchive(this.name, '/', directoryArchive(HOME_DIRECTORY));
-    const { socket, head } = await engine.attach(this.name);
-    const frames = new OutputFrames((content) => this.output.push(content));
-    frames.push(head);
-    socket.on('data', (chunk: Buffer) => frames.push(chunk));
-    // An engine that goes away breaks it; the container tells its own story when the engine is back.
-    socket.on('error', (error) => this.logger.debug({ msg: 'a container’s output ended', error: error.message }));
+    const id = await this.container.create(containerSpecification(settings, wish));
     if (!(await facts.keepOffer(executionId)) || this.stop.signal.aborted) throw new Stopped();
     this.isRunning = true;
-    await engine.startContainer(this.name);
+    await this.container.start();
     this.logger.log({ msg: 'runner started', ...this.ids, image: this.image, container: id.slice(0, 12) });
-    socket.write(`${JSON.stringify(handover(executionId, image.env))}\n`);
+    this.container.assign(handover(executionId, image.env));
     if (this.stop.signal.aborted) this.signal('SIGTERM');
-  }
-
-  /** Waits as long as it takes, also over restarts of the engine. Null: somebody has removed the container. */
-  private async exit(): Promise<ContainerState | null> {
-    const { engine, watch } = this.tools;
-    const { signal } = this.abandon;
-    for (;;) {
-      try {
-        await engine.waitContainer(this.name, signal);
-        const state = await engine.inspectContainer(this.name);
-        if (!state?.isRunning) return state;
-      } catch (error) {
-        if (signal.aborted) throw error;
-        if (isMissing(error)) return null;
-        if (error instanceof EngineUnreachable) watch.isDown(error);
-        else this.logger.warn({ msg: 'the container could not be waited for', ...this.ids, error: String(error) });
-      }
-      await pause(RETRY_MS);
-    }
   }
 
   private async verdictOf(error: unknown): Promise<ExitVerdict> {
@@ -176,7 +150,7 @@ export class ContainerRun implements StartedRunner {
   private async remove(): Promise<void> {
     if (!this.mayExist) return;
     try {
-      await this.tools.engine.removeContainer(this.name);
+      await this.container.remove();
     } catch (error) {
       this.logger.warn({ msg: 'the container is left to the reaper', ...this.ids, error: String(error) });
     }

@@ -1,25 +1,30 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
+import { ConfiguredHarnesses } from '#libs/agents';
 import { Settings, SettingsError } from '#libs/config';
 import { SteadyTicks } from '#libs/jobs';
+import {
+  ContainerLabels,
+  DockerEngine,
+  drainRunners,
+  EngineConnection,
+  EngineWatch,
+  ImageSupply,
+  imageVariables,
+  runnerMounts,
+  WORKSPACE,
+} from '#libs/runner-host';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import { FinishExecution } from '../../application/execution/finish-execution.js';
 import { Executor, type Offer } from '../../application/ports.js';
 import { ExecutionTokens } from '../../domain/execution-token.js';
-import { drainRunners } from '../drain-runners.js';
 import { ExecutionFacts } from '../execution-facts.js';
+import { nestLog } from '../nest-log.js';
 import { runnerHandover } from '../runner-handover.js';
-import { ContainerLabels } from './container-labels.js';
 import { ContainerReaper } from './container-reaper.js';
 import { ContainerRun, type ContainerTools } from './container-run.js';
-import { WORKSPACE } from './container-specification.js';
-import { DockerEngine } from './engine/docker-engine.js';
-import { EngineConnection } from './engine/engine-connection.js';
-import { EngineWatch } from './engine-watch.js';
 import { EnvironmentImages } from './environment-images.js';
-import { ImageSupply } from './image-supply.js';
 import { runnerAddressProblem } from './runner-address.js';
-import { runnerMounts } from './runner-files.js';
 
 const REAP_INTERVAL_MS = 10_000;
 const GUARD_INTERVAL_MS = 1000;
@@ -40,6 +45,7 @@ export class DockerExecutor extends Executor {
     private readonly images: EnvironmentImages,
     private readonly facts: ExecutionFacts,
     private readonly finish: FinishExecution,
+    private readonly harnesses: ConfiguredHarnesses,
     timers: SchedulerRegistry,
   ) {
     super();
@@ -60,17 +66,18 @@ export class DockerExecutor extends Executor {
       this.logger.warn('DOCKER_HOST is reached without TLS: whoever reaches it too is root on that machine.');
     const engine = new DockerEngine(new EngineConnection(this.settings));
     const address = dockerHost.kind === 'socket' ? dockerHost.path : `${dockerHost.host}:${dockerHost.port}`;
-    const labels = new ContainerLabels(this.settings);
+    const labels = new ContainerLabels(this.settings.secretsKey ?? '', this.settings.secretsKeyPrevious);
     const { facts, finish, images, settings } = this;
     const tools: ContainerTools = {
       engine,
-      watch: new EngineWatch(engine, address),
+      watch: new EngineWatch(engine, address, nestLog('DockerEngine')),
       images,
-      supply: new ImageSupply(engine, settings),
+      supply: new ImageSupply(engine, settings, nestLog('DockerImages')),
       labels,
       facts,
       finish,
       settings,
+      log: nestLog('Runner'),
       mounts: runnerMounts(settings),
       handover: (executionId, imageEnv) => this.handover(executionId, imageEnv),
     };
@@ -95,13 +102,15 @@ export class DockerExecutor extends Executor {
       working: (ids) => this.facts.working(ids),
       graceMs,
       patienceMs: 2 * this.settings.cancelStep + 5000,
+      log: nestLog('Executor'),
     });
   }
 
   private handover(executionId: string, imageEnv: readonly string[]): RunnerHandover {
     return runnerHandover(this.settings, this.tokens, executionId, {
       workspace_dir: WORKSPACE,
-      place_env: variablesOf(imageEnv),
+      place_env: imageVariables(imageEnv),
+      harnesses: this.harnesses.extra,
     });
   }
 
@@ -123,13 +132,4 @@ export class DockerExecutor extends Executor {
     for (const executionId of await this.facts.forgotten([...this.runs.keys()]))
       this.runs.get(executionId)?.signal('SIGKILL');
   }
-}
-
-/** What an image sets for its programs. PATH reaches them by the runner's own. */
-function variablesOf(lines: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    lines
-      .map((line): [string, string] => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])
-      .filter(([name]) => name !== '' && name !== 'PATH'),
-  );
 }

@@ -1,24 +1,24 @@
 import { Injectable } from '@nestjs/common';
-import { AgentDirectory } from '#libs/agents';
 import { Settings } from '#libs/config';
 import { type Environment, EnvironmentDirectory, EnvironmentSetUp, type SetUp } from '#libs/environments';
 import { Database } from '#libs/persistence';
 import type { Assignment, AttachmentRef, ClaimRequest } from '#libs/runner-protocol';
 import type { StoredAttachment } from '../../domain/attachment.js';
 import { beatSeconds } from '../../domain/lease.js';
-import type { McpServerConfig, Run } from '../../domain/run.js';
-import { ExecutionsStore } from '../../persistence/executions.store.js';
+import { DEFAULT_HARNESS, type Run } from '../../domain/run.js';
+import { ExecutionsStore, isHeldForRunner } from '../../persistence/executions.store.js';
 import { RunLogStore } from '../../persistence/run-log.store.js';
 import { RunMoves } from '../../persistence/run-moves.js';
 import { RunQueries } from '../../persistence/run-queries.js';
 import { Attachments } from '../attachments.js';
-import { McpSecrets } from '../mcp-secrets.js';
 import { FinishExecution } from './finish-execution.js';
+import { HarnessSecrets } from './harness-secrets.js';
+import { RunServers } from './run-servers.js';
 
 export type ClaimResult =
   { readonly kind: 'assigned'; readonly assignment: Assignment } | { readonly kind: 'lease_lost' };
 
-/** The environment of the run cannot be set up. */
+/** The environment of the run cannot be set up, or something that its agent needs is not there. */
 type Impossible = Extract<SetUp, { kind: 'impossible' }>;
 
 /** Puts together what a runner needs to know of its run. */
@@ -28,8 +28,8 @@ export class Assignments {
     private readonly queries: RunQueries,
     private readonly environments: EnvironmentDirectory,
     private readonly attachments: Attachments,
-    private readonly agents: AgentDirectory,
-    private readonly secrets: McpSecrets,
+    private readonly servers: RunServers,
+    private readonly harnessSecrets: HarnessSecrets,
     private readonly setUps: EnvironmentSetUp,
   ) {}
 
@@ -42,14 +42,16 @@ export class Assignments {
   > {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return null;
-    const { run, promptTaken, hasTranscript, sessionInDebug } = found;
+    const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && environment === null) return 'no_environment';
     const setUp = environment && (await this.setUps.of(environment));
     if (setUp?.kind === 'impossible') return setUp;
-    const servers = await this.serversOf(run);
+    const servers = await this.servers.of(run);
     if (servers === null) return 'no_mcp_server';
+    const ofAgent = await this.harnessSecrets.of(run);
+    if (ofAgent.kind === 'impossible') return ofAgent;
     return {
       run_id: run.id,
       execution_id: executionId,
@@ -61,6 +63,8 @@ export class Assignments {
       harness: harnessOf(run),
       permission_policy: run.config.permission_policy ?? (run.interactive ? 'ask' : 'allow'),
       permission_allow_list: run.config.permission_allow_list ?? [],
+      ...(permissionRules.length === 0 ? {} : { permission_rules: [...permissionRules] }),
+      ...(run.config.max_cost_usd === undefined ? {} : { reports_usage_early: true }),
       environment: environment && {
         uid: environment.uid,
         ...(environment.config.name === undefined ? {} : { name: environment.config.name }),
@@ -69,6 +73,7 @@ export class Assignments {
       },
       repositories: setUp?.repositories ?? [],
       secrets: setUp?.secrets ?? {},
+      agent_secrets: ofAgent.secrets,
       mcp_servers: servers,
       // A run that continues a conversation has a session before its own prompt was taken.
       resume:
@@ -78,6 +83,7 @@ export class Assignments {
               transcript: hasTranscript,
               ...(sessionInDebug && !promptTaken ? { debug: true } : {}),
               ...(run.skill !== null && !promptTaken ? { skill: true } : {}),
+              ...(costUsd === null ? {} : { cost_usd: costUsd }),
             }
           : null,
       ...retentionOf(environment),
@@ -88,22 +94,6 @@ export class Assignments {
   /** Looked up anew each time: sharing may have ended since the run was created, and a continued run begins again. */
   private findEnvironment({ owner: { teamUid, userUid }, creator }: Run, uid: string): Promise<Environment | null> {
     return this.environments.findForRun(uid, { teamUid, userUid, creatorUid: creator.uid });
-  }
-
-  /** The run's MCP servers with their values in clear, the team's looked up. Null: one is not registered any more. */
-  private async serversOf(run: Run): Promise<Record<string, McpServerConfig> | null> {
-    const own = this.secrets.open(run.id, run.config).mcp_servers ?? {};
-    const uids = Object.values(own).flatMap(({ warp_id: uid }) => (uid === undefined ? [] : [uid]));
-    if (uids.length === 0) return own;
-    if (run.owner.teamUid === null) return null;
-    const registered = await this.agents.findMcpServers(run.owner.teamUid, uids);
-    if (!uids.every((uid) => registered.has(uid))) return null;
-    return Object.fromEntries(
-      Object.entries(own).map(([name, server]) => [
-        name,
-        server.warp_id === undefined ? server : (registered.get(server.warp_id) ?? server),
-      ]),
-    );
   }
 }
 
@@ -132,6 +122,8 @@ export class ClaimExecution {
       const execution = await this.executions.lock(tx, executionId);
       if (!execution || execution.is_fenced) return null;
       if (execution.phase === 'claimed' && execution.instance_id === request.instance_id) return execution.lease_epoch;
+      // A self-hosted worker has claimed it for this runner: the lease goes over, the run stays.
+      if (isHeldForRunner(execution)) return this.executions.claim(tx, executionId, request.instance_id);
       if (execution.phase !== 'offered' || execution.is_expired) return null;
       if (!(await this.moves.move(tx, runId, 'claim'))) return null;
       const epoch = await this.executions.claim(tx, executionId, request.instance_id);
@@ -174,7 +166,7 @@ function harnessOf(run: Run): Assignment['harness'] {
   const { type, model_id, reasoning_level } = run.config.harness ?? {};
   const model = model_id ?? run.config.model_id;
   return {
-    type: type ?? 'oz',
+    type: type ?? DEFAULT_HARNESS,
     ...(model === undefined ? {} : { model_id: model }),
     ...(reasoning_level === undefined ? {} : { reasoning_level }),
   };

@@ -1,20 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { truncateUtf8 } from '#libs/kernel';
-import type {
-  PermissionDecided,
-  PermissionRequested,
-  RunnerEvent,
-  TurnEnded,
-  TurnStarted,
-} from '#libs/runner-protocol';
+import type { RunnerEvent, TurnEnded, TurnStarted } from '#libs/runner-protocol';
 import type { StatusMessage } from '../../domain/run.js';
 import { turnOutcome } from '../../domain/turn-outcome.js';
-import { ApprovalsStore } from '../../persistence/approvals.store.js';
 import { DebugSessionsStore } from '../../persistence/debug-sessions.store.js';
 import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { FollowupsStore } from '../../persistence/followups.store.js';
 import { RunMoves } from '../../persistence/run-moves.js';
 import { type EventContext, textOf } from './event-context.js';
+import { PermissionEffects } from './permission-effects.js';
 
 const MAX_MESSAGE_BYTES = 16_384;
 
@@ -26,7 +20,7 @@ export class DebugEffects {
     private readonly debugSessions: DebugSessionsStore,
     private readonly moves: RunMoves,
     private readonly followups: FollowupsStore,
-    private readonly approvals: ApprovalsStore,
+    private readonly permissions: PermissionEffects,
   ) {}
 
   /** The set-up failed: so did the run, and its window begins. Of a run that was cancelled meanwhile nothing is kept. */
@@ -48,9 +42,9 @@ export class DebugEffects {
       case 'turn_started':
         return this.turnStarted(context, event.data);
       case 'permission_requested':
-        return this.permissionRequested(context, event.data as unknown as PermissionRequested);
+        return this.permissions.requested(context, event.data);
       case 'permission_decided':
-        return this.permissionDecided(context, event.data as unknown as PermissionDecided);
+        return this.permissions.decided(context, event.data);
       case 'turn_ended':
         return this.turnEnded(context, event.data as unknown as TurnEnded);
       case 'agent_started':
@@ -67,23 +61,9 @@ export class DebugEffects {
     await this.moves.touch(tx, run.id);
   }
 
-  /** A question waits for a person like any other, but the run is not BLOCKED by it. */
-  private async permissionRequested({ tx, run, execution }: EventContext, request: PermissionRequested): Promise<void> {
-    if (request.ask) await this.approvals.request(tx, run.id, execution.id, request);
-  }
-
-  private async permissionDecided({ tx, run }: EventContext, decided: PermissionDecided): Promise<void> {
-    await this.approvals.decide(tx, run.id, decided.approval_id, {
-      state: decided.decision === 'allow' ? 'allowed' : 'denied',
-      via: 'cancel',
-      by: null,
-      note: null,
-    });
-  }
-
   private async turnEnded(context: EventContext, turn: TurnEnded): Promise<void> {
     const { tx, run, execution } = context;
-    await this.approvals.dropPending(tx, run.id, execution.id);
+    await this.permissions.withdraw(context);
     await this.executions.pause(tx, execution.id, false);
     await this.debugSessions.rest(tx, execution.id);
     await this.moves.touch(tx, run.id);

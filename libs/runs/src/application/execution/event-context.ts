@@ -9,16 +9,23 @@ import type { LockedRun } from '../../persistence/run-moves.js';
 export interface EventContext {
   readonly tx: Queryable;
   readonly run: LockedRun;
-  readonly execution: Execution;
+  /** As it is after the events before; another one when an event has told it to stop. */
+  execution: Execution;
   readonly log: NewRunEvent[];
   /** The execution is in its debug window, maybe since an event of this batch. */
   isDebug: boolean;
   freedSlot: boolean;
 }
 
+/** What a runner may decide by itself; the word of a person or the clock is the server's. */
+const RUNNER_DECIDES: readonly unknown[] = ['policy', 'rule', 'cancel'];
+
 /** Null for what the log keeps in the server's own words. */
 export function toStored({ kind, data }: RunnerEvent): NewRunEvent | null {
-  return kind === 'setup_failed' ? null : { kind, data };
+  if (kind === 'setup_failed') return null;
+  if (kind !== 'permission_decided') return { kind, data };
+  const { principal: _notItsOwn, ...decided } = data;
+  return { kind, data: RUNNER_DECIDES.includes(data['by']) ? decided : { ...decided, by: 'policy' } };
 }
 
 export function textOf(data: object, key: string): string {

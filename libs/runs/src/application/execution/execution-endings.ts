@@ -1,13 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#libs/persistence';
-import { MAX_OFFERS } from '../../domain/lease.js';
-import type { StatusMessage } from '../../domain/run.js';
+import { MAX_ATTEMPTS, MAX_OFFERS } from '../../domain/lease.js';
+import { afterExternal, type ExternalConsequence } from '../../domain/external-run.js';
+import { EXTERNAL_POOL, type StatusMessage } from '../../domain/run.js';
 import { ApprovalsStore } from '../../persistence/approvals.store.js';
-import { DebugSessionsStore } from '../../persistence/debug-sessions.store.js';
 import { type Execution, ExecutionsStore } from '../../persistence/executions.store.js';
 import { FollowupsStore } from '../../persistence/followups.store.js';
 import { RunLogStore, type NewRunEvent } from '../../persistence/run-log.store.js';
 import { type LockedRun, RunMoves } from '../../persistence/run-moves.js';
+import { type Restart, Sequels } from './sequels.js';
+import { withdrawnEvents } from './permission-effects.js';
 
 /**
  * How an execution ends.
@@ -40,6 +42,23 @@ const USER_FAULTS = new Set([
   'content_policy_violation',
 ]);
 
+interface Consequence {
+  readonly move: 'hand_back' | 'requeue' | 'retry' | 'fail' | 'give_up' | 'cancel';
+  readonly status: StatusMessage | null;
+  readonly restart?: Restart;
+}
+
+/** A self-hosted worker may have begun with what it claimed, whatever its runner has told: nobody else begins it then. */
+const isLostOnWorker = (execution: Execution, ending: Ending): boolean =>
+  execution.worker_connection_id !== null && execution.phase === 'claimed' && ending.kind === 'lost';
+
+const isLoss = (ending: Ending): boolean =>
+  ending.kind === 'lost' || (ending.kind === 'failed' && ending.status.error_code === 'infrastructure_timeout');
+
+const restartStatus = ({ way, attempt }: Restart): StatusMessage => ({
+  message: `The worker that executed the run was lost; the run ${way === 'resume' ? 'goes on from its stored session' : 'begins again'} (attempt ${attempt} of ${MAX_ATTEMPTS}).`,
+});
+
 /** The one place where an execution ends: its slot, its open questions, and what becomes of its run. Caller holds both locks. */
 @Injectable()
 export class ExecutionEndings {
@@ -49,17 +68,22 @@ export class ExecutionEndings {
     private readonly log: RunLogStore,
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsStore,
-    private readonly debugSessions: DebugSessionsStore,
+    private readonly sequels: Sequels,
   ) {}
 
   async end(tx: Queryable, run: LockedRun, execution: Execution, ending: Ending): Promise<void> {
     await this.executions.end(tx, execution.id, ending.reason, ending.exitCode ?? null);
-    await this.approvals.dropPending(tx, run.id, execution.id);
-    const events: NewRunEvent[] = [];
+    const withdrawn = await this.approvals.dropPending(tx, run.id, execution.id);
+    const events: NewRunEvent[] = withdrawnEvents(withdrawn);
     const consequence = await this.consequence(tx, run, execution, ending);
     if (consequence) {
       const moved = await this.moves.move(tx, run.id, consequence.move, consequence.status);
-      if (moved && consequence.status) {
+      if (moved && consequence.move === 'cancel') {
+        events.push({
+          kind: 'run_cancelled',
+          data: { principal: { type: run.creator_type, uid: run.creator_uid } },
+        });
+      } else if (moved && consequence.status && consequence.move !== 'retry') {
         events.push({
           kind: consequence.move === 'fail' ? 'run_failed' : 'run_errored',
           data: { ...consequence.status },
@@ -68,7 +92,8 @@ export class ExecutionEndings {
     }
     // Nothing else tells why a debug agent has failed: the run keeps the message that its set-up failed with.
     const why = execution.phase === 'debug' && ending.kind === 'failed' ? { message: ending.status.message } : {};
-    events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason, ...why } });
+    const { restart } = consequence ?? {};
+    events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason, ...why, ...(restart && { restart }) } });
     await this.log.append(tx, run.id, execution.id, events);
   }
 
@@ -77,10 +102,15 @@ export class ExecutionEndings {
     run: LockedRun,
     execution: Execution,
     ending: Ending,
-  ): Promise<{ move: 'hand_back' | 'requeue' | 'fail' | 'give_up'; status: StatusMessage | null } | null> {
-    if (execution.phase === 'debug') return this.afterDebug(tx, run, execution);
+  ): Promise<Consequence | null> {
+    if (execution.phase === 'debug') return this.sequels.afterDebug(tx, run, execution);
     if (!['PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED'].includes(run.state)) return null;
-    const hasStarted = execution.phase === 'started' || execution.phase === 'idle';
+    const hasStarted = execution.phase === 'started' || execution.phase === 'idle' || isLostOnWorker(execution, ending);
+    if (run.pool === EXTERNAL_POOL && ending.kind !== 'failed') return this.endExternal(tx, run, execution, ending);
+    if (hasStarted && execution.phase !== 'idle' && isLoss(ending)) {
+      const restart = await this.sequels.afterLoss(tx, run, execution);
+      if (restart) return { move: 'retry', status: restartStatus(restart), restart };
+    }
     if (ending.kind === 'failed' && !(hasStarted && execution.phase === 'idle')) {
       const code = ending.status.error_code ?? 'internal_error';
       return { move: USER_FAULTS.has(code) ? 'fail' : 'give_up', status: ending.status };
@@ -94,14 +124,13 @@ export class ExecutionEndings {
     return { move: 'give_up', status: ending.kind === 'lost' ? LOST : VANISHED };
   }
 
-  /** However a debug session ends, its run stays; only messages that it never took bring the run back into the queue. */
-  private async afterDebug(
+  private async endExternal(
     tx: Queryable,
     run: LockedRun,
     execution: Execution,
-  ): Promise<{ move: 'requeue'; status: null } | null> {
-    await this.moves.touch(tx, run.id);
-    const isLeftOver = run.state === 'FAILED' && (await this.debugSessions.reroute(tx, run.id, execution.id));
-    return isLeftOver ? { move: 'requeue', status: null } : null;
+    ending: Ending,
+  ): Promise<ExternalConsequence> {
+    const hasMore = execution.phase === 'idle' && (await this.followups.hasPending(tx, run.id));
+    return afterExternal({ reason: ending.reason, isLost: ending.kind === 'lost', hasMore });
   }
 }

@@ -3,7 +3,7 @@ import { Settings } from '#libs/config';
 import { Database, type Statement } from '#libs/persistence';
 import { MAX_DEBUG_TURN_MS } from '../../domain/debug-window.js';
 import { COMMANDS_CHANNEL, STOP_FENCE_MS } from '../../domain/lease.js';
-import { HOSTED_POOL } from '../../domain/run.js';
+import { HOSTED_POOL, slotKey, workerPool } from '../../domain/run.js';
 import { debugActive } from '../../persistence/debug-window-sql.js';
 import { PlacementNudge } from '../ports.js';
 
@@ -41,6 +41,21 @@ const CLOSE_BEYOND: Statement = {
      FOR UPDATE OF e ${FREE_NOW}`,
     'close',
     `'max_idle_sessions'`,
+  ),
+};
+
+/** One at a time: of a host that has no room, the one that has waited the longest. */
+const CLOSE_OLDEST_ON_WORKER: Statement = {
+  name: 'executions.close-idle-on-worker',
+  text: ending(
+    `SELECT e.id FROM ${AS_SEEN}
+     WHERE e.pool = $1 AND e.slot_key = $2 AND e.phase = 'idle' AND e.desired = 'run'
+       AND NOT EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL)
+       AND NOT EXISTS (SELECT 1 FROM executions c
+         WHERE c.pool = $1 AND c.slot_key = $2 AND c.phase = 'idle' AND c.desired <> 'run')
+     ORDER BY e.idle_since LIMIT 1 FOR UPDATE OF e SKIP LOCKED`,
+    'close',
+    `'worker_full'`,
   ),
 };
 
@@ -105,6 +120,12 @@ export class IdleSessions {
   async slotFreed(): Promise<void> {
     this.nudge.nudge();
     await this.database.query(CLOSE_BEYOND, [HOSTED_POOL, this.settings.maxIdleSessions]);
+  }
+
+  /** A run waits for room on these self-hosted workers: their oldest idle session gives way. */
+  async makeRoom({ team, host }: { readonly team: string; readonly host: string }): Promise<void> {
+    const owner = { teamUid: team, userUid: null };
+    await this.database.query(CLOSE_OLDEST_ON_WORKER, [workerPool(host), slotKey(owner)]);
   }
 
   async closeOverdue(): Promise<void> {

@@ -15,7 +15,7 @@ const SNAPSHOT: Statement = {
     coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode, 'debug', e.phase = 'debug') ORDER BY f.position)
       FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
        AND (e.phase <> 'debug' OR f.debug_execution_id = e.id)), '[]') AS prompts,
-    coalesce((SELECT json_agg(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END, 'note', a.note))
+    coalesce((SELECT json_agg(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END, 'note', a.note, 'always', a.always))
       FROM approvals a WHERE a.run_id = e.run_id AND a.execution_id = e.id AND a.state <> 'pending'), '[]') AS decisions
   FROM executions e WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`,
 };
@@ -26,7 +26,7 @@ interface SnapshotRow {
   desired_reason: string | null;
   slot_held: boolean;
   prompts: { followup_id: string; message: string; mode: string | null; debug: boolean }[];
-  decisions: { approval_id: string; decision: 'allow' | 'deny'; note: string | null }[];
+  decisions: { approval_id: string; decision: 'allow' | 'deny'; note: string | null; always: boolean }[];
 }
 
 /** A lost notification costs at most this long; a session that waits for a free slot asks again this often. */
@@ -90,9 +90,10 @@ function toCommands(row: SnapshotRow): Commands {
       ...(mode === null ? {} : { mode }),
       ...(debug ? { debug } : {}),
     })),
-    decisions: row.decisions.map(({ approval_id, decision, note }) => ({
+    decisions: row.decisions.map(({ approval_id, decision, note, always }) => ({
       approval_id,
       decision,
+      ...(always ? { always } : {}),
       ...(note === null ? {} : { note }),
     })),
   };

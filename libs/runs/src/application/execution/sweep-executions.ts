@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Database, isDatabaseUnavailable, type Statement } from '#libs/persistence';
 import { ApprovalsStore } from '../../persistence/approvals.store.js';
 import { DecideApproval } from '../decide-approval.js';
+import { RunCeilings } from './ceilings.js';
 import { FinishExecution } from './finish-execution.js';
 import { IdleSessions } from './idle-sessions.js';
 
@@ -22,6 +23,7 @@ export class SweepExecutions {
     private readonly idleSessions: IdleSessions,
     private readonly approvals: ApprovalsStore,
     private readonly decide: DecideApproval,
+    private readonly ceilings: RunCeilings,
   ) {}
 
   /** Returns how many executions were given up. */
@@ -38,6 +40,7 @@ export class SweepExecutions {
     for (const overdue of await this.approvals.overdue()) {
       await this.each(`approval ${overdue.id}`, () => this.decide.expire(overdue.run_id, overdue.id));
     }
+    await this.ceilings.sweep((what, work) => this.each(what, work));
     return lost;
   }
 

@@ -107,10 +107,38 @@ export class AmbientAgentConfig {
     description: 'Default: ask when the run is interactive, else allow.',
   })
   permission_policy?: 'allow' | 'deny' | 'ask' | 'allow_list';
-  @ArrayField(text({ blank: false, max: 1024 }), { ...OPTIONAL, maxItems: 256 }) permission_allow_list?: string[];
-  @IntegerField({ ...OPTIONAL, min: 1, max: 44_640, description: NO_EFFECT }) max_runtime_minutes?: number;
-  @NumberField({ ...OPTIONAL, min: 0, description: NO_EFFECT }) max_cost_usd?: number;
-  @IntegerField({ ...OPTIONAL, min: 1, description: NO_EFFECT }) max_tokens?: number;
-  @EnumField(['fail', 'retry', 'resume'], { ...OPTIONAL, description: NO_EFFECT }) on_worker_lost?:
-    'fail' | 'retry' | 'resume';
+  @ArrayField(text({ blank: false, max: 1024 }), {
+    ...OPTIONAL,
+    maxItems: 256,
+    description: 'With policy allow_list: names or kinds of tools, or `command:<start of a command line>`.',
+  })
+  permission_allow_list?: string[];
+  @IntegerField({
+    ...OPTIONAL,
+    min: 1,
+    max: 10_080,
+    description:
+      'Minutes that a permission request waits for a person before it is denied. Default: as the service is set up.',
+  })
+  approval_timeout_minutes?: number;
+  @IntegerField({
+    ...OPTIONAL,
+    min: 1,
+    max: 44_640,
+    description: 'Minutes that the agent may work over all turns; time that it waits for a person does not count.',
+  })
+  max_runtime_minutes?: number;
+  @NumberField({
+    ...OPTIONAL,
+    min: 0,
+    description: 'US dollars that the agent may use over all turns, as it tells them.',
+  })
+  max_cost_usd?: number;
+  @IntegerField({ ...OPTIONAL, min: 1, description: 'Tokens that the agent may use over all turns, as it tells them.' })
+  max_tokens?: number;
+  @EnumField(['fail', 'retry', 'resume'], {
+    ...OPTIONAL,
+    description: 'What becomes of the run when the worker that executes it is lost. Default: fail.',
+  })
+  on_worker_lost?: 'fail' | 'retry' | 'resume';
 }

@@ -9,6 +9,12 @@ import {
   StringField,
   text,
 } from '#libs/http';
+import {
+  APPROVAL_DECISIONS,
+  APPROVAL_STATES,
+  type ApprovalDecisionWord,
+  type ApprovalState,
+} from '../../domain/approval.js';
 import { RUN_MODES, type RunMode } from '../../domain/run.js';
 import { AmbientAgentConfig } from './agent-config.dto.js';
 
@@ -89,6 +95,17 @@ export class TimelineParameters {
 }
 
 export class ApprovalDecisionRequest {
-  @EnumField(['allow', 'deny']) decision: 'allow' | 'deny';
+  @EnumField(APPROVAL_DECISIONS, {
+    name: 'ApprovalDecision',
+    description: '`allow_always`: this request, and for the rest of the run all that have the same `subject`.',
+  })
+  decision: ApprovalDecisionWord;
   @StringField({ ...OPTIONAL, max: 4096, description: 'Told to the agent and kept in the timeline.' }) note?: string;
+}
+
+export class ListApprovalsParameters {
+  @EnumField(APPROVAL_STATES, { ...OPTIONAL, description: 'Default: all.' })
+  state?: ApprovalState;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 100, default: 20 }) limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096 }) cursor?: string;
 }

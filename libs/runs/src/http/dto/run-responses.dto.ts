@@ -21,7 +21,13 @@ import {
   type RunSourceType,
 } from '../../domain/run.js';
 import { RUN_STATES, type RunState } from '../../domain/run-state.js';
-import { LIFECYCLE_KINDS, type LifecycleKind } from '#libs/runner-protocol';
+import {
+  LIFECYCLE_KINDS,
+  type LifecycleKind,
+  PERMISSION_SUBJECTS,
+  type PermissionSubject,
+} from '#libs/runner-protocol';
+import { APPROVAL_STATES, type ApprovalState, DECISION_MAKERS } from '../../domain/approval.js';
 import { AmbientAgentConfig } from './agent-config.dto.js';
 import { RUN_ARTIFACT_SCHEMA, type RunArtifact } from './artifact-responses.dto.js';
 
@@ -170,15 +176,36 @@ export class ApprovalOption {
   @StringField() kind: string;
 }
 
+export class ApprovalSubject {
+  @EnumField(PERMISSION_SUBJECTS, { name: 'ApprovalSubjectType' }) type: PermissionSubject['type'];
+  @StringField({
+    description: 'The command line, the origin of the address, the tool, its kind, or the title of the request.',
+  })
+  value: string;
+  @StringField({ ...OPTIONAL, description: 'The tool, with a command or an address.' }) tool?: string;
+}
+
 export class ApprovalItem {
   @StringField() approval_id: string;
   @StringField() run_id: string;
+  @StringField({ ...OPTIONAL, description: 'In lists over all runs.' }) run_title?: string;
   @StringField(OPTIONAL) tool_call_id?: string;
   @StringField() title: string;
   @JsonField({ ...OPTIONAL, description: 'What the agent wants to do, as it says.' }) input?: unknown;
   @ArrayField(object(() => ApprovalOption)) options: ApprovalOption[];
-  @EnumField(['pending', 'allowed', 'denied'], { name: 'ApprovalState' }) state: 'pending' | 'allowed' | 'denied';
-  @EnumField(['user', 'timeout', 'cancel'], { ...OPTIONAL, description: 'Who decided.' }) decided_via?: string;
+  @ObjectField(() => ApprovalSubject, {
+    ...OPTIONAL,
+    description: 'What it is about: requests with the same subject are of the same kind.',
+  })
+  subject?: ApprovalSubject;
+  @EnumField(APPROVAL_STATES, { name: 'ApprovalState' }) state: ApprovalState;
+  @BooleanField({ ...OPTIONAL, description: 'true: allowed for the rest of the run, a rule.' }) always?: boolean;
+  @StringField({ ...OPTIONAL, description: 'With decided_via rule: the approval that is the rule.' }) rule_id?: string;
+  @EnumField(DECISION_MAKERS, {
+    ...OPTIONAL,
+    description: 'Who decided. `rule`: an earlier `allow_always`. `cancel`: the turn ended before anybody did.',
+  })
+  decided_via?: string;
   @ObjectField(() => PrincipalInfo, OPTIONAL) decided_by?: PrincipalInfo;
   @StringField(OPTIONAL) note?: string;
   @DateTimeField() requested_at: string;
@@ -188,4 +215,14 @@ export class ApprovalItem {
 
 export class ListApprovalsResponse {
   @ArrayField(object(() => ApprovalItem)) approvals: ApprovalItem[];
+  @ArrayField(object(() => ApprovalItem), {
+    description:
+      'Those that were allowed for the rest of the run, oldest first: what has the same subject is asked no more.',
+  })
+  rules: ApprovalItem[];
+}
+
+export class ApprovalInboxResponse {
+  @ArrayField(object(() => ApprovalItem), { description: 'Newest first.' }) approvals: ApprovalItem[];
+  @ObjectField(() => PageInfo) page_info: PageInfo;
 }

@@ -9,6 +9,8 @@ import { Runs1700000003007 } from './runs-1700000003007.js';
 import { Runs1700000006101 } from './runs-1700000006101.js';
 import { Runs1700000007301 } from './runs-1700000007301.js';
 import { Runs1700000007601 } from './runs-1700000007601.js';
+import { Runs1700000008101 } from './runs-1700000008101.js';
+import { Runs1700000008401 } from './runs-1700000008401.js';
 
 export const runMigrations: readonly MigrationClass[] = [
   Runs1700000003001,
@@ -21,4 +23,6 @@ export const runMigrations: readonly MigrationClass[] = [
   Runs1700000006101,
   Runs1700000007301,
   Runs1700000007601,
+  Runs1700000008101,
+  Runs1700000008401,
 ];

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Settings, withSettings } from '#libs/config';
+import { sqlState } from '#libs/persistence';
+import { SealBrokenError, SealedPlaces, SecretBox, SecretsModule } from '#libs/secrets';
+import { WebhooksModule } from '#libs/webhooks';
+import { SEALED_PLACES } from '../../process/sealed-places.js';
+import { withInstallationKeys } from '../../process/secrets-keys.js';
+import { withServices } from '../../process/services.js';
+import type { DoctorCheck } from '../doctor-check.js';
+import { fail, type Finding, ok, warn } from '../finding.js';
+import { reasonOf } from '../reason.js';
+
+/** Of each table: enough to know whether the key is the right one. `headrace secrets rotate-key` looks at all. */
+const VALUES_A_PLACE = 20;
+
+/** There is a key, only its owner reads it, and it opens what is stored. */
+export const secretsKeyCheck: DoctorCheck = {
+  name: 'secrets key',
+  uses: ['SECRETS_KEY', 'SECRETS_KEY_PREVIOUS', 'DATABASE_URL', 'HEADRACE_DATA_DIR'],
+  examine: async ({ settings: given, database }) => {
+    const file = join(given.dataDir, 'secrets', 'secrets-key');
+    let settings: Settings;
+    try {
+      settings = withInstallationKeys(given, given.dataDir, { generates: false });
+    } catch (error) {
+      return [fail(`${file} cannot be read (${reasonOf(error)})`, 'Run this as the user that Headrace runs as.')];
+    }
+    const state = await database.open();
+    const url = state.kind === 'open' ? state.url : null;
+    if (settings.secretsKey === undefined) return [await withoutKey(settings, url)];
+    const from = given.secretsKey === undefined ? `from ${file}` : 'from SECRETS_KEY';
+    const findings = given.secretsKey === undefined ? await lookAtFile(file) : [];
+    if (url === null) return [ok(`${from}; nothing was opened with it, as the database is not open`), ...findings];
+    const { opened, broken } = await tryKey(settings, url);
+    if (broken.length === 0) return [ok(`${from}, opens what is stored (${opened} values tried)`), ...findings];
+    return [fail(`${from}, does not open values in ${broken.join(', ')}`, ...WRONG_KEY), ...findings];
+  },
+};
+
+const WRONG_KEY = [
+  'Set SECRETS_KEY to the key that this installation was run with, or name that one in SECRETS_KEY_PREVIOUS.',
+  'Values that no key opens any more have to be set anew; see docs/operations/secrets.md.',
+];
+
+async function withoutKey(settings: Settings, url: string | null): Promise<Finding> {
+  // Under a key that nobody has, everything that is there counts as broken.
+  const nobodys = withSettings(settings, { secretsKey: randomBytes(32).toString('base64url') });
+  const { broken } = url === null ? { broken: [] } : await tryKey(nobodys, url);
+  if (broken.length > 0)
+    return fail(`there is none, but there are sealed values in ${broken.join(', ')}`, ...WRONG_KEY);
+  if (settings.databaseUrl === undefined) return ok('none yet; generated at the first start');
+  return warn(
+    'none yet; generated at the first start, for this data directory alone',
+    'Set SECRETS_KEY to the same value for every process, such as the output of `openssl rand -base64 32`.',
+  );
+}
+
+async function lookAtFile(file: string): Promise<Finding[]> {
+  const { mode } = await stat(file);
+  return (mode & 0o077) === 0 ? [] : [warn(`others may read ${file}`, `chmod 600 ${file}`)];
+}
+
+class EnoughTried extends Error {}
+
+async function tryKey(settings: Settings, databaseUrl: string): Promise<{ opened: number; broken: string[] }> {
+  return withServices(
+    withSettings(settings, { databaseUrl }),
+    async (services) => {
+      const box = services.get(SecretBox);
+      let opened = 0;
+      const broken: string[] = [];
+      for (const place of services.get(SealedPlaces).all) {
+        let [tried, failed] = [0, 0];
+        try {
+          await place.reseal((sealed, context) => {
+            if ((tried += 1) > VALUES_A_PLACE) throw new EnoughTried();
+            try {
+              box.open(sealed, context);
+            } catch (error) {
+              if (error instanceof SealBrokenError) failed += 1;
+              throw error;
+            }
+            opened += 1;
+            return null;
+          });
+        } catch (error) {
+          // A database that is not migrated has no such table, or column: another check tells that.
+          const isBehind = sqlState(error) === '42P01' || sqlState(error) === '42703';
+          if (!(error instanceof EnoughTried) && !isBehind) throw error;
+        }
+        if (failed > 0) broken.push(place.name);
+      }
+      return { opened, broken };
+    },
+    { imports: [SecretsModule, WebhooksModule], providers: [...SEALED_PLACES] },
+  );
+}

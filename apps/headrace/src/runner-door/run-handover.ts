@@ -1,0 +1,28 @@
+import { SystemClock } from '#libs/kernel';
+import { HandoverError, jsonLinesLog, readHandover, RUNNER_EXIT, runExecution, sweep } from '#libs/runner';
+import { keepLogClean, leave, stderrLine } from './json-log.js';
+import { BUILTIN_AGENT_ARGS } from './own-program.js';
+import { stopSignals } from './stop-signals.js';
+
+/** For executors and workers of ours: the hand-over (RunnerHandover) is one line of JSON on standard input. */
+export async function runHandover(): Promise<number> {
+  const clock = new SystemClock();
+  keepLogClean(clock);
+  process.umask(0o077);
+  let handover;
+  try {
+    handover = await readHandover(process.stdin);
+  } catch (error) {
+    if (!(error instanceof HandoverError)) throw error;
+    jsonLinesLog(stderrLine, clock).error(error.message);
+    return RUNNER_EXIT.badHandover;
+  }
+  const { cookie } = handover;
+  const log = jsonLinesLog(stderrLine, clock, { execution_id: handover.execution_id, pid: process.pid });
+  process.on('unhandledRejection', (reason) => log.warn('unhandled rejection', { error: String(reason) }));
+  process.on('uncaughtException', (error) => {
+    log.error('fault', { error: error.message });
+    void sweep({ cookie }).finally(() => process.exit(RUNNER_EXIT.fault));
+  });
+  return leave(await runExecution(handover, { builtinAgentArgs: BUILTIN_AGENT_ARGS, log, ...stopSignals() }));
+}

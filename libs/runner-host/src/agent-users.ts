@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** Above the users of systems and containers. */
+const FLOOR = 200_000;
+const LAST_UID = 2_000_000_000;
+
+export interface AgentUserRange {
+  /** The first one; 0: a place of the installation's own. */
+  readonly agentUidBase: number;
+  readonly agentUidCount: number;
+  /** Never leaves the process: only a digest of it chooses the place. */
+  readonly secretsKey?: string | undefined;
+}
+
+/**
+ * The numeric users of an installation's executions, taken in turn. Without AGENT_UID_BASE each installation has a range of
+ * its own, derived from its key: two on one machine must not share users, because whoever shares a user can read and kill.
+ */
+export class AgentUsers {
+  private readonly base: number;
+  private readonly count: number;
+
+  constructor({ agentUidBase, agentUidCount, secretsKey }: AgentUserRange, mappedUids = readMappedUids()) {
+    // In a user namespace only some users exist.
+    const last = Math.min(LAST_UID, mappedUids - 1);
+    const first = last > FLOOR + agentUidCount ? FLOOR : Math.floor(last / 4);
+    this.count = Math.max(1, Math.min(agentUidCount, last - first));
+    const ranges = Math.max(1, Math.floor((last - first) / this.count));
+    const own =
+      createHash('sha256')
+        .update(`agent users ${secretsKey ?? ''}`)
+        .digest()
+        .readUInt32BE(0) % ranges;
+    this.base = agentUidBase > 0 ? agentUidBase : first + own * this.count;
+  }
+
+  uidOf(executionId: string): number {
+    return this.base + Number(BigInt(executionId) % BigInt(this.count));
+  }
+}
+
+/** How many users, from 0 on, this user namespace has. */
+function readMappedUids(): number {
+  try {
+    const [inside, , length] =
+      readFileSync('/proc/self/uid_map', 'utf8').trim().split('\n')[0]?.trim().split(/\s+/).map(Number) ?? [];
+    return inside === 0 && length !== undefined && length > 0 ? length : LAST_UID;
+  } catch {
+    return LAST_UID; // no /proc: no namespaces either
+  }
+}

@@ -1,0 +1,14 @@
+export { ContainerLabels } from './container-labels.js';
+export { containerSpecification, type ContainerWish, WORKSPACE } from './container-specification.js';
+export type { DockerOptions, EngineAddress } from './docker-options.js';
+export { type ContainerState, DockerEngine, type ImageFacts } from './engine/docker-engine.js';
+export { EngineConnection } from './engine/engine-connection.js';
+export { EngineRefusal, EngineUnreachable, isMissing } from './engine/engine-errors.js';
+export { EngineWatch } from './engine-watch.js';
+export { exitVerdict, type ExitVerdict, isUnfit, unfitImage } from './exit-verdict.js';
+export { parseImageReference } from './image-reference.js';
+export { ImageSupply } from './image-supply.js';
+export { imageVariables } from './image-variables.js';
+export { isLoopbackUrl } from './loopback.js';
+export { type ContainerParts, RunnerContainer } from './runner-container.js';
+export { runnerMounts, type RunnerMount } from './runner-files.js';

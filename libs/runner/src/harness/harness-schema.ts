@@ -1,0 +1,39 @@
+import { z } from 'zod';
+
+/** A variable of an agent's environment; those called HEADRACE_… are ours to set. */
+const variable = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'is no name for a variable')
+  .refine((name) => !name.startsWith('HEADRACE_'), 'begins with HEADRACE_, which is reserved');
+
+const value = z.string().max(32_768);
+
+const parts = {
+  command: z
+    .string()
+    .min(1)
+    .max(4096)
+    .refine((command) => !command.includes('/') || command.startsWith('/'), 'must be a name, or an absolute path'),
+  args: z.array(value).max(256),
+  env: z.record(variable, value),
+  install_hint: z.string().trim().min(1).max(1024),
+  auth_variable: variable,
+  auth_method: z.string().min(1).max(256),
+  secrets: z.record(variable, z.string().min(1).max(256)),
+  transcript_path: z.string().regex(/^\{home\}\/[^/]/, 'must begin with {home}/'),
+  transcript_cwd_field: z.string().min(1).max(64),
+  usage_scope: z.enum(['turn', 'session']),
+};
+
+const { command, args, install_hint: installHint } = parts;
+
+/** A HarnessDefinition, as a hand-over has it. */
+export const harnessDefinition = z.object({
+  ...z.object(parts).partial().shape,
+  command,
+  args,
+  install_hint: installHint,
+});
+
+/** An entry of the file that HARNESSES names: what is left out is as in the table of known agents. */
+export const harnessEntry = z.strictObject(parts).partial();

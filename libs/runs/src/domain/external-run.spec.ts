@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { afterExternal } from './external-run.js';
+
+describe('afterExternal', () => {
+  it('cancels what was cancelled where it ran, whatever waits', () => {
+    expect(afterExternal({ reason: 'cancelled', isLost: false, hasMore: true })).toMatchObject({
+      move: 'cancel',
+      status: { retryable: false },
+    });
+  });
+
+  it('hands a message over that the session never took', () => {
+    expect(afterExternal({ reason: 'closed', isLost: false, hasMore: true })).toEqual({
+      move: 'requeue',
+      status: null,
+    });
+  });
+
+  it.each([
+    ['lease_expired', true],
+    ['claim_expired', true],
+    ['handed_back', false],
+  ])('gives the run up after %s', (reason, isLost) => {
+    const { move, status } = afterExternal({ reason, isLost, hasMore: false });
+    expect({ move, code: status?.error_code, retryable: status?.retryable }).toEqual({
+      move: 'give_up',
+      code: 'infrastructure_timeout',
+      retryable: true,
+    });
+  });
+});

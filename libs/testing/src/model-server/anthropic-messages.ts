@@ -1,0 +1,66 @@
+import { asArray, asObject, asText, textOf } from './json.js';
+import { ANSWER_TOKENS, event, type ModelDialect, type ModelStep } from './model-dialect.js';
+
+const stopReason = (step: ModelStep): string => (step.kind === 'tool' ? 'tool_use' : 'end_turn');
+
+function block(step: ModelStep, id: string): object {
+  return step.kind === 'tool'
+    ? { type: 'tool_use', id: `toolu_${id}`, name: step.name, input: step.args }
+    : { type: 'text', text: step.kind === 'text' ? step.text : '' };
+}
+
+const head = (model: string, id: string) => ({
+  id: `msg_${id}`,
+  type: 'message',
+  role: 'assistant',
+  model,
+  stop_sequence: null,
+});
+
+/** Anthropic's Messages. */
+export const anthropicMessages: ModelDialect = {
+  asks: (path) => path.endsWith('/v1/messages'),
+  read(body) {
+    const messages = asArray(body['messages']).map(asObject);
+    const last = asArray(messages.at(-1)?.['content']).map(asObject);
+    const user = messages.findLast(({ role, content }) => role === 'user' && textOf(content) !== '');
+    return {
+      model: asText(body['model']),
+      tools: asArray(body['tools'])
+        .map(asObject)
+        .map(({ name, input_schema: schema }) => ({ name: asText(name), schema: asObject(schema) })),
+      userText: textOf(user?.['content']),
+      isAfterTool: last.some(({ type }) => type === 'tool_result'),
+      isStream: body['stream'] === true,
+    };
+  },
+  stream(step, model, id) {
+    const tell = (type: string, data: object): string => event({ type, ...data }, type);
+    const usage = { input_tokens: ANSWER_TOKENS.input, output_tokens: 1 };
+    const message = { ...head(model, id), content: [], stop_reason: null, usage };
+    const start = tell('message_start', { message });
+    if (step.kind === 'hang') return start;
+    const delta =
+      step.kind === 'tool'
+        ? { type: 'input_json_delta', partial_json: JSON.stringify(step.args) }
+        : { type: 'text_delta', text: step.text };
+    const empty = step.kind === 'tool' ? { ...block(step, id), input: {} } : { type: 'text', text: '' };
+    return [
+      start,
+      tell('content_block_start', { index: 0, content_block: empty }),
+      tell('content_block_delta', { index: 0, delta }),
+      tell('content_block_stop', { index: 0 }),
+      tell('message_delta', {
+        delta: { stop_reason: stopReason(step), stop_sequence: null },
+        usage: { output_tokens: ANSWER_TOKENS.output },
+      }),
+      tell('message_stop', {}),
+    ].join('');
+  },
+  whole: (step, model, id) => ({
+    ...head(model, id),
+    content: [block(step, id)],
+    stop_reason: stopReason(step),
+    usage: { input_tokens: ANSWER_TOKENS.input, output_tokens: ANSWER_TOKENS.output },
+  }),
+};

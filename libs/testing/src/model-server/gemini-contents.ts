@@ -1,0 +1,43 @@
+import { asArray, asObject, asText, textOf, type JsonObject } from './json.js';
+import { ANSWER_TOKENS, event, type ModelDialect, type ModelStep } from './model-dialect.js';
+
+function answer(step: ModelStep, model: string): JsonObject {
+  const part = step.kind === 'tool' ? { functionCall: { name: step.name, args: step.args } } : { text: textIn(step) };
+  return {
+    candidates: [{ index: 0, content: { role: 'model', parts: [part] }, finishReason: 'STOP' }],
+    usageMetadata: {
+      promptTokenCount: ANSWER_TOKENS.input,
+      candidatesTokenCount: ANSWER_TOKENS.output,
+      totalTokenCount: ANSWER_TOKENS.input + ANSWER_TOKENS.output,
+    },
+    modelVersion: model,
+  };
+}
+
+const textIn = (step: ModelStep): string => (step.kind === 'text' ? step.text : '');
+
+/** Google's generateContent. */
+export const geminiContents: ModelDialect = {
+  asks: (path) => /:(?:streamG|g)enerateContent$/.test(path),
+  read(body, path) {
+    const contents = asArray(body['contents']).map(asObject);
+    const parts = asArray(contents.at(-1)?.['parts']).map(asObject);
+    const user = contents.findLast(({ role, parts: own }) => role === 'user' && textOf(own) !== '');
+    return {
+      model: /models\/([^/:]+):/.exec(path)?.[1] ?? '',
+      tools: asArray(body['tools'])
+        .flatMap((tool) => asArray(asObject(tool)['functionDeclarations']))
+        .map(asObject)
+        .map(({ name, parameters, parametersJsonSchema: schema }) => ({
+          name: asText(name),
+          schema: asObject(parameters ?? schema),
+        })),
+      userText: textOf(user?.['parts']),
+      isAfterTool: parts.some((part) => 'functionResponse' in part),
+      isStream: path.includes(':stream'),
+    };
+  },
+  // Its streams have no beginning of their own: a comment opens one that hangs.
+  stream: (step, model) => (step.kind === 'hang' ? ': working\n\n' : event(answer(step, model))),
+  whole: (step, model) => answer(step, model),
+};

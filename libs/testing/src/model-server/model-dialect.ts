@@ -1,0 +1,41 @@
+import type { JsonObject } from './json.js';
+
+export interface OfferedTool {
+  readonly name: string;
+  /** JSON schema of its arguments. */
+  readonly schema: JsonObject;
+}
+
+/** What an agent asks of its model, as far as a script wants to know. */
+export interface ModelRequest {
+  readonly model: string;
+  readonly tools: readonly OfferedTool[];
+  /** Text of the last message of the user's. */
+  readonly userText: string;
+  /** The result of a tool call has come since then. */
+  readonly isAfterTool: boolean;
+  readonly isStream: boolean;
+}
+
+export type ModelStep =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'tool'; readonly name: string; readonly args: JsonObject }
+  /** Begins an answer and never goes on with it. */
+  | { readonly kind: 'hang' };
+
+/** The tokens that each answer says it took. */
+export const ANSWER_TOKENS = { input: 100, output: 20 } as const;
+
+/** One provider's way to be asked, over HTTP. */
+export interface ModelDialect {
+  /** Whether a request with this path is one for the model. */
+  readonly asks: (path: string) => boolean;
+  readonly read: (body: JsonObject, path: string) => ModelRequest;
+  /** The body of a stream of server-sent events; `hang`: its beginning. */
+  readonly stream: (step: ModelStep, model: string, id: string) => string;
+  /** The body of an answer at once. */
+  readonly whole: (step: ModelStep, model: string, id: string) => JsonObject;
+}
+
+export const event = (data: unknown, name?: string): string =>
+  `${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`;

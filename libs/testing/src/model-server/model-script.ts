@@ -1,0 +1,38 @@
+import { asArray, asObject, type JsonObject } from './json.js';
+import type { ModelRequest, ModelStep, OfferedTool } from './model-dialect.js';
+
+const SHELL = /^(?:bash|shell|shell_command|exec_command|run_shell_command|local_shell|execute)$/i;
+
+/**
+ * Does what the user's last message says: a line `RUN: <command>` is one call of the agent's shell tool and then a text,
+ * a line `HANG` an answer that does not come to its end, anything else a text. What agents ask by the way (a title for
+ * the session), without tools, gets a text as well.
+ */
+export function followInstructions(request: ModelRequest): ModelStep {
+  const { tools, userText, isAfterTool } = request;
+  if (tools.length === 0) return { kind: 'text', text: 'A title' };
+  if (isAfterTool) return { kind: 'text', text: 'The command has run.' };
+  const [, instruction = '', argument = ''] = [...userText.matchAll(/^(RUN|HANG)(?:: (.+))?$/gm)].at(-1) ?? [];
+  if (instruction === 'HANG') return { kind: 'hang' };
+  if (instruction !== 'RUN') return { kind: 'text', text: 'Understood.' };
+  const shell = tools.find(({ name }) => SHELL.test(name));
+  if (!shell) return { kind: 'text', text: `There is no shell among ${tools.map(({ name }) => name).join(', ')}.` };
+  return { kind: 'tool', name: shell.name, args: shellArguments(shell, argument) };
+}
+
+/** The command where the tool takes one, and something fitting for whatever else it insists on. */
+function shellArguments({ schema }: OfferedTool, command: string): JsonObject {
+  const properties = Object.entries(asObject(schema['properties']));
+  const required = asArray(schema['required']);
+  return Object.fromEntries(
+    properties.flatMap(([name, property]): [string, unknown][] => {
+      const { type, enum: values } = asObject(property);
+      if (/^(?:command|cmd|script)$/.test(name)) return [[name, type === 'array' ? ['bash', '-lc', command] : command]];
+      if (!required.includes(name)) return [];
+      if (Array.isArray(values)) return [[name, values[0] as unknown]];
+      if (type === 'boolean') return [[name, false]];
+      if (type === 'number' || type === 'integer') return [[name, 10_000]];
+      return [[name, /dir|path|cwd/i.test(name) ? '.' : 'Runs a command']];
+    }),
+  );
+}

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { MAX_WORKER_NAME_LENGTH, workerNameFault } from './worker-name.js';
+
+describe('the name of a worker', () => {
+  it.each(['build-1', 'büro 3', '机器', 'a/b:c', 'x'.repeat(MAX_WORKER_NAME_LENGTH), 'my-warp'])(
+    'may be %s',
+    (name) => {
+      expect(workerNameFault(name)).toBeNull();
+    },
+  );
+
+  it.each([undefined, null, '', '   '])('is missing: %j', (name) => {
+    expect(workerNameFault(name)).toEqual({ kind: 'missing' });
+  });
+
+  it.each(['warp', 'warp-1', 'WARP', 'Warped'])('is reserved: %s', (name) => {
+    expect(workerNameFault(name)).toEqual({ kind: 'reserved' });
+  });
+
+  it.each(['a\nb', ' a', 'a ', 'a\u0000', 'a\u202eb', 'a\ud800', 'a\ufffdb', 'x'.repeat(MAX_WORKER_NAME_LENGTH + 1)])(
+    'is unfit: %j',
+    (name) => {
+      expect(workerNameFault(name)).toMatchObject({ kind: 'unfit' });
+    },
+  );
+});

@@ -1,0 +1,50 @@
+import { Counter, Gauge, Registry } from 'prom-client';
+
+export type TaskResult = 'completed' | 'failed' | 'lost';
+
+/** What the daemon counts, for Prometheus. */
+export class WorkerMetrics {
+  readonly registry = new Registry();
+  readonly connected = this.gauge('headrace_worker_connected', '1 while the worker is connected to its server.');
+  readonly draining = this.gauge('headrace_worker_draining', '1 while the worker takes no more tasks.');
+  readonly active = this.gauge('headrace_worker_tasks_active', 'Tasks that are being executed.');
+  readonly untold = this.gauge('headrace_worker_tasks_untold', 'Ended tasks of which the server may not have heard.');
+  readonly slots = this.gauge('headrace_worker_tasks_max_concurrent', 'Tasks that the worker takes at once.');
+  readonly claimed = this.counter('headrace_worker_tasks_claimed_total', 'Tasks that were claimed.');
+  readonly rejected = this.counter(
+    'headrace_worker_tasks_rejected_total',
+    'Tasks that were rejected, such as at capacity.',
+  );
+  readonly disconnected = this.counter(
+    'headrace_worker_disconnects_total',
+    'Connections that broke or could not be made.',
+  );
+  private readonly results = new Counter({
+    name: 'headrace_worker_tasks_ended_total',
+    help: 'Tasks that have ended, by what the server is told.',
+    labelNames: ['result'] as const,
+    registers: [this.registry],
+  });
+
+  constructor(info: { readonly version: string; readonly backend: string; readonly worker_id: string }) {
+    const gauge = new Gauge({
+      name: 'headrace_worker_info',
+      help: 'Constant 1, with the worker’s version, backend and name.',
+      labelNames: ['version', 'backend', 'worker_id'] as const,
+      registers: [this.registry],
+    });
+    gauge.set({ ...info }, 1);
+  }
+
+  ended(result: TaskResult): void {
+    this.results.inc({ result });
+  }
+
+  private gauge(name: string, help: string): Gauge {
+    return new Gauge({ name, help, registers: [this.registry] });
+  }
+
+  private counter(name: string, help: string): Counter {
+    return new Counter({ name, help, registers: [this.registry] });
+  }
+}

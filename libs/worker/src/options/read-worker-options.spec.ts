@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { flagsHelp, FLAGS } from './flags.js';
+import { readWorkerOptions } from './read-worker-options.js';
+
+const KEY = { WARP_API_KEY: 'wk-key' };
+
+describe('readWorkerOptions', () => {
+  let directory: string;
+  beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), 'headrace-options-'))));
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+  const file = (text: string): string => {
+    const path = join(directory, 'worker.yaml');
+    writeFileSync(path, text);
+    return path;
+  };
+  const fault = (args: string[], environment = {}): string => {
+    try {
+      readWorkerOptions(args, environment);
+    } catch (error) {
+      return String(error);
+    }
+    throw new Error('It was taken.');
+  };
+
+  it('takes flags before the environment, and that before the file', () => {
+    const path = file(
+      'worker_id: from-file\nmax_concurrent_tasks: 3\ndrain_timeout: 5m\nbackend:\n  direct:\n    workspace_root: /srv/work\n    environment:\n      - name: A\n        value: file\n      - name: HOST_ONE\n',
+    );
+    process.env['HOST_ONE'] = 'here';
+    const options = readWorkerOptions(['--config-file', path, '--worker-id', 'from-flag', '-e', 'A=flag'], {
+      ...KEY,
+      HEADRACE_WORKER_ID: 'from-environment',
+      HEADRACE_WORKER_MAX_CONCURRENT_TASKS: '4',
+    });
+    delete process.env['HOST_ONE'];
+    expect(options).toMatchObject({
+      workerId: 'from-flag',
+      slots: 4,
+      drainTimeout: 300_000,
+      backend: 'process',
+      environment: { A: 'flag', HOST_ONE: 'here' },
+      process: { workspaceRoot: '/srv/work' },
+    });
+    expect(options.apiKey()).toBe('wk-key');
+  });
+
+  it('finds one address from the other', () => {
+    expect(readWorkerOptions(['--worker-id', 'a', '--server-root-url', 'https://h.example/'], KEY)).toMatchObject({
+      serverRootUrl: 'https://h.example',
+      webSocketUrl: 'wss://h.example/api/v1/selfhosted/worker/ws',
+    });
+    const socket = 'ws://h.example:3000/api/v1/selfhosted/worker/ws';
+    expect(readWorkerOptions(['--worker-id', 'a', '--web-socket-url', socket], KEY)).toMatchObject({
+      serverRootUrl: 'http://h.example:3000',
+      webSocketUrl: socket,
+    });
+  });
+
+  it('takes JSON, 0 as no limit, and one slot for a single job', () => {
+    const path = file('{"worker_id": "a", "max_concurrent_tasks": 0, "backend": {"docker": {"volumes": ["/a:/b"]}}}');
+    expect(readWorkerOptions(['--config-file', path], KEY)).toMatchObject({
+      slots: 1000,
+      backend: 'docker',
+      docker: { volumes: ['/a:/b'] },
+    });
+    expect(readWorkerOptions(['--config-file', path, '--one-shot', '--backend', 'direct'], KEY)).toMatchObject({
+      slots: 1,
+      backend: 'process',
+    });
+  });
+
+  it('reads the key anew from its file', () => {
+    const path = file('first\n');
+    const { apiKey } = readWorkerOptions(['--worker-id', 'a', '--api-key-file', path], KEY);
+    expect(apiKey()).toBe('first');
+    file('second\n');
+    expect(apiKey()).toBe('second');
+  });
+
+  it('names what is wrong, and never a value that may be secret', () => {
+    expect(fault(['--worker-id', 'a'])).toContain('--api-key-file');
+    expect(fault(['--worker-id', 'a', '--api-key', 'wk-secret'], KEY)).not.toContain('wk-secret');
+    expect(fault(['--worker-id', 'a', '--api-key=wk-secret'], KEY)).toContain('--api-key-file');
+    expect(fault(['--worker-id', 'warp-a'], KEY)).toContain('worker_id: must not begin with "warp"');
+    expect(fault([], KEY)).toContain('worker_id: is missing');
+    expect(fault(['--worker-id', 'a', '--drain-timeout', 'soon'], KEY)).toContain('drain_timeout');
+    expect(fault(['--worker-id', 'a', '--server-root-url', 'http://user:pw@h'], KEY)).not.toContain('pw');
+    expect(fault(['--worker-id', 'a', '--backend', 'kubernetes'], KEY)).toContain('no backend');
+    expect(fault(['--worker-id', 'a', '--config-file', '/nowhere'], KEY)).toContain('ENOENT');
+    expect(fault(['--config-file', file('worker_id: [')], KEY)).toContain('no YAML');
+    expect(fault(['--config-file', file('- a')], KEY)).toContain('no mapping');
+    expect(fault(['--config-file', file('worker_id: a\nwork_id: b')], KEY)).toContain('work_id');
+    const setup = file('worker_id: a\nbackend:\n  direct:\n    setup_command: make\n');
+    expect(fault(['--config-file', setup], KEY)).toContain('setup_command: is not supported');
+    expect(fault(['--worker-id', 'a', '--api-key-file', file('two words')], {})).toContain('The API key is none');
+  });
+
+  it('tells about every flag', () => {
+    for (const { name } of FLAGS) expect(flagsHelp()).toContain(`--${name}`);
+    for (const line of flagsHelp().split('\n')) expect(line.length).toBeLessThanOrEqual(120);
+  });
+});

@@ -1,0 +1,125 @@
+import { performance } from 'node:perf_hooks';
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#libs/config';
+import type { Beat, Hello, ServerFrame, TaskRejected, WorkerFrame } from '#libs/worker-protocol';
+import { PresenceStore } from '../persistence/presence.store.js';
+import { TaskDoor } from './task-door.js';
+import type { WorkerSession } from './worker-session.js';
+import { WorkerSockets } from './worker-sockets.js';
+
+const SECOND_MS = 1_000;
+const LONGEST_BEAT_SECONDS = 30;
+
+/** A connection as its frames see it. */
+export interface FrameSource {
+  readonly session: WorkerSession;
+  readonly ref: WorkerSession['ref'];
+  /** Frames that were read are handled after the connection has ended, too; but nothing is offered to it any more. */
+  readonly isOpen: boolean;
+  send(frame: ServerFrame): boolean;
+}
+
+/** Carries out what a worker says. Each frame may be handled again after a failure. */
+@Injectable()
+export class HandleFrame {
+  constructor(
+    private readonly door: TaskDoor,
+    private readonly presence: PresenceStore,
+    private readonly sockets: WorkerSockets,
+    private readonly settings: Settings,
+  ) {}
+
+  async execute(source: FrameSource, frame: WorkerFrame): Promise<void> {
+    const { session } = source;
+    switch (frame.type) {
+      case 'task_claimed':
+        return this.door.tasks.claimed(session.ref, frame.data);
+      case 'task_rejected':
+        return this.rejected(session, frame.data);
+      case 'task_completed':
+        await this.door.tasks.completed(session.ref, frame.data);
+        return this.ended(session);
+      case 'task_failed':
+        await this.door.tasks.failed(session.ref, frame.data);
+        return this.ended(session);
+      case 'hello':
+        return this.hello(source, frame.data);
+      case 'beat':
+        return this.beat(source, frame.data);
+      case 'heartbeat':
+        return;
+    }
+  }
+
+  /** From now on runs may be offered to it, here and by other processes. */
+  async announce(source: FrameSource): Promise<void> {
+    const { session } = source;
+    this.sockets.add(source);
+    await this.presence.put(session.row(performance.now()));
+    if (!source.isOpen) return this.forget(session);
+    const first = !session.announced;
+    session.announced = true;
+    if (first) this.door.tasks.connected(session.ref);
+    else this.door.tasks.roomAgain(session.ref);
+  }
+
+  /** The connection has ended. */
+  async forget({ id }: WorkerSession): Promise<void> {
+    this.sockets.remove(id);
+    await this.presence.remove(id);
+  }
+
+  private async hello(source: FrameSource, data: Hello['data']): Promise<void> {
+    const { session } = source;
+    if (!source.isOpen) return;
+    const { instance_id: instanceId, version, backend, slots, harnesses, skills, features, tasks } = data;
+    session.report = { instanceId, version, backend, slots, harnesses, skills };
+    session.freeSlots = Math.max(0, slots - tasks.length);
+    session.ref = { ...session.ref, speaksHello: true };
+    // Here before its tasks are looked at, in case they are answered by a frame; offered to only when they are counted.
+    this.sockets.add(source);
+    await this.presence.supersede(session.row(performance.now()));
+    const verdicts = tasks.length === 0 ? [] : await this.door.tasks.reconcile(session.ref, tasks);
+    const known = features.filter((feature) => FEATURES.includes(feature));
+    source.send({ type: 'hello', data: { features: known, ...this.rhythm(), tasks: verdicts } });
+    await this.announce(source);
+  }
+
+  private async beat(source: FrameSource, { draining, free_slots: freeSlots, tasks }: Beat['data']): Promise<void> {
+    const { session } = source;
+    if (!source.isOpen) return;
+    const changed = session.draining !== draining || session.freeSlots !== freeSlots;
+    session.draining = draining;
+    session.freeSlots = freeSlots;
+    if (changed && session.announced) await this.presence.touch(session.state(performance.now()));
+    const desired = tasks.length === 0 ? [] : await this.door.tasks.desired(session.ref, tasks);
+    source.send({ type: 'beat', data: { ...this.rhythm(), tasks: desired } });
+    if (changed && !draining && freeSlots > 0) this.door.tasks.roomAgain(session.ref);
+  }
+
+  private async rejected(session: WorkerSession, data: TaskRejected['data']): Promise<void> {
+    const now = performance.now();
+    const pauseMs = session.pause.begin(now);
+    if (pauseMs > 0) {
+      setTimeout(() => {
+        if (this.sockets.find(session.id) !== undefined) this.door.tasks.roomAgain(session.ref);
+      }, pauseMs).unref();
+      await this.presence.touch(session.state(now));
+    }
+    await this.door.tasks.rejected(session.ref, data);
+  }
+
+  private async ended(session: WorkerSession): Promise<void> {
+    const now = performance.now();
+    if (session.pause.end(now)) await this.presence.touch(session.state(now));
+    this.door.tasks.roomAgain(session.ref);
+  }
+
+  private rhythm(): { ttl_seconds: number; next_beat_seconds: number } {
+    const ttl = this.settings.leaseTtl / SECOND_MS;
+    return { ttl_seconds: ttl, next_beat_seconds: Math.min(LONGEST_BEAT_SECONDS, ttl / 3) };
+  }
+}
+
+/** What both ends may agree on beyond protocol 1; nothing yet. */
+const FEATURES: readonly string[] = [];

@@ -1,0 +1,193 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ModelServer } from '../../libs/testing/src/model-server/index.js';
+import { Installation, type Program } from '../support/installation.js';
+import { installedAgents, MODEL, skipReason } from './installed-agents.js';
+import { McpPlaces } from './mcp-places.js';
+
+const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+const SECRET = 'sk-of-the-team-0123456789abcdef';
+/** Whose sessions can be put back on another machine; OpenCode keeps them in a database. */
+const RESUMES: readonly string[] = ['claude', 'codex', 'gemini', 'qwen'];
+
+let directory: string;
+let models: ModelServer;
+let installation: Installation;
+let server: Program;
+
+beforeAll(async () => {
+  if (skipReason !== null) return;
+  directory = mkdtempSync(join(tmpdir(), 'headrace-agents-test-'));
+  models = await ModelServer.start();
+  const harnesses = Object.fromEntries(installedAgents().map(({ id, entry }) => [id, entry(models.url)]));
+  const file = join(directory, 'harnesses.json');
+  writeFileSync(file, JSON.stringify({ harnesses }));
+  // No session stays: every follow-up begins with a new process in a new workspace.
+  installation = await Installation.create({
+    HARNESSES: file,
+    MAX_IDLE_SESSIONS: '0',
+    LEASE_TTL: '30s',
+    API_RATE_PER_MINUTE: '0',
+  });
+  server = await installation.up();
+  const { status } = await installation.call('PUT', '/secrets/model-key', { value: SECRET });
+  expect(status).toBe(200);
+});
+
+afterAll(async () => {
+  if (skipReason !== null) return;
+  expect(await server.stop('SIGINT')).toBe(0);
+  await models.stop();
+  installation.remove();
+  rmSync(directory, { recursive: true });
+});
+
+interface Block {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+async function blocksOf(runId: string): Promise<Block[]> {
+  const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
+  return (body.steps as { messages: { content: Block[] }[] }[]).flatMap((step) =>
+    step.messages.flatMap((message) => message.content),
+  );
+}
+
+async function sessionsOf(runId: string): Promise<Record<string, unknown>[]> {
+  const { body } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
+  return (body.events as { event_type: string; payload: Record<string, unknown> }[])
+    .filter((event) => event.event_type === 'session_started')
+    .map(({ payload }) => payload);
+}
+
+// The run as it is shown, which is of many shapes.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+async function succeeded(runId: string): Promise<any> {
+  const run = await installation.waitFor(runId, ENDED, 60_000);
+  expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
+  return run;
+}
+
+const create = (id: string, prompt: string, config: object = {}): Promise<string> =>
+  installation.createRun(prompt, {
+    config: {
+      harness: { type: id, model_id: id === 'opencode' ? `test/${MODEL}` : MODEL },
+      harness_auth_secrets: { [`${id}_auth_secret_name`]: 'model-key' },
+      ...config,
+    },
+  });
+
+const askedOf = (from: number): string =>
+  models.requests
+    .slice(from)
+    .map(({ body }) => body)
+    .join('\n');
+
+describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => {
+  const agents = installedAgents();
+
+  it('are there: three of them at least', async () => {
+    expect(agents.length).toBeGreaterThanOrEqual(3);
+    const { status, body } = await installation.call('GET', '/agent/harnesses');
+    expect(status).toBe(200);
+    for (const { id, version } of agents) {
+      const told = (body.harnesses as { id: string; installations: object[] }[]).find((harness) => harness.id === id);
+      expect(told?.installations).toEqual([
+        { location: 'hosted', installed: true, version, last_seen_at: expect.any(String) },
+      ]);
+    }
+  });
+
+  describe.each(agents)('$id $version', ({ id }) => {
+    it('edits a file, goes on with its session in another process, and shows no secret', async () => {
+      const from = models.requests.length;
+      const runId = await create(
+        id,
+        `Keep in mind: heliotrope.\nRUN: printf 'made by %s' ${id} > made.txt && cat made.txt`,
+      );
+      const run = await succeeded(runId);
+      expect(run.request_usage.total_tokens).toBeGreaterThanOrEqual(120);
+
+      const blocks = await blocksOf(runId);
+      expect(blocks).toContainEqual(expect.objectContaining({ type: 'action', name: 'run_command' }));
+      const results = blocks.filter(({ type }) => type === 'action_result');
+      expect(results).toHaveLength(1);
+      expect(results[0]).toMatchObject({ name: 'run_command', state: 'completed' });
+      // Gemini's tool output gets lost on its way over the protocol.
+      if (id !== 'gemini') expect(JSON.stringify(results[0])).toContain(`made by ${id}`);
+      expect(askedOf(from)).toContain(`made by ${id}`);
+      expect(blocks.some(({ type, text }) => type === 'text' && String(text).includes('The command has run.'))).toBe(
+        true,
+      );
+      const asked = models.requests.slice(from).filter(({ tools }) => tools.length > 0);
+      expect(new Set(asked.map(({ model }) => model))).toEqual(new Set([MODEL]));
+      expect(asked.every(({ headers }) => JSON.stringify(headers).includes(SECRET))).toBe(true);
+      const [session] = await sessionsOf(runId);
+      expect(session).toMatchObject({ resumed: false, agent_name: expect.any(String) });
+      expect(session).not.toHaveProperty('warnings');
+
+      const before = models.requests.length;
+      const followup = await installation.call('POST', `/agent/runs/${runId}/followups`, {
+        message: 'What did I ask you to keep in mind?',
+      });
+      expect(followup).toMatchObject({ status: 200, body: { outcome: 'handoff_execution' } });
+      const { request_usage: usage } = await succeeded(runId);
+      // Each turn counts once, whatever the agent says of the session that it has loaded.
+      expect(usage.total_tokens).toBe(run.request_usage.total_tokens + 120);
+      // Whatever is asked counts, by the way too, and none of it twice.
+      if (id === 'claude') {
+        const costOfOne = run.request_usage.inference_cost_usd / 3;
+        expect(usage.inference_cost_usd).toBeGreaterThan(run.request_usage.inference_cost_usd);
+        expect(usage.inference_cost_usd).toBeLessThanOrEqual(costOfOne * models.requests.slice(from).length);
+      }
+      const sessions = await sessionsOf(runId);
+      expect(sessions).toHaveLength(2);
+      if (RESUMES.includes(id)) {
+        expect(sessions[1]).toMatchObject({ resumed: true, session_id: sessions[0]?.['session_id'] });
+        expect(askedOf(before)).toContain('heliotrope');
+      } else
+        expect(sessions[1]).toMatchObject({ resumed: false, warnings: [expect.stringContaining('begins a new one')] });
+
+      const { body: conversation } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
+      expect(JSON.stringify(conversation)).not.toContain(SECRET);
+      const transcript = await installation.call('GET', `/agent/runs/${runId}/transcript`);
+      expect(transcript.status).toBe(RESUMES.includes(id) ? 302 : 404);
+      if (transcript.status === 302) {
+        const text = await (await fetch(transcript.headers.get('location') ?? '')).text();
+        expect(text).toContain('heliotrope');
+        expect(text).not.toContain(SECRET);
+      }
+    });
+
+    it('finds the MCP servers that it is handed, and ends cancelled in the midst of its turn', async () => {
+      const places = await McpPlaces.start();
+      try {
+        const runId = await create(id, 'HANG', { mcp_servers: places.servers });
+        await models.until(() => models.hanging > 0, 'the model is asked', 60_000);
+        await places.untilFound(['stdio', 'http']);
+        await installation.waitFor(runId, ['INPROGRESS']);
+        const answer = await installation.call('POST', `/agent/runs/${runId}/cancel`);
+        expect(answer).toMatchObject({ status: 200, body: runId });
+        await models.until(() => models.hanging === 0, 'the agent has hung up');
+        expect(await installation.run(runId)).toMatchObject({ state: 'CANCELLED' });
+      } finally {
+        await places.stop();
+      }
+    });
+  });
+
+  it('refuses what the policy refuses', async () => {
+    const runId = await create('claude', 'RUN: touch forbidden.txt', { permission_policy: 'deny' });
+    await succeeded(runId);
+    const blocks = await blocksOf(runId);
+    expect(blocks.filter(({ type }) => type === 'action_result')).toEqual([
+      expect.objectContaining({ name: 'run_command', state: 'denied' }),
+    ]);
+  });
+});
+
+// A reason that can be read in the report, instead of an empty file.
+if (skipReason !== null) it.skip(`real agents are not tried: ${skipReason}`, () => undefined);

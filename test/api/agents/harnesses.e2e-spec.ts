@@ -1,0 +1,170 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi, TestRunner } from '#libs/testing';
+import { type AgentsRoom, inTeam, openRoom } from './agents-room.js';
+
+const KEY = 'sk-value-of-the-team-0123456789';
+
+let directory: string;
+let harnessesFile: string;
+let api: TestApi;
+let room: AgentsRoom;
+
+const write = (harnesses: object) => writeFile(harnessesFile, JSON.stringify({ harnesses }));
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'headrace-harnesses-'));
+  harnessesFile = join(directory, 'harnesses.json');
+  await write({
+    house: {
+      command: 'house-agent',
+      install_hint: 'ask the house',
+      secrets: { HOUSE_KEY: 'house-key', OTHER: 'none' },
+    },
+  });
+  api = await startTestApi({ settings: { harnessesFile } });
+  room = await openRoom(api);
+});
+afterAll(async () => {
+  await api.close();
+  await rm(directory, { recursive: true });
+});
+
+interface Harness {
+  id: string;
+  builtin: boolean;
+  install_hint?: string;
+  installations: Record<string, unknown>[];
+}
+
+async function list(token: string, headers: Record<string, string> = {}): Promise<Map<string, Harness>> {
+  const { body } = await api.request(200, 'GET /agent/harnesses', { token, headers });
+  return new Map((body.harnesses as Harness[]).map((harness) => [harness.id, harness]));
+}
+
+const hosted = (instance: string, harnesses: object[], age = '0 s') =>
+  api.database.query(`INSERT INTO harness_installations VALUES ($1, $2::jsonb, headrace.now() - $3::interval)`, [
+    `00000000-0000-4000-8000-${instance.padStart(12, '0')}`,
+    JSON.stringify(harnesses),
+    age,
+  ]);
+
+/** A worker's connection; one that is not alive is only left behind. */
+const worker = (team: string, host: string, harnesses: object[], isAlive = true) =>
+  api.database.query(
+    `INSERT INTO worker_connections (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until, harnesses)
+     SELECT gen_random_uuid(), $1, $2, gen_random_uuid(), now, now, now + $3::interval, $4::jsonb FROM headrace.now() AS now`,
+    [team, host, isAlive ? '1 minute' : '-1 s', JSON.stringify(harnesses)],
+  );
+
+describe('listHarnesses', () => {
+  it('has the built-in agent, the known ones and those of the file, and where they are installed', async () => {
+    await hosted('1', [
+      { id: 'claude', installed: false },
+      { id: 'codex', installed: false },
+    ]);
+    await hosted('2', [{ id: 'claude', installed: true, version: '1.2.3' }]);
+    await hosted('3', [{ id: 'gemini', installed: true }], '10 minutes');
+    await worker(room.team, 'mine', [{ id: 'claude', installed: false }]);
+    await worker(room.team, 'mine', [{ id: 'own', installed: true, version: '7' }]);
+    await worker(room.team, 'gone', [{ id: 'claude', installed: true }], false);
+    await worker(room.otherTeam, 'theirs', [{ id: 'claude', installed: true }]);
+    const harnesses = await list(room.viewer.token);
+    expect([...harnesses.keys()][0]).toBe('oz');
+    expect(harnesses.get('oz')).toEqual({ id: 'oz', builtin: true, installations: [] });
+    const last_seen_at = expect.stringMatching(/^\d{4}-.*Z$/) as string;
+    expect(harnesses.get('claude')).toEqual({
+      id: 'claude',
+      builtin: false,
+      install_hint: expect.stringContaining('npm install'),
+      installations: [
+        { location: 'hosted', installed: true, version: '1.2.3', last_seen_at },
+        { location: 'mine', installed: false, last_seen_at },
+      ],
+    });
+    expect(harnesses.get('codex')?.installations).toEqual([{ location: 'hosted', installed: false, last_seen_at }]);
+    expect(harnesses.get('gemini')?.installations).toEqual([]);
+    expect(harnesses.get('house')).toMatchObject({ builtin: false, install_hint: 'ask the house' });
+    expect(harnesses.get('own')).toEqual({
+      id: 'own',
+      builtin: false,
+      installations: [{ location: 'mine', installed: true, version: '7', last_seen_at }],
+    });
+  });
+
+  it('shows workers of all one’s teams, or of the one that is picked; 403 for a team of others', async () => {
+    const placesOf = async (headers = {}): Promise<unknown[]> =>
+      ((await list(room.both.token, headers)).get('claude')?.installations ?? []).map(({ location }) => location);
+    expect(await placesOf()).toEqual(['hosted', 'mine', 'theirs']);
+    expect(await placesOf(inTeam(room.otherTeam))).toEqual(['hosted', 'theirs']);
+    await api.request(403, 'GET /agent/harnesses', { token: room.member.token, headers: inTeam(room.otherTeam) });
+  });
+
+  it('keeps the API from starting when the file is faulty', async () => {
+    try {
+      await write({ house: { args: [] } });
+      const start = startTestApi({ database: api.database, settings: { harnessesFile } });
+      await expect(start).rejects.toThrow('HARNESSES, harnesses.house.command: is required');
+    } finally {
+      await write({ house: { command: 'house-agent' } });
+    }
+  });
+});
+
+describe('the secrets of an agent', () => {
+  const put = (name: string, value: string) =>
+    api.request(200, `PUT /secrets/${name}`, { token: room.owner.token, body: { value } });
+  const create = async (config: object): Promise<string> => {
+    const body = { prompt: 'Hello', config };
+    return (await api.request(200, 'POST /agent/runs', { token: room.member.token, body })).body.run_id as string;
+  };
+
+  it('go to the runner, apart from those of set-up commands, and are shown nowhere', async () => {
+    await put('anthropic', KEY);
+    const runId = await create({
+      harness: { type: 'claude' },
+      harness_auth_secrets: { claude_auth_secret_name: 'anthropic', codex_auth_secret_name: 'anthropic' },
+    });
+    const { assignment } = await TestRunner.take(api, runId);
+    expect(assignment).toMatchObject({ agent_secrets: { auth: KEY }, secrets: {} });
+    const { text } = await api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token });
+    expect(text).toContain('"claude_auth_secret_name":"anthropic"');
+    expect(text).not.toContain(KEY);
+  });
+
+  it('are those that the file names for the agent, as far as the team has them', async () => {
+    await put('house-key', 'of-the-house-0123456789');
+    const { assignment } = await TestRunner.take(api, await create({ harness: { type: 'house' } }));
+    expect(assignment.agent_secrets).toEqual({ variables: { HOUSE_KEY: 'of-the-house-0123456789' } });
+    const other = await TestRunner.take(api, await create({ harness: { type: 'codex' } }));
+    expect(other.assignment.agent_secrets).toEqual({});
+  });
+
+  it('must be the team’s: 403, and the run fails when one is gone by the time it begins', async () => {
+    const named = (name: string) => ({
+      harness: { type: 'claude' },
+      harness_auth_secrets: { claude_auth_secret_name: name },
+    });
+    const { body: problem } = await api.request(403, 'POST /agent/runs', {
+      token: room.stranger.token,
+      body: { prompt: 'Hello', config: named('anthropic') },
+    });
+    expect(problem.detail).toContain('config.harness_auth_secrets.claude_auth_secret_name names no managed secret');
+    await api.request(403, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Hello', team: false, config: named('anthropic') },
+    });
+
+    await put('short-lived', KEY);
+    const runId = await create(named('short-lived'));
+    await api.request(204, 'DELETE /secrets/short-lived', { token: room.owner.token });
+    await expect(TestRunner.take(api, runId)).rejects.toThrow('412');
+    const { body: run } = await api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token });
+    expect(run).toMatchObject({
+      state: 'FAILED',
+      status_message: { message: expect.stringContaining('short-lived'), error_code: 'environment_setup_failed' },
+    });
+  });
+});

@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ExecutionTokens, SweepExecutions } from '#libs/runs';
+import type { PermissionSubject } from '#libs/runner-protocol';
+import { TestRunner } from '#libs/testing';
+import { openRunsRoom, type RunsRoom } from './runs-room.js';
+
+let room: RunsRoom;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+
+const PUSH: PermissionSubject = { type: 'command', value: 'git push', tool: 'Bash' };
+
+const request = async (status: number, line: string, body?: object) =>
+  (await room.api.request(status, line, { token: room.member.token, ...(body === undefined ? {} : { body }) })).body;
+const create = async (config: object = {}): Promise<string> =>
+  (await request(200, 'POST /agent/runs', { prompt: 'Go.', interactive: true, config })).run_id;
+const asking = async (config: object = {}): Promise<{ runId: string; runner: TestRunner }> => {
+  const runId = await create(config);
+  const runner = await TestRunner.take(room.api, runId);
+  await runner.startAgent();
+  await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }]);
+  return { runId, runner };
+};
+const ask = (runner: TestRunner, id: string, subject: PermissionSubject | undefined = PUSH, title = 'Push') =>
+  runner.report(['permission_requested', { approval_id: id, title, options: [], ask: true, subject }]);
+const decide = (status: number, runId: string, id: string, decision: string) =>
+  request(status, `POST /agent/runs/${runId}/approvals/${id}`, { decision });
+const approvals = (runId: string) => request(200, `GET /agent/runs/${runId}/approvals`);
+const state = async (runId: string): Promise<string> => (await request(200, `GET /agent/runs/${runId}`)).state;
+const decisions = async (runId: string) =>
+  (await request(200, `GET /agent/runs/${runId}/timeline`)).events
+    .filter(({ event_type: type }: { event_type: string }) => type === 'permission_decided')
+    .map(({ payload }: { payload: object }) => payload);
+const commands = async ({ assignment }: TestRunner) => {
+  const { execution_id: id, lease_epoch: epoch } = assignment;
+  const token = new ExecutionTokens(room.api.settings.secretsKey ?? '').mint(id);
+  const path = `/runner/v1/executions/${id}/commands?lease_epoch=${epoch}&version=0`;
+  return (await room.api.request(200, `GET ${path}`, { token })).body;
+};
+
+describe('allow_always', () => {
+  it('is a rule of the run: told to the runner, listed, and in the timeline', async () => {
+    const { runId, runner } = await asking();
+    await ask(runner, 'first');
+    const decided = await decide(200, runId, 'first', 'allow_always');
+    expect(decided).toMatchObject({ state: 'allowed', always: true, subject: PUSH, decided_via: 'user' });
+    expect(await approvals(runId)).toEqual({ approvals: [decided], rules: [decided] });
+    expect((await commands(runner)).decisions).toEqual([{ approval_id: 'first', decision: 'allow', always: true }]);
+    expect(await decisions(runId)).toEqual([
+      expect.objectContaining({
+        approval_id: 'first',
+        decision: 'allow',
+        always: true,
+        by: 'user',
+        principal: { type: 'user', uid: room.member.uid },
+      }),
+    ]);
+  });
+
+  it('also answers what waits and is the same, and nothing else', async () => {
+    const { runId, runner } = await asking();
+    await ask(runner, 'first');
+    await ask(runner, 'same');
+    await ask(runner, 'other-tool', { ...PUSH, tool: 'remote' });
+    await ask(runner, 'other-command', { ...PUSH, value: 'git push --force' });
+    await decide(200, runId, 'first', 'allow_always');
+    const { approvals: all } = await approvals(runId);
+    expect(
+      all.map(({ approval_id: id, state: is, decided_via: via, rule_id: rule }: never) => [id, is, via, rule]),
+    ).toEqual([
+      ['first', 'allowed', 'user', undefined],
+      ['same', 'allowed', 'rule', 'first'],
+      ['other-tool', 'pending', undefined, undefined],
+      ['other-command', 'pending', undefined, undefined],
+    ]);
+    expect(await state(runId)).toBe('BLOCKED');
+    expect(await decisions(runId)).toMatchObject([
+      { approval_id: 'first', by: 'user' },
+      { approval_id: 'same', decision: 'allow', by: 'rule', rule_id: 'first' },
+    ]);
+    await decide(409, runId, 'same', 'deny');
+  });
+
+  it('answers a question that was on its way: the run is not blocked by it', async () => {
+    const { runId, runner } = await asking();
+    await ask(runner, 'first');
+    await decide(200, runId, 'first', 'allow_always');
+    await ask(runner, 'late');
+    expect(await state(runId)).toBe('INPROGRESS');
+    expect((await commands(runner)).decisions).toContainEqual({ approval_id: 'late', decision: 'allow' });
+    expect((await approvals(runId)).approvals).toContainEqual(
+      expect.objectContaining({ approval_id: 'late', state: 'allowed', decided_via: 'rule', rule_id: 'first' }),
+    );
+    expect(await decisions(runId)).toContainEqual(expect.objectContaining({ approval_id: 'late', by: 'rule' }));
+  });
+
+  it('holds in later executions of the run, and in no other run', async () => {
+    const { runId, runner } = await asking();
+    await ask(runner, 'first');
+    await decide(200, runId, 'first', 'allow_always');
+    await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
+    await runner.finish();
+    await request(200, `POST /agent/runs/${runId}/followups`, { message: 'Again.' });
+    const next = await TestRunner.take(room.api, runId);
+    expect(next.assignment.permission_rules).toEqual([{ approval_id: 'first', subject: PUSH }]);
+    const { runner: other, runId: otherRun } = await asking();
+    expect(other.assignment.permission_rules).toBeUndefined();
+    await ask(other, 'first');
+    expect(await state(otherRun)).toBe('BLOCKED');
+  });
+
+  it('goes by the title where a runner does not say what it is about', async () => {
+    const { runId, runner } = await asking();
+    await runner.report(['permission_requested', { approval_id: 'first', title: 'Deploy', options: [], ask: true }]);
+    const decided = await decide(200, runId, 'first', 'allow_always');
+    expect(decided.subject).toEqual({ type: 'title', value: 'Deploy' });
+    await runner.report(['permission_requested', { approval_id: 'same', title: 'Deploy', options: [], ask: true }]);
+    expect(await state(runId)).toBe('INPROGRESS');
+    await runner.report(['permission_requested', { approval_id: 'next', title: 'Deploy 2', options: [], ask: true }]);
+    expect(await state(runId)).toBe('BLOCKED');
+  });
+});
+
+describe('what a runner tells of permissions', () => {
+  it.each<[string, object]>([
+    ['without an id', { title: 'Deploy', options: [], ask: true }],
+    ['with an id that nobody could ask for', { approval_id: 'a/b', title: 'Deploy', options: [], ask: true }],
+  ])('%s is no question: the run is not blocked for ever', async (_what, data) => {
+    const { runId, runner } = await asking();
+    await runner.report(['permission_requested', data]);
+    expect(await state(runId)).toBe('INPROGRESS');
+    expect((await approvals(runId)).approvals).toEqual([]);
+  });
+
+  it('in a shape of its own is brought into ours', async () => {
+    const { runId, runner } = await asking();
+    const options = [{ option_id: 'y', name: 'Yes', kind: 'allow_once' }, { name: 'No' }, null];
+    const subject = { type: 'anything', value: 7 };
+    await runner.report(['permission_requested', { approval_id: 'q', options, ask: true, subject }]);
+    expect((await approvals(runId)).approvals).toEqual([
+      expect.objectContaining({
+        approval_id: 'q',
+        title: 'Permission',
+        options: [options[0]],
+        subject: { type: 'title', value: 'Permission' },
+      }),
+    ]);
+  });
+
+  it('an id a second time asks nothing, and leaves the run at work', async () => {
+    const { runId, runner } = await asking();
+    await ask(runner, 'q');
+    await decide(200, runId, 'q', 'deny');
+    await ask(runner, 'q');
+    expect(await state(runId)).toBe('INPROGRESS');
+  });
+
+  it('a word of a person that a runner makes up counts as the policy’s, and names nobody', async () => {
+    const { runId, runner } = await asking();
+    const principal = { type: 'user', uid: room.member.uid };
+    await runner.report(
+      ['permission_requested', { approval_id: 'p', title: 'Deploy', options: [], ask: false }],
+      ['permission_decided', { approval_id: 'p', decision: 'allow', by: 'user', principal }],
+    );
+    expect(await decisions(runId)).toEqual([{ approval_id: 'p', decision: 'allow', by: 'policy' }]);
+  });
+
+  it('a question that its turn leaves open is in the timeline as withdrawn', async () => {
+    const { runId, runner } = await asking();
+    await ask(runner, 'q');
+    await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
+    expect(await decisions(runId)).toEqual([
+      expect.objectContaining({ approval_id: 'q', decision: 'deny', by: 'cancel', title: 'Push' }),
+    ]);
+  });
+});
+
+describe('the time that a question waits', () => {
+  it('is what the run says: one that nobody answers is denied then', async () => {
+    const { runId, runner } = await asking({ approval_timeout_minutes: 120 });
+    await ask(runner, 'q');
+    const [{ requested_at: from, expires_at: until }] = (await approvals(runId)).approvals;
+    expect(Date.parse(until) - Date.parse(from)).toBe(120 * 60_000);
+    const sweep = room.api.app.get(SweepExecutions, { strict: false });
+    // Nobody beats for the runner; its lease must not end first.
+    await room.api.database.query(
+      `UPDATE executions SET lease_expires_at = now() + interval '1 year' WHERE run_id = $1`,
+      [runId],
+    );
+    await room.api.advanceClock(119 * 60_000);
+    await sweep.execute();
+    expect(await state(runId)).toBe('BLOCKED');
+    await room.api.advanceClock(2 * 60_000);
+    await sweep.execute();
+    expect(await state(runId)).toBe('INPROGRESS');
+    expect(await decisions(runId)).toMatchObject([{ approval_id: 'q', decision: 'deny', by: 'timeout' }]);
+  });
+});

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { SweepExecutions } from '#libs/runs';
+import { TestRunner } from '#libs/testing';
+import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+
+const MINUTE = 60_000;
+
+let room: RunsRoom;
+
+beforeAll(async () => {
+  room = await openRunsRoom();
+});
+afterAll(() => room.close());
+beforeEach(() => room.api.log.clear());
+
+const token = (): string => room.member.token;
+const create = async (config: object, fields: object = {}): Promise<string> =>
+  (await room.api.request(200, 'POST /agent/runs', { token: token(), body: { prompt: 'Go.', config, ...fields } })).body
+    .run_id;
+const get = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}`, { token: token() })).body;
+const timeline = async (runId: string): Promise<string[]> =>
+  (await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: token() })).body.events.map(
+    ({ event_type: type }: { event_type: string }) => type,
+  );
+const followUp = (status: number, runId: string) =>
+  room.api.request(status, `POST /agent/runs/${runId}/followups`, { token: token(), body: { message: 'Go on.' } });
+/** A runner whose agent works on a first turn; its lease outlives whatever the test does to the clock. */
+const working = async (config: object, fields: object = {}): Promise<{ runId: string; runner: TestRunner }> => {
+  const runId = await create(config, fields);
+  const runner = await TestRunner.take(room.api, runId);
+  await runner.startAgent();
+  await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }]);
+  await keepLease(runId);
+  return { runId, runner };
+};
+const keepLease = (runId: string) =>
+  room.api.database.query(
+    `UPDATE executions SET lease_expires_at = headrace.now() + interval '1 year' WHERE run_id = $1 AND ended_at IS NULL`,
+    [runId],
+  );
+const sweep = async (): Promise<void> => {
+  const sweeper = room.api.app.get(SweepExecutions, { strict: false });
+  await Promise.all([sweeper.execute(), sweeper.execute()]);
+};
+const usage = (figures: object) => ['usage', figures] as const;
+const ENDED = ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }] as const;
+
+describe('a ceiling on what the agent uses', () => {
+  it.each([
+    [
+      'max_cost_usd',
+      { max_cost_usd: 0.5 },
+      { cost_usd: 0.6253 },
+      'The run reached its ceiling max_cost_usd: its agent used 0.6253 of 0.5 US dollars.',
+    ],
+    [
+      'max_tokens',
+      { max_tokens: 1000 },
+      { input_tokens: 900, output_tokens: 100 },
+      'The run reached its ceiling max_tokens: its agent used 1000 of 1000 tokens.',
+    ],
+    [
+      'max_tokens, where the agent tells a total',
+      { max_tokens: 1000 },
+      { input_tokens: 10, output_tokens: 10, total_tokens: 5000 },
+      'The run reached its ceiling max_tokens: its agent used 5000 of 1000 tokens.',
+    ],
+  ])('%s: the run fails at once and says so, its runner is told to stop', async (_what, config, figures, message) => {
+    const { runId, runner } = await working(config);
+    expect((await runner.report(usage(figures))).desired).toBe('stop');
+    expect(await get(runId)).toMatchObject({
+      state: 'FAILED',
+      status_message: { message, error_code: 'budget_exceeded', retryable: false },
+      is_sandbox_running: true,
+    });
+    await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'cancelled' }]);
+    await runner.finish('cancelled');
+    expect(await get(runId)).toMatchObject({ state: 'FAILED', is_sandbox_running: false, status_message: { message } });
+    expect((await timeline(runId)).filter((type) => type === 'run_failed')).toHaveLength(1);
+  });
+
+  it('that is reached at the end of the turn ends the run then', async () => {
+    const { runId, runner } = await working({ max_tokens: 100 });
+    expect((await runner.report(usage({ total_tokens: 100 }), ENDED)).desired).toBe('stop');
+    expect(await get(runId)).toMatchObject({ state: 'FAILED', status_message: { error_code: 'budget_exceeded' } });
+    expect(await timeline(runId)).not.toContain('run_done');
+    await runner.finish('cancelled');
+    expect((await timeline(runId)).filter((type) => type === 'run_failed')).toHaveLength(1);
+  });
+
+  it('is one of the whole run: turns add up', async () => {
+    const { runId, runner } = await working({ max_tokens: 100 });
+    await runner.report(usage({ total_tokens: 60 }), ENDED);
+    expect((await get(runId)).state).toBe('SUCCEEDED');
+    await followUp(200, runId);
+    await runner.report(['turn_started', { turn_id: 't2', prompt: 'Go on.' }], usage({ total_tokens: 40 }));
+    expect(await get(runId)).toMatchObject({ state: 'FAILED', request_usage: { total_tokens: 100 } });
+  });
+
+  it('below, nothing happens; without one neither, whatever is used', async () => {
+    for (const config of [{ max_tokens: 100, max_cost_usd: 1 }, {}]) {
+      const { runId, runner } = await working(config);
+      const figures =
+        'max_tokens' in config ? { total_tokens: 99, cost_usd: 0.99 } : { total_tokens: 1e9, cost_usd: 1e6 };
+      expect((await runner.report(usage(figures), ENDED)).desired).toBe('run');
+      expect((await get(runId)).state).toBe('SUCCEEDED');
+    }
+  });
+
+  it('of nothing is reached by the first that is used, not by an agent that says it costs nothing', async () => {
+    const { runId, runner } = await working({ max_cost_usd: 0 });
+    expect((await runner.report(usage({ cost_usd: 0 }))).desired).toBe('run');
+    expect((await runner.report(usage({ cost_usd: 0.0001 }))).desired).toBe('stop');
+    expect((await get(runId)).state).toBe('FAILED');
+  });
+
+  it('also ends a run that waits for a person, whose word then comes too late', async () => {
+    const { runId, runner } = await working({ max_tokens: 10 }, { interactive: true });
+    await runner.report(
+      ['permission_requested', { approval_id: 'q', title: 'Deploy', options: [], ask: true }],
+      usage({ total_tokens: 10 }),
+    );
+    expect((await get(runId)).state).toBe('FAILED');
+    const body = { decision: 'allow' };
+    const answer = await room.api.request(409, `POST /agent/runs/${runId}/approvals/q`, { token: token(), body });
+    expectProblem(room.api, answer, 'conflict');
+  });
+
+  it('takes what waits along: a turn that begins meanwhile moves nothing', async () => {
+    const { runId, runner } = await working({ max_tokens: 10 });
+    const { body: followup } = await followUp(200, runId);
+    await runner.report(usage({ total_tokens: 10 }), ENDED);
+    expect((await get(runId)).state).toBe('FAILED');
+    await runner.report(['turn_started', { turn_id: 't2', prompt: 'Go on.', followup_id: followup.followup_id }]);
+    expect((await get(runId)).state).toBe('FAILED');
+    await runner.finish('cancelled');
+    expect((await get(runId)).state).toBe('FAILED');
+  });
+
+  it('a run that was cancelled stays so', async () => {
+    const { runId, runner } = await working({ max_tokens: 10 });
+    await room.api.request(200, `POST /agent/runs/${runId}/cancel`, { token: token() });
+    await runner.report(usage({ total_tokens: 10 }));
+    expect((await get(runId)).state).toBe('CANCELLED');
+    expect(await timeline(runId)).not.toContain('run_failed');
+  });
+
+  it('holds for self-hosted runs, which people cannot cancel here', async () => {
+    const runId = await create({ max_tokens: 10, worker_host: 'build-farm' });
+    await room.api.database.query(`UPDATE runs SET pool = 'hosted' WHERE id = $1`, [runId]);
+    const runner = await TestRunner.take(room.api, runId);
+    await runner.startAgent();
+    expect(
+      (await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }], usage({ total_tokens: 11 }))).desired,
+    ).toBe('stop');
+    expect((await get(runId)).status_message.error_code).toBe('budget_exceeded');
+  });
+
+  it('lets no runner live on that does not stop: it is fenced', async () => {
+    const { runId, runner } = await working({ max_tokens: 10 });
+    await runner.report(usage({ total_tokens: 10 }));
+    await room.api.advanceClock(2 * MINUTE);
+    await sweep();
+    expect(await get(runId)).toMatchObject({ state: 'FAILED', is_sandbox_running: false });
+    await runner.call(412, 'POST beat', {}, { lease_epoch: runner.assignment.lease_epoch });
+  });
+});
+
+describe('a ceiling on the time that the agent works', () => {
+  it('is kept by the sweeper, to the minute and once', async () => {
+    const { runId, runner } = await working({ max_runtime_minutes: 10 });
+    await room.api.advanceClock(9 * MINUTE);
+    await sweep();
+    expect((await get(runId)).state).toBe('INPROGRESS');
+    await room.api.advanceClock(MINUTE);
+    await sweep();
+    expect(await get(runId)).toMatchObject({
+      state: 'FAILED',
+      status_message: {
+        message: expect.stringMatching(
+          /^The run reached its ceiling max_runtime_minutes: its agent worked for 10(\.\d)? of 10 minutes\.$/,
+        ),
+        error_code: 'budget_exceeded',
+      },
+    });
+    expect((await runner.report(['message_chunk', { message_id: 'm', text: 'Still here.' }])).desired).toBe('stop');
+    await sweep();
+    expect((await timeline(runId)).filter((type) => type === 'run_failed')).toHaveLength(1);
+  });
+
+  it('adds turns up, and leaves idle sessions and pauses between them alone', async () => {
+    const { runId, runner } = await working({ max_runtime_minutes: 10, idle_timeout_minutes: 60 });
+    await room.api.advanceClock(6 * MINUTE);
+    await runner.report(ENDED);
+    await room.api.advanceClock(30 * MINUTE);
+    await keepLease(runId);
+    await sweep();
+    await followUp(200, runId);
+    await runner.report(['turn_started', { turn_id: 't2', prompt: 'Go on.' }]);
+    await keepLease(runId);
+    await room.api.advanceClock(3 * MINUTE);
+    await sweep();
+    expect((await get(runId)).state).toBe('INPROGRESS');
+    await room.api.advanceClock(MINUTE + 1000);
+    await sweep();
+    expect((await get(runId)).state).toBe('FAILED');
+  });
+
+  it('does not count the time that the agent waits for people', async () => {
+    const { runId, runner } = await working(
+      { max_runtime_minutes: 10, approval_timeout_minutes: 600 },
+      { interactive: true },
+    );
+    await room.api.advanceClock(5 * MINUTE);
+    const question = (id: string) =>
+      ['permission_requested', { approval_id: id, title: id, options: [], ask: true }] as const;
+    // Two that overlap: the time is not taken off twice.
+    await runner.report(question('one'), question('two'));
+    await keepLease(runId);
+    await room.api.advanceClock(60 * MINUTE);
+    await sweep();
+    expect((await get(runId)).state).toBe('BLOCKED');
+    for (const id of ['one', 'two'])
+      await room.api.request(200, `POST /agent/runs/${runId}/approvals/${id}`, {
+        token: token(),
+        body: { decision: 'allow' },
+      });
+    await sweep();
+    await room.api.advanceClock(4 * MINUTE);
+    await sweep();
+    expect((await get(runId)).state).toBe('INPROGRESS');
+    await room.api.advanceClock(MINUTE + 1000);
+    await sweep();
+    expect((await get(runId)).state).toBe('FAILED');
+  });
+
+  it('is over when the turn ends in time, however long nobody sweeps', async () => {
+    const { runId, runner } = await working({ max_runtime_minutes: 1 });
+    await room.api.advanceClock(30_000);
+    await runner.report(ENDED);
+    await runner.finish();
+    await room.api.advanceClock(10 * MINUTE);
+    await sweep();
+    expect((await get(runId)).state).toBe('SUCCEEDED');
+  });
+});
+
+describe('a follow-up to a run that has used up what it may', () => {
+  it.each([
+    ['while its session is being stopped', false],
+    ['when it has ended', true],
+  ])('%s: 403 that says why, and nothing happens', async (_when, hasEnded) => {
+    const { runId, runner } = await working({ max_tokens: 10 });
+    await runner.report(usage({ total_tokens: 12 }), ENDED);
+    if (hasEnded) await runner.finish('cancelled');
+    const answer = await followUp(403, runId);
+    expectProblem(room.api, answer, 'budget_exceeded');
+    expect(answer.body.detail).toBe(
+      'The run reached its ceiling max_tokens: its agent used 12 of 10 tokens. It cannot be continued; start another run.',
+    );
+    expect((await get(runId)).state).toBe('FAILED');
+    expect(await timeline(runId)).not.toContain('followup_received');
+  });
+
+  it('that ended for another reason goes on while there is something left', async () => {
+    const { runId, runner } = await working({ max_tokens: 10, max_runtime_minutes: 10, max_cost_usd: 1 });
+    await runner.report(usage({ total_tokens: 9 }), ['turn_ended', { turn_id: 't1', stop_reason: 'refusal' }]);
+    await followUp(200, runId);
+  });
+});

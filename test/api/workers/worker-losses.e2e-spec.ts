@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { WorkersRoom } from './workers-room.js';
+
+let room: WorkersRoom;
+
+beforeAll(async () => {
+  room = await WorkersRoom.open();
+});
+afterAll(() => room.close());
+
+/** Longer than a lease lives without a sign of life. */
+const SILENCE_MS = 101_000;
+
+const working = async (config: object = {}) => {
+  const host = room.newHost();
+  const worker = await room.connect(host);
+  const runId = await room.create(host, config);
+  const offer = await worker.next('task_assignment');
+  worker.claim(runId);
+  await worker.handled();
+  return { host, worker, runId, offer };
+};
+const beat = async (worker: Awaited<ReturnType<typeof working>>['worker'], freeSlots: number) => {
+  worker.say({ type: 'beat', data: { draining: false, free_slots: freeSlots, tasks: [] } });
+  return (await worker.next('beat')).data;
+};
+const loseItsWorker = async (worker: Awaited<ReturnType<typeof working>>['worker']) => {
+  await worker.vanish();
+  await room.api.advanceClock(SILENCE_MS);
+  await room.sweep();
+};
+
+describe('a worker that dies', () => {
+  it('leaves a run that has failed for want of it, and what comes late changes nothing', async () => {
+    const { host, worker, runId } = await working();
+    await worker.vanish();
+    await room.api.advanceClock(99_000);
+    await room.sweep();
+    expect((await room.run(runId)).state).toBe('CLAIMED');
+    await room.api.advanceClock(2_000);
+    await room.sweep();
+    const lost = {
+      state: 'ERROR',
+      is_sandbox_running: false,
+      status_message: { error_code: 'infrastructure_timeout', retryable: true },
+    };
+    expect(await room.run(runId)).toMatchObject(lost);
+    const back = await room.connect(host);
+    back.claim(runId);
+    back.complete(runId);
+    await back.handled();
+    expect(await room.run(runId)).toMatchObject(lost);
+    expect(back.kept).toEqual([]);
+  });
+
+  it('has its runs back in the queue when it had not claimed them', async () => {
+    const host = room.newHost();
+    const worker = await room.connect(host);
+    const runId = await room.create(host);
+    await worker.next('task_assignment');
+    await worker.vanish();
+    await room.api.advanceClock(room.api.settings.claimDeadline);
+    await room.sweep();
+    expect((await room.run(runId)).state).toBe('QUEUED');
+  });
+
+  it('keeps its run while the runner calls', async () => {
+    const { worker, runId, offer } = await working();
+    const runner = await room.startRunner(offer);
+    await runner.begin();
+    await worker.vanish();
+    for (let beats = 0; beats < 3; beats += 1) {
+      await room.api.advanceClock(60_000);
+      await runner.call(200, 'POST beat');
+      await room.sweep();
+    }
+    expect((await room.run(runId)).state).toBe('INPROGRESS');
+    await room.api.advanceClock(SILENCE_MS);
+    await room.sweep();
+    expect((await room.run(runId)).state).toBe('ERROR');
+    await runner.call(412, 'POST beat');
+  });
+});
+
+describe('a worker that comes back', () => {
+  it('goes on with what it had claimed', async () => {
+    const { host, worker, runId } = await working();
+    await worker.vanish();
+    const back = await room.connect(host);
+    back.complete(runId);
+    await back.handled();
+    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+  });
+
+  it('is heard when the connection before it is known to be dead', async () => {
+    const { host, worker, runId } = await working();
+    const back = await room.connect(host);
+    back.complete(runId);
+    await back.handled();
+    // Nobody knows yet which of the two has it.
+    expect((await room.run(runId)).state).toBe('CLAIMED');
+    await worker.vanish();
+    await vi.waitFor(async () => expect((await room.run(runId)).state).toBe('SUCCEEDED'), {
+      timeout: 10_000,
+      interval: 200,
+    });
+  });
+
+  it('is not heard about what another connection holds that is there', async () => {
+    const { host, worker, runId } = await working();
+    const other = await room.connect(host);
+    await beat(worker, 3);
+    other.complete(runId);
+    other.say({ type: 'task_failed', data: { task_id: runId, message: 'No.' } });
+    await other.handled();
+    expect((await room.run(runId)).state).toBe('CLAIMED');
+    worker.complete(runId);
+    await worker.handled();
+    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+  });
+
+  it('tells what it still runs, and learns what of it is wanted', async () => {
+    const host = room.newHost();
+    const hello = { instance_id: 'daemon-1', slots: 4 };
+    const { worker } = await room.greet(host, hello);
+    const [kept, unclaimed] = [await room.create(host), await room.create(host)];
+    const offers = [(await worker.next('task_assignment')).data, (await worker.next('task_assignment')).data];
+    const executionOf = (runId: string) => offers.find(({ task_id: id }) => id === runId)?.execution_id ?? '';
+    worker.claim(kept);
+    await worker.handled();
+    const ended = await room.create(host);
+    const endedOffer = (await worker.next('task_assignment')).data;
+    worker.complete(ended);
+    await worker.handled();
+    // The cut: nobody hears the claim of one, and the older connection is not known to be dead.
+    const { worker: back, answer } = await room.greet(host, {
+      ...hello,
+      tasks: [
+        { task_id: kept, execution_id: executionOf(kept) },
+        { task_id: unclaimed, execution_id: executionOf(unclaimed) },
+        { task_id: ended, execution_id: endedOffer.execution_id },
+        { task_id: kept, execution_id: '999999999' },
+        { task_id: kept, execution_id: 'none' },
+      ],
+    });
+    expect(answer.tasks.map(({ verdict }) => verdict)).toEqual(['keep', 'keep', 'stop', 'unknown', 'unknown']);
+    expect((await room.run(unclaimed)).state).toBe('CLAIMED');
+    back.say({
+      type: 'beat',
+      data: {
+        draining: false,
+        free_slots: 2,
+        tasks: [
+          { task_id: kept, execution_id: executionOf(kept) },
+          { task_id: ended, execution_id: endedOffer.execution_id },
+        ],
+      },
+    });
+    expect((await back.next('beat')).data.tasks.map(({ desired }) => desired)).toEqual(['run', 'lost']);
+    back.complete(kept);
+    back.complete(unclaimed);
+    await back.handled();
+    expect((await room.run(kept)).state).toBe('SUCCEEDED');
+    expect((await room.run(unclaimed)).state).toBe('SUCCEEDED');
+  });
+});
+
+describe('on_worker_lost', () => {
+  it('retry begins again from the prompt, three times in all, and the timeline tells it', async () => {
+    const { host, worker, runId, offer } = await working({ on_worker_lost: 'retry' });
+    let runner = await room.startRunner(offer);
+    await runner.begin();
+    await loseItsWorker(worker);
+    expect(await room.run(runId)).toMatchObject({
+      state: 'QUEUED',
+      status_message: { message: expect.stringContaining('attempt 2 of 3') },
+    });
+    await runner.call(412, 'POST beat');
+    for (let attempt = 2; attempt <= 3; attempt += 1) {
+      const next = await room.connect(host);
+      runner = await room.startRunner(await next.next('task_assignment'));
+      expect(runner.assignment).toMatchObject({ prompt: 'Fix the failing test.', resume: null });
+      await runner.begin();
+      await loseItsWorker(next);
+    }
+    expect(await room.run(runId)).toMatchObject({
+      state: 'ERROR',
+      status_message: { error_code: 'infrastructure_timeout' },
+    });
+    const shutdowns = (await room.timeline(runId)).filter(({ event_type: kind }) => kind === 'sandbox_shutdown');
+    expect(shutdowns.map(({ payload }) => payload)).toEqual([
+      { reason: 'lease_expired', restart: { way: 'retry', attempt: 2 } },
+      { reason: 'lease_expired', restart: { way: 'retry', attempt: 3 } },
+      { reason: 'lease_expired' },
+    ]);
+  });
+
+  it('resume repeats the turn under way in the stored session', async () => {
+    const { host, worker, runId, offer } = await working({ on_worker_lost: 'resume' });
+    const runner = await room.startRunner(offer);
+    await runner.begin();
+    await runner.endTurn();
+    const sessionId = `session-${runner.assignment.execution_id}`;
+    await room.api.request(
+      204,
+      `PUT /runner/v1/executions/${runner.assignment.execution_id}/transcript?lease_epoch=${runner.assignment.lease_epoch}&format=oz&session_id=${sessionId}`,
+      { token: offer.data.env_vars?.['HEADRACE_EXECUTION_TOKEN'] ?? '', body: { line: 1 } },
+    );
+    const followup = await room.api.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: room.bot.token,
+      body: { message: 'And the docs.' },
+    });
+    await runner.report([
+      'turn_started',
+      { turn_id: 't2', prompt: 'And the docs.', followup_id: followup.body.followup_id },
+    ]);
+    await loseItsWorker(worker);
+    const next = await room.connect(host);
+    const again = await room.startRunner(await next.next('task_assignment'));
+    expect(again.assignment).toMatchObject({ prompt: null, resume: { session_id: sessionId, transcript: true } });
+    expect((await again.commands(0)).prompts).toEqual([
+      { followup_id: followup.body.followup_id, message: 'And the docs.' },
+    ]);
+  });
+
+  it('resume begins again where nothing is stored', async () => {
+    const { host, worker, offer } = await working({ on_worker_lost: 'resume' });
+    await (await room.startRunner(offer)).begin();
+    await loseItsWorker(worker);
+    const next = await room.connect(host);
+    const again = await room.startRunner(await next.next('task_assignment'));
+    expect(again.assignment).toMatchObject({ prompt: 'Fix the failing test.', resume: null });
+  });
+});

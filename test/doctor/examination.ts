@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SystemClock } from '#libs/kernel';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { examine } from '../../apps/headrace/src/doctor/doctor.js';
+import type { NamedFinding } from '../../apps/headrace/src/doctor/finding.js';
+import type { DoctorOptions } from '../../apps/headrace/src/doctor/patient.js';
+
+export const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
+
+/** A server's machine on which everything is as it should be, until a test breaks something. */
+export class Machine {
+  private constructor(
+    readonly database: TestDatabase,
+    readonly directory: string,
+  ) {}
+
+  static async create(): Promise<Machine> {
+    return new Machine(await createTestDatabase(), mkdtempSync(join(tmpdir(), 'headrace-doctor-test-')));
+  }
+
+  environment(broken: Record<string, string | undefined> = {}): Record<string, string | undefined> {
+    return {
+      PATH: process.env.PATH,
+      HEADRACE_DATA_DIR: join(this.directory, 'data'),
+      PORT: '0',
+      INGRESS_PORT: '0',
+      DATABASE_URL: this.database.url,
+      SECRETS_KEY,
+      // Nobody listens on this one, so that no API of somebody else's is looked at.
+      RUNNER_API_URL: 'http://127.0.0.1:9',
+      ...broken,
+    };
+  }
+
+  examine(
+    broken: Record<string, string | undefined> = {},
+    options: Partial<DoctorOptions> = {},
+    clock = new SystemClock(),
+  ): Promise<readonly NamedFinding[]> {
+    const full = { isWorker: false, origin: null, token: null, backend: 'process', harnesses: [], ...options };
+    return examine(this.environment(broken), full, clock);
+  }
+
+  async close(): Promise<void> {
+    await this.database.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Names of the checks that failed, each once. */
+export const failed = (findings: readonly NamedFinding[]): string[] => [
+  ...new Set(findings.filter(({ verdict }) => verdict === 'fail').map(({ check }) => check)),
+];
+
+/** What a check found and how to mend it, as one text. */
+export const told = (findings: readonly NamedFinding[], check: string): string =>
+  findings
+    .filter((finding) => finding.check === check)
+    .map(({ verdict, found, fix = [] }) => [verdict, found, ...fix].join(' | '))
+    .join('\n');

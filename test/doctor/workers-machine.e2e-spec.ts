@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi } from '#libs/testing';
+import { failed, Machine, told } from './examination.js';
+import { startSilentServer } from './silent-server.js';
+
+let machine: Machine;
+let api: TestApi;
+let token: string;
+let userToken: string;
+
+beforeAll(async () => {
+  machine = await Machine.create();
+  api = await startTestApi();
+  const team = await api.identities.team();
+  token = (await api.identities.serviceAccount(team)).token;
+  userToken = (await api.identities.user({ [team]: 'owner' })).token;
+});
+afterAll(async () => {
+  await api.close();
+  await machine.close();
+});
+
+/** A worker's machine has no database of ours. */
+const look = (options: { origin?: string; token?: string | null; backend?: string } = {}) =>
+  machine.examine(
+    { DATABASE_URL: 'postgresql://nobody@127.0.0.1:9/nothing' },
+    { isWorker: true, origin: api.url, token, ...options },
+  );
+
+describe('a worker’s machine', () => {
+  it('needs the API and a token, and nothing of the server', async () => {
+    const findings = await look();
+    expect(failed(findings)).toEqual([]);
+    expect(told(findings, 'api')).toBe(`ok | ${api.url} is ready`);
+    expect(told(findings, 'worker token')).toBe('ok | the API takes it');
+    expect(told(findings, 'clock')).toMatch(/^ok \| .* of the API/);
+    expect(findings.map(({ check }) => check)).not.toEqual(expect.arrayContaining(['database']));
+    const { body } = await api.request(200, 'GET /agent/connected-self-hosted-workers', { token });
+    expect(body.workers).toEqual([]);
+  });
+
+  it.each<[string, () => string | null, RegExp]>([
+    ['no token', () => null, /there is none \| Set HEADRACE_TOKEN/],
+    ['a token that nobody knows', () => `${token}x`, /does not know it \(401\) \| .*headrace token create/],
+    ['the token of a user', () => userToken, /not the token of a service account \(403\)/],
+  ])('%s', async (_what, given, pattern) => {
+    const findings = await look({ token: given() });
+    expect(failed(findings)).toEqual(['worker token']);
+    expect(told(findings, 'worker token')).toMatch(pattern);
+    expect(JSON.stringify(findings)).not.toContain(token);
+  });
+
+  it('an API that does not answer', async () => {
+    const findings = await look({ origin: 'http://127.0.0.1:9' });
+    expect(failed(findings)).toEqual(['api']);
+    expect(told(findings, 'api')).toMatch(/does not answer \(ECONNREFUSED\) \| Start the API/);
+    expect(told(findings, 'worker token')).toMatch(/^skip/);
+  });
+
+  it('something else where the API should be', async () => {
+    const other = await startSilentServer(() => 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello');
+    try {
+      const findings = await look({ origin: `http://127.0.0.1:${other.port}` });
+      expect(failed(findings)).toEqual(['api', 'worker token']);
+      expect(told(findings, 'api')).toContain('is not Headrace (200)');
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('an API whose clock is far off', async () => {
+    const body = '{"ready": true}';
+    const date = new Date(Date.now() + 90_000).toUTCString();
+    const other = await startSilentServer((received) =>
+      received.includes('/health/ready')
+        ? `HTTP/1.1 200 OK\r\ndate: ${date}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+        : 'HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n',
+    );
+    try {
+      const findings = await look({ origin: `http://127.0.0.1:${other.port}` });
+      expect(failed(findings)).toEqual(['clock']);
+      expect(told(findings, 'clock')).toMatch(/this machine is (8|9)\d\.\d s behind the API \| .*NTP/);
+    } finally {
+      await other.close();
+    }
+  });
+});

@@ -1,0 +1,156 @@
+import { copyFileSync, chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Installation, processes, type Program, until } from '../support/installation.js';
+
+const SOURCE = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));
+const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+const PUSH = { ask: { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } } };
+const config = { harness: { type: 'scripted' } };
+
+let installation: Installation;
+let server: Program;
+let directory: string;
+let agent: string;
+
+beforeAll(async () => {
+  // Where executions with users of their own may read.
+  directory = mkdtempSync(join(tmpdir(), 'headrace-agent-'));
+  chmodSync(directory, 0o755);
+  agent = join(directory, 'agent.mjs');
+  copyFileSync(SOURCE, agent);
+  const harnesses = join(directory, 'harnesses.json');
+  writeFileSync(harnesses, JSON.stringify({ harnesses: { scripted: { command: process.execPath, args: [agent] } } }));
+  installation = await Installation.create({
+    HARNESSES: harnesses,
+    MAX_IDLE_SESSIONS: '0',
+    APPROVAL_TIMEOUT: '2s',
+    LEASE_TTL: '6s',
+  });
+  server = await installation.up();
+});
+
+afterAll(async () => {
+  expect(await server.stop('SIGINT')).toBe(0);
+  installation.remove();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const create = (steps: readonly object[], fields: object = {}, extra: object = {}): Promise<string> =>
+  installation.createRun(JSON.stringify(steps), { config: { ...config, ...extra }, ...fields });
+async function said(runId: string): Promise<string[]> {
+  const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
+  const steps = body.steps as { messages: { role: string; content: { type: string; text?: string }[] }[] }[];
+  return steps
+    .flatMap(({ messages }) => messages.filter(({ role }) => role === 'assistant'))
+    .flatMap(({ content }) => content.flatMap(({ type, text }) => (type === 'text' ? [text ?? ''] : [])))
+    .join('')
+    .trim()
+    .split('\n');
+}
+async function decisions(runId: string): Promise<object[]> {
+  const { body } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
+  const events = body.events as { event_type: string; payload: object }[];
+  return events.filter(({ event_type: type }) => type === 'permission_decided').map(({ payload }) => payload);
+}
+const headrace = (script: string): Promise<string> =>
+  installation.shell(`export HEADRACE_TOKEN='${installation.connection.token}'\n${script}`, directory);
+
+describe('what an agent asks', { timeout: 90_000 }, () => {
+  it('is found in the inbox, allowed for always on the command line, and asked no more, in later executions either', async () => {
+    const runId = await create([PUSH, PUSH], { interactive: true }, { approval_timeout_minutes: 30 });
+    await installation.waitFor(runId, ['BLOCKED']);
+    const { body } = await installation.call('GET', '/agent/approvals?state=pending');
+    expect(body.approvals).toMatchObject([
+      { run_id: runId, title: 'Push', subject: { type: 'command', value: 'git push', tool: 'Bash' } },
+    ]);
+    const [{ approval_id: id }] = body.approvals;
+    expect(await headrace('headrace approval list')).toContain(id);
+    expect(await headrace(`headrace approval allow ${id} --always --note 'Go.'`)).toBe('allowed\n');
+    await installation.waitFor(runId, ['SUCCEEDED']);
+    expect(await said(runId)).toEqual(['Push | allow_always | Go.', 'Push | allow_once']);
+    expect(await decisions(runId)).toMatchObject([
+      { approval_id: id, decision: 'allow', always: true, by: 'user', principal: { type: 'user' }, note: 'Go.' },
+      { decision: 'allow', by: 'rule', rule_id: id, title: 'Push' },
+    ]);
+    await until(async () => (await installation.run(runId)).is_sandbox_running === false, 20_000, 'the session’s end');
+    const followUp = await installation.call('POST', `/agent/runs/${runId}/followups`, {
+      message: JSON.stringify([PUSH]),
+    });
+    expect(followUp.body.outcome).toBe('handoff_execution');
+    await until(async () => (await decisions(runId)).length === 3, 30_000, 'the third decision');
+    await installation.waitFor(runId, ['SUCCEEDED']);
+    expect((await decisions(runId))[2]).toMatchObject({ decision: 'allow', by: 'rule', rule_id: id });
+  });
+
+  it('is denied with a word that the agent gets', async () => {
+    const runId = await create([PUSH], { interactive: true }, { approval_timeout_minutes: 30 });
+    await installation.waitFor(runId, ['BLOCKED']);
+    const { body } = await installation.call('GET', `/agent/runs/${runId}/approvals`);
+    await headrace(`headrace approval deny ${body.approvals[0].approval_id} --note 'Not on Fridays.'`);
+    await installation.waitFor(runId, ['SUCCEEDED']);
+    expect(await said(runId)).toEqual(['Push | reject_once | Not on Fridays.']);
+  });
+
+  it('is denied when nobody answers in time', async () => {
+    const runId = await create([PUSH], { interactive: true });
+    await installation.waitFor(runId, ['BLOCKED']);
+    await installation.waitFor(runId, ['SUCCEEDED']);
+    expect(await said(runId)).toEqual(['Push | reject_once | Nobody answered in time.']);
+    expect(await decisions(runId)).toMatchObject([{ decision: 'deny', by: 'timeout' }]);
+  });
+
+  it('is decided by an allow list, and the timeline says so', async () => {
+    const status = { ask: { ...PUSH.ask, title: 'Status', input: { command: 'git status -s' } } };
+    const runId = await create(
+      [PUSH, status],
+      {},
+      {
+        permission_policy: 'allow_list',
+        permission_allow_list: ['command:git status'],
+      },
+    );
+    await installation.waitFor(runId, ['SUCCEEDED']);
+    expect(await said(runId)).toEqual(['Push | reject_once', 'Status | allow_once']);
+    expect(await decisions(runId)).toMatchObject([
+      { decision: 'deny', by: 'policy', title: 'Push' },
+      { decision: 'allow', by: 'policy', title: 'Status' },
+    ]);
+  });
+});
+
+describe('a ceiling', { timeout: 90_000 }, () => {
+  it('that the agent reaches at work ends run and agent, and the run cannot go on', async () => {
+    const runId = await create([{ cost: 0.25 }, { cost: 1.25 }, { wait: true }], {}, { max_cost_usd: 1 });
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({
+      state: 'FAILED',
+      status_message: {
+        message: 'The run reached its ceiling max_cost_usd: its agent used 1.25 of 1 US dollars.',
+        error_code: 'budget_exceeded',
+      },
+      request_usage: { inference_cost_usd: 1.25 },
+    });
+    await until(() => !processes().some(({ argv }) => argv.includes(agent)), 20_000, 'the agent’s end');
+    await until(
+      async () => (await installation.run(runId)).is_sandbox_running === false,
+      20_000,
+      'the execution’s end',
+    );
+    const { body: timeline } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
+    const types = (timeline.events as { event_type: string }[]).map(({ event_type: type }) => type);
+    expect(types.filter((type) => type === 'run_failed')).toHaveLength(1);
+    expect(types.at(-1)).toBe('sandbox_shutdown');
+    const refused = await installation.call('POST', `/agent/runs/${runId}/followups`, { message: 'Go on.' });
+    expect(refused).toMatchObject({ status: 403, body: { error_code: 'budget_exceeded' } });
+  });
+
+  it('that shows at the end of the turn ends the run then', async () => {
+    const runId = await create([{ tokens: 5000 }], {}, { max_tokens: 1000 });
+    expect(await installation.waitFor(runId, ENDED)).toMatchObject({
+      state: 'FAILED',
+      status_message: { message: expect.stringContaining('max_tokens'), error_code: 'budget_exceeded' },
+    });
+  });
+});

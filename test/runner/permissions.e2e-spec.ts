@@ -1,0 +1,151 @@
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Assignment, PermissionDecided, PermissionRequested, Usage } from '#libs/runner-protocol';
+import { RunnerProcess } from './runner-process.js';
+
+const AGENT = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));
+const PUSH = { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } };
+const STATUS = { ...PUSH, title: 'Status', input: { command: 'git status' } };
+const EDIT = { title: 'Change a.txt', kind: 'edit', name: 'Edit', input: { path: 'a.txt' } };
+const PUSH_SUBJECT = { type: 'command', value: 'git push', tool: 'Bash' } as const;
+
+let runner: RunnerProcess | null = null;
+afterEach(async () => {
+  await runner?.dispose();
+  runner = null;
+});
+
+const ask = (...questions: object[]) => questions.map((question) => ({ ask: question }));
+
+async function start(steps: readonly object[], assignment: Partial<Assignment>): Promise<RunnerProcess['plane']> {
+  runner = await RunnerProcess.start({
+    assignment: {
+      prompt: JSON.stringify(steps),
+      interactive: true,
+      permission_policy: 'ask',
+      harness: { type: 'scripted' },
+      ...assignment,
+    },
+    handover: {
+      harnesses: { scripted: { command: process.execPath, args: [AGENT], install_hint: 'comes with the tests' } },
+    },
+  });
+  return runner.plane;
+}
+/** The id of the question that is asked next. */
+async function asked(plane: RunnerProcess['plane'], count: number): Promise<string> {
+  await plane.untilEvent('permission_requested', count);
+  return plane.data<PermissionRequested>('permission_requested').at(-1)?.approval_id ?? '';
+}
+
+describe('an answer for always', () => {
+  it('takes the agent’s own option, and answers the same from then on', async () => {
+    const plane = await start(ask(PUSH, PUSH, STATUS, PUSH), {});
+    const first = await asked(plane, 1);
+    plane.decide(first, 'allow', undefined, true);
+    plane.decide(await asked(plane, 3), 'deny', 'Not needed.');
+    await plane.untilEvent('turn_ended');
+    expect(plane.said.trim().split('\n')).toEqual([
+      'Push | allow_always',
+      'Push | allow_once',
+      'Status | reject_once | Not needed.',
+      'Push | allow_once',
+    ]);
+    expect(
+      plane.data<PermissionRequested>('permission_requested').map(({ ask: isAsked, subject }) => [isAsked, subject]),
+    ).toEqual([
+      [true, PUSH_SUBJECT],
+      [false, PUSH_SUBJECT],
+      [true, { ...PUSH_SUBJECT, value: 'git status' }],
+      [false, PUSH_SUBJECT],
+    ]);
+    expect(plane.data<PermissionDecided>('permission_decided')).toEqual([
+      expect.objectContaining({ decision: 'allow', by: 'rule', rule_id: first, title: 'Push' }),
+      expect.objectContaining({ decision: 'allow', by: 'rule', rule_id: first, title: 'Push' }),
+    ]);
+  });
+
+  it('of an earlier execution counts too', async () => {
+    const rules = [{ approval_id: 'earlier', subject: PUSH_SUBJECT }];
+    const plane = await start(ask(PUSH), { permission_rules: rules });
+    await plane.untilEvent('turn_ended');
+    expect(plane.said).toBe('Push | allow_once\n');
+    expect(plane.data('permission_decided')).toMatchObject([{ decision: 'allow', by: 'rule', rule_id: 'earlier' }]);
+  });
+
+  it('is one for this time where the agent has no such option', async () => {
+    const plane = await start([{ ask: PUSH, options: ['allow_once', 'reject_once'] }], {});
+    plane.decide(await asked(plane, 1), 'allow', undefined, true);
+    await plane.untilEvent('turn_ended');
+    expect(plane.said).toBe('Push | allow_once\n');
+  });
+
+  it('allows nothing where the policy denies', async () => {
+    const rules = [{ approval_id: 'earlier', subject: PUSH_SUBJECT }];
+    const plane = await start(ask(PUSH), { permission_policy: 'deny', permission_rules: rules });
+    await plane.untilEvent('turn_ended');
+    expect(plane.said).toBe('Push | reject_once\n');
+  });
+});
+
+describe('the policy of a run', () => {
+  const questions = ask(PUSH, STATUS, EDIT);
+  it.each<[string, Partial<Assignment>, string[]]>([
+    ['allow', { permission_policy: 'allow' }, ['allow', 'allow', 'allow']],
+    ['deny', { permission_policy: 'deny' }, ['deny', 'deny', 'deny']],
+    [
+      'allow_list, by the start of a command',
+      { permission_allow_list: ['command:git status'] },
+      ['deny', 'allow', 'deny'],
+    ],
+    ['allow_list, by a tool’s name', { permission_allow_list: ['Edit'] }, ['deny', 'deny', 'allow']],
+    ['allow_list, by a kind', { permission_allow_list: ['execute'] }, ['allow', 'allow', 'deny']],
+    ['allow_list, of nothing', { permission_allow_list: [] }, ['deny', 'deny', 'deny']],
+  ])('%s: decides when nobody watches, by what the agent told of the call', async (_name, assignment, decisions) => {
+    const plane = await start(questions, { permission_policy: 'allow_list', interactive: false, ...assignment });
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<PermissionDecided>('permission_decided').map(({ decision, by }) => [decision, by])).toEqual(
+      decisions.map((decision) => [decision, 'policy']),
+    );
+    expect(
+      plane.said
+        .trim()
+        .split('\n')
+        .map((line) => line.split(' | ')[1]),
+    ).toEqual(decisions.map((decision) => (decision === 'allow' ? 'allow_once' : 'reject_once')));
+  });
+
+  it('allow_list asks a person who watches for what no entry matches', async () => {
+    const plane = await start(questions, { permission_policy: 'allow_list', permission_allow_list: ['execute'] });
+    await plane.untilEvent('permission_requested', 3);
+    expect(plane.data<PermissionRequested>('permission_requested').map(({ ask: isAsked }) => isAsked)).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    plane.decide(await asked(plane, 3), 'allow');
+    await plane.untilEvent('turn_ended');
+    expect(plane.said).toContain('Change a.txt | allow_once');
+  });
+});
+
+describe('what an agent uses', () => {
+  const steps = [{ cost: 0.5 }, { cost: 0.75 }, { tokens: 100 }];
+
+  it('is told at the end of its turn', async () => {
+    const plane = await start(steps, {});
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<Usage>('usage')).toEqual([
+      { input_tokens: 100, output_tokens: 0, total_tokens: 100, cost_usd: 0.75 },
+    ]);
+  });
+
+  it('is told while it grows where the run has a ceiling for it', async () => {
+    const plane = await start([...steps, { wait: true }], { reports_usage_early: true });
+    await plane.untilEvent('usage', 2);
+    expect(plane.events('turn_ended')).toEqual([]);
+    plane.want('stop');
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<Usage>('usage')).toEqual([{ cost_usd: 0.5 }, { cost_usd: 0.25 }]);
+  });
+});

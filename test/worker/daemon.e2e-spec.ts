@@ -1,0 +1,322 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ControlPlaneDouble } from '../runner/control-plane-double.js';
+import { fence, prompt } from '../runner/runner-process.js';
+import { processes, type Program, until } from '../support/installation.js';
+import {
+  API_KEY,
+  type DaemonPlace,
+  daemonPlace,
+  journalOf,
+  killRemains,
+  remains,
+  removePlace,
+  startDaemon,
+} from './daemon-process.js';
+import { WorkerServer } from './worker-server.js';
+
+const TASK = '01900000-0000-7000-8000-000000000001';
+
+describe('headrace worker', () => {
+  let server: WorkerServer;
+  let plane: ControlPlaneDouble;
+  let place: DaemonPlace;
+  let daemons: Program[];
+
+  beforeEach(async () => {
+    server = await WorkerServer.start();
+    plane = await ControlPlaneDouble.start({ prompt: 'Say hello.' });
+    place = daemonPlace();
+    daemons = [];
+  });
+  afterEach(async () => {
+    const entries = existsSync(join(place.dataDir, 'journal')) ? journalOf(place) : [];
+    for (const daemon of daemons) await daemon.stop('SIGKILL');
+    killRemains(entries);
+    await Promise.all([server.stop(), plane.stop()]);
+    removePlace(place);
+  });
+
+  const start = (args: string[] = [], environment: Record<string, string> = {}): Program => {
+    const root = new URL(plane.baseUrl).origin;
+    const addresses = ['--web-socket-url', server.url, '--server-root-url', root];
+    const daemon = startDaemon(place, [...addresses, ...args], environment);
+    daemons.push(daemon);
+    return daemon;
+  };
+  const assign = (): void => server.assign('1', { token: plane.token });
+  const works = (text: string): Promise<void> => plane.until(() => plane.said.includes(text), `the agent says ${text}`);
+  const waiting = prompt('Wait.', fence('sh', 'setsid sleep 300 >/dev/null 2>&1 &\necho ready; sleep 300'));
+  const atWork = (): Promise<void> =>
+    plane.until(() => JSON.stringify(plane.calls()).includes('ready\\n'), 'the agent works');
+
+  it('introduces itself, runs what it is given, and tells the end', async () => {
+    mkdirSync(join(place.directory, 'repo/.claude/skills/tidy'), { recursive: true });
+    writeFileSync(
+      join(place.directory, 'repo/.claude/skills/tidy/SKILL.md'),
+      '---\nname: tidy-up\ndescription: Tidies up\n---\nDo it.\n',
+    );
+    const daemon = start([
+      '--skills-dir',
+      join(place.directory, 'repo'),
+      '--max-concurrent-tasks',
+      '2',
+      '--label',
+      'a=b',
+    ]);
+    const hello = await server.untilFrame('hello');
+    expect(hello.data).toMatchObject({
+      protocol: 1,
+      backend: 'process',
+      slots: 2,
+      labels: { a: 'b' },
+      skills: [{ name: 'tidy-up', description: 'Tidies up' }],
+      tasks: [],
+    });
+    expect(hello.data.harnesses).toContainEqual(expect.objectContaining({ id: 'oz', installed: true }));
+    const [upgrade] = server.upgrades;
+    expect(upgrade?.url).toBe('/api/v1/selfhosted/worker/ws?worker_id=host-1');
+    expect(upgrade?.headers.authorization).toBe(`Bearer ${API_KEY}`);
+    assign();
+    expect((await server.untilFrame('task_claimed')).data).toEqual({ task_id: TASK, worker_id: 'host-1' });
+    await plane.untilEvent('turn_ended');
+    const [entry] = journalOf(place);
+    expect(entry).toMatchObject({ task_id: TASK, execution_id: '1', backend: 'process' });
+    expect(JSON.stringify(entry)).not.toContain(plane.token);
+    for (const { argv } of processes()) expect(argv.join(' ')).not.toContain(plane.token);
+    plane.want('close');
+    expect((await server.untilFrame('task_completed')).data).toMatchObject({ task_id: TASK });
+    await until(() => journalOf(place).length === 0, 10_000, 'the journal is empty');
+    expect(await daemon.stop()).toBe(0);
+    expect(daemon.text).not.toContain(API_KEY);
+    expect(daemon.text).not.toContain(plane.token);
+  });
+
+  it('rejects what it has no room for, and knows an assignment that comes twice', async () => {
+    plane.assignment.prompt = waiting;
+    start(['--max-concurrent-tasks', '1']);
+    await server.untilFrame('hello');
+    assign();
+    await server.untilFrame('task_claimed');
+    await atWork();
+    server.assign('2', { taskId: 'another', token: 'hrx_2_x' });
+    expect((await server.untilFrame('task_rejected')).data).toEqual({ task_id: 'another', reason: 'at capacity' });
+    assign();
+    expect((await server.untilFrame('task_claimed', 2)).data.task_id).toBe(TASK);
+    expect(plane.requests.filter(({ call }) => call === 'POST /claim')).toHaveLength(1);
+    server.send('{"type":"something_new","data":{}}');
+    server.send('{"type":"task_cancellation","data":{}}');
+    server.assign('3', { taskId: 'third', token: '' });
+    expect((await server.untilFrame('task_rejected', 2)).data.task_id).toBe('third');
+  });
+
+  it('keeps its run over a broken connection, and tells an end again that may have been lost', async () => {
+    plane.assignment.prompt = waiting;
+    start();
+    await server.untilFrame('hello');
+    assign();
+    await atWork();
+    server.cut();
+    expect((await server.untilFrame('hello', 2)).data.tasks).toEqual([{ task_id: TASK, execution_id: '1' }]);
+    expect(server.of('hello')[0]?.data.instance_id).toBe(server.of('hello')[1]?.data.instance_id);
+    server.status = 503;
+    server.cut();
+    await server.until(() => server.upgrades.length >= 3, 'another attempt');
+    plane.want('stop');
+    await plane.until(() => plane.finished !== null, 'the end');
+    server.status = 101;
+    expect((await server.untilFrame('task_completed')).connection).toBe(server.connections - 1);
+    await until(() => journalOf(place).length === 0, 10_000, 'the journal is empty');
+  });
+
+  it('takes a runner up again after kill -9, and goes on until its end', async () => {
+    plane.assignment.prompt = waiting;
+    const first = start();
+    await server.untilFrame('hello');
+    assign();
+    await atWork();
+    await first.stop('SIGKILL');
+    const [entry] = journalOf(place);
+    if (!entry) throw new Error('The journal is empty.');
+    expect(remains(entry).length).toBeGreaterThan(1);
+    start();
+    expect((await server.untilFrame('hello', 2)).data).toMatchObject({
+      tasks: [{ task_id: TASK, execution_id: '1' }],
+      instance_id: server.of('hello')[0]?.data.instance_id,
+    });
+    server.assign('2', { taskId: 'another', token: 'hrx_2_x' });
+    plane.want('stop');
+    await server.untilFrame('task_failed');
+    await until(() => journalOf(place).length <= 1 && remains(entry).length === 0, 15_000, 'nothing is left');
+    expect(plane.finished).toMatchObject({ outcome: 'cancelled' });
+  });
+
+  it.each(['unknown', 'keep'] as const)(
+    'after kill -9 of daemon and runner clears what is left; verdict %s',
+    async (verdict) => {
+      plane.assignment.prompt = waiting;
+      const first = start();
+      await server.untilFrame('hello');
+      assign();
+      await atWork();
+      await first.stop('SIGKILL');
+      const [entry] = journalOf(place);
+      if (!entry) throw new Error('The journal is empty.');
+      process.kill((entry['handle'] as { pid: number }).pid, 'SIGKILL');
+      server.verdictOf = () => verdict;
+      start();
+      await server.untilFrame('hello', 2);
+      if (verdict === 'keep')
+        expect((await server.untilFrame('task_failed')).data).toMatchObject({
+          task_id: TASK,
+          failure_reason: 'infrastructure_timeout',
+        });
+      await until(() => journalOf(place).length === 0, 10_000, 'the journal is empty');
+      expect(remains(entry)).toEqual([]);
+      expect(existsSync((entry['handle'] as { workspace_dir: string }).workspace_dir)).toBe(false);
+      if (verdict === 'unknown') expect(server.of('task_failed')).toEqual([]);
+    },
+  );
+
+  it('kills a live runner whose execution nobody knows any more', async () => {
+    plane.assignment.prompt = waiting;
+    start();
+    await server.untilFrame('hello');
+    assign();
+    await atWork();
+    const [entry] = journalOf(place);
+    if (!entry) throw new Error('The journal is empty.');
+    server.verdictOf = () => 'unknown';
+    server.cut();
+    await server.untilFrame('hello', 2);
+    await until(() => journalOf(place).length === 0 && remains(entry).length === 0, 10_000, 'nothing is left');
+    expect(server.of('task_failed')).toEqual([]);
+    expect(server.of('task_completed')).toEqual([]);
+  });
+
+  it('drains: refuses new tasks, says so in its beats, lets runs finish', async () => {
+    plane.assignment.prompt = waiting;
+    const daemon = start();
+    await server.untilFrame('hello');
+    assign();
+    await atWork();
+    daemon.child.kill('SIGTERM');
+    await server.until(() => server.of('beat').some(({ data }) => data.draining === true), 'a beat that drains');
+    expect(server.of('beat').at(-1)?.data).toEqual({
+      draining: true,
+      free_slots: 0,
+      tasks: [{ task_id: TASK, execution_id: '1' }],
+    });
+    server.assign('2', { taskId: 'another', token: 'hrx_2_x' });
+    expect((await server.untilFrame('task_rejected')).data.reason).toBe('draining');
+    plane.want('stop');
+    expect(await daemon.exited).toBe(0);
+    expect(server.of('task_completed')).toHaveLength(1);
+    expect(journalOf(place)).toEqual([]);
+  });
+
+  it.each([
+    ['a second signal', ['--drain-timeout', '10min'], true],
+    ['the deadline', ['--drain-timeout', '300ms'], false],
+  ])('stops what runs after %s', async (_name, args, isTwice) => {
+    plane.assignment.prompt = waiting;
+    const daemon = start(args);
+    await server.untilFrame('hello');
+    assign();
+    await atWork();
+    daemon.child.kill('SIGTERM');
+    await daemon.says('"msg":"draining"');
+    if (isTwice) daemon.child.kill('SIGTERM');
+    expect(await daemon.exited).toBe(0);
+    expect(plane.finished).toMatchObject({ outcome: 'failed', error_code: 'infrastructure_timeout' });
+  });
+
+  it('stops a run that the server does not want any more', async () => {
+    plane.assignment.prompt = waiting;
+    server.nextBeatSeconds = 0.2;
+    start();
+    await server.untilFrame('hello');
+    assign();
+    await atWork();
+    const [entry] = journalOf(place);
+    if (!entry) throw new Error('The journal is empty.');
+    server.desiredOf = () => 'kill';
+    expect((await server.untilFrame('task_completed')).data).toMatchObject({ task_id: TASK, task_state: 'CANCELLED' });
+    expect(remains(entry)).toEqual([]);
+  });
+
+  it('as a single-job worker takes one task and leaves', async () => {
+    const daemon = start(['--one-shot']);
+    expect((await server.untilFrame('hello')).data.slots).toBe(1);
+    assign();
+    await works('');
+    await plane.untilEvent('turn_ended');
+    plane.want('close');
+    await server.untilFrame('task_completed');
+    // The double has no run that could be asked for its state: not known to have succeeded is 1.
+    expect(await daemon.exited).toBe(1);
+  });
+
+  it.each([
+    [401, 77, 'API key'],
+    [403, 77, 'service account'],
+    [400, 64, 'name'],
+  ])('gives up when it is answered %d', async (status, code, told) => {
+    server.status = status;
+    const daemon = start();
+    expect(await daemon.exited).toBe(code);
+    expect(daemon.text).toContain(told);
+    expect(daemon.text).toContain('not this one');
+    expect(daemon.text).not.toContain(API_KEY);
+    expect(server.upgrades).toHaveLength(1);
+  });
+
+  it('waits for a server that is away, and for one that falls silent', async () => {
+    server.status = 503;
+    start([], { HEADRACE_WORKER_CONFIG_FILE: config({ connection: { reconnect_max: '200ms' } }) });
+    await server.until(() => server.upgrades.length >= 4, 'four attempts');
+    server.status = 101;
+    await server.untilFrame('hello');
+  });
+
+  it('speaks the published protocol with a server that knows no other', async () => {
+    server.knowsHello = false;
+    start();
+    await server.untilFrame('hello');
+    assign();
+    await server.untilFrame('task_claimed');
+    await plane.untilEvent('turn_ended');
+    plane.want('close');
+    await server.untilFrame('task_completed');
+    expect(server.of('beat')).toEqual([]);
+  });
+
+  it('serves metrics on loopback', async () => {
+    const daemon = start(['--metrics-port', '0']);
+    await server.untilFrame('hello');
+    await daemon.says('metrics are served');
+    const port = /"metrics are served".*?"port":(\d+)/.exec(daemon.text)?.[1] ?? '';
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(text).toContain('headrace_worker_connected 1');
+    expect(text).toContain('worker_id="host-1"');
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+    expect((await fetch(`http://127.0.0.1:${port}/else`)).status).toBe(404);
+  });
+
+  it('does not start a second time in the same directory', async () => {
+    start();
+    await server.untilFrame('hello');
+    const second = start();
+    await second.says('the data directory is in use');
+    expect(server.upgrades).toHaveLength(1);
+  });
+
+  const config = (values: object): string => {
+    const file = join(place.directory, 'worker.yaml');
+    writeFileSync(file, JSON.stringify(values));
+    chmodSync(file, 0o600);
+    expect(readFileSync(file, 'utf8')).not.toBe('');
+    return file;
+  };
+});

@@ -1,0 +1,121 @@
+import { existsSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { fence, prompt } from '../runner/runner-process.js';
+import { type Program, until } from '../support/installation.js';
+import { WorkerStage } from '../workers/worker-stage.js';
+import { type DaemonPlace, daemonPlace, journalOf, killRemains, removePlace, startDaemon } from './daemon-process.js';
+import { TcpProxy } from './tcp-proxy.js';
+
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
+/** The contract's times, or all of them in the small. */
+const LEASE_MS = isLong ? 90_000 : 12_000;
+const CUT_MS = isLong ? 60_000 : 7_000;
+const LOST_MS = isLong ? 120_000 : 16_500;
+
+/** `headrace worker` with the real API: its own processes, real HTTP and WebSocket, a network that can be cut between them. */
+describe('headrace worker and the API', { timeout: isLong ? 300_000 : 90_000 }, () => {
+  let stage: WorkerStage;
+  let proxy: TcpProxy;
+  let place: DaemonPlace;
+  let daemon: Program;
+  let host: string;
+
+  beforeAll(async () => {
+    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerSilence: LEASE_MS, claimDeadline: 15_000 });
+  }, 60_000);
+  afterAll(() => stage.close());
+  beforeEach(async () => {
+    proxy = await TcpProxy.start(Number(new URL(stage.there.url).port));
+    place = daemonPlace(stage.bot.token);
+    host = stage.host();
+  });
+  afterEach(async () => {
+    const entries = existsSync(place.dataDir) ? journalOf(place) : [];
+    await daemon.stop('SIGKILL');
+    killRemains(entries);
+    await proxy.stop();
+    removePlace(place);
+  });
+
+  const start = async (...args: string[]): Promise<void> => {
+    daemon = startDaemon(place, ['--server-root-url', proxy.origin, '--worker-id', host, ...args]);
+    await daemon.says('"msg":"connected"');
+    await until(async () => (await stage.connected())[host] === 1, 10_000, 'presence');
+  };
+  const working = (seconds: number): string =>
+    prompt('Work.', fence('sh', `for i in $(seq ${seconds}); do sleep 1; done; echo finished`));
+  const ended = (runId: string, state: string): Promise<Record<string, unknown>> =>
+    stage.reaches(runId, state, LOST_MS + 60_000);
+
+  it('runs what waits for it to its success, and drains', async () => {
+    const waiting = await stage.run(host, {}, prompt('Say hello.', fence('sh', 'echo hello > hello.txt')));
+    await start('--max-concurrent-tasks', '1');
+    await ended(waiting, 'SUCCEEDED');
+    const next = await stage.run(host, {}, working(2));
+    await stage.reaches(next, 'INPROGRESS', 30_000);
+    daemon.child.kill('SIGTERM');
+    await daemon.says('"msg":"draining"');
+    const late = await stage.run(host);
+    await ended(next, 'SUCCEEDED');
+    expect(await daemon.exited).toBe(0);
+    expect(journalOf(place)).toEqual([]);
+    expect((await stage.look(late)).state).toBe('QUEUED');
+    await until(async () => (await stage.connected())[host] === undefined, 10_000, 'absence');
+    expect(daemon.text).not.toContain(stage.bot.token);
+    expect(daemon.text).not.toContain('hrx_');
+  });
+
+  it('as a single-job worker exits with what became of its run', async () => {
+    const good = await stage.run(host, {}, 'Say hello.');
+    await start('--one-shot');
+    expect(await daemon.exited).toBe(0);
+    expect((await stage.look(good)).state).toBe('SUCCEEDED');
+    const bad = await stage.run(host, {}, prompt('Fail.', fence('fail')));
+    await start('--one-shot');
+    expect(await daemon.exited).toBe(1);
+    expect((await stage.look(bad)).state).toBe('FAILED');
+  });
+
+  it(`survives a cut of the network of ${CUT_MS / 1000} s without losing the run`, async () => {
+    await start();
+    const runId = await stage.run(host, {}, working(Math.ceil(CUT_MS / 1000) + 6));
+    await stage.reaches(runId, 'INPROGRESS', 30_000);
+    proxy.cut();
+    const cutAt = performance.now();
+    await until(() => performance.now() - cutAt >= CUT_MS, CUT_MS + 5_000, 'the end of the cut');
+    expect((await stage.look(runId)).state).toBe('INPROGRESS');
+    proxy.heal();
+    await ended(runId, 'SUCCEEDED');
+    expect(daemon.child.exitCode).toBeNull();
+    await until(async () => (await stage.connected())[host] === 1, 20_000, 'presence');
+    const [execution, ...others] = await stage.here.database.query<{ id: string }>(
+      'SELECT id FROM executions WHERE run_id = $1',
+      [runId],
+    );
+    expect(execution).toBeDefined();
+    expect(others).toEqual([]);
+  });
+
+  it('goes on with its run after a restart of the daemon', async () => {
+    await start();
+    const runId = await stage.run(host, {}, working(6));
+    await stage.reaches(runId, 'INPROGRESS', 30_000);
+    await daemon.stop('SIGKILL');
+    await start();
+    expect(daemon.text).toContain('a runner is taken up again');
+    await ended(runId, 'SUCCEEDED');
+  });
+
+  it(`ends the run as lost within ${LOST_MS / 1000} s when it dies with its processes`, async () => {
+    await start();
+    const runId = await stage.run(host, {}, working(600));
+    await stage.reaches(runId, 'INPROGRESS', 30_000);
+    const entries = journalOf(place);
+    const diedAt = performance.now();
+    await daemon.stop('SIGKILL');
+    killRemains(entries);
+    const run = await ended(runId, 'ERROR');
+    expect(performance.now() - diedAt).toBeLessThan(LOST_MS);
+    expect(run['status_message']).toMatchObject({ error_code: 'infrastructure_timeout', retryable: true });
+  });
+});

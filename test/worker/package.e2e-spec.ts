@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ControlPlaneDouble } from '../runner/control-plane-double.js';
+import { daemonPlace, removePlace, startDaemon } from './daemon-process.js';
+import { WorkerServer } from './worker-server.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const run = promisify(execFile);
+
+describe('the npm package', () => {
+  let directory: string;
+  let program: string;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'headrace-package-'));
+    const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], {
+      cwd: ROOT,
+      maxBuffer: 16_777_216,
+    });
+    const [{ filename } = { filename: '' }] = JSON.parse(stdout) as { filename: string }[];
+    await run('tar', ['-xzf', join(directory, filename), '-C', directory]);
+    // What an installation would fetch.
+    symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+    program = join(directory, 'package/bin/headrace.mjs');
+  }, 60_000);
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  it('has the command line, and neither tests nor sources', async () => {
+    const { stdout } = await run(process.execPath, [program, 'worker', '--help'], { cwd: directory });
+    expect(stdout).toContain('--max-concurrent-tasks');
+    const { stdout: listed } = await run('find', [join(directory, 'package'), '-name', '*.ts', '-o', '-name', '*.map']);
+    expect(listed).toBe('');
+  });
+
+  it('runs a worker, with a runner and the built-in agent of its own', async () => {
+    const server = await WorkerServer.start();
+    const plane = await ControlPlaneDouble.start({ prompt: 'Say hello.' });
+    const place = daemonPlace();
+    const addresses = ['--web-socket-url', server.url, '--server-root-url', new URL(plane.baseUrl).origin];
+    const daemon = startDaemon(place, addresses, {}, program);
+    try {
+      await server.untilFrame('hello');
+      server.assign('1', { token: plane.token });
+      await plane.untilEvent('turn_ended');
+      plane.want('close');
+      await server.untilFrame('task_completed');
+      expect(await daemon.stop()).toBe(0);
+    } finally {
+      await daemon.stop('SIGKILL');
+      await Promise.all([server.stop(), plane.stop()]);
+      removePlace(place);
+    }
+  });
+});
