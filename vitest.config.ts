@@ -7,6 +7,7 @@ const root = fileURLToPath(new URL('.', import.meta.url));
 const resolve = {
   alias: [
     { find: /^#libs\/([^/]+)$/, replacement: `${root}libs/$1/src/index.ts` },
+    { find: /^#migrations\/([^/]+)$/, replacement: `${root}libs/$1/src/migrations.ts` },
     { find: /^#apps\/(.+)$/, replacement: `${root}apps/$1.ts` },
   ],
 };
@@ -29,7 +30,7 @@ export default defineConfig({
           isolate: false,
           restoreMocks: true,
           unstubEnvs: true,
-          testTimeout: 20_000,
+          testTimeout: 30_000,
           hookTimeout: 60_000,
         },
       },

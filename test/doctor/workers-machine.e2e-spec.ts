@@ -50,6 +50,11 @@ describe('a worker’s machine', () => {
     expect(JSON.stringify(findings)).not.toContain(token);
   });
 
+  it('the token of a user, on a machine that is no worker’s', async () => {
+    const findings = await machine.examine({}, { origin: api.url, token: userToken });
+    expect(told(findings, 'worker token')).toMatch(/^skip \| the API knows it/);
+  });
+
   it('an API that does not answer', async () => {
     const findings = await look({ origin: 'http://127.0.0.1:9' });
     expect(failed(findings)).toEqual(['api']);

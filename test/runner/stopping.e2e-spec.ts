@@ -164,6 +164,14 @@ describe('a lost lease', () => {
     expect(JSON.stringify(runner.plane.calls())).toContain('still here\\n');
   });
 
+  it('keeps a lease whose parts are no whole numbers of milliseconds', async () => {
+    const runner = await start({
+      assignment: { prompt: fence('sh', 'sleep 4; echo still here'), ttl_seconds: 2.5, next_beat_seconds: 0.5 },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(JSON.stringify(runner.plane.calls())).toContain('still here\\n');
+  });
+
   it('does not start when the claim is refused', async () => {
     const runner = await start({ prepare: (plane) => plane.fail('POST /claim', 412) });
     expect(await runner.exited).toBe(69);

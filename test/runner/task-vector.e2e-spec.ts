@@ -60,6 +60,26 @@ describe('headrace agent run --task-id', () => {
     expect(task.logged).not.toContain(task.plane.token);
   });
 
+  it('keeps the key of a daemon that passes its environment on from whatever it starts', async () => {
+    const script = [
+      'env | grep -c WARP_API_KEY',
+      'pid=$PPID; while [ "$pid" -gt 1 ]; do',
+      `  tr '\\0' '\\n' < /proc/$pid/environ | grep -aE '^(WARP_API_KEY|TASK_ID)=' | cut -c1-60`,
+      `  pid=$(sed 's/.*) . //' /proc/$pid/stat | cut -d' ' -f1)`,
+      'done; true',
+    ].join('\n');
+    const task = await start({
+      more: ['--idle-on-complete', '0s'],
+      env: { WARP_API_KEY: 'wk-secret-of-the-daemon' },
+      assignment: { prompt: prompt(fence('sh', script)) },
+    });
+    expect(await task.exited).toBe(0);
+    const output = JSON.stringify(task.plane.calls());
+    expect(output).toContain('TASK_ID=');
+    expect(output).toContain('WARP_API_KEY=xxxx');
+    expect(output).not.toContain('wk-secret-of-the-daemon');
+  });
+
   it('understands --flag=value, and the server of a variable', async () => {
     const other = await start();
     const id = other.plane.assignment.run_id;

@@ -310,6 +310,18 @@ describe('headrace worker', () => {
     const second = start();
     await second.says('the data directory is in use');
     expect(server.upgrades).toHaveLength(1);
+    second.child.kill('SIGTERM');
+    expect(await second.exited).toBe(1);
+    expect(second.text).toContain('stopped while it waited for the data directory');
+  });
+
+  it.runIf(process.platform === 'linux')('keeps a key of its environment from others of its user', async () => {
+    const daemon = start([], { HEADRACE_WORKER_API_KEY_FILE: '', WARP_API_KEY: API_KEY });
+    await server.untilFrame('hello');
+    expect(server.upgrades[0]?.headers.authorization).toBe(`Bearer ${API_KEY}`);
+    const environment = readFileSync(`/proc/${String(daemon.child.pid)}/environ`, 'latin1');
+    expect(environment).toContain('WARP_API_KEY=xxxx');
+    expect(environment).not.toContain(API_KEY);
   });
 
   const config = (values: object): string => {

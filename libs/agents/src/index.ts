@@ -1,8 +1,3 @@
-import type { MigrationClass } from '#libs/persistence';
-import { Agents1700000002501 } from './persistence/agents-1700000002501.js';
-import { HarnessInstallations1700000008301 } from './harnesses/persistence/harness-installations-1700000008301.js';
-import { Agents1700000006301 } from './persistence/agents-1700000006301.js';
-
 export { AgentsHttpModule, AgentsJobsModule, AgentsModule } from './agents.module.js';
 export { AgentDirectory } from './application/agent-directory.js';
 export { type CreateDefinedIdentityResult, DefinedIdentities } from './application/defined-identities.js';
@@ -31,8 +26,3 @@ export { SkillSources } from './skills/application/skill-sources.js';
 export { GithubSkillSource } from './skills/adapters/github-skill-source.js';
 export { MirrorSkillSource } from './skills/adapters/mirror-skill-source.js';
 export { type PickedFile, pickSkillFiles, type TreeFile } from './skills/domain/pick-skill-files.js';
-export const agentMigrations: readonly MigrationClass[] = [
-  Agents1700000002501,
-  Agents1700000006301,
-  HarnessInstallations1700000008301,
-];

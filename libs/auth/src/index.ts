@@ -48,5 +48,4 @@ export { can, isRole, type Permission, PERMISSIONS, type Role, ROLES, SERVICE_AC
 export { INITIAL_TEAM_SETTINGS, type TeamFeatures, type TeamSettings } from './domain/team-settings.js';
 export { hashToken, isTokenShaped, type TokenRefusal } from './domain/token.js';
 export { Authorize, CurrentCaller } from './http/authorize.js';
-export { authMigrations } from './persistence/migrations/index.js';
 export { Public, RunnerProtocol } from '#libs/http';

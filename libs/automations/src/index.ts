@@ -1,6 +1,3 @@
-import type { MigrationClass } from '#libs/persistence';
-import { Automations1700000006001 } from './persistence/automations-1700000006001.js';
-
 export {
   type CompiledTrigger,
   type SampledEvent,
@@ -22,7 +19,6 @@ export {
   type PayloadFilter,
 } from './domain/payload-filter/index.js';
 export type { Trigger, TriggerCheck, TriggerEvent, TriggerIssue } from './domain/trigger.js';
-export const automationMigrations: readonly MigrationClass[] = [Automations1700000006001];
 
 export { FireAutomations } from './application/fire-automations.js';
 export { FIRING_STEPS, type FiringStep, FiringSteps } from './application/firing-steps.js';

@@ -8,4 +8,3 @@ export type { Block, ConversationResponse, Message, Step } from './domain/conver
 export { foldConversation } from './domain/conversation-fold.js';
 export { type ConversationFolding, ConversationNormalizer, type StoredFold } from './domain/conversation-normalizer.js';
 export { type TranscriptFormat, TranscriptFormats } from './domain/transcript-format.js';
-export { conversationMigrations } from './persistence/migrations/index.js';

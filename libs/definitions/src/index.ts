@@ -1,10 +1,6 @@
-import type { MigrationClass } from '#libs/persistence';
-import { Definitions1700000006401 } from './persistence/definitions-1700000006401.js';
-
 export { FactorySkills } from './application/factory-skills.js';
 export { DefinitionsHttpModule } from './definitions-http.module.js';
 export { DefinitionsModule } from './definitions.module.js';
 export { DispatchModule } from './dispatch.module.js';
 export { FactoryFileSchemasModule } from './factory-file-schemas.module.js';
 export type { DefinitionFile, Diagnostic, PlanEntry } from './domain/definition.js';
-export const definitionMigrations: readonly MigrationClass[] = [Definitions1700000006401];

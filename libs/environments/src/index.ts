@@ -1,7 +1,3 @@
-import type { MigrationClass } from '#libs/persistence';
-import { Environments1700000002001 } from './persistence/environments-1700000002001.js';
-import { Environments1700000007101 } from './persistence/environments-1700000007101.js';
-
 export { CreateEnvironment, type CreateEnvironmentResult } from './application/create-environment.js';
 export {
   EnvironmentDirectory,
@@ -16,4 +12,3 @@ export type { LastRun } from './domain/last-run.js';
 export { shownConfig } from './domain/shown-config.js';
 export { EnvironmentsHttpModule, EnvironmentsModule } from './environments.module.js';
 export { EnvironmentConfigDto } from './http/environment.dto.js';
-export const environmentMigrations: readonly MigrationClass[] = [Environments1700000002001, Environments1700000007101];

@@ -1,6 +1,3 @@
-import type { MigrationClass } from '#libs/persistence';
-import { Factories1700000001001 } from './persistence/factories-1700000001001.js';
-
 export { CreateFactory, type CreateFactoryCommand, type CreateFactoryResult } from './application/create-factory.js';
 export {
   FactoryAccess,
@@ -20,4 +17,3 @@ export {
 export { UpdateFactory, type UpdateFactoryResult } from './application/update-factory.js';
 export { managedFactory, unknownFactory } from './http/managed-factory.js';
 export { FactoriesModule } from './factories.module.js';
-export const factoryMigrations: readonly MigrationClass[] = [Factories1700000001001];

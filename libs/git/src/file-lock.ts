@@ -43,8 +43,8 @@ export async function withFileLock<T>(path: string, signal: AbortSignal, work: (
 /** A link appears with its content, so that nobody reads half an owner. */
 async function acquire(path: string, owner: Owner): Promise<boolean> {
   const own = `${path}.${owner.token}`;
-  await writeFile(own, JSON.stringify(owner), { mode: 0o600, flag: 'wx' });
   try {
+    await writeFile(own, JSON.stringify(owner), { mode: 0o600, flag: 'wx' });
     await link(own, path);
     return true;
   } catch (error) {

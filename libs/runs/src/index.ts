@@ -36,7 +36,6 @@ export type { IdempotencyClaim } from './persistence/run-inserts.js';
 export { type ConfigRow, configServersTable } from './persistence/config-servers-table.js';
 export { RunsPlace } from './persistence/runs-sealed-place.js';
 export { facetsOf } from './persistence/run-facets-sql.js';
-export { runMigrations } from './persistence/migrations/index.js';
 export { RunsHttpModule } from './runs-http.module.js';
 export { RunsJobsModule, RunsWork } from './runs-jobs.module.js';
 export { RunsModule } from './runs.module.js';

@@ -1,6 +1,3 @@
-import type { MigrationClass } from '#libs/persistence';
-import { Schedules1700000007001 } from './persistence/schedules-1700000007001.js';
-
 export { FireTimers } from './application/fire-timers.js';
 export { FIRING_SKILL_WAIT_MS } from './application/firing-limits.js';
 export { type DueTimer, TimerHandler, type TimerOutcome } from './application/timer-handler.js';
@@ -15,4 +12,3 @@ export { ScheduleFiringsStore } from './persistence/schedule-firings.store.js';
 export { SchedulesModule } from './schedules.module.js';
 export { TimerFiringModule } from './timer-firing.module.js';
 export { TimersModule } from './timers.module.js';
-export const scheduleMigrations: readonly MigrationClass[] = [Schedules1700000007001];

@@ -1,6 +1,3 @@
-import type { MigrationClass } from '#libs/persistence';
-import { Secrets1700000000601 } from './persistence/secrets-1700000000601.js';
-
 export { ManagedSecrets, type RemoveSecretResult } from './application/managed-secrets.js';
 export { RotateKey } from './application/rotate-key.js';
 export { type Reseal, type ResealCount, SealedPlace, SealedPlaces } from './application/sealed-places.js';
@@ -13,4 +10,3 @@ export { SealedTablePlace } from './persistence/sealed-table-place.js';
 export { SealBrokenError, SecretBox } from './secret-box.js';
 export { SecretsHttpModule } from './secrets-http.module.js';
 export { SecretsModule } from './secrets.module.js';
-export const secretMigrations: readonly MigrationClass[] = [Secrets1700000000601];

@@ -1,6 +1,3 @@
-import type { MigrationClass } from '#libs/persistence';
-import { Webhooks1700000005001 } from './persistence/webhooks-1700000005001.js';
-
 export { DeliveryEvaluators } from './application/delivery-evaluators.js';
 export { EvaluateDeliveries, FACTORIES_AT_ONCE } from './application/evaluate-deliveries.js';
 export { EVALUATION_STEPS, type EvaluationStep, EvaluationSteps } from './application/evaluation-steps.js';
@@ -12,7 +9,6 @@ export { type AutomationResult, DELIVERY_OUTCOMES, type DeliveryOutcome } from '
 export { EvaluationNudgeModule } from './evaluation-nudge.module.js';
 export type { IncomingRequest } from './domain/signing/incoming-request.js';
 export type { SignableRequest, SignatureScheme } from './domain/signing/signature-scheme.js';
-export const webhookMigrations: readonly MigrationClass[] = [Webhooks1700000005001];
 export { CreateWebhook } from './application/create-webhook.js';
 export { type CreateDefinedWebhookResult, DefinedWebhooks } from './application/defined-webhooks.js';
 export { FindWebhooks } from './application/find-webhooks.js';

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { withFileLock } from '#libs/git';
+import { GitFailure, withFileLock } from '#libs/git';
 import type { HostLog } from '#libs/runner-host';
 import { WorkerFault } from './backend.js';
 
@@ -20,12 +20,19 @@ const TOLD_AFTER_MS = 1_000;
 
 /** Makes the directory; as root others may pass through it, because agents with users of their own work below it. Returns its real path. */
 export function openDataDirectory(path: string): string {
-  try {
+  return withinDataDirectory(path, () => {
     const isNew = mkdirSync(path, { recursive: true }) !== undefined;
     if (isNew || readdirSync(path).length === 0) chmodSync(path, process.getuid?.() === 0 ? 0o711 : 0o700);
     return realpathSync(path);
+  });
+}
+
+/** Does what a directory that is full or closed to us does not allow; throws WorkerFault then. */
+export function withinDataDirectory<T>(path: string, work: () => T): T {
+  try {
+    return work();
   } catch (error) {
-    throw new WorkerFault(`The data directory ${path} cannot be used (${codeOf(error)}): set --data-dir.`);
+    throw unusable(path, error);
   }
 }
 
@@ -44,22 +51,32 @@ export function installationKey(dataDir: string): string {
   return readFileSync(file, 'utf8').trim();
 }
 
-/** Does the work as the only daemon of this directory: two would each look after the executions of the other. */
-export async function alone<T>(dataDir: string, log: HostLog, work: () => Promise<T>): Promise<T> {
+/**
+ * Does the work as the only daemon of this directory: two would each look after the executions of the other. Rejects with
+ * WorkerFault when it does not get to it, because of another daemon, of `signal`, or of the directory itself.
+ */
+export async function alone<T>(dataDir: string, log: HostLog, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const waiting = setTimeout(() => log.warn('the data directory is in use; waiting for it'), TOLD_AFTER_MS);
   let isOurs = false;
   try {
-    return await withFileLock(join(dataDir, 'lock'), AbortSignal.timeout(LOCK_MS), () => {
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(LOCK_MS)]);
+    return await withFileLock(join(dataDir, 'lock'), patience, () => {
       isOurs = true;
       clearTimeout(waiting);
       return work();
     });
   } catch (error) {
     if (isOurs) throw error;
+    if (!(error instanceof GitFailure)) throw unusable(dataDir, error);
+    if (signal.aborted)
+      throw new WorkerFault(`The worker was stopped while it waited for the data directory ${dataDir}.`);
     throw new WorkerFault(`Another worker uses the data directory ${dataDir}: give each one its own with --data-dir.`);
   } finally {
     clearTimeout(waiting);
   }
 }
+
+const unusable = (path: string, error: unknown): WorkerFault =>
+  new WorkerFault(`The data directory ${path} cannot be used (${codeOf(error)}): set --data-dir, or make room there.`);
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown';

@@ -29,7 +29,9 @@ export function endFrame(taskId: string, end: TaskEnd, wish: Wish | null): TaskC
     return failed(taskId, 'The worker was stopped before the task had finished.', FAILURE_REASON.lost);
   if (end.kind === 'vanished') return failed(taskId, end.message, FAILURE_REASON.lost);
   const code = exitCodeOf(end);
-  const reason = end.signal === null ? FAILURE_REASON.fault : FAILURE_REASON.lost;
+  // Without its lease a runner was out of touch for too long; whoever wants such runs tried again is to get that.
+  const isLost = end.signal !== null || end.code === RUNNER_EXIT.fenced;
+  const reason = isLost ? FAILURE_REASON.lost : FAILURE_REASON.fault;
   return failed(taskId, describe(end.code, end.signal), reason, code);
 }
 

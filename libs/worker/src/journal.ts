@@ -7,6 +7,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -41,6 +42,19 @@ export class Journal {
     mkdirSync(this.directory, { recursive: true, mode: 0o700 });
   }
 
+  /** Why no entry could be written now, as an error code; null when one could. Makes its directory again if need be. */
+  fault(): string | null {
+    const probe = join(this.directory, 'probe');
+    try {
+      mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+      writeFileSync(probe, 'An entry is shorter than this.\n'.repeat(32), { mode: 0o600 });
+      rmSync(probe, { force: true });
+      return null;
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code ?? 'unknown';
+    }
+  }
+
   /** Returns when the entry is on the disk. */
   write(entry: JournalEntry): void {
     const unfinished = `${this.fileOf(entry.execution_id)}.new`;
@@ -55,9 +69,15 @@ export class Journal {
     this.syncDirectory();
   }
 
+  /** Never throws: an entry that stays is cleared away by the next daemon, and told again. */
   remove(executionId: string): void {
-    rmSync(this.fileOf(executionId), { force: true });
-    this.syncDirectory();
+    try {
+      rmSync(this.fileOf(executionId), { force: true });
+      this.syncDirectory();
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+      this.log.warn('an entry of the journal stays', { execution_id: executionId, error: code });
+    }
   }
 
   /** Oldest first. Files that nobody can read are left where they are, with a warning. */

@@ -3,11 +3,12 @@ import { type Clock, SystemClock } from '#libs/kernel';
 import { BUILTIN_HARNESS, detectHarnesses } from '#libs/runner';
 import { WorkerFault } from './backend.js';
 import { chooseBackend } from './choose-backend.js';
-import { alone, installationKey, openDataDirectory } from './data-directory.js';
+import { alone, installationKey, openDataDirectory, withinDataDirectory } from './data-directory.js';
 import { Journal } from './journal.js';
 import { localSkills } from './local-skills.js';
 import { serveMetrics } from './metrics-server.js';
 import { WorkerMetrics } from './metrics.js';
+import { isOpenToAll } from './options/api-key.js';
 import type { WorkerOptions } from './options/worker-options.js';
 import { ownVersion } from './own-version.js';
 import { outcomeCode } from './run-outcome.js';
@@ -32,11 +33,11 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
   const options: WorkerOptions = { ...given, dataDir };
   const version = ownVersion();
   const metrics = new WorkerMetrics({ version, backend: options.backend, worker_id: options.workerId });
-  const end = await alone(dataDir, log, async (): Promise<WorkerEnd> => {
-    const key = installationKey(dataDir);
+  const end = await alone(dataDir, log, run.drain, async (): Promise<WorkerEnd> => {
+    const key = withinDataDirectory(dataDir, () => installationKey(dataDir));
     const backend = chooseBackend(options, key, log);
     await backend.prepare();
-    const journal = new Journal(dataDir, log);
+    const journal = withinDataDirectory(dataDir, () => new Journal(dataDir, log));
     const describe = async () => ({
       version,
       harnesses: [{ id: BUILTIN_HARNESS, installed: true, version }, ...(await detectHarnesses(options.harnesses))],
@@ -63,6 +64,10 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
     if (served) log.info('metrics are served', { host: options.metricsHost, port: served.port });
     onAbort(run.drain, () => worker.drain());
     onAbort(run.stop, () => worker.stop());
+    if (options.apiKeyFile !== null && isOpenToAll(options.apiKeyFile))
+      log.warn('runs may read the API key, as every user of this machine: chmod 600 its file', {
+        file: options.apiKeyFile,
+      });
     log.info('worker starts', { version, worker_id: options.workerId, backend: backend.name, pid: process.pid });
     try {
       return await worker.run();

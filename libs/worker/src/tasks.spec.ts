@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -106,6 +106,22 @@ describe('Tasks', () => {
     expect(tasks.freeSlots).toBe(1);
   });
 
+  it('rejects while its journal cannot be written, and outlives one that has gone', async () => {
+    const journal = join(dataDir, 'journal');
+    await tasks.assign(assignment('7'), null);
+    rmSync(journal, { recursive: true });
+    await end('7');
+    tasks.forget('7');
+    expect(tasks.all).toEqual([]);
+    writeFileSync(journal, '');
+    await tasks.assign(assignment('8'), null);
+    expect(sent.at(-1)).toMatchObject({ type: 'task_rejected', data: { task_id: 'task-8' } });
+    expect(places.steps).not.toContain('launch 8');
+    rmSync(journal);
+    await tasks.assign(assignment('9'), null);
+    expect(places.steps.at(-1)).toBe('begin 9 with 9.json');
+  });
+
   it('rejects with a reason: no slot, draining, no token, an earlier execution of the task', async () => {
     await tasks.assign(assignment('7'), 'draining');
     await tasks.assign({ ...assignment('7'), env_vars: {} }, null);
@@ -151,6 +167,10 @@ describe('Tasks', () => {
     [
       { kind: 'exited', code: 70, signal: null },
       { failure_reason: 'internal_error', exit_code: 70 },
+    ],
+    [
+      { kind: 'exited', code: 75, signal: null },
+      { failure_reason: 'infrastructure_timeout', exit_code: 75 },
     ],
     [
       { kind: 'vanished', message: 'gone' },

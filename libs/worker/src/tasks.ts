@@ -84,7 +84,7 @@ export class Tasks {
   /** Claims an assignment when there is room, and starts what could be claimed. Never rejects. */
   async assign(assignment: TaskAssignmentData, refusal: string | null): Promise<void> {
     const { task_id: taskId, execution_id: executionId } = assignment;
-    const { log, options, send } = this.parts;
+    const { journal, log, options, send } = this.parts;
     const ids = { task_id: taskId, execution_id: executionId };
     const active = this.tasks.get(executionId);
     const claim: WorkerFrame = { type: 'task_claimed', data: { task_id: taskId, worker_id: options.workerId } };
@@ -102,6 +102,12 @@ export class Tasks {
         ? (refusal ?? this.faultOf(assignment))
         : 'An earlier execution of this task is still ending.';
     if (reason !== null || this.freeSlots === 0) return this.reject(assignment, reason ?? 'at capacity');
+    // Claimed, it would fail: a worker with a full disk would be the end of every run that waits.
+    const fault = journal.fault();
+    if (fault !== null) {
+      log.error('the journal cannot be written: tasks are rejected', { error: fault });
+      return this.reject(assignment, `This worker cannot write its journal (${fault}).`);
+    }
     const task = new ActiveTask(taskId, executionId);
     this.tasks.set(executionId, task);
     if (!(await send(claim))) {

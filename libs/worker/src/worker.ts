@@ -44,6 +44,9 @@ export class Worker {
   private readonly isOver = new AbortController();
   private isConnected_ = false;
   private isDraining = false;
+  private isStopping = false;
+  /** What ran before is known: whether anything is left to wait for can be told. */
+  private isRestored = false;
   /** The server has been told what runs here: ends may be told too. */
   private isReconciled = false;
   private speaksHello = false;
@@ -84,7 +87,11 @@ export class Worker {
 
   /** Works until {@link drain} or {@link stop} has come to its end, or the server refuses this worker for good. */
   async run(): Promise<WorkerEnd> {
+    const over = new Promise<void>((resolve) =>
+      this.isOver.signal.addEventListener('abort', () => resolve(), { once: true }),
+    );
     await this.tasks.restore();
+    this.isRestored = true;
     this.watch();
     if (this.options.oneShot) this.restWatch.start();
     const connected = this.connection.run().then((fault) => {
@@ -95,7 +102,10 @@ export class Worker {
       this.drain();
       this.leaveWhenDone();
     });
-    await new Promise<void>((resolve) => this.isOver.signal.addEventListener('abort', () => resolve(), { once: true }));
+    // It may have been told to while it was about to begin.
+    if (this.isStopping) this.stop();
+    this.leaveWhenDone();
+    await over;
     this.beats.stop();
     this.restWatch.stop();
     clearTimeout(this.helloTimer);
@@ -118,6 +128,7 @@ export class Worker {
 
   /** Stops what runs: it ends with infrastructure_timeout. */
   stop(): void {
+    this.isStopping = true;
     this.drain();
     const { live } = this.tasks;
     if (live.length > 0) this.log.warn('tasks are stopped', { tasks: live.length });
@@ -248,7 +259,7 @@ export class Worker {
 
   /** The last ends stay in the journal when the server cannot be told. */
   private leaveWhenDone(): void {
-    if (!this.isDraining || this.tasks.live.length > 0 || this.isOver.signal.aborted) return;
+    if (!this.isRestored || !this.isDraining || this.tasks.live.length > 0 || this.isOver.signal.aborted) return;
     if (this.tasks.untold.length === 0 || this.fault !== null) return this.isOver.abort();
     setTimeout(() => this.isOver.abort(), FAREWELL_MS).unref();
   }

@@ -1,9 +1,5 @@
-import type { MigrationClass } from '#libs/persistence';
-import { Workers1700000008001 } from './persistence/workers-1700000008001.js';
-
 export { WorkerSockets } from './application/worker-sockets.js';
 export { WorkerTasks } from './application/worker-tasks.js';
 export type { WorkerRef } from './domain/worker-ref.js';
 export { type ConnectedWorker, ConnectedWorkersStore } from './persistence/connected-workers.store.js';
 export { WorkersHttpModule, WorkersModule } from './workers.module.js';
-export const workerMigrations: readonly MigrationClass[] = [Workers1700000008001];

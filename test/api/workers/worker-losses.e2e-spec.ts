@@ -92,6 +92,33 @@ describe('a worker that comes back', () => {
     expect((await room.run(runId)).state).toBe('SUCCEEDED');
   });
 
+  it('keeps its run when the connection before it was silent, and is known to be gone only later', async () => {
+    const { host, worker, runId } = await working();
+    const back = await room.connect(host);
+    await back.handled();
+    await worker.vanish();
+    const heldBy = async (): Promise<string> => {
+      const [row] = await room.api.database.query<{ id: string }>(
+        'SELECT worker_connection_id AS id FROM executions WHERE run_id = $1',
+        [runId],
+      );
+      return row?.id ?? '';
+    };
+    const gone = await heldBy();
+    // It was last heard of half a minute before the other one came.
+    await room.api.database.query(
+      `UPDATE executions SET lease_expires_at = lease_expires_at - interval '30 seconds' WHERE run_id = $1`,
+      [runId],
+    );
+    await vi.waitFor(async () => expect(await heldBy()).not.toBe(gone), { timeout: 10_000, interval: 200 });
+    await room.api.advanceClock(90_000);
+    await room.sweep();
+    expect((await room.run(runId)).state).toBe('CLAIMED');
+    back.complete(runId);
+    await back.handled();
+    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+  });
+
   it('is heard when the connection before it is known to be dead', async () => {
     const { host, worker, runId } = await working();
     const back = await room.connect(host);
@@ -193,6 +220,15 @@ describe('on_worker_lost', () => {
       { reason: 'lease_expired', restart: { way: 'retry', attempt: 3 } },
       { reason: 'lease_expired' },
     ]);
+  });
+
+  it('retry begins again when the worker goes down before its runner has called', async () => {
+    const { host, worker, runId } = await working({ on_worker_lost: 'retry' });
+    const other = await room.connect(host);
+    worker.say({ type: 'task_failed', data: { task_id: runId, message: 'Going down.', failure_reason: 'shutdown' } });
+    await worker.handled();
+    expect((await other.next('task_assignment')).data.task_id).toBe(runId);
+    expect((await room.run(runId)).status_message.message).toContain('attempt 2 of 3');
   });
 
   it('resume repeats the turn under way in the stored session', async () => {

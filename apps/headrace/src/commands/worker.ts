@@ -1,6 +1,7 @@
 import { flagsHelp, readWorkerOptions, runWorker, WorkerFault } from '#libs/worker';
+import { takeFromEnvironment } from '../runner-door/take-from-environment.js';
 
-const SECRETS = ['HEADRACE_TOKEN', 'WARP_API_KEY'];
+const SECRETS = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;
 
 /**
  * The daemon of a self-hosted worker. The first SIGTERM (or SIGINT) drains, the second stops what runs. Logs JSON lines to
@@ -15,8 +16,8 @@ export async function run(args: readonly string[]): Promise<number> {
   process.on('SIGHUP', () => undefined);
   try {
     const options = readWorkerOptions(args, process.env);
-    // Nothing that is started from here on inherits it.
-    for (const name of SECRETS) delete process.env[name];
+    // Nothing that is started from here on inherits it; agents that run as the user of the worker do not find it either.
+    takeFromEnvironment(SECRETS);
     const write = (line: string): void => void process.stderr.write(line);
     return await runWorker(options, { write, drain: drain.signal, stop: stop.signal });
   } catch (error) {

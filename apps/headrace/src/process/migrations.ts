@@ -1,21 +1,21 @@
 import pg from 'pg';
 import type { Settings } from '#libs/config';
-import { agentMigrations } from '#libs/agents';
-import { authMigrations } from '#libs/auth';
-import { automationMigrations } from '#libs/automations';
-import { conversationMigrations } from '#libs/conversations';
-import { definitionMigrations } from '#libs/definitions';
-import { environmentMigrations } from '#libs/environments';
-import { factoryMigrations } from '#libs/factories';
+import { agentMigrations } from '#migrations/agents';
+import { authMigrations } from '#migrations/auth';
+import { automationMigrations } from '#migrations/automations';
+import { conversationMigrations } from '#migrations/conversations';
+import { definitionMigrations } from '#migrations/definitions';
+import { environmentMigrations } from '#migrations/environments';
+import { factoryMigrations } from '#migrations/factories';
 import { migrateQueues } from '#libs/jobs';
-import { notificationMigrations } from '#libs/notifications';
+import { notificationMigrations } from '#migrations/notifications';
 import { assertMigrated, migrate, type MigrationClass } from '#libs/persistence';
-import { runMigrations } from '#libs/runs';
-import { scheduleMigrations } from '#libs/schedules';
-import { secretMigrations } from '#libs/secrets';
-import { storageMigrations } from '#libs/storage';
-import { webhookMigrations } from '#libs/webhooks';
-import { workerMigrations } from '#libs/workers';
+import { runMigrations } from '#migrations/runs';
+import { scheduleMigrations } from '#migrations/schedules';
+import { secretMigrations } from '#migrations/secrets';
+import { storageMigrations } from '#migrations/storage';
+import { webhookMigrations } from '#migrations/webhooks';
+import { workerMigrations } from '#migrations/workers';
 
 /** Every room's migrations; they run in the order of the times in their names. */
 const MIGRATIONS: readonly MigrationClass[] = [

@@ -11,6 +11,9 @@ import { placeEnvironment } from './place-environment.js';
 import { stopSignals } from './stop-signals.js';
 import { takeFromEnvironment } from './take-from-environment.js';
 
+/** A daemon that passes its environment on has its own key in it, which is neither the runner's nor the agent's business. */
+const KEYS_OF_DAEMONS = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;
+
 /** What the arguments and the environment say does not make an execution. */
 class BadInvocation extends Error {}
 
@@ -23,7 +26,7 @@ export async function runTask(args: readonly string[]): Promise<number> {
   const clock = new SystemClock();
   keepLogClean(clock);
   const { executionId, executionToken } = EXECUTION_ENV;
-  const given = takeFromEnvironment([executionId, executionToken]);
+  const given = takeFromEnvironment([executionId, executionToken, ...KEYS_OF_DAEMONS]);
   const vector = readArgumentVector(args);
   const log = jsonLinesLog(stderrLine, clock, {
     task_id: vector.taskId,

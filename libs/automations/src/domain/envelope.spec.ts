@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { processorMs } from '#libs/testing';
 import { envelope } from './envelope.js';
 import { quoteValue, readPrompt, valueAt } from './placeholders.js';
 
@@ -102,10 +103,11 @@ describe('a value', () => {
   it('of any size and depth is shown in no time', () => {
     let deep: unknown = 1;
     for (let n = 0; n < 100_000; n += 1) deep = n % 2 ? [deep] : { a: deep };
-    const began = performance.now();
-    expect(quoteValue(deep).length).toBeLessThan(600);
-    expect(quoteValue(Array.from({ length: 200_000 }, (_, n) => n)).length).toBeLessThan(600);
-    expect(performance.now() - began).toBeLessThan(100);
+    const spent = processorMs(() => {
+      expect(quoteValue(deep).length).toBeLessThan(600);
+      expect(quoteValue(Array.from({ length: 200_000 }, (_, n) => n)).length).toBeLessThan(600);
+    });
+    expect(spent).toBeLessThan(100);
   });
 
   it('is an own property', () => {
@@ -142,10 +144,11 @@ describe('a placeholder', () => {
   });
 
   it('is found in linear time', () => {
-    const began = performance.now();
-    readPrompt('{{ payload'.repeat(6000));
-    readPrompt(`{{ payload${'.a'.repeat(30_000)}`);
-    readPrompt('{{'.repeat(30_000) + ' '.repeat(5000));
-    expect(performance.now() - began).toBeLessThan(200);
+    const spent = processorMs(() => {
+      readPrompt('{{ payload'.repeat(6000));
+      readPrompt(`{{ payload${'.a'.repeat(30_000)}`);
+      readPrompt('{{'.repeat(30_000) + ' '.repeat(5000));
+    });
+    expect(spent).toBeLessThan(200);
   });
 });

@@ -25,14 +25,18 @@ const parts = {
   usage_scope: z.enum(['turn', 'session']),
 };
 
-const { command, args, install_hint: installHint } = parts;
-
-/** A HarnessDefinition, as a hand-over has it. */
+/** A HarnessDefinition as a hand-over has it, from a launcher of ours that has looked at it: only its shape counts. */
 export const harnessDefinition = z.object({
-  ...z.object(parts).partial().shape,
-  command,
-  args,
-  install_hint: installHint,
+  command: z.string().min(1),
+  args: z.array(z.string()),
+  env: z.record(z.string(), z.string()).optional(),
+  install_hint: z.string(),
+  auth_variable: z.string().optional(),
+  auth_method: z.string().optional(),
+  secrets: z.record(z.string(), z.string()).optional(),
+  transcript_path: z.string().optional(),
+  transcript_cwd_field: z.string().optional(),
+  usage_scope: z.enum(['turn', 'session']).optional(),
 });
 
 /** An entry of the file that HARNESSES names: what is left out is as in the table of known agents. */

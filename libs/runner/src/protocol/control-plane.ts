@@ -38,6 +38,7 @@ interface Call {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly path: string;
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream;
+  /** May be a part of a lease, and so no whole number, which timers of signals refuse. */
   readonly timeoutMs: number;
   /** `/commands` and `/attachments` do not renew the lease. */
   readonly renews?: boolean;
@@ -190,7 +191,7 @@ export class ControlPlane {
           // A stream goes out while nothing has come back yet, which `fetch` wants to be told.
           ...(body === undefined ? {} : { body, duplex: 'half' }),
           redirect: 'error',
-          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs), ...(own ? [own] : [])]),
+          signal: AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeoutMs)), ...(own ? [own] : [])]),
         },
       );
     } catch (error) {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { truncateUtf8 } from '#libs/kernel';
 import {
   PERMISSION_SUBJECTS,
@@ -78,7 +79,8 @@ export function readRequest(
 ): (PermissionRequested & { subject: PermissionSubject }) | null {
   const { approval_id: id, tool_call_id: callId, title: given, input, options, ask, subject } = data;
   if (typeof id !== 'string' || !APPROVAL_ID.test(id)) return null;
-  const title = truncateUtf8(typeof given === 'string' && given !== '' ? given : 'Permission', MAX_TITLE_BYTES).text;
+  const whole = typeof given === 'string' && given !== '' ? given : 'Permission';
+  const title = truncateUtf8(whole, MAX_TITLE_BYTES).text;
   return {
     approval_id: id,
     ...(typeof callId === 'string' ? { tool_call_id: callId } : {}),
@@ -86,9 +88,13 @@ export function readRequest(
     ...(input === undefined ? {} : { input: bounded(input) }),
     options: (Array.isArray(options) ? options : []).slice(0, MAX_OPTIONS).flatMap(readOption),
     ask: ask === true,
-    subject: readSubject(subject) ?? { type: 'title', value: truncateUtf8(title, MAX_SUBJECT_LENGTH).text },
+    subject: readSubject(subject) ?? { type: 'title', value: subjectValue(whole) },
   };
 }
+
+/** An answer for always must not cover what only begins the same. */
+const subjectValue = (title: string): string =>
+  title.length <= MAX_SUBJECT_LENGTH ? title : `sha256:${createHash('sha256').update(title).digest('hex')}`;
 
 /** Our runner has cut it before; lists show many of them. */
 function bounded(input: unknown): unknown {

@@ -8,7 +8,12 @@ export interface ReportedFailure {
 }
 
 /** With which our runner tells that it, not the agent, could not go on: bad input, not claimed, fault, lease lost. */
-const RUNNER_EXIT_CODES: ReadonlySet<number> = new Set([64, 69, 70, 75]);
+const RUNNER_EXIT_CODES: ReadonlyMap<number, ErrorCode> = new Map([
+  [64, 'internal_error'],
+  [69, 'internal_error'],
+  [70, 'internal_error'],
+  [75, 'infrastructure_timeout'],
+]);
 
 const listed = (code: ErrorCode, reasons: string): [string, ErrorCode][] =>
   reasons.split(' ').map((reason) => [reason, code]);
@@ -36,7 +41,8 @@ export function workerFailureCode({ failure_reason: reason, exit_code: exitCode 
   if (isErrorCode(told)) return told;
   const known = REASONS.get(told);
   if (known) return known;
-  if (exitCode !== undefined && RUNNER_EXIT_CODES.has(exitCode)) return 'internal_error';
+  const left = exitCode === undefined ? undefined : RUNNER_EXIT_CODES.get(exitCode);
+  if (left) return left;
   const meant = WORDS.find(([words]) => words.test(told));
   if (meant) return meant[1];
   return exitCode === undefined || exitCode === 0 ? 'internal_error' : 'agent_process_failed';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { Desired } from '#libs/runner-protocol';
-import { workerGraceMs } from '../domain/lease.js';
+import { STOP_FENCE_MS, workerGraceMs } from '../domain/lease.js';
 import { workerPool } from '../domain/run.js';
 import { WORKER_PREFIX } from './executions.store.js';
 
@@ -35,6 +35,14 @@ const HOLD: Statement = {
      LEFT JOIN worker_connections me ON me.id = $2
   WHERE e.id = $1`,
 };
+/** Earlier executions of the run, as far as what the worker says now may be about them. */
+const EARLIER: Statement = {
+  name: 'worker-executions.earlier',
+  text: `SELECT coalesce(bool_or(b.offer_sent_at IS NOT NULL), false) AS was_here,
+    coalesce(bool_or(b.worker_connection_id = $2 AND b.end_reason IN ('claim_expired', 'lease_expired', 'fenced')
+      AND b.ended_at > headrace.now() - interval '${STOP_FENCE_MS} milliseconds'), false) AS was_stopped
+   FROM executions e JOIN executions b ON b.run_id = e.run_id AND b.id < e.id AND b.pool = e.pool WHERE e.id = $1`,
+};
 const LATER_END = (grace: string): string =>
   `CASE WHEN phase = 'offered' THEN lease_expires_at
      ELSE greatest(lease_expires_at, headrace.now() + ${grace} * interval '1 millisecond') END`;
@@ -55,7 +63,10 @@ const ALIVE: Statement = {
      AND phase <> 'offered' AND (worker_adopted_at IS NULL OR worker_adopted_at > headrace.now() - ${LONGEST_ADOPTION})
      FOR UPDATE SKIP LOCKED)`,
 };
-/** Nobody but the worker could say anything of these: no runner has called. */
+/**
+ * Nobody but the worker could say anything of these: no runner has called. `$3`: only where the connection was made after
+ * the holder's last sign of life.
+ */
 const ADOPT: Statement = {
   name: 'worker-executions.adopt',
   text: `WITH orphans AS (
@@ -63,6 +74,7 @@ const ADOPT: Statement = {
       JOIN executions e ON e.pool = '${workerPool('')}' || me.worker_host AND e.slot_key = 'team:' || me.team_uid
      WHERE me.id = ANY($1::uuid[]) AND e.worker_connection_id IS NOT NULL AND e.ended_at IS NULL
        AND e.phase = 'claimed' AND starts_with(e.instance_id, '${WORKER_PREFIX}')
+       AND (NOT $3 OR me.connected_at >= e.lease_expires_at - $2::int * interval '1 millisecond')
        AND NOT EXISTS (SELECT 1 FROM worker_connections h WHERE h.id = e.worker_connection_id AND h.alive_until > headrace.now())
      FOR UPDATE OF e SKIP LOCKED)
   UPDATE executions SET worker_connection_id = o.connection_id, worker_adopted_at = coalesce(worker_adopted_at, headrace.now()),
@@ -79,6 +91,12 @@ const FORGET_OFFER: Statement = {
   text: `UPDATE runs SET offers = greatest(0, offers - 1) WHERE id = $1`,
 };
 
+/** Of a run's earlier executions: one was sent to this host; this connection was told to stop one, a short while ago. */
+export interface EarlierTasks {
+  readonly was_here: boolean;
+  readonly was_stopped: boolean;
+}
+
 /** What connections of workers hold. The lock order is the one of `RunMoves`. */
 @Injectable()
 export class WorkerExecutionsStore {
@@ -93,6 +111,11 @@ export class WorkerExecutionsStore {
     return row?.hold ?? 'other';
   }
 
+  async earlier(tx: Queryable, executionId: string, connectionId: string): Promise<EarlierTasks> {
+    const [row] = await tx.query<EarlierTasks & Record<string, unknown>>(EARLIER, [executionId, connectionId]);
+    return row ?? { was_here: false, was_stopped: false };
+  }
+
   /** From now on these live executions are held by this connection, which has just given a sign of life. */
   async takeOver(queryable: Queryable, executionIds: readonly string[], connectionId: string): Promise<void> {
     await queryable.query(TAKE_OVER, [executionIds, connectionId, this.grace()]);
@@ -103,9 +126,22 @@ export class WorkerExecutionsStore {
     await this.database.query(ALIVE, [connectionIds, this.grace()]);
   }
 
-  /** These connections cannot tell what they run: they hold from now on what connections before them have left. */
+  /** These connections have just come, and cannot tell what they run: they hold what connections before them have left. */
   async adopt(connectionIds: readonly string[]): Promise<void> {
-    await this.database.query(ADOPT, [connectionIds, this.grace()]);
+    await this.database.query(ADOPT, [connectionIds, this.grace(), false]);
+  }
+
+  /**
+   * The same for connections that came a while ago, where the holder was silent by then and is known to be gone only now. A
+   * holder that has been heard of since was another worker.
+   */
+  async adoptFromSilent(connectionIds: readonly string[]): Promise<void> {
+    await this.database.query(ADOPT, [connectionIds, this.grace(), true]);
+  }
+
+  /** Milliseconds after which a connection that was silent when another one came is known to be gone, and a little more. */
+  get silenceKnownAfter(): number {
+    return this.settings.workerSilence + this.grace() - this.settings.leaseTtl;
   }
 
   /** What is known of these executions, by id. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { processorMs } from '#libs/testing';
 import { type Cron, parseCron } from './cron/index.js';
 import { decideDue, type Outage } from './due-decision.js';
 
@@ -74,11 +75,12 @@ describe('a due time', () => {
     const cron = cronOf('* * * * *');
     const now = new Date(START + 5 * 365 * 86_400_000);
     const outage = { from: new Date(START), until: now };
-    const begun = performance.now();
-    const { fired, missed } = settle(cron, new Date(START), now, [outage]);
-    expect(fired).toEqual([now.getTime()]);
-    expect(missed).toEqual([[START + MINUTE, now.getTime() - MINUTE]]);
-    expect(performance.now() - begun).toBeLessThan(500);
+    const spent = processorMs(() => {
+      const { fired, missed } = settle(cron, new Date(START), now, [outage]);
+      expect(fired).toEqual([now.getTime()]);
+      expect(missed).toEqual([[START + MINUTE, now.getTime() - MINUTE]]);
+    });
+    expect(spent).toBeLessThan(500);
   });
 
   it('counts as old from when it was to be fired, not from when it was due', () => {

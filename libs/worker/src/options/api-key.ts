@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { WorkerFault } from '../backend.js';
 
 const VARIABLES = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;
@@ -21,6 +21,11 @@ export function apiKeySource(
       'An API key is needed: name a file with --api-key-file, or set HEADRACE_TOKEN or WARP_API_KEY.',
     );
   return checked(key);
+}
+
+/** Whether every user of this machine can read the file: those that runs have, too. */
+export function isOpenToAll(file: string): boolean {
+  return ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0;
 }
 
 function readKey(file: string): string {

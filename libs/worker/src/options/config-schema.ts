@@ -20,7 +20,7 @@ const duration = (fallback: string, min: string, max: string) =>
       return z.NEVER;
     });
 const integer = (fallback: number, min: number, max: number) =>
-  z.coerce.number().int().min(min).max(max).default(fallback);
+  z.coerce.number('must be a number').int().min(min).max(max).default(fallback);
 const path = z.string().min(1);
 const url = (...protocols: string[]) =>
   z.string().refine(
@@ -35,7 +35,9 @@ const environment = z
   .array(z.strictObject({ name: z.string().regex(/^[^=\s\0]+$/), value: z.string().optional() }))
   .default([])
   .transform((entries) =>
-    Object.fromEntries(entries.map(({ name, value }) => [name, value ?? process.env[name] ?? ''] as const)),
+    Object.fromEntries(
+      entries.flatMap(({ name, value = process.env[name] }) => (value === undefined ? [] : [[name, value] as const])),
+    ),
   );
 const never = (instead: string) =>
   z

@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isOpenToAll } from './api-key.js';
 import { flagsHelp, FLAGS } from './flags.js';
 import { readWorkerOptions } from './read-worker-options.js';
 
@@ -27,7 +28,7 @@ describe('readWorkerOptions', () => {
 
   it('takes flags before the environment, and that before the file', () => {
     const path = file(
-      'worker_id: from-file\nmax_concurrent_tasks: 3\ndrain_timeout: 5m\nbackend:\n  direct:\n    workspace_root: /srv/work\n    environment:\n      - name: A\n        value: file\n      - name: HOST_ONE\n',
+      'worker_id: from-file\nmax_concurrent_tasks: 3\ndrain_timeout: 5m\nbackend:\n  direct:\n    workspace_root: /srv/work\n    environment:\n      - name: A\n        value: file\n      - name: HOST_ONE\n      - name: HOST_NONE\n',
     );
     process.env['HOST_ONE'] = 'here';
     const options = readWorkerOptions(['--config-file', path, '--worker-id', 'from-flag', '-e', 'A=flag'], {
@@ -44,7 +45,18 @@ describe('readWorkerOptions', () => {
       environment: { A: 'flag', HOST_ONE: 'here' },
       process: { workspaceRoot: '/srv/work' },
     });
+    expect(options.environment).not.toHaveProperty('HOST_NONE');
     expect(options.apiKey()).toBe('wk-key');
+  });
+
+  it('knows whether others can read the key', () => {
+    const path = file('wk-other');
+    const { apiKeyFile } = readWorkerOptions(['--worker-id', 'a', '--api-key-file', path], {});
+    expect(apiKeyFile).toBe(path);
+    chmodSync(path, 0o644);
+    expect(isOpenToAll(path)).toBe(true);
+    chmodSync(path, 0o640);
+    expect(isOpenToAll(path)).toBe(false);
   });
 
   it('finds one address from the other', () => {

@@ -53,6 +53,7 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
   return {
     workerId: config.worker_id,
     apiKey: apiKeySource(config.api_key_file, environment),
+    apiKeyFile: config.api_key_file ?? null,
     serverRootUrl: root,
     webSocketUrl: config.web_socket_url ?? `${root.replace(/^http/, 'ws')}${SOCKET_PATH}`,
     dataDir: resolve(config.data_dir ?? defaultDataDir(environment)),

@@ -7,6 +7,8 @@ export interface WorkerOptions {
   readonly workerId: string;
   /** Asked for each connection, so that a file can get another key. Never log the result. */
   readonly apiKey: () => string;
+  /** Where it comes from, when that is a file. */
+  readonly apiKeyFile: string | null;
   /** Origin of the API, without `/api/v1`. */
   readonly serverRootUrl: string;
   readonly webSocketUrl: string;

@@ -101,10 +101,11 @@ export class HandleFrame {
     const now = performance.now();
     const pauseMs = session.pause.begin(now);
     if (pauseMs > 0) {
+      await this.presence.touch(session.state(now));
+      // Begun when the database has begun the same pause, so that it is over there too.
       setTimeout(() => {
         if (this.sockets.find(session.id) !== undefined) this.door.tasks.roomAgain(session.ref);
       }, pauseMs).unref();
-      await this.presence.touch(session.state(now));
     }
     await this.door.tasks.rejected(session.ref, data);
   }

@@ -28,7 +28,10 @@ async function look({ api, options: { token, isWorker } }: Patient): Promise<Fin
     case 401:
       return fail('the API does not know it (401)', NEW_TOKEN);
     case 403:
-      return fail('it is not the token of a service account (403)', NEW_TOKEN);
+      // Other commands take a user's token from the same variable.
+      return isWorker
+        ? fail('it is not the token of a service account (403)', NEW_TOKEN)
+        : skip('the API knows it; a worker would need that of a service account');
     case 404:
       return fail(
         'the API has no door for workers (404)',

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { processorMs } from '#libs/testing';
 import { type DefinitionFile, MAX_FILE_BYTES, MAX_FILES } from '../definition.js';
 import { MAX_DIAGNOSTICS } from '../diagnostics.js';
 import { readDefinition } from './read-definition.js';
@@ -83,10 +84,10 @@ describe('readDefinition', () => {
 
   it.each(Object.entries(BOMBS))('is quick about %s', (_, make) => {
     const size = MAX_FILE_BYTES - 16;
-    const start = performance.now();
-    const read = readDefinition([FACTORY, inFile('automations/a/automation.md', make(size))], KNOWN);
-    expect(read.kind).toBe('invalid');
-    expect(performance.now() - start).toBeLessThan(8000);
+    const spent = processorMs(() => {
+      expect(readDefinition([FACTORY, inFile('automations/a/automation.md', make(size))], KNOWN).kind).toBe('invalid');
+    });
+    expect(spent).toBeLessThan(8000);
   });
 
   it.each(['all of them', 'escapes', 'quotes'])('is bounded by the whole definition, not by each file: %s', (which) => {
@@ -94,11 +95,12 @@ describe('readDefinition', () => {
     const files = Array.from({ length: MAX_FILES - 1 }, (_, index) =>
       inFile(`webhooks/w${index}.yaml`, makers[index % makers.length]?.(MAX_FILE_BYTES - 16) ?? ''),
     );
-    const start = performance.now();
-    const read = readDefinition([FACTORY, ...files], KNOWN);
-    expect(performance.now() - start).toBeLessThan(15_000);
-    if (read.kind === 'valid') throw new Error('It is not.');
-    expect(read.diagnostics.length).toBeLessThanOrEqual(MAX_DIAGNOSTICS);
+    const spent = processorMs(() => {
+      const read = readDefinition([FACTORY, ...files], KNOWN);
+      if (read.kind === 'valid') throw new Error('It is not.');
+      expect(read.diagnostics.length).toBeLessThanOrEqual(MAX_DIAGNOSTICS);
+    });
+    expect(spent).toBeLessThan(15_000);
   });
 
   it('says once that a definition is too long', () => {

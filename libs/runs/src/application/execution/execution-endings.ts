@@ -48,12 +48,12 @@ interface Consequence {
   readonly restart?: Restart;
 }
 
-/** A self-hosted worker may have begun with what it claimed, whatever its runner has told: nobody else begins it then. */
-const isLostOnWorker = (execution: Execution, ending: Ending): boolean =>
-  execution.worker_connection_id !== null && execution.phase === 'claimed' && ending.kind === 'lost';
-
 const isLoss = (ending: Ending): boolean =>
   ending.kind === 'lost' || (ending.kind === 'failed' && ending.status.error_code === 'infrastructure_timeout');
+
+/** A self-hosted worker may have begun with what it claimed, whatever its runner has told: nobody else begins it then. */
+const isLostOnWorker = (execution: Execution, ending: Ending): boolean =>
+  execution.worker_connection_id !== null && execution.phase === 'claimed' && isLoss(ending);
 
 const restartStatus = ({ way, attempt }: Restart): StatusMessage => ({
   message: `The worker that executed the run was lost; the run ${way === 'resume' ? 'goes on from its stored session' : 'begins again'} (attempt ${attempt} of ${MAX_ATTEMPTS}).`,

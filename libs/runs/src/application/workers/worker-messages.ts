@@ -56,11 +56,12 @@ export class WorkerMessages {
 
   /** Where a runner reports, its word about the run counts; without one, the worker's. */
   completed(worker: WorkerRef, data: TaskCompleted['data']): Promise<Reception> {
-    return this.asHolder(worker, data.task_id, async (tx, run, execution) => {
+    const isCancelled = isCancelledOnWorker(data);
+    return this.asHolder(worker, data.task_id, async (tx, run, execution, isOwn) => {
+      if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isCancelled))) return;
       const begun = await this.begun(tx, run, execution, worker);
       if (begun === 'no') return;
       let { state } = run;
-      const isCancelled = isCancelledOnWorker(data);
       if (isCancelled) state = await this.cancel(tx, run, execution, worker);
       else if (begun === 'without_runner') state = await this.succeed(tx, run, execution);
       const reason = isCancelled ? 'cancelled' : 'completed';
@@ -71,9 +72,11 @@ export class WorkerMessages {
   async failed(worker: WorkerRef, data: TaskFailed['data']): Promise<Reception> {
     const code = workerFailureCode(data);
     let brokenSetUpOf: string | null = null;
-    const reception = await this.asHolder(worker, data.task_id, async (tx, run, execution) => {
+    const isCancelled = isCancelledOnWorker(data);
+    const reception = await this.asHolder(worker, data.task_id, async (tx, run, execution, isOwn) => {
+      if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isCancelled))) return;
       if ((await this.begun(tx, run, execution, worker)) === 'no') return;
-      if (isCancelledOnWorker(data)) {
+      if (isCancelled) {
         const state = await this.cancel(tx, run, execution, worker);
         return this.endings.end(tx, { ...run, state }, execution, { kind: 'closed', reason: 'cancelled' });
       }
@@ -97,7 +100,7 @@ export class WorkerMessages {
   private asHolder(
     worker: WorkerRef,
     runId: string,
-    act: (tx: Queryable, run: LockedRun, execution: Execution) => Promise<void>,
+    act: (tx: Queryable, run: LockedRun, execution: Execution, isOwn: boolean) => Promise<void>,
   ): Promise<Reception> {
     if (!isUuid(runId)) return Promise.resolve('ignored');
     return this.database.transaction(async (tx) => {
@@ -109,9 +112,24 @@ export class WorkerMessages {
       if (hold === 'other') return 'ignored';
       if (hold === 'unsure') return 'unsure';
       if (hold === 'free') await this.workerExecutions.takeOver(tx, [execution.id], worker.connectionId);
-      await act(tx, run, execution);
+      await act(tx, run, execution, hold === 'own');
       return 'taken';
     });
+  }
+
+  /**
+   * A result that an earlier execution of the run has left: on one connection a claim comes before its result, and what was
+   * given up is reported as cancelled because we told the worker to stop it.
+   */
+  private async isAboutEarlier(
+    tx: Queryable,
+    { id, phase, desired }: Execution,
+    { connectionId }: WorkerRef,
+    isCancelled: boolean,
+  ): Promise<boolean> {
+    if (phase !== 'offered' && !isCancelled) return false;
+    const earlier = await this.workerExecutions.earlier(tx, id, connectionId);
+    return (phase === 'offered' && earlier.was_here) || (isCancelled && desired === 'run' && earlier.was_stopped);
   }
 
   /** True when the offer stood and is a lease now. */

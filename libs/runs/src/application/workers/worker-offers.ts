@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import { DatabaseListener, isDatabaseUnavailable } from '#libs/persistence';
 import { type WorkerRef, WorkerSockets } from '#libs/workers';
 import { WORKER_OFFERS_CHANNEL, WORKER_RUNS_CHANNEL } from '../../domain/lease.js';
@@ -24,6 +25,9 @@ export class WorkerOffers implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly connections = new Set<string>();
   /** That have just come, and cannot tell what they run. */
   private readonly arrived = new Set<string>();
+  /** The same for as long as one before them may seem to be there, and since when. */
+  private readonly recent = new Map<string, number>();
+  private looksForSilent = false;
   private readonly unsubscribe: (() => void)[] = [];
   private poll: NodeJS.Timeout | null = null;
   private round: Promise<void> | null = null;
@@ -56,7 +60,10 @@ export class WorkerOffers implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** A worker has come: what one before it left is looked after, and something may be offered to it. */
   welcome(worker: WorkerRef): void {
-    if (!worker.speaksHello) this.arrived.add(worker.connectionId);
+    if (!worker.speaksHello) {
+      this.arrived.add(worker.connectionId);
+      this.recent.set(worker.connectionId, performance.now());
+    }
     this.look(worker);
   }
 
@@ -82,12 +89,20 @@ export class WorkerOffers implements OnApplicationBootstrap, OnModuleDestroy {
 
   private lookEverywhere(): void {
     const local = this.sockets.local();
+    this.forgetRecent();
     if (local.length === 0) return;
+    this.looksForSilent = true;
     for (const { connectionId, teamUid: team, workerHost: host } of local) {
       this.places.set(`${team} ${host}`, { team, host });
       this.connections.add(connectionId);
     }
     this.wake();
+  }
+
+  private forgetRecent(): void {
+    const before = performance.now() - this.executions.silenceKnownAfter - POLL_MS;
+    for (const [id, since] of this.recent)
+      if (since < before || this.sockets.find(id) === undefined) this.recent.delete(id);
   }
 
   private wake(): void {
@@ -109,9 +124,7 @@ export class WorkerOffers implements OnApplicationBootstrap, OnModuleDestroy {
 
   private async work(): Promise<void> {
     while (!this.isClosed && this.places.size + this.connections.size > 0) {
-      const arrived = [...this.arrived];
-      this.arrived.clear();
-      if (arrived.length > 0) await this.executions.adopt(arrived);
+      await this.adopt();
       const places = [...this.places.values()].slice(0, PLACES_AT_ONCE);
       for (const { team, host } of places) this.places.delete(`${team} ${host}`);
       if (places.length > 0) await this.place(places);
@@ -119,6 +132,14 @@ export class WorkerOffers implements OnApplicationBootstrap, OnModuleDestroy {
       this.connections.clear();
       if (connections.length > 0) await this.delivery.deliver(connections);
     }
+  }
+
+  private async adopt(): Promise<void> {
+    const arrived = [...this.arrived];
+    if (arrived.length > 0) await this.executions.adopt(arrived);
+    for (const id of arrived) this.arrived.delete(id);
+    if (this.looksForSilent && this.recent.size > 0) await this.executions.adoptFromSilent([...this.recent.keys()]);
+    this.looksForSilent = false;
   }
 
   private async place(places: readonly WorkerPlace[]): Promise<void> {

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WorkersRoom } from './workers-room.js';
+
+let room: WorkersRoom;
+
+beforeAll(async () => {
+  room = await WorkersRoom.open();
+});
+afterAll(() => room.close());
+
+/** A run on a worker whose runner has ended in good order, of which its daemon has not told yet. */
+const endedByItsRunner = async () => {
+  const host = room.newHost();
+  const worker = await room.connect(host);
+  const runId = await room.create(host);
+  const offer = await worker.next('task_assignment');
+  worker.claim(runId);
+  await worker.handled();
+  const runner = await room.startRunner(offer);
+  await runner.begin();
+  await runner.endTurn();
+  await runner.finish('closed');
+  return { worker, runId };
+};
+
+describe('the result of an execution that the run has left behind', () => {
+  it.each([
+    ['task_completed', {}],
+    ['task_failed', { exit_code: 1 }],
+  ] as const)('is not that of the one that a follow-up has begun: %s', async (type, fields) => {
+    const { worker, runId } = await endedByItsRunner();
+    await room.api.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: room.bot.token,
+      body: { message: 'Once more.' },
+    });
+    const again = await worker.next('task_assignment');
+    worker.say({ type, data: { task_id: runId, message: 'The runner has ended.', ...fields } });
+    await worker.handled();
+    expect((await room.run(runId)).state).toBe('PENDING');
+    worker.claim(runId);
+    await worker.handled();
+    const runner = await room.startRunner(again);
+    expect((await runner.commands(0)).prompts).toMatchObject([{ message: 'Once more.' }]);
+  });
+
+  it.each([
+    ['task_completed', { task_state: 'CANCELLED' }],
+    ['task_failed', { failure_reason: 'task_cancelled' }],
+  ] as const)('is no cancellation of the one that replaced what was given up: %s', async (type, fields) => {
+    const host = room.newHost();
+    const worker = await room.connect(host);
+    const runId = await room.create(host);
+    await worker.next('task_assignment');
+    await room.api.advanceClock(room.api.settings.claimDeadline);
+    await room.sweep();
+    await worker.next('task_cancellation');
+    await worker.next('task_assignment');
+    // It was held up, and now works off what it was sent.
+    worker.claim(runId);
+    worker.say({ type, data: { task_id: runId, message: 'Stopped.', ...fields } });
+    await worker.handled();
+    expect((await room.run(runId)).state).toBe('CLAIMED');
+    worker.complete(runId);
+    await worker.handled();
+    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+  });
+});
