@@ -94,9 +94,6 @@ describe('a worker that comes back', () => {
 
   it('keeps its run when the connection before it was silent, and is known to be gone only later', async () => {
     const { host, worker, runId } = await working();
-    const back = await room.connect(host);
-    await back.handled();
-    await worker.vanish();
     const heldBy = async (): Promise<string> => {
       const [row] = await room.api.database.query<{ id: string }>(
         'SELECT worker_connection_id AS id FROM executions WHERE run_id = $1',
@@ -105,10 +102,14 @@ describe('a worker that comes back', () => {
       return row?.id ?? '';
     };
     const gone = await heldBy();
+    const back = await room.connect(host);
+    await back.handled();
+    await worker.vanish();
     // It was last heard of half a minute before the other one came.
     await room.api.database.query(
-      `UPDATE executions SET lease_expires_at = lease_expires_at - interval '30 seconds' WHERE run_id = $1`,
-      [runId],
+      `UPDATE executions SET lease_expires_at = lease_expires_at - interval '30 seconds'
+        WHERE run_id = $1 AND worker_connection_id = $2`,
+      [runId, gone],
     );
     await vi.waitFor(async () => expect(await heldBy()).not.toBe(gone), { timeout: 10_000, interval: 200 });
     await room.api.advanceClock(90_000);

@@ -64,7 +64,8 @@ END $$;
 `;
 
 /**
- * Offers queued runs of the given hosts, each of one team, oldest first, to their least loaded usable connections. One
+ * Offers queued runs of the given hosts, each of one team, oldest first, to their least loaded usable connections, and to the
+ * one that has just lost a run only where there is no other. One
  * caller at a time places on a host, so that no connection is given more than it has room for. A row without an execution
  * says that runs of this team wait for room on this host.
  */
@@ -91,7 +92,8 @@ BEGIN
     FOR candidate IN
       SELECT r.id, r.config->>'idle_timeout_minutes' AS idle_minutes, failed.worker_connection_id AS failed_on FROM headrace.runs r
         LEFT JOIN LATERAL (SELECT e.worker_connection_id, e.end_reason FROM headrace.executions e
-                            WHERE e.run_id = r.id ORDER BY e.id DESC LIMIT 1) failed ON failed.end_reason = 'claim_expired'
+                            WHERE e.run_id = r.id ORDER BY e.id DESC LIMIT 1) failed
+          ON failed.end_reason IN ('claim_expired', 'lease_expired', 'infrastructure_timeout')
        WHERE r.state = 'QUEUED' AND r.pool = v_pool AND r.slot_key = v_slot_key
          AND NOT EXISTS (SELECT 1 FROM headrace.executions e WHERE e.run_id = r.id AND e.ended_at IS NULL)
        ORDER BY r.queued_at, r.id LIMIT p_max
