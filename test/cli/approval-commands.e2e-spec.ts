@@ -1,17 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
-import { COMMANDS } from '../../apps/headrace/src/cli/command-table.js';
-import { runCommandLine } from '../../apps/headrace/src/cli/run-command-line.js';
+import { headrace } from '../support/command-line.js';
 
 let api: TestApi;
 let directory: string;
 let team: string;
 let member: TestPrincipal;
-let output = '';
-let errors = '';
 
 beforeAll(async () => {
   api = await startTestApi();
@@ -29,21 +26,11 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   vi.stubEnv('HEADRACE_TOKEN', member.token);
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((output += String(text)), true));
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((errors += String(text)), true));
   await api.database.query('DELETE FROM approvals');
-});
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 /** What `headrace approval …` printed; fails unless it ends with this code. */
-async function approval(code: number, ...args: string[]): Promise<{ output: string; errors: string }> {
-  [output, errors] = ['', ''];
-  const ended = await runCommandLine(COMMANDS, ['approval', ...args, '--url', api.url]);
-  if (ended !== code) throw new Error(`Ended with ${ended}: ${output}${errors}`);
-  return { output, errors };
-}
+const approval = (code: number, ...args: string[]) => headrace(code, 'approval', ...args, '--url', api.url);
 const block = (approvals = 1) =>
   new RunBuilder(api.database).build({ by: member, team, state: 'BLOCKED', approvals, title: 'Release' });
 const approvals = async (runId: string) =>
@@ -54,7 +41,8 @@ describe('headrace approval', () => {
     const { id, approvalIds } = await block(101);
     const [first = '', second = ''] = approvalIds;
     await approval(0, 'allow', first, '--run', id);
-    const lines = (await approval(0, 'list', '--team', team)).output.trim().split('\n');
+    const { output, errors } = await approval(0, 'list', '--team', team);
+    const lines = output.trim().split('\n');
     expect(lines).toHaveLength(101);
     expect(lines[0]).toMatch(/^APPROVAL +RUN +RUN TITLE +ASKS +ASKED +DENIED AT$/);
     expect(lines.join('\n')).toMatch(new RegExp(`${second} +${id} +Release +Run \`make deploy\` +2\\d{3}-`));

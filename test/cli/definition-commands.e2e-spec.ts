@@ -5,19 +5,16 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { newUid } from '#libs/kernel';
 import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
-import { COMMANDS } from '../../apps/headrace/src/cli/command-table.js';
-import { runCommandLine } from '../../apps/headrace/src/cli/run-command-line.js';
+import { headrace } from '../support/command-line.js';
 
 let api: TestApi;
 let directory: string;
 let team: string;
 let admin: TestPrincipal;
 const servers: Server[] = [];
-let output = '';
-let errors = '';
 
 beforeAll(async () => {
   api = await startTestApi();
@@ -37,21 +34,7 @@ afterAll(async () => {
   await api.close();
   rmSync(directory, { recursive: true, force: true });
 });
-beforeEach(() => {
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((output += String(text)), true));
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((errors += String(text)), true));
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
-/** What a command printed; fails unless it ends with this code. */
-async function headrace(code: number, ...args: string[]): Promise<{ output: string; errors: string }> {
-  [output, errors] = ['', ''];
-  const ended = await runCommandLine(COMMANDS, args);
-  if (ended !== code) throw new Error(`Ended with ${ended}: ${output}${errors}`);
-  return { output, errors };
-}
 /** Asks the API under test. */
 const remote = (code: number, ...args: string[]) => headrace(code, ...args, '--url', api.url);
 

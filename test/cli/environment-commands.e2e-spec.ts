@@ -1,18 +1,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EnvironmentDirectory } from '#libs/environments';
 import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
-import { COMMANDS } from '../../apps/headrace/src/cli/command-table.js';
-import { runCommandLine } from '../../apps/headrace/src/cli/run-command-line.js';
+import { headrace } from '../support/command-line.js';
 
 let api: TestApi;
 let directory: string;
 let team: string;
 let admin: TestPrincipal;
 let guest: TestPrincipal;
-let output = '';
+/** Of the last command. */
 let errors = '';
 
 beforeAll(async () => {
@@ -32,19 +31,13 @@ afterAll(async () => {
 });
 beforeEach(() => {
   vi.stubEnv('HEADRACE_TOKEN', admin.token);
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((output += String(text)), true));
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((errors += String(text)), true));
-});
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 /** What `headrace environment …` printed; fails unless it ends with this code. */
-async function environment(code: number, ...args: string[]): Promise<{ output: string; errors: string }> {
-  [output, errors] = ['', ''];
-  const ended = await runCommandLine(COMMANDS, ['environment', ...args, '--url', api.url]);
-  if (ended !== code) throw new Error(`Ended with ${ended}: ${output}${errors}`);
-  return { output, errors };
+async function environment(code: number, ...args: string[]) {
+  const printed = await headrace(code, 'environment', ...args, '--url', api.url);
+  ({ errors } = printed);
+  return printed;
 }
 const as = (principal: TestPrincipal): void => void vi.stubEnv('HEADRACE_TOKEN', principal.token);
 const file = (name: string, content: string): string => {

@@ -1,17 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { newUid } from '#libs/kernel';
 import { startTestIngress, type TestIngress } from '#libs/testing';
-import { COMMANDS } from '../../apps/headrace/src/cli/command-table.js';
-import { runCommandLine } from '../../apps/headrace/src/cli/run-command-line.js';
+import { headrace } from '../support/command-line.js';
 
 let ingress: TestIngress;
 let directory: string;
 let factory: string;
-let output = '';
-let errors = '';
 
 beforeAll(async () => {
   ingress = await startTestIngress();
@@ -27,21 +24,7 @@ afterAll(async () => {
   await ingress.close();
   rmSync(directory, { recursive: true, force: true });
 });
-beforeEach(() => {
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((output += String(text)), true));
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((errors += String(text)), true));
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
-/** What a command printed; fails unless it ends with this code. */
-async function headrace(code: number, ...args: string[]): Promise<{ output: string; errors: string }> {
-  [output, errors] = ['', ''];
-  const ended = await runCommandLine(COMMANDS, args);
-  if (ended !== code) throw new Error(`Ended with ${ended}: ${output}${errors}`);
-  return { output, errors };
-}
 const file = (name: string, content: string): string => {
   const path = join(directory, name);
   writeFileSync(path, content);

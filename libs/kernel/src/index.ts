@@ -7,3 +7,4 @@ export * from './mask-secrets.js';
 export * from './near-misses.js';
 export * from './state-machine.js';
 export * from './text.js';
+export * from './within.js';

@@ -1,5 +1,6 @@
 import type { Environment, Settings } from '#libs/config';
 import type { Clock } from '#libs/kernel';
+import { within } from '#libs/kernel';
 import { apiCheck } from './checks/api-check.js';
 import { clockCheck } from './checks/clock-check.js';
 import { databaseCheck } from './checks/database-check.js';
@@ -20,7 +21,6 @@ import { SecretMask } from './masked.js';
 import { type DoctorOptions, Patient } from './patient.js';
 import { readableSettings } from './readable-settings.js';
 import { runChecks } from './run-checks.js';
-import { within } from './within.js';
 
 /** Of every machine, in the order in which they are shown. */
 const EVERYWHERE: readonly DoctorCheck[] = [nodeCheck, gitCheck, settingsCheck, diskCheck];

@@ -1,9 +1,9 @@
+import { within } from '#libs/kernel';
 import type { DoctorCheck } from './doctor-check.js';
 import { fail, type Finding, type NamedFinding, skip } from './finding.js';
 import type { SecretMask } from './masked.js';
 import type { Patient } from './patient.js';
 import { reasonOf } from './reason.js';
-import { within } from './within.js';
 
 const LIMIT_MS = 15_000;
 

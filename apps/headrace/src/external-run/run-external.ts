@@ -1,4 +1,5 @@
 import { homedir } from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
 import { readHarnessesFile, type LogFields, type RunnerLog } from '#libs/runner';
 import { carryOut } from '../runner-door/carry-out.js';
 import { leave } from '../runner-door/json-log.js';
@@ -72,7 +73,7 @@ async function endOf(api: ApiClient, runId: string): Promise<ToldEnd> {
       return { state, ...(status === undefined ? {} : { message: status.message }) };
     } catch (error) {
       if (attempt === ASK_TIMES) return { state: 'UNKNOWN', message: error instanceof Error ? error.message : '' };
-      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS * attempt));
+      await wait(ASK_AGAIN_MS * attempt);
     }
   }
 }

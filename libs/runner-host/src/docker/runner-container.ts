@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Socket } from 'node:net';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import type { HostLog } from '../host-log.js';
@@ -82,7 +83,7 @@ export class RunnerContainer {
         else
           log.warn('the container could not be waited for', { execution_id: this.executionId, error: String(error) });
       }
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      await wait(RETRY_MS);
     }
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
 
@@ -32,6 +33,6 @@ export class RefusalPace {
     if (waitMs <= 0) return null;
     // More than can be worked off in that time is not remembered: the rate then follows the number of connections.
     this.backlog = Math.min(this.backlog, this.burst + MAX_WAIT_MS * this.perMs);
-    return new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, MAX_WAIT_MS)));
+    return wait(Math.min(waitMs, MAX_WAIT_MS));
   }
 }

@@ -1,6 +1,8 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { API_PREFIX, ProblemError, Shutdown, toProblemError, type Upgrade, Upgrades } from '#libs/http';
+import { within } from '#libs/kernel';
 import { CLOSE_CODES, MAX_FRAME_BYTES, WORKER_SOCKET_PATH } from '#libs/worker-protocol';
 import { Connections } from './connections.js';
 import { WorkerAdmission } from './worker-admission.js';
@@ -55,7 +57,7 @@ export class WorkerGateway implements OnModuleInit {
   private async admit(upgrade: Upgrade): Promise<void> {
     if (this.shutdown.hasBegun) throw unavailable('The service is going down.');
     if (this.pending > MAX_PENDING) throw unavailable('Too many workers connect at this moment.');
-    const admitted = await within(this.admission.admit(upgrade.request));
+    const admitted = await within(ADMISSION_TIMEOUT_MS, this.admission.admit(upgrade.request), tooLate);
     if (upgrade.socket.destroyed) return;
     // It may have begun to go down meanwhile, and have closed what was open.
     if (this.shutdown.hasBegun) throw unavailable('The service is going down.');
@@ -89,9 +91,9 @@ export class WorkerGateway implements OnModuleInit {
     for (const connection of this.connections.all()) {
       connection.close(CLOSE_CODES.goingAway, 'The server is going down.');
     }
-    await Promise.race([this.connections.none(), after(CLOSE_GRACE_MS)]);
+    await Promise.race([this.connections.none(), wait(CLOSE_GRACE_MS, undefined, { ref: false })]);
     for (const connection of this.connections.all()) connection.destroy();
-    await Promise.race([this.reception.settled(), after(CLOSE_GRACE_MS)]);
+    await Promise.race([this.reception.settled(), wait(CLOSE_GRACE_MS, undefined, { ref: false })]);
     await this.reception.forgetAll();
   }
 }
@@ -105,13 +107,6 @@ const invalidHandshake = (error: Error): ProblemError =>
     headers: { 'Sec-WebSocket-Version': '13' },
   });
 
-const after = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
-
-async function within<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(unavailable('The token could not be looked at in time.')), ADMISSION_TIMEOUT_MS);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
+const tooLate = (): never => {
+  throw unavailable('The token could not be looked at in time.');
+};

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#libs/config';
-import { Clock } from '#libs/kernel';
+import { Clock, within } from '#libs/kernel';
 import type { FoundSkill } from '../domain/found-skill.js';
 import { ReadSkills, type SkillsReading } from './read-skills.js';
 import { keyOf, type SkillRepository } from './skill-source.js';
@@ -53,7 +53,7 @@ export class SkillCache {
     if (!(refresh && this.mayForce(entry)) && this.isFresh(entry)) return standing(entry);
     const reading = refresh ? this.readAnew(entry, repository) : (entry.running ?? this.begin(entry, repository));
     const patience = entry.skills === undefined || refresh ? waitMs : Math.min(waitMs, STALE_WAIT_MS);
-    const answer = await within(reading, patience);
+    const answer = await within(patience, reading, () => null);
     return answer ?? standing(entry);
   }
 
@@ -140,17 +140,4 @@ function sizeOf(skills: readonly FoundSkill[]): number {
     const text = parsed.kind === 'skill' ? parsed.body.length + parsed.description.length : parsed.error.length;
     return sum + 256 + 2 * (path.length + text);
   }, 0);
-}
-
-/** null: it took longer. */
-async function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

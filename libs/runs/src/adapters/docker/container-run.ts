@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Settings } from '#libs/config';
 import {
   type ContainerLabels,
@@ -143,7 +144,7 @@ export class ContainerRun implements StartedRunner {
       ? 'The engine does not see the files that this process runs from: set DOCKER_RUNNER_SOURCE.'
       : undefined;
     this.logger.error({ msg: 'the container could not be started', ...this.ids, image: this.image, problem, hint });
-    await pause(REFUSED_PAUSE_MS);
+    await wait(REFUSED_PAUSE_MS);
     return { kind: 'lost', reason: 'container_refused' };
   }
 
@@ -177,5 +178,3 @@ export class ContainerRun implements StartedRunner {
     return Promise.race([work, stopped]).finally(() => signal.removeEventListener('abort', onAbort));
   }
 }
-
-const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
