@@ -12,7 +12,7 @@ import { dist, freePort, makeCaller, root, start, stop } from './support.mjs';
 import { SERVER_FLAGS } from '../lib/server-flags.mjs';
 
 const SIZES = (process.env.BENCH_RUNS ?? '10000,1000000').split(',').map(Number);
-const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 500);
+const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 2000);
 
 export async function benchList() {
   console.log(

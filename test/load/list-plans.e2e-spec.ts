@@ -168,23 +168,29 @@ async function factsOf({ sent, begin }: Page): Promise<Facts> {
   };
 }
 
-/** The cursor of a page some thousand rows down. */
-async function deepCursor(query: string): Promise<string> {
+/** The cursor behind the first page of 500 runs that `isThere` accepts. */
+async function cursorBehind(
+  query: string,
+  isThere: (runs: readonly RunItem[], page: number) => boolean,
+): Promise<string> {
   let cursor: string | undefined;
-  for (let page = 0; page < 4; page += 1) {
-    const { body } = await api.request(
-      200,
-      `GET /agent/runs?${query}&limit=500${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
-      {
-        token: who.token,
-      },
-    );
+  for (let page = 1; ; page += 1) {
+    const place = cursor === undefined ? '' : `&cursor=${cursor}`;
+    const { body } = await api.request(200, `GET /agent/runs?${query}&limit=500${place}`, { token: who.token });
     if (!body.page_info.has_next_page) break;
-    cursor = body.page_info.next_cursor as string;
+    cursor = encodeURIComponent(body.page_info.next_cursor as string);
+    if (isThere(body.runs as RunItem[], page)) return cursor;
   }
   if (cursor === undefined) throw new Error('The list is one page long.');
-  return encodeURIComponent(cursor);
+  return cursor;
 }
+
+interface RunItem {
+  readonly agent_config: { readonly skill_spec?: string };
+}
+
+/** Some thousand rows down. */
+const deepCursor = (query: string): Promise<string> => cursorBehind(query, (_runs, page) => page === 4);
 
 describe(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
   it.each(Object.entries(PAIRS))(
@@ -202,6 +208,15 @@ describe(`plans at ${RUNS} runs`, { timeout: 60_000 }, () => {
       }
     },
   );
+
+  it.each(['asc', 'desc'])('all × agent, %s: runs without a skill are read from the index of skills', async (order) => {
+    const query = `sort_by=agent&sort_order=${order}`;
+    const cursor = await cursorBehind(query, (runs) => runs.at(-1)?.agent_config.skill_spec === undefined);
+    const facts = await factsOf(await statementOf(`${query}&cursor=${cursor}`));
+    expect(facts.inOrder).toEqual(['ix_runs__agent']);
+    expect(facts.sequential).not.toContain('runs');
+    expect(facts.looked).toBeLessThanOrEqual(3 * PAGE * OWNERS);
+  });
 
   it.each(Object.entries(RARE))(
     'rare %s: the matches are read from an inverted index',

@@ -59,14 +59,18 @@ export class Database implements Queryable {
 
   /**
    * One transaction that only reads, under settings of its own: names of PostgreSQL's parameters and their values, which
-   * are ours and no input. It begins in one round trip and ends behind the caller's back: nothing depends on its end.
+   * are ours and no input. It begins in the round trip of its first statement, and ends behind the caller's back: nothing
+   * depends on its end.
    */
   async reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
     try {
       const local = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = ${literal(value)}`);
-      await client.query(['BEGIN READ ONLY', ...local].join('; '));
-      return await work(onClient(client));
+      const begun = client.query(['BEGIN READ ONLY', ...local].join('; '));
+      const [beginning, worked] = await Promise.allSettled([begun, work(onClient(client))]);
+      if (beginning.status === 'rejected') throw beginning.reason;
+      if (worked.status === 'rejected') throw worked.reason;
+      return worked.value;
     } finally {
       // Also after a failure: a transaction that has only read has nothing to keep.
       client.query('ROLLBACK').then(

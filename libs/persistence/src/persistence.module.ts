@@ -29,6 +29,8 @@ export class PersistenceModule {
             extra: {
               options: SESSION_OPTIONS,
               keepAlive: true,
+              // Statements that do not wait for each other share a round trip, see `Database.reading`.
+              pipeline: true,
               connectionTimeoutMillis: 5000,
               application_name: 'headrace',
             },

@@ -101,7 +101,7 @@ function near(parts: Parts): string {
   const section = sectionOf(parts);
   const direction = order.toUpperCase();
   return `SELECT id, sort_value FROM (${walk(parts, section, windowOf(parts), checkOf(parts))}) w WHERE fits
-  ORDER BY ${section === 'valued' ? `sort_value ${direction}, ` : ''}id ${direction} LIMIT ${limit}`;
+  ORDER BY sort_value ${direction}, id ${direction} LIMIT ${limit}`;
 }
 
 /** Whether the walk has met all runs that there are: then those that it has found are all. */

@@ -16,19 +16,18 @@ export function behind({ query, bind }: Parts, section: 'valued' | 'null'): stri
 /** Lazily, in the list's order: one index scan an owner and state, merged. `check` is computed for each run met. */
 export function walk(parts: Parts, section: 'valued' | 'null', limit: number, check: string | null): string {
   const { query, owners, states, bounds } = parts;
-  const { expression, type } = SORTS[query.sort];
+  const { expression } = SORTS[query.sort];
   const direction = query.order.toUpperCase();
-  const isValued = section === 'valued';
   const conditions = [...behind(parts, section), ...bounds];
   const branches = owners.flatMap((owner) =>
     states.map((state) => {
       const where = [`r.slot_key = ${owner}`, ...(state === null ? [] : [`r.state = ${state}`]), ...conditions];
-      return `(SELECT r.id, ${isValued ? expression : `NULL::${type}`} AS sort_value${check === null ? '' : `, ${check} AS fits`}
+      return `(SELECT r.id, ${expression} AS sort_value${check === null ? '' : `, ${check} AS fits`}
    FROM runs r WHERE ${where.join(' AND ')}
-  ORDER BY ${isValued ? `${expression} ${direction}, ` : ''}r.id ${direction} LIMIT ${limit})`;
+  ORDER BY ${expression} ${direction}, r.id ${direction} LIMIT ${limit})`;
     }),
   );
-  return `SELECT * FROM (${branches.join('\nUNION ALL\n')}) u ORDER BY ${isValued ? `sort_value ${direction}, ` : ''}id ${direction} LIMIT ${limit}`;
+  return `SELECT * FROM (${branches.join('\nUNION ALL\n')}) u ORDER BY sort_value ${direction}, id ${direction} LIMIT ${limit}`;
 }
 
 export const isPastValues = ({ query: { after } }: Parts): boolean => after !== null && after[0] === null;

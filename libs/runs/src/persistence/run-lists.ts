@@ -3,7 +3,7 @@ import { Settings } from '#libs/config';
 import { Database, type Queryable } from '#libs/persistence';
 import type { Run } from '../domain/run.js';
 import { mayBeMisspelt, type SearchTerm } from '../domain/search-terms.js';
-import type { RunListQuery, RunPosition } from './run-list-parts.js';
+import { type RunListQuery, type RunPosition, SORTS } from './run-list-parts.js';
 import { ListShapes } from './run-list-shapes.js';
 import { nearStatement, orderedStatement, WALK_SETTINGS, wholeStatement } from './run-list-sql.js';
 import { type RunRow, toRun } from './run-rows.js';
@@ -44,7 +44,12 @@ export class RunLists {
   async ordered(query: RunListQuery): Promise<FoundPage> {
     const page = orderedStatement(query);
     const statement = this.shapes.statementOf(query, page);
-    return toPage(await this.database.query<ListRow & Record<string, unknown>>(statement, page.values), []);
+    const read = (from: Queryable): Promise<ListRow[]> =>
+      from.query<ListRow & Record<string, unknown>>(statement, page.values);
+    const rows = await (SORTS[query.sort].isReplanned
+      ? this.database.reading(WALK_SETTINGS, read)
+      : read(this.database));
+    return toPage(rows, []);
   }
 
   /**

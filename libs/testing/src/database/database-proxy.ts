@@ -6,14 +6,26 @@ export interface DatabaseProxy {
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>;
   restore(): Promise<void>;
+  /** From now on the server's answers wait until a client has sent these bytes. */
+  answerOnlyAfter(text: string): void;
   close(): Promise<void>;
 }
 
 export async function createDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
+  const upstreams = new Set<Socket>();
+  let awaited: string | null = null;
   const server = createServer((socket) => {
     const upstream = connect(Number(target.port), target.hostname);
+    upstreams.add(upstream);
+    upstream.once('close', () => upstreams.delete(upstream));
+    if (awaited !== null) upstream.pause();
+    socket.on('data', (chunk: Buffer) => {
+      if (awaited === null || !chunk.includes(awaited)) return;
+      awaited = null;
+      for (const held of upstreams) held.resume();
+    });
     for (const side of [socket, upstream]) {
       sockets.add(side);
       side.on('error', () => side.destroy());
@@ -37,5 +49,9 @@ export async function createDatabaseProxy(databaseUrl: string): Promise<Database
   const url = new URL(databaseUrl);
   url.hostname = '127.0.0.1';
   url.port = String(port);
-  return { url: url.href, cut, restore: () => listen(port), close: cut };
+  const answerOnlyAfter = (text: string): void => {
+    awaited = text;
+    for (const held of upstreams) held.pause();
+  };
+  return { url: url.href, cut, restore: () => listen(port), answerOnlyAfter, close: cut };
 }

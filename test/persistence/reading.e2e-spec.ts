@@ -1,0 +1,52 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { parseSettings } from '#libs/config';
+import { Database } from '#libs/persistence';
+import { createDatabaseProxy, createTestDatabase, type DatabaseProxy, type TestDatabase } from '#libs/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startParts } from '../support/parts.js';
+
+let own: TestDatabase;
+let proxy: DatabaseProxy;
+let app: INestApplicationContext;
+let database: Database;
+
+beforeAll(async () => {
+  own = await createTestDatabase();
+  proxy = await createDatabaseProxy(own.url);
+  app = await startParts(parseSettings({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '2' }), []);
+  database = app.get(Database);
+});
+
+afterAll(async () => {
+  await app.close();
+  await proxy.close();
+  await own.close();
+});
+
+const sorting = `SELECT current_setting('enable_sort') AS sorts, current_setting('transaction_read_only') AS reads`;
+
+describe('a transaction that only reads', () => {
+  it('begins in the round trip of its first statement, which is sent before anything is answered', async () => {
+    await database.query('SELECT 1');
+    proxy.answerOnlyAfter('current_setting');
+    const rows = await database.reading({ enable_sort: 'off' }, (tx) => tx.query(sorting));
+    expect(rows).toEqual([{ sorts: 'off', reads: 'on' }]);
+  });
+
+  it('leaves its settings with its end', async () => {
+    await database.reading({ enable_sort: 'off' }, (tx) => tx.query(sorting));
+    expect(await database.query(sorting)).toEqual([{ sorts: 'on', reads: 'off' }]);
+  });
+
+  it('rejects with what failed, and the connection goes on', async () => {
+    const failing = database.reading({ enable_sort: 'off' }, (tx) => tx.query('SELECT 1 / 0'));
+    await expect(failing).rejects.toThrow(/division by zero/);
+    await expect(database.reading({ no_such_setting: 'off' }, (tx) => tx.query(sorting))).rejects.toThrow(
+      /no_such_setting/,
+    );
+    await expect(database.reading({}, (tx) => tx.query(`CREATE TABLE headrace.written (id int)`))).rejects.toThrow(
+      /read-only/,
+    );
+    expect(await database.query(sorting)).toEqual([{ sorts: 'on', reads: 'off' }]);
+  });
+});
