@@ -1,6 +1,6 @@
 // `npm run bench -- ingress`: accepted deliveries beside a bare node:http server that INSERTs the same row, on one
 // PostgreSQL, in one run; then what rejections cost those who deliver, and how much the numbers of webhooks and of stored
-// deliveries matter.
+// deliveries matter. BENCH_SCHEMES=1 adds what verifying costs with each signature scheme.
 import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { fillDeliveries, fillWebhooks } from './fill-webhooks.mjs';
+import { benchSchemes } from './schemes.mjs';
 import { dist, freePort, median, percentile, root, start, stop } from './support.mjs';
 
 const POOL = 16;
@@ -157,6 +158,7 @@ export async function benchIngress() {
     await accept('floor', 10, webhooks); // warm-up
     await accept('headrace', 10, webhooks);
     const summary = {};
+    let deliveryMicros = 0;
     for (const connections of CONNECTIONS) {
       const seen = { floor: [], headrace: [] };
       for (let round = 0; round < ROUNDS; round += 1) {
@@ -166,6 +168,7 @@ export async function benchIngress() {
       }
       const ratios = seen.headrace.map(({ rate }, index) => rate / seen.floor[index].rate);
       summary[connections] = median(ratios);
+      if (connections === 10) deliveryMicros = 1e6 / median(seen.headrace.map(({ rate }) => rate));
       for (const side of ['floor', 'headrace'])
         console.log(
           `${String(connections).padStart(3)} connections, ${side.padEnd(8)} ${median(seen[side].map(({ rate }) => rate)).toFixed(0)} deliveries/s, p50 ${median(seen[side].map(({ p50 }) => p50)).toFixed(1)}, p99 ${median(seen[side].map(({ p99 }) => p99)).toFixed(1)} ms`,
@@ -210,6 +213,7 @@ export async function benchIngress() {
     await fillDeliveries(db, MANY_DELIVERIES);
     await db.query('VACUUM ANALYZE webhook_deliveries, webhook_identities');
     show(`and ${MANY_DELIVERIES} stored deliveries, ${busy.length} busy`, await measured(busy));
+    if (process.env.BENCH_SCHEMES === '1') await benchSchemes(deliveryMicros);
     return summary;
   } finally {
     for (const child of children.reverse()) await stop(child);

@@ -89,6 +89,10 @@ it('finding the webhooks that wait', async () => {
   expect(await blocksOf(process.database, 'walk', walk)).toBeLessThan(FEW);
 });
 
+it('taking what is to be evaluated', async () => {
+  expect(await blocksOf(process.database, 'unhurried', () => process.lap())).toBeLessThan(FEW);
+});
+
 it('pruning, when nothing is old enough', async () => {
   const prune = () => process.prune.execute(new AbortController().signal);
   expect(await blocksOf(process.database, 'doomed', prune)).toBeLessThan(FEW);

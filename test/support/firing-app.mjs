@@ -19,7 +19,8 @@ export async function startFiringApp(environment) {
   const { ObservabilityModule } = await dist('observability');
   const { clockProvider, PersistenceModule } = await dist('persistence');
   const { StorageModule } = await dist('storage');
-  const { EvaluateDeliveries, EvaluationSteps, FACTORIES_AT_ONCE, factoryTurns } = await dist('webhooks');
+  const { DeliveryEvaluators, EvaluateDeliveries, EvaluationSteps, FACTORIES_AT_ONCE, factoryTurns } =
+    await dist('webhooks');
   const surroundings = {
     module: SurroundingsModule,
     global: true,
@@ -57,6 +58,15 @@ export async function startFiringApp(environment) {
         if (step !== killAt) return;
         passed += 1;
         if (passed === Number(nth)) process.kill(process.pid, 'SIGKILL');
+      });
+    },
+    /** Is shown every delivery, after the automations. */
+    onDelivery(see) {
+      app.get(DeliveryEvaluators, { strict: false }).register({
+        evaluate: (delivery) => {
+          see(delivery);
+          return Promise.resolve([]);
+        },
       });
     },
     /** All deliveries that are due. Returns how many. */

@@ -4,6 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type RunningApp, type Settings, withSettings } from '#libs/config';
 import { httpAdapter, Listener, Readiness } from '#libs/http';
 import { QueueConnections } from '#libs/jobs';
+import { Metrics, type MetricsServer, serveMetrics } from '#libs/observability';
 import { DeliveryDoor, writeProblem } from '#libs/webhooks';
 import { IngressModule } from './ingress.module.js';
 
@@ -12,6 +13,8 @@ const CLOSE_GRACE_MS = 5_000;
 
 export interface RunningIngress extends RunningApp {
   readonly url: string;
+  /** Where its metrics are served; null when they are not. */
+  readonly metricsUrl: string | null;
   /** For tests, which reach into it for the clock. */
   readonly app: NestExpressApplication;
 }
@@ -32,6 +35,7 @@ export async function startIngress(given: Settings): Promise<RunningIngress> {
     });
   });
   let opened: NestExpressApplication | null = null;
+  let metrics: MetricsServer | null = null;
   try {
     const app = await NestFactory.create<NestExpressApplication>(IngressModule.of(settings), httpAdapter(listener), {
       bodyParser: false,
@@ -44,14 +48,20 @@ export async function startIngress(given: Settings): Promise<RunningIngress> {
     app.set('query parser', () => ({}));
     app.set('trust proxy', settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false);
     await app.init();
+    metrics = await serveMetrics(app.get(Metrics, { strict: false }), {
+      host: settings.metricsHost,
+      port: settings.ingressMetricsPort,
+    });
     listener.serve(app.get(DeliveryDoor, { strict: false }).before(app.getHttpAdapter().getInstance()));
     return {
       url: listener.url,
+      metricsUrl: metrics?.url ?? null,
       app,
       beginShutdown: () => app.get(Readiness).drain(),
       close: async () => {
         app.get(Readiness).drain();
         await listener.close(CLOSE_GRACE_MS);
+        metrics?.close();
         const queues = app.get(QueueConnections, { strict: false });
         await app.close();
         await queues.end();
@@ -59,6 +69,7 @@ export async function startIngress(given: Settings): Promise<RunningIngress> {
     };
   } catch (error) {
     await listener.close(0);
+    metrics?.close();
     await opened?.close();
     throw error;
   }

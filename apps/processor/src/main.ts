@@ -2,22 +2,29 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { RunningApp, Settings } from '#libs/config';
 import { QueueConnections } from '#libs/jobs';
+import { Metrics, type MetricsServer, serveMetrics } from '#libs/observability';
 import { RunsWork } from '#libs/runs';
 import { ProcessorModule } from './processor.module.js';
 
-/** Starts the background work. It has no listener. */
+/** Starts the background work. It has no listener but that of its metrics, where there is a port for them. */
 export async function startProcessor(settings: Settings): Promise<RunningApp> {
   const app = await NestFactory.createApplicationContext(ProcessorModule.of(settings), {
     abortOnError: false,
     bufferLogs: false,
   });
+  let metrics: MetricsServer | null = null;
   const close = async (): Promise<void> => {
+    metrics?.close();
     const queues = app.get(QueueConnections, { strict: false });
     await app.close();
     await queues.end();
   };
   const runs = app.get(RunsWork);
   try {
+    metrics = await serveMetrics(app.get(Metrics, { strict: false }), {
+      host: settings.metricsHost,
+      port: settings.processorMetricsPort,
+    });
     await runs.start();
   } catch (error) {
     await close();

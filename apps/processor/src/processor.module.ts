@@ -3,6 +3,7 @@ import { AgentsJobsModule } from '#libs/agents';
 import { AutomationsJobsModule } from '#libs/automations';
 import type { Settings } from '#libs/config';
 import { ConversationsModule } from '#libs/conversations';
+import { FactorySkillsModule } from '#libs/definitions';
 import { JobsModule } from '#libs/jobs';
 import { NotificationsJobsModule } from '#libs/notifications';
 import { ObservabilityModule } from '#libs/observability';
@@ -32,6 +33,7 @@ export class ProcessorModule {
         WebhooksJobsModule,
         SchedulesJobsModule,
         AutomationsJobsModule,
+        FactorySkillsModule,
       ],
     };
   }

@@ -70,6 +70,10 @@ export const decimal = (fallback: number, min: number, max: number): SettingKind
     return number;
   });
 
+/** A port that is not opened without the setting. */
+export const optionalPort = (): SettingKind<number | undefined> =>
+  kind('whole number, 0 to 65535', '', (value) => (value === '' ? undefined : port(0).parse(value)));
+
 export const port = (fallback: number): SettingKind<number> => integer(fallback, 0, 65_535);
 
 export const boolean = (fallback: boolean): SettingKind<boolean> =>

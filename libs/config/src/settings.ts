@@ -14,6 +14,7 @@ import {
   optionalBucket,
   optionalFile,
   optionalPath,
+  optionalPort,
   optionalSecret,
   optionalUrl,
   path,
@@ -177,6 +178,24 @@ export const SETTINGS = {
     'LOG_LEVEL',
     literal('info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     'Lowest level that is logged.',
+  ),
+  metricsHost: define(
+    'Operation',
+    'METRICS_HOST',
+    host('127.0.0.1'),
+    'Address that INGRESS_METRICS_PORT and PROCESSOR_METRICS_PORT bind. They take no token: keep them inside.',
+  ),
+  ingressMetricsPort: define(
+    'Operation',
+    'INGRESS_METRICS_PORT',
+    optionalPort(),
+    'Port on which the ingress serves /metrics for Prometheus; 0 picks a free one. Default: none.',
+  ),
+  processorMetricsPort: define(
+    'Operation',
+    'PROCESSOR_METRICS_PORT',
+    optionalPort(),
+    'Port on which the processor serves /metrics for Prometheus; 0 picks a free one. Default: none.',
   ),
   modelsFile: define(
     'Operation',
@@ -427,6 +446,12 @@ export const SETTINGS = {
     'GIT_MAX_REPOSITORY_BYTES',
     integer(5 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER),
     'Bytes that the mirror of one repository may take below HEADRACE_DATA_DIR.',
+  ),
+  gitMirrorsMaxBytes: define(
+    'Repositories',
+    'GIT_MIRRORS_MAX_BYTES',
+    integer(20 * 1024 * MIB, MIB, Number.MAX_SAFE_INTEGER),
+    'Bytes that all mirrors of repositories may take together. Beyond it the longest unused ones are removed; those that are in use stay.',
   ),
 
   skillsCache: define(

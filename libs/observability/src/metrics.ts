@@ -1,5 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Tally } from './tally.js';
 
 /**
  * The metrics of one application. Each has a registry of its own, because several applications may share a process.
@@ -8,6 +9,8 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 @Injectable()
 export class Metrics {
   readonly registry = new Registry();
+  private readonly logger = new Logger(Metrics.name);
+  private readonly tallies = new Map<string, Tally<string>>();
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -18,6 +21,38 @@ export class Metrics {
       this.known<Counter<Label>>(name) ??
       new Counter({ name, help, labelNames: [...labelNames], registers: [this.registry] })
     );
+  }
+
+  /** A counter with one label of few known values, for hot paths. All of them are shown, from 0. */
+  tally<Value extends string>(name: string, help: string, label: string, values: readonly Value[]): Tally<Value> {
+    const known = this.tallies.get(name);
+    if (known) return known as Tally<Value>;
+    const tally = new Tally(values);
+    this.tallies.set(name, tally);
+    const counter: Counter = new Counter({
+      ...{ name, help, labelNames: [label], registers: [this.registry] },
+      collect: () => {
+        counter.reset();
+        for (const [value, count] of tally.entries()) counter.inc({ [label]: value }, count);
+      },
+    });
+    return tally;
+  }
+
+  /** A gauge that is read when somebody asks for the metrics; NaN when that fails. */
+  observed(name: string, help: string, read: () => number | Promise<number>): void {
+    if (this.known(name)) return;
+    const gauge: Gauge = new Gauge({
+      ...{ name, help, registers: [this.registry] },
+      collect: async () => {
+        try {
+          gauge.set(await read());
+        } catch (error) {
+          this.logger.warn(`${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+          gauge.set(Number.NaN);
+        }
+      },
+    });
   }
 
   gauge<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Gauge<Label> {

@@ -1,5 +1,6 @@
 import type { MigrationClass } from '#libs/persistence';
+import { WebhookLosses1700000009301 } from './persistence/webhook-losses-1700000009301.js';
 import { Webhooks1700000005001 } from './persistence/webhooks-1700000005001.js';
 
 /** The tables of this room; a door of its own, so that whoever looks at the schema need not load the room. */
-export const webhookMigrations: readonly MigrationClass[] = [Webhooks1700000005001];
+export const webhookMigrations: readonly MigrationClass[] = [Webhooks1700000005001, WebhookLosses1700000009301];

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
+import { ObservabilityModule } from '#libs/observability';
 import { DeliveryEvaluators } from './application/delivery-evaluators.js';
 import { EvaluateDeliveries } from './application/evaluate-deliveries.js';
+import { EvaluationMeters } from './application/evaluation-meters.js';
 import { EvaluationSteps } from './application/evaluation-steps.js';
 import { PruneDeliveries } from './application/prune-deliveries.js';
 import { EvaluationsStore } from './persistence/evaluations.store.js';
@@ -8,7 +10,16 @@ import { PrunesStore } from './persistence/prunes.store.js';
 
 /** What is done with deliveries in the background; for rooms that register an evaluator. */
 @Module({
-  providers: [EvaluationsStore, PrunesStore, DeliveryEvaluators, EvaluationSteps, EvaluateDeliveries, PruneDeliveries],
+  imports: [ObservabilityModule],
+  providers: [
+    EvaluationsStore,
+    PrunesStore,
+    DeliveryEvaluators,
+    EvaluationMeters,
+    EvaluationSteps,
+    EvaluateDeliveries,
+    PruneDeliveries,
+  ],
   exports: [DeliveryEvaluators, EvaluationSteps, EvaluateDeliveries, PruneDeliveries],
 })
 export class WebhookEvaluationModule {}

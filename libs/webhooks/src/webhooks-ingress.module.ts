@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ObservabilityModule } from '#libs/observability';
 import { SecretsModule } from '#libs/secrets';
 import { WebhookSecrets } from './application/webhook-secrets.js';
 import { IngressAuthModes } from './ingress/auth-modes.js';
@@ -11,6 +12,7 @@ import { DeliveryChecks } from './ingress/delivery-checks.js';
 import { Exchanges } from './ingress/exchanges.js';
 import { FailedAuthBudget } from './ingress/failed-auth-budget.js';
 import { IngressAuthGuard } from './ingress/ingress-auth.guard.js';
+import { IngressMeters } from './ingress/ingress-meters.js';
 import { IngressWebhooks } from './ingress/ingress-webhooks.js';
 import { RefusalPace } from './ingress/refusal-pace.js';
 import { RejectionLog } from './ingress/rejection-log.js';
@@ -21,11 +23,12 @@ import { signatureSchemesProvider } from './signature-schemes.provider.js';
 
 /** What the ingress serves. Needs persistence, settings and the clock; speaks to no other room. */
 @Module({
-  imports: [SecretsModule, EvaluationNudgeModule],
+  imports: [ObservabilityModule, SecretsModule, EvaluationNudgeModule],
   controllers: [WebhookDeliveriesController],
   providers: [
     WebhookSecrets,
     signatureSchemesProvider,
+    IngressMeters,
     IngressWebhooks,
     IngressAuthModes,
     FailedAuthBudget,
@@ -41,5 +44,6 @@ import { signatureSchemesProvider } from './signature-schemes.provider.js';
     IngressAuthGuard,
     TakeDelivery,
   ],
+  exports: [IngressMeters],
 })
 export class WebhooksIngressModule {}

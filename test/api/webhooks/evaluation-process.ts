@@ -1,4 +1,5 @@
 import type { Settings } from '#libs/config';
+import { Metrics } from '#libs/observability';
 import { Database } from '#libs/persistence';
 import {
   type AcceptedDelivery,
@@ -6,6 +7,8 @@ import {
   DeliveryEvaluator,
   DeliveryEvaluators,
   EvaluateDeliveries,
+  type EvaluationStep,
+  EvaluationSteps,
   PruneDeliveries,
   WebhookEvaluationModule,
 } from '#libs/webhooks';
@@ -18,6 +21,10 @@ export interface EvaluationProcess {
   readonly prune: PruneDeliveries;
   /** Has `act` asked about every delivery. */
   on(act: (delivery: AcceptedDelivery) => Promise<readonly AutomationResult[]>): void;
+  /** Its laps end there, as with a process that dies, and reject. */
+  dieAt(step: EvaluationStep): void;
+  /** As Prometheus gets it. */
+  metrics(): Promise<string>;
   /** Every webhook has its turn once. Returns how many deliveries were taken. */
   lap(): Promise<number>;
   close(): Promise<void>;
@@ -40,6 +47,12 @@ export async function startEvaluation(settings: Settings): Promise<EvaluationPro
       }
       part(DeliveryEvaluators).register(new Acting());
     },
+    dieAt: (deadly) => {
+      part(EvaluationSteps).reached = (step) => {
+        if (step === deadly) throw new Error(`It died at ${step}.`);
+      };
+    },
+    metrics: () => part(Metrics).render(),
     lap: () => evaluationLap(evaluate, laps++),
     close: () => app.close(),
   };

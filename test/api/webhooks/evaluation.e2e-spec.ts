@@ -13,6 +13,9 @@ import { type EvaluationProcess, startEvaluation } from './evaluation-process.js
 const MATCH: AutomationResult = { automationUid: 'a'.repeat(22), matched: true, runId: 'run-1', reason: 'no filter' };
 const ON_THE_WIRE = { automation_uid: 'a'.repeat(22), matched: true, run_id: 'run-1', reason: 'no filter' };
 
+/** Longer than a process may be at hand with what it has taken. */
+const LEASE_MS = 20_000;
+
 let api: TestApi;
 let webhooks: WebhookBuilder;
 let log: DeliveryBuilder;
@@ -128,26 +131,74 @@ describe('an accepted delivery', () => {
     expect(row).toEqual({ n: 300 });
   });
 
-  it('is left to the next process at once by one that dies between acting and noting it', async () => {
+  it.each(['taken', 'evaluated'] as const)(
+    'is left to the next process by one that dies when it is %s, once nobody can be at hand any more',
+    async (step) => {
+      const { id } = await log.build(hook.id);
+      const dying = await start(() => Promise.resolve([MATCH]));
+      dying.dieAt(step);
+      await expect(dying.lap()).rejects.toThrow('It died');
+      const next = await start(() => Promise.resolve([MATCH]));
+      expect(await next.lap()).toBe(0);
+      expect(await get(id)).not.toHaveProperty('automation_results');
+      await api.advanceClock(LEASE_MS);
+      expect(await next.lap()).toBe(1);
+      expect((await get(id)).automation_results).toEqual([ON_THE_WIRE]);
+      api.log.clear();
+    },
+  );
+
+  it('is recorded by one process, though another one wakes up after it was taken for dead', async () => {
     const { id } = await log.build(hook.id);
-    const asked: string[] = [];
-    const dying = await start(async ({ deliveryId }) => {
-      asked.push(`first ${deliveryId}`);
-      await api.database.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-          WHERE datname = current_database() AND state = 'idle in transaction' AND query LIKE '%evaluation_attempts%'`,
-      );
-      return [MATCH];
+    let wake = (): void => undefined;
+    const slept = new Promise<void>((resolve) => (wake = resolve));
+    let begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const asleep = await start(async () => {
+      begin();
+      await slept;
+      return [{ ...MATCH, reason: 'too late' }];
     });
-    const next = await start(({ deliveryId }) => {
-      asked.push(`second ${deliveryId}`);
+    const late = asleep.lap();
+    await begun;
+    await api.advanceClock(LEASE_MS);
+    const next = await start(() => Promise.reject(new Error('not now')));
+    expect(await next.lap()).toBe(1);
+    wake();
+    await late;
+    expect(await get(id)).not.toHaveProperty('automation_results');
+    const [row] = await api.database.query(
+      'SELECT evaluation_attempts AS failures, evaluation_losses AS losses FROM webhook_deliveries WHERE id = $1',
+      [id],
+    );
+    expect(row).toEqual({ failures: 1, losses: 1 });
+    await api.advanceClock(LEASE_MS);
+    expect(await asleep.lap()).toBe(1);
+    expect(await get(id)).toHaveProperty('automation_results');
+    api.log.clear();
+  });
+
+  it('that was cut off is evaluated alone, and those of others meanwhile in their turn', async () => {
+    const ids = await log.buildMany(hook.id, 5);
+    const dying = await start();
+    dying.dieAt('taken');
+    await expect(dying.lap()).rejects.toThrow('It died');
+    await api.advanceClock(LEASE_MS);
+    const { id: fresh } = await log.build(hook.id);
+    const asked: string[] = [];
+    const process = await start(({ deliveryId }) => {
+      asked.push(deliveryId);
       return Promise.resolve([MATCH]);
     });
-    await expect(dying.lap()).rejects.toThrow();
-    expect(await get(id)).not.toHaveProperty('automation_results');
-    expect(await next.lap()).toBe(1);
-    expect(asked).toEqual([`first ${id}`, `second ${id}`]);
-    expect((await get(id)).automation_results).toEqual([ON_THE_WIRE]);
+    const laps: number[] = [];
+    for (let taken = await process.lap(); taken > 0; taken = await process.lap()) laps.push(taken);
+    expect(laps).toEqual([1, 1, 1, 1, 1, 1]);
+    expect(asked).toEqual([...ids, fresh]);
+    expect(api.log.text).toContain('was cut off 1 times so far: it is evaluated alone');
+    const metrics = await process.metrics();
+    expect(metrics).toContain('headrace_webhook_evaluations_total{end="evaluated"} 6');
+    expect(metrics).toContain('headrace_webhook_evaluations_total{end="cut_off"} 5');
+    api.log.clear();
   });
 
   it('of a webhook that was disabled or deleted since is evaluated all the same: it had its 202', async () => {

@@ -13,6 +13,8 @@ import { testSettings } from './test-api.js';
 export interface TestIngress {
   /** Origin. */
   readonly url: string;
+  /** With `ingressMetricsPort`. */
+  readonly metricsUrl: string | null;
   readonly settings: Settings;
   readonly app: INestApplication;
   readonly database: TestDatabase;
@@ -47,6 +49,7 @@ export async function startTestIngress({
   const clock: unknown = ingress.app.get(Clock);
   return {
     url: ingress.url,
+    metricsUrl: ingress.metricsUrl,
     settings,
     app: ingress.app,
     database,

@@ -1,37 +1,38 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Database, isDatabaseUnavailable } from '#libs/persistence';
+import { isDatabaseUnavailable } from '#libs/persistence';
+import { givenUpReason, isExhausted, waitAfterFailure } from '../domain/evaluation-retry.js';
 import type { WaitingWebhook, WebhookTurn } from '../domain/evaluation-turns.js';
-import { MAX_EVALUATION_ATTEMPTS, waitAfterFailure } from '../domain/evaluation-retry.js';
 import { writeResults } from '../persistence/automation-results.js';
-import { type EvaluationRecord, EvaluationsStore, type WaitingDelivery } from '../persistence/evaluations.store.js';
-import { EvaluationSteps } from './evaluation-steps.js';
+import { type EvaluationRecord, EvaluationsStore, type TakenEvaluation } from '../persistence/evaluations.store.js';
 import { DeliveryEvaluators } from './delivery-evaluators.js';
+import { EvaluationMeters } from './evaluation-meters.js';
+import { EvaluationSteps } from './evaluation-steps.js';
 
 /** Evaluators use the same connections as everything else of the process. */
 const AT_ONCE = 4;
-/** A batch must end before PostgreSQL takes its idle transaction for abandoned. */
+/** With the time slice below: much less than the lease of what was taken. */
 const TIMEOUT_MS = 5000;
 /** Afterwards a batch begins no evaluation: a factory whose deliveries start many runs has the others wait no longer. */
 const TIME_SLICE_MS = 500;
 const UNAVAILABLE_WAIT_MS = 1000;
-const GIVEN_UP = `The evaluation failed ${MAX_EVALUATION_ATTEMPTS} times; the service's log says why.`;
 
-/** Factories of one batch: with their share of deliveries it fits into memory and into the time of a transaction. */
+/** Factories of one batch: with their share of deliveries it fits into memory and into the time of a lease. */
 export const FACTORIES_AT_ONCE = 4;
 
 /**
- * Evaluates what was accepted. The row stays locked meanwhile and the result is written with the same transaction, so
- * that each is recorded once, and whoever dies in between leaves it to the next one at once.
+ * Evaluates what was accepted. Taking a delivery counts an attempt and begins a lease; recording its end takes the count
+ * back. So each is recorded once, whoever dies in between leaves it to the next one when the lease ends, and a delivery
+ * that kills whoever evaluates it runs out of attempts like one that fails.
  */
 @Injectable()
 export class EvaluateDeliveries {
   private readonly logger = new Logger(EvaluateDeliveries.name);
 
   constructor(
-    private readonly database: Database,
     private readonly store: EvaluationsStore,
     private readonly evaluators: DeliveryEvaluators,
     private readonly steps: EvaluationSteps,
+    private readonly meters: EvaluationMeters,
   ) {}
 
   /** Webhooks that have something to evaluate now, by id from the one after `after`. */
@@ -44,50 +45,57 @@ export class EvaluateDeliveries {
    * Returns how many.
    */
   async execute(factories: readonly (readonly WebhookTurn[])[]): Promise<number> {
-    const evaluated = await this.database.transaction(async (tx) => {
-      const begun = performance.now();
-      const waiting = await this.store.take(tx, factories.flat());
-      if (waiting.length > 0) this.steps.reached('taken');
-      const records: EvaluationRecord[] = [];
-      // One after the other of each factory, so that none takes the time of another.
-      await Promise.all(
-        lanesOf(waiting).map(async (lane) => {
-          for (const delivery of lane) {
+    const begun = performance.now();
+    const taken = await this.store.take(factories.flat());
+    if (taken.length === 0) return 0;
+    this.steps.reached('taken');
+    const records: EvaluationRecord[] = [];
+    // One after the other of each factory, so that none takes the time of another.
+    await Promise.all(
+      lanesOf(taken).map(async (lane) => {
+        for (const [index, delivery] of lane.entries()) {
+          if (index > 0 && performance.now() - begun > TIME_SLICE_MS) records.push({ delivery, kind: 'put_back' });
+          else {
             records.push(await this.evaluate(delivery));
             this.steps.reached('evaluated');
-            if (performance.now() - begun > TIME_SLICE_MS) break;
           }
-        }),
-      );
-      if (records.length === 0) return 0;
-      await this.store.record(tx, records, performance.now() - begun);
-      this.steps.reached('recorded');
-      return records.length;
-    });
-    if (evaluated > 0) this.steps.reached('committed');
-    return evaluated;
+        }
+      }),
+    );
+    await this.store.record(records);
+    this.steps.reached('recorded');
+    for (const { kind } of records) this.meters.ended(kind);
+    return records.filter(({ kind }) => kind !== 'put_back').length;
   }
 
-  private async evaluate(delivery: WaitingDelivery): Promise<EvaluationRecord> {
+  private async evaluate(delivery: TakenEvaluation): Promise<EvaluationRecord> {
+    const { deliveryId, tries } = delivery;
+    if (tries.losses > 0) {
+      this.meters.cutOff();
+      const what = `The evaluation of delivery ${deliveryId} was cut off ${tries.losses} times so far`;
+      this.logger.warn(isExhausted(tries) ? `${what}: it is given up.` : `${what}: it is evaluated alone.`);
+    }
+    if (isExhausted(tries)) return { delivery, kind: 'given_up', error: givenUpReason(tries), counts: false };
     try {
       const results = await withinTime((signal) => this.evaluators.evaluate(delivery, signal));
       return { delivery, kind: 'evaluated', resultsJson: writeResults(results) };
     } catch (error) {
       // Says nothing about the delivery.
       if (isDatabaseUnavailable(error)) return { delivery, kind: 'retry', waitMs: UNAVAILABLE_WAIT_MS, counts: false };
-      const attempt = delivery.attempts + 1;
-      this.logger.error(`Evaluating delivery ${delivery.deliveryId} failed, attempt ${attempt}.`, error);
+      const after = { ...tries, failures: tries.failures + 1 };
+      const attempt = after.failures + after.losses;
+      this.logger.error(`Evaluating delivery ${deliveryId} failed, attempt ${attempt}.`, error);
       const waitMs = waitAfterFailure(attempt);
       return waitMs === null
-        ? { delivery, kind: 'given_up', error: GIVEN_UP }
+        ? { delivery, kind: 'given_up', error: givenUpReason(after), counts: true }
         : { delivery, kind: 'retry', waitMs, counts: true };
     }
   }
 }
 
 /** At most {@link AT_ONCE} lanes, all of a factory's deliveries in its own ones. */
-function lanesOf(waiting: readonly WaitingDelivery[]): WaitingDelivery[][] {
-  const byFactory = new Map<string, WaitingDelivery[]>();
+function lanesOf(waiting: readonly TakenEvaluation[]): TakenEvaluation[][] {
+  const byFactory = new Map<string, TakenEvaluation[]>();
   for (const delivery of waiting) {
     const { factoryUid } = delivery.webhook;
     byFactory.set(factoryUid, [...(byFactory.get(factoryUid) ?? []), delivery]);

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import { Settings } from '#libs/config';
 import { Exchanges } from './exchanges.js';
 import { IngressAuthGuard } from './ingress-auth.guard.js';
+import { IngressMeters } from './ingress-meters.js';
 import { TakeDelivery } from './take-delivery.js';
 import { writeAnswer } from './write-answer.js';
 
@@ -16,6 +17,7 @@ export class WebhookDeliveriesController {
     private readonly exchanges: Exchanges,
     private readonly take: TakeDelivery,
     private readonly settings: Settings,
+    private readonly meters: IngressMeters,
   ) {}
 
   @All(['', '*path'])
@@ -23,6 +25,7 @@ export class WebhookDeliveriesController {
     const exchange = this.exchanges.of(request);
     if (!exchange) throw new Error('A delivery came past its guard.');
     const answer = await this.take.execute(exchange);
+    this.meters.answered(answer, exchange.arrivedAt);
     writeAnswer(response, this.settings.publicUrl, answer);
     if (answer.kind === 'taken') {
       this.logger.log('delivery', {

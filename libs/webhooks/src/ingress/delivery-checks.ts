@@ -108,7 +108,7 @@ export class DeliveryChecks {
 
   private hasAttemptsLeft(exchange: Exchange): Objection | null {
     const waitMs = this.budget.waitMs(webhookOf(exchange).id, exchange.sourceIp);
-    return waitMs > 0 ? object(slowDown('Authentication has failed too often.', waitMs)) : null;
+    return waitMs > 0 ? object(slowDown('auth_failures', 'Authentication has failed too often.', waitMs)) : null;
   }
 
   private isOfAllowedSize(exchange: Exchange): Finding {

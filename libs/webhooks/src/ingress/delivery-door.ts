@@ -3,6 +3,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { DeliveryChecks } from './delivery-checks.js';
 import { Exchanges } from './exchanges.js';
+import { IngressMeters } from './ingress-meters.js';
 import { RefusalPace } from './refusal-pace.js';
 import { writeFault } from './write-fault.js';
 import { writeAnswer } from './write-answer.js';
@@ -24,6 +25,7 @@ export class DeliveryDoor {
     private readonly exchanges: Exchanges,
     private readonly settings: Settings,
     private readonly pace: RefusalPace,
+    private readonly meters: IngressMeters,
   ) {}
 
   /** Lets other paths and admitted deliveries through to `inside`. */
@@ -43,6 +45,7 @@ export class DeliveryDoor {
         inside(request, response);
         return;
       }
+      this.meters.answered(objection, exchange.arrivedAt);
       const held = this.pace.hold();
       if (held) {
         exchange.dropBody();
@@ -50,7 +53,7 @@ export class DeliveryDoor {
       }
       writeAnswer(response, this.settings.publicUrl, objection);
     } catch (error) {
-      writeFault(response, this.settings.publicUrl, this.logger, error);
+      this.meters.failed(writeFault(response, this.settings.publicUrl, this.logger, error));
     }
   }
 }

@@ -24,6 +24,8 @@ export interface Surroundings {
 
 /** One request on its way through the checks, and what they have found out. */
 export class Exchange {
+  /** By `performance.now()`. */
+  readonly arrivedAt = performance.now();
   /** Null when the path cannot be a webhook's. */
   readonly uid: string | null;
   readonly pathToken: string | null;

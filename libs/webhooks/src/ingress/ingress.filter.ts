@@ -1,6 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '#libs/config';
+import { IngressMeters } from './ingress-meters.js';
 import { IngressRefusal } from './ingress-refusal.js';
 import { writeAnswer, writeProblem } from './write-answer.js';
 import { writeFault } from './write-fault.js';
@@ -10,19 +11,23 @@ import { writeFault } from './write-fault.js';
 export class IngressFilter implements ExceptionFilter {
   private readonly logger = new Logger(IngressFilter.name);
 
-  constructor(private readonly settings: Settings) {}
+  constructor(
+    private readonly settings: Settings,
+    private readonly meters: IngressMeters,
+  ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const response = host.switchToHttp().getResponse<Response>();
     const { publicUrl } = this.settings;
     if (error instanceof IngressRefusal) {
+      this.meters.answered(error.answer, performance.now());
       writeAnswer(response, publicUrl, error.answer);
     } else if (error instanceof HttpException && error.getStatus() === 404) {
       writeProblem(response, publicUrl, 'resource_not_found', 'There is nothing at this path.');
     } else if (isClientError(error)) {
       writeProblem(response, publicUrl, 'invalid_request', 'The request cannot be read.');
     } else {
-      writeFault(response, publicUrl, this.logger, error);
+      this.meters.failed(writeFault(response, publicUrl, this.logger, error));
     }
   }
 }

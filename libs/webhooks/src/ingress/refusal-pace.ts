@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
+import { IngressMeters } from './ingress-meters.js';
 
 /** Nobody waits longer for a no: senders give up, and proxies in front of us have connections to lose. */
 const MAX_WAIT_MS = 2000;
@@ -18,7 +19,10 @@ export class RefusalPace {
   private backlog = 0;
   private since = performance.now();
 
-  constructor(settings: Settings) {
+  constructor(
+    settings: Settings,
+    private readonly meters: IngressMeters,
+  ) {
     this.perMs = settings.ingressRefusalRate / 1000;
     this.burst = settings.ingressRefusalRate;
   }
@@ -33,6 +37,7 @@ export class RefusalPace {
     if (waitMs <= 0) return null;
     // More than can be worked off in that time is not remembered: the rate then follows the number of connections.
     this.backlog = Math.min(this.backlog, this.burst + MAX_WAIT_MS * this.perMs);
-    return wait(Math.min(waitMs, MAX_WAIT_MS));
+    this.meters.refusalHeld();
+    return wait(Math.min(waitMs, MAX_WAIT_MS)).finally(() => this.meters.refusalLetGo());
   }
 }

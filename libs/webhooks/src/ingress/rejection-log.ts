@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import { Clock, newUuid } from '#libs/kernel';
 import { Database, isDatabaseUnavailable, type Statement } from '#libs/persistence';
 import type { OutcomeCode } from '../domain/delivery.js';
+import { IngressMeters } from './ingress-meters.js';
 
 export interface Rejection {
   readonly webhookId: string;
@@ -61,7 +62,10 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     private readonly database: Database,
     private readonly clock: Clock,
-  ) {}
+    private readonly meters: IngressMeters,
+  ) {
+    meters.watchLines(() => this.waiting.size);
+  }
 
   onApplicationBootstrap(): void {
     this.timer = setInterval(() => void this.flush(), FLUSH_MS);
@@ -75,10 +79,12 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
 
   add(rejection: Rejection): void {
     const at = this.clock.now();
-    const id = this.lineFor(rejection, at);
+    const { id, kind } = this.lineFor(rejection, at);
     const known = this.waiting.get(id);
+    const isDropped = !known && this.waiting.size >= MAX_WAITING;
+    this.meters.rejectionLogged(isDropped ? 'dropped' : kind);
     if (known) known.occurrences += 1;
-    else if (this.waiting.size >= MAX_WAITING) this.lost += 1;
+    else if (isDropped) this.lost += 1;
     else
       this.waiting.set(id, {
         ...rejection,
@@ -121,6 +127,7 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
         return false;
       }
       if (lines.length === 1) {
+        this.meters.rejectionLogged('dropped', lines[0]?.occurrences);
         this.logger.error('A rejection cannot be logged.', error);
         return true;
       }
@@ -137,7 +144,7 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /** A line of its own, or the one that the webhook's rejections of this kind share for the rest of the minute. */
-  private lineFor({ webhookId, outcome }: Rejection, at: Date): string {
+  private lineFor({ webhookId, outcome }: Rejection, at: Date): { id: string; kind: 'own' | 'shared' } {
     const now = at.getTime();
     let minute = this.minutes.get(webhookId);
     if (!minute || now - minute.startsAt >= MINUTE_MS) {
@@ -145,10 +152,10 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
       this.minutes.set(webhookId, minute);
     }
     minute.lines += 1;
-    if (minute.lines <= LINES_PER_MINUTE) return newUuid();
+    if (minute.lines <= LINES_PER_MINUTE) return { id: newUuid(), kind: 'own' };
     const shared = minute.shared.get(outcome) ?? newUuid();
     minute.shared.set(outcome, shared);
-    return shared;
+    return { id: shared, kind: 'shared' };
   }
 
   private forgetMinutes(): void {

@@ -76,7 +76,7 @@ export class TakeDelivery {
       case 'duplicate':
         return { kind: 'taken', outcome: 'duplicate', deliveryId: taking.deliveryId };
       case 'limited':
-        return slowDown('This webhook takes no more deliveries at the moment.', taking.retryMs);
+        return slowDown('rate_limited', 'This webhook takes no more deliveries at the moment.', taking.retryMs);
       case 'counted':
         if (handshake) return { kind: 'handshake', answer: handshake };
         this.rejections.add({

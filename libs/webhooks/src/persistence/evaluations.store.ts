@@ -1,20 +1,25 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#libs/persistence';
+import { Database, type Statement } from '#libs/persistence';
 import type { AcceptedDelivery } from '../application/ports.js';
+import { EVALUATION_LEASES_MS, type EvaluationTries } from '../domain/evaluation-retry.js';
 import type { WaitingWebhook, WebhookTurn } from '../domain/evaluation-turns.js';
 import { writeResults } from './automation-results.js';
 
-export interface WaitingDelivery extends AcceptedDelivery {
+/** Taken, and nobody else's until its lease ends. */
+export interface TakenEvaluation extends AcceptedDelivery {
   readonly webhookId: string;
-  /** Attempts that failed. */
-  readonly attempts: number;
+  /** What became of the attempts before this one. */
+  readonly tries: EvaluationTries;
 }
 
 /** How the evaluation of one delivery went. */
-export type EvaluationRecord = { readonly delivery: WaitingDelivery } & (
+export type EvaluationRecord = { readonly delivery: TakenEvaluation } & (
   | { readonly kind: 'evaluated'; readonly resultsJson: string }
-  | { readonly kind: 'given_up'; readonly error: string }
+  /** `counts`: after a failed attempt; else after lost ones, without another. */
+  | { readonly kind: 'given_up'; readonly error: string; readonly counts: boolean }
   | { readonly kind: 'retry'; readonly waitMs: number; readonly counts: boolean }
+  /** There was no time to begin: it is due at once. */
+  | { readonly kind: 'put_back' }
 );
 
 interface Row {
@@ -25,6 +30,7 @@ interface Row {
   body: Buffer;
   headers: Record<string, string> | null;
   evaluation_attempts: number;
+  evaluation_losses: number;
   uid: string;
   name: string;
   factory_uid: string;
@@ -46,29 +52,59 @@ const WALK: Statement = {
   JOIN webhooks w ON w.id = walk.webhook_id ORDER BY walk.webhook_id`,
 };
 
+/**
+ * Takes and counts in one. Of what nobody is at hand any more for, one alone is taken, so that whatever killed its
+ * evaluator has no company the next time. By ctid: plans made without statistics would read the whole table. Nobody waits
+ * for the disk: a taking that PostgreSQL forgets in a crash of its own is one that need not count.
+ */
 const TAKE: Statement = {
   name: 'webhooks.take-unevaluated',
-  text: `SELECT d.*, w.uid, w.name, w.factory_uid, w.team_uid FROM unnest($1::bigint[], $2::int[]) AS turn (webhook_id, share)
-  JOIN webhooks w ON w.id = turn.webhook_id CROSS JOIN LATERAL (
-    SELECT webhook_id, id, identity, received_at, body, headers, evaluation_attempts FROM webhook_deliveries
-     WHERE webhook_id = w.id AND ${DUE} ORDER BY id LIMIT turn.share FOR UPDATE SKIP LOCKED) d`,
+  text: `WITH unhurried AS MATERIALIZED (
+  SELECT set_config('synchronous_commit', 'off', true)
+), candidate AS MATERIALIZED (
+  SELECT d.* FROM unhurried CROSS JOIN unnest($1::bigint[], $2::int[]) AS turn (webhook_id, share) CROSS JOIN LATERAL (
+    SELECT ctid AS place, id, evaluation_losses AS losses FROM webhook_deliveries
+     WHERE webhook_id = turn.webhook_id AND ${DUE} ORDER BY id LIMIT turn.share FOR UPDATE SKIP LOCKED) d
+), picked AS (
+  SELECT place FROM candidate WHERE NOT EXISTS (SELECT FROM candidate WHERE losses > 0)
+  UNION ALL (SELECT place FROM candidate WHERE losses > 0 ORDER BY losses, id LIMIT 1)
+)
+UPDATE webhook_deliveries d
+   SET evaluation_losses = d.evaluation_losses + 1, evaluate_at = headrace.now() + interval '1 millisecond' *
+       ('{${EVALUATION_LEASES_MS.join()}}'::int[])[1 + least(d.evaluation_attempts + d.evaluation_losses, ${EVALUATION_LEASES_MS.length - 1})]
+  FROM webhooks w
+ WHERE d.ctid = ANY (ARRAY(SELECT place FROM picked)) AND w.id = d.webhook_id
+RETURNING d.webhook_id, d.id, d.identity, d.received_at, d.body, d.headers, d.evaluation_attempts, d.evaluation_losses,
+  w.uid, w.name, w.factory_uid, w.team_uid`,
 };
 
+/** Only as it was taken: whoever comes after the lease has to leave it to the next one. */
 const RECORD: Statement = {
   name: 'webhooks.record-evaluations',
   text: `UPDATE webhook_deliveries d
    SET evaluated_at = CASE WHEN r.results IS NOT NULL THEN headrace.now() END,
        results = r.results::jsonb, evaluation_error = r.error,
-       evaluation_attempts = d.evaluation_attempts + r.attempts,
+       evaluation_attempts = d.evaluation_attempts + r.attempts, evaluation_losses = r.losses,
        evaluate_at = headrace.now() + r.wait_ms * interval '1 millisecond'
-  FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::int[], $6::float8[])
-    AS r (webhook_id, id, results, error, attempts, wait_ms)
- WHERE d.webhook_id = r.webhook_id AND d.id = r.id AND d.evaluated_at IS NULL`,
+  FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::int[], $8::int[])
+    AS r (webhook_id, id, results, error, attempts, wait_ms, losses, failures)
+ WHERE d.webhook_id = r.webhook_id AND d.id = r.id AND d.evaluated_at IS NULL
+   AND d.evaluation_losses = r.losses + 1 AND d.evaluation_attempts = r.failures`,
 };
 
 @Injectable()
 export class EvaluationsStore {
   constructor(private readonly database: Database) {}
+
+  /** Deliveries that are not evaluated yet, due or not: up to `most`, so that a flood costs whoever asks no more. */
+  async countWaiting(most: number): Promise<number> {
+    const [row] = await this.database.query<{ waiting: number }>(
+      `SELECT count(*)::int AS waiting FROM (
+         SELECT FROM webhook_deliveries WHERE outcome = 'A' AND evaluated_at IS NULL LIMIT $1) AS waiting`,
+      [most],
+    );
+    return row?.waiting ?? 0;
+  }
 
   /** Webhooks with deliveries that are due, by id from the one after `after`. */
   async webhooksWaiting(after: string, limit: number): Promise<WaitingWebhook[]> {
@@ -76,31 +112,52 @@ export class EvaluationsStore {
     return rows.map((row) => ({ webhookId: row.webhook_id, factoryUid: row.factory_uid }));
   }
 
-  /** Of each webhook its share, the oldest first; nobody else gets them until the transaction ends. */
-  async take(tx: Queryable, turns: readonly WebhookTurn[]): Promise<WaitingDelivery[]> {
-    const rows = await tx.query<Row>(TAKE, [turns.map(({ webhookId }) => webhookId), turns.map(({ share }) => share)]);
-    return rows.map((row) => ({
-      webhookId: row.webhook_id,
-      deliveryId: row.id,
-      webhook: { uid: row.uid, name: row.name, factoryUid: row.factory_uid, teamUid: row.team_uid },
-      identity: row.identity,
-      receivedAt: row.received_at,
-      body: row.body,
-      headers: row.headers ?? {},
-      attempts: row.evaluation_attempts,
-    }));
+  /**
+   * Of each webhook its share, the oldest first, or a single one whose last attempt was lost. Nobody else gets them until
+   * they are recorded or their lease ends.
+   */
+  async take(turns: readonly WebhookTurn[]): Promise<TakenEvaluation[]> {
+    const rows = await this.database.query<Row>(TAKE, [
+      turns.map(({ webhookId }) => webhookId),
+      turns.map(({ share }) => share),
+    ]);
+    return rows
+      .sort((one, other) => (one.id < other.id ? -1 : 1))
+      .map((row) => ({
+        webhookId: row.webhook_id,
+        deliveryId: row.id,
+        webhook: { uid: row.uid, name: row.name, factoryUid: row.factory_uid, teamUid: row.team_uid },
+        identity: row.identity,
+        receivedAt: row.received_at,
+        body: row.body,
+        headers: row.headers ?? {},
+        tries: { failures: row.evaluation_attempts, losses: row.evaluation_losses - 1 },
+      }));
   }
 
-  /** `elapsedMs`: since the transaction began, whose time is all that SQL knows. */
-  async record(tx: Queryable, records: readonly EvaluationRecord[], elapsedMs: number): Promise<void> {
-    await tx.query(RECORD, [
+  async record(records: readonly EvaluationRecord[]): Promise<void> {
+    await this.database.query(RECORD, [
       records.map(({ delivery }) => delivery.webhookId),
       records.map(({ delivery }) => delivery.deliveryId),
       records.map(resultsOf),
       records.map((record) => (record.kind === 'given_up' ? record.error : null)),
-      records.map((record) => (record.kind === 'retry' && !record.counts ? 0 : 1)),
-      records.map((record) => (record.kind === 'retry' ? record.waitMs + elapsedMs : 0)),
+      records.map((record) => (isCounted(record) ? 1 : 0)),
+      records.map((record) => (record.kind === 'retry' ? record.waitMs : 0)),
+      records.map(({ delivery }) => delivery.tries.losses),
+      records.map(({ delivery }) => delivery.tries.failures),
     ]);
+  }
+}
+
+function isCounted(record: EvaluationRecord): boolean {
+  switch (record.kind) {
+    case 'evaluated':
+      return true;
+    case 'given_up':
+    case 'retry':
+      return record.counts;
+    case 'put_back':
+      return false;
   }
 }
 
@@ -111,6 +168,7 @@ function resultsOf(record: EvaluationRecord): string | null {
     case 'given_up':
       return writeResults([]);
     case 'retry':
+    case 'put_back':
       return null;
   }
 }

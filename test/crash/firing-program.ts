@@ -1,0 +1,38 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const PROGRAM = fileURLToPath(new URL('firing-process.mjs', import.meta.url));
+
+export const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
+
+/** Evaluates all deliveries that are due in a process of its own. `more`: where it is to die, as firing-process.mjs has it. */
+export function startFiringProgram(
+  { databaseUrl, dataDir }: { readonly databaseUrl: string; readonly dataDir: string },
+  more: Readonly<Record<string, string>> = {},
+): ChildProcess {
+  return spawn(process.execPath, [PROGRAM], {
+    env: {
+      PATH: process.env.PATH,
+      DATABASE_URL: databaseUrl,
+      HEADRACE_DATA_DIR: dataDir,
+      HEADRACE_TEST_CLOCK: 'true',
+      SECRETS_KEY,
+      LOG_LEVEL: 'warn',
+      DATABASE_POOL_SIZE: '6',
+      ...more,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+/** Exit code or signal, and what it has written. */
+export function ended(child: ChildProcess): Promise<{ how: number | NodeJS.Signals | null; output: string }> {
+  return new Promise((resolve) => {
+    let output = '';
+    child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.once('close', (code, signal) => {
+      resolve({ how: signal ?? code, output });
+    });
+  });
+}

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { parseSettings } from '#libs/config';
+import { createTestDatabase, DeliveryBuilder, type TestDatabase, WebhookBuilder } from '#libs/testing';
+import { Installation, type Program } from '../support/installation.js';
+
+const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
+let database: TestDatabase;
+let installation: Installation;
+const programs: Program[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  installation = await Installation.create({
+    ...{ DATABASE_URL: database.url, SECRETS_KEY, INGRESS_METRICS_PORT: '0', PROCESSOR_METRICS_PORT: '0' },
+    ...{ DATABASE_POOL_SIZE: '4', QUEUE_POOL_SIZE: '6' },
+  });
+}, 60_000);
+afterAll(async () => {
+  for (const program of programs) await program.stop();
+  await database.close();
+  installation.remove();
+});
+
+/** Starts it, and returns what asks for its metrics. */
+async function start(name: 'ingress' | 'processor'): Promise<() => Promise<string>> {
+  const program = installation.start(name);
+  programs.push(program);
+  await program.says(`Headrace ${name} is ready`);
+  const url = /Metrics are served at (http:[^" ]+\/metrics)/.exec(program.text)?.[1] ?? '';
+  expect(new URL(url).hostname).toBe('127.0.0.1');
+  return async () => (await fetch(url)).text();
+}
+
+it('a processor tells how many deliveries wait, and what became of the others', { timeout: 60_000 }, async () => {
+  const hook = await new WebhookBuilder(database, parseSettings({ SECRETS_KEY })).webhook();
+  await new DeliveryBuilder(database).buildMany(hook.id, 3);
+  const metrics = await start('processor');
+  await vi.waitFor(
+    async () => expect(await metrics()).toContain('headrace_webhook_evaluations_total{end="evaluated"} 3'),
+    { timeout: 20_000, interval: 50 },
+  );
+  const text = await metrics();
+  expect(text).toMatch(/^headrace_webhook_deliveries_waiting 0$/m);
+  expect(text).toContain('process_cpu_seconds_total');
+});
+
+it('an ingress serves its own', { timeout: 60_000 }, async () => {
+  const metrics = await start('ingress');
+  expect(await metrics()).toContain('headrace_ingress_requests_total{result="accepted"} 0');
+});
