@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { GitFixture } from '#libs/testing';
+import { GitFixture } from '../../libs/testing/src/git/git-fixture.js';
 import { Installation, type Program } from '../support/installation.js';
+import { fence, prompt } from '../runner/runner-process.js';
 
 const SKILL = `---
 name: greet
@@ -37,6 +38,16 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
+interface Message {
+  readonly role: string;
+  readonly content: readonly Record<string, unknown>[];
+}
+
+async function messagesOf(runId: string): Promise<Message[]> {
+  const { body } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
+  return (body.steps as { messages: Message[] }[]).flatMap(({ messages }) => messages);
+}
+
 it('a skill found in a repository is carried out by the built-in agent, with the prompt as its arguments', async () => {
   const { body: created, status } = await installation.call('POST', '/agent/runs', {
     skill: 'acme/tools:greet',
@@ -51,10 +62,7 @@ it('a skill found in a repository is carried out by the built-in agent, with the
     agent_skill: { name: 'greet', description: 'Greets people.', full_path: SPEC },
   });
 
-  const { body } = await installation.call('GET', `/agent/runs/${created.run_id}/conversation`);
-  const messages = (body.steps as { messages: { role: string; content: Record<string, unknown>[] }[] }[]).flatMap(
-    (step) => step.messages,
-  );
+  const messages = await messagesOf(created.run_id as string);
   const blocks = messages.flatMap(({ content }) => content);
   expect(messages.find(({ role }) => role === 'user')?.content).toMatchObject([
     { type: 'text', text: 'Ada "Mary Shelley"' },
@@ -75,4 +83,35 @@ it('a skill found in a repository is carried out by the built-in agent, with the
   ]);
   const { body: found } = await installation.call('GET', '/agent/runs?skill=acme/tools:greet');
   expect(found.runs).toMatchObject([{ run_id: created.run_id as string }]);
+});
+
+it('a skill that the built-in agent reads in its workspace is told as one, and is not carried out', async () => {
+  const place = '.agents/skills/greet/SKILL.md';
+  const id = await installation.createRun(
+    prompt(
+      `~~~~write path=${place}\n${SKILL}~~~~`,
+      fence(`read path=${place}`),
+      fence('read path=missing/SKILL.md'),
+      fence('sh', 'ls greeting.txt'),
+      fence('read path=.agents/../.agents/skills/greet/SKILL.mdx'),
+    ),
+  );
+  expect(await installation.waitFor(id, ['SUCCEEDED', 'FAILED', 'ERROR'])).toMatchObject({ state: 'SUCCEEDED' });
+  const blocks = (await messagesOf(id)).flatMap(({ content }) => content);
+  const skill = { category: 'skill', name: 'read_skill' };
+  expect(blocks.filter(({ type, name }) => type === 'action' && name !== 'edit_files')).toMatchObject([
+    { ...skill, input: { skill_path: place } },
+    { ...skill, input: { skill_path: 'missing/SKILL.md' } },
+    { category: 'command' },
+    { category: 'files', name: 'read_files' },
+  ]);
+  expect(blocks.filter(({ type, name }) => type === 'action_result' && name !== 'edit_files')).toMatchObject([
+    { ...skill, state: 'completed' },
+    { ...skill, state: 'failed' },
+    { state: 'failed' },
+    { state: 'failed' },
+  ]);
+  expect(JSON.stringify(blocks.find(({ type, name }) => type === 'action_result' && name === 'read_skill'))).toContain(
+    'Greets people.',
+  );
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -137,6 +137,29 @@ describe('repositories', () => {
     expect(steps(runner).at(-1)).toMatchObject({ output: 'one\n' });
     expect(temporary()).toEqual(before);
   });
+});
+
+it('mirrors that nobody uses make room for what is cloned, beyond their bound', async () => {
+  const mirrors_dir = join(root, 'few-mirrors');
+  const mirrors = (): string[] => readdirSync(mirrors_dir).filter((name) => name.endsWith('.git'));
+  const work = new GitFixture(join(root, 'local', 'large'));
+  work.commit({ large: randomBytes(2_000_000) });
+  const cloned = async (repository: { url: string; directory: string }): Promise<void> => {
+    const runner = await start({
+      handover: { git: { ...git, mirrors_dir, max_mirrors_bytes: 1_000_000 } },
+      assignment: { repositories: [repository], environment: environment('ls') },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(steps(runner).map(({ exit_code }) => exit_code)).toEqual([0, 0]);
+  };
+  await cloned({ url: work.path, directory: 'large' });
+  const [large = ''] = mirrors();
+  await cloned(first());
+  expect(mirrors()).toHaveLength(2);
+  utimesSync(join(mirrors_dir, large), 1, 1);
+  await cloned(second());
+  expect(mirrors()).toHaveLength(2);
+  expect(mirrors()).not.toContain(large);
 });
 
 describe('a repository that cannot be had', () => {

@@ -25,6 +25,7 @@ import { McpServersStore } from './persistence/mcp-servers.store.js';
 import { BuiltInSources } from './skills/adapters/built-in-sources.js';
 import { ShippedSkills } from './skills/adapters/shipped-skills.js';
 import { BundledSkills } from './skills/application/bundled-skills.js';
+import { FactorySkills } from './skills/application/factory-skills.js';
 import { FoundSkills } from './skills/application/found-skills.js';
 import { ListSkills } from './skills/application/list-skills.js';
 import { ReadSkills } from './skills/application/read-skills.js';
@@ -50,6 +51,7 @@ const USE_CASES = [
 /** Skills: found in repositories, and those that ship with us. */
 const SKILLS = [
   SkillRuns,
+  FactorySkills,
   SkillSources,
   BuiltInSources,
   ReadSkills,
@@ -83,6 +85,7 @@ const SKILLS = [
     HarnessInstallationsStore,
     SkillDirectory,
     SkillRuns,
+    FactorySkills,
     SkillSources,
     ListSkills,
     ReadSkills,

@@ -13,7 +13,13 @@ export { mapSecrets, mapServers, type McpServerConfig, type McpServers } from '.
 export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
 export { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
 export { IdentitiesPlace, McpServersPlace } from './persistence/sealed-places.js';
-export { type ResolvedSkill, type Skill, SkillDirectory } from './skills/application/skill-directory.js';
+export { type FactorySkillFile, FactorySkills, type FactorySkillSource } from './skills/application/factory-skills.js';
+export {
+  type ResolvedSkill,
+  type Skill,
+  SkillDirectory,
+  type SkillSearch,
+} from './skills/application/skill-directory.js';
 export {
   type SkillCredential,
   type SkillRepository,

@@ -9,7 +9,6 @@ import { AutomationRules } from './application/automation-rules.js';
 import { DefinitionReader } from './application/definition-reader.js';
 import { ExportDefinition } from './application/export-definition.js';
 import { FactoryRules } from './application/factory-rules.js';
-import { FactorySkills, StoredFactorySkills } from './application/factory-skills.js';
 import { FactoryState } from './application/factory-state.js';
 import { LimitRules } from './application/limit-rules.js';
 import { PlanDefinition } from './application/plan-definition.js';
@@ -40,9 +39,8 @@ const USE_CASES = [ApplyDefinition, ValidateDefinition, ExportDefinition];
     WriteWebhooks,
     WriteAgents,
     WriteAutomations,
-    { provide: FactorySkills, useClass: StoredFactorySkills },
     ...USE_CASES,
   ],
-  exports: [FactorySkills, ...USE_CASES],
+  exports: USE_CASES,
 })
 export class DefinitionsModule {}

@@ -9,6 +9,7 @@ import { runGit } from './git-process.js';
 import { refFault } from './git-ref.js';
 import { findRef } from './find-ref.js';
 import { Mirror, touch } from './mirror.js';
+import { MirrorRoom } from './mirror-room.js';
 import { MirrorStore } from './mirror-store.js';
 import type { GitRepository, MirrorOptions } from './mirror-types.js';
 import { keptRef, readRecord, writeRecord } from './ref-records.js';
@@ -22,6 +23,8 @@ export interface MirrorCacheOptions {
   readonly localRoots?: readonly string[];
   /** Of one mirror on disk. Default: 5 GiB. */
   readonly maxBytes?: number;
+  /** Of all mirrors of the directory, but for those that are in use. Default: 20 GiB. */
+  readonly maxTotalBytes?: number;
   /** For bringing one mirror up to date. Default: 10 minutes. */
   readonly timeoutMs?: number;
   /** Marks the processes of git, for whoever has to find them. */
@@ -29,12 +32,12 @@ export interface MirrorCacheOptions {
   readonly clock?: Clock;
 }
 
-const UNUSED_MS = 14 * 86_400_000;
 const MANY_PACKS = 30;
 
 /** Bare, shallow copies of repositories, brought up to date when asked for; one at a time does that for a repository. */
 export class MirrorCache {
   private readonly store: MirrorStore;
+  private readonly room: MirrorRoom;
   private readonly flights = new SharedFlights<Mirror>();
   private readonly mirrors = new Map<string, Mirror>();
   private readonly clock: Clock;
@@ -42,6 +45,7 @@ export class MirrorCache {
   constructor(private readonly options: MirrorCacheOptions) {
     this.store = new MirrorStore(resolve(options.directory));
     this.clock = options.clock ?? new SystemClock();
+    this.room = new MirrorRoom(this.store, options.maxTotalBytes ?? 20 * 1024 ** 3, this.clock);
   }
 
   /** Brings a mirror up to date for a ref. Rejects with a GitFailure. */
@@ -52,7 +56,10 @@ export class MirrorCache {
     if (fault !== null) throw new GitFailure('invalid', `The ref of the repository ${fault}.`);
     const asked = { ...repository, url: parsed.location.url };
     const place = await this.store.placeOf(asked);
-    if (await this.isFresh(place, ref, maxAgeMs)) return this.at(place);
+    if (await this.isFresh(place, ref, maxAgeMs)) {
+      await touch(place, this.clock.now());
+      return this.at(place);
+    }
     return this.flights.join(`${place} ${ref ?? ''}`, signal, (flight) =>
       this.bringUpToDate(asked, ref, place, flight),
     );
@@ -69,13 +76,16 @@ export class MirrorCache {
     const late = AbortSignal.timeout(timeoutMs);
     const either = AbortSignal.any([signal, late]);
     try {
-      return await withFileLock(`${place}.lock`, either, async () => {
+      const hasGrown = await withFileLock(`${place}.lock`, either, async () => {
         // Another process may have done it while this one waited.
         const waited = this.clock.now().getTime() - startedAt;
-        if (!(await this.isFresh(place, ref, waited))) await this.twice(repository, ref, place, either);
+        const isFresh = await this.isFresh(place, ref, waited);
+        const fetched = !isFresh && (await this.twice(repository, ref, place, either));
         await touch(place, this.clock.now());
-        return this.at(place);
+        return fetched;
       });
+      if (hasGrown) await this.room.make(place, either);
+      return this.at(place);
     } catch (error) {
       if (late.aborted && !signal.aborted)
         throw new GitFailure('timeout', `It took longer than ${Math.ceil(timeoutMs / 1000)} s (GIT_CLONE_TIMEOUT).`);
@@ -83,24 +93,22 @@ export class MirrorCache {
     }
   }
 
-  /** What fails on a copy that was there before is tried once with a new one. */
+  /** What fails on a copy that was there before is tried once with a new one. Whether anything was fetched. */
   private async twice(
     repository: GitRepository,
     ref: string | undefined,
     place: string,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const made = await this.store.prepare(place, signal);
-    if (made === 'made') await this.discardUnused(place);
     try {
-      await this.fetch(repository, ref, place, signal);
+      return await this.fetch(repository, ref, place, signal);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       if (made === 'there' && ['damaged', 'failed', 'too_large'].includes(error.reason)) {
         await this.store.discard(place);
         await this.store.prepare(place, signal);
-        await this.fetch(repository, ref, place, signal);
-        return;
+        return await this.fetch(repository, ref, place, signal);
       }
       if (made === 'made' || error.reason === 'too_large') await this.store.discard(place);
       throw error;
@@ -112,7 +120,7 @@ export class MirrorCache {
     ref: string | undefined,
     place: string,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { localRoots = [], environment, maxBytes = 5 * 1024 ** 3 } = this.options;
     const call = (args: readonly string[], ended: AbortSignal): ReturnType<AskingCall> => ({
       args: [`--git-dir=${place}`, ...args],
@@ -149,10 +157,12 @@ export class MirrorCache {
         ),
       );
       await this.tidy(place, signal);
+      await this.store.noteSize(place);
     }
     const commit = isThere ? known.commit : await this.commitOf(place, kept, signal);
     if (commit === null) throw new GitFailure('ref_not_found', `${ref ?? 'HEAD'} does not name a commit.`);
     await writeRecord(place, ref, { ...found, commit, at: lookedAt });
+    return !isThere;
   }
 
   /** null: it is not there, or is none. */
@@ -187,11 +197,6 @@ export class MirrorCache {
     await runGit({ args: [`--git-dir=${place}`, 'gc', '--quiet'], cwd: '/', config, signal, timeoutMs: 600_000 });
   }
 
-  private async discardUnused(except: string): Promise<void> {
-    const before = new Date(this.clock.now().getTime() - UNUSED_MS);
-    for (const place of await this.store.unused(before)) if (place !== except) await this.store.discard(place);
-  }
-
   private async isFresh(place: string, ref: string | undefined, maxAgeMs: number): Promise<boolean> {
     if (maxAgeMs <= 0 || (await this.store.isBroken(place))) return false;
     const record = await readRecord(place, ref);
@@ -199,7 +204,7 @@ export class MirrorCache {
   }
 
   private at(place: string): Mirror {
-    const known = this.mirrors.get(place) ?? new Mirror(place);
+    const known = this.mirrors.get(place) ?? new Mirror(place, this.clock);
     this.mirrors.set(place, known);
     return known;
   }

@@ -1,14 +1,25 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { directoryBytes } from './directory-size.js';
 import { runGit } from './git-process.js';
 import { BROKEN_MARK } from './mirror.js';
 import type { GitRepository } from './mirror-types.js';
 
 const SALT_FILE = 'salt';
 const SUFFIX = '.git';
+/** Behind the name of a mirror: its bytes, as they were noted last. Not in it, where a change would count as use. */
+const SIZE_SUFFIX = '.bytes';
+const LEFT_MS = 3_600_000;
 /** What a git process that was killed leaves behind; while it is there, no other can write. */
 const LEFTOVERS = /\.lock$|^tmp_|^incoming-|^tmp_objdir-/;
+
+export interface StoredMirror {
+  readonly place: string;
+  readonly bytes: number;
+  /** When it was asked for or read last, in milliseconds of the epoch. */
+  readonly usedAt: number;
+}
 
 /** The directory of all mirrors: which is whose, making one, putting one in order, throwing one away. */
 export class MirrorStore {
@@ -51,24 +62,65 @@ export class MirrorStore {
     return exists(join(place, BROKEN_MARK));
   }
 
-  /** First out of the way, so that nobody meets half of it. */
   async discard(place: string): Promise<void> {
-    const aside = join(this.directory, `${randomUUID()}.draft`);
-    try {
-      await rename(place, aside);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-      throw error;
-    }
-    await rm(aside, { recursive: true, force: true });
+    await this.clear(await this.setAside(place));
   }
 
-  /** Mirrors, and unfinished ones of processes that have gone, that were not used since `before`. */
-  async unused(before: Date): Promise<string[]> {
-    const names = (await readdir(this.directory).catch(() => [])).filter((name) => /\.(git|draft)$/.test(name));
-    const places = names.map((name) => join(this.directory, name));
-    const ages = await Promise.all(places.map((place) => stat(place).catch(() => null)));
-    return places.filter((_, index) => (ages[index]?.mtimeMs ?? Infinity) < before.getTime());
+  /** Out of the way, so that nobody meets half of it, to be cleared. Null: it is not there. */
+  async setAside(place: string): Promise<string | null> {
+    const aside = join(this.directory, `${randomUUID()}.draft`);
+    await rm(`${place}${SIZE_SUFFIX}`, { force: true });
+    try {
+      await rename(place, aside);
+      return aside;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
+    }
+  }
+
+  async clear(aside: string | null): Promise<void> {
+    if (aside !== null) await rm(aside, { recursive: true, force: true });
+  }
+
+  /** What processes that have gone did not finish making, or removing. */
+  async removeLeftovers(): Promise<void> {
+    for (const place of await this.entries('.draft')) {
+      const stats = await stat(place).catch(() => null);
+      if (stats !== null && Date.now() - stats.mtimeMs > LEFT_MS) await this.clear(place);
+    }
+  }
+
+  async list(): Promise<StoredMirror[]> {
+    const mirrors: StoredMirror[] = [];
+    for (const place of await this.entries(SUFFIX)) {
+      const usedAt = await this.usedAt(place);
+      if (usedAt !== Infinity) mirrors.push({ place, usedAt, bytes: await this.bytesOf(place) });
+    }
+    return mirrors;
+  }
+
+  /** Infinity: it is not there. */
+  async usedAt(place: string): Promise<number> {
+    return (await stat(place).catch(() => null))?.mtimeMs ?? Infinity;
+  }
+
+  /** For `list`, after a mirror has changed. */
+  async noteSize(place: string): Promise<number> {
+    const bytes = await directoryBytes(place);
+    await writeFile(`${place}${SIZE_SUFFIX}`, String(bytes), { mode: 0o600 });
+    return bytes;
+  }
+
+  /** Measured only where nobody has noted it. */
+  private async bytesOf(place: string): Promise<number> {
+    const noted = await readFile(`${place}${SIZE_SUFFIX}`, 'latin1').catch(() => '');
+    return /^\d+$/.test(noted) ? Number(noted) : this.noteSize(place);
+  }
+
+  private async entries(suffix: string): Promise<string[]> {
+    const names = await readdir(this.directory).catch(() => []);
+    return names.filter((name) => name.endsWith(suffix)).map((name) => join(this.directory, name));
   }
 
   private async readSalt(): Promise<Buffer> {

@@ -1,5 +1,6 @@
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Clock } from '#libs/kernel';
 import { BlobReader } from './blob-reader.js';
 import { fetchFromDirectory } from './fd-transport.js';
 import { GitFailure } from './git-failure.js';
@@ -19,14 +20,20 @@ export interface ListOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How often a mirror is touched while it is read: what is not in use may be removed. */
+const TOUCH_MS = 30_000;
 const LIST_BYTES = 64 * 1_048_576;
 const ENTRY = /^(\d{6}) (blob|tree|commit) ([0-9a-f]{40,64}) +(\d+|-)\t/;
 
 /** A bare copy of a repository on this machine, read without a checkout. No path in it is ever opened as a file. */
 export class Mirror {
   private readonly blobs: BlobReader;
+  private touchedAt = 0;
 
-  constructor(readonly path: string) {
+  constructor(
+    readonly path: string,
+    private readonly clock: Clock,
+  ) {
     this.blobs = new BlobReader(path);
   }
 
@@ -89,14 +96,25 @@ export class Mirror {
     return this.noticing(fetchFromDirectory(this.path, call));
   }
 
-  /** A copy that turns out to be broken is made anew the next time somebody asks for it. */
+  /** In use while it takes. A copy that turns out to be broken is made anew the next time somebody asks for it. */
   private async noticing<T>(work: Promise<T>): Promise<T> {
+    this.keep();
+    const keeping = setInterval(() => this.keep(), TOUCH_MS);
     try {
       return await work;
     } catch (error) {
       if (error instanceof GitFailure && error.reason === 'damaged') await this.markBroken();
       throw error;
+    } finally {
+      clearInterval(keeping);
     }
+  }
+
+  private keep(): void {
+    const now = this.clock.now();
+    if (now.getTime() - this.touchedAt < TOUCH_MS) return;
+    this.touchedAt = now.getTime();
+    void touch(this.path, now);
   }
 
   private async markBroken(): Promise<void> {
@@ -104,7 +122,7 @@ export class Mirror {
   }
 }
 
-/** When it was last asked for, by which the unused ones are found. */
+/** When it was last asked for or read, by which the unused ones are found. */
 export async function touch(mirror: string, now: Date): Promise<void> {
   await utimes(mirror, now, now).catch(() => undefined);
 }

@@ -86,6 +86,8 @@ export interface GitHandover {
   clone_timeout_seconds: number;
   /** Bytes of one mirror. */
   max_repository_bytes: number;
+  /** Bytes of all mirrors of `mirrors_dir`; default 20 GiB. */
+  max_mirrors_bytes?: number;
 }
 
 /**

@@ -61,6 +61,7 @@ export class Execution {
   private transcripts: TranscriptSync | null = null;
   private artifacts: ArtifactSync | null = null;
   private setup: ManagedProcess | null = null;
+  private isRetiring = false;
 
   constructor(private readonly options: ExecutionOptions) {
     const { assignment, interruption, outbox, redactor, log } = options;
@@ -85,7 +86,13 @@ export class Execution {
     const { interruption } = this.options;
     if (desired === 'stop') interruption.decide(cancelled('ladder', reason));
     else if (desired === 'kill') interruption.decide(cancelled('kill', reason));
-    else this.conversation.wantClose(desired === 'close', reason);
+    else this.conversation.wantClose(desired === 'close' || this.isRetiring, reason);
+  }
+
+  /** Whoever has started the runner wants to leave: as `close`, and nobody takes it back. */
+  retire(): void {
+    this.isRetiring = true;
+    this.conversation.wantClose(true);
   }
 
   /** The runner itself is told to stop: the first time with manners, then without. */

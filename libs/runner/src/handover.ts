@@ -29,6 +29,7 @@ const shape = z.object({
       local_roots: z.array(z.string().startsWith('/')).optional(),
       clone_timeout_seconds: z.number().positive(),
       max_repository_bytes: z.int().positive(),
+      max_mirrors_bytes: z.int().positive().optional(),
     })
     .optional(),
   in_place: z

@@ -1,4 +1,5 @@
 export * from './exit-codes.js';
+export * from './retire-signal.js';
 export * from './handover.js';
 export * from './run-execution.js';
 export { jsonLinesLog, type LogFields, type RunnerLog } from './runner-log.js';

@@ -22,6 +22,8 @@ export interface RunExecutionOptions {
   readonly drain?: AbortSignal;
   /** Aborts when it shall stop at once (a second SIGTERM). */
   readonly abort?: AbortSignal;
+  /** Aborts when the session shall end once it is idle (RETIRE_SIGNAL). */
+  readonly retire?: AbortSignal;
   /** How long the claim is tried. Default: 60 s. */
   readonly claimMs?: number;
   /** Gets the run that was claimed, before anything happens. */
@@ -42,7 +44,7 @@ const HURRY_MS = 3_000;
  */
 export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
   const { drain, abort, builtinAgentArgs, clock = new SystemClock(), claimMs = 60_000 } = options;
-  const { onEvent, endsWhenIdle, stopMeansCancel } = options;
+  const { onEvent, endsWhenIdle, stopMeansCancel, retire } = options;
   let { log } = options;
   const interruption = new Interruption();
   const lost = new AbortController();
@@ -130,6 +132,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   };
   void beatLoop(assignment.next_beat_seconds, loops);
   void commandLoop(loops);
+  onAbort(retire, () => running.retire());
   onAbort(drain, () => running.onShutdown(false));
   onAbort(abort, () => {
     running.onShutdown(true);

@@ -24,7 +24,7 @@ function callerOf({ uid, type, token }: TestPrincipal, teamUid: string | null = 
 }
 
 const resolve = (spec: string, environmentUid?: string): Promise<ResolvedSkill> =>
-  skills.resolve(callerOf(room.member), room.team, spec, environmentUid);
+  skills.resolve(callerOf(room.member), room.team, spec, environmentUid === undefined ? {} : { environmentUid });
 const idOf = (found: ResolvedSkill): string => (found.kind === 'found' ? found.skill.id : JSON.stringify(found));
 
 beforeAll(async () => {
@@ -126,7 +126,9 @@ describe('SkillDirectory.resolve', () => {
   it('looks into no environment that the caller may not use', async () => {
     const stranger = callerOf(room.stranger, room.otherTeam);
     for (const spec of ['tools:alone', 'alone', ':.agents/skills/alone/SKILL.md'])
-      expect(await skills.resolve(stranger, room.otherTeam, spec, second)).toMatchObject({ kind: 'missing' });
+      expect(await skills.resolve(stranger, room.otherTeam, spec, { environmentUid: second })).toMatchObject({
+        kind: 'missing',
+      });
   });
 
   it('lets nobody who shares an environment say what a name means', async () => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FactorySkills } from '#libs/definitions';
 import { automation, type DefinitionsRoom, entryOf, type Files, openDefinitionsRoom } from './definitions-room.js';
 
 let room: DefinitionsRoom;
@@ -125,19 +124,5 @@ describe('exportFactoryDefinition', () => {
     const { 'automations/note/automation.md': _note, ...others } = files;
     expect(await room.exported(factory)).toEqual(others);
     unchanged(await room.apply(factory, others));
-  });
-});
-
-describe('the skills of a factory', () => {
-  it('are those of all agents, and of the one that is asked for', async () => {
-    const { factory, files } = await handWritten('skilled');
-    const skills = room.api.app.get(FactorySkills, { strict: false });
-    const of = async (agent: string | null) => (await skills.forAgent(factory, agent)).map(({ path }) => path);
-    expect(await of(null)).toEqual(['skills/logs/SKILL.md']);
-    expect(await of('skilled')).toEqual(['agents/skilled/skills/dig/SKILL.md', 'skills/logs/SKILL.md']);
-    expect(await of('skille_')).toEqual(['skills/logs/SKILL.md']);
-    const [skill] = await skills.forAgent(factory, null);
-    expect(skill?.content).toBe(files['skills/logs/SKILL.md']);
-    expect(await skills.forAgent(await room.newFactory(), null)).toEqual([]);
   });
 });

@@ -81,6 +81,20 @@ const FAULTS: readonly Fault[] = [
     `${AUTOMATION}:2:8`,
   ],
   [
+    'a worker with a reserved name',
+    () => withAgent('description: Helps\nworkerHost: warp-1\n'),
+    'invalid_value',
+    `${AGENT}:3:13`,
+    /`warp`/,
+  ],
+  [
+    'a worker of an automation with a reserved name',
+    () => withAutomation(automation(hook, 'workerHost: WARP\n')),
+    'invalid_value',
+    `${AUTOMATION}:2:13`,
+    /`warp`/,
+  ],
+  [
     'an unknown kind of trigger',
     () => withAutomation(automation(hook).replace('webhook\n', 'webhok\n')),
     'unknown_trigger',

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { workerHostFault } from '#libs/worker-protocol';
 import { type DefinitionsRoom, entryOf, type Files, openDefinitionsRoom } from './definitions-room.js';
 
 let room: DefinitionsRoom;
@@ -48,7 +49,8 @@ const condition = record({
   operator: fc.constantFrom('in', 'not_in'),
   values: fc.array(scalar, { minLength: 1, maxLength: 3 }),
 });
-const settings = record({ model: optional(text(40)), workerHost: optional(text(40)), harness: optional(text(20)) });
+const host = text(40).filter((value) => workerHostFault(value) === null);
+const settings = record({ model: optional(text(40)), workerHost: optional(host), harness: optional(text(20)) });
 const definition = record({
   name: text(60),
   description: odd(60),
@@ -62,7 +64,12 @@ const definition = record({
     enabled: optional(fc.boolean()),
   }),
   agents: fc.uniqueArray(fc.constantFrom('foreman', 'constructor', '0'), { maxLength: 3 }),
-  agent: record({ description: optional(text(60)), settings, prompt: odd(80) }),
+  agent: record({
+    description: optional(text(60)),
+    skills: optional(fc.array(text(60), { maxLength: 3 })),
+    settings,
+    prompt: odd(80),
+  }),
   automations: fc.uniqueArray(fc.constantFrom('one', 'tostring', 'z'), { maxLength: 3 }),
   automation: record({
     settings,
@@ -105,7 +112,10 @@ function filesOf(random: Definition, hook: string): Files {
     ...Object.fromEntries(
       agents.map((name) => [
         `agents/${name}/agent.md`,
-        front({ ...random.agent.settings, description: random.agent.description }, random.agent.prompt),
+        front(
+          { ...random.agent.settings, description: random.agent.description, skills: random.agent.skills },
+          random.agent.prompt,
+        ),
       ]),
     ),
     ...Object.fromEntries(

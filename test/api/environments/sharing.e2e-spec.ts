@@ -287,6 +287,65 @@ describe('links', () => {
   });
 });
 
+describe('guests', () => {
+  it('give up what was granted to them, and see no other grants', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    const [own, other] = [await api.identities.user(), await api.identities.user()];
+    const mine = await grant(room, uid, { user_uid: own.uid });
+    const theirs = await grant(room, uid, { user_uid: other.uid });
+    const { grants } = (await ask(200, `GET /environments/${uid}/grants`, undefined, own)).body;
+    expect(grants).toMatchObject([{ uid: mine, user: { uid: own.uid } }]);
+    await link(room, uid);
+    expect((await ask(200, `GET /environments/${uid}/links`, undefined, own)).body).toEqual({ links: [] });
+    for (const grantUid of [theirs, newUid()])
+      await ask(403, `DELETE /environments/${uid}/grants/${grantUid}`, undefined, own);
+    await ask(204, `DELETE /environments/${uid}/grants/${mine}`, undefined, own);
+    await ask(403, `DELETE /environments/${uid}/grants/${mine}`, undefined, own);
+    await ask(403, `GET /environments/${uid}/grants`, undefined, own);
+    expect(await listed(own)).toEqual([]);
+    const run = { prompt: 'Go.', team: false, config: { environment_id: uid } };
+    await ask(403, 'POST /agent/runs', run, own);
+    await ask(200, 'POST /agent/runs', run, other);
+    expect((await ask(200, `GET /environments/${uid}/grants`)).body.grants).toMatchObject([{ uid: theirs }]);
+  });
+
+  it('give up a team’s grant when they look after the team’s environments', async () => {
+    const uid = await makeEnvironment(room, 'team');
+    const admin = await api.identities.user({ [room.guestTeam]: 'admin' });
+    const otherAdmin = await api.identities.user({ [await api.identities.team('Others')]: 'admin' });
+    const grantUid = await grant(room, uid, { team_uid: room.guestTeam });
+    const line = `DELETE /environments/${uid}/grants/${grantUid}`;
+    for (const by of [room.people.guestTeam, room.people.guestBot, otherAdmin]) await ask(403, line, undefined, by);
+    const { body } = await ask(200, `GET /environments/${uid}/grants`, undefined, room.people.guestTeam);
+    expect(body).toEqual({ grants: [] });
+    await ask(403, `GET /environments/${uid}/grants`, undefined, otherAdmin);
+    const { grants } = (await ask(200, `GET /environments/${uid}/grants`, undefined, admin)).body;
+    expect(grants).toMatchObject([{ uid: grantUid, team_uid: room.guestTeam }]);
+    await ask(204, line, undefined, admin);
+    expect(await listed(room.people.guestTeam)).not.toContain(uid);
+  });
+
+  it('give up what a link gave them; it stays for others, and its use stays used', async () => {
+    const uid = await makeEnvironment(room, 'personal');
+    const [own, other] = [await api.identities.user(), await api.identities.user()];
+    const shared = await link(room, uid, { max_uses: 3 });
+    const unseen = await link(room, uid);
+    for (const person of [own, other]) await redeem(room, 200, person, shared.token);
+    const { body, text } = await ask(200, `GET /environments/${uid}/links`, undefined, own);
+    expect(body.links).toMatchObject([{ uid: shared.uid, uses: 2, max_uses: 3 }]);
+    expect(text).not.toContain(shared.token);
+    await ask(403, `DELETE /environments/${uid}/links/${unseen.uid}`, undefined, own);
+    await ask(204, `DELETE /environments/${uid}/links/${shared.uid}`, undefined, own);
+    await ask(403, `DELETE /environments/${uid}/links/${shared.uid}`, undefined, own);
+    expect([await listed(own), await listed(other)]).toEqual([[], [uid]]);
+    // They may come back while there is room.
+    await redeem(room, 200, own, shared.token);
+    await redeem(room, 404, await api.identities.user(), shared.token);
+    expect((await ask(200, `GET /environments/${uid}/links`)).body.links).toMatchObject([{ uses: 3 }, { uses: 0 }]);
+    await ask(403, `DELETE /environments/${uid}/links/${shared.uid}`, undefined, room.people.guestBot);
+  });
+});
+
 it('everything that shared an environment goes with it', async () => {
   const uid = await makeEnvironment(room, 'personal');
   await grant(room, uid, { team_uid: room.guestTeam });

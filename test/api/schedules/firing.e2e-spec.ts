@@ -405,10 +405,10 @@ describe('skills whose repositories keep everybody waiting', () => {
     const answer = directory.resolve.bind(directory);
     const asked: (number | undefined)[] = [];
     directory.resolve = async (...given) => {
-      const [, , spec, , waitMs] = given;
+      const [, , spec, search] = given;
       if (spec !== SLOW) return answer(...given);
-      asked.push(waitMs);
-      await setTimeout(waitMs);
+      asked.push(search?.waitMs);
+      await setTimeout(search?.waitMs);
       return { kind: 'unreadable', detail: 'It is still being read.', retryable: true };
     };
     await toNextMinute();

@@ -41,6 +41,7 @@ const WRONG: readonly (readonly [what: string, body: unknown, pointers: string[]
   ['an unknown mode', valid({ mode: 'fast' }), ['/mode']],
   ['a key of metadata', valid({ metadata: { 'a b': 'c' } }), ['/metadata/a b']],
   ['an unknown key in agent_config', valid({ agent_config: { nothing: 1 } }), ['/agent_config/nothing']],
+  ['a reserved worker', valid({ agent_config: { worker_host: 'Warp-1' } }), ['/agent_config/worker_host']],
   [
     'two ways to name skills',
     valid({ agent_config: { skill_spec: 'a/b:c', skills: ['a/b:c'] } }),

@@ -32,10 +32,12 @@ export class StoredAgentDirectory extends AgentDirectory {
   override async findIdentity(uid: string, teamUid: string, queryable?: Queryable): Promise<AgentIdentity | null> {
     const found = isUid(uid) ? await this.identities.find(uid, queryable) : null;
     if (found?.teamUid !== teamUid) return null;
-    const { name, prompt, environmentId, workerHost, baseModel, harness, skills, mcpServers, available } = found;
+    const { factoryUid, name, prompt, environmentId, workerHost } = found;
+    const { baseModel, harness, skills, mcpServers, available } = found;
     return {
       uid,
       teamUid,
+      factoryUid,
       name,
       prompt,
       environmentId,

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { EnvironmentDirectory } from '#libs/environments';
 import { isUid } from '#libs/kernel';
 import type { Queryable } from '#libs/persistence';
+import { workerHostFault } from '#libs/worker-protocol';
 import type { IdentityFields } from '../domain/agent-identity.js';
 import type { IdentityIssue } from '../domain/defined-identity.js';
 import { pointerToken, registeredUids } from '../domain/mcp-server.js';
@@ -24,7 +25,7 @@ export class DefinedIdentityRules {
     const known = await this.findServers(tx, teamUid, all);
     const environments = await this.findEnvironments(tx, teamUid, all);
     return all.map((fields) => [
-      ...lengthIssues(fields),
+      ...fieldIssues(fields),
       ...(fields.environmentId === null || environments.has(fields.environmentId)
         ? []
         : [{ pointer: '/environmentId', detail: 'must be the uid of an environment of the team' }]),
@@ -62,7 +63,7 @@ export class DefinedIdentityRules {
   }
 }
 
-function lengthIssues({ name, description, prompt, workerHost, baseModel }: IdentityFields): IdentityIssue[] {
+function fieldIssues({ name, description, prompt, workerHost, baseModel }: IdentityFields): IdentityIssue[] {
   const atMost = (field: string, value: string | null, characters: number): IdentityIssue[] =>
     (value?.length ?? 0) > characters
       ? [{ pointer: `/${field}`, detail: `must have at most ${characters} characters` }]
@@ -70,10 +71,15 @@ function lengthIssues({ name, description, prompt, workerHost, baseModel }: Iden
   return [
     ...atMost('name', name, MAX_NAME),
     ...atMost('description', description, MAX_DESCRIPTION),
-    ...atMost('workerHost', workerHost, MAX_SHORT),
+    ...hostIssues(workerHost),
     ...atMost('baseModel', baseModel, MAX_SHORT),
     ...(Buffer.byteLength(prompt ?? '') > MAX_PROMPT_BYTES
       ? [{ pointer: '/prompt', detail: `must have at most ${MAX_PROMPT_BYTES} bytes` }]
       : []),
   ];
+}
+
+function hostIssues(workerHost: string | null): IdentityIssue[] {
+  const fault = workerHost === null ? null : workerHostFault(workerHost);
+  return fault === null ? [] : [{ pointer: '/workerHost', detail: fault }];
 }

@@ -12,6 +12,8 @@ export interface AgentIdentity {
   /** Also the uid of its service account. */
   readonly uid: string;
   readonly teamUid: string;
+  /** Of the definition that it is part of; null: made through the API. */
+  readonly factoryUid: string | null;
   readonly name: string;
   readonly prompt: string | null;
   readonly environmentId: string | null;

@@ -1,4 +1,5 @@
 import { ProblemError } from '#libs/http';
+import { workerHostFault } from '#libs/worker-protocol';
 import type { IdentityChanges } from '../domain/agent-identity.js';
 import type { McpServers } from '../domain/mcp-server.js';
 import type { IdentityInput } from './identity.dto.js';
@@ -19,7 +20,7 @@ export function toIdentityChanges(body: IdentityInput & { readonly name?: string
     ...set('available', body.available),
     ...set('environmentId', orNull(environment_id)),
     ...set('defaultRunnerUid', default_runner_uid),
-    ...set('workerHost', orNull(worker_host)),
+    ...set('workerHost', hostOf(worker_host)),
     ...set('baseModel', orNull(base_model)),
     ...set('harness', filled(plain(body.harness))),
     ...set('skills', body.skills),
@@ -41,6 +42,12 @@ const CLEARED = Symbol('cleared');
 
 const orNull = (value: string | null | undefined): string | typeof CLEARED | null | undefined =>
   value === '' ? CLEARED : value;
+
+function hostOf(host: string | null | undefined): string | typeof CLEARED | null | undefined {
+  const fault = host ? workerHostFault(host) : null;
+  if (fault !== null) throw invalidFields([{ pointer: '/worker_host', detail: fault }]);
+  return orNull(host);
+}
 
 const filled = <T extends object>(value: T | null | undefined): T | typeof CLEARED | null | undefined =>
   value && Object.keys(value).length === 0 ? CLEARED : value;

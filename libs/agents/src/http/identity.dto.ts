@@ -42,7 +42,12 @@ export class IdentityInput {
   environment_id?: string | null;
 
   @StringField({ ...OPEN, max: 256, description: NO_EFFECT }) default_runner_uid?: string | null;
-  @StringField({ ...OPEN, max: 256, description: 'A self-hosted worker; `warp` = hosted workers.' })
+  @StringField({
+    ...OPEN,
+    max: 256,
+    description:
+      'A self-hosted worker; `warp` = hosted workers. No other name that begins with `warp`, in any case, is taken.',
+  })
   worker_host?: string | null;
   @StringField({ ...OPEN, max: 256, description: 'Model of its runs.' }) base_model?: string | null;
   @ObjectField(() => HarnessConfig, OPEN) harness?: HarnessConfig | null;

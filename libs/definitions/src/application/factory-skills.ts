@@ -1,28 +1,33 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { type FactorySkillFile, FactorySkills, type FactorySkillSource } from '#libs/agents';
+import { FindFactory } from '#libs/factories';
 import { Database } from '#libs/persistence';
-import type { DefinitionFile } from '../domain/definition.js';
+import { placeOf } from '../domain/files/layout.js';
 import { DefinitionsStore } from '../persistence/definitions.store.js';
 
-/** The skills that a factory's definition brings, for those who start its runs. */
-export abstract class FactorySkills {
-  /**
-   * Files of the last apply, by path: `skills/…` of all agents and, for a named agent, `agents/<name>/skills/…`. Empty for
-   * a factory without a definition.
-   */
-  abstract forAgent(factoryUid: string, agentName: string | null): Promise<readonly DefinitionFile[]>;
-}
-
+/** Tells the room of agents the skills that definitions bring. */
 @Injectable()
-export class StoredFactorySkills extends FactorySkills {
+export class StoredFactorySkills implements FactorySkillSource, OnModuleInit {
   constructor(
     private readonly database: Database,
     private readonly store: DefinitionsStore,
-  ) {
-    super();
+    private readonly factories: FindFactory,
+    private readonly skills: FactorySkills,
+  ) {}
+
+  onModuleInit(): void {
+    this.skills.register(this);
   }
 
-  override forAgent(factoryUid: string, agentName: string | null): Promise<readonly DefinitionFile[]> {
-    const directories = ['skills/', ...(agentName === null ? [] : [`agents/${agentName}/skills/`])];
-    return this.store.filesBelow(this.database, factoryUid, directories);
+  async filesOf(factoryUid: string, teamUid: string, agentUid: string | null): Promise<readonly FactorySkillFile[]> {
+    const factory = await this.factories.execute(factoryUid);
+    if (factory?.teamUid !== teamUid) return [];
+    const { agent, files } = await this.store.findSkills(this.database, factoryUid, agentUid);
+    return files.flatMap(({ path, content }): FactorySkillFile[] => {
+      const place = placeOf(path);
+      if (place.kind !== 'skill') return [];
+      if (place.agent === null) return [{ path, content, reach: 'common' }];
+      return [{ path, content, reach: place.agent === agent ? 'own' : 'other' }];
+    });
   }
 }

@@ -59,6 +59,8 @@ export interface AgentSpec extends AgentSettings {
   readonly name: string;
   readonly description: string | null;
   readonly prompt: string;
+  /** Specs of the skills that its runs have where they name no others; absent: none. */
+  readonly skills?: readonly string[];
 }
 
 /** A whole definition whose files were understood. Resources by name, in the order of their names. */

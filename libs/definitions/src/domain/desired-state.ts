@@ -61,6 +61,7 @@ const toIdentity = (spec: AgentSpec, defaults: AgentSettings): IdentityFields =>
   ...identityWith(spec.name, withDefaults(defaults, spec)),
   description: spec.description,
   prompt: spec.prompt === '' ? null : spec.prompt,
+  skills: spec.skills ?? [],
 });
 
 /** With an agent, that brings the rest when a run is created. */

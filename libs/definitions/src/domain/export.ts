@@ -52,6 +52,7 @@ function agentSpec({ name, identity }: PresentAgent, defaults: AgentSettings): A
     name,
     description: identity.description,
     prompt: identity.prompt ?? '',
+    ...(identity.skills.length > 0 && { skills: identity.skills }),
   };
 }
 

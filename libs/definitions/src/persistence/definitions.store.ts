@@ -34,14 +34,18 @@ export class DefinitionsStore {
       : null;
   }
 
-  /** Files of these directories, by path. */
-  filesBelow(queryable: Queryable, factoryUid: string, directories: readonly string[]): Promise<DefinitionFile[]> {
-    return queryable.query(
-      `SELECT path, content FROM factory_files
-       WHERE factory_uid = $1 AND EXISTS (SELECT FROM unnest($2::text[]) AS directory WHERE starts_with(path, directory))
-       ORDER BY path`,
-      [factoryUid, directories],
+  /** All skills, by path, and which agent of the files this identity is. Of one statement, as above. */
+  async findSkills(
+    queryable: Queryable,
+    factoryUid: string,
+    agentUid: string | null,
+  ): Promise<{ readonly agent: string | null; readonly files: readonly DefinitionFile[] }> {
+    const rows = await queryable.query<DefinitionFile & { agent: string | null }>(
+      `SELECT path, content, (SELECT name FROM factory_agents WHERE factory_uid = $1 AND identity_uid = $2) AS agent
+       FROM factory_files WHERE factory_uid = $1 AND path LIKE '%/SKILL.md' ORDER BY path`,
+      [factoryUid, agentUid],
     );
+    return { agent: rows[0]?.agent ?? null, files: rows.map(({ path, content }) => ({ path, content })) };
   }
 
   async save(tx: Queryable, factoryUid: string, appliedBy: PrincipalRef, applied: AppliedDefinition): Promise<void> {

@@ -5,6 +5,7 @@ import { Database } from '#libs/persistence';
 import { type EnvironmentGrant, type Grantee, MAX_GRANTS } from '../domain/environment-sharing.js';
 import { EnvironmentGrantsStore } from '../persistence/environment-grants.store.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
+import { guestOf } from './environment-permissions.js';
 import { type EnvironmentRefusal, FindEnvironment } from './find-environment.js';
 
 /** How a request names whom it is about. */
@@ -64,6 +65,7 @@ export class GrantEnvironment {
   }
 }
 
+/** All of them for those who may share the environment; guests see what they may give up. */
 @Injectable()
 export class ListGrants {
   constructor(
@@ -73,11 +75,20 @@ export class ListGrants {
 
   async execute(caller: Caller, uid: string): Promise<ListGrantsResult> {
     const lookup = await this.find.execute(caller, uid, 'manage');
-    return lookup.kind === 'found' ? { kind: 'found', grants: await this.grants.list(uid) } : lookup;
+    if (lookup.kind === 'found') return { kind: 'found', grants: await this.grants.list(uid) };
+    if (lookup.kind === 'unknown' || !(await this.find.isGuest(caller, uid))) return lookup;
+    const { userUid, teamUids } = guestOf(caller);
+    const grants = (await this.grants.list(uid)).filter(({ grantee: { type, uid: to } }) =>
+      type === 'user' ? to === userUid : teamUids.includes(to),
+    );
+    return { kind: 'found', grants };
   }
 }
 
-/** From its commit on no run can be created, and none begins, by what this grant gave. */
+/**
+ * From its commit on no run can be created, and none begins, by what this grant gave. Those who have it may give it up:
+ * a person their own, an admin or owner of a team the team's.
+ */
 @Injectable()
 export class RevokeGrant {
   constructor(
@@ -87,7 +98,14 @@ export class RevokeGrant {
 
   async execute(caller: Caller, uid: string, grantUid: string): Promise<RevokeGrantResult> {
     const lookup = await this.find.execute(caller, uid, 'manage');
-    if (lookup.kind !== 'found') return lookup;
-    return { kind: (await this.grants.delete(uid, grantUid)) ? 'revoked' : 'unknown_grant' };
+    switch (lookup.kind) {
+      case 'found':
+        return { kind: (await this.grants.delete(uid, grantUid)) ? 'revoked' : 'unknown_grant' };
+      case 'not_yours':
+        // Others' grants and those that do not exist look the same to a guest.
+        return (await this.grants.deleteOf(guestOf(caller), uid, grantUid)) ? { kind: 'revoked' } : lookup;
+      case 'unknown':
+        return lookup;
+    }
   }
 }

@@ -50,6 +50,7 @@ export class CreateLink {
   }
 }
 
+/** All of them for those who may share the environment; guests see those that they have come by. */
 @Injectable()
 export class ListLinks {
   constructor(
@@ -59,11 +60,17 @@ export class ListLinks {
 
   async execute(caller: Caller, uid: string): Promise<ListLinksResult> {
     const lookup = await this.find.execute(caller, uid, 'manage');
-    return lookup.kind === 'found' ? { kind: 'found', links: await this.links.list(uid) } : lookup;
+    if (lookup.kind === 'found') return { kind: 'found', links: await this.links.list(uid) };
+    if (lookup.kind === 'unknown' || !(await this.find.isGuest(caller, uid))) return lookup;
+    const { type, uid: userUid } = caller.principal;
+    return { kind: 'found', links: type === 'user' ? await this.links.listHeld(uid, userUid) : [] };
   }
 }
 
-/** Nobody comes by it any more, and those who did lose what it gave them. */
+/**
+ * Nobody comes by it any more, and those who did lose what it gave them. Somebody who has come by it, and may not revoke
+ * it, gives up what it gave to them alone.
+ */
 @Injectable()
 export class RevokeLink {
   constructor(
@@ -73,7 +80,16 @@ export class RevokeLink {
 
   async execute(caller: Caller, uid: string, linkUid: string): Promise<RevokeLinkResult> {
     const lookup = await this.find.execute(caller, uid, 'manage');
-    if (lookup.kind !== 'found') return lookup;
-    return { kind: (await this.links.delete(uid, linkUid)) ? 'revoked' : 'unknown_link' };
+    const { principal } = caller;
+    switch (lookup.kind) {
+      case 'found':
+        return { kind: (await this.links.delete(uid, linkUid)) ? 'revoked' : 'unknown_link' };
+      case 'not_yours':
+        return principal.type === 'user' && (await this.links.removeHolder(uid, linkUid, principal.uid))
+          ? { kind: 'revoked' }
+          : lookup;
+      case 'unknown':
+        return lookup;
+    }
   }
 }

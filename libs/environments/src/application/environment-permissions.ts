@@ -18,6 +18,14 @@ export const listAskerOf = (caller: Caller): Asker => ({
   teamUids: caller.teamUids,
 });
 
+/** For whom the caller may give up what was granted: for themselves, and for teams whose environments they look after. */
+export function guestOf({ principal }: Caller): Asker {
+  return {
+    userUid: principal.type === 'user' ? principal.uid : null,
+    teamUids: principal.memberships.filter(({ role }) => can(role, 'environments:write')).map(({ teamUid }) => teamUid),
+  };
+}
+
 /** Whether the caller may change an environment and say who else may use it: their own, or by their role on its team. */
 export function mayManage({ principal }: Caller, { teamUid, ownerUserUid }: Owned): boolean {
   if (teamUid === null) return principal.type === 'user' && principal.uid === ownerUserUid;

@@ -22,4 +22,10 @@ export class FindEnvironment {
     const isAllowed = wants === 'see' ? maySee(environment, asker) : mayManage(caller, environment);
     return isAllowed ? { kind: 'found', environment } : { kind: 'not_yours' };
   }
+
+  /** Whether it was shared with the caller, or with a team of theirs. */
+  async isGuest(caller: Caller, uid: string): Promise<boolean> {
+    const environment = await this.store.findFor(uid, askerOf(caller));
+    return environment !== null && (environment.isGuest || environment.guestTeamUids.length > 0);
+  }
 }

@@ -63,7 +63,7 @@ export class EnvironmentGrantsController {
   @Operation({
     id: 'listEnvironmentGrants',
     summary: 'List the grants of an environment',
-    description: 'Oldest first. For those who may grant.',
+    description: 'Oldest first. All of them for those who may grant; a guest sees those that they may give up.',
     tag: TAG,
     success: { status: 200, description: 'The grants.', type: ListEnvironmentGrantsResponse },
     errors: [400, 403, 404],
@@ -83,7 +83,7 @@ export class EnvironmentGrantsController {
     id: 'revokeEnvironmentGrant',
     summary: 'Take a grant back',
     description:
-      'From then on no run can be created by it, and queued or continued ones that need it fail when they are about to begin. Executions that have begun go on.',
+      'From then on no run can be created by it, and queued or continued ones that need it fail when they are about to begin. Executions that have begun go on. For those who may grant, for the person who has it, and for admins and owners of the team that has it.',
     tag: TAG,
     success: { status: 204, description: 'It is gone.' },
     errors: [400, 403, 404],

@@ -68,7 +68,8 @@ export class EnvironmentLinksController {
   @Operation({
     id: 'listEnvironmentLinks',
     summary: 'List the links of an environment',
-    description: 'Oldest first, without their tokens; expired ones too. For those who may share it.',
+    description:
+      'Oldest first, without their tokens; expired ones too. All of them for those who may share it; a guest sees those that they have come by.',
     tag: TAG,
     success: { status: 200, description: 'The links.', type: ListEnvironmentLinksResponse },
     errors: [400, 403, 404],
@@ -88,7 +89,7 @@ export class EnvironmentLinksController {
     id: 'revokeEnvironmentLink',
     summary: 'Revoke a link',
     description:
-      'Nobody comes by it any more, and those who did lose what it gave them: no run can be created by it, and queued or continued ones that need it fail when they are about to begin. Executions that have begun go on.',
+      'Nobody comes by it any more, and those who did lose what it gave them: no run can be created by it, and queued or continued ones that need it fail when they are about to begin. Executions that have begun go on. A guest who has come by it gives up their own access only; the link stays as it is.',
     tag: TAG,
     success: { status: 204, description: 'It is gone.' },
     errors: [400, 403, 404],

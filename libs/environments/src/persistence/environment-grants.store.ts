@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable } from '#libs/persistence';
+import type { Asker } from '../domain/environment-access.js';
 import type { EnvironmentGrant, Grantee } from '../domain/environment-sharing.js';
 
 interface Row {
@@ -45,6 +46,16 @@ export class EnvironmentGrantsStore {
     const rows = await this.database.query(
       'DELETE FROM headrace.environment_grants WHERE environment_uid = $1 AND uid = $2 RETURNING 1',
       [environmentUid, uid],
+    );
+    return rows.length > 0;
+  }
+
+  /** If it is to this person, or to one of these teams. */
+  async deleteOf({ userUid, teamUids }: Asker, environmentUid: string, uid: string): Promise<boolean> {
+    const rows = await this.database.query(
+      `DELETE FROM headrace.environment_grants
+       WHERE environment_uid = $1 AND uid = $2 AND (user_uid = $3 OR team_uid = ANY($4::text[])) RETURNING 1`,
+      [environmentUid, uid, userUid, teamUids],
     );
     return rows.length > 0;
   }

@@ -29,6 +29,18 @@ export class EnvironmentLinksStore {
     return rows.map(toLink);
   }
 
+  /** Those that this person has come by, oldest first. */
+  async listHeld(environmentUid: string, userUid: string): Promise<EnvironmentLink[]> {
+    const rows = await this.database.query<Row>(
+      `SELECT ${COLUMNS} FROM headrace.environment_links
+       WHERE environment_uid = $1
+         AND uid IN (SELECT link_uid FROM headrace.environment_link_holders WHERE environment_uid = $1 AND user_uid = $2)
+       ORDER BY created_at, uid`,
+      [environmentUid, userUid],
+    );
+    return rows.map(toLink);
+  }
+
   async insert(
     tx: Queryable,
     link: Omit<EnvironmentLink, 'createdAt' | 'uses'>,
@@ -77,6 +89,16 @@ export class EnvironmentLinksStore {
       [uid, environmentUid, userUid],
     );
     await tx.query('UPDATE headrace.environment_links SET uses = uses + 1 WHERE uid = $1', [uid]);
+  }
+
+  /** The use stays used: a link that lets one person in lets nobody in after them. False: they were none. */
+  async removeHolder(environmentUid: string, linkUid: string, userUid: string): Promise<boolean> {
+    const rows = await this.database.query(
+      `DELETE FROM headrace.environment_link_holders
+       WHERE environment_uid = $1 AND link_uid = $2 AND user_uid = $3 RETURNING 1`,
+      [environmentUid, linkUid, userUid],
+    );
+    return rows.length > 0;
   }
 }
 

@@ -1,4 +1,4 @@
-import { relative } from 'node:path';
+import { basename, relative } from 'node:path';
 import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk';
 import { errorText } from '../runner-log.js';
 import { handIn } from './artifacts.js';
@@ -54,6 +54,14 @@ export function describeAction(action: Action, cwd: string): ActionCall {
         rawInput: { pattern: action.pattern, path: action.path },
       };
     case 'read':
+      if (basename(action.path) === 'SKILL.md')
+        return {
+          name: 'read_skill',
+          title: `Read the skill ${action.path}`,
+          kind: 'read',
+          rawInput: { skill_path: action.path },
+          path: action.path,
+        };
       return {
         name: 'read_file',
         title: `Read ${action.path}`,

@@ -58,13 +58,14 @@ export async function cloneRepositories(options: CloneOptions): Promise<SetupFai
 }
 
 function mirrorCache(directory: string, handover: RunnerHandover): MirrorCache {
-  const { local_roots: localRoots = [], max_repository_bytes: maxBytes } = handover.git ?? {};
+  const { local_roots: localRoots = [], max_repository_bytes: maxBytes, max_mirrors_bytes } = handover.git ?? {};
   return new MirrorCache({
     directory,
     localRoots,
     timeoutMs: timeoutOf(handover),
     environment: marks(handover),
     ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...(max_mirrors_bytes === undefined ? {} : { maxTotalBytes: max_mirrors_bytes }),
   });
 }
 

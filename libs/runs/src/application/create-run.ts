@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Caller, ownerFor } from '#libs/auth';
 import { newUuid } from '#libs/kernel';
 import { ObjectDisposal } from '#libs/storage';
+import { workerHostFault } from '#libs/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
 import { type Metadata, MAX_METADATA_KEYS, mergeMetadata } from '../domain/metadata.js';
 import { isOversized, MAX_CONFIG_BYTES, resolveConfig } from '../domain/resolve-config.js';
@@ -131,7 +132,9 @@ export class CreateRun {
     });
     if (isOversized(config)) return this.replayOr(CONFIG_TOO_LARGE, claim);
     const refusal =
-      (await this.parts.references.checkConfig(caller, owner, config)) ?? otherHarness(found.continued, config);
+      unreachableHost(config) ??
+      (await this.parts.references.checkConfig(caller, owner, config)) ??
+      otherHarness(found.continued, config);
     if (refusal) return this.replayOr(refusal, claim);
     // What was answered before is answered the same again: skills are not looked up for it.
     const known = config.skills === undefined ? null : await this.replay(claim);
@@ -140,7 +143,11 @@ export class CreateRun {
     const skilled = await this.parts.skills.apply(caller, owner, config, {
       request: command,
       given: skillArguments ?? given,
-      ...(skillWaitMs !== undefined && { waitMs: skillWaitMs }),
+      search: {
+        factoryUids: [metadata?.factory_uid, found.identity?.factoryUid].filter((uid) => uid != null),
+        ...(found.identity && { agentUid: found.identity.uid }),
+        ...(skillWaitMs !== undefined && { waitMs: skillWaitMs }),
+      },
     });
     if (skilled.kind !== 'skilled') return this.replayOr(skilled, claim);
     return this.insert(caller, owner, command, { found, skilled, metadata }, claim);
@@ -260,4 +267,10 @@ function otherHarness(continued: Run | null, { harness }: AgentConfig): Referenc
   const type = continued?.config.harness?.type ?? 'oz';
   if (!continued || (harness?.type ?? 'oz') === type) return null;
   return invalid('/config/harness/type', `must be ${type}, the harness of the conversation`);
+}
+
+/** Requests are checked before; identities, schedules and defaults of teams may be older than the rule. */
+function unreachableHost({ worker_host: host }: AgentConfig): ReferenceRefusal | null {
+  const fault = host === undefined ? null : workerHostFault(host);
+  return fault === null ? null : invalid('/config/worker_host', `${fault}, wherever it comes from`);
 }

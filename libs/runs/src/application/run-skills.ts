@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type ResolvedSkill, SkillDirectory } from '#libs/agents';
+import { type ResolvedSkill, SkillDirectory, type SkillSearch } from '#libs/agents';
 import type { Caller } from '#libs/auth';
 import { isOversized, MAX_CONFIG_BYTES } from '../domain/resolve-config.js';
 import type { AgentConfig, RunOwner, RunSkill } from '../domain/run.js';
@@ -31,19 +31,25 @@ export type SkilledConfig =
 export class RunSkills {
   constructor(private readonly directory: SkillDirectory) {}
 
-  /** `config`: resolved. `given`: the arguments of the skills. `waitMs`: as of the directory. Costs nothing without a skill. */
+  /** `config`: resolved. `given`: the arguments of the skills. `search`: as of the directory. Costs nothing without a skill. */
   async apply(
     caller: Caller,
     { teamUid }: RunOwner,
     config: AgentConfig,
-    { request, given, waitMs }: { readonly request: SkillRequest; readonly given: string; readonly waitMs?: number },
+    {
+      request,
+      given,
+      search,
+    }: { readonly request: SkillRequest; readonly given: string; readonly search: Omit<SkillSearch, 'environmentUid'> },
   ): Promise<SkilledConfig> {
     const specs = config.skills ?? [];
+    const { environment_id: environmentUid } = config;
+    const where = { ...search, ...(environmentUid !== undefined && { environmentUid }) };
     const answers = await Promise.all(
       specs.map(async (spec, index) => ({
         spec,
         place: placeOf(request, spec, index),
-        found: await this.directory.resolve(caller, teamUid, spec, config.environment_id, waitMs),
+        found: await this.directory.resolve(caller, teamUid, spec, where),
       })),
     );
     const [wrong, ...others] = answers.flatMap(({ place, found }) => (isInvalid(found) ? [fault(place, found)] : []));

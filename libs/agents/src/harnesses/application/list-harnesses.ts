@@ -6,7 +6,7 @@ import { type HarnessInstallation, HarnessInstallationsStore } from '../persiste
 
 export interface ListedHarness {
   readonly id: string;
-  /** Null: an agent of a worker, of which only that worker knows more; or the built-in one, which is always there. */
+  /** As this installation says, else as a worker does. Null: nobody says; or the built-in one, which is always there. */
   readonly installHint: string | null;
   readonly isBuiltin: boolean;
   readonly installations: readonly HarnessInstallation[];
@@ -27,12 +27,11 @@ export class ListHarnesses {
     const known = this.configured.all;
     const ids = new Set([...known.keys(), ...found.map(({ id }) => id)]);
     ids.delete(BUILTIN_HARNESS);
-    const others = [...ids].map((id) => ({
-      id,
-      installHint: known.get(id)?.install_hint ?? null,
-      isBuiltin: false,
-      installations: found.filter((installation) => installation.id === id),
-    }));
+    const others = [...ids].map((id) => {
+      const installations = found.filter((installation) => installation.id === id);
+      const told = installations.find(({ installHint }) => installHint !== null)?.installHint ?? null;
+      return { id, installHint: known.get(id)?.install_hint ?? told, isBuiltin: false, installations };
+    });
     return [{ id: BUILTIN_HARNESS, installHint: null, isBuiltin: true, installations: [] }, ...others];
   }
 }

@@ -16,7 +16,12 @@ export class HarnessInstallation {
 export class HarnessItem {
   @StringField({ description: 'What `harness.type` of a configuration takes.', example: 'claude' }) id: string;
   @BooleanField({ description: 'Part of Headrace: always there, everywhere.' }) builtin: boolean;
-  @StringField({ ...OPTIONAL, description: 'How to install it, for people.' }) install_hint?: string;
+  @StringField({
+    ...OPTIONAL,
+    description:
+      'How to install it, for people: as this installation says, else as a worker does that defines it. Absent for the built-in agent, and where nobody says it.',
+  })
+  install_hint?: string;
   @ArrayField(object(() => HarnessInstallation), { description: 'Empty for the built-in agent.' })
   installations: HarnessInstallation[];
 }

@@ -10,6 +10,8 @@ export interface HarnessInstallation {
   readonly installed: boolean;
   /** The highest one, as text orders them. */
   readonly version: string | null;
+  /** As a worker tells it, of an agent that its own file defines; of several the first as text orders them. */
+  readonly installHint: string | null;
   readonly lastSeenAt: Date;
 }
 
@@ -18,6 +20,7 @@ interface Row {
   worker_host: string | null;
   installed: boolean;
   version: string | null;
+  install_hint: string | null;
   last_seen_at: Date;
 }
 
@@ -35,8 +38,9 @@ WITH told AS (
   SELECT worker_host, harnesses, last_seen_at FROM headrace.worker_connections
   WHERE team_uid = ANY($1::text[]) AND alive_until > headrace.now())
 SELECT h.id, told.worker_host, bool_or(coalesce(h.installed, false)) AS installed,
-  max(h.version) FILTER (WHERE h.installed) AS version, max(told.last_seen_at) AS last_seen_at
-FROM told, jsonb_to_recordset(told.harnesses) AS h (id text, installed boolean, version text)
+  max(h.version) FILTER (WHERE h.installed) AS version, min(h.install_hint) AS install_hint,
+  max(told.last_seen_at) AS last_seen_at
+FROM told, jsonb_to_recordset(told.harnesses) AS h (id text, installed boolean, version text, install_hint text)
 WHERE h.id IS NOT NULL
 GROUP BY h.id, told.worker_host ORDER BY told.worker_host NULLS FIRST, h.id`,
 };
@@ -67,6 +71,7 @@ export class HarnessInstallationsStore {
       workerHost: row.worker_host,
       installed: row.installed,
       version: row.version,
+      installHint: row.install_hint,
       lastSeenAt: row.last_seen_at,
     }));
   }

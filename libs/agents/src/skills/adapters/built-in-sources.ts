@@ -19,13 +19,14 @@ export class BuiltInSources implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    const { dataDir, gitLocalRoots, gitCloneTimeout, gitMaxRepositoryBytes } = this.settings;
+    const { dataDir, gitLocalRoots, gitCloneTimeout, gitMaxRepositoryBytes, gitMirrorsMaxBytes } = this.settings;
     const { githubSkills, githubApiUrl, githubApiToken } = this.settings;
     const mirrors = new MirrorCache({
       directory: join(dataDir, 'mirrors'),
       localRoots: gitLocalRoots,
       timeoutMs: gitCloneTimeout,
       maxBytes: gitMaxRepositoryBytes,
+      maxTotalBytes: gitMirrorsMaxBytes,
       clock: this.clock,
     });
     this.sources.register(new MirrorSkillSource(mirrors));

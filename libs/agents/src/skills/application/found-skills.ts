@@ -1,14 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
 import { EnvironmentDirectory } from '#libs/environments';
-import { nearMisses } from '#libs/kernel';
+import { isUid, nearMisses } from '#libs/kernel';
 import { findSkills, type FoundSkill, nameOf } from '../domain/found-skill.js';
 import { idOf } from '../domain/group-skills.js';
 import { directoryName } from '../domain/skill-path.js';
 import { parseSkillSpec, type SkillQuery, type SkillSpec } from '../domain/skill-spec.js';
 import { BUNDLED_NAME, BUNDLED_OWNER, BundledSkills, isBundled } from './bundled-skills.js';
+import { FactorySkills } from './factory-skills.js';
 import { SkillCache } from './skill-cache.js';
-import { type ResolvedSkill, SkillDirectory } from './skill-directory.js';
+import { type ResolvedSkill, SkillDirectory, type SkillSearch } from './skill-directory.js';
 import { type EnvironmentRepository, SkillRepositories } from './skill-repositories.js';
 import type { SkillRepository } from './skill-source.js';
 
@@ -36,7 +37,7 @@ interface Places {
 type Match = Omit<Shelf, 'skills'> & { readonly skill: FoundSkill };
 
 /**
- * Finds skills first in the environment at hand, then in the caller's own, then among the bundled ones, and last in what
+ * Finds skills first in the run's factory, then in the environment at hand, then in the caller's own, then among the bundled ones, and last in what
  * others share with the caller: whoever shares an environment does not say what a name means.
  */
 @Injectable()
@@ -46,6 +47,7 @@ export class FoundSkills extends SkillDirectory {
     private readonly environments: EnvironmentDirectory,
     private readonly cache: SkillCache,
     private readonly bundled: BundledSkills,
+    private readonly factories: FactorySkills,
   ) {
     super();
   }
@@ -54,12 +56,20 @@ export class FoundSkills extends SkillDirectory {
     caller: Caller,
     teamUid: string | null,
     spec: string,
-    environmentUid?: string,
-    waitMs = WAIT_MS,
+    search: SkillSearch = {},
   ): Promise<ResolvedSkill> {
+    const { environmentUid, waitMs = WAIT_MS } = search;
     const asked = parseSkillSpec(spec);
     if (asked.kind === 'invalid') return { kind: 'missing', candidates: [] };
     const searched: Shelf[] = [];
+    const ofFactory = await this.factoryShelves(asked, teamUid, search);
+    for (const shelf of ofFactory ?? []) {
+      const found = conclude([shelf], asked.query);
+      if (found) return found;
+      searched.push(shelf);
+    }
+    if (ofFactory && asked.kind === 'repository')
+      return { kind: 'missing', candidates: suggest(searched, asked.query) };
     let unreadable: Unreadable | undefined;
     const { tiers, shared } = await this.placesOf(caller, teamUid, asked, environmentUid);
     for (const tier of tiers) {
@@ -83,6 +93,23 @@ export class FoundSkills extends SkillDirectory {
       searched.push(...shelves);
     }
     return unreadable ?? { kind: 'missing', candidates: suggest(searched, asked.query) };
+  }
+
+  /** Of the factory that the spec names, or else of those at hand; null: of none. The first that fits is meant. */
+  private async factoryShelves(
+    asked: Exclude<SkillSpec, { kind: 'invalid' }>,
+    teamUid: string | null,
+    { factoryUids = [], agentUid }: SkillSearch,
+  ): Promise<Shelf[] | null> {
+    const uids = asked.kind === 'anywhere' ? new Set(factoryUids) : namedFactory(asked);
+    if (uids === null) return null;
+    const shelves: Shelf[] = [];
+    if (teamUid === null) return shelves;
+    for (const repo of uids) {
+      const found = await this.factories.find(repo, teamUid, agentUid ?? null);
+      shelves.push(...found.map((skills) => ({ owner: BUNDLED_OWNER, repo, skills })));
+    }
+    return shelves;
   }
 
   private async placesOf(
@@ -136,6 +163,12 @@ export class FoundSkills extends SkillDirectory {
     if (asked.kind === 'repo_name' && asked.repo.toLowerCase() !== BUNDLED_NAME) return null;
     return { owner: BUNDLED_OWNER, repo: BUNDLED_NAME, skills: this.bundled.skills };
   }
+}
+
+/** A factory's skills are called as those that ship with us are, with the factory's uid for a repository. */
+function namedFactory(asked: Exclude<SkillSpec, { kind: 'invalid' }>): readonly string[] | null {
+  const isNamed = asked.kind === 'repository' && asked.owner.toLowerCase() === BUNDLED_OWNER && isUid(asked.repo);
+  return isNamed ? [asked.repo] : null;
 }
 
 /** Where environments name several states of a repository, the default branch's comes first. */

@@ -21,7 +21,7 @@ export type AutomationValue = Settings & {
   readonly agent?: string;
   readonly triggers: AutomationSpec['triggers'];
 };
-export type AgentValue = Settings & { readonly description?: string };
+export type AgentValue = Settings & { readonly description?: string; readonly skills?: readonly string[] };
 
 export const factorySpec = (value: FactoryValue): FactorySpec => ({
   name: value.name,
@@ -52,6 +52,7 @@ export const agentSpec = (name: string, value: AgentValue, prompt: string): Agen
   name,
   description: value.description ?? null,
   prompt,
+  ...(value.skills !== undefined && { skills: value.skills }),
   ...settings(value),
 });
 

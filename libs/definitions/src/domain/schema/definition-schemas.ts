@@ -79,6 +79,15 @@ const AGENT = {
   description: 'An agent of the factory. Its base prompt follows the front matter.',
   properties: {
     description: { type: 'string', minLength: 1, maxLength: 2000, description: 'What it is for.' },
+    skills: {
+      type: 'array',
+      maxItems: 16,
+      items: text(
+        1024,
+        'The name or path of a skill, as `logs` or `:skills/logs/SKILL.md`, or a spec with a repository.',
+      ),
+      description: 'Skills whose instructions its runs begin with, unless a run names others.',
+    },
     ...AGENT_SETTINGS,
   },
 };

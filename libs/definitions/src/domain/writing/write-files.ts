@@ -61,11 +61,15 @@ export function writeAutomation(spec: AutomationSpec, defaults: AgentSettings = 
 
 /** As {@link writeFactory}. Leaves out what the factory's `defaults` say too. */
 export function writeAgent(spec: AgentSpec, defaults: AgentSettings = {}): DefinitionFile {
-  const { name, description, prompt } = spec;
+  const { name, description, prompt, skills = [] } = spec;
   return {
     path: resourcePath('agent', name),
     content: withFrontMatter(
-      { ...(description !== null && { description }), ...settingsIn(own(spec, defaults)) },
+      {
+        ...(description !== null && { description }),
+        ...(skills.length > 0 && { skills }),
+        ...settingsIn(own(spec, defaults)),
+      },
       prompt,
     ),
   };
