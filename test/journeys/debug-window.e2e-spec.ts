@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
 import { descendants, Installation, isAlive, type Program, runnersOf, until } from '../support/installation.js';
 import { Witness } from '../support/witness.js';
 

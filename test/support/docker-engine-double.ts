@@ -154,7 +154,7 @@ export class DockerEngineDouble {
         return void response.writeHead(204).end();
       case 'POST kill':
         if (container.state !== 'running') return refuse(response, 409, `Container ${container.id} is not running`);
-        this.kill(container, query.get('signal') === 'SIGKILL' ? 'SIGKILL' : 'SIGTERM');
+        this.kill(container, (query.get('signal') ?? 'SIGKILL') as NodeJS.Signals);
         return void response.writeHead(204).end();
       case 'POST wait':
         response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
@@ -318,8 +318,8 @@ export class DockerEngineDouble {
     for (const resolve of container.ended.splice(0)) resolve();
   }
 
-  private kill(container: Container, signal: 'SIGTERM' | 'SIGKILL'): void {
-    if (signal === 'SIGTERM') container.child?.kill('SIGTERM');
+  private kill(container: Container, signal: NodeJS.Signals): void {
+    if (signal !== 'SIGKILL') container.child?.kill(signal);
     else for (const pid of this.pidsOf(container)) killQuietly(pid);
   }
 

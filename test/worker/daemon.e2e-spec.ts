@@ -57,7 +57,12 @@ describe('headrace worker', () => {
       join(place.directory, 'repo/.claude/skills/tidy/SKILL.md'),
       '---\nname: tidy-up\ndescription: Tidies up\n---\nDo it.\n',
     );
+    const harnesses = join(place.directory, 'harnesses.json');
+    const own = { command: 'house-agent-that-is-not-there', install_hint: 'see page Agents' };
+    writeFileSync(harnesses, JSON.stringify({ harnesses: { house: own } }));
     const daemon = start([
+      '--harnesses',
+      harnesses,
       '--skills-dir',
       join(place.directory, 'repo'),
       '--max-concurrent-tasks',
@@ -75,6 +80,11 @@ describe('headrace worker', () => {
       tasks: [],
     });
     expect(hello.data.harnesses).toContainEqual(expect.objectContaining({ id: 'oz', installed: true }));
+    expect(hello.data.harnesses).toContainEqual({
+      id: 'house',
+      installed: false,
+      install_hint: own.install_hint,
+    });
     const [upgrade] = server.upgrades;
     expect(upgrade?.url).toBe('/api/v1/selfhosted/worker/ws?worker_id=host-1');
     expect(upgrade?.headers.authorization).toBe(`Bearer ${API_KEY}`);
@@ -270,6 +280,38 @@ describe('headrace worker', () => {
     expect(daemon.text).toContain('not this one');
     expect(daemon.text).not.toContain(API_KEY);
     expect(server.upgrades).toHaveLength(1);
+  });
+
+  it('with a key that is refused waits for the turn, not for the session to idle on', async () => {
+    const released = join(place.directory, 'released');
+    plane.assignment.prompt = prompt(
+      'Wait.',
+      fence('sh', `echo ready; until [ -e '${released}' ]; do sleep 0.1; done`),
+    );
+    const daemon = start();
+    await server.untilFrame('hello');
+    assign();
+    await atWork();
+    server.status = 401;
+    server.cut();
+    await daemon.says('API key');
+    // The runner has been told by then: what works is left to finish.
+    await daemon.says('a runner shall end when it is idle');
+    writeFileSync(released, '');
+    expect(await daemon.exited).toBe(77);
+    expect(plane.data('turn_ended')).toMatchObject([{ stop_reason: 'end_turn' }]);
+    expect(plane.finished).toMatchObject({ outcome: 'closed' });
+  });
+
+  it('with a key that is refused ends sessions that only wait, also those of an earlier process', async () => {
+    const first = start();
+    await server.untilFrame('hello');
+    assign();
+    await plane.untilEvent('turn_ended');
+    await first.stop('SIGKILL');
+    server.status = 401;
+    expect(await start().exited).toBe(77);
+    expect(plane.finished).toMatchObject({ outcome: 'closed' });
   });
 
   it('waits for a server that is away, and for one that falls silent', async () => {

@@ -140,6 +140,18 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     expect(journalOf(place).length).toBeLessThanOrEqual(1);
   });
 
+  it('with a key that is refused ends the session of a container that only waits', async () => {
+    const daemon = start();
+    await server.untilFrame('hello');
+    assign();
+    await plane.untilEvent('turn_ended');
+    server.status = 401;
+    server.cut();
+    expect(await daemon.exited).toBe(77);
+    expect(plane.finished).toMatchObject({ outcome: 'closed' });
+    expect(engine.containers.size).toBe(0);
+  });
+
   it('finds its container again after a kill -9 of the daemon', async () => {
     plane.assignment.prompt = waiting;
     const first = start();

@@ -44,9 +44,18 @@ const TAGS = [
   { name: 'Automations', description: 'What starts runs of a factory by itself, and with which prompt.' },
 ];
 
+const PATH_PARAMETERS = {
+  runId: 'The run: its `run_id`, a UUID.',
+  approvalId: 'The permission request: its `approval_id` in the list of the run’s requests.',
+  conversation_id: 'The conversation, a UUID: `conversation_id` of its runs.',
+  scheduleId: 'The schedule: its `id`.',
+  factoryUid: 'The factory: its `uid`.',
+  artifactUid: 'The artifact: its `artifact_uid`.',
+};
+
 /** The document as this installation serves it. */
 export const apiDocument = (app: INestApplication, serverUrl: string): OpenAPIObject =>
-  buildDocument(app, { serverUrl, description: DESCRIPTION, tags: TAGS });
+  buildDocument(app, { serverUrl, description: DESCRIPTION, tags: TAGS, pathParameters: PATH_PARAMETERS });
 
 /** The text of the committed `openapi.json`. In preview Nest instantiates nothing, so no database is needed. */
 export async function renderOpenApi(): Promise<string> {

@@ -17,6 +17,13 @@ const taskRef = z.object({ task_id: id, execution_id: id });
 const tasks = z.array(taskRef).max(MAX_TASKS);
 const stringMap = z.record(z.string(), z.string());
 
+const harness = z.object({
+  id,
+  installed: z.boolean(),
+  version: maybe(name),
+  install_hint: maybe(z.string().max(1_024)),
+});
+
 const hello = z.object({
   protocol: z.literal(1),
   instance_id: id,
@@ -24,7 +31,7 @@ const hello = z.object({
   backend: name,
   slots: count,
   features: z.array(name).max(MAX_LISTED),
-  harnesses: z.array(z.object({ id, installed: z.boolean(), version: maybe(name) })).max(MAX_LISTED),
+  harnesses: z.array(harness).max(MAX_LISTED),
   skills: z.array(z.object({ name, description: z.string().max(4_096) })).max(MAX_LISTED),
   labels: maybe(stringMap.refine((labels) => Object.keys(labels).length <= MAX_LISTED)),
   tasks,

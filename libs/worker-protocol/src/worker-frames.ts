@@ -63,6 +63,8 @@ export interface WorkerHarness {
   id: string;
   installed: boolean;
   version?: string;
+  /** For people; of those that the worker itself defines. */
+  install_hint?: string;
 }
 
 export interface WorkerSkill {

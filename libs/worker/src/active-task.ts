@@ -1,5 +1,6 @@
+import { RETIRE_SIGNAL } from '#libs/runner';
 import type { WorkerFrame } from '#libs/worker-protocol';
-import type { BackendTask } from './backend.js';
+import type { BackendTask, RunnerSignal } from './backend.js';
 import type { JournalEntry } from './journal.js';
 
 /** Rungs between a wish of the server that the runner should have heard of by itself, and our own signals. */
@@ -7,6 +8,8 @@ const STOP_SIGTERM_MS = 20_000;
 const STOP_SIGKILL_MS = 40_000;
 
 export type Wish = 'stop' | 'kill' | 'lost' | 'drain';
+
+const GRAVITY: Readonly<Record<Wish, number>> = { drain: 0, stop: 1, kill: 2, lost: 3 };
 
 /** One execution, from its claim until the server has heard of its end. */
 export class ActiveTask {
@@ -18,6 +21,8 @@ export class ActiveTask {
   end: { readonly frame: WorkerFrame | null; mark: number | null } | null = null;
   /** Why it was told to stop; the gravest so far. */
   wish: Wish | null = null;
+  private readonly asked = new Set<Wish>();
+  private isRetiring = false;
   private readonly timers: NodeJS.Timeout[] = [];
 
   constructor(
@@ -31,26 +36,43 @@ export class ActiveTask {
 
   /**
    * `stop`: the server wants it cancelled, of which it tells the runner itself; signals follow when that leads nowhere.
-   * `drain`: our own wish: SIGTERM. `kill` and `lost`: SIGKILL. May be repeated.
+   * `drain`: our own wish: SIGTERM. `kill` and `lost`: SIGKILL. May be repeated, in any order: {@link wish} only ever
+   * becomes graver. Whether this is news.
    */
-  ask(wish: Wish): void {
-    if (!this.isLive || this.wish === wish || this.wish === 'kill' || this.wish === 'lost') return;
-    this.wish = wish;
-    if (wish === 'kill' || wish === 'lost') return this.signal('SIGKILL');
-    if (wish === 'drain') return this.signal('SIGTERM');
-    this.after(STOP_SIGTERM_MS, 'SIGTERM');
-    this.after(STOP_SIGKILL_MS, 'SIGKILL');
+  ask(wish: Wish): boolean {
+    if (!this.isLive || this.asked.has(wish) || (this.isDoomed && GRAVITY[wish] < GRAVITY.kill)) return false;
+    this.asked.add(wish);
+    if (this.wish === null || GRAVITY[wish] > GRAVITY[this.wish]) this.wish = wish;
+    if (this.isDoomed) this.signal('SIGKILL');
+    else if (wish === 'drain') this.signal('SIGTERM');
+    else {
+      this.after(STOP_SIGTERM_MS, 'SIGTERM');
+      this.after(STOP_SIGKILL_MS, 'SIGKILL');
+    }
+    return true;
+  }
+
+  /** Ends the runner once it only waits for follow-ups. May be repeated: one that has just begun does not listen yet. Whether this is news. */
+  retire(): boolean {
+    const isNews = !this.isRetiring;
+    this.isRetiring = true;
+    this.signal(RETIRE_SIGNAL);
+    return isNews;
   }
 
   /** What was asked for while the runner was being started. */
   attach(runner: BackendTask): void {
     this.runner = runner;
-    if (this.wish === 'kill' || this.wish === 'lost') runner.signal('SIGKILL');
-    if (this.wish === 'drain') runner.signal('SIGTERM');
+    if (this.isDoomed) this.signal('SIGKILL');
+    else if (this.asked.has('drain')) this.signal('SIGTERM');
   }
 
-  signal(signal: 'SIGTERM' | 'SIGKILL'): void {
+  signal(signal: RunnerSignal): void {
     this.runner?.signal(signal);
+  }
+
+  private get isDoomed(): boolean {
+    return this.wish === 'kill' || this.wish === 'lost';
   }
 
   hasEnded(frame: WorkerFrame | null): void {
@@ -58,7 +80,7 @@ export class ActiveTask {
     this.end = { frame, mark: null };
   }
 
-  private after(ms: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  private after(ms: number, signal: RunnerSignal): void {
     this.timers.push(setTimeout(() => this.signal(signal), ms).unref());
   }
 }

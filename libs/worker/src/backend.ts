@@ -1,3 +1,4 @@
+import type { RETIRE_SIGNAL } from '#libs/runner';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import type { TaskAssignmentData } from '#libs/worker-protocol';
 import type { JournalEntry } from './journal.js';
@@ -32,13 +33,15 @@ export type TaskEnd =
 /** Plain values, kept in the journal for a later process of the daemon to find the execution by. */
 export type TaskHandle = Readonly<Record<string, string | number>>;
 
+export type RunnerSignal = 'SIGTERM' | 'SIGKILL' | typeof RETIRE_SIGNAL;
+
 /** A runner of an execution. */
 export interface BackendTask {
   readonly handle: TaskHandle;
   /** Gives the runner its hand-over; once, when the journal has the handle. Before this call nothing of the run happens. */
   begin(): Promise<void>;
-  /** The runner understands SIGTERM: it ends in order. After SIGKILL what is left is cleared. */
-  signal(signal: 'SIGTERM' | 'SIGKILL'): void;
+  /** The runner understands all but SIGKILL: SIGTERM ends it in order. After SIGKILL what is left is cleared. */
+  signal(signal: RunnerSignal): void;
   /** Resolves, and never rejects, when the runner has left and nothing of the execution remains. */
   readonly ended: Promise<TaskEnd>;
 }

@@ -1,6 +1,14 @@
+import type { HostLog } from '#libs/runner-host';
 import type { ActiveTask } from './active-task.js';
 
 const LOOK_MS = 1_000;
+
+export interface RestQuestions {
+  /** Whether the run has come to rest, as the server says. */
+  isAtRest(taskId: string): Promise<boolean>;
+  /** The server takes this worker no more, and tells it nothing. Runners have tokens of their own, so they still know. */
+  isRefused(): boolean;
+}
 
 /**
  * While the worker wants to leave: ends runners whose run has come to rest and that only wait for follow-ups, which could
@@ -12,7 +20,8 @@ export class RestWatch {
 
   constructor(
     private readonly live: () => readonly ActiveTask[],
-    private readonly isAtRest: (taskId: string) => Promise<boolean>,
+    private readonly ask: RestQuestions,
+    private readonly log: HostLog,
   ) {}
 
   start(): void {
@@ -26,9 +35,14 @@ export class RestWatch {
   private async look(): Promise<void> {
     if (this.isLooking) return;
     this.isLooking = true;
-    for (const task of this.live()) {
-      if (task.wish === null && task.runner !== null && (await this.isAtRest(task.taskId))) task.ask('drain');
-    }
+    for (const task of this.live()) if (task.wish === null && task.runner !== null) await this.lookAt(task);
     this.isLooking = false;
+  }
+
+  private async lookAt(task: ActiveTask): Promise<void> {
+    const { taskId: task_id, executionId: execution_id } = task;
+    if (this.ask.isRefused()) {
+      if (task.retire()) this.log.info('a runner shall end when it is idle', { task_id, execution_id });
+    } else if (await this.ask.isAtRest(task_id)) task.ask('drain');
   }
 }

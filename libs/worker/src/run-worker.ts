@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Clock, SystemClock } from '#libs/kernel';
-import { BUILTIN_HARNESS, detectHarnesses } from '#libs/runner';
+import { BUILTIN_HARNESS, type DetectedHarness, detectHarnesses } from '#libs/runner';
+import type { WorkerHarness } from '#libs/worker-protocol';
 import { WorkerFault } from './backend.js';
 import { chooseBackend } from './choose-backend.js';
 import { alone, installationKey, openDataDirectory, withinDataDirectory } from './data-directory.js';
@@ -40,7 +41,10 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
     const journal = withinDataDirectory(dataDir, () => new Journal(dataDir, log));
     const describe = async () => ({
       version,
-      harnesses: [{ id: BUILTIN_HARNESS, installed: true, version }, ...(await detectHarnesses(options.harnesses))],
+      harnesses: [
+        { id: BUILTIN_HARNESS, installed: true, version },
+        ...(await detectHarnesses(options.harnesses)).map((found) => withHint(found, options)),
+      ],
       skills: localSkills(options.skillsDirs, log),
     });
     const worker = new Worker({
@@ -84,6 +88,12 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
 
 /** The same over restarts, because a journal has one daemon at a time. Tells nothing of the key. */
 const instanceIdOf = (key: string): string => createHash('sha256').update(`instance ${key}`).digest('hex').slice(0, 32);
+
+/** Those of the table are known to the server, too. */
+function withHint(found: DetectedHarness, { harnesses }: Pick<WorkerOptions, 'harnesses'>): WorkerHarness {
+  const own = Object.hasOwn(harnesses, found.id) ? harnesses[found.id] : undefined;
+  return own === undefined ? found : { ...found, install_hint: own.install_hint };
+}
 
 function onAbort(signal: AbortSignal, then: () => void): void {
   if (signal.aborted) then();

@@ -190,6 +190,32 @@ describe('Tasks', () => {
     expect(sent[1]).toMatchObject({ data: { failure_reason: 'environment_setup_failed', message: 'No such image.' } });
   });
 
+  it('tells a cancelled task as cancelled, though the worker was stopped while it ended', async () => {
+    await tasks.assign(assignment('7'), null);
+    tasks.ask({ taskId: 'task-7' }, 'stop');
+    const [task] = tasks.live;
+    task?.ask('drain');
+    task?.ask('drain');
+    expect(places.signals).toEqual(['SIGTERM 7']);
+    await end('7', { kind: 'exited', code: null, signal: 'SIGKILL' });
+    await tasks.tell(() => 1);
+    expect(sent[1]).toMatchObject({ type: 'task_completed', data: { task_state: 'CANCELLED' } });
+  });
+
+  it.each([
+    [['drain', 'stop', 'kill', 'lost'], 'lost', ['SIGTERM 7', 'SIGKILL 7', 'SIGKILL 7']],
+    [['kill', 'stop', 'drain'], 'kill', ['SIGKILL 7']],
+    [['lost', 'kill', 'stop'], 'lost', ['SIGKILL 7', 'SIGKILL 7']],
+    [['stop', 'drain'], 'stop', ['SIGTERM 7']],
+  ] as const)('is asked %j: the gravest wish stands', async (wishes, stands, signals) => {
+    await tasks.assign(assignment('7'), null);
+    const [task] = tasks.live;
+    for (const wish of wishes) task?.ask(wish);
+    expect(task?.wish).toBe(stands);
+    expect(places.signals).toEqual(signals);
+    await end('7');
+  });
+
   it('says nothing about an execution that is somebody else’s', async () => {
     await tasks.assign(assignment('7'), null);
     tasks.forget('7');

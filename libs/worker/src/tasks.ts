@@ -124,8 +124,7 @@ export class Tasks {
   ask(by: { readonly taskId?: string; readonly executionId?: string }, wish: Wish): void {
     for (const task of this.live) {
       if (task.taskId !== by.taskId && task.executionId !== by.executionId) continue;
-      if (task.wish !== wish) this.parts.log.info('task is asked to stop', { ...refOf(task), wish });
-      task.ask(wish);
+      if (task.ask(wish)) this.parts.log.info('task is asked to stop', { ...refOf(task), wish });
     }
   }
 

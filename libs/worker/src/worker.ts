@@ -62,7 +62,8 @@ export class Worker {
     this.beats = new BeatTimer(() => void this.beat());
     this.restWatch = new RestWatch(
       () => this.tasks.live,
-      (taskId) => isAtRest(this.options, taskId),
+      { isAtRest: (taskId) => isAtRest(this.options, taskId), isRefused: () => this.fault !== null },
+      this.log,
     );
     this.connection = new Connection(
       this.options,

@@ -68,7 +68,12 @@ describe('listHarnesses', () => {
     await hosted('2', [{ id: 'claude', installed: true, version: '1.2.3' }]);
     await hosted('3', [{ id: 'gemini', installed: true }], '10 minutes');
     await worker(room.team, 'mine', [{ id: 'claude', installed: false }]);
-    await worker(room.team, 'mine', [{ id: 'own', installed: true, version: '7' }]);
+    await worker(room.team, 'mine', [
+      { id: 'own', installed: true, version: '7' },
+      { id: 'claude', installed: false, install_hint: 'as the worker says' },
+      { id: 'hinted', installed: false },
+    ]);
+    await worker(room.team, 'other', [{ id: 'hinted', installed: false, install_hint: 'see page Agents' }]);
     await worker(room.team, 'gone', [{ id: 'claude', installed: true }], false);
     await worker(room.otherTeam, 'theirs', [{ id: 'claude', installed: true }]);
     const harnesses = await list(room.viewer.token);
@@ -91,6 +96,15 @@ describe('listHarnesses', () => {
       id: 'own',
       builtin: false,
       installations: [{ location: 'mine', installed: true, version: '7', last_seen_at }],
+    });
+    expect(harnesses.get('hinted')).toEqual({
+      id: 'hinted',
+      builtin: false,
+      install_hint: 'see page Agents',
+      installations: [
+        { location: 'mine', installed: false, last_seen_at },
+        { location: 'other', installed: false, last_seen_at },
+      ],
     });
   });
 

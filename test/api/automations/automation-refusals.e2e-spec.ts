@@ -63,6 +63,7 @@ const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer
   ['a deep filter', () => filter({ payload: deep(11) }), `/triggers/0/filter/payload${'/a'.repeat(10)}`, /10/],
   ['a malformed environment', () => ({ agent_config: { environment_id: 'x' } }), '/agent_config/environment_id', /22/],
   ['an unknown setting', () => ({ agent_config: { modell: 'x' } }), '/agent_config/modell', /known/],
+  ['a reserved worker', () => ({ agent_config: { worker_host: 'WARPED' } }), '/agent_config/worker_host', /`warp`/],
   [
     'two kinds of skills',
     () => ({ agent_config: { skill_spec: 'a/b:c', skills: ['a/b:c'] } }),

@@ -53,6 +53,24 @@ describe('documentation', () => {
     expect(body.components.securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
   });
 
+  it('says what the ids in paths are, and what a refused definition tells beside the usual', async () => {
+    const { body } = await api.atOrigin(200, 'GET /openapi.json');
+    const { parameters } = body.paths['/agent/runs/{runId}/approvals/{approvalId}'].post;
+    expect(parameters).toEqual([
+      expect.objectContaining({ name: 'runId', in: 'path', description: expect.stringContaining('`run_id`') }),
+      expect.objectContaining({
+        name: 'approvalId',
+        in: 'path',
+        description: expect.stringContaining('`approval_id`'),
+      }),
+    ]);
+    expect(body.paths['/agent/runs/{runId}/approvals'].get.description).toContain('`rules`');
+    const { Problem, ProblemDiagnostic } = body.components.schemas;
+    expect(Problem.properties.diagnostics.items).toEqual({ $ref: '#/components/schemas/ProblemDiagnostic' });
+    expect(Problem.required).not.toContain('diagnostics');
+    expect(Object.keys(ProblemDiagnostic.properties)).toEqual(['code', 'path', 'line', 'column', 'message']);
+  });
+
   it('serves Swagger UI that runs under the content security policy', async () => {
     const page = await api.atOrigin(200, 'GET /docs');
     const policy = page.headers.get('content-security-policy') ?? '';

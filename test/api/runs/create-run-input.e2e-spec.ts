@@ -65,6 +65,9 @@ describe('the prompt', () => {
   });
 });
 
+const TOKENS = 'must be a whole number from 1 to 9007199254740991';
+const RESERVED = 'must be exactly `warp`, for hosted workers, or a name that does not begin with it, in any case';
+
 describe('the configuration', () => {
   it('of 512 KiB of JSON is taken whole; one byte more is a 413', async () => {
     const sized = (env: object) => ({
@@ -198,6 +201,14 @@ describe('the configuration', () => {
       '/skill_spec',
       'must be `owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`',
     ],
+    ['a reserved worker', { worker_host: 'warp-1' }, '/worker_host', RESERVED],
+    ['hosted workers in another case', { worker_host: 'WARP' }, '/worker_host', RESERVED],
+    [
+      'a worker that could not connect',
+      { worker_host: ' build-1' },
+      '/worker_host',
+      'must neither begin or end with a space nor have an invisible character',
+    ],
     ['no skills', { skills: [] }, '/skills', 'must have at least 1 entries'],
     ['too many minutes', { idle_timeout_minutes: 61 }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
     ['half a minute', { idle_timeout_minutes: 0.5 }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
@@ -226,7 +237,11 @@ describe('the configuration', () => {
       '/skills',
       'must not be given together with skill_spec',
     ],
-    ['a negative cost', { max_cost_usd: -1 }, '/max_cost_usd', 'must be a number of at least 0'],
+    ['a negative cost', { max_cost_usd: -1 }, '/max_cost_usd', 'must be a number from 0 to 1000000000'],
+    ['more than all the money', { max_cost_usd: 1e9 + 1 }, '/max_cost_usd', 'must be a number from 0 to 1000000000'],
+    ['no tokens', { max_tokens: 0 }, '/max_tokens', TOKENS],
+    ['more tokens than can be counted', { max_tokens: 2 ** 53 }, '/max_tokens', TOKENS],
+    ['far more tokens', { max_tokens: 1e300 }, '/max_tokens', TOKENS],
     [
       'a strategy that nobody knows',
       { credential_strategy: 'NOBODY' },

@@ -265,6 +265,13 @@ describe('a team’s defaults', () => {
       model_id: 'identity-model',
       worker_host: 'warp',
     });
+    // Set before such names were refused: nothing would ever take the run.
+    await room.api.database.query(`UPDATE teams SET default_worker_host = 'WARP' WHERE uid = $1`, [team]);
+    const reserved = await room.api.identities.user({ [team]: 'member' });
+    expectProblem(room.api, await post(400, {}, reserved), 'invalid_request', [
+      { pointer: '/config/worker_host', detail: expect.stringContaining('exactly `warp`') },
+    ]);
+    await room.api.database.query(`UPDATE teams SET default_worker_host = 'team-farm' WHERE uid = $1`, [team]);
     // One's own runs are no runs of the team; and the team of the header counts.
     expect(await configOf({ team: false }, boss)).toEqual({});
     const both = await room.api.identities.user({ [team]: 'member', [room.team]: 'member' });

@@ -205,6 +205,19 @@ describe('a worker that says hello', () => {
     expect(await usable('polite')).toEqual([{ free_slots: 3, slots: 3 }]);
   });
 
+  it('tells which agents it has, and of its own how to install them', async () => {
+    const worker = await connect('equipped', api, announced);
+    const house = { id: 'house-agent', installed: false, install_hint: 'see page Agents' };
+    worker.send(hello('equipped', { harnesses: [house, { id: 'claude', installed: true, version: '1' }] }));
+    await named('equipped', 1);
+    const { body } = await api.request(200, 'GET /agent/harnesses', { token: bot.token });
+    const harnesses = body.harnesses as { id: string; install_hint?: string; installations: { location: string }[] }[];
+    const [shown, claude] = ['house-agent', 'claude'].map((id) => harnesses.find((one) => one.id === id));
+    expect(shown).toMatchObject({ install_hint: house.install_hint });
+    expect(shown?.installations).toMatchObject([{ location: 'equipped', installed: false }]);
+    expect(claude?.install_hint).toContain('npm install');
+  });
+
   it('is offered nothing while it drains', async () => {
     const worker = await connect('drainer', api, announced);
     worker.send(hello('drainer'));

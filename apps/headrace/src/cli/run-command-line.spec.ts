@@ -111,6 +111,10 @@ describe('every command of the table', () => {
     [['team', 'update', 'a', '--name', ' '], '--name is missing'],
     [['team', 'update', 'a', '--schedules', 'true'], '--schedules must be on or off'],
     [
+      ['team', 'update', 'a', '--default-worker-host', 'Warp-1'],
+      '--default-worker-host must be exactly `warp`, for hosted workers, or a name that does not begin with it, in any case',
+    ],
+    [
       ['team', 'update', 'a', '--max-concurrent-runs', '0'],
       '--max-concurrent-runs must be a whole number from 1 to 999999',
     ],

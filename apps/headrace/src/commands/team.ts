@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { CreateServiceAccount, CreateTeam, ListTeams, type Team, type TeamChanges, UpdateTeam } from '#libs/auth';
+import { workerHostFault } from '#libs/worker-protocol';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { noArguments } from '../cli/no-arguments.js';
@@ -67,7 +68,7 @@ function toChanges(values: SettingValues): TeamChanges {
     ...(name !== undefined && { name: required('name', name) }),
     ...(limit !== undefined && { maxConcurrentRuns: limit === 'none' ? null : parseLimit(limit) }),
     ...given('defaultModelId', 'default-model', values),
-    ...given('defaultWorkerHost', 'default-worker-host', values),
+    ...given('defaultWorkerHost', 'default-worker-host', values, workerHostFault),
     features: {
       ...(metadataFilter !== undefined && { metadata_filter: parseSwitch('metadata-filter', metadataFilter) }),
       ...(schedules !== undefined && { schedules: parseSwitch('schedules', schedules) }),
@@ -79,11 +80,16 @@ function given(
   key: 'defaultModelId' | 'defaultWorkerHost',
   option: 'default-model' | 'default-worker-host',
   values: SettingValues,
+  faultOf: (value: string) => string | null = () => null,
 ): TeamChanges {
   const value = values[option];
   if (value === undefined) return {};
   if (value.length > MAX_DEFAULT_LENGTH) throw new UsageError(`--${option} is too long`);
-  return { [key]: value === 'none' ? null : required(option, value) };
+  if (value === 'none') return { [key]: null };
+  const named = required(option, value);
+  const fault = faultOf(named);
+  if (fault !== null) throw new UsageError(`--${option} ${fault}`);
+  return { [key]: named };
 }
 
 /** As long as a run may name one. */

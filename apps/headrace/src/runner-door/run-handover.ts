@@ -1,5 +1,13 @@
 import { SystemClock } from '#libs/kernel';
-import { HandoverError, jsonLinesLog, readHandover, RUNNER_EXIT, runExecution, sweep } from '#libs/runner';
+import {
+  HandoverError,
+  jsonLinesLog,
+  readHandover,
+  RETIRE_SIGNAL,
+  RUNNER_EXIT,
+  runExecution,
+  sweep,
+} from '#libs/runner';
 import { keepLogClean, leave, stderrLine } from './json-log.js';
 import { BUILTIN_AGENT_ARGS } from './own-program.js';
 import { stopSignals } from './stop-signals.js';
@@ -24,5 +32,8 @@ export async function runHandover(): Promise<number> {
     log.error('fault', { error: error.message });
     void sweep({ cookie }).finally(() => process.exit(RUNNER_EXIT.fault));
   });
-  return leave(await runExecution(handover, { builtinAgentArgs: BUILTIN_AGENT_ARGS, log, ...stopSignals() }));
+  const retiring = new AbortController();
+  process.on(RETIRE_SIGNAL, () => retiring.abort());
+  const signals = { ...stopSignals(), retire: retiring.signal };
+  return leave(await runExecution(handover, { builtinAgentArgs: BUILTIN_AGENT_ARGS, log, ...signals }));
 }

@@ -9,10 +9,13 @@ export interface DocumentOptions {
   readonly description: string;
   /** In the order in which they are shown. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
+  /** What parameters of paths mean, by their names, which say the same in every path. */
+  readonly pathParameters: Readonly<Record<string, string>>;
 }
 
 /** The OpenAPI document of everything below the API's prefix, with paths sorted so that a diff shows what changed. */
-export function buildDocument(app: INestApplication, { serverUrl, description, tags }: DocumentOptions): OpenAPIObject {
+export function buildDocument(app: INestApplication, options: DocumentOptions): OpenAPIObject {
+  const { serverUrl, description, tags, pathParameters } = options;
   const builder = new DocumentBuilder()
     .setTitle('Headrace API')
     .setVersion('1.0.0')
@@ -29,7 +32,7 @@ export function buildDocument(app: INestApplication, { serverUrl, description, t
   const { schemas, ...components } = document.components ?? {};
   return {
     ...document,
-    paths: sorted(withDeepObjects(document.paths)),
+    paths: sorted(withDescriptions(withDeepObjects(document.paths), pathParameters)),
     components: { ...components, schemas: sorted(schemas ?? {}), examples: problemExamples() },
   };
 }
@@ -37,15 +40,29 @@ export function buildDocument(app: INestApplication, { serverUrl, description, t
 /** Objects in a query are read as `name[key]=value`, which a document has to say: the default is another style. */
 function withDeepObjects(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   for (const item of Object.values(paths))
-    for (const { parameters } of Object.values(item as Record<string, { parameters?: QueryParameter[] }>))
+    for (const { parameters } of Object.values(item as Record<string, { parameters?: Parameter[] }>))
       for (const parameter of parameters ?? [])
         if (parameter.in === 'query' && parameter.schema?.type === 'object')
           Object.assign(parameter, { style: 'deepObject', explode: true });
   return paths;
 }
 
-interface QueryParameter {
+function withDescriptions(
+  paths: OpenAPIObject['paths'],
+  descriptions: DocumentOptions['pathParameters'],
+): OpenAPIObject['paths'] {
+  for (const item of Object.values(paths))
+    for (const { parameters } of Object.values(item as Record<string, { parameters?: Parameter[] }>))
+      for (const parameter of parameters ?? []) {
+        const description = descriptions[parameter.name];
+        if (parameter.in === 'path' && description !== undefined) Object.assign(parameter, { description });
+      }
+  return paths;
+}
+
+interface Parameter {
   readonly in: string;
+  readonly name: string;
   readonly schema?: { readonly type?: string };
 }
 

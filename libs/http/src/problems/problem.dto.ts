@@ -13,6 +13,23 @@ export class ProblemIssue {
   detail: string;
 }
 
+export class ProblemDiagnostic {
+  @ApiProperty({ description: 'Stable.', example: 'unknown_key' })
+  code: string;
+
+  @ApiProperty({ description: 'Of the file.', example: 'webhooks/ci.yaml' })
+  path: string;
+
+  @ApiProperty({ type: 'integer', minimum: 1 })
+  line: number;
+
+  @ApiProperty({ type: 'integer', minimum: 1 })
+  column: number;
+
+  @ApiProperty({ description: 'For people.' })
+  message: string;
+}
+
 /** RFC 9457 document; media type `application/problem+json`. */
 export class Problem {
   @ApiProperty({ format: 'uri-reference', description: 'A page that explains the code.' })
@@ -47,6 +64,12 @@ export class Problem {
 
   @ApiPropertyOptional({ type: [ProblemIssue], description: 'Validation: one entry per failing field.' })
   errors?: ProblemIssue[];
+
+  @ApiPropertyOptional({
+    type: [ProblemDiagnostic],
+    description: 'Of a definition that cannot be applied: one entry per fault, by its place in the files.',
+  })
+  diagnostics?: ProblemDiagnostic[];
 }
 
 export interface ProblemPlace {

@@ -64,7 +64,7 @@ export class RunnerContainer {
   }
 
   /** One that does not run is left alone. Rejects when the engine does not answer. */
-  signal(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  signal(signal: NodeJS.Signals): Promise<void> {
     return this.parts.engine.signalContainer(this.name, signal);
   }
 

@@ -35,5 +35,10 @@ function cloning({ gitCloneTimeout, gitMaxRepositoryBytes }: Settings): GitHando
 /** For runners that share this machine's disk. */
 export function localCloning(settings: Settings): GitHandover {
   const directory = resolve(settings.dataDir, 'mirrors');
-  return { ...cloning(settings), mirrors_dir: directory, local_roots: [...settings.gitLocalRoots] };
+  return {
+    ...cloning(settings),
+    mirrors_dir: directory,
+    local_roots: [...settings.gitLocalRoots],
+    max_mirrors_bytes: settings.gitMirrorsMaxBytes,
+  };
 }

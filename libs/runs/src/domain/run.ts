@@ -1,4 +1,5 @@
 import type { ErrorCode } from '#libs/kernel';
+import { HOSTED_WORKERS } from '#libs/worker-protocol';
 import type { Artifact } from './artifact.js';
 import type { RunState } from './run-state.js';
 
@@ -41,7 +42,7 @@ export const workerPool = (host: string): string => `worker:${host}`;
 
 /** Where a run with this configuration is placed when it is queued. */
 export function poolOf({ worker_host: host }: AgentConfig): string {
-  return host === undefined || host === 'warp' ? HOSTED_POOL : workerPool(host);
+  return host === undefined || host === HOSTED_WORKERS ? HOSTED_POOL : workerPool(host);
 }
 
 /** Who owns a run: a team, or one person. */
@@ -211,6 +212,6 @@ export function isCancellableKind(
   selfHosted: boolean,
 ): boolean {
   const host = run.config.worker_host;
-  const isSelfHosted = host !== undefined && host !== 'warp';
+  const isSelfHosted = host !== undefined && host !== HOSTED_WORKERS;
   return (selfHosted || !isSelfHosted) && run.executionLocation !== 'LOCAL' && run.source !== 'GITHUB_ACTION';
 }

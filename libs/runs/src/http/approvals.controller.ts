@@ -66,6 +66,8 @@ export class ApprovalsController {
     summary: 'List a run’s permission requests',
     tag: 'Approvals',
     errors: [400, 403, 404],
+    description:
+      'All of the run, over all its executions. `rules` are the answers `allow_always`: what is the same is allowed for the rest of the run, without another question.',
     success: { status: 200, description: 'Pending and decided requests, oldest first.', type: ListApprovalsResponse },
   })
   async list(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<ListApprovalsResponse> {

@@ -1,11 +1,12 @@
 import { type Issue, object, ProblemError } from '#libs/http';
+import { workerHostFault } from '#libs/worker-protocol';
 import type { AgentConfig } from '../domain/run.js';
 import { AmbientAgentConfig } from './dto/agent-config.dto.js';
 
-/** The configuration of a request to create a run. Throws a 400 that names each place where fields contradict each other. */
+/** The configuration of a request to create a run. Throws a 400 that names each place that breaks a rule. */
 export function toAgentConfig(config: AmbientAgentConfig | undefined): AgentConfig | undefined {
   if (!config) return undefined;
-  const issues = betweenFields(config).map(({ pointer, detail }) => ({ pointer: `/config${pointer}`, detail }));
+  const issues = furtherIssues(config).map(({ pointer, detail }) => ({ pointer: `/config${pointer}`, detail }));
   if (issues.length > 0) {
     const detail = issues.map((issue) => `\`${readable(issue.pointer)}\` ${issue.detail}.`).join(' ');
     throw new ProblemError('invalid_request', detail, { errors: issues });
@@ -21,15 +22,17 @@ export function readAgentConfig(
   | { readonly kind: 'invalid'; readonly issues: readonly Issue[] } {
   const config = CONFIG.read(raw, 'body');
   const wrongFields = CONFIG.check(config);
-  const issues = wrongFields.length > 0 ? wrongFields : betweenFields(config as AmbientAgentConfig);
+  const issues = wrongFields.length > 0 ? wrongFields : furtherIssues(config as AmbientAgentConfig);
   return issues.length > 0 ? { kind: 'invalid', issues } : { kind: 'valid', config: plain(config) as AgentConfig };
 }
 
 const CONFIG = object(() => AmbientAgentConfig);
 
-/** Rules between fields, which no single field can check. */
-function betweenFields(config: AmbientAgentConfig): Issue[] {
+/** Rules between fields, and those that answers need not keep: what is stored may be older than a rule. */
+function furtherIssues(config: AmbientAgentConfig): Issue[] {
   const issues: Issue[] = [];
+  const hostFault = config.worker_host === undefined ? null : workerHostFault(config.worker_host);
+  if (hostFault !== null) issues.push({ pointer: '/worker_host', detail: hostFault });
   if (config.skill_spec !== undefined && config.skills !== undefined) {
     issues.push({ pointer: '/skills', detail: 'must not be given together with skill_spec' });
   }

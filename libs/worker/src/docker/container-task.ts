@@ -6,7 +6,7 @@ import {
   type RunnerContainer,
 } from '#libs/runner-host';
 import type { RunnerHandover } from '#libs/runner-protocol';
-import type { BackendTask, TaskEnd, TaskHandle } from '../backend.js';
+import type { BackendTask, RunnerSignal, TaskEnd, TaskHandle } from '../backend.js';
 
 export interface ContainerTaskParts {
   readonly container: RunnerContainer;
@@ -40,7 +40,7 @@ export class ContainerTask implements BackendTask {
     return Promise.resolve();
   }
 
-  signal(signal: 'SIGTERM' | 'SIGKILL'): void {
+  signal(signal: RunnerSignal): void {
     const { container, log } = this.parts;
     container.signal(signal).catch((error: unknown) => {
       log.warn(`${signal} did not reach the container`, { container: container.name, error: String(error) });

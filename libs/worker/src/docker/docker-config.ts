@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EngineAddress } from '#libs/runner-host';
 import { parseDuration } from '../options/duration.js';
+import { numberField, wholeNumberField } from '../options/number-field.js';
 import type { WorkerDocker } from './worker-docker.js';
 
 const MIB = 1_048_576;
@@ -44,14 +45,10 @@ export const dockerKeys = {
   pull: z.enum(['missing', 'always', 'never']).default('missing'),
   pull_timeout: pullTimeout,
   auth_file: z.string().default(''),
-  memory_bytes: z.coerce
-    .number()
-    .int()
-    .min(256 * MIB)
-    .default(4096 * MIB),
-  cpus: z.coerce.number().min(0.1).max(4096).default(2),
-  pids: z.coerce.number().int().min(64).max(4_194_304).default(1024),
-  disk_bytes: z.coerce.number().int().min(0).default(0),
+  memory_bytes: wholeNumberField(256 * MIB, Number.MAX_SAFE_INTEGER).default(4096 * MIB),
+  cpus: numberField(0.1, 4096).default(2),
+  pids: wholeNumberField(64, 4_194_304).default(1024),
+  disk_bytes: wholeNumberField(0, Number.MAX_SAFE_INTEGER).default(0),
   network,
   user: z.string().default(''),
   runner_source: z.string().default(''),

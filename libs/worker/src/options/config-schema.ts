@@ -4,6 +4,7 @@ import { workerNameFault } from '#libs/worker-protocol';
 import { dockerKeys } from '../docker/docker-config.js';
 import { LOG_LEVELS } from '../worker-log.js';
 import { parseDuration } from './duration.js';
+import { wholeNumberField } from './number-field.js';
 
 /** What a frame can list: the most that "as many as come" can mean. */
 const MAX_TASKS = 1_000;
@@ -19,8 +20,7 @@ const duration = (fallback: string, min: string, max: string) =>
       context.addIssue({ code: 'custom', message: `must be a duration such as 90s or 10min, from ${min} to ${max}` });
       return z.NEVER;
     });
-const integer = (fallback: number, min: number, max: number) =>
-  z.coerce.number('must be a number').int().min(min).max(max).default(fallback);
+const integer = (fallback: number, min: number, max: number) => wholeNumberField(min, max).default(fallback);
 const path = z.string().min(1);
 const url = (...protocols: string[]) =>
   z.string().refine(
@@ -80,7 +80,7 @@ export const configSchema = z.strictObject({
   idle_on_complete: z.string().optional(),
   drain_timeout: duration('30min', '0s', '7d'),
   one_shot: z.boolean().default(false),
-  metrics_port: z.coerce.number().int().min(0).max(65_535).optional(),
+  metrics_port: wholeNumberField(0, 65_535).optional(),
   metrics_host: z.string().min(1).default('127.0.0.1'),
   labels: z.record(z.string().min(1).max(256), z.string().max(256)).default({}),
   skills_dirs: z.array(path).default([]),
@@ -98,6 +98,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       clone_timeout: duration('10min', '1s', '6h'),
       max_repository_bytes: integer(5_120 * MIB, MIB, Number.MAX_SAFE_INTEGER),
+      max_mirrors_bytes: integer(20_480 * MIB, MIB, Number.MAX_SAFE_INTEGER),
       local_roots: z.array(z.string().startsWith('/')).default([]),
     })
     .prefault({}),

@@ -98,6 +98,14 @@ describe('readWorkerOptions', () => {
     expect(fault(['--worker-id', 'a', '--api-key=wk-secret'], KEY)).toContain('--api-key-file');
     expect(fault(['--worker-id', 'warp-a'], KEY)).toContain('worker_id: must not begin with "warp"');
     expect(fault([], KEY)).toContain('worker_id: is missing');
+    for (const port of ['often', '9464x', '', '-1', '65536', '80.5'])
+      expect(fault(['--worker-id', 'a', `--metrics-port=${port}`], KEY)).toContain(
+        'metrics_port: must be a whole number from 0 to 65535',
+      );
+    expect(fault(['--worker-id', 'a', '--max-concurrent-tasks', 'all'], KEY)).toContain(
+      'max_concurrent_tasks: must be a whole number from 0 to 1000',
+    );
+    expect(fault(['--config-file', file('worker_id: a\nmetrics_port: .nan')], KEY)).toContain('metrics_port: must be');
     expect(fault(['--worker-id', 'a', '--drain-timeout', 'soon'], KEY)).toContain('drain_timeout');
     expect(fault(['--worker-id', 'a', '--server-root-url', 'http://user:pw@h'], KEY)).not.toContain('pw');
     expect(fault(['--worker-id', 'a', '--backend', 'kubernetes'], KEY)).toContain('no backend');

@@ -79,6 +79,7 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
     git: {
       cloneTimeoutSeconds: git.clone_timeout / 1000,
       maxRepositoryBytes: git.max_repository_bytes,
+      maxMirrorsBytes: git.max_mirrors_bytes,
       localRoots: git.local_roots,
     },
     connection: {

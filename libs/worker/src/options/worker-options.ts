@@ -36,6 +36,7 @@ export interface WorkerOptions {
   readonly git: {
     readonly cloneTimeoutSeconds: number;
     readonly maxRepositoryBytes: number;
+    readonly maxMirrorsBytes: number;
     readonly localRoots: readonly string[];
   };
   readonly connection: { readonly pingEvery: number; readonly pongTimeout: number; readonly reconnectMax: number };

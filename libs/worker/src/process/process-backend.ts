@@ -74,6 +74,7 @@ export class ProcessBackend implements Backend {
       git: {
         clone_timeout_seconds: git.cloneTimeoutSeconds,
         max_repository_bytes: git.maxRepositoryBytes,
+        max_mirrors_bytes: git.maxMirrorsBytes,
         mirrors_dir: join(this.options.dataDir, 'mirrors'),
         local_roots: [...git.localRoots],
       },

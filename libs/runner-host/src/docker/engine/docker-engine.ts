@@ -159,7 +159,7 @@ export class DockerEngine {
   }
 
   /** One that does not run or exist is left alone. */
-  async signalContainer(id: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  async signalContainer(id: string, signal: NodeJS.Signals): Promise<void> {
     await this.settled(
       { method: 'POST', path: `/containers/${id}/kill`, query: { signal }, timeoutMs: QUICK_MS },
       [404, 409],

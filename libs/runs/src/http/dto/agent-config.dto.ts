@@ -53,7 +53,8 @@ export class AmbientAgentConfig {
     ...OPTIONAL,
     blank: false,
     max: 256,
-    description: 'A self-hosted worker; absent or `warp` = hosted workers.',
+    description:
+      'A self-hosted worker; absent or `warp` = hosted workers. No other name that begins with `warp`, in any case, is taken.',
   })
   worker_host?: string;
   @StringField({
@@ -131,10 +132,16 @@ export class AmbientAgentConfig {
   @NumberField({
     ...OPTIONAL,
     min: 0,
+    max: 1_000_000_000,
     description: 'US dollars that the agent may use over all turns, as it tells them.',
   })
   max_cost_usd?: number;
-  @IntegerField({ ...OPTIONAL, min: 1, description: 'Tokens that the agent may use over all turns, as it tells them.' })
+  @IntegerField({
+    ...OPTIONAL,
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    description: 'Tokens that the agent may use over all turns, as it tells them.',
+  })
   max_tokens?: number;
   @EnumField(['fail', 'retry', 'resume'], {
     ...OPTIONAL,
