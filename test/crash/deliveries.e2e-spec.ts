@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSettings } from '#libs/config';
-import { EmbeddedPostgres } from '#libs/persistence';
-import { type BuiltWebhook, WebhookBuilder } from '#libs/testing';
+import { EmbeddedPostgres } from '../../libs/persistence/src/embedded-postgres/embedded-postgres.js';
+import { type BuiltWebhook, WebhookBuilder } from '../../libs/testing/src/webhook-builder.js';
 import { bearer, post } from '../ingress/post.js';
-import { freePort, Installation, type Program, tick, until } from '../support/installation.js';
+import { freePort, Installation, MAIN, type Program, tick, until } from '../support/installation.js';
+import { placeReadyDatabase } from '../support/ready-database.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const DELIVERIES = isLong ? 5_000 : 600;
@@ -23,7 +24,6 @@ let postgres: EmbeddedPostgres;
 let installation: Installation;
 let database: pg.Pool;
 let hooks: BuiltWebhook[];
-let settings: Record<string, string>;
 const running = new Map<string, Program>();
 
 const run = async (
@@ -31,7 +31,7 @@ const run = async (
   command: 'ingress' | 'processor',
   more: Record<string, string> = {},
 ): Promise<void> => {
-  const program = installation.start(command, { ...settings, ...more });
+  const program = installation.start(command, more);
   running.set(name, program);
   try {
     await program.says(`${command} is ready`);
@@ -45,9 +45,9 @@ const run = async (
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'headrace-test-'));
   chmodSync(directory, 0o711);
-  postgres = await EmbeddedPostgres.start({ dataDir: directory, log: () => undefined });
-  const { migrateAll } = await import('#apps/headrace/src/process/migrations');
-  await migrateAll(parseSettings({ DATABASE_URL: postgres.url }));
+  const dataDir = join(directory, 'data');
+  await placeReadyDatabase(dataDir, MAIN);
+  postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined });
   database = new pg.Pool({ connectionString: postgres.url, max: 2, options: '-c search_path=headrace,public' });
   database.on('error', () => undefined);
   await database.query(`
@@ -62,8 +62,10 @@ beforeAll(async () => {
   );
   const { factoryUid } = await builder.factory();
   hooks = await Promise.all(Array.from({ length: WEBHOOKS }, () => builder.webhook({ factoryUid })));
-  installation = await Installation.create();
-  settings = { DATABASE_URL: postgres.url, SECRETS_KEY: secretsKey, WEBHOOK_RATE_LIMIT: '6000', LOG_LEVEL: 'warn' };
+  installation = await Installation.create({
+    ...{ DATABASE_URL: postgres.url, SECRETS_KEY: secretsKey },
+    ...{ WEBHOOK_RATE_LIMIT: '6000', LOG_LEVEL: 'warn' },
+  });
 }, MINUTE);
 
 afterAll(async () => {

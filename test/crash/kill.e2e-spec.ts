@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   descendants,
   Installation,
   isAlive,
+  type ProcessFacts,
   processes,
   type Program,
   runnersOf,
@@ -21,16 +22,18 @@ describe('kill -9', { timeout: 120_000 }, () => {
   let server: Program;
   let witness: Witness;
 
-  beforeEach(async () => {
-    witness = new Witness();
+  beforeAll(async () => {
     installation = await Installation.create();
     server = await installation.up();
   });
-
-  afterEach(async () => {
-    await server.stop('SIGTERM');
+  // One installation for all of them: each has to leave it at work, and says so with `serviceGoesOn`.
+  beforeEach(() => {
+    witness = new Witness();
+  });
+  afterEach(() => witness.remove());
+  afterAll(async () => {
+    expect(await server.stop('SIGTERM')).toBe(0);
     installation.remove();
-    witness.remove();
   });
 
   const serviceGoesOn = async (): Promise<void> => {
@@ -44,13 +47,21 @@ describe('kill -9', { timeout: 120_000 }, () => {
     return runId;
   };
 
+  /** Of the witnessed run: that of an earlier one may still wait for messages. */
+  const itsRunner = (): number => {
+    const isWitnessed = ({ argv }: ProcessFacts): boolean => argv.join(' ').includes(witness.file);
+    const runner = runnersOf(server.child.pid ?? 0).find(({ pid }) => descendants(pid).some(isWitnessed));
+    if (runner === undefined) throw new Error('The run has no runner.');
+    return runner.pid;
+  };
+
   it('of the runner: the run ends ERROR, its agent is gone, the service goes on', async () => {
     const runId = await startWitnessed(30);
-    const [runner] = runnersOf(server.child.pid ?? 0);
-    const tree = descendants(runner?.pid ?? 0);
+    const runner = itsRunner();
+    const tree = descendants(runner);
     expect(tree.length).toBeGreaterThan(1);
     const killedAt = performance.now();
-    process.kill(runner?.pid ?? 0, 'SIGKILL');
+    process.kill(runner, 'SIGKILL');
     const run = await installation.waitFor(runId, ENDED, PROMISE_MS);
     expect(performance.now() - killedAt).toBeLessThan(PROMISE_MS);
     expect(run).toMatchObject({
@@ -71,8 +82,8 @@ describe('kill -9', { timeout: 120_000 }, () => {
       config: { environment_id: environment.body.uid },
     });
     await until(() => witness.spans()[0], 20_000, 'the set-up’s first sign of life');
-    const [runner] = runnersOf(server.child.pid ?? 0);
-    process.kill(runner?.pid ?? 0, 'SIGKILL');
+    const runner = itsRunner();
+    process.kill(runner, 'SIGKILL');
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
     const [first, second, ...others] = witness.spans();
     expect(others).toEqual([]);
@@ -81,16 +92,12 @@ describe('kill -9', { timeout: 120_000 }, () => {
 
   it('of the whole server for long: the runner stops its agent by itself, and the run has ended after the restart', async () => {
     const runId = await startWitnessed(30);
-    const [runner] = runnersOf(server.child.pid ?? 0);
-    const tree = descendants(runner?.pid ?? 0);
+    const runner = itsRunner();
+    const tree = descendants(runner);
     process.kill(server.child.pid ?? 0, 'SIGKILL');
     await server.exited;
     await until(() => tree.every(({ pid }) => !isAlive(pid)), PROMISE_MS, 'the end of the agent’s processes');
-    await until(
-      () => !isAlive(runner?.pid ?? 0),
-      5000,
-      'the end of the runner itself, whose log nobody reads any more',
-    );
+    await until(() => !isAlive(runner), 5000, 'the end of the runner itself, whose log nobody reads any more');
     server = await installation.up();
     const run = await installation.waitFor(runId, ENDED, PROMISE_MS);
     expect(run).toMatchObject({ state: 'ERROR', status_message: { error_code: 'infrastructure_timeout' } });

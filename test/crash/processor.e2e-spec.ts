@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase, TestIdentities } from '#libs/testing';
+import { TestIdentities } from '../../libs/testing/src/api/identities.js';
+import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
 import { Installation, type Program, processes, runnersOf, until } from '../support/installation.js';
 import { Witness } from '../support/witness.js';
 

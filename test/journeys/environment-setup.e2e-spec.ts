@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GitFixture, GitServer } from '#libs/testing';
+import { GitFixture } from '../../libs/testing/src/git/git-fixture.js';
+import { GitServer } from '../../libs/testing/src/git/git-server.js';
 import { descendants, Installation, type Program, until } from '../support/installation.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];

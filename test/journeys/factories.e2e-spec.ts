@@ -8,6 +8,8 @@ import { Installation, type Program, until } from '../support/installation.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+/** Each example starts a good dozen of processes one after the other; on a busy machine each of them takes its time. */
+const PATIENCE_MS = 90_000;
 
 interface Delivery {
   delivery_id: string;
@@ -67,7 +69,7 @@ async function logOf(factory: string, uid: string, count: number): Promise<Deliv
       const { deliveries } = (await installation.call('GET', path)).body as { deliveries: Delivery[] };
       return deliveries.length === count && deliveries.every(isDone) && deliveries;
     },
-    20_000,
+    PATIENCE_MS,
     `${count} evaluated deliveries`,
   );
   return log.reverse();
@@ -110,8 +112,10 @@ async function expectExactBytes(factory: string, uid: string, payload: Buffer): 
       (await installation.call('GET', `${log}/${again}`)).body.automation_results?.filter(
         ({ automation_uid: automation }: { automation_uid: string }) => automation === made.body.uid,
       ) as { run_id: string }[] | undefined,
+    PATIENCE_MS,
+    'the evaluation of the delivery that was sent again',
   );
-  await installation.waitFor(result?.run_id ?? '', ENDED);
+  await installation.waitFor(result?.run_id ?? '', ENDED, PATIENCE_MS);
   const conversation = await installation.call('GET', `/agent/runs/${result?.run_id}/conversation`);
   expect(JSON.stringify(conversation.body)).toContain(createHash('sha256').update(payload).digest('hex'));
 }
@@ -119,7 +123,7 @@ async function expectExactBytes(factory: string, uid: string, payload: Buffer): 
 const payloadOf = (example: string, name: string): Buffer =>
   readFileSync(join(ROOT, 'examples', example, 'payloads', name));
 
-describe('an example, done as its README says', { timeout: 120_000 }, () => {
+describe('an example, done as its README says', { timeout: 300_000 }, () => {
   it('ci-failures: exactly the failed build of a watched branch starts a run, once', async () => {
     const { factory, uid } = await follow('ci-failures', 'ci-failures');
     const log = await logOf(factory, uid, 5);
@@ -132,7 +136,7 @@ describe('an example, done as its README says', { timeout: 120_000 }, () => {
     const [run, ...others] = await runsOf(factory);
     expect(others).toEqual([]);
     expect(run?.run_id).toBe(results[0]?.run_id);
-    const ended = await installation.waitFor(run?.run_id ?? '', ENDED);
+    const ended = await installation.waitFor(run?.run_id ?? '', ENDED, PATIENCE_MS);
     expect(ended).toMatchObject({
       state: 'SUCCEEDED',
       source: 'CUSTOM_WEBHOOK',
@@ -152,7 +156,13 @@ describe('an example, done as its README says', { timeout: 120_000 }, () => {
     expect(log.map(({ outcome }) => outcome)).toEqual(['Accepted', 'Accepted', 'Accepted']);
     const results = log.flatMap(({ automation_results: ofDelivery = [] }) => ofDelivery);
     expect(results.map(({ matched }) => matched)).toEqual([true, false, false]);
-    await installation.waitFor(results[0]?.run_id ?? '', ENDED);
+    const skill = {
+      name: 'triage-errors',
+      full_path: `headrace/${factory}:skills/triage-errors/SKILL.md`,
+    };
+    const run = await installation.waitFor(results[0]?.run_id ?? '', ENDED, PATIENCE_MS);
+    expect(run.agent_skill).toMatchObject(skill);
+    expect(run.agent_config.base_prompt).toMatch(/^You are the foreman[^]*Frames under `src\/` are ours/);
     const conversation = await installation.call('GET', `/agent/runs/${results[0]?.run_id}/conversation`);
     expect(JSON.stringify(conversation.body)).toContain('src/cart/total.js');
     await expectSameStory(factory, log);
@@ -163,9 +173,10 @@ describe('an example, done as its README says', { timeout: 120_000 }, () => {
       ticket_ref: 'tracker:4508',
     });
     expect(dispatched).toMatchObject({ status: 200, body: { factory_uid: factory, ticket_ref: 'tracker:4508' } });
-    expect(await installation.waitFor(dispatched.body.run_id as string, ENDED)).toMatchObject({
+    expect(await installation.waitFor(dispatched.body.run_id as string, ENDED, PATIENCE_MS)).toMatchObject({
       state: 'SUCCEEDED',
       metadata: { ticket_source: 'tracker', ticket_id: '4508', factory_uid: factory },
+      agent_skill: skill,
     });
   });
 });

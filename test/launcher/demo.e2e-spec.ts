@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkout, environment, Launched, processesNaming, removeDir, temporaryDir } from './launched.js';
 
 let directory = '';
@@ -29,7 +29,7 @@ function demo(dataDir: string): Launched {
 describe('npm run demo', () => {
   it(
     'starts an instance when none runs, walks through runs and the example factories, and leaves nothing running',
-    { timeout: 180_000 },
+    { timeout: 400_000 },
     async () => {
       const dataDir = join(directory, 'data');
       const launched = demo(dataDir);
@@ -61,7 +61,7 @@ describe('npm run demo', () => {
       }
       // The secrets of the senders go through standard input.
       expect(launched.output).not.toMatch(/whsec_|[0-9a-f]{64}/);
-      expect(processesNaming(dataDir)).toEqual([]);
+      await vi.waitFor(() => expect(processesNaming(dataDir)).toEqual([]), { timeout: 10_000 });
     },
   );
 

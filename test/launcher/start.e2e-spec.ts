@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   api,
   type Connection,
@@ -16,34 +16,54 @@ import {
   temporaryDir,
 } from './launched.js';
 
+const SECRETS = {
+  SECRETS_KEY: 'a-secret-that-no-agent-may-find-anywhere',
+  MY_OWN_TOKEN: 'another-secret-of-the-shell',
+};
+
+interface Started {
+  readonly launched: Launched;
+  readonly at: string;
+}
+
+interface Ready {
+  readonly launched: Launched;
+  readonly connection: Connection;
+}
+
 let directory = '';
 let dataDir = '';
-let running: Launched[] = [];
+let running: Started[] = [];
 
-beforeEach(() => {
+beforeAll(() => {
   directory = temporaryDir();
   dataDir = join(directory, 'data');
 });
 
-afterEach(async () => {
-  for (const launched of running) {
+afterAll(async () => {
+  for (const { launched } of running) {
     launched.signal('SIGTERM');
     await launched.exit;
   }
-  running = [];
   removeDir(directory);
 });
 
-async function up(more: Record<string, string> = {}): Promise<{ launched: Launched; connection: Connection }> {
-  const launched = start(dataDir, 'up', more);
-  running.push(launched);
+async function up(at = dataDir, more: Record<string, string> = SECRETS): Promise<Ready> {
+  const launched = start(at, 'up', more);
+  running.push({ launched, at });
   await launched.says(/Ctrl-C stops it\./);
-  return { launched, connection: connectionOf(dataDir) };
+  return { launched, connection: connectionOf(at) };
+}
+
+/** The installation that most tests share: as one of them has left it at work, or started. */
+async function atWork(): Promise<Ready> {
+  const left = running.find(({ at, launched: { child } }) => at === dataDir && child.exitCode === null);
+  return left ? { launched: left.launched, connection: connectionOf(dataDir) } : up();
 }
 
 async function stop(launched: Launched, signal: NodeJS.Signals = 'SIGINT'): Promise<number | string> {
   launched.signal(signal);
-  running = running.filter((other) => other !== launched);
+  running = running.filter((other) => other.launched !== launched);
   return launched.exit;
 }
 
@@ -57,8 +77,9 @@ describe('npm start', () => {
     'makes an installation that can be used, stops cleanly, and finds everything again',
     { timeout: 120_000 },
     async () => {
-      const { launched, connection } = await up();
-      expect(statSync(join(dataDir, 'connection.json')).mode & 0o777).toBe(0o600);
+      const own = join(directory, 'own');
+      const { launched, connection } = await up(own, {});
+      expect(statSync(join(own, 'connection.json')).mode & 0o777).toBe(0o600);
       expect(Object.keys(connection).sort()).toEqual(
         [
           'base_url',
@@ -88,9 +109,9 @@ describe('npm start', () => {
       );
 
       expect(await stop(launched)).toBe(0);
-      await vi.waitFor(() => expect(processesNaming(dataDir)).toEqual([]), { timeout: 10_000 });
+      await vi.waitFor(() => expect(processesNaming(own)).toEqual([]), { timeout: 10_000 });
 
-      const second = await up();
+      const second = await up(own, {});
       expect(second.connection).toMatchObject({
         token: connection.token,
         service_account_token: connection.service_account_token,
@@ -107,16 +128,15 @@ describe('npm start', () => {
   );
 
   it('hands no setting over by environment or arguments', { timeout: 60_000 }, async () => {
-    const secretsKey = 'a-secret-that-no-agent-may-find-anywhere';
-    const { launched } = await up({ SECRETS_KEY: secretsKey, MY_OWN_TOKEN: 'another-secret-of-the-shell' });
+    const { launched } = await atWork();
     const password = readFileSync(join(dataDir, 'secrets/postgres-password'), 'utf8').trim();
     const { server, postgres } = pidsOf(dataDir);
     for (const pid of process.platform === 'linux' ? [server, postgres] : []) {
       const visible = readFileSync(`/proc/${pid}/environ`, 'utf8') + readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      for (const secret of [secretsKey, 'another-secret-of-the-shell', password]) expect(visible).not.toContain(secret);
+      for (const secret of [...Object.values(SECRETS), password]) expect(visible).not.toContain(secret);
       expect(visible).not.toContain('HEADRACE_DATA_DIR');
     }
-    expect(launched.output).not.toContain(secretsKey);
+    expect(launched.output).not.toContain(SECRETS.SECRETS_KEY);
     expect(launched.output).not.toContain(password);
   });
 });
@@ -126,7 +146,7 @@ describe('after kill -9', () => {
     'of the launcher the server stops by itself; of everything the next start takes over',
     { timeout: 120_000 },
     async () => {
-      const first = await up();
+      const first = await atWork();
       const orphan = pidsOf(dataDir);
       expect(await stop(first.launched, 'SIGKILL')).toBe('SIGKILL');
       await vi.waitFor(() => expect(processesNaming(dataDir).filter((pid) => pid === orphan.postgres)).toEqual([]), {
@@ -148,7 +168,7 @@ describe('after kill -9', () => {
   );
 
   it('of PostgreSQL the service comes back without a command', { timeout: 60_000 }, async () => {
-    const { launched, connection } = await up();
+    const { launched, connection } = await atWork();
     const { postgres } = pidsOf(dataDir);
     process.kill(postgres, 'SIGKILL');
     await launched.says(/PostgreSQL runs again/);
@@ -171,7 +191,7 @@ describe('a start that cannot be', () => {
   });
 
   it('says that the data directory is in use, and that a port is taken', { timeout: 60_000 }, async () => {
-    await up();
+    await atWork();
     const second = start(dataDir);
     expect(await second.exit).toBe(1);
     expect(second.output).toContain(`already runs on ${dataDir} (process ${pidsOf(dataDir).server})`);
@@ -198,7 +218,7 @@ describe('tokens', () => {
     'are made anew when connection.json is lost, and can be made and revoked beside a running instance',
     { timeout: 120_000 },
     async () => {
-      const first = await up();
+      const first = await atWork();
       const created = await headrace(
         dataDir,
         'token',

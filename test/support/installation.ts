@@ -4,8 +4,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { placeReadyDatabase } from './ready-database.js';
 
-const MAIN = fileURLToPath(new URL('../../dist/apps/headrace/src/main.js', import.meta.url));
+/** The command line as it is built. */
+export const MAIN = fileURLToPath(new URL('../../dist/apps/headrace/src/main.js', import.meta.url));
 
 /** Often enough for every promise that is tested; more often would take the processors from those who are waited for. */
 const POLL_MS = 50;
@@ -84,7 +86,10 @@ export class Program {
   }
 }
 
-/** A whole installation as its users start it: real processes of the build, real embedded PostgreSQL, a data directory of its own. */
+/**
+ * A whole installation as its users start it: real processes of the build, real embedded PostgreSQL, a data directory of its
+ * own, in which the database has its schema already.
+ */
 export class Installation {
   private constructor(
     readonly dataDir: string,
@@ -96,6 +101,7 @@ export class Installation {
     // As root, PostgreSQL and agents have users of their own: what is theirs stays below this directory when they may pass.
     chmodSync(dataDir, 0o711);
     const [port, ingressPort] = [await freePort(), await freePort()];
+    if (settings.DATABASE_URL === undefined) await placeReadyDatabase(join(dataDir, 'data'), MAIN);
     return new Installation(join(dataDir, 'data'), {
       PATH: process.env.PATH ?? '',
       HOME: dataDir,
