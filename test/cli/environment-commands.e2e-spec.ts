@@ -90,12 +90,26 @@ describe('headrace environment', () => {
     expect(list).toMatch(new RegExp(`grant +${toTeam.trim()} +team ${guestTeam}`));
     as(guest);
     expect((await environment(0, 'list')).output).toContain(uid);
-    expect((await environment(1, 'sharing', uid)).errors).toContain('not yours');
+    const { output: own } = await environment(0, 'sharing', uid);
+    expect(own).toContain(byAddress.trim());
+    expect(own).not.toContain(toTeam.trim());
     as(admin);
     await environment(0, 'revoke', uid, '--grant', byAddress.trim());
     expect((await environment(1, 'revoke', uid, '--grant', byAddress.trim())).errors).toContain('no grant');
     as(guest);
     expect((await environment(0, 'list')).output).not.toContain(uid);
+    expect((await environment(1, 'sharing', uid)).errors).toContain('not yours');
+  });
+
+  it('lets guests leave', async () => {
+    const uid = await create();
+    const { output: grant } = await environment(0, 'grant', uid, '--user', guest.uid);
+    as(guest);
+    expect((await environment(0, 'list')).output).toContain(uid);
+    await environment(0, 'revoke', uid, '--grant', grant.trim());
+    expect((await environment(0, 'list')).output).not.toContain(uid);
+    as(admin);
+    expect((await environment(0, 'sharing', uid)).output).not.toContain(grant.trim());
   });
 
   it('shares by a link, which is shown once and redeemed from a file', async () => {
