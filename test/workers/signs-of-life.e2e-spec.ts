@@ -59,13 +59,15 @@ describe.concurrent('signs of life', { timeout: 40_000 }, () => {
   it('one of two connections of a name dies: its run ends, that of the other goes on', async () => {
     const host = stage.host();
     const [one, other] = [await stage.worker(host), await stage.worker(host, { url: stage.here.url })];
-    const runIds = [await stage.run(host), await stage.run(host)];
     const held = async (worker: typeof one): Promise<string> => {
       const { data } = await worker.next('task_assignment');
       worker.send('task_claimed', { task_id: data.task_id as string, worker_id: host });
       return data.task_id as string;
     };
-    const [lost, kept] = [await held(one), await held(other)];
+    // Both wait before there is anything to claim: what is not claimed in time is offered to the other one.
+    const holding = Promise.all([held(one), held(other)]);
+    const runIds = [await stage.run(host), await stage.run(host)];
+    const [lost, kept] = await holding;
     expect([lost, kept].sort()).toEqual([...runIds].sort());
     await stage.reaches(lost, 'CLAIMED');
     one.fallSilent();
