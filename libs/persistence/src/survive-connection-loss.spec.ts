@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from './database.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
+import { surviveConnectionLoss } from './survive-connection-loss.js';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'headrace-loss-'));
 let server: EmbeddedPostgres;
@@ -45,5 +47,23 @@ describe('a connection that breaks in the middle of a transaction', () => {
       process.off('uncaughtException', note);
     }
     expect(uncaught).toEqual([]);
+  });
+});
+
+describe('a connection of a pool of one’s own that the server ends', () => {
+  it('while nobody uses it ends nothing, and the next use has another one', async () => {
+    const pool = new pg.Pool({ connectionString: server.url, max: 1 });
+    surviveConnectionLoss(pool);
+    try {
+      const first = await pool.query<{ pid: number }>(pid);
+      const removed = new Promise((resolve) => pool.once('remove', resolve));
+      // Without a listener of the pool this is an uncaught exception.
+      await database.query('SELECT pg_terminate_backend($1, 5000)', [first.rows[0]?.pid]);
+      await removed;
+      const second = await pool.query<{ pid: number }>(pid);
+      expect(second.rows[0]?.pid).not.toBe(first.rows[0]?.pid);
+    } finally {
+      await pool.end();
+    }
   });
 });

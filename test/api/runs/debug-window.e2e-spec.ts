@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Database } from '#libs/persistence';
 import type { Commands } from '#libs/runner-protocol';
 import { SweepExecutions } from '#libs/runs';
 import { type TestPrincipal, TestRunner } from '#libs/testing';
@@ -470,6 +471,29 @@ describe('the window closes', () => {
       desired: 'close',
       desired_reason: 'max_idle_sessions',
     });
+  });
+
+  it('that was held by somebody when it became one too many, by the next sweep', async () => {
+    await room.api.database.query(
+      `UPDATE executions SET desired = 'close' WHERE ended_at IS NULL AND phase IN ('debug', 'idle')`,
+    );
+    const runs: string[] = [];
+    for (let index = 0; index < 3; index += 1) runs.push((await debugged())[0]);
+    const [oldest = ''] = runs;
+    const wishOf = async () =>
+      (
+        await room.api.database.query<{ desired: string }>(
+          'SELECT desired FROM executions WHERE run_id = $1 AND ended_at IS NULL',
+          [oldest],
+        )
+      )[0]?.desired;
+    await room.api.app.get(Database).transaction(async (tx) => {
+      await tx.query('SELECT FROM executions WHERE run_id = $1 FOR UPDATE', [oldest]);
+      await debugged();
+      expect(await wishOf()).toBe('run');
+    });
+    await sweep();
+    expect(await wishOf()).toBe('close');
   });
 });
 

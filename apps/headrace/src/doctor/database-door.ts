@@ -23,7 +23,6 @@ export function impatientPool(connectionString: string): pg.Pool {
     options: '-c timezone=UTC',
     application_name: 'headrace-doctor',
   });
-  pool.on('error', () => undefined);
   surviveConnectionLoss(pool);
   return pool;
 }

@@ -9,7 +9,7 @@ import { environmentMigrations } from '#migrations/environments';
 import { factoryMigrations } from '#migrations/factories';
 import { migrateQueues } from '#libs/jobs';
 import { notificationMigrations } from '#migrations/notifications';
-import { assertMigrated, migrate, type MigrationClass } from '#libs/persistence';
+import { assertMigrated, migrate, type MigrationClass, surviveConnectionLoss } from '#libs/persistence';
 import { runMigrations } from '#migrations/runs';
 import { scheduleMigrations } from '#migrations/schedules';
 import { secretMigrations } from '#migrations/secrets';
@@ -49,7 +49,7 @@ export const migrationNames = (): string[] => MIGRATIONS.map((migration) => new 
 
 /** Rejects when the database lacks a migration. */
 export async function checkMigrated(databaseUrl: string): Promise<void> {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  const pool = singleConnection(databaseUrl);
   try {
     await assertMigrated(pool, MIGRATIONS);
   } finally {
@@ -58,7 +58,7 @@ export async function checkMigrated(databaseUrl: string): Promise<void> {
 }
 
 async function migrateQueueDatabase(queueUrl: string): Promise<void> {
-  const pool = new pg.Pool({ connectionString: queueUrl, max: 1 });
+  const pool = singleConnection(queueUrl);
   const client = await pool.connect();
   try {
     await migrateQueues(client);
@@ -66,4 +66,10 @@ async function migrateQueueDatabase(queueUrl: string): Promise<void> {
     client.release();
     await pool.end();
   }
+}
+
+function singleConnection(connectionString: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString, max: 1 });
+  surviveConnectionLoss(pool);
+  return pool;
 }

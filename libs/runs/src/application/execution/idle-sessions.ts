@@ -119,7 +119,7 @@ export class IdleSessions {
   /** After a turn: another run may take the slot, and the oldest idle session beyond the limit is closed. */
   async slotFreed(): Promise<void> {
     this.nudge.nudge();
-    await this.database.query(CLOSE_BEYOND, [HOSTED_POOL, this.settings.maxIdleSessions]);
+    await this.closeBeyond();
   }
 
   /** A run waits for room on these self-hosted workers: their oldest idle session gives way. */
@@ -128,8 +128,10 @@ export class IdleSessions {
     await this.database.query(CLOSE_OLDEST_ON_WORKER, [workerPool(host), slotKey(owner)]);
   }
 
+  /** Also those beyond the limit that somebody held locked in the moment after their turn. */
   async closeOverdue(): Promise<void> {
     await this.database.query(CLOSE_OVERDUE);
+    await this.closeBeyond();
   }
 
   /** Debug windows that are over close, unless their agent is at work; work without an end is stopped. */
@@ -137,5 +139,9 @@ export class IdleSessions {
     await this.database.query(STOP_DEBUG);
     await this.database.query(KEEP_OPEN);
     await this.database.query(CLOSE_DEBUG);
+  }
+
+  private async closeBeyond(): Promise<void> {
+    await this.database.query(CLOSE_BEYOND, [HOSTED_POOL, this.settings.maxIdleSessions]);
   }
 }
