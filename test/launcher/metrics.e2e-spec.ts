@@ -26,6 +26,8 @@ async function start(name: 'ingress' | 'processor'): Promise<() => Promise<strin
   const program = installation.start(name);
   programs.push(program);
   await program.says(`Headrace ${name} is ready`);
+  // Which of the two lines comes first is left open.
+  await program.says('/metrics');
   const url = /Metrics are served at (http:[^" ]+\/metrics)/.exec(program.text)?.[1] ?? '';
   expect(new URL(url).hostname).toBe('127.0.0.1');
   return async () => (await fetch(url)).text();
