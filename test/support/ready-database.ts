@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
+import { withFileLock } from '../../libs/git/src/file-lock.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -13,7 +13,6 @@ declare module 'vitest' {
 }
 
 const run = promisify(execFile);
-const LOOK_MS = 50;
 const PATIENCE_MS = 60_000;
 
 /**
@@ -37,35 +36,15 @@ export async function placeReadyDatabase(dataDir: string, main: string): Promise
 /** The data directory to copy from; made by the first file of the run that asks, while others wait. */
 async function readyDatabase(main: string): Promise<string> {
   const ready = join(inject('beginningsDir'), 'database');
-  const lock = `${ready}.lock`;
-  const deadline = performance.now() + PATIENCE_MS;
-  while (!existsSync(ready)) {
-    if (isTaken(lock)) {
-      if (performance.now() > deadline) throw new Error(`Nobody made ${ready} within ${PATIENCE_MS} ms.`);
-      await delay(LOOK_MS);
-      continue;
-    }
-    try {
-      // Whoever was waited for may have made it between the two looks.
-      if (existsSync(ready)) break;
-      const making = `${ready}.new`;
-      await run(process.execPath, [main, 'migrate'], {
-        env: { PATH: process.env.PATH ?? '', HOME: making, LANG: 'C.UTF-8', HEADRACE_DATA_DIR: making },
-      });
-      renameSync(making, ready);
-    } finally {
-      rmSync(lock, { recursive: true });
-    }
-  }
+  if (existsSync(ready)) return ready;
+  await withFileLock(`${ready}.lock`, AbortSignal.timeout(PATIENCE_MS), async () => {
+    // Whoever was waited for has made it.
+    if (existsSync(ready)) return;
+    const making = `${ready}.new`;
+    await run(process.execPath, [main, 'migrate'], {
+      env: { PATH: process.env.PATH ?? '', HOME: making, LANG: 'C.UTF-8', HEADRACE_DATA_DIR: making },
+    });
+    renameSync(making, ready);
+  });
   return ready;
-}
-
-function isTaken(lock: string): boolean {
-  try {
-    mkdirSync(lock);
-    return false;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return true;
-    throw error;
-  }
 }

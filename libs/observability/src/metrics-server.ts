@@ -1,4 +1,5 @@
-import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { Metrics } from './metrics.js';
@@ -26,7 +27,8 @@ export async function serveMetrics(
       () => response.writeHead(500).end(),
     );
   });
-  await listen(server, port, host);
+  server.listen(port, host);
+  await once(server, 'listening');
   const address = server.address() as AddressInfo;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/metrics`;
   new Logger('Metrics').log(`Metrics are served at ${url}.`);
@@ -37,14 +39,4 @@ export async function serveMetrics(
       server.closeAllConnections();
     },
   };
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

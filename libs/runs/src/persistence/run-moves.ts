@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable, Statement } from '#libs/persistence';
+import { HOSTED_WORKERS } from '#libs/worker-protocol';
 import { RUN_STATE_MACHINE, type RunMove, type RunState } from '../domain/run-state.js';
-import { EXTERNAL_POOL, HOSTED_POOL, type StatusMessage } from '../domain/run.js';
+import { EXTERNAL_POOL, HOSTED_POOL, type StatusMessage, workerPool } from '../domain/run.js';
 
 /** What a run's row tells the code that is about to move it. */
 export interface LockedRun {
@@ -38,7 +39,7 @@ const HAND_OVER: Statement = {
   name: 'runs.hand-over',
   text: `WITH handed AS (
     UPDATE runs SET execution_location = 'REMOTE',
-      pool = CASE WHEN coalesce(config->>'worker_host', 'warp') = 'warp' THEN '${HOSTED_POOL}' ELSE 'worker:' || (config->>'worker_host') END
+      pool = CASE WHEN coalesce(config->>'worker_host', '${HOSTED_WORKERS}') = '${HOSTED_WORKERS}' THEN '${HOSTED_POOL}' ELSE '${workerPool('')}' || (config->>'worker_host') END
     WHERE id = $1 AND pool = '${EXTERNAL_POOL}' RETURNING id, slot_key)
   UPDATE run_facets f SET tokens = array_replace(f.tokens,
       headrace.run_token(h.slot_key, 'execution_location', 'LOCAL'), headrace.run_token(h.slot_key, 'execution_location', 'REMOTE'))

@@ -1,23 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { isUuid } from '#libs/kernel';
 import type { Queryable, Statement } from '#libs/persistence';
+import { type AcceptedDeliveryRow, toAcceptedDelivery } from '../persistence/accepted-delivery-row.js';
 import type { AcceptedDelivery } from './ports.js';
 
 export interface KnownWebhook {
   readonly uid: string;
   readonly name: string;
-}
-
-interface DeliveryRow {
-  id: string;
-  identity: string;
-  received_at: Date;
-  body: Buffer;
-  headers: Record<string, string> | null;
-  uid: string;
-  name: string;
-  factory_uid: string;
-  team_uid: string;
 }
 
 const LIVE: Statement = {
@@ -44,16 +33,7 @@ export class WebhookDirectory {
   /** A stored accepted delivery to one of the factory's webhooks; null when there is none. One round trip. */
   async accepted(tx: Queryable, factoryUid: string, deliveryId: string): Promise<AcceptedDelivery | null> {
     if (!isUuid(deliveryId)) return null;
-    const [row] = await tx.query<DeliveryRow>(ACCEPTED, [factoryUid, deliveryId]);
-    return row
-      ? {
-          deliveryId: row.id,
-          webhook: { uid: row.uid, name: row.name, factoryUid: row.factory_uid, teamUid: row.team_uid },
-          identity: row.identity,
-          receivedAt: row.received_at,
-          body: row.body,
-          headers: row.headers ?? {},
-        }
-      : null;
+    const [row] = await tx.query<AcceptedDeliveryRow>(ACCEPTED, [factoryUid, deliveryId]);
+    return row ? toAcceptedDelivery(row) : null;
   }
 }

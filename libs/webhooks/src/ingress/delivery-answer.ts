@@ -2,16 +2,18 @@ import type { ErrorCode } from '#libs/kernel';
 import type { HandshakeAnswer } from '../domain/signing/signature-scheme.js';
 
 /** Why a request is refused, for our own counts. */
-export type RefusalReason =
-  | 'not_post'
-  | 'headers_too_large'
-  | 'unknown_webhook'
-  | 'auth_failures'
-  | 'busy'
-  | 'too_large'
-  | 'unauthenticated'
-  | 'rate_limited'
-  | 'invalid_json';
+export const REFUSAL_REASONS = [
+  'not_post',
+  'headers_too_large',
+  'unknown_webhook',
+  'auth_failures',
+  'busy',
+  'too_large',
+  'unauthenticated',
+  'rate_limited',
+  'invalid_json',
+] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 /** Why a request is not taken, and what its sender is told: never which part of an authentication failed. */
 export interface Refusal {

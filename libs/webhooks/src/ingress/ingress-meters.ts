@@ -1,19 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Metrics } from '#libs/observability';
-import type { DeliveryAnswer, RefusalReason } from './delivery-answer.js';
+import { type DeliveryAnswer, REFUSAL_REASONS } from './delivery-answer.js';
 
-const REFUSALS = [
-  'not_post',
-  'headers_too_large',
-  'unknown_webhook',
-  'auth_failures',
-  'busy',
-  'too_large',
-  'unauthenticated',
-  'rate_limited',
-  'invalid_json',
-] as const satisfies readonly RefusalReason[];
-const RESULTS = ['accepted', 'duplicate', 'handshake', ...REFUSALS, 'gone', 'unavailable', 'fault'] as const;
+const RESULTS = ['accepted', 'duplicate', 'handshake', ...REFUSAL_REASONS, 'gone', 'unavailable', 'fault'] as const;
 const LINES = ['own', 'shared', 'dropped'] as const;
 /** Seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];

@@ -3,6 +3,7 @@ import { Database, type Statement } from '#libs/persistence';
 import type { AcceptedDelivery } from '../application/ports.js';
 import { EVALUATION_LEASES_MS, type EvaluationTries } from '../domain/evaluation-retry.js';
 import type { WaitingWebhook, WebhookTurn } from '../domain/evaluation-turns.js';
+import { type AcceptedDeliveryRow, toAcceptedDelivery } from './accepted-delivery-row.js';
 import { writeResults } from './automation-results.js';
 
 /** Taken, and nobody else's until its lease ends. */
@@ -22,19 +23,10 @@ export type EvaluationRecord = { readonly delivery: TakenEvaluation } & (
   | { readonly kind: 'put_back' }
 );
 
-interface Row {
+interface Row extends AcceptedDeliveryRow {
   webhook_id: string;
-  id: string;
-  identity: string;
-  received_at: Date;
-  body: Buffer;
-  headers: Record<string, string> | null;
   evaluation_attempts: number;
   evaluation_losses: number;
-  uid: string;
-  name: string;
-  factory_uid: string;
-  team_uid: string;
 }
 
 const DUE = `outcome = 'A' AND evaluated_at IS NULL AND evaluate_at <= headrace.now()`;
@@ -124,13 +116,8 @@ export class EvaluationsStore {
     return rows
       .sort((one, other) => (one.id < other.id ? -1 : 1))
       .map((row) => ({
+        ...toAcceptedDelivery(row),
         webhookId: row.webhook_id,
-        deliveryId: row.id,
-        webhook: { uid: row.uid, name: row.name, factoryUid: row.factory_uid, teamUid: row.team_uid },
-        identity: row.identity,
-        receivedAt: row.received_at,
-        body: row.body,
-        headers: row.headers ?? {},
         tries: { failures: row.evaluation_attempts, losses: row.evaluation_losses - 1 },
       }));
   }
