@@ -1,4 +1,5 @@
 export * from './clock.js';
+export * from './closest-name.js';
 export * from './cursor.js';
 export * from './error-codes.js';
 export * from './ids.js';
