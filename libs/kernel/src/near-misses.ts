@@ -3,14 +3,16 @@ const MAX_SHOWN = 5;
 /** The known names that somebody may have meant: best first, at most 5. */
 export function nearMisses(given: string, known: readonly string[]): string[] {
   const wanted = given.toLowerCase().slice(0, 64);
-  return known
-    .map((name) => ({ name, distance: distanceTo(wanted, name) }))
-    // A name of one letter would be near to every other letter.
-    .filter(({ name, distance }) => distance === 0 || name.length > 1)
-    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)))
-    .sort((one, other) => one.distance - other.distance || (one.name < other.name ? -1 : 1))
-    .slice(0, MAX_SHOWN)
-    .map(({ name }) => name);
+  return (
+    known
+      .map((name) => ({ name, distance: distanceTo(wanted, name) }))
+      // A name of one letter would be near to every other letter.
+      .filter(({ name, distance }) => distance === 0 || name.length > 1)
+      .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)))
+      .sort((one, other) => one.distance - other.distance || (one.name < other.name ? -1 : 1))
+      .slice(0, MAX_SHOWN)
+      .map(({ name }) => name)
+  );
 }
 
 /** Names of which one begins with the other's word are as near as one slip of the finger: `github` and `github_app`. */
