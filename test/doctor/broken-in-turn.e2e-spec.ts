@@ -99,7 +99,7 @@ it('what hangs holds up nothing else', { timeout: 20_000 }, async () => {
     const begin = performance.now();
     const findings = await machine.examine({
       PATH: `${bin}:${process.env.PATH ?? ''}`,
-      DATABASE_URL: databaseUrl((at) => (at.port = String(silent.port))),
+      DATABASE_URL: databaseUrl((at) => (at.host = `127.0.0.1:${silent.port}`)),
       QUEUE_URL: `redis://127.0.0.1:${silent.port}`,
       RUNNER_API_URL: `http://127.0.0.1:${silent.port}`,
     });
@@ -118,7 +118,7 @@ it('what hangs holds up nothing else', { timeout: 20_000 }, async () => {
 describe('broken: the database', () => {
   it('nobody listens', async () => {
     const url = databaseUrl((at) => {
-      at.port = '9';
+      at.host = '127.0.0.1:9';
       at.password = 'pass-w0rd-of-a-test';
     });
     const findings = await machine.examine({ DATABASE_URL: url });

@@ -113,7 +113,7 @@ async function answersAbout(runId: string, environmentUid: string): Promise<stri
 /** Every row of every table as text. */
 async function databaseText(): Promise<string> {
   const file = (path: string): string => readFileSync(join(installation.dataDir, path), 'utf8').trim();
-  const connectionString = `postgresql://headrace:${file('secrets/postgres-password')}@127.0.0.1:${file('state/postgres-port')}/headrace`;
+  const connectionString = `postgresql://headrace:${file('secrets/postgres-password')}@${encodeURIComponent(file('state/postgres-socket'))}:5432/headrace`;
   const client = new pg.Client({ connectionString });
   await client.connect();
   try {

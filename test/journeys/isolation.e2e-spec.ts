@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation, type Program, until } from '../support/installation.js';
@@ -14,11 +14,15 @@ function secretsOf(directory: string): string[] {
     .filter((content) => content.length >= 16 && content.length <= 512);
 }
 
+const CONNECT = `require("node:net").connect(process.argv[1])
+  .on("connect", () => { console.log("connected"); process.exit(); })
+  .on("error", (error) => console.log(error.code))`;
+
 describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
   let installation: Installation;
   let server: Program;
   let witness: Witness;
-  let found: { own: string; everywhere: string };
+  let found: { own: string; everywhere: string; database: string };
 
   beforeAll(async () => {
     witness = new Witness();
@@ -43,12 +47,16 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
         // As root the agent has a user of its own; it looks wherever that user may.
         `exec > ${witness.directory}/everywhere 2>/dev/null; cat /proc/[0-9]*/environ; cat ${installation.dataDir}/*; find ${installation.dataDir} ${installation.dataDir}/workspaces/* -type f -exec cat {} +; true`,
         '```',
+        '```sh',
+        'umask 000',
+        `exec > ${witness.directory}/database 2>&1; node -e '${CONNECT}' "${databaseSocket()}"`,
+        '```',
       ].join('\n'),
     );
     await installation.waitFor(spy, ['SUCCEEDED']);
     await installation.call('POST', `/agent/runs/${victim}/cancel`);
     const read = (name: string): string => readFileSync(join(witness.directory, name), 'latin1');
-    found = { own: read('own'), everywhere: read('everywhere') };
+    found = { own: read('own'), everywhere: read('everywhere'), database: read('database') };
   });
 
   afterAll(async () => {
@@ -56,6 +64,8 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
     installation.remove();
     witness.remove();
   });
+
+  const databaseSocket = (): string => join(realpathSync(join(installation.dataDir, 'postgres')), '.s.PGSQL.5432');
 
   const secrets = (): string[] => {
     const { token, service_account_token } = installation.connection;
@@ -80,6 +90,11 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
     for (const secret of secrets()) expect(found.everywhere).not.toContain(secret);
     expect(found.everywhere).not.toMatch(/hrx_\d+_/);
     expect(found.everywhere).not.toMatch(/DATABASE_URL=|SECRETS_KEY=/);
+  });
+
+  it.runIf(isRoot)('as root, cannot connect to the database', () => {
+    expect(statSync(databaseSocket()).isSocket()).toBe(true);
+    expect(found.database.trim()).toBe('EACCES');
   });
 
   it.runIf(isRoot)('runs nothing of the user’s while it still has our user', async () => {

@@ -10,6 +10,8 @@ const CONNECTION_CODES = new Set([
   'ECONNRESET',
   'EPIPE',
   'ENOENT',
+  // A Unix socket whose queue of connections is full.
+  'EAGAIN',
   'ETIMEDOUT',
   'EHOSTUNREACH',
   'ENOTFOUND',

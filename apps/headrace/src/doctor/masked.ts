@@ -4,7 +4,8 @@ import { MASKED } from '#libs/kernel';
 export function placeOf(url: string): string {
   if (!URL.canParse(url)) return 'an unreadable address';
   const { protocol, host, pathname } = new URL(url);
-  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
+  // A Unix socket's directory is percent-encoded.
+  return `${protocol}//${decoded(host)}${pathname === '/' ? '' : pathname}`;
 }
 
 const SHORTEST_SECRET = 4;

@@ -17,6 +17,7 @@ import { persistedSecret, readIfPresent } from '#libs/config';
 import { type NativeServer, nativeServer } from './native-server.js';
 import { canReach, serverAccount, type ServerAccount } from './server-account.js';
 import { INITIAL_SETTINGS, SERVER_ENVIRONMENT } from './server-options.js';
+import { SOCKET_PORT } from './server-socket.js';
 import { systemStateDir } from './system-state-dir.js';
 
 /** Role and database of ours. The role owns the database and may create others, but is no superuser. */
@@ -30,8 +31,9 @@ export interface Cluster {
   readonly password: string;
 }
 
-export const databaseUrl = ({ password }: Pick<Cluster, 'password'>, port: number): string =>
-  `postgresql://${NAME}:${password}@127.0.0.1:${port}/${NAME}`;
+/** As libpq writes the address of a Unix socket: its directory, percent-encoded, in the place of the host. */
+export const databaseUrl = ({ password }: Pick<Cluster, 'password'>, socketDirectory: string): string =>
+  `postgresql://${NAME}:${password}@${encodeURIComponent(socketDirectory)}:${SOCKET_PORT}/${NAME}`;
 
 /**
  * Opens the cluster of a data directory, and makes it first when there is none. `dataDir/postgres` is the cluster, or a

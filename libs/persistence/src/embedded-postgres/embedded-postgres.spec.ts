@@ -1,16 +1,31 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { openCluster } from './cluster.js';
 import { EmbeddedPostgres } from './embedded-postgres.js';
+import { self } from './pid-lock.js';
 import { findPostmaster } from './postmaster.js';
 import { isAlive, processStart } from './process-identity.js';
 import { canReach } from './server-account.js';
+import { SERVER_ENVIRONMENT } from './server-options.js';
 
 const isRoot = process.getuid?.() === 0;
 const built = fileURLToPath(new URL('../../../../dist/libs/persistence/src/index.js', import.meta.url));
@@ -70,11 +85,40 @@ async function startElsewhere(
   throw new Error('The process ended before PostgreSQL ran.');
 }
 
+/** As versions before the Unix socket started it. */
+async function startOnTcp(dataDir: string): Promise<{ pid: number }> {
+  const secrets = join(dataDir, 'secrets');
+  const cluster = await openCluster(dataDir, secrets, false);
+  const port = await new Promise<number>((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port: free } = probe.address() as AddressInfo;
+      probe.close(() => resolve(free));
+    });
+  });
+  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'];
+  const args = ['-D', cluster.directory, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+  const options = { cwd: '/', env: SERVER_ENVIRONMENT, stdio: 'ignore' as const, ...(cluster.account ?? {}) };
+  const child = spawn(cluster.programs.postgres, args, options);
+  const gone = once(child, 'exit');
+  cleanups.push(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGINT');
+    await gone;
+  });
+  const found = await vi.waitFor(
+    () => {
+      const postmaster = findPostmaster(cluster.directory);
+      if (!postmaster?.ready) throw new Error('PostgreSQL is not ready.');
+      return postmaster;
+    },
+    { timeout: 20_000 },
+  );
+  return { pid: found.pid };
+}
+
 describe('a new cluster', () => {
-  it('serves a database of our own role over loopback, to the holder of the password only', async () => {
+  it('serves a database of our own role on a Unix socket, to the holder of the password only', async () => {
     const dataDir = temporaryDir();
     const server = await start(dataDir);
-    expect(new URL(server.url).hostname).toBe('127.0.0.1');
     expect(await query(server.url, 'SELECT current_user AS role, current_database() AS database')).toEqual([
       { role: 'headrace', database: 'headrace' },
     ]);
@@ -86,6 +130,43 @@ describe('a new cluster', () => {
     await expect(query(wrong.href, 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
     expect(statSync(join(dataDir, 'secrets', 'postgres-password')).mode & 0o777).toBe(0o600);
     expect(statSync(join(dataDir, 'secrets')).mode & 0o777).toBe(0o700);
+  });
+
+  it('has its socket in a directory closed to other accounts, and listens on no TCP port', async () => {
+    const server = await start(temporaryDir());
+    const socketDirectory = decodeURIComponent(new URL(server.url).hostname);
+    expect(statSync(socketDirectory).mode & 0o777).toBe(0o700);
+    expect(statSync(join(socketDirectory, '.s.PGSQL.5432')).mode & 0o777).toBe(0o700);
+    expect(await query(server.url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '' }]);
+    if (!isRoot) return;
+    const path = join(socketDirectory, '.s.PGSQL.5432');
+    const script = `require('node:net').connect(${JSON.stringify(path)})
+      .on('connect', () => { console.log('connected'); process.exit(); })
+      .on('error', (error) => console.log(error.code));`;
+    const output = execFileSync(process.execPath, ['-e', script], { uid: 200_001, gid: 200_001, cwd: '/' });
+    expect(output.toString().trim()).toBe('EACCES');
+  });
+
+  it('has its socket in a short directory when the path of the data directory is too long for one', async () => {
+    const parent = temporaryDir();
+    const dataDir = join(parent, 'long '.repeat(20).trim(), 'data');
+    mkdirSync(dirname(dataDir));
+    if (isRoot) chmodSync(dirname(dataDir), 0o711);
+    const server = await start(dataDir);
+    const { url } = server;
+    const socketDirectory = decodeURIComponent(new URL(url).hostname);
+    expect(socketDirectory.startsWith(parent)).toBe(false);
+    expect(statSync(socketDirectory).mode & 0o777).toBe(0o700);
+    expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    const restarted = once(server, 'restarted');
+    process.kill(server.pid, 'SIGKILL');
+    await restarted;
+    expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    const joined = await start(dataDir);
+    expect(joined.url).toBe(url);
+    await server.stop();
+    await joined.stop();
+    expect(existsSync(socketDirectory)).toBe(false);
   });
 
   it('has the settings that keep data, and trigrams of any script', async () => {
@@ -143,7 +224,7 @@ describe('a new cluster', () => {
 });
 
 describe('a server that dies', () => {
-  it('runs again by itself, on the same port, with everything that was committed', async () => {
+  it('runs again by itself, on the same socket, with everything that was committed', async () => {
     const server = await EmbeddedPostgres.start({ dataDir: temporaryDir() });
     cleanups.push(() => server.stop());
     const [url, pid] = [server.url, server.pid];
@@ -173,6 +254,29 @@ describe('a server that dies', () => {
 });
 
 describe('a start on a used data directory', () => {
+  it('replaces the server of an earlier version, which listened on TCP, when nobody uses it any more', async () => {
+    const dataDir = temporaryDir();
+    const before = await start(dataDir);
+    await query(before.url, 'CREATE TABLE kept (id int)');
+    await before.stop();
+    const earlier = await startOnTcp(dataDir);
+    const server = await start(dataDir);
+    expect(isAlive(earlier.pid)).toBe(false);
+    expect(await query(server.url, 'SELECT * FROM kept')).toEqual([]);
+    expect(await query(server.url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '' }]);
+  });
+
+  it('refuses to join the server of an earlier version that is still in use, and leaves it alone', async () => {
+    const dataDir = temporaryDir();
+    await (await start(dataDir)).stop();
+    const earlier = await startOnTcp(dataDir);
+    const users = join(dataDir, 'state', 'postgres-users');
+    writeFileSync(join(users, 'earlier'), JSON.stringify(self()));
+    await expect(start(dataDir)).rejects.toThrow(/started by an earlier version of Headrace that is still running/);
+    expect(isAlive(earlier.pid)).toBe(true);
+    rmSync(join(users, 'earlier'));
+  });
+
   it('takes over from a process that was killed, without two servers', async () => {
     const dataDir = temporaryDir();
     const killed = await startElsewhere(dataDir);

@@ -6,6 +6,7 @@ import { PidLock } from './pid-lock.js';
 import { findPostmaster, type Postmaster, stopPostmaster } from './postmaster.js';
 import { isAlive } from './process-identity.js';
 import { type ServerPaths, serverPaths } from './server-paths.js';
+import { removeSocketDirectory } from './server-socket.js';
 import { ServerUsers } from './server-users.js';
 
 export interface EmbeddedPostgresOptions {
@@ -27,9 +28,9 @@ const WATCH_MS = 250;
 const MAX_RETRY_MS = 2_000;
 
 /**
- * A PostgreSQL server of our own on the loopback interface, from the programs of an npm package. Starts it, or joins the
+ * A PostgreSQL server of our own on a Unix socket, from the programs of an npm package. Starts it, or joins the
  * one that another process of the installation (or a killed predecessor) left running on the same data directory; starts it again on
- * the same port when it dies; the last process to stop it shuts it down.
+ * the same socket when it dies; the last process to stop it shuts it down.
  */
 export class EmbeddedPostgres extends EventEmitter<Events> {
   private stopping: Promise<void> | null = null;
@@ -54,8 +55,8 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
     try {
       const server = await bringUp(paths, users.hasAny(), options.durable ?? true);
       users.join();
-      const { port, pid, child } = server.postmaster;
-      options.log?.('info', `PostgreSQL ${child ? 'started' : 'is running'} on port ${port} (process ${pid}).`);
+      const { pid, child } = server.postmaster;
+      options.log?.('info', `PostgreSQL ${child ? 'started' : 'is running'} (process ${pid}).`);
       return new EmbeddedPostgres(options, paths, users, server);
     } finally {
       lock.release();
@@ -64,7 +65,7 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
 
   /** Of the database `headrace`, with the password; stays valid over restarts of the server. */
   get url(): string {
-    return databaseUrl(this.server.cluster, this.server.postmaster.port);
+    return databaseUrl(this.server.cluster, this.server.postmaster.socketDirectory);
   }
 
   /** Process number of the running server. */
@@ -88,6 +89,7 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
       if (this.users.hasAny()) return;
       const running = findPostmaster(this.server.cluster.directory);
       if (running) await stopPostmaster(running.pid);
+      removeSocketDirectory(this.server.cluster, this.server.postmaster.socketDirectory);
       this.options.log?.('info', 'PostgreSQL stopped.');
     } finally {
       lock.release();
@@ -131,8 +133,7 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
         } finally {
           lock.release();
         }
-        const { port, pid } = this.server.postmaster;
-        this.options.log?.('info', `PostgreSQL runs again on port ${port} (process ${pid}).`);
+        this.options.log?.('info', `PostgreSQL runs again (process ${this.server.postmaster.pid}).`);
         this.emit('restarted');
         return;
       } catch (error) {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clusterDirectory, databaseUrl } from './cluster.js';
 import { installedMajor } from './native-server.js';
-import { findPostmaster } from './postmaster.js';
+import { EarlierServerError, findPostmaster } from './postmaster.js';
 
 /** `none`: there is no cluster yet. `major`: the version that is installed. */
 export type FoundPostgres =
@@ -22,6 +22,7 @@ export function findEmbeddedPostgres(dataDir: string): FoundPostgres {
     throw new Error(`The database in ${directory} was made by PostgreSQL ${made}, this version brings ${major}.`);
   const postmaster = findPostmaster(directory);
   if (postmaster?.ready !== true) return { kind: 'stopped', major };
+  if (postmaster.socketDirectory === null) throw new EarlierServerError(postmaster.pid);
   const password = readFileSync(join(dataDir, 'secrets', 'postgres-password'), 'utf8').trim();
-  return { kind: 'running', url: databaseUrl({ password }, postmaster.port), major };
+  return { kind: 'running', url: databaseUrl({ password }, postmaster.socketDirectory), major };
 }

@@ -1,44 +1,63 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readIfPresent } from '#libs/config';
 import type { Cluster } from './cluster.js';
 import { isAlive, processArguments } from './process-identity.js';
 import { SERVER_ENVIRONMENT, startArguments } from './server-options.js';
+import { clearSocket } from './server-socket.js';
 
 /** A running server: its main process. */
 export interface Postmaster {
   readonly pid: number;
-  readonly port: number;
+  readonly socketDirectory: string;
   /** Present when this process started it. */
   readonly child: ChildProcess | null;
+}
+
+export interface FoundPostmaster {
+  readonly pid: number;
+  /** Null for the server of an earlier version, which listened on TCP. */
+  readonly socketDirectory: string | null;
+  /** Takes connections. */
+  readonly ready: boolean;
+}
+
+/** The running server was started by a version whose servers listened on TCP; its processes would not find one on a socket. */
+export class EarlierServerError extends Error {
+  constructor(pid: number) {
+    super(
+      `The embedded PostgreSQL (process ${pid}) was started by an earlier version of Headrace that is still running. Stop that one first.`,
+    );
+    this.name = 'EarlierServerError';
+  }
 }
 
 const READY_TIMEOUT_MS = 10 * 60_000;
 /** Without their main process they can only finish a statement whose result nobody gets; recovery follows anyway. */
 const ORPHAN_PATIENCE_MS = 1_000;
 
-/** The server that works on a cluster directory, whoever started it; null when there is none. `ready`: takes connections. */
-export function findPostmaster(directory: string): { pid: number; port: number; ready: boolean } | null {
+/** The server that works on a cluster directory, whoever started it; null when there is none. */
+export function findPostmaster(directory: string): FoundPostmaster | null {
   const lines = readIfPresent(join(directory, 'postmaster.pid'))?.split('\n') ?? [];
-  const [pid, port] = [Number(lines[0]), Number(lines[3])];
+  const pid = Number(lines[0]);
   // The file outlives a killed server and the number may be somebody else's by now.
   if (!isAlive(pid) || !processArguments(pid).includes(directory)) return null;
-  return { pid, port, ready: lines[7]?.trim() === 'ready' };
+  return { pid, socketDirectory: lines[4]?.trim() || null, ready: lines[7]?.trim() === 'ready' };
 }
 
 /** Starts the server in its own session, so that Ctrl-C does not reach it, and waits until it takes connections. */
 export async function startPostmaster(
   cluster: Cluster,
-  port: number,
+  socketDirectory: string,
   durable: boolean,
   logFile: string,
 ): Promise<Postmaster> {
   await clearRemains(cluster.directory);
+  clearSocket(socketDirectory);
   const log = openSync(logFile, 'w', 0o600);
-  const child = spawn(cluster.programs.postgres, startArguments(cluster.directory, port, durable), {
+  const child = spawn(cluster.programs.postgres, startArguments(cluster.directory, socketDirectory, durable), {
     cwd: cluster.account ? '/' : cluster.directory,
     env: SERVER_ENVIRONMENT,
     detached: true,
@@ -59,7 +78,7 @@ export async function startPostmaster(
     const found = findPostmaster(cluster.directory);
     if (found?.ready && found.pid === child.pid) {
       child.unref();
-      return { pid: found.pid, port, child };
+      return { pid: found.pid, socketDirectory, child };
     }
     await delay(20);
   }
@@ -83,18 +102,6 @@ export async function stopPostmaster(pid: number): Promise<void> {
     if (await isGoneWithin(pid, patienceMs)) return;
   }
   throw new Error(`PostgreSQL (process ${pid}) cannot be stopped.`);
-}
-
-/** A port of the loopback interface that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.on('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }
 
 /**

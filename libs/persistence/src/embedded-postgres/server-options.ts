@@ -1,3 +1,5 @@
+import { SOCKET_PORT } from './server-socket.js';
+
 /** Written into a new cluster's `postgresql.conf`, where an operator may change them: sized for a small machine. */
 export const INITIAL_SETTINGS: Readonly<Record<string, string>> = {
   max_connections: '200',
@@ -24,11 +26,16 @@ export const INITIAL_SETTINGS: Readonly<Record<string, string>> = {
   log_error_verbosity: 'terse',
 };
 
-/** Given on every start, whatever the configuration file says. */
-export function startArguments(clusterDir: string, port: number, durable: boolean): string[] {
+/**
+ * Given on every start, whatever the configuration file says. No TCP: a server gives a connection slot before it asks for
+ * a password, so that any process of the machine could hold them all.
+ */
+export function startArguments(clusterDir: string, socketDirectory: string, durable: boolean): string[] {
   const settings: Record<string, string> = {
-    listen_addresses: '127.0.0.1',
-    unix_socket_directories: '',
+    listen_addresses: '',
+    // A list of quoted names: a path may contain commas and spaces.
+    unix_socket_directories: `"${socketDirectory.replaceAll('"', '""')}"`,
+    unix_socket_permissions: '0700',
     ...(durable
       ? { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }
       : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
@@ -37,7 +44,7 @@ export function startArguments(clusterDir: string, port: number, durable: boolea
     '-D',
     clusterDir,
     '-p',
-    String(port),
+    String(SOCKET_PORT),
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ];
 }

@@ -8,8 +8,8 @@ export interface ServerPaths {
   /** Held by whoever starts or stops the server. */
   readonly lock: string;
   readonly users: string;
-  /** The port, for as long as anybody uses the server. */
-  readonly port: string;
+  /** Names the directory of the server's socket. */
+  readonly socketDirectory: string;
   readonly startLog: string;
 }
 
@@ -21,7 +21,7 @@ export function serverPaths(given: string): ServerPaths {
     secrets: ensurePrivateDir(dataDir, 'secrets'),
     lock: join(state, 'postgres.lock'),
     users: join(state, 'postgres-users'),
-    port: join(state, 'postgres-port'),
+    socketDirectory: join(state, 'postgres-socket'),
     startLog: join(ensurePrivateDir(dataDir, 'logs'), 'postgres-start.log'),
   };
 }

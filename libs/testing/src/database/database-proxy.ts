@@ -13,11 +13,14 @@ export interface DatabaseProxy {
 
 export async function createDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
+  const host = decodeURIComponent(target.hostname);
   const sockets = new Set<Socket>();
   const upstreams = new Set<Socket>();
   let awaited: string | null = null;
   const server = createServer((socket) => {
-    const upstream = connect(Number(target.port), target.hostname);
+    const upstream = host.startsWith('/')
+      ? connect(`${host}/.s.PGSQL.${target.port}`)
+      : connect(Number(target.port), host);
     upstreams.add(upstream);
     upstream.once('close', () => upstreams.delete(upstream));
     if (awaited !== null) upstream.pause();
