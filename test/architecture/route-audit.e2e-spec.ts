@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '#libs/auth';
 import { type Route, RouteTable, SHARED_ERRORS } from '#libs/http';
@@ -51,6 +52,28 @@ const operationOf = (route: Route) => {
     Record<string, { operationId: string; responses: Record<string, unknown>; security?: object[] }> | undefined;
   return item?.[route.method.toLowerCase()];
 };
+
+interface Schema {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema | boolean;
+  readonly allOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+}
+
+/** Names of the properties without a description, also of schemas within schemas. */
+function undescribedProperties(schema: Schema, path: string): string[] {
+  const { properties = {}, items, additionalProperties, allOf = [], oneOf = [] } = schema;
+  const within = [items, additionalProperties, ...allOf, ...oneOf].filter((one) => typeof one === 'object');
+  return [
+    ...Object.entries(properties).flatMap(([key, property]) => [
+      ...((property.description ?? '') === '' ? [`${path}.${key}`] : []),
+      ...undescribedProperties(property, `${path}.${key}`),
+    ]),
+    ...within.flatMap((one) => undescribedProperties(one, path)),
+  ];
+}
 
 describe('every route', () => {
   it('is found, and there are many', () => {
@@ -218,6 +241,31 @@ describe('the document', () => {
     ];
     const served = new Set(routes.flatMap(({ operation }) => (operation ? [operation.id] : [])));
     expect(withHeader.sort()).toEqual([...specified, ...beyond].filter((id) => served.has(id)).sort());
+  });
+
+  it('describes every property and every parameter', () => {
+    const undescribed = Object.entries((document.components?.schemas ?? {}) as Record<string, Schema>).flatMap(
+      ([schema, value]) => undescribedProperties(value, schema),
+    );
+    const parameters = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item as Record<string, { parameters?: { name: string; description?: string }[] }>).flatMap(
+        ([method, operation]) =>
+          (operation.parameters ?? [])
+            .filter(({ description }) => description === undefined)
+            .map((parameter) => `${method} ${path} ${parameter.name}`),
+      ),
+    );
+    expect([...undescribed, ...parameters]).toEqual([]);
+  });
+
+  it('has no error by the recommended rules of Redocly', async () => {
+    const config = await createConfig({ extends: ['recommended'] });
+    const problems = await lintFromString({ source: JSON.stringify(document), config });
+    expect(problems.filter(({ severity }) => severity === 'error').map(({ message }) => message)).toEqual([]);
+  });
+
+  it('lists deprecated operations last', () => {
+    expect(Object.keys(document.paths).at(-1)).toBe('/agent/run');
   });
 
   it('marks runAgent as deprecated, and nothing else', () => {

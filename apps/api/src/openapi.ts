@@ -45,6 +45,13 @@ const TAGS = [
 ];
 
 const PATH_PARAMETERS = {
+  uid: 'The UID of the resource: its `uid`.',
+  name: 'The name of the resource.',
+  index: 'The position of the trigger in the automation, from 0.',
+  session_id: 'The session, a UUID: `session_id` of a run.',
+  deliveryId: 'The delivery: its `delivery_id`.',
+  grantUid: 'The grant: its `uid`.',
+  linkUid: 'The link: its `uid`.',
   runId: 'The run: its `run_id`, a UUID.',
   approvalId: 'The permission request: its `approval_id` in the list of the run’s requests.',
   conversation_id: 'The conversation, a UUID: `conversation_id` of its runs.',

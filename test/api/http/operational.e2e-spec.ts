@@ -1,3 +1,6 @@
+import { get, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERROR_CODES } from '#libs/kernel';
 import { startTestApi, type TestApi } from '#libs/testing';
@@ -7,6 +10,17 @@ beforeAll(async () => {
   api = await startTestApi();
 });
 afterAll(() => api.close());
+
+/** The bytes as they are sent: fetch decodes them. */
+const raw = (path: string, headers: OutgoingHttpHeaders) =>
+  new Promise<{ status: number | undefined; headers: IncomingHttpHeaders; bytes: Buffer }>((resolve, reject) => {
+    get(`${api.url}${path}`, { headers }, (response) => {
+      buffer(response).then(
+        (bytes) => resolve({ status: response.statusCode, headers: response.headers, bytes }),
+        reject,
+      );
+    }).on('error', reject);
+  });
 
 describe('pages without a token', () => {
   it('says that it lives', async () => {
@@ -86,5 +100,28 @@ describe('documentation', () => {
     const { text: script } = await api.atOrigin(200, 'GET /docs/swagger-ui-init.js');
     expect(script).toContain('"persistAuthorization": true');
     expect(script).not.toContain('eval(');
+    expect(script).toContain('"filter": true');
+  });
+
+  it.each([
+    ['/openapi.json', 'gzip'],
+    ['/openapi.json', 'br'],
+    ['/docs/swagger-ui-bundle.js', 'gzip'],
+    ['/docs/swagger-ui-init.js', 'br'],
+  ])('compresses %s with %s when the client accepts it', async (path, encoding) => {
+    const plain = await raw(path, {});
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    expect(plain.headers.vary).toContain('Accept-Encoding');
+    const compressed = await raw(path, { 'accept-encoding': encoding });
+    expect(compressed.headers['content-encoding']).toBe(encoding);
+    expect(compressed.bytes.length).toBeLessThan(plain.bytes.length / 3);
+    const decoded = encoding === 'br' ? brotliDecompressSync(compressed.bytes) : gunzipSync(compressed.bytes);
+    expect(decoded.equals(plain.bytes)).toBe(true);
+  });
+
+  it('answers a conditional request for a compressed file with 304', async () => {
+    const { headers } = await raw('/docs/swagger-ui.css', { 'accept-encoding': 'gzip' });
+    const again = await raw('/docs/swagger-ui.css', { 'accept-encoding': 'gzip', 'if-none-match': headers.etag ?? '' });
+    expect([again.status, again.bytes.length]).toEqual([304, 0]);
   });
 });

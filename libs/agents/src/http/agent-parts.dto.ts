@@ -16,7 +16,8 @@ const secrets = (maxEntries: number) => ({ ...OPTIONAL, maxEntries, description:
 /** The parts that a registered server and one in a configuration have in common. */
 export class McpServerTarget {
   @StringField({ ...OPTIONAL, ...command }) command?: string;
-  @ArrayField(text({ max: 8192 }), { ...OPTIONAL, maxItems: 256 }) args?: string[];
+  @ArrayField(text({ max: 8192 }), { ...OPTIONAL, maxItems: 256, description: 'Arguments of `command`.' })
+  args?: string[];
   @StringField({ ...OPTIONAL, ...serverUrl }) url?: string;
   @MapField(text({ max: 32_768 }), secrets(256)) env?: Record<string, string>;
   @MapField(text({ max: 32_768 }), secrets(100)) headers?: Record<string, string>;
@@ -36,6 +37,13 @@ export class HarnessConfig {
     example: 'oz',
   })
   type?: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 256 }) model_id?: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 64 }) reasoning_level?: string;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 256,
+    description: 'Model for this harness; wins over `model_id` of the configuration.',
+  })
+  model_id?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'Reasoning level, in the terms of the harness.' })
+  reasoning_level?: string;
 }

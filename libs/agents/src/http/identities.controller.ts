@@ -49,6 +49,7 @@ export class IdentitiesController {
       'An agent with a name of its own: runs that name it in `agent_identity_uid` are executed by it and take what it defines where the request says nothing. It owns a service account of the same uid, which can have tokens. A team has at most 1,000. Needs the role admin or owner.',
     tag: TAG,
     team: true,
+    request: { value: { name: 'reviewer', prompt: 'You review changes.' } },
     success: { status: 201, description: 'The agent identity.', type: IdentityItem },
     errors: [400, 403, 'limit_reached', 413, 415],
   })
@@ -88,6 +89,7 @@ export class IdentitiesController {
     description:
       'What is absent or null stays as it is; an empty text, list or object clears. Runs that exist already are not touched. Needs the role admin or owner.',
     tag: TAG,
+    request: { value: { prompt: 'You review changes and suggest tests.' } },
     success: { status: 200, description: 'The agent identity as it is now.', type: IdentityItem },
     errors: [400, 403, 404, 413, 415],
   })

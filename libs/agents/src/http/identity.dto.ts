@@ -11,18 +11,25 @@ export class IdentitySecret {
 }
 
 export class AutoMemory {
-  @BooleanField() enabled: boolean;
+  @BooleanField({
+    description: 'Whether memories are written automatically. It has no effect yet.',
+  })
+  enabled: boolean;
 }
 
 export class IdentityMemoryInput {
-  @ObjectField(() => AutoMemory, { optional: true }) auto_memory?: AutoMemory;
+  @ObjectField(() => AutoMemory, {
+    optional: true,
+    description: 'Automatic memory. It has no effect yet.',
+  })
+  auto_memory?: AutoMemory;
   @ArrayField(text(), { optional: true, maxItems: 0, description: 'There are no memory stores yet.' })
   attached_stores?: string[];
 }
 
 /** What of an identity can be set, besides its name. */
 export class IdentityInput {
-  @StringField({ ...OPEN, max: 2000 }) description?: string | null;
+  @StringField({ ...OPEN, max: 2000, description: 'Text for people.' }) description?: string | null;
 
   @StringField({
     ...OPEN,
@@ -50,8 +57,14 @@ export class IdentityInput {
   })
   worker_host?: string | null;
   @StringField({ ...OPEN, max: 256, description: 'Model of its runs.' }) base_model?: string | null;
-  @ObjectField(() => HarnessConfig, OPEN) harness?: HarnessConfig | null;
-  @ArrayField(text({ blank: false, max: 1024 }), { ...OPEN, maxItems: 16 }) skills?: string[] | null;
+  @ObjectField(() => HarnessConfig, { ...OPEN, description: 'Harness for runs that name none.' })
+  harness?: HarnessConfig | null;
+  @ArrayField(text({ blank: false, max: 1024 }), {
+    ...OPEN,
+    maxItems: 16,
+    description: 'Skills of its runs, each `owner/repo:skill`, `repo:skill` or `:path`.',
+  })
+  skills?: string[] | null;
 
   @ArrayField(object(() => IdentitySecret), {
     ...OPEN,
@@ -88,8 +101,12 @@ export class UpdateAgentIdentityRequest extends IdentityInput {
 }
 
 export class IdentityMemory {
-  @ObjectField(() => AutoMemory) auto_memory: AutoMemory;
-  @ArrayField(text()) attached_stores: string[];
+  @ObjectField(() => AutoMemory, {
+    description: 'Automatic memory. It has no effect yet.',
+  })
+  auto_memory: AutoMemory;
+  @ArrayField(text(), { description: 'Memory stores. Always empty.' })
+  attached_stores: string[];
 }
 
 @ApiSchema({ name: 'AgentIdentity' })
@@ -101,24 +118,36 @@ export class IdentityItem {
   })
   uid: string;
 
-  @StringField() name: string;
-  @StringField({ optional: true }) description?: string;
-  @StringField({ optional: true }) prompt?: string;
+  @StringField({ description: 'Name of the agent identity, unique within the team.' }) name: string;
+  @StringField({ optional: true, description: 'Text for people.' }) description?: string;
+  @StringField({ optional: true, description: 'Instructions that precede the prompt of every run of this identity.' })
+  prompt?: string;
   @BooleanField({ description: 'Whether new runs may use it.' }) available: boolean;
-  @DateTimeField() created_at: string;
-  @DateTimeField() updated_at: string;
-  @StringField({ optional: true }) environment_id?: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
+  @StringField({ optional: true, description: 'UID of the environment for runs that name none.' })
+  environment_id?: string;
   @StringField({ description: `Empty: none. ${NO_EFFECT}` }) default_runner_uid: string;
-  @StringField({ optional: true }) worker_host?: string;
-  @StringField({ optional: true }) base_model?: string;
-  @ObjectField(() => HarnessConfig, { optional: true }) harness?: HarnessConfig;
-  @ArrayField(text()) skills: string[];
-  @ArrayField(object(() => IdentitySecret)) secrets: IdentitySecret[];
-  @MapField(object(() => McpServerConfig), { optional: true }) mcp_servers?: Record<string, McpServerConfig>;
-  @ObjectField(() => IdentityMemory) memory: IdentityMemory;
+  @StringField({ optional: true, description: 'Worker host for runs that name none.' }) worker_host?: string;
+  @StringField({ optional: true, description: 'Model for runs that name none.' }) base_model?: string;
+  @ObjectField(() => HarnessConfig, { optional: true, description: 'Harness for runs that name none.' })
+  harness?: HarnessConfig;
+  @ArrayField(text(), { description: 'Skills of the identity.' }) skills: string[];
+  @ArrayField(object(() => IdentitySecret), { description: 'Managed secrets that runs of this identity receive.' })
+  secrets: IdentitySecret[];
+  @MapField(object(() => McpServerConfig), {
+    optional: true,
+    description: 'MCP servers of the identity, by name. Secret values are masked.',
+  })
+  mcp_servers?: Record<string, McpServerConfig>;
+  @ObjectField(() => IdentityMemory, { description: 'Memory of the identity. It has no effect yet.' })
+  memory: IdentityMemory;
   @StringField({ optional: true, description: 'The factory whose definition it is part of.' }) factory_uid?: string;
 }
 
 export class ListAgentIdentitiesResponse {
-  @ArrayField(object(() => IdentityItem)) agents: IdentityItem[];
+  @ArrayField(object(() => IdentityItem), {
+    description: 'The agent identities of the team.',
+  })
+  agents: IdentityItem[];
 }

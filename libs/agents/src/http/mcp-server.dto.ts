@@ -5,7 +5,8 @@ export class McpServerRequest extends McpServerTarget {
   @StringField({ blank: false, max: 200, description: 'Unique in the team, whatever its case.', example: 'issues' })
   name: string;
 
-  @StringField({ optional: true, nullable: true, max: 2000 }) description?: string | null;
+  @StringField({ optional: true, nullable: true, max: 2000, description: 'Text for people.' }) description?:
+    string | null;
 }
 
 export class McpServerItem extends McpServerTarget {
@@ -16,12 +17,13 @@ export class McpServerItem extends McpServerTarget {
   })
   uid: string;
 
-  @StringField() name: string;
-  @StringField({ optional: true }) description?: string;
-  @DateTimeField() created_at: string;
-  @DateTimeField() updated_at: string;
+  @StringField({ description: 'Name of the MCP server, unique within the team.' }) name: string;
+  @StringField({ optional: true, description: 'Text for people.' }) description?: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
 }
 
 export class ListMcpServersResponse {
-  @ArrayField(object(() => McpServerItem)) mcp_servers: McpServerItem[];
+  @ArrayField(object(() => McpServerItem), { description: 'The MCP servers of the team.' })
+  mcp_servers: McpServerItem[];
 }

@@ -44,6 +44,7 @@ export class McpServersController {
       'Configurations of runs and agent identities of the team refer to it as `warp_id`, so that its credentials stand in one place. Whoever may start runs of the team can have an agent use the server, and by that read these credentials: register none that the whole team may not have. Exactly one of `command` (with `args` and `env`) and `url` (with `headers`). A team has at most 200. Needs the role admin or owner.',
     tag: TAG,
     team: true,
+    request: { value: { name: 'issues', url: 'https://mcp.example.com/issues' } },
     success: { status: 201, description: 'The MCP server.', type: McpServerItem },
     errors: [400, 403, 'limit_reached', 413, 415],
   })
@@ -80,6 +81,7 @@ export class McpServersController {
     description:
       'All of it: what is left out is gone. A value `***` in `env` or `headers` keeps the stored one, as long as `command` and `args`, or `url`, stay the same and no other value of the two is given; to add or change one, send all values again. Needs the role admin or owner.',
     tag: TAG,
+    request: { value: { name: 'issues', url: 'https://mcp.example.com/v2/issues' } },
     success: { status: 200, description: 'The MCP server as it is now.', type: McpServerItem },
     errors: [400, 403, 404, 413, 415],
   })

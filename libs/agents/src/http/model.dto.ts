@@ -3,8 +3,8 @@ import { MODEL_PROVIDERS, type ModelProvider } from '../domain/model-catalogue.j
 
 export class ModelItem {
   @StringField({ description: 'What `model_id` of a configuration takes.', example: 'auto' }) id: string;
-  @StringField({ example: 'Auto' }) display_name: string;
-  @EnumField(MODEL_PROVIDERS) provider: ModelProvider;
+  @StringField({ example: 'Auto', description: 'Name of the model, for people.' }) display_name: string;
+  @EnumField(MODEL_PROVIDERS, { description: 'Provider of the model.' }) provider: ModelProvider;
   @BooleanField({ description: 'Whether it takes images.' }) vision_supported: boolean;
 }
 
@@ -15,5 +15,5 @@ export class ListModelsResponse {
   })
   default_model_id: string;
 
-  @ArrayField(object(() => ModelItem)) models: ModelItem[];
+  @ArrayField(object(() => ModelItem), { description: 'The known models.' }) models: ModelItem[];
 }

@@ -40,7 +40,10 @@ const TRIGGER_SCHEMA: Kind['schema'] = {
     obstacle: {
       type: 'object',
       required: ['code', 'detail'],
-      properties: { code: { type: 'string', example: 'webhook_deleted' }, detail: { type: 'string' } },
+      properties: {
+        code: { type: 'string', description: 'Stable code of the reason.', example: 'webhook_deleted' },
+        detail: { type: 'string', description: 'The reason in words.' },
+      },
       description: 'In answers: why this trigger cannot fire at all. Ignored in requests.',
     },
   },
@@ -91,29 +94,32 @@ export class ReplaceAutomationRequest extends CreateAutomationRequest {
 }
 
 export class AutomationItem {
-  @StringField(UID) uid: string;
-  @StringField() name: string;
-  @BooleanField() enabled: boolean;
+  @StringField({ ...UID, description: 'UID of the automation.' }) uid: string;
+  @StringField({ description: 'Name of the automation; also the title of its runs.' }) name: string;
+  @BooleanField({ description: 'Whether the automation starts runs.' }) enabled: boolean;
   @StringField({ description: 'In lists the first 2,048 characters.' }) prompt: string;
   @ObjectField(() => AmbientAgentConfig, { ...OPTIONAL, description: 'Values of `env` and `headers` are masked.' })
   agent_config?: AmbientAgentConfig;
-  @StringField(OPTIONAL) agent_identity_uid?: string;
-  @ArrayField(trigger) triggers: AutomationTrigger[];
+  @StringField({ ...OPTIONAL, description: 'UID of the agent identity that executes the runs.' })
+  agent_identity_uid?: string;
+  @ArrayField(trigger, { description: 'Events that start a run.' }) triggers: AutomationTrigger[];
   @EnumField(AUTOMATION_SOURCES, {
     name: 'AutomationSource',
     description: '`definition`: from a factory’s definition files, whose next apply brings back what they say.',
   })
   source: AutomationSource;
-  @DateTimeField() created_at: string;
-  @DateTimeField() updated_at: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
 }
 
 export class ListAutomationsParameters {
-  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 100 }) limit?: number;
-  @StringField({ ...OPTIONAL, blank: false, max: 4096 }) cursor?: string;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 100, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
 }
 
 export class ListAutomationsResponse {
   @ArrayField(object(() => AutomationItem), { description: 'By name, then by uid.' }) automations: AutomationItem[];
-  @ObjectField(() => PageInfo) page_info: PageInfo;
+  @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
 }

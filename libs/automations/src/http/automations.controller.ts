@@ -64,6 +64,14 @@ export class AutomationsController {
     description:
       'Each event that fires one of its triggers starts one run, which the team owns and whose creator is who saved the automation last. It may use what the team may: environments, agent identities and MCP servers of the team; others are a 403, the same as ones that do not exist. A factory has at most 2,000.',
     tag: TAG,
+    request: {
+      value: {
+        name: 'nightly',
+        enabled: true,
+        prompt: 'Update the dependencies.',
+        triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } }],
+      },
+    },
     success: { status: 201, description: 'The automation.', type: AutomationItem },
     errors: [400, 403, 'limit_reached', 404, 413, 415],
   })
@@ -105,6 +113,14 @@ export class AutomationsController {
     description:
       'Sets all of it: what is left out is gone. What a GET answers can be sent back: triggers and references that it had may stay although what they name is gone, and `***` keeps a value of `env` or `headers` as long as the server’s program or address stays and no other value of it is given in clear. The name of one from a definition cannot be changed here.',
     tag: TAG,
+    request: {
+      value: {
+        name: 'nightly',
+        enabled: false,
+        prompt: 'Update the dependencies.',
+        triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } }],
+      },
+    },
     success: { status: 200, description: 'The automation as it is now.', type: AutomationItem },
     errors: [400, 403, 404, 413, 415, 422],
   })

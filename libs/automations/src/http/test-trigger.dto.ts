@@ -6,7 +6,8 @@ export const MAX_PAYLOAD_BYTES = 262_144;
 
 const ANY_JSON = {
   oneOf: [
-    { type: 'object' as const, additionalProperties: true },
+    // Beside `oneOf`, where there is no type, OpenAPI 3.0 does not allow `nullable`.
+    { type: 'object' as const, additionalProperties: true, nullable: true },
     { type: 'array' as const, items: {} },
     { type: 'string' as const },
     { type: 'number' as const },
@@ -20,7 +21,6 @@ export class TestAutomationTriggerRequest {
   delivery_id?: string;
   @JsonField({
     optional: true,
-    nullable: true,
     schema: ANY_JSON,
     description: 'Any JSON value, null too, of 256 KiB at most, in place of a delivery.',
   })
@@ -33,15 +33,16 @@ export class TestUnsavedTriggerRequest extends TestAutomationTriggerRequest {
 
 export class TriggerCheckItem {
   @StringField({ description: '`enabled`, `webhook`, `payload`; kinds of triggers may have others.' }) check: string;
-  @BooleanField() passed: boolean;
+  @BooleanField({ description: 'Whether the check passed.' }) passed: boolean;
   @StringField({ description: 'The clause and the value that decided it.' }) reason: string;
 }
 
 export const VERDICTS = ['Would trigger', 'Would not trigger'] as const;
 
 export class TestTriggerResponse {
-  @BooleanField() would_trigger: boolean;
-  @EnumField(VERDICTS, { name: 'TriggerVerdict' }) verdict: (typeof VERDICTS)[number];
+  @BooleanField({ description: 'Whether the trigger would start a run.' }) would_trigger: boolean;
+  @EnumField(VERDICTS, { name: 'TriggerVerdict', description: 'The same in words.' })
+  verdict: (typeof VERDICTS)[number];
   @ArrayField(object(() => TriggerCheckItem), {
     description: 'In the order in which they are made. One that fails is the last.',
   })

@@ -31,6 +31,9 @@ export class TriggerTestsController {
     summary: 'Try a trigger before it is saved',
     description: DESCRIPTION,
     tag: TAG,
+    request: {
+      value: { trigger: { provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } }, payload: {} },
+    },
     success: { status: 200, description: 'Whether it would start a run, and why.', type: TestTriggerResponse },
     errors: [400, 403, 404, 413, 415],
   })
@@ -51,6 +54,7 @@ export class TriggerTestsController {
     summary: 'Try a trigger of an automation',
     description: `${DESCRIPTION} Triggers count from 0.`,
     tag: TAG,
+    request: { value: { payload: {} } },
     success: { status: 200, description: 'Whether it would start a run, and why.', type: TestTriggerResponse },
     errors: [400, 403, 404, 413, 415],
   })

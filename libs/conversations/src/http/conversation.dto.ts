@@ -19,17 +19,17 @@ const OBJECT = { schema: { type: 'object', additionalProperties: true } } as con
 const ACTION_NAMES = Object.keys(ACTION_CATEGORIES);
 
 export class TextBlock {
-  @EnumField(['text']) type: 'text';
-  @StringField() text: string;
-  @StringField(OPTIONAL) message_id?: string;
+  @EnumField(['text'], { description: 'Kind of block: text.' }) type: 'text';
+  @StringField({ description: 'The text, in Markdown.' }) text: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the agent’s message that holds this block.' }) message_id?: string;
 }
 
 /** What the agent did. */
 export class ActionBlock {
-  @EnumField(['action']) type: 'action';
+  @EnumField(['action'], { description: 'Kind of block: an action of the agent.' }) type: 'action';
   @StringField({ description: 'Named by the result as `action_id`.' }) id: string;
-  @EnumField(CATEGORIES, { name: 'ActionCategory' }) category: Category;
-  @EnumField(ACTION_NAMES, { name: 'ActionName' }) name: ActionName;
+  @EnumField(CATEGORIES, { name: 'ActionCategory', description: 'Category of the action.' }) category: Category;
+  @EnumField(ACTION_NAMES, { name: 'ActionName', description: 'Public name of the action.' }) name: ActionName;
   @JsonField({
     ...OBJECT,
     description:
@@ -38,29 +38,29 @@ export class ActionBlock {
       'other {tool_name?, title?, arguments?}; `truncated` when something was left out.',
   })
   input: object;
-  @StringField(OPTIONAL) message_id?: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the agent’s message that holds this block.' }) message_id?: string;
 }
 
 /** How an action ended. */
 export class ActionResultBlock {
-  @EnumField(['action_result']) type: 'action_result';
-  @StringField() action_id: string;
-  @EnumField(CATEGORIES, { name: 'ActionCategory' }) category: Category;
-  @EnumField(ACTION_NAMES, { name: 'ActionName' }) name: ActionName;
-  @EnumField(RESULT_STATES, { name: 'ActionState' }) state: ResultState;
+  @EnumField(['action_result'], { description: 'Kind of block: the result of an action.' }) type: 'action_result';
+  @StringField({ description: 'ID of the action block that this result belongs to.' }) action_id: string;
+  @EnumField(CATEGORIES, { name: 'ActionCategory', description: 'Category of the action.' }) category: Category;
+  @EnumField(ACTION_NAMES, { name: 'ActionName', description: 'Public name of the action.' }) name: ActionName;
+  @EnumField(RESULT_STATES, { name: 'ActionState', description: 'State of the action.' }) state: ResultState;
   @JsonField({
     ...OBJECT,
     description:
       '{output?, exit_code?, data?, resources?, truncated?}: text output of at most 16 KB, cut in its middle when it is longer; bytes are named, not shown.',
   })
   output: object;
-  @StringField(OPTIONAL) message_id?: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the agent’s message that holds this block.' }) message_id?: string;
 }
 
 /** What is neither text nor tool use. */
 export class EventBlock {
-  @EnumField(['event']) type: 'event';
-  @EnumField(EVENT_NAMES, { name: 'ConversationEventName' }) name: EventName;
+  @EnumField(['event'], { description: 'Kind of block: an event.' }) type: 'event';
+  @EnumField(EVENT_NAMES, { name: 'ConversationEventName', description: 'Name of the event.' }) name: EventName;
   @JsonField({
     ...OBJECT,
     description:
@@ -68,7 +68,7 @@ export class EventBlock {
       'turn_ended {stop_reason, message?}, lifecycle {events: [{event_type, occurred_at, payload?}]}.',
   })
   data: object;
-  @StringField(OPTIONAL) message_id?: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the agent’s message that holds this block.' }) message_id?: string;
 }
 
 export const BLOCK_CLASSES = [TextBlock, ActionBlock, ActionResultBlock, EventBlock] as const;
@@ -90,26 +90,27 @@ const BLOCK_SCHEMA = {
 } as const;
 
 export class Message {
-  @EnumField(ROLES, { name: 'MessageRole' }) role: Role;
-  @JsonField({ schema: BLOCK_SCHEMA as never }) content: Block[];
-  @ArrayField(text(), OPTIONAL) message_ids?: string[];
-  @StringField(OPTIONAL) request_id?: string;
-  @DateTimeField(OPTIONAL) timestamp?: string;
+  @EnumField(ROLES, { name: 'MessageRole', description: 'Author of the message.' }) role: Role;
+  @JsonField({ schema: BLOCK_SCHEMA as never, description: 'Contents of the message, in order.' }) content: Block[];
+  @ArrayField(text(), { ...OPTIONAL, description: 'IDs of the agent’s messages that were merged into this one.' })
+  message_ids?: string[];
+  @StringField({ ...OPTIONAL, description: 'ID of the prompt that this message answers.' }) request_id?: string;
+  @DateTimeField({ ...OPTIONAL, description: 'Time of the message.' }) timestamp?: string;
 }
 
 export class Step {
   @StringField({ description: 'Of a turn its id, of delegated work the id of the action that started it.' }) id: string;
-  @StringField(OPTIONAL) description?: string;
-  @StringField(OPTIONAL) summary?: string;
-  @DateTimeField(OPTIONAL) started_at?: string;
+  @StringField({ ...OPTIONAL, description: 'What the step is about.' }) description?: string;
+  @StringField({ ...OPTIONAL, description: 'Result of the step.' }) summary?: string;
+  @DateTimeField({ ...OPTIONAL, description: 'Time of the first message of the step.' }) started_at?: string;
   @DateTimeField({ ...OPTIONAL, description: 'Left out while the step goes on.' }) completed_at?: string;
-  @ArrayField(object(() => Message)) messages: Message[];
+  @ArrayField(object(() => Message), { description: 'Messages of the step, in order.' }) messages: Message[];
   @ArrayField(object(() => Step), { description: 'Delegated work.' })
   steps: Step[];
 }
 
 export class ConversationResponse {
-  @StringField() conversation_id: string;
+  @StringField({ description: 'ID of the conversation.' }) conversation_id: string;
   @ArrayField(object(() => Step), { description: 'Turns and the set-up phases before them, oldest first.' })
   steps: Step[];
 }

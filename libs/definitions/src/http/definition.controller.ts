@@ -18,6 +18,19 @@ const TAG = 'Factories';
 /** All files together, as JSON. */
 const MAX_DEFINITION = 8 * MIB;
 
+const DEFINITION_EXAMPLE = {
+  value: {
+    files: [
+      { path: 'factory.yaml', content: 'schemaVersion: v1alpha1\nname: Maintenance\n' },
+      {
+        path: 'automations/nightly/automation.md',
+        content:
+          '---\ntriggers:\n  - provider: schedule\n    event: cron_fired\n    schedule:\n      cron: 0 3 * * *\n---\nUpdate the dependencies.\n',
+      },
+    ],
+  },
+};
+
 /** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
 @Controller('factories/:factoryUid/definition')
 export class DefinitionController {
@@ -37,6 +50,7 @@ export class DefinitionController {
     description:
       'As a whole or not at all. Webhooks, agents and automations of files that are gone are deleted; what was made through the API is left alone. Applying the same files again changes nothing. What cannot be applied is a 400 that names file, line and column of every fault, in `errors` and once more as `diagnostics`, as in the answer of validate. At most 256 files of 262,144 bytes, 8 MiB together. Needs the role admin or owner.',
     tag: TAG,
+    request: DEFINITION_EXAMPLE,
     success: { status: 200, description: 'What was done, or would be.', type: ApplyFactoryDefinitionResponse },
     errors: [400, 403, 404, 413, 415],
   })
@@ -71,6 +85,7 @@ export class DefinitionController {
     summary: 'Check whether a definition can be applied',
     description: 'Changes nothing. Also about what the files refer to: secrets, webhooks, environments, names.',
     tag: TAG,
+    request: DEFINITION_EXAMPLE,
     success: { status: 200, description: 'All that is wrong with it.', type: ValidateFactoryDefinitionResponse },
     errors: [400, 403, 404, 413, 415],
   })

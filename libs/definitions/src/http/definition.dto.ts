@@ -17,8 +17,9 @@ export class ApplyFactoryDefinitionParameters {
 }
 
 export class FactoryDefinitionChange {
-  @EnumField(PLAN_ACTIONS, { name: 'FactoryDefinitionAction' }) action: PlanAction;
-  @EnumField(RESOURCE_KINDS, { name: 'FactoryResourceKind' }) kind: ResourceKind;
+  @EnumField(PLAN_ACTIONS, { name: 'FactoryDefinitionAction', description: 'What happens to the resource.' })
+  action: PlanAction;
+  @EnumField(RESOURCE_KINDS, { name: 'FactoryResourceKind', description: 'Kind of resource.' }) kind: ResourceKind;
   @StringField({ description: 'Of a skill, its path.', example: 'ci' }) name: string;
   @StringField({ optional: true, description: 'Of the file; what is deleted has none.' }) path?: string;
   @StringField({
@@ -36,10 +37,10 @@ export class FactoryDefinitionChange {
 }
 
 export class FactoryDefinitionSummary {
-  @IntegerField({ min: 0 }) create: number;
-  @IntegerField({ min: 0 }) update: number;
-  @IntegerField({ min: 0 }) delete: number;
-  @IntegerField({ min: 0 }) unchanged: number;
+  @IntegerField({ min: 0, description: 'Number of resources to create.' }) create: number;
+  @IntegerField({ min: 0, description: 'Number of resources to update.' }) update: number;
+  @IntegerField({ min: 0, description: 'Number of resources to delete.' }) delete: number;
+  @IntegerField({ min: 0, description: 'Number of resources that stay as they are.' }) unchanged: number;
 }
 
 export class ApplyFactoryDefinitionResponse {
@@ -54,9 +55,9 @@ export class ApplyFactoryDefinitionResponse {
 
 export class FactoryDefinitionDiagnostic {
   @StringField({ description: 'Stable.', example: 'unknown_key' }) code: string;
-  @StringField({ example: 'webhooks/ci.yaml' }) path: string;
-  @IntegerField({ min: 1 }) line: number;
-  @IntegerField({ min: 1 }) column: number;
+  @StringField({ example: 'webhooks/ci.yaml', description: 'Path of the file within the definition.' }) path: string;
+  @IntegerField({ min: 1, description: 'Line of the file, from 1.' }) line: number;
+  @IntegerField({ min: 1, description: 'Column of the line, from 1.' }) column: number;
   @StringField({ description: 'For people.' }) message: string;
 }
 

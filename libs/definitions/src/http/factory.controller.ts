@@ -78,6 +78,7 @@ export class FactoryController {
     description:
       'Starts a run of the factory’s foreman, the agent of that name in its definition; in a factory without one, a run with the factory’s defaults. The factory’s team owns the run. Its metadata are `factory_uid`, `ticket_source`, `ticket_id` and, if given, `ticket_url`. An `Idempotency-Key` makes retries safe.',
     tag: TAG,
+    request: { value: { prompt: 'Find out why the nightly build fails.', ticket_ref: 'linear:ENG-42' } },
     success: { status: 200, description: 'The run is queued.', type: DispatchFactoryRunResponse },
     errors: [400, 403, 404, 413, 415, 422, 'idempotency_key_reused'],
   })

@@ -15,16 +15,16 @@ const UID = { pattern: /^[A-Za-z0-9]{22}$/ };
 const TICKET_REF = { example: 'linear:ENG-42' };
 
 export class FactoryScope {
-  @EnumField(['Team']) type: 'Team';
-  @StringField(UID) uid: string;
+  @EnumField(['Team'], { description: 'Kind of owner; always a team.' }) type: 'Team';
+  @StringField({ ...UID, description: 'UID of the team.' }) uid: string;
 }
 
 export class FactoryItem {
-  @StringField(UID) uid: string;
-  @StringField({ example: 'CI failures' }) name: string;
+  @StringField({ ...UID, description: 'UID of the factory.' }) uid: string;
+  @StringField({ example: 'CI failures', description: 'Name of the factory.' }) name: string;
   @StringField({ description: 'Empty when there is none.' }) description: string;
   @StringField({ ...OPTIONAL, description: 'A short name, the factory’s alone within its team.' }) alias?: string;
-  @ObjectField(() => FactoryScope) scope: FactoryScope;
+  @ObjectField(() => FactoryScope, { description: 'The team that owns the factory.' }) scope: FactoryScope;
   @StringField({
     ...OPTIONAL,
     description: 'Name of the agent that gets what is dispatched; not there when the factory has no foreman.',
@@ -32,8 +32,8 @@ export class FactoryItem {
   })
   foreman_agent?: string;
   @StringField({ ...OPTIONAL, ...UID, description: 'The foreman’s agent identity.' }) foreman_agent_uid?: string;
-  @DateTimeField() created_at: string;
-  @DateTimeField() updated_at: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
 }
 
 export class ListFactoriesParameters {
@@ -44,13 +44,15 @@ export class ListFactoriesParameters {
     description: 'Only factories with this in their name, alias or description, in any case.',
   })
   query?: string;
-  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 100 }) limit?: number;
-  @StringField({ ...OPTIONAL, blank: false, max: 4096 }) cursor?: string;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 100, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
 }
 
 export class ListFactoriesResponse {
   @ArrayField(object(() => FactoryItem), { description: 'By name.' }) factories: FactoryItem[];
-  @ObjectField(() => PageInfo) page_info: PageInfo;
+  @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
 }
 
 export class DispatchFactoryRunRequest {
@@ -74,7 +76,7 @@ export class DispatchFactoryRunRequest {
 }
 
 export class DispatchFactoryRunResponse {
-  @StringField(UID) factory_uid: string;
+  @StringField({ ...UID, description: 'UID of the factory.' }) factory_uid: string;
   @StringField({
     description:
       'Name of the agent that works on it: `foreman`; in a factory without one, the harness that works with the factory’s defaults, such as `oz`.',
@@ -82,7 +84,7 @@ export class DispatchFactoryRunResponse {
   })
   foreman_agent: string;
   @StringField({ description: 'An ordinary run: follow it, answer it and cancel it as any other.' }) run_id: string;
-  @StringField({ example: 'QUEUED' }) state: string;
+  @StringField({ example: 'QUEUED', description: 'State of the new run.' }) state: string;
   @StringField({ ...TICKET_REF, description: 'As given, or as made.' }) ticket_ref: string;
   @StringField({ ...OPTIONAL, description: 'Where people watch the run.' }) run_url?: string;
 }

@@ -31,6 +31,10 @@ export class EnvironmentGrantsController {
     description:
       'They see it, with values of `env` masked, and have runs work in it; those runs do get the values. Done again for the same person or team it answers the same grant. At most 100. Needs the role admin or owner on its team; a personal one is shared by its owner.',
     tag: TAG,
+    request: {
+      value: { user_email: 'colleague@example.com' },
+      fill: '`user_email` by the address of a user of this installation',
+    },
     success: { status: 201, description: 'The grant.', type: EnvironmentGrantItem },
     errors: [400, 403, 'limit_reached', 404, 413, 415],
   })

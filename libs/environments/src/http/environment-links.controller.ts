@@ -33,6 +33,7 @@ export class EnvironmentLinksController {
     description:
       'Whoever has the link and signs in gets to see the environment, with values of `env` masked, and to have runs work in it; those runs do get the values. At most 20 at a time. Needs the role admin or owner on its team; a personal one is shared by its owner.',
     tag: TAG,
+    request: { value: { max_uses: 5 } },
     success: {
       status: 201,
       description: 'The link with its token, which is not shown again.',

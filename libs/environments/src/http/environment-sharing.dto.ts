@@ -19,18 +19,19 @@ export class GrantEnvironmentRequest {
 }
 
 export class EnvironmentGrantItem {
-  @StringField({ example: '3hV0cYq4sJr8mZ1tKfWb2N' }) uid: string;
+  @StringField({ example: '3hV0cYq4sJr8mZ1tKfWb2N', description: 'UID of the grant.' }) uid: string;
   @EnumField(['use'], { description: `\`use\`: ${ACCESS}.` }) access: 'use';
   @ObjectField(() => EnvironmentPrincipal, { optional: true, description: 'The person who has it.' })
   user?: EnvironmentPrincipal;
 
   @StringField({ optional: true, description: 'The team that has it.' }) team_uid?: string;
-  @DateTimeField() created_at: string;
-  @ObjectField(() => EnvironmentPrincipal) created_by: EnvironmentPrincipal;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => EnvironmentPrincipal, { description: 'Who created the grant.' }) created_by: EnvironmentPrincipal;
 }
 
 export class ListEnvironmentGrantsResponse {
-  @ArrayField(object(() => EnvironmentGrantItem)) grants: EnvironmentGrantItem[];
+  @ArrayField(object(() => EnvironmentGrantItem), { description: 'The grants of the environment.' })
+  grants: EnvironmentGrantItem[];
 }
 
 export class CreateEnvironmentLinkRequest {
@@ -51,12 +52,12 @@ export class CreateEnvironmentLinkRequest {
 }
 
 export class EnvironmentLinkItem {
-  @StringField({ example: '5qB7rXw0aPd3nT6yGhLc9E' }) uid: string;
-  @DateTimeField({ optional: true }) expires_at?: string;
-  @IntegerField({ optional: true }) max_uses?: number;
+  @StringField({ example: '5qB7rXw0aPd3nT6yGhLc9E', description: 'UID of the link.' }) uid: string;
+  @DateTimeField({ optional: true, description: 'Time after which the link cannot be redeemed.' }) expires_at?: string;
+  @IntegerField({ optional: true, description: 'How often the link can be redeemed.' }) max_uses?: number;
   @IntegerField({ description: 'People who have come by it.' }) uses: number;
-  @DateTimeField() created_at: string;
-  @ObjectField(() => EnvironmentPrincipal) created_by: EnvironmentPrincipal;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => EnvironmentPrincipal, { description: 'Who created the link.' }) created_by: EnvironmentPrincipal;
 }
 
 export class CreatedEnvironmentLink extends EnvironmentLinkItem {
@@ -68,7 +69,8 @@ export class CreatedEnvironmentLink extends EnvironmentLinkItem {
 }
 
 export class ListEnvironmentLinksResponse {
-  @ArrayField(object(() => EnvironmentLinkItem)) links: EnvironmentLinkItem[];
+  @ArrayField(object(() => EnvironmentLinkItem), { description: 'The links of the environment.' })
+  links: EnvironmentLinkItem[];
 }
 
 export class RedeemEnvironmentLinkRequest {

@@ -36,8 +36,18 @@ class RepositoryLoginFields {
 }
 
 export class GithubRepo extends RepositoryLoginFields {
-  @StringField({ pattern: /^[A-Za-z0-9-]{1,39}$/, says: 'the name of a GitHub account' }) owner: string;
-  @StringField({ pattern: /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/, says: 'the name of a repository' }) repo: string;
+  @StringField({
+    pattern: /^[A-Za-z0-9-]{1,39}$/,
+    says: 'the name of a GitHub account',
+    description: 'User or organization on GitHub.',
+  })
+  owner: string;
+  @StringField({
+    pattern: /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/,
+    says: 'the name of a repository',
+    description: 'Name of the repository.',
+  })
+  repo: string;
 }
 
 export class GitRepo extends RepositoryLoginFields {
@@ -46,6 +56,7 @@ export class GitRepo extends RepositoryLoginFields {
     pattern: /^(?:(?:https?|ssh|git|file):\/\/\S+|[\w.-]+@[\w.-]+:\S+|\/\S+)$/,
     says: 'a git URL that begins with https://, ssh://, git:// or file://, user@host:path, or an absolute path below GIT_LOCAL_ROOTS',
     example: 'https://git.example.com/team/service.git',
+    description: 'Address of the repository.',
   })
   url: string;
 
@@ -63,18 +74,32 @@ export class SecretRef {
 }
 
 export class AwsProvider {
-  @StringField({ blank: false, max: 2048 }) role_arn: string;
+  @StringField({ blank: false, max: 2048, description: 'ARN of the AWS role. It has no effect yet.' }) role_arn: string;
 }
 
 export class CloudProviders {
-  @JsonField({ optional: true, schema: { type: 'object', additionalProperties: true } }) gcp?: Record<string, unknown>;
-  @ObjectField(() => AwsProvider, { optional: true }) aws?: AwsProvider;
+  @JsonField({
+    optional: true,
+    schema: { type: 'object', additionalProperties: true },
+    description: 'Settings for Google Cloud. They have no effect yet.',
+  })
+  gcp?: Record<string, unknown>;
+  @ObjectField(() => AwsProvider, { optional: true, description: 'Settings for AWS. They have no effect yet.' })
+  aws?: AwsProvider;
 }
 
 @ApiSchema({ name: 'EnvironmentConfig' })
 export class EnvironmentConfigDto {
-  @StringField({ blank: false, max: 200, optional: true, example: 'node-service' }) name?: string;
-  @StringField({ max: 2000, optional: true, nullable: true }) description?: string | null;
+  @StringField({
+    blank: false,
+    max: 200,
+    optional: true,
+    description: 'Name of the environment.',
+    example: 'node-service',
+  })
+  name?: string;
+  @StringField({ max: 2000, optional: true, nullable: true, description: 'Text for people.' }) description?:
+    string | null;
   @StringField({
     blank: false,
     max: 512,
@@ -133,7 +158,8 @@ export class EnvironmentConfigDto {
 }
 
 export class CreateEnvironmentRequest {
-  @ObjectField(() => EnvironmentConfigDto) config: EnvironmentConfigDto;
+  @ObjectField(() => EnvironmentConfigDto, { description: 'Contents of the environment.' })
+  config: EnvironmentConfigDto;
 
   @BooleanField({
     optional: true,
@@ -153,22 +179,31 @@ export class ListEnvironmentsQuery {
 }
 
 export class EnvironmentScope {
-  @EnumField(['User', 'Team']) type: 'User' | 'Team';
-  @StringField({ optional: true }) uid?: string;
+  @EnumField(['User', 'Team'], { description: 'Kind of owner.' }) type: 'User' | 'Team';
+  @StringField({ optional: true, description: 'UID of the user or team that owns the environment.' }) uid?: string;
 }
 
 export class EnvironmentPrincipal {
-  @EnumField(['user', 'service_account'], { optional: true }) type?: 'user' | 'service_account';
-  @StringField({ optional: true }) uid?: string;
-  @StringField({ optional: true }) display_name?: string;
-  @StringField({ optional: true }) email?: string;
-  @StringField({ optional: true }) photo_url?: string;
+  @EnumField(['user', 'service_account'], { optional: true, description: 'Kind of principal.' }) type?:
+    'user' | 'service_account';
+  @StringField({ optional: true, description: 'UID of the principal.' }) uid?: string;
+  @StringField({ optional: true, description: 'Name shown to people.' }) display_name?: string;
+  @StringField({ optional: true, description: 'E-mail address of a user.' }) email?: string;
+  @StringField({ optional: true, description: 'Address of a picture. Not set by this service.' }) photo_url?: string;
 }
 
 export class EnvironmentItem {
-  @StringField({ pattern: /^[A-Za-z0-9]{22}$/, example: '1v3kqM0dQeXoWw2GqXbq7Z' }) uid: string;
-  @ObjectField(() => EnvironmentConfigDto) config: EnvironmentConfigDto;
-  @DateTimeField() last_updated: string;
+  @StringField({
+    pattern: /^[A-Za-z0-9]{22}$/,
+    example: '1v3kqM0dQeXoWw2GqXbq7Z',
+    description: 'UID of the environment.',
+  })
+  uid: string;
+  @ObjectField(() => EnvironmentConfigDto, {
+    description: 'Contents of the environment. Values of variables are masked.',
+  })
+  config: EnvironmentConfigDto;
+  @DateTimeField({ description: 'Time of the last change.' }) last_updated: string;
   @BooleanField({ description: 'Whether the last set-up of it failed.' }) setup_failed: boolean;
   @DateTimeField({
     optional: true,
@@ -180,11 +215,15 @@ export class EnvironmentItem {
   @ObjectField(() => EnvironmentLastRun, { optional: true, description: 'The last run in it that you may read.' })
   last_task_created?: EnvironmentLastRun;
 
-  @ObjectField(() => EnvironmentScope, { optional: true }) scope?: EnvironmentScope;
-  @ObjectField(() => EnvironmentPrincipal, { optional: true }) creator?: EnvironmentPrincipal;
-  @ObjectField(() => EnvironmentPrincipal, { optional: true }) last_editor?: EnvironmentPrincipal;
+  @ObjectField(() => EnvironmentScope, { optional: true, description: 'Owner of the environment.' })
+  scope?: EnvironmentScope;
+  @ObjectField(() => EnvironmentPrincipal, { optional: true, description: 'Who created the environment.' })
+  creator?: EnvironmentPrincipal;
+  @ObjectField(() => EnvironmentPrincipal, { optional: true, description: 'Who changed the environment last.' })
+  last_editor?: EnvironmentPrincipal;
 }
 
 export class ListEnvironmentsResponse {
-  @ArrayField(object(() => EnvironmentItem)) environments: EnvironmentItem[];
+  @ArrayField(object(() => EnvironmentItem), { description: 'The environments that the caller may use.' })
+  environments: EnvironmentItem[];
 }

@@ -60,6 +60,7 @@ export class EnvironmentsController {
     description: 'Needs the role admin or owner on the team. A personal environment needs no role.',
     tag: TAG,
     team: true,
+    request: { value: { config: { name: 'node-service', setup_commands: ['node --version'] } } },
     success: { status: 201, description: 'The environment.', type: EnvironmentItem },
     errors: [400, 403, 413, 415],
   })
@@ -116,6 +117,7 @@ export class EnvironmentsController {
     description:
       'Replaces the configuration. Needs the role admin or owner on its team; a personal one is changed by its owner. Executions that have begun go on with what they were given.',
     tag: TAG,
+    request: { value: { config: { name: 'node-service', setup_commands: ['npm --version'] } } },
     success: { status: 200, description: 'The environment as it is now.', type: EnvironmentItem },
     errors: [400, 403, 404, 413, 415],
   })

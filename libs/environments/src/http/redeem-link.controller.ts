@@ -22,6 +22,7 @@ export class RedeemLinkController {
     description:
       'From then on it is in your list and your runs may work in it, until the link is revoked. A link that is unknown, has expired, was revoked or has been used up is a 404, the same for all. For people: a service account uses what its team was granted.',
     tag: 'Environments',
+    request: { value: { token: 'hrl_' }, fill: '`token` by the one of a link' },
     success: { status: 200, description: 'The environment.', type: EnvironmentItem },
     errors: [400, 403, 404, 413, 415],
   })

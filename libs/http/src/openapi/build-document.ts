@@ -1,7 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { mapValueModels } from '../fields/composite-kinds.js';
-import { BEARER_SCHEME, problemExamples } from '../operations/operation.decorator.js';
+import { BEARER_SCHEME, problemExamples, requestExamples } from '../operations/operation.decorator.js';
 
 export interface DocumentOptions {
   /** Ends in `/api/v1`; paths are relative to it. */
@@ -30,10 +30,15 @@ export function buildDocument(app: INestApplication, options: DocumentOptions): 
     extraModels: [...mapValueModels],
   });
   const { schemas, ...components } = document.components ?? {};
+  const text = JSON.stringify(document.paths);
   return {
     ...document,
-    paths: sorted(withDescriptions(withDeepObjects(document.paths), pathParameters)),
-    components: { ...components, schemas: sorted(schemas ?? {}), examples: problemExamples() },
+    paths: deprecatedLast(withExamples(withDescriptions(withDeepObjects(document.paths), pathParameters))),
+    components: {
+      ...components,
+      schemas: sorted(schemas ?? {}),
+      examples: problemExamples((code) => text.includes(`"#/components/examples/${code}"`)),
+    },
   };
 }
 
@@ -44,6 +49,27 @@ function withDeepObjects(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] 
       for (const parameter of parameters ?? [])
         if (parameter.in === 'query' && parameter.schema?.type === 'object')
           Object.assign(parameter, { style: 'deepObject', explode: true });
+  return paths;
+}
+
+/** Sorted by path; nobody should try a deprecated operation first. */
+function deprecatedLast(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
+  const isDeprecated = ([, item]: [string, object]): boolean =>
+    Object.values(item as Record<string, Operation>).every(({ deprecated }) => deprecated === true);
+  const entries = Object.entries(sorted(paths));
+  return Object.fromEntries([...entries.filter((entry) => !isDeprecated(entry)), ...entries.filter(isDeprecated)]);
+}
+
+/** Without an example Swagger UI makes up a body from the patterns of its fields, which no operation accepts. */
+function withExamples(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
+  for (const item of Object.values(paths))
+    for (const { operationId, requestBody } of Object.values(item as Record<string, Operation>)) {
+      const content = requestBody?.content['application/json'];
+      const example = requestExamples.get(operationId);
+      if (!content || !example) continue;
+      const summary = example.fill === undefined ? 'A body that succeeds as it is.' : `Replace first: ${example.fill}.`;
+      content.examples = { example: { summary, value: example.value } };
+    }
   return paths;
 }
 
@@ -58,6 +84,12 @@ function withDescriptions(
         if (parameter.in === 'path' && description !== undefined) Object.assign(parameter, { description });
       }
   return paths;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly deprecated?: boolean;
+  readonly requestBody?: { readonly content: Record<string, { examples?: object }> };
 }
 
 interface Parameter {

@@ -1,12 +1,14 @@
-import type { INestApplication } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { compressResponses } from './compress-responses.js';
 
 /** Swagger UI at `/docs`, the document at `/openapi.json`. Built at the first request. */
-export function serveDocument(app: INestApplication, build: () => OpenAPIObject): void {
+export function serveDocument(app: NestExpressApplication, build: () => OpenAPIObject): void {
+  app.use(['/docs', '/openapi.json'], compressResponses());
   SwaggerModule.setup('docs', app, build, {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
     customSiteTitle: 'Headrace API',
-    swaggerOptions: { persistAuthorization: true, displayRequestDuration: true },
+    swaggerOptions: { persistAuthorization: true, displayRequestDuration: true, filter: true },
   });
 }

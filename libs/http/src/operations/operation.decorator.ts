@@ -41,6 +41,15 @@ export const SHARED_ERRORS = [
   'resource_unavailable',
 ] as const satisfies readonly ErrorCode[];
 
+export interface RequestExample {
+  readonly value: unknown;
+  /** Fields of `value` that hold what only the installation knows. Without it the body succeeds as it is. */
+  readonly fill?: string;
+}
+
+/** Request examples by operationId, for the document. */
+export const requestExamples = new Map<string, RequestExample>();
+
 export interface OperationOptions {
   /** operationId: camelCase, unique, from the specification where it has one. */
   readonly id: string;
@@ -63,6 +72,8 @@ export interface OperationOptions {
     readonly headers?: Readonly<Record<string, string>>;
     readonly example?: unknown;
   };
+  /** A body that *Try it out* of Swagger UI sends; operations with a body need one. */
+  readonly request?: RequestExample;
   /** The operation's own errors, by status (its usual code) or by code. The shared ones come by themselves. */
   readonly errors: readonly (ErrorStatus | ErrorCode)[];
 }
@@ -71,6 +82,7 @@ export interface OperationOptions {
 export function Operation(options: OperationOptions): MethodDecorator {
   const { success, errors } = options;
   const bearer = options.security !== 'none';
+  if (options.request) requestExamples.set(options.id, options.request);
   const codes = [
     ...errors.map((item) => (typeof item === 'number' ? CODE_OF_STATUS[item] : item)),
     ...(bearer ? SHARED_ERRORS : []),
@@ -159,10 +171,12 @@ function problemResponses(codes: readonly ErrorCode[]): (MethodDecorator & Class
   ];
 }
 
-/** One example per error code; operations refer to them. */
-export function problemExamples(): Record<string, { summary: string; value: Problem }> {
+/** One example per error code that `isUsed`; operations refer to them. */
+export function problemExamples(
+  isUsed: (code: ErrorCode) => boolean,
+): Record<string, { summary: string; value: Problem }> {
   const place = { publicUrl: '', instance: '/api/v1/agent/runs', traceId: '4bf92f3577b34da6a3ce929d0e0e4736' };
-  const answers = (Object.keys(ERROR_CODES) as ErrorCode[]).filter((code) => ERROR_CODES[code].status !== null).sort();
+  const answers = (Object.keys(ERROR_CODES) as ErrorCode[]).filter(isUsed).sort();
   return Object.fromEntries(
     answers.map((code) => [
       code,

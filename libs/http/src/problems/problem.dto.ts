@@ -20,10 +20,10 @@ export class ProblemDiagnostic {
   @ApiProperty({ description: 'Of the file.', example: 'webhooks/ci.yaml' })
   path: string;
 
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @ApiProperty({ type: 'integer', minimum: 1, description: 'Line of the file, from 1.' })
   line: number;
 
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @ApiProperty({ type: 'integer', minimum: 1, description: 'Column of the line, from 1.' })
   column: number;
 
   @ApiProperty({ description: 'For people.' })
@@ -35,10 +35,10 @@ export class Problem {
   @ApiProperty({ format: 'uri-reference', description: 'A page that explains the code.' })
   type: string;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'Title of the error code.' })
   title: string;
 
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', description: 'HTTP status of the response.' })
   status: number;
 
   @ApiPropertyOptional({ description: 'This occurrence: what failed, naming the field and its rule.' })
@@ -47,7 +47,7 @@ export class Problem {
   @ApiProperty({ description: 'Path of the request.' })
   instance: string;
 
-  @ApiProperty({ enum: Object.keys(ERROR_CODES), enumName: 'ErrorCode' })
+  @ApiProperty({ enum: Object.keys(ERROR_CODES), enumName: 'ErrorCode', description: 'Stable code of the error.' })
   error_code: ErrorCode;
 
   @ApiProperty({ description: 'Whether sending the same request again later may succeed.' })

@@ -39,35 +39,38 @@ export class CreateNotificationWebhookRequest {
 export class UpdateNotificationWebhookRequest {
   @StringField({ ...NAME, ...OPTIONAL }) name?: string;
   @StringField({ ...TARGET, ...OPTIONAL }) url?: string;
-  @ArrayField(EVENT, { ...OPTIONAL, ...EVENTS }) events?: NotificationEvent[];
+  @ArrayField(EVENT, { ...OPTIONAL, ...EVENTS, description: 'Events that are delivered.' })
+  events?: NotificationEvent[];
   @BooleanField({ ...OPTIONAL, description: 'true also forgets why it was disabled, and earlier failures.' })
   enabled?: boolean;
 }
 
 export class NotificationWebhookItem {
-  @StringField({ pattern: /^[A-Za-z0-9]{22}$/ }) uid: string;
-  @StringField() name: string;
+  @StringField({ pattern: /^[A-Za-z0-9]{22}$/, description: 'UID of the notification webhook.' }) uid: string;
+  @StringField({ description: 'Name of the notification webhook.' }) name: string;
   @StringField({ description: 'For those who may not manage webhooks, without path and query.' }) url: string;
-  @ArrayField(EVENT) events: NotificationEvent[];
-  @BooleanField() enabled: boolean;
+  @ArrayField(EVENT, { description: 'Events that are delivered.' }) events: NotificationEvent[];
+  @BooleanField({ description: 'Whether notifications are sent.' }) enabled: boolean;
   @StringField({ ...OPTIONAL, description: 'Why this service has disabled it.' }) disabled_reason?: string;
   @StringField({
     description:
       'Signs messages by Standard Webhooks. In clear (`whsec_…`) only in answer to the request that made it, else `***`.',
   })
   secret: string;
-  @DateTimeField() created_at: string;
-  @DateTimeField() updated_at: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
 }
 
 export class ListNotificationWebhooksResponse {
-  @ArrayField(object(() => NotificationWebhookItem)) notification_webhooks: NotificationWebhookItem[];
+  @ArrayField(object(() => NotificationWebhookItem), { description: 'The notification webhooks of the team.' })
+  notification_webhooks: NotificationWebhookItem[];
 }
 
 export class NotificationAttempt {
   @DateTimeField({ description: 'When it ended.' }) at: string;
-  @IntegerField() duration_ms: number;
-  @IntegerField(OPTIONAL) response_status?: number;
+  @IntegerField({ description: 'Duration of the attempt in milliseconds.' }) duration_ms: number;
+  @IntegerField({ ...OPTIONAL, description: 'HTTP status of the response; absent when none arrived.' })
+  response_status?: number;
   @StringField({ ...OPTIONAL, description: 'The first KB; only for those who may manage webhooks.' })
   response_body?: string;
   @StringField({ ...OPTIONAL, description: 'Why there was no answer.' }) error?: string;
@@ -77,7 +80,7 @@ export class NotificationDelivery {
   @StringField({ description: 'The `webhook-id` of every attempt.', example: 'msg_0f6f6d2b1c5e4f0aa7d3c1b2e4f5a6b7' })
   delivery_id: string;
   @StringField({ description: 'One of the events, or `webhook.test`.', example: 'run.succeeded' }) type: string;
-  @StringField(OPTIONAL) run_id?: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the run that the notification is about.' }) run_id?: string;
   @EnumField(DELIVERY_STATUSES, {
     name: 'NotificationDeliveryStatus',
     description: '`failed`: given up. `dropped`: the webhook was disabled before it could be sent.',
@@ -86,16 +89,19 @@ export class NotificationDelivery {
   @IntegerField({ description: 'Attempts begun.' }) attempt_count: number;
   @ArrayField(object(() => NotificationAttempt), { description: 'Oldest first.' }) attempts: NotificationAttempt[];
   @DateTimeField({ ...OPTIONAL, description: 'While it is pending.' }) next_attempt_at?: string;
-  @DateTimeField() created_at: string;
-  @DateTimeField(OPTIONAL) finished_at?: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ ...OPTIONAL, description: 'Time at which the delivery succeeded or was abandoned.' })
+  finished_at?: string;
 }
 
 export class ListNotificationDeliveriesParameters {
-  @IntegerField({ ...OPTIONAL, min: 1, max: 100, default: 20 }) limit?: number;
-  @StringField({ ...OPTIONAL, blank: false, max: 4096 }) cursor?: string;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 100, default: 20, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
 }
 
 export class ListNotificationDeliveriesResponse {
   @ArrayField(object(() => NotificationDelivery), { description: 'Newest first.' }) deliveries: NotificationDelivery[];
-  @ObjectField(() => PageInfo) page_info: PageInfo;
+  @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
 }

@@ -52,6 +52,7 @@ export class NotificationWebhooksController {
       'Messages are signed by Standard Webhooks with `secret`, which is told this once. What fails is sent again for about two days. A team has at most 20. Needs the role admin or owner.',
     tag: TAG,
     team: true,
+    request: { value: { name: 'deploys', url: 'https://hooks.example.com/headrace' } },
     success: { status: 201, description: 'The webhook, with its secret.', type: NotificationWebhookItem },
     errors: [400, 403, 'limit_reached', 413, 415],
   })
@@ -92,6 +93,7 @@ export class NotificationWebhooksController {
     description:
       'What is left out stays as it is. Disabling drops the messages that wait. Needs the role admin or owner.',
     tag: TAG,
+    request: { value: { events: ['run.failed'] } },
     success: { status: 200, description: 'The webhook as it is now.', type: NotificationWebhookItem },
     errors: [400, 403, 404, 413, 415],
   })

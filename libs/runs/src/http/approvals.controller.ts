@@ -86,6 +86,7 @@ export class ApprovalsController {
     errors: [400, 403, 404, 409, 413, 415],
     description:
       'The first answer counts; every later one is a 409. `allow_always` also answers what else waits in the run and is the same.',
+    request: { value: { decision: 'allow' } },
     success: { status: 200, description: 'The decided request.', type: ApprovalItem },
   })
   async decide(

@@ -12,6 +12,7 @@ import { toCreateRunCommand } from './run-request-input.js';
 
 const ERRORS = [400, 403, 409, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
+const RUN_EXAMPLE = { value: { prompt: 'Fix the failing test.' } };
 /** When `/agent/run` was superseded: 2026-01-01, as RFC 9745 writes a date. */
 const DEPRECATED_SINCE = '@1767225600';
 
@@ -35,6 +36,7 @@ export class CreateRunController {
     summary: 'Create a run',
     tag: 'Runs',
     team: true,
+    request: RUN_EXAMPLE,
     success: SUCCESS,
     errors: ERRORS,
     description:
@@ -56,6 +58,7 @@ export class CreateRunController {
     tag: 'Runs',
     team: true,
     deprecated: true,
+    request: RUN_EXAMPLE,
     success: SUCCESS,
     errors: ERRORS,
     description: 'The same as `POST /agent/runs`, which replaces it.',

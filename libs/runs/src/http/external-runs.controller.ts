@@ -27,6 +27,7 @@ export class ExternalRunsController {
     summary: 'Register a run that the caller executes',
     tag: 'Runs',
     team: true,
+    request: { value: { prompt: 'Fix the failing test.' } },
     success: {
       status: 200,
       description: 'The run is registered and waits for the caller’s runner.',

@@ -83,6 +83,7 @@ export class RunsController {
     errors: [400, 403, 404, 409, 413, 415],
     description:
       'Accepts a message; where it goes depends on the run’s state and is told in `outcome`. Watch the run to see what becomes of it.',
+    request: { value: { message: 'Add a test, too.' } },
     success: { status: 200, description: 'Accepted.', type: RunFollowupResponse },
   })
   async followup(

@@ -119,9 +119,9 @@ export class ScheduledAgentHistory {
 }
 
 export class ScheduledAgentItem {
-  @StringField(UID) id: string;
-  @StringField() name: string;
-  @StringField() cron_schedule: string;
+  @StringField({ ...UID, description: 'ID of the schedule.' }) id: string;
+  @StringField({ description: 'Name of the schedule.' }) name: string;
+  @StringField({ description: 'Cron expression with five fields.' }) cron_schedule: string;
   @StringField({ description: 'IANA name.' }) timezone: string;
   @StringField({ description: 'In lists the first 2,048 characters.' }) prompt: string;
   @BooleanField({ description: 'false: paused.' }) enabled: boolean;
@@ -130,12 +130,18 @@ export class ScheduledAgentItem {
     description: 'Why the service has paused it by itself; null when it has not.',
   })
   paused_reason: string | null;
-  @EnumField(RUN_MODES, { name: 'RunMode' }) mode: RunMode;
-  @EnumField(OVERLAP_POLICIES, { name: 'ScheduleOverlapPolicy' }) overlap_policy: OverlapPolicy;
-  @IntegerField() jitter_seconds: number;
-  @DateTimeField() created_at: string;
-  @DateTimeField() updated_at: string;
-  @ObjectField(() => PrincipalInfo, OPTIONAL) created_by?: PrincipalInfo;
+  @EnumField(RUN_MODES, { name: 'RunMode', description: 'Mode in which the agent starts.' }) mode: RunMode;
+  @EnumField(OVERLAP_POLICIES, {
+    name: 'ScheduleOverlapPolicy',
+    description: 'What happens when a run is due while the previous one is not finished.',
+  })
+  overlap_policy: OverlapPolicy;
+  @IntegerField({ description: 'Runs start up to this many seconds later than the cron expression says.' })
+  jitter_seconds: number;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
+  @ObjectField(() => PrincipalInfo, { ...OPTIONAL, description: 'Who created the schedule.' })
+  created_by?: PrincipalInfo;
   @ObjectField(() => PrincipalInfo, {
     ...OPTIONAL,
     description: 'Who saved it last: the creator of the runs that it starts.',
@@ -143,15 +149,18 @@ export class ScheduledAgentItem {
   updated_by?: PrincipalInfo;
   @ObjectField(() => AmbientAgentConfig, { ...OPTIONAL, description: 'Values of `env` and `headers` are masked.' })
   agent_config?: AmbientAgentConfig;
-  @StringField(OPTIONAL) agent_uid?: string;
-  @MapField(text(), OPTIONAL) metadata?: Record<string, string>;
+  @StringField({ ...OPTIONAL, description: 'UID of the agent identity that executes the runs.' }) agent_uid?: string;
+  @MapField(text(), { ...OPTIONAL, description: 'Metadata of the runs that the schedule creates.' }) metadata?: Record<
+    string,
+    string
+  >;
   @ObjectField(() => EnvironmentConfigDto, {
     ...OPTIONAL,
     description:
       'The environment that its runs work in, from `agent_config` or the agent identity, where the caller may use it.',
   })
   environment?: EnvironmentConfigDto;
-  @ObjectField(() => ScheduledAgentHistory) history: ScheduledAgentHistory;
+  @ObjectField(() => ScheduledAgentHistory, { description: 'Last and next times.' }) history: ScheduledAgentHistory;
   @StringField({
     nullable: true,
     description: 'Why it started no run when it was due last; null when it did.',
@@ -166,5 +175,5 @@ export class ListScheduledAgentsResponse {
 }
 
 export class DeleteScheduledAgentResponse {
-  @BooleanField() success: boolean;
+  @BooleanField({ description: 'Whether the schedule was deleted.' }) success: boolean;
 }

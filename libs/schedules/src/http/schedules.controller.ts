@@ -38,6 +38,9 @@ export class SchedulesController {
       'Each due time of an enabled schedule starts one run. An expression that cannot be read, or is never due, is a 400 that says why. `agent_config` may name what runs of the schedule may use; what does not exist and what may not be used is the same 403. 403 `feature_not_available` where schedules are switched off for the team. A team, or a person, has at most 1,000.',
     tag: TAG,
     team: true,
+    request: {
+      value: { name: 'nightly', cron_schedule: '0 3 * * *', prompt: 'Update the dependencies.', enabled: true },
+    },
     success: { status: 201, description: 'The schedule.', type: ScheduledAgentItem },
     errors: [400, 403, 'feature_not_available', 'limit_reached', 413, 415],
   })
@@ -93,6 +96,9 @@ export class SchedulesController {
     description:
       'Sets all of it: what is left out goes to its default, and `metadata` left out is cleared. Only `agent_config` stays when it is left out; null clears it. What a GET answers can be sent back: `***` keeps a value of `env` or `headers` as long as the server’s program or address stays. Runs that it has started keep the schedule as it was. The caller becomes the creator of its runs.',
     tag: TAG,
+    request: {
+      value: { name: 'nightly', cron_schedule: '30 3 * * *', prompt: 'Update the dependencies.', enabled: true },
+    },
     success: { status: 200, description: 'The schedule as it is now.', type: ScheduledAgentItem },
     errors: [400, 403, 'feature_not_available', 404, 413, 415],
   })

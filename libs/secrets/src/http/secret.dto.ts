@@ -8,18 +8,19 @@ export class PutSecretRequest {
 }
 
 export class SecretVersion {
-  @StringField({ example: 'ci-webhook' }) name: string;
+  @StringField({ example: 'ci-webhook', description: 'Name of the secret.' }) name: string;
   @IntegerField({ description: 'From 1 on; moves with every value.' }) version: number;
-  @DateTimeField() created_at: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @DateTimeField({ description: 'When it got its present value.' }) updated_at: string;
 }
 
 export class SecretItem {
-  @StringField({ example: 'ci-webhook' }) name: string;
-  @DateTimeField() created_at: string;
+  @StringField({ example: 'ci-webhook', description: 'Name of the secret.' }) name: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @DateTimeField({ description: 'When it got its present value.' }) updated_at: string;
 }
 
 export class ListSecretsResponse {
-  @ArrayField(object(() => SecretItem)) secrets: SecretItem[];
+  @ArrayField(object(() => SecretItem), { description: 'The managed secrets of the team, without their values.' })
+  secrets: SecretItem[];
 }

@@ -44,6 +44,7 @@ export class SecretsController {
       'The value is encrypted at rest and never told again. Webhooks that use the secret follow at once, unless they come from a definition. A team has at most 1,000. Needs the role admin or owner.',
     tag: TAG,
     team: true,
+    request: { value: { value: 'replace-this-value' } },
     success: { status: 200, description: 'The secret without its value, also when it is new.', type: SecretVersion },
     errors: [400, 403, 'limit_reached', 413, 415],
   })

@@ -17,14 +17,14 @@ const OPTIONAL = { optional: true } as const;
 const ID = { example: '01932f4e-7c1a-7cc2-b0f3-5d2f6d1c8a90' };
 
 export class WebhookAutomationResult {
-  @StringField() automation_uid: string;
-  @BooleanField() matched: boolean;
+  @StringField({ description: 'UID of the automation.' }) automation_uid: string;
+  @BooleanField({ description: 'Whether the delivery matched one of its triggers.' }) matched: boolean;
   @StringField({ ...OPTIONAL, description: 'The run that was started.' }) run_id?: string;
   @StringField({ description: 'What decided it.' }) reason: string;
 }
 
 export class WebhookDelivery {
-  @StringField(ID) delivery_id: string;
+  @StringField({ ...ID, description: 'ID of the delivery.' }) delivery_id: string;
   @EnumField(DELIVERY_OUTCOMES, {
     ...OPTIONAL,
     name: 'WebhookDeliveryOutcome',
@@ -47,7 +47,7 @@ export class WebhookDelivery {
   count?: number;
   @IntegerField({ description: 'Bytes of the body; of one that was too large, as far as that is known.' })
   size_bytes: number;
-  @DateTimeField() received_at: string;
+  @DateTimeField({ description: 'Time at which the delivery arrived.' }) received_at: string;
   @StringField({ description: 'Of a redelivery: where the delivery before came from.', example: '203.0.113.7' })
   source_ip: string;
   @MapField(text(), {
@@ -83,8 +83,10 @@ export class WebhookDeliveryWithPayload extends WebhookDelivery {
 }
 
 export class ListWebhookDeliveriesParameters {
-  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 20 }) limit?: number;
-  @StringField({ ...OPTIONAL, blank: false, max: 4096 }) cursor?: string;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 20, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
   @EnumField(DELIVERY_OUTCOMES, {
     ...OPTIONAL,
     name: 'WebhookDeliveryOutcome',
@@ -95,7 +97,7 @@ export class ListWebhookDeliveriesParameters {
 
 export class ListWebhookDeliveriesResponse {
   @ArrayField(object(() => WebhookDelivery), { description: 'Newest first.' }) deliveries: WebhookDelivery[];
-  @ObjectField(() => PageInfo) page_info: PageInfo;
+  @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
 }
 
 export class RedeliverWebhookDeliveryResponse {

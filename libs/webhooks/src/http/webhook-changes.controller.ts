@@ -30,6 +30,7 @@ export class WebhookChangesController {
     summary: 'Change a webhook',
     description: 'What is left out stays as it is. The name of one from a definition cannot be changed here.',
     tag: TAG,
+    request: { value: { name: 'releases' } },
     success: { status: 200, description: 'The webhook as it is now.', type: WebhookItem },
     errors: [400, 403, 404, 413, 415, 422],
   })
@@ -57,6 +58,7 @@ export class WebhookChangesController {
     description:
       'It is told this once; the one before fails at once. It goes into the managed secret, so that other webhooks that use it follow. A webhook that lacked its sender’s secret is enabled by it, unless it was to be disabled. While `secret_pending`, a request without a secret confirms what the handshake brought. A webhook from a definition: change the managed secret and apply the definition.',
     tag: TAG,
+    request: { value: {} },
     success: { status: 200, description: 'The webhook, with its new secret.', type: WebhookItem },
     errors: [400, 403, 404, 413, 415, 422],
   })

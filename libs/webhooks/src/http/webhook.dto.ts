@@ -71,13 +71,13 @@ export class RotateWebhookSecretRequest {
 }
 
 export class WebhookItem {
-  @StringField({ pattern: /^[A-Za-z0-9]{22}$/ }) uid: string;
-  @StringField() name: string;
-  @EnumField(AUTH_MODES, AUTH_MODE) auth_mode: AuthMode;
+  @StringField({ pattern: /^[A-Za-z0-9]{22}$/, description: 'UID of the webhook.' }) uid: string;
+  @StringField({ description: 'Name of the webhook.' }) name: string;
+  @EnumField(AUTH_MODES, { ...AUTH_MODE, description: 'How senders authenticate.' }) auth_mode: AuthMode;
   @StringField({ ...OPTIONAL, ...SCHEME_ID, description: 'In `signature` mode.' }) signature_scheme?: string;
   @StringField({ description: 'The managed secret that holds the credential.' }) secret_name: string;
   @StringField({ ...OPTIONAL, description: 'Lower case.' }) delivery_id_header?: string;
-  @BooleanField() enabled: boolean;
+  @BooleanField({ description: 'Whether the webhook accepts deliveries.' }) enabled: boolean;
   @BooleanField({
     ...OPTIONAL,
     description:
@@ -112,8 +112,8 @@ export class WebhookItem {
       'Only in answer to the request that made or supplied it. One of an existing managed secret is not told.',
   })
   secret?: string;
-  @DateTimeField() created_at: string;
-  @DateTimeField() updated_at: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
 }
 
 export class ListWebhooksResponse {
@@ -121,8 +121,12 @@ export class ListWebhooksResponse {
 }
 
 export class SignatureSchemeItem {
-  @StringField({ example: 'standard_webhooks' }) id: string;
-  @StringField({ example: 'Standard Webhooks' }) label: string;
+  @StringField({
+    example: 'standard_webhooks',
+    description: 'ID of the signature scheme, for `signature_scheme` of a webhook.',
+  })
+  id: string;
+  @StringField({ example: 'Standard Webhooks', description: 'Name of the sender or standard.' }) label: string;
   @StringField({ description: 'Where the sender documents its signatures.' }) documentation_url: string;
   @ArrayField(text(), { description: 'In which signature and time come, lower case.' }) headers: string[];
   @ArrayField(text(), { description: 'In which the sender’s own id of a delivery comes, best first.' })

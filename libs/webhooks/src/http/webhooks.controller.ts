@@ -46,6 +46,7 @@ export class WebhooksController {
     description:
       'The secret is told this once. In `signature` mode without a secret, `standard_webhooks` gets a generated one; a sender whose handshake brings the secret is waited for (`secret_pending`); every other webhook stays disabled until rotate-secret supplies the sender’s secret. A factory has at most 20.',
     tag: TAG,
+    request: { value: { name: 'deploys' } },
     success: { status: 201, description: 'The webhook, with its secret.', type: WebhookItem },
     errors: [400, 403, 'limit_reached', 404, 413, 415],
   })

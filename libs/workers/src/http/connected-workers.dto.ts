@@ -9,5 +9,6 @@ export class ConnectedWorkerItem {
 }
 
 export class ListConnectedSelfHostedWorkersResponse {
-  @ArrayField(object(() => ConnectedWorkerItem)) workers: ConnectedWorkerItem[];
+  @ArrayField(object(() => ConnectedWorkerItem), { description: 'The connected worker hosts.' })
+  workers: ConnectedWorkerItem[];
 }

@@ -27,5 +27,5 @@ export class HarnessItem {
 }
 
 export class ListHarnessesResponse {
-  @ArrayField(object(() => HarnessItem)) harnesses: HarnessItem[];
+  @ArrayField(object(() => HarnessItem), { description: 'The known harnesses.' }) harnesses: HarnessItem[];
 }

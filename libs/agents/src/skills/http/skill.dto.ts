@@ -27,25 +27,25 @@ export class SkillSourceItem {
   @StringField({ description: 'The repository’s name; `bundled` with the owner `headrace`: ships with Headrace.' })
   name: string;
   @StringField({ description: 'Within the repository.', example: '.agents/skills/review/SKILL.md' }) skill_path: string;
-  @StringField({ optional: true }) worker_host?: string;
+  @StringField({ optional: true, description: 'Worker host on which the skill was found.' }) worker_host?: string;
 }
 
 export class SkillEnvironment {
-  @StringField() uid: string;
-  @StringField() name: string;
+  @StringField({ description: 'UID of the environment.' }) uid: string;
+  @StringField({ description: 'Name of the environment.' }) name: string;
 }
 
 export class AgentVariant {
   @StringField({ description: 'Can be used as a skill spec.', example: 'acme/tools:.agents/skills/review/SKILL.md' })
   id: string;
 
-  @StringField() description: string;
+  @StringField({ description: 'Description of the skill.' }) description: string;
   @StringField({ description: 'The first 8,192 characters of the instructions.' }) base_prompt: string;
   @StringField({ optional: true, description: 'What is wrong with it; only malformed ones have it.' }) error?: string;
   @DateTimeField({ optional: true, nullable: true, description: 'Of runs that the caller may see; null: never.' })
   last_run_timestamp?: string | null;
 
-  @ObjectField(() => SkillSourceItem) source: SkillSourceItem;
+  @ObjectField(() => SkillSourceItem, { description: 'Where the skill was found.' }) source: SkillSourceItem;
   @ArrayField(object(() => SkillEnvironment), {
     description: 'Environments that the caller may use and that have the repository.',
   })
@@ -53,10 +53,13 @@ export class AgentVariant {
 }
 
 export class AgentItem {
-  @StringField() name: string;
-  @ArrayField(object(() => AgentVariant)) variants: AgentVariant[];
+  @StringField({ description: 'Name of the agent: the name of its skill.' }) name: string;
+  @ArrayField(object(() => AgentVariant), {
+    description: 'The skills of this name, one for each place where it was found.',
+  })
+  variants: AgentVariant[];
 }
 
 export class ListAgentsResponse {
-  @ArrayField(object(() => AgentItem)) agents: AgentItem[];
+  @ArrayField(object(() => AgentItem), { description: 'The agents, by name.' }) agents: AgentItem[];
 }

@@ -16,23 +16,31 @@ const OPTIONAL = { optional: true } as const;
 const NO_EFFECT = 'Validated, stored and returned; has no effect yet.';
 
 export class SessionSharing {
-  @EnumField(['VIEWER', 'EDITOR'], OPTIONAL) public_access?: 'VIEWER' | 'EDITOR';
+  @EnumField(['VIEWER', 'EDITOR'], {
+    ...OPTIONAL,
+    description: 'Access for everybody who has the link. It has no effect yet.',
+  })
+  public_access?: 'VIEWER' | 'EDITOR';
 }
 
 export class MemoryStore {
-  @StringField({ blank: false, max: 256 }) uid: string;
-  @EnumField(['read_write', 'read_only']) access: 'read_write' | 'read_only';
-  @StringField({ max: 32_768 }) instructions: string;
+  @StringField({ blank: false, max: 256, description: 'UID of the memory store. It has no effect yet.' }) uid: string;
+  @EnumField(['read_write', 'read_only'], { description: 'Access to the memory store. It has no effect yet.' }) access:
+    'read_write' | 'read_only';
+  @StringField({ max: 32_768, description: 'Instructions for using the memory store. They have no effect yet.' })
+  instructions: string;
 }
 
 export class AwsInference {
-  @BooleanField(OPTIONAL) disabled?: boolean;
-  @StringField({ ...OPTIONAL, max: 64 }) region?: string;
-  @StringField({ ...OPTIONAL, max: 2048 }) role_arn?: string;
+  @BooleanField({ ...OPTIONAL, description: 'Whether inference through AWS is switched off. It has no effect yet.' })
+  disabled?: boolean;
+  @StringField({ ...OPTIONAL, max: 64, description: 'AWS region. It has no effect yet.' }) region?: string;
+  @StringField({ ...OPTIONAL, max: 2048, description: 'ARN of the AWS role. It has no effect yet.' }) role_arn?: string;
 }
 
 export class InferenceProviders {
-  @ObjectField(() => AwsInference, OPTIONAL) aws?: AwsInference;
+  @ObjectField(() => AwsInference, { ...OPTIONAL, description: 'Inference through AWS. It has no effect yet.' })
+  aws?: AwsInference;
 }
 
 /** Configuration of the agent; unknown keys are refused by name. */
@@ -43,10 +51,15 @@ export class AmbientAgentConfig {
     description: 'Label for grouping and filtering; the skill’s name when it comes from a skill.',
   })
   name?: string;
-  @StringField({ ...OPTIONAL, blank: false, max: 256 }) model_id?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 256, description: 'ID of the model.' }) model_id?: string;
   @StringField({ ...OPTIONAL, maxBytes: 262_144, description: 'Shapes the agent’s behaviour; put before the prompt.' })
   base_prompt?: string;
-  @StringField({ ...OPTIONAL, pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' })
+  @StringField({
+    ...OPTIONAL,
+    pattern: /^[A-Za-z0-9]{22}$/,
+    says: 'exactly 22 letters or digits',
+    description: 'UID of the environment in which the run is prepared.',
+  })
   environment_id?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 256, description: NO_EFFECT }) runner_id?: string;
   @StringField({
@@ -63,6 +76,7 @@ export class AmbientAgentConfig {
     max: 1024,
     pattern: /^[^\s:]*:\S.*$/,
     says: '`owner/repo:skill-name` or `owner/repo:path/to/SKILL.md`',
+    description: 'Skill that the agent follows: `owner/repo:skill`, `repo:skill` or `:path`.',
   })
   skill_spec?: string;
   @ArrayField(text({ blank: false, max: 1024 }), {
@@ -78,7 +92,8 @@ export class AmbientAgentConfig {
     description: 'Each has exactly one of warp_id, command and url.',
   })
   mcp_servers?: Record<string, McpServerConfigDto>;
-  @ObjectField(() => HarnessConfigDto, OPTIONAL) harness?: HarnessConfigDto;
+  @ObjectField(() => HarnessConfigDto, { ...OPTIONAL, description: 'The coding agent, and how it is started.' })
+  harness?: HarnessConfigDto;
   @MapField(text({ blank: false, max: 256 }), {
     ...OPTIONAL,
     maxEntries: 32,

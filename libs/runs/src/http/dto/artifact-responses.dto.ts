@@ -22,124 +22,142 @@ export interface ArtifactResponse extends RunArtifact {
 }
 
 class PlanData {
-  @StringField() document_uid: string;
-  @StringField(OPTIONAL) artifact_uid?: string;
-  @StringField(OPTIONAL) notebook_uid?: string;
-  @StringField(OPTIONAL) title?: string;
-  @StringField(OPTIONAL) url?: string;
+  @StringField({ description: 'ID of the plan’s document.' }) document_uid: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the artifact.' }) artifact_uid?: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the plan’s notebook.' }) notebook_uid?: string;
+  @StringField({ ...OPTIONAL, description: 'Title of the plan.' }) title?: string;
+  @StringField({ ...OPTIONAL, description: 'Address of the plan.' }) url?: string;
 }
 
 class PullRequestData {
-  @StringField() url: string;
-  @StringField() branch: string;
+  @StringField({ description: 'Address of the pull request.' }) url: string;
+  @StringField({ description: 'Branch of the pull request.' }) branch: string;
 }
 
 class ScreenshotData {
-  @StringField() artifact_uid: string;
-  @StringField() mime_type: string;
-  @StringField(OPTIONAL) description?: string;
+  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
+  @StringField({ description: 'Media type.' }) mime_type: string;
+  @StringField({ ...OPTIONAL, description: 'What the screenshot shows.' }) description?: string;
 }
 
 class FileData {
-  @StringField() artifact_uid: string;
+  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
   @StringField({ description: 'As the agent names it, relative to its working directory.' }) filepath: string;
-  @StringField() filename: string;
-  @StringField() mime_type: string;
-  @StringField(OPTIONAL) title?: string;
-  @StringField(OPTIONAL) description?: string;
-  @IntegerField(OPTIONAL) size_bytes?: number;
+  @StringField({ description: 'Name of the file.' }) filename: string;
+  @StringField({ description: 'Media type.' }) mime_type: string;
+  @StringField({ ...OPTIONAL, description: 'Title of the file.' }) title?: string;
+  @StringField({ ...OPTIONAL, description: 'Description of the file.' }) description?: string;
+  @IntegerField({ ...OPTIONAL, description: 'Size in bytes.' }) size_bytes?: number;
 }
 
 class ExternalReferenceData {
   @StringField({ description: 'What kind of thing it is, in the agent’s words.' }) reference_type: string;
   @StringField({ description: 'In its canonical form.' }) url: string;
-  @StringField(OPTIONAL) title?: string;
-  @JsonField({ ...OPTIONAL, schema: { type: 'object', additionalProperties: true } }) metadata?: object;
+  @StringField({ ...OPTIONAL, description: 'Title of the page that is referred to.' }) title?: string;
+  @JsonField({
+    ...OPTIONAL,
+    schema: { type: 'object', additionalProperties: true },
+    description: 'Further facts about the reference, as the agent supplied them.',
+  })
+  metadata?: object;
 }
 
 class PlanContentData extends PlanData {
   @StringField({ description: 'Markdown.' }) content: string;
-  @StringField() content_type: string;
+  @StringField({ description: 'Media type of the content.' }) content_type: string;
 }
 
 class ScreenshotContentData extends ScreenshotData {
-  @StringField() filepath: string;
-  @StringField() filename: string;
-  @IntegerField(OPTIONAL) size_bytes?: number;
+  @StringField({ description: 'Path of the file in the workspace.' }) filepath: string;
+  @StringField({ description: 'Name of the file.' }) filename: string;
+  @IntegerField({ ...OPTIONAL, description: 'Size in bytes.' }) size_bytes?: number;
   @StringField(LINK) download_url: string;
-  @DateTimeField() expires_at: string;
-  @StringField() content_type: string;
+  @DateTimeField({ description: 'Time after which `download_url` stops working.' }) expires_at: string;
+  @StringField({ description: 'Media type of the content.' }) content_type: string;
 }
 
 class FileContentData extends FileData {
   @StringField(LINK) download_url: string;
-  @DateTimeField() expires_at: string;
-  @StringField() content_type: string;
+  @DateTimeField({ description: 'Time after which `download_url` stops working.' }) expires_at: string;
+  @StringField({ description: 'Media type of the content.' }) content_type: string;
 }
 
 class PlanArtifact {
-  @EnumField(['PLAN']) artifact_type: 'PLAN';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => PlanData) data: PlanData;
+  @EnumField(['PLAN'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'PLAN';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => PlanData, { description: 'The fields of this type of artifact.' }) data: PlanData;
 }
 
 class PullRequestArtifact {
-  @EnumField(['PULL_REQUEST']) artifact_type: 'PULL_REQUEST';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => PullRequestData) data: PullRequestData;
+  @EnumField(['PULL_REQUEST'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'PULL_REQUEST';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => PullRequestData, { description: 'The fields of this type of artifact.' }) data: PullRequestData;
 }
 
 class ScreenshotArtifact {
-  @EnumField(['SCREENSHOT']) artifact_type: 'SCREENSHOT';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => ScreenshotData) data: ScreenshotData;
+  @EnumField(['SCREENSHOT'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'SCREENSHOT';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => ScreenshotData, { description: 'The fields of this type of artifact.' }) data: ScreenshotData;
 }
 
 class FileArtifact {
-  @EnumField(['FILE']) artifact_type: 'FILE';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => FileData) data: FileData;
+  @EnumField(['FILE'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'FILE';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => FileData, { description: 'The fields of this type of artifact.' }) data: FileData;
 }
 
 class ExternalReferenceArtifact {
-  @EnumField(['EXTERNAL_REFERENCE']) artifact_type: 'EXTERNAL_REFERENCE';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => ExternalReferenceData) data: ExternalReferenceData;
+  @EnumField(['EXTERNAL_REFERENCE'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'EXTERNAL_REFERENCE';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => ExternalReferenceData, { description: 'The fields of this type of artifact.' })
+  data: ExternalReferenceData;
 }
 
 class PlanArtifactResponse {
-  @StringField() artifact_uid: string;
-  @EnumField(['PLAN']) artifact_type: 'PLAN';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => PlanContentData) data: PlanContentData;
+  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
+  @EnumField(['PLAN'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'PLAN';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => PlanContentData, { description: 'The fields of this type of artifact.' }) data: PlanContentData;
 }
 
 class PullRequestArtifactResponse {
-  @StringField() artifact_uid: string;
-  @EnumField(['PULL_REQUEST']) artifact_type: 'PULL_REQUEST';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => PullRequestData) data: PullRequestData;
+  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
+  @EnumField(['PULL_REQUEST'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'PULL_REQUEST';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => PullRequestData, { description: 'The fields of this type of artifact.' }) data: PullRequestData;
 }
 
 class ScreenshotArtifactResponse {
-  @StringField() artifact_uid: string;
-  @EnumField(['SCREENSHOT']) artifact_type: 'SCREENSHOT';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => ScreenshotContentData) data: ScreenshotContentData;
+  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
+  @EnumField(['SCREENSHOT'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'SCREENSHOT';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => ScreenshotContentData, { description: 'The fields of this type of artifact.' })
+  data: ScreenshotContentData;
 }
 
 class FileArtifactResponse {
-  @StringField() artifact_uid: string;
-  @EnumField(['FILE']) artifact_type: 'FILE';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => FileContentData) data: FileContentData;
+  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
+  @EnumField(['FILE'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'FILE';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => FileContentData, { description: 'The fields of this type of artifact.' }) data: FileContentData;
 }
 
 class ExternalReferenceArtifactResponse {
-  @StringField() artifact_uid: string;
-  @EnumField(['EXTERNAL_REFERENCE']) artifact_type: 'EXTERNAL_REFERENCE';
-  @DateTimeField() created_at: string;
-  @ObjectField(() => ExternalReferenceData) data: ExternalReferenceData;
+  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
+  @EnumField(['EXTERNAL_REFERENCE'], { description: 'Type of the artifact, which decides the fields of `data`.' })
+  artifact_type: 'EXTERNAL_REFERENCE';
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @ObjectField(() => ExternalReferenceData, { description: 'The fields of this type of artifact.' })
+  data: ExternalReferenceData;
 }
 
 type ClassByType = Readonly<Record<ArtifactType, new () => object>>;

@@ -1,12 +1,13 @@
 import { ArrayField, object, StringField } from '#libs/http';
 
 export class HandoffAttachment {
-  @StringField() attachment_id: string;
-  @StringField() filename: string;
+  @StringField({ description: 'ID of the attachment.' }) attachment_id: string;
+  @StringField({ description: 'Name of the file.' }) filename: string;
   @StringField({ description: 'Needs no token; works for a limited time.' }) download_url: string;
-  @StringField({ optional: true }) mime_type?: string;
+  @StringField({ optional: true, description: 'Media type.' }) mime_type?: string;
 }
 
 export class ListHandoffAttachmentsResponse {
-  @ArrayField(object(() => HandoffAttachment)) attachments: HandoffAttachment[];
+  @ArrayField(object(() => HandoffAttachment), { description: 'The attachments of the run.' })
+  attachments: HandoffAttachment[];
 }

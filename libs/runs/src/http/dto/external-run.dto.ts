@@ -16,14 +16,14 @@ export class RegisterExternalRunRequest extends RunAgentRequest {
     description: 'Default: CLI. With GITHUB_ACTION the default of execution_location is REMOTE, else LOCAL.',
   })
   source?: ExternalSource;
-  @EnumField(EXECUTION_LOCATIONS, { ...OPTIONAL, name: 'RunExecutionLocation' })
+  @EnumField(EXECUTION_LOCATIONS, { ...OPTIONAL, name: 'RunExecutionLocation', description: 'Where the agent runs.' })
   execution_location?: RunExecutionLocation;
 }
 
 export class RegisterExternalRunResponse {
   @StringField({ description: 'The new run.' }) run_id: string;
   @StringField({ deprecated: true, description: 'The same as run_id.' }) task_id: string;
-  @EnumField(RUN_STATES, { name: 'RunState' }) state: RunState;
+  @EnumField(RUN_STATES, { name: 'RunState', description: 'State of the run.' }) state: RunState;
   @StringField({ description: 'The execution to claim over the runner protocol.' }) execution_id: string;
   @StringField({ description: 'Good for this execution only, and for as long as it lives.' }) token: string;
 }

@@ -16,7 +16,8 @@ export const MAX_METADATA_PAIRS = 5;
 
 /** Filters combine with AND. */
 export class ListRunsParameters {
-  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 20 }) limit?: number;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 20, description: 'Maximum number of entries in a page.' })
+  limit?: number;
   @StringField({
     ...OPTIONAL,
     blank: false,
@@ -30,7 +31,8 @@ export class ListRunsParameters {
     description: '`agent` is alphabetical by skill, runs without a skill last; titles sort without regard to case.',
   })
   sort_by?: RunSort;
-  @EnumField(['asc', 'desc'], { ...OPTIONAL, default: 'desc' }) sort_order?: SortOrder;
+  @EnumField(['asc', 'desc'], { ...OPTIONAL, default: 'desc', description: 'Direction of the sort.' })
+  sort_order?: SortOrder;
   @ArrayField(oneOf(RUN_STATES, 'RunState'), {
     ...OPTIONAL,
     maxItems: RUN_STATES.length,
@@ -42,8 +44,13 @@ export class ListRunsParameters {
   model_id?: string;
   @StringField({ ...UID, description: 'Uid of the user or service account that created the run.' }) creator?: string;
   @StringField({ ...UID, description: 'Uid of the user or agent that executed the run.' }) executor?: string;
-  @EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType' }) source?: RunSourceType;
-  @EnumField(EXECUTION_LOCATIONS, { ...OPTIONAL, name: 'RunExecutionLocation' })
+  @EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType', description: 'What created the run.' })
+  source?: RunSourceType;
+  @EnumField(EXECUTION_LOCATIONS, {
+    ...OPTIONAL,
+    name: 'RunExecutionLocation',
+    description: 'Where the run is executed.',
+  })
   execution_location?: RunExecutionLocation;
   @DateTimeField({
     ...OPTIONAL,
@@ -84,7 +91,12 @@ export class ListRunsParameters {
     description: '`metadata[<key>]=<value>`: exact; all of the pairs.',
   })
   metadata?: Record<string, string>;
-  @EnumField(ARTIFACT_TYPES, { ...OPTIONAL, name: 'ArtifactType' }) artifact_type?: ArtifactType;
+  @EnumField(ARTIFACT_TYPES, {
+    ...OPTIONAL,
+    name: 'ArtifactType',
+    description: 'Runs that have an artifact of this type.',
+  })
+  artifact_type?: ArtifactType;
   @StringField({
     ...OPTIONAL,
     max: MAX_SEARCH_LENGTH,

@@ -21,8 +21,8 @@ import { AmbientAgentConfig } from './agent-config.dto.js';
 const OPTIONAL = { optional: true } as const;
 
 export class AttachmentInput {
-  @StringField({ blank: false, max: 255 }) file_name: string;
-  @StringField({ blank: false, max: 255 }) mime_type: string;
+  @StringField({ blank: false, max: 255, description: 'Name of the file, without directories.' }) file_name: string;
+  @StringField({ blank: false, max: 255, description: 'Media type.' }) mime_type: string;
   @StringField({ description: 'Base64.' }) data: string;
 }
 
@@ -40,10 +40,12 @@ export class RunAgentRequest {
     example: 'Fix the failing test.',
   })
   prompt: string;
-  @ObjectField(() => AmbientAgentConfig, OPTIONAL) config?: AmbientAgentConfig;
+  @ObjectField(() => AmbientAgentConfig, { ...OPTIONAL, description: 'Configuration of the run.' })
+  config?: AmbientAgentConfig;
   @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Made from the prompt’s first line when absent.' })
   title?: string;
-  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode' }) mode?: RunMode;
+  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Mode in which the agent starts.' })
+  mode?: RunMode;
   @StringField({
     ...OPTIONAL,
     blank: false,
@@ -63,8 +65,14 @@ export class RunAgentRequest {
   agent_identity_uid?: string;
   @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'Conversation to continue.' })
   conversation_id?: string;
-  @ArrayField(object(() => AttachmentInput), { ...OPTIONAL, maxItems: 5 }) attachments?: AttachmentInput[];
-  @StringField({ ...OPTIONAL, blank: false, max: 64 }) parent_run_id?: string;
+  @ArrayField(object(() => AttachmentInput), {
+    ...OPTIONAL,
+    maxItems: 5,
+    description: 'Files that are placed beside the prompt, at most 5.',
+  })
+  attachments?: AttachmentInput[];
+  @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'ID of the run that started this one.' })
+  parent_run_id?: string;
   @BooleanField({
     ...OPTIONAL,
     description: 'A person watches: the agent’s permission requests block the run until answered. Default: false.',
@@ -86,12 +94,15 @@ export class RunFollowupRequest {
     description: 'At most 1 MiB of UTF-8; may be empty only when the run continues from its saved conversation.',
   })
   message?: string;
-  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode' }) mode?: RunMode;
+  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Mode in which the agent starts.' })
+  mode?: RunMode;
 }
 
 export class TimelineParameters {
-  @IntegerField({ ...OPTIONAL, min: 1, max: 1000, default: 1000 }) limit?: number;
-  @StringField({ ...OPTIONAL, blank: false, max: 4096 }) cursor?: string;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 1000, default: 1000, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
 }
 
 export class ApprovalDecisionRequest {
@@ -106,6 +117,8 @@ export class ApprovalDecisionRequest {
 export class ListApprovalsParameters {
   @EnumField(APPROVAL_STATES, { ...OPTIONAL, description: 'Default: all.' })
   state?: ApprovalState;
-  @IntegerField({ ...OPTIONAL, min: 1, max: 100, default: 20 }) limit?: number;
-  @StringField({ ...OPTIONAL, blank: false, max: 4096 }) cursor?: string;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 100, default: 20, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
 }

@@ -36,23 +36,30 @@ const OPTIONAL = { optional: true } as const;
 export class RunAgentResponse {
   @StringField({ description: 'The new run.' }) run_id: string;
   @StringField({ deprecated: true, description: 'The same as run_id.' }) task_id: string;
-  @EnumField(RUN_STATES, { name: 'RunState' }) state: RunState;
+  @EnumField(RUN_STATES, { name: 'RunState', description: 'State of the new run.' }) state: RunState;
   @BooleanField({ ...OPTIONAL, description: 'true: all slots are taken, the run waits for one.' })
   at_capacity?: boolean;
 }
 
 export class PrincipalInfo {
-  @EnumField(['user', 'service_account'], OPTIONAL) type?: 'user' | 'service_account';
-  @StringField(OPTIONAL) uid?: string;
-  @StringField(OPTIONAL) display_name?: string;
-  @StringField(OPTIONAL) email?: string;
-  @StringField(OPTIONAL) photo_url?: string;
+  @EnumField(['user', 'service_account'], { ...OPTIONAL, description: 'Kind of principal.' }) type?:
+    'user' | 'service_account';
+  @StringField({ ...OPTIONAL, description: 'UID of the principal.' }) uid?: string;
+  @StringField({ ...OPTIONAL, description: 'Name shown to people.' }) display_name?: string;
+  @StringField({ ...OPTIONAL, description: 'E-mail address of a user.' }) email?: string;
+  @StringField({ ...OPTIONAL, description: 'Address of a picture. Not set by this service.' }) photo_url?: string;
 }
 
 export class RunStatusMessage {
-  @StringField() message: string;
-  @EnumField(Object.keys(ERROR_CODES), { ...OPTIONAL, name: 'ErrorCode' }) error_code?: ErrorCode;
-  @BooleanField(OPTIONAL) retryable?: boolean;
+  @StringField({ description: 'Text for people.' }) message: string;
+  @EnumField(Object.keys(ERROR_CODES), {
+    ...OPTIONAL,
+    name: 'ErrorCode',
+    description: 'Code of the error that ended the run.',
+  })
+  error_code?: ErrorCode;
+  @BooleanField({ ...OPTIONAL, description: 'Whether the same run may succeed when it is created again.' })
+  retryable?: boolean;
   @DateTimeField({
     ...OPTIONAL,
     description: 'While a debug window is open: a follow-up before then reaches the session whose set-up failed.',
@@ -63,13 +70,13 @@ export class RunStatusMessage {
 }
 
 export class RunScopeInfo {
-  @EnumField(['User', 'Team']) type: 'User' | 'Team';
-  @StringField(OPTIONAL) uid?: string;
+  @EnumField(['User', 'Team'], { description: 'Kind of owner.' }) type: 'User' | 'Team';
+  @StringField({ ...OPTIONAL, description: 'UID of the user or team that owns the run.' }) uid?: string;
 }
 
 export class AgentSkillInfo {
-  @StringField(OPTIONAL) name?: string;
-  @StringField(OPTIONAL) description?: string;
+  @StringField({ ...OPTIONAL, description: 'Name of the skill.' }) name?: string;
+  @StringField({ ...OPTIONAL, description: 'Description of the skill, from its front matter.' }) description?: string;
   @StringField({
     ...OPTIONAL,
     description: '`owner/repo:path/to/SKILL.md`.',
@@ -81,54 +88,76 @@ export class AgentSkillInfo {
 }
 
 export class RunScheduleInfo {
-  @StringField() schedule_id: string;
-  @StringField() schedule_name: string;
-  @StringField() cron_schedule: string;
+  @StringField({ description: 'ID of the schedule that created the run.' }) schedule_id: string;
+  @StringField({ description: 'Name of the schedule when it created the run.' }) schedule_name: string;
+  @StringField({ description: 'Cron expression of the schedule when it created the run.' }) cron_schedule: string;
 }
 
 /** What the run's agents have reported; costs in credits (`…_cost`) are never told by this service. */
 export class RequestUsage {
-  @NumberField(OPTIONAL) inference_cost?: number;
-  @NumberField(OPTIONAL) compute_cost?: number;
-  @NumberField(OPTIONAL) platform_cost?: number;
+  @NumberField({ ...OPTIONAL, description: 'Cost of inference in credits; one credit is one US cent.' })
+  inference_cost?: number;
+  @NumberField({ ...OPTIONAL, description: 'Cost of computing in credits; one credit is one US cent.' })
+  compute_cost?: number;
+  @NumberField({ ...OPTIONAL, description: 'Cost of the platform in credits; one credit is one US cent.' })
+  platform_cost?: number;
   @NumberField({ ...OPTIONAL, description: 'US dollars, over all turns.' }) inference_cost_usd?: number;
-  @NumberField(OPTIONAL) compute_cost_usd?: number;
-  @NumberField(OPTIONAL) platform_cost_usd?: number;
+  @NumberField({ ...OPTIONAL, description: 'Cost of computing in US dollars.' }) compute_cost_usd?: number;
+  @NumberField({ ...OPTIONAL, description: 'Cost of the platform in US dollars.' }) platform_cost_usd?: number;
   @IntegerField({ ...OPTIONAL, description: 'Over all turns.' }) total_tokens?: number;
 }
 
 export class RunItem {
-  @StringField() run_id: string;
-  @StringField({ deprecated: true }) task_id: string;
-  @StringField() title: string;
-  @EnumField(RUN_STATES, { name: 'RunState' }) state: RunState;
+  @StringField({ description: 'ID of the run.' }) run_id: string;
+  @StringField({ deprecated: true, description: 'The same as `run_id`.' }) task_id: string;
+  @StringField({ description: 'Title of the run.' }) title: string;
+  @EnumField(RUN_STATES, { name: 'RunState', description: 'State of the run.' }) state: RunState;
   @StringField({ description: 'In lists the first 2,048 characters.' }) prompt: string;
-  @DateTimeField() created_at: string;
-  @DateTimeField() updated_at: string;
-  @DateTimeField({ ...OPTIONAL, nullable: true }) started_at?: string | null;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
+  @DateTimeField({
+    ...OPTIONAL,
+    nullable: true,
+    description: 'Time at which the agent was first started; null before that.',
+  })
+  started_at?: string | null;
   @StringField({ ...OPTIONAL, description: 'ISO 8601 duration that executions worked.', example: 'PT2M30S' })
   run_time?: string;
-  @ObjectField(() => RunStatusMessage, OPTIONAL) status_message?: RunStatusMessage;
-  @EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType' }) source?: RunSourceType;
-  @EnumField(EXECUTION_LOCATIONS, { ...OPTIONAL, name: 'RunExecutionLocation' })
+  @ObjectField(() => RunStatusMessage, { ...OPTIONAL, description: 'Reason for the current state.' })
+  status_message?: RunStatusMessage;
+  @EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType', description: 'What created the run.' })
+  source?: RunSourceType;
+  @EnumField(EXECUTION_LOCATIONS, {
+    ...OPTIONAL,
+    name: 'RunExecutionLocation',
+    description: 'Whether the run is executed by a worker or where its creator is.',
+  })
   execution_location?: RunExecutionLocation;
-  @StringField(OPTIONAL) session_id?: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the agent’s latest session.' }) session_id?: string;
   @StringField({ ...OPTIONAL, description: 'A page that shows the run live; it asks for a token.' })
   session_link?: string;
   @StringField({ ...OPTIONAL, description: 'Where to read what triggered the run.' }) trigger_url?: string;
-  @ObjectField(() => PrincipalInfo, OPTIONAL) creator?: PrincipalInfo;
-  @ObjectField(() => PrincipalInfo, OPTIONAL) executor?: PrincipalInfo;
-  @ObjectField(() => AmbientAgentConfig, OPTIONAL) agent_config?: AmbientAgentConfig;
-  @StringField(OPTIONAL) conversation_id?: string;
-  @StringField(OPTIONAL) parent_run_id?: string;
+  @ObjectField(() => PrincipalInfo, { ...OPTIONAL, description: 'Who created the run.' }) creator?: PrincipalInfo;
+  @ObjectField(() => PrincipalInfo, { ...OPTIONAL, description: 'Who the run is executed as.' })
+  executor?: PrincipalInfo;
+  @ObjectField(() => AmbientAgentConfig, {
+    ...OPTIONAL,
+    description: 'Resolved configuration of the run. Secret values are masked.',
+  })
+  agent_config?: AmbientAgentConfig;
+  @StringField({ ...OPTIONAL, description: 'ID of the conversation.' }) conversation_id?: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the run that started this one.' }) parent_run_id?: string;
   @ObjectField(() => RunScheduleInfo, {
     ...OPTIONAL,
     description: 'The schedule that created the run, as it was then.',
   })
   schedule?: RunScheduleInfo;
-  @MapField(text(), OPTIONAL) metadata?: Record<string, string>;
-  @BooleanField(OPTIONAL) is_sandbox_running?: boolean;
-  @BooleanField(OPTIONAL) is_run_type_cancellable?: boolean;
+  @MapField(text(), { ...OPTIONAL, description: 'Metadata of the run: keys and values that were given at creation.' })
+  metadata?: Record<string, string>;
+  @BooleanField({ ...OPTIONAL, description: 'Whether the workspace of the run is still open.' })
+  is_sandbox_running?: boolean;
+  @BooleanField({ ...OPTIONAL, description: 'Whether runs of this kind can be cancelled through the API.' })
+  is_run_type_cancellable?: boolean;
   @BooleanField({ ...OPTIONAL, description: 'A follow-up now goes to a debug agent.' }) debug_agent_available?: boolean;
   @JsonField({
     ...OPTIONAL,
@@ -141,43 +170,59 @@ export class RunItem {
     description: 'The skill of the run, as it was when it was created.',
   })
   agent_skill?: AgentSkillInfo;
-  @ObjectField(() => RequestUsage, OPTIONAL) request_usage?: RequestUsage;
-  @ObjectField(() => RunScopeInfo, OPTIONAL) scope?: RunScopeInfo;
+  @ObjectField(() => RequestUsage, { ...OPTIONAL, description: 'Tokens used and their cost.' })
+  request_usage?: RequestUsage;
+  @ObjectField(() => RunScopeInfo, { ...OPTIONAL, description: 'Owner of the run.' }) scope?: RunScopeInfo;
 }
 
 export class ListRunsResponse {
-  @ArrayField(object(() => RunItem)) runs: RunItem[];
-  @ObjectField(() => PageInfo) page_info: PageInfo;
+  @ArrayField(object(() => RunItem), { description: 'The runs of this page, in the requested order.' }) runs: RunItem[];
+  @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
 }
 
 export class RunTimelineEvent {
-  @StringField() event_uuid: string;
-  @StringField() run_id: string;
-  @IntegerField(OPTIONAL) execution_id?: number;
-  @EnumField(LIFECYCLE_KINDS, { name: 'TimelineEventType' }) event_type: LifecycleKind;
-  @DateTimeField() occurred_at: string;
-  @JsonField({ ...OPTIONAL, schema: { type: 'object', additionalProperties: true } }) payload?: object;
+  @StringField({ description: 'ID of the event.' }) event_uuid: string;
+  @StringField({ description: 'ID of the run.' }) run_id: string;
+  @IntegerField({ ...OPTIONAL, description: 'Number of the execution within the run, from 1.' }) execution_id?: number;
+  @EnumField(LIFECYCLE_KINDS, { name: 'TimelineEventType', description: 'Type of the event.' })
+  event_type: LifecycleKind;
+  @DateTimeField({ description: 'Time of the event.' }) occurred_at: string;
+  @JsonField({
+    ...OPTIONAL,
+    schema: { type: 'object', additionalProperties: true },
+    description: 'Further facts, by type of event.',
+  })
+  payload?: object;
 }
 
 export class GetRunTimelineResponse {
   @ArrayField(object(() => RunTimelineEvent), { description: 'Oldest first.' }) events: RunTimelineEvent[];
-  @ObjectField(() => PageInfo, OPTIONAL) page_info?: PageInfo;
+  @ObjectField(() => PageInfo, { ...OPTIONAL, description: 'Whether there is another page, and its cursor.' })
+  page_info?: PageInfo;
 }
 
 export class RunFollowupResponse {
-  @StringField({ nullable: true }) followup_id: string | null;
-  @EnumField(['queued_prompt', 'live_session', 'handoff_execution', 'queue_pending'], { name: 'FollowupOutcome' })
+  @StringField({ nullable: true, description: 'ID of the follow-up; null when it was not queued.' }) followup_id:
+    string | null;
+  @EnumField(['queued_prompt', 'live_session', 'handoff_execution', 'queue_pending'], {
+    name: 'FollowupOutcome',
+    description: 'What happened to the follow-up.',
+  })
   outcome: string;
 }
 
 export class ApprovalOption {
-  @StringField() option_id: string;
-  @StringField() name: string;
-  @StringField() kind: string;
+  @StringField({ description: 'ID to send with a decision.' }) option_id: string;
+  @StringField({ description: 'Text of the answer, written by the agent.' }) name: string;
+  @StringField({ description: 'Kind of answer, such as `allow_once` or `reject_once`.' }) kind: string;
 }
 
 export class ApprovalSubject {
-  @EnumField(PERMISSION_SUBJECTS, { name: 'ApprovalSubjectType' }) type: PermissionSubject['type'];
+  @EnumField(PERMISSION_SUBJECTS, {
+    name: 'ApprovalSubjectType',
+    description: 'Kind of action that permission is asked for.',
+  })
+  type: PermissionSubject['type'];
   @StringField({
     description: 'The command line, the origin of the address, the tool, its kind, or the title of the request.',
   })
@@ -186,19 +231,21 @@ export class ApprovalSubject {
 }
 
 export class ApprovalItem {
-  @StringField() approval_id: string;
-  @StringField() run_id: string;
+  @StringField({ description: 'ID of the permission request.' }) approval_id: string;
+  @StringField({ description: 'ID of the run.' }) run_id: string;
   @StringField({ ...OPTIONAL, description: 'In lists over all runs.' }) run_title?: string;
-  @StringField(OPTIONAL) tool_call_id?: string;
-  @StringField() title: string;
+  @StringField({ ...OPTIONAL, description: 'ID of the tool call that waits for the decision.' }) tool_call_id?: string;
+  @StringField({ description: 'What the agent asks permission for.' }) title: string;
   @JsonField({ ...OPTIONAL, description: 'What the agent wants to do, as it says.' }) input?: unknown;
-  @ArrayField(object(() => ApprovalOption)) options: ApprovalOption[];
+  @ArrayField(object(() => ApprovalOption), { description: 'The answers that the agent accepts.' })
+  options: ApprovalOption[];
   @ObjectField(() => ApprovalSubject, {
     ...OPTIONAL,
     description: 'What it is about: requests with the same subject are of the same kind.',
   })
   subject?: ApprovalSubject;
-  @EnumField(APPROVAL_STATES, { name: 'ApprovalState' }) state: ApprovalState;
+  @EnumField(APPROVAL_STATES, { name: 'ApprovalState', description: 'State of the permission request.' })
+  state: ApprovalState;
   @BooleanField({ ...OPTIONAL, description: 'true: allowed for the rest of the run, a rule.' }) always?: boolean;
   @StringField({ ...OPTIONAL, description: 'With decided_via rule: the approval that is the rule.' }) rule_id?: string;
   @EnumField(DECISION_MAKERS, {
@@ -206,15 +253,16 @@ export class ApprovalItem {
     description: 'Who decided. `rule`: an earlier `allow_always`. `cancel`: the turn ended before anybody did.',
   })
   decided_via?: string;
-  @ObjectField(() => PrincipalInfo, OPTIONAL) decided_by?: PrincipalInfo;
-  @StringField(OPTIONAL) note?: string;
-  @DateTimeField() requested_at: string;
+  @ObjectField(() => PrincipalInfo, { ...OPTIONAL, description: 'Who decided.' }) decided_by?: PrincipalInfo;
+  @StringField({ ...OPTIONAL, description: 'Reason that was sent with the decision.' }) note?: string;
+  @DateTimeField({ description: 'Time of the request.' }) requested_at: string;
   @DateTimeField({ description: 'Denied when nobody answered by then.' }) expires_at: string;
-  @DateTimeField(OPTIONAL) decided_at?: string;
+  @DateTimeField({ ...OPTIONAL, description: 'Time of the decision.' }) decided_at?: string;
 }
 
 export class ListApprovalsResponse {
-  @ArrayField(object(() => ApprovalItem)) approvals: ApprovalItem[];
+  @ArrayField(object(() => ApprovalItem), { description: 'The permission requests of the run, oldest first.' })
+  approvals: ApprovalItem[];
   @ArrayField(object(() => ApprovalItem), {
     description:
       'Those that were allowed for the rest of the run, oldest first: what has the same subject is asked no more.',
@@ -224,5 +272,5 @@ export class ListApprovalsResponse {
 
 export class ApprovalInboxResponse {
   @ArrayField(object(() => ApprovalItem), { description: 'Newest first.' }) approvals: ApprovalItem[];
-  @ObjectField(() => PageInfo) page_info: PageInfo;
+  @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
 }
