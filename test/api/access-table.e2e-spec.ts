@@ -21,7 +21,7 @@ import { NO_RUN } from './runs/runs-room.js';
  * - owner, admin, member, viewer, bot: people and a service account of the team that owns it
  * - both: admin of both teams, who picks none; elsewh: its viewer, who picks the other team, of which they are admin
  * - other, othBot: owner and service account of the other team; nobody: a user on no team
- * - mine: a viewer of the team asks about their own; colleag: the team's owner asks about what is that viewer's own
+ * - mine: a member of the team asks about their own; colleag: the team's owner asks about what is that member's own
  * - unknown: the team's admin asks about what does not exist
  *
  * Operations with a team header are asked for the team instead: everybody names it in the header but for `mine` and
@@ -142,6 +142,24 @@ const TABLE: readonly (readonly [operationId: string, target: Target, cells: str
   ['listFactories',                   'factory',      '200   200   200   200   200   200   200   403   none  403   -     -     403'],
   ['getFactory',                      'factory',      '200   200   200   200   200   200   200   404   404   404   -     -     404'],
   ['dispatchFactoryRun',              'factory',      '200   200   200   403   200   200   403   404   404   404   -     -     404'],
+];
+
+/**
+ * Personal runs with the default of PERSONAL_RUNS, by role. Those in an environment of the team need `runs:write` there:
+ * `elsewh` may have personal runs, but is only a viewer of the team. A service account has no personal runs.
+ */
+const PERSONAL_COLUMNS = 'owner admin member viewer both elsewh other nobody'.split(' ');
+// prettier-ignore
+const PERSONAL_TABLE: readonly (readonly [operationId: string, environment: 'none' | 'own' | 'team', cells: string])[] = [
+  //                                     owner admin membr viewr both  elsew other nobdy
+  ['createRun',            'none',      '200   200   200   403   200   200   200   403'],
+  ['createRun',            'own',       '200   200   200   403   200   200   200   403'],
+  ['createRun',            'team',      '200   200   200   403   200   403   403   403'],
+  ['runAgent',             'team',      '200   200   200   403   200   403   403   403'],
+  ['registerExternalRun',  'none',      '200   200   200   403   200   200   200   403'],
+  ['registerExternalRun',  'team',      '200   200   200   403   200   403   403   403'],
+  ['createScheduledAgent', 'none',      '201   201   201   403   201   201   201   403'],
+  ['createScheduledAgent', 'team',      '201   201   201   403   201   403   403   403'],
 ];
 
 /** Operations that are in no row, and why. */
@@ -289,7 +307,7 @@ async function openSide(team: string, otherTeam: string): Promise<Side> {
     other: await identities.user({ [otherTeam]: 'owner' }),
     othBot: await identities.serviceAccount(otherTeam),
     nobody: await identities.user(),
-    mine: await identities.user({ [team]: 'viewer' }),
+    mine: await identities.user({ [team]: 'member' }),
   };
   return {
     team,
@@ -456,6 +474,35 @@ describe('who may do what', () => {
       for (const column of COLUMNS)
         answers[column] = expected[column] === '-' ? '-' : await ask(side, operationId, target, column);
       expect(answers).toEqual(expected);
+    }
+  });
+
+  it.each(PERSONAL_TABLE)('%s for oneself, environment: %s', async (operationId, environment, cells) => {
+    const { method, path } = operation(operationId);
+    for (const side of sides) {
+      const { uid: ofTeam } = await find(side, 'environment', 'team');
+      const answers: string[] = [];
+      for (const column of PERSONAL_COLUMNS) {
+        const { token } = principal(side.people, column);
+        const own = { config: { name: newName() }, team: false };
+        const uid =
+          environment === 'own'
+            ? ((await api.request(201, 'POST /environments', { token, body: own })).body.uid as string)
+            : ofTeam;
+        const config = environment === 'none' ? {} : { environment_id: uid };
+        const body = {
+          ...BODIES[operationId]?.('mine', NOTHING),
+          [operationId === 'createScheduledAgent' ? 'agent_config' : 'config']: config,
+        };
+        const response = await fetch(`${api.url}/api/v1${path}`, {
+          method,
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        });
+        await response.body?.cancel();
+        answers.push(String(response.status));
+      }
+      expect(answers).toEqual(cells.split(/ +/));
     }
   });
 

@@ -23,7 +23,7 @@ let program: Program;
 beforeAll(async () => {
   api = await startTestApi();
   admin = await api.identities.user({ [await api.identities.team()]: 'admin' });
-  guest = await api.identities.user();
+  guest = await api.identities.user({ [await api.identities.team()]: 'member' });
   running = await loadProgram<Program>('environments', api);
   ({ program } = running);
 });

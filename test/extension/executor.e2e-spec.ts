@@ -71,7 +71,7 @@ afterAll(async () => {
 });
 
 it('an executor that the libraries do not know is chosen by its name, and gets the runs', async () => {
-  const { token } = await api.identities.user();
+  const { token } = await api.identities.user({ [await api.identities.team()]: 'member' });
   const { run_id: runId } = (await api.request(200, 'POST /agent/runs', { token, body: { prompt: 'hello' } })).body;
   await expect
     .poll(async () => (await api.request(200, `GET /agent/runs/${runId}`, { token })).body, { timeout: 20_000 })

@@ -36,6 +36,7 @@ export {
 export { AuthModule } from './auth.module.js';
 export { AuthHttpModule } from './auth-http.module.js';
 export { type Owner, ownerFor } from './domain/owner.js';
+export { mayHavePersonalRuns, type PersonalRuns } from './domain/personal-runs.js';
 export {
   type Caller,
   type Membership,

@@ -209,6 +209,12 @@ export const SETTINGS = {
     optionalFile(),
     'JSON file with agents of your own, and with what is to be different for known ones; see docs/harnesses.md. API, processor and workers read it.',
   ),
+  personalRuns: define(
+    'Operation',
+    'PERSONAL_RUNS',
+    literal('members', ['everybody', 'members', 'nobody']),
+    'Who may create personal runs and schedules, which execute commands where runs execute: every user, users with the role member, admin or owner on a team, or nobody. See docs/roles.md.',
+  ),
   apiRatePerMinute: define(
     'Operation',
     'API_RATE_PER_MINUTE',

@@ -10,6 +10,7 @@ export { ExecutorRegistry } from './application/executor-registry.js';
 export { PlacementNudge, Executor, type Offer } from './application/ports.js';
 export { ExecutorsModule } from './executors.module.js';
 export { mayOnOwner, type RunLookup } from './application/run-access.js';
+export { PersonalRunPolicy } from './application/personal-run-policy.js';
 export { FinishExecution } from './application/execution/finish-execution.js';
 export { SweepExecutions } from './application/execution/sweep-executions.js';
 export { ConfigSecrets } from './application/config-secrets.js';

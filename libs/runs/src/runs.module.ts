@@ -39,6 +39,7 @@ import { ListRuns } from './application/list-runs.js';
 import { ConfigSecrets } from './application/config-secrets.js';
 import { McpSecrets } from './application/mcp-secrets.js';
 import { PlacementNudge } from './application/ports.js';
+import { PersonalRunPolicy } from './application/personal-run-policy.js';
 import { ReadTimeline } from './application/read-timeline.js';
 import { RepairFacets } from './application/repair-facets.js';
 import { PruneRuns } from './application/retention/prune-runs.js';
@@ -106,6 +107,7 @@ const stores = [
 ];
 const useCases = [
   RunAccess,
+  PersonalRunPolicy,
   RunTail,
   CreateRun,
   RegisterExternalRun,

@@ -370,7 +370,7 @@ describe('who sees what', () => {
     expect(named(await list(nobody), 'shared-one')).toEqual([]);
   });
 
-  it('reads by the secret of the environment’s team, for those of that team only', async () => {
+  it('reads by the secret of the environment’s team, for those of that team only, and not for its viewers', async () => {
     const server = await GitServer.start({
       root: github,
       login: { username: 'x-access-token', password: 'swordfish-for-git' },
@@ -388,6 +388,8 @@ describe('who sees what', () => {
       await api.request(201, 'POST /environments', { token, headers: ours, body: { config: { git_repos } } });
       expect(named(await list(room.both, '', ours), 'sealed')).toHaveLength(1);
       expect(named(await list(room.both, '', theirs), 'sealed')).toEqual([]);
+      // Reading it uses the team's credential, which viewers may not; what needs none they see.
+      expect(named(await list(room.viewer), 'sealed')).toEqual([]);
 
       // The same URL and the same name of a secret: but of another team, or none.
       const open = [{ url: `${server.url}/private/sealed.git` }];

@@ -44,7 +44,7 @@ const FAILED = {
   state: 'FAILED',
   status_message: {
     error_code: 'environment_setup_failed',
-    message: expect.stringContaining('no longer shared') as string,
+    message: expect.stringContaining('may no longer use it') as string,
   },
 };
 
@@ -137,6 +137,42 @@ describe('when the sharing ends', () => {
   });
 });
 
+describe('a viewer of the team', () => {
+  it('cannot create a personal run in an environment of the team, also with a role elsewhere: 403', async () => {
+    const uid = await makeEnvironment(room, 'team', ENV);
+    const home = await api.identities.team();
+    const viewer = await api.identities.user({ [room.team]: 'viewer', [home]: 'member' });
+    await createRun(viewer, uid, false, 403);
+    const { body } = await api.request(403, 'POST /agent/runs/external', {
+      token: viewer.token,
+      body: { prompt: 'Go.', team: false, config: { environment_id: uid } },
+    });
+    expect(body.error_code).toBe('not_authorized');
+    // Seeing is another question.
+    await api.request(200, `GET /environments/${uid}`, { token: viewer.token });
+  });
+
+  it('gets no values by a personal run that was created while being a member: it fails when it begins', async () => {
+    const uid = await makeEnvironment(room, 'team', ENV);
+    const home = await api.identities.team();
+    const demoted = await api.identities.user({ [room.team]: 'member', [home]: 'member' });
+    const queued = await createRun(demoted, uid);
+    await api.database.query(`UPDATE memberships SET role = 'viewer' WHERE user_uid = $1 AND team_uid = $2`, [
+      demoted.uid,
+      room.team,
+    ]);
+    expect(await failAtClaim(demoted, queued)).toMatchObject(FAILED);
+  });
+
+  it('may use an environment of the team that was granted to them in person', async () => {
+    const uid = await makeEnvironment(room, 'team', ENV);
+    const home = await api.identities.team();
+    const viewer = await api.identities.user({ [room.team]: 'viewer', [home]: 'member' });
+    await grant(room, uid, { user_uid: viewer.uid });
+    expect((await TestRunner.take(api, await createRun(viewer, uid))).assignment.environment?.uid).toBe(uid);
+  });
+});
+
 describe('EnvironmentDirectory', () => {
   async function callerOf({ token }: TestPrincipal): Promise<Caller> {
     const found = await api.app.get(TokenAuthenticator).authenticate(`Bearer ${token}`);
@@ -154,7 +190,7 @@ describe('EnvironmentDirectory', () => {
       body: { config: { name: 'a' }, team: false },
     });
     await makeEnvironment(room, 'team', { name: 'c' });
-    const usable = await api.app.get(EnvironmentDirectory).listUsable(await callerOf(person));
+    const usable = await api.app.get(EnvironmentDirectory).list(await callerOf(person), 'use');
     expect(usable.map(({ uid }) => uid)).toEqual([own.body.uid, shared]);
     expect(usable[1]?.config.env).toEqual(ENV.env);
   });

@@ -290,7 +290,11 @@ describe('links', () => {
 describe('guests', () => {
   it('give up what was granted to them, and see no other grants', async () => {
     const uid = await makeEnvironment(room, 'personal');
-    const [own, other] = [await api.identities.user(), await api.identities.user()];
+    const home = await api.identities.team();
+    const [own, other] = [
+      await api.identities.user({ [home]: 'member' }),
+      await api.identities.user({ [home]: 'member' }),
+    ];
     const mine = await grant(room, uid, { user_uid: own.uid });
     const theirs = await grant(room, uid, { user_uid: other.uid });
     const { grants } = (await ask(200, `GET /environments/${uid}/grants`, undefined, own)).body;

@@ -368,9 +368,10 @@ describe('a conversation to continue', () => {
     expect((await configOf(asked)).harness).toEqual({ type: 'oz' });
   });
 
-  it('that a viewer has continued for themselves is still there for the team', async () => {
+  it('that a viewer with a team of their own has continued for themselves is still there for the team', async () => {
     const { conversation_id } = await ended();
-    await post(200, { conversation_id, team: false }, room.viewer);
+    const viewer = await room.api.identities.user({ [room.team]: 'viewer', [room.otherTeam]: 'member' });
+    await post(200, { conversation_id, team: false }, viewer);
     await post(200, { conversation_id });
   });
 

@@ -335,13 +335,6 @@ describe('who owns a run', () => {
       'not_authorized',
     );
   });
-
-  it('a viewer has runs of their own all the same', async () => {
-    expect(await scopeOf(await create({ prompt: 'x', team: false }, room.viewer), room.viewer)).toEqual({
-      type: 'User',
-      uid: room.viewer.uid,
-    });
-  });
 });
 
 describe('what a run refers to', () => {

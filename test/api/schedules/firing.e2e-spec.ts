@@ -137,6 +137,40 @@ describe('a schedule that is due', () => {
     expect(await runsOf(id)).toMatchObject([{ scope: { type: 'User', uid: member.uid } }]);
   });
 
+  it('of one person may use an environment of the team while that person is a member of it, and not as a viewer', async () => {
+    const team = await api.identities.team();
+    const author = await api.identities.user({ [team]: 'admin' });
+    const { uid } = (await api.request(201, 'POST /environments', { token: author.token, body: { config: {} } })).body;
+    const { id } = (
+      await api.request(201, 'POST /agent/schedules', {
+        token: author.token,
+        body: {
+          name: 'own',
+          cron_schedule: '* * * * *',
+          prompt: 'Look.',
+          enabled: true,
+          team: false,
+          agent_config: { environment_id: uid },
+        },
+      })
+    ).body;
+    await toNextMinute();
+    await fireAll();
+    expect((await firingsOf(id)).map(({ outcome }) => outcome)).toEqual(['started']);
+    const home = await api.identities.team();
+    await api.database.query(`INSERT INTO memberships (team_uid, user_uid, role) VALUES ($1, $2, 'member')`, [
+      home,
+      author.uid,
+    ]);
+    await api.database.query(`UPDATE memberships SET role = 'viewer' WHERE user_uid = $1 AND team_uid = $2`, [
+      author.uid,
+      team,
+    ]);
+    await toNextMinute();
+    await fireAll();
+    expect((await firingsOf(id)).map(({ outcome }) => outcome)).toEqual(['started', 'refused']);
+  });
+
   it('waits for its part of the jitter', async () => {
     const { id } = await create({ jitter_seconds: 3000, cron_schedule: '0 * * * *' });
     const [timer] = await api.database.query<{ due_at: Date; fire_at: Date }>(

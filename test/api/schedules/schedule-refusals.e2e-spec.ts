@@ -165,17 +165,21 @@ describe('403', () => {
     expect(racers.sort()).toEqual([201, 403, 403, 403, 403]);
   });
 
-  it('error table, 403: no permission on the schedule: a viewer reads what the team has, and has their own', async () => {
+  it('error table, 403: no permission on the schedule: a viewer reads what the team has, and has none of their own', async () => {
     const { viewer } = room;
     await room.askAs(viewer, 200, `GET ${at(id)}`);
     await room.askAs(viewer, 403, `POST ${SCHEDULES}`, { body: valid() });
     await room.askAs(viewer, 403, `PUT ${at(id)}`, { body: valid() });
     for (const action of ['pause', 'resume', 'run']) await room.askAs(viewer, 403, `POST ${at(id, action)}`);
     await room.askAs(viewer, 403, `DELETE ${at(id)}`);
-    const own = await room.askAs(viewer, 201, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
-    await room.askAs(viewer, 200, `PUT ${at(own.id)}`, { body: valid() });
+    await room.askAs(viewer, 403, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
+  });
+
+  it('error table, 403: nobody but its owner reads or changes a personal schedule', async () => {
+    const own = await room.askAs(room.member, 201, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
+    await room.askAs(room.member, 200, `PUT ${at(own.id)}`, { body: valid() });
     await room.askAs(room.admin, 403, `GET ${at(own.id)}`);
-    await room.askAs(viewer, 200, `DELETE ${at(own.id)}`);
+    await room.askAs(room.member, 200, `DELETE ${at(own.id)}`);
   });
 
   it('the header narrows lists, not what may be looked at', async () => {

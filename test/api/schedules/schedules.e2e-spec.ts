@@ -276,10 +276,10 @@ describe('runScheduledAgent', () => {
   });
 
   it('of one’s own schedule the run is one’s own, whatever team one is on', async () => {
-    const { id } = await room.askAs(room.viewer, 201, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
-    const { run_id } = await room.askAs(room.viewer, 200, `POST ${at(id, 'run')}`);
-    const { scope } = await room.askAs(room.viewer, 200, `GET /agent/runs/${run_id}`);
-    expect(scope).toEqual({ type: 'User', uid: room.viewer.uid });
+    const { id } = await room.askAs(room.member, 201, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
+    const { run_id } = await room.askAs(room.member, 200, `POST ${at(id, 'run')}`);
+    const { scope } = await room.askAs(room.member, 200, `GET /agent/runs/${run_id}`);
+    expect(scope).toEqual({ type: 'User', uid: room.member.uid });
   });
 
   it('403: what it names may not be used any more', async () => {

@@ -1,5 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#libs/persistence';
+import { Database, type Statement } from '#libs/persistence';
+import type { Membership } from '../domain/principal.js';
+import { membershipsSql } from '../persistence/token-queries.js';
+
+const MEMBERSHIPS: Statement = {
+  name: 'auth_memberships_of_user',
+  text: `SELECT coalesce(${membershipsSql('u.uid')}, '[]') AS memberships
+FROM headrace.users u WHERE u.uid = $1 AND u.disabled_at IS NULL`,
+};
 
 /** Finds people and teams that somebody has named, and the teams of a person. One round trip each. */
 @Injectable()
@@ -18,12 +26,9 @@ export class PrincipalLookup {
     return rows.length > 0;
   }
 
-  /** Uids of the teams that they are members of now, in whatever role; for what the service does for them later. */
-  async teamsOf(userUid: string): Promise<string[]> {
-    const rows = await this.database.query<{ team_uid: string }>(
-      'SELECT team_uid FROM headrace.memberships WHERE user_uid = $1 ORDER BY created_at, team_uid',
-      [userUid],
-    );
-    return rows.map(({ team_uid: teamUid }) => teamUid);
+  /** The current memberships of a user, for what the service does for them later; null: unknown or disabled. */
+  async membershipsOf(userUid: string): Promise<readonly Membership[] | null> {
+    const [row] = await this.database.query<{ memberships: Membership[] }>(MEMBERSHIPS, [userUid]);
+    return row?.memberships ?? null;
   }
 }

@@ -3,6 +3,7 @@ import { Database, type Statement } from '#libs/persistence';
 import type { Caller, Membership } from '../domain/principal.js';
 import { INITIAL_TEAM_SETTINGS, type TeamSettings } from '../domain/team-settings.js';
 import type { PrincipalRef } from './principal-directory.js';
+import { PrincipalLookup } from './principal-lookup.js';
 
 /** As long as settings are remembered that come with a token. */
 const FRESH_MS = 1000;
@@ -25,7 +26,10 @@ interface Row {
 export class TeamDirectory {
   private readonly cache = new Map<string, { readonly settings: TeamSettings; readonly at: number }>();
 
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly principals: PrincipalLookup,
+  ) {}
 
   /** One round trip, or none. */
   async settings(teamUid: string): Promise<TeamSettings> {
@@ -40,12 +44,14 @@ export class TeamDirectory {
   }
 
   /**
-   * Who has saved what the service starts by itself, as the one that starts it: a member of the team even after leaving it,
-   * or without a team (null) with what is one's own. As many round trips as {@link settings}.
+   * The author of what the service starts by itself, as the caller that starts it. What belongs to a team is started as by
+   * a member, also when the author has left it; what is personal (`teamUid` null) with the current memberships of its owner.
    */
   async authorOf({ type, uid }: PrincipalRef, teamUid: string | null): Promise<Caller> {
-    const memberships: Membership[] =
-      teamUid === null ? [] : [{ teamUid, role: 'member', team: await this.settings(teamUid) }];
+    const memberships: readonly Membership[] =
+      teamUid === null
+        ? ((await this.principals.membershipsOf(uid)) ?? [])
+        : [{ teamUid, role: 'member', team: await this.settings(teamUid) }];
     const principal = { type, uid, displayName: '', memberships, tokenUid: '' };
     return { principal, teamUid, teamUids: teamUid === null ? [] : [teamUid] };
   }

@@ -23,6 +23,8 @@ export class UserRow {
   @Column({ type: 'text' }) email: string;
   @Column({ type: 'text', name: 'display_name' }) displayName: string;
   @Column({ type: 'text', name: 'photo_url', nullable: true }) photoUrl: string | null;
+  /** Since when their tokens are refused. */
+  @Column({ type: 'timestamptz', name: 'disabled_at', nullable: true, insert: false }) disabledAt: Date | null;
   @Column({ ...writtenByDatabase, name: 'created_at' }) createdAt: Date;
 }
 

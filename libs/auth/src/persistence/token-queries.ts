@@ -28,17 +28,21 @@ const TEAM = (team: string): string => `json_build_object(
     'defaultModelId', ${team}.default_model_id, 'defaultWorkerHost', ${team}.default_worker_host,
     'features', json_build_object('metadata_filter', ${team}.metadata_filter, 'schedules', ${team}.schedules))`;
 
+/** A user's memberships as JSON, the oldest first; null without any. */
+export const membershipsSql = (userUid: string): string => `(
+  SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role, 'team', ${TEAM('mt')})
+      ORDER BY m.created_at, m.team_uid)
+    FROM headrace.memberships m JOIN headrace.teams mt ON mt.uid = m.team_uid
+    WHERE m.user_uid = ${userUid})`;
+
 const FIND: Statement = {
   name: 'auth_find_token',
   text: `
-SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL AS revoked,
+SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL OR u.disabled_at IS NOT NULL AS revoked,
   u.uid AS user_uid, u.display_name, u.email,
   s.uid AS service_account_uid, s.name AS service_account_name, s.team_uid,
   CASE WHEN st.uid IS NOT NULL THEN ${TEAM('st')} END AS team,
-  (SELECT json_agg(json_build_object('teamUid', m.team_uid, 'role', m.role, 'team', ${TEAM('mt')})
-            ORDER BY m.created_at, m.team_uid)
-     FROM headrace.memberships m JOIN headrace.teams mt ON mt.uid = m.team_uid
-     WHERE m.user_uid = t.user_uid) AS memberships
+  ${membershipsSql('t.user_uid')} AS memberships
 FROM headrace.tokens t
 LEFT JOIN headrace.users u ON u.uid = t.user_uid
 LEFT JOIN headrace.service_accounts s ON s.uid = t.service_account_uid
@@ -56,8 +60,10 @@ const ENDED: Statement = {
   text: `
 SELECT asked.uid FROM unnest($1::text[]) AS asked (uid)
 LEFT JOIN headrace.tokens t ON t.uid = asked.uid
+LEFT JOIN headrace.users u ON u.uid = t.user_uid
 LEFT JOIN headrace.service_accounts s ON s.uid = t.service_account_uid
-WHERE t.uid IS NULL OR t.revoked_at IS NOT NULL OR t.expires_at <= headrace.now() OR s.disabled_at IS NOT NULL`,
+WHERE t.uid IS NULL OR t.revoked_at IS NOT NULL OR t.expires_at <= headrace.now()
+  OR u.disabled_at IS NOT NULL OR s.disabled_at IS NOT NULL`,
 };
 
 /** The questions that authentication asks; on the way of every request, hence prepared statements. */
@@ -72,7 +78,7 @@ export class TokenQueries {
     return principal && { principal, expiresAt: row.expires_at, revoked: row.revoked };
   }
 
-  /** Those that are unknown, revoked, expired, or of a service account that is disabled. */
+  /** Those that are unknown, revoked, expired, or of a user or service account that is disabled. */
   async findEnded(tokenUids: readonly string[]): Promise<string[]> {
     const rows = await this.database.query<{ uid: string }>(ENDED, [tokenUids]);
     return rows.map(({ uid }) => uid);

@@ -3,9 +3,9 @@ import { type Caller, PrincipalLookup } from '#libs/auth';
 import { isUid } from '#libs/kernel';
 import type { Queryable } from '#libs/persistence';
 import type { Environment } from '../domain/environment.js';
-import { type Asker, mayUse } from '../domain/environment-access.js';
+import { type Asker, maySee, mayUse } from '../domain/environment-access.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
-import { askerOf, listAskerOf } from './environment-permissions.js';
+import { askerOf, listAskerOf, teamsWhere } from './environment-permissions.js';
 
 /** Whose run is to work in an environment. */
 export interface EnvironmentUse {
@@ -27,15 +27,20 @@ export interface RunInEnvironment {
 export abstract class EnvironmentDirectory {
   /** With its env values in clear: for the runner, never for a response. `queryable`: the caller's transaction. */
   abstract find(uid: string, queryable?: Queryable): Promise<Environment | null>;
-  /** Null too when there is one that runs of this kind may not use. One round trip. */
+  /** Null also when there is one that the caller may not see. One round trip. */
+  abstract findVisible(uid: string, caller: Caller): Promise<Environment | null>;
+  /** Null also when there is one that runs of this kind may not use. One round trip. */
   abstract findUsable(uid: string, use: EnvironmentUse, queryable?: Queryable): Promise<Environment | null>;
   /**
-   * The environment of a run that is about to be executed, if it is still there and the run's owner or creator may still
-   * use it; at most two round trips.
+   * The environment of a run that is about to be executed, if it still exists and the run's owner or creator may still use
+   * it: both may have lost their role on a team, or be disabled. At most three round trips.
    */
   abstract findForRun(uid: string, run: RunInEnvironment): Promise<Environment | null>;
-  /** What the caller owns, has through the teams at hand, was granted or reached by a link; at most 2,000, by name. */
-  abstract listUsable(caller: Caller): Promise<Environment[]>;
+  /**
+   * What the caller owns, has through the teams of the request, was granted or reached by a link, where they may do this;
+   * at most 2,000, by name.
+   */
+  abstract list(caller: Caller, act: 'see' | 'use'): Promise<Environment[]>;
   /** How the last set-up of this environment went; shown in the list. */
   abstract noteSetup(uid: string, failed: boolean): Promise<void>;
 }
@@ -59,20 +64,27 @@ export class StoredEnvironmentDirectory extends EnvironmentDirectory {
     queryable?: Queryable,
   ): Promise<Environment | null> {
     const team = { userUid: null, teamUids: teamUid === null ? [] : [teamUid] };
-    return this.findIfUsable(uid, caller ? askerOf(caller) : team, teamUid, queryable);
+    return this.findIfUsable(uid, caller ? askerOf(caller, 'use') : team, teamUid, queryable);
+  }
+
+  override async findVisible(uid: string, caller: Caller): Promise<Environment | null> {
+    const asker = askerOf(caller, 'see');
+    const environment = isUid(uid) ? await this.store.findFor(uid, asker) : null;
+    return environment && maySee(environment, asker) ? environment : null;
   }
 
   override async findForRun(uid: string, run: RunInEnvironment): Promise<Environment | null> {
-    if (run.userUid === null) {
-      const asker = { userUid: run.creatorUid, teamUids: run.teamUid === null ? [] : [run.teamUid] };
-      return this.findIfUsable(uid, asker, run.teamUid);
-    }
-    const teamUids = await this.principals.teamsOf(run.userUid);
-    return this.findIfUsable(uid, { userUid: run.userUid, teamUids }, null);
+    const { teamUid, userUid, creatorUid } = run;
+    const ofTeam = teamUid === null ? null : await this.findUsable(uid, { teamUid, caller: null });
+    if (ofTeam) return ofTeam;
+    const memberships = await this.principals.membershipsOf(userUid ?? creatorUid);
+    if (!memberships) return null;
+    const teamUids = userUid === null ? [] : teamsWhere('use', memberships);
+    return this.findIfUsable(uid, { userUid: userUid ?? creatorUid, teamUids }, teamUid);
   }
 
-  override listUsable(caller: Caller): Promise<Environment[]> {
-    return this.store.listFor(listAskerOf(caller), 'name');
+  override list(caller: Caller, act: 'see' | 'use'): Promise<Environment[]> {
+    return this.store.listFor(listAskerOf(caller, act), 'name');
   }
 
   override noteSetup(uid: string, failed: boolean): Promise<void> {

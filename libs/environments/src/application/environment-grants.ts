@@ -5,7 +5,7 @@ import { Database } from '#libs/persistence';
 import { type EnvironmentGrant, type Grantee, MAX_GRANTS } from '../domain/environment-sharing.js';
 import { EnvironmentGrantsStore } from '../persistence/environment-grants.store.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
-import { guestOf } from './environment-permissions.js';
+import { askerOf } from './environment-permissions.js';
 import { type EnvironmentRefusal, FindEnvironment } from './find-environment.js';
 
 /** How a request names whom it is about. */
@@ -77,7 +77,7 @@ export class ListGrants {
     const lookup = await this.find.execute(caller, uid, 'manage');
     if (lookup.kind === 'found') return { kind: 'found', grants: await this.grants.list(uid) };
     if (lookup.kind === 'unknown' || !(await this.find.isGuest(caller, uid))) return lookup;
-    const { userUid, teamUids } = guestOf(caller);
+    const { userUid, teamUids } = askerOf(caller, 'manage');
     const grants = (await this.grants.list(uid)).filter(({ grantee: { type, uid: to } }) =>
       type === 'user' ? to === userUid : teamUids.includes(to),
     );
@@ -103,7 +103,7 @@ export class RevokeGrant {
         return { kind: (await this.grants.delete(uid, grantUid)) ? 'revoked' : 'unknown_grant' };
       case 'not_yours':
         // Others' grants and those that do not exist look the same to a guest.
-        return (await this.grants.deleteOf(guestOf(caller), uid, grantUid)) ? { kind: 'revoked' } : lookup;
+        return (await this.grants.deleteOf(askerOf(caller, 'manage'), uid, grantUid)) ? { kind: 'revoked' } : lookup;
       case 'unknown':
         return lookup;
     }

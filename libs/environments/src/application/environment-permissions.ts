@@ -1,29 +1,34 @@
-import { type Caller, can, roleIn } from '#libs/auth';
+import { type Caller, can, type Permission, type Role, roleIn } from '#libs/auth';
 import type { Environment } from '../domain/environment.js';
 import type { Asker } from '../domain/environment-access.js';
 
 type Owned = Pick<Environment, 'teamUid' | 'ownerUserUid'>;
 
-/** The caller with all their teams: the team header narrows lists, not what may be looked at. */
-export function askerOf({ principal }: Caller): Asker {
+/** What each act needs on the team through which one has an environment. Having runs work in it gives them its secrets. */
+const NEEDED = { see: 'environments:read', use: 'runs:write', manage: 'environments:write' } as const satisfies Record<
+  string,
+  Permission
+>;
+export type EnvironmentAct = keyof typeof NEEDED;
+
+/** The caller with all teams where they may do this: the team header narrows lists, not what may be seen or used. */
+export function askerOf({ principal }: Caller, act: EnvironmentAct): Asker {
   return {
     userUid: principal.type === 'user' ? principal.uid : null,
-    teamUids: principal.memberships.filter(({ role }) => can(role, 'environments:read')).map(({ teamUid }) => teamUid),
+    teamUids: teamsWhere(act, principal.memberships),
   };
 }
 
-/** The caller with the teams that lists are about. */
-export const listAskerOf = (caller: Caller): Asker => ({
-  userUid: askerOf(caller).userUid,
-  teamUids: caller.teamUids,
-});
+/** Those of the teams where a member with this role may do this. */
+export const teamsWhere = (
+  act: EnvironmentAct,
+  memberships: readonly { readonly teamUid: string; readonly role: Role }[],
+): string[] => memberships.filter(({ role }) => can(role, NEEDED[act])).map(({ teamUid }) => teamUid);
 
-/** For whom the caller may give up what was granted: for themselves, and for teams whose environments they look after. */
-export function guestOf({ principal }: Caller): Asker {
-  return {
-    userUid: principal.type === 'user' ? principal.uid : null,
-    teamUids: principal.memberships.filter(({ role }) => can(role, 'environments:write')).map(({ teamUid }) => teamUid),
-  };
+/** {@link askerOf}, with the teams that lists are about. */
+export function listAskerOf(caller: Caller, act: EnvironmentAct): Asker {
+  const { userUid, teamUids } = askerOf(caller, act);
+  return { userUid, teamUids: teamUids.filter((teamUid) => caller.teamUids.includes(teamUid)) };
 }
 
 /** Whether the caller may change an environment and say who else may use it: their own, or by their role on its team. */

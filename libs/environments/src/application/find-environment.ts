@@ -16,7 +16,7 @@ export class FindEnvironment {
 
   /** `see`: also for those with whom it was shared. `manage`: its owner, or an admin or owner of its team. */
   async execute(caller: Caller, uid: string, wants: 'see' | 'manage'): Promise<EnvironmentLookup> {
-    const asker = askerOf(caller);
+    const asker = askerOf(caller, 'see');
     const environment = await this.store.findFor(uid, asker);
     if (!environment) return { kind: 'unknown' };
     const isAllowed = wants === 'see' ? maySee(environment, asker) : mayManage(caller, environment);
@@ -25,7 +25,7 @@ export class FindEnvironment {
 
   /** Whether it was shared with the caller, or with a team of theirs. */
   async isGuest(caller: Caller, uid: string): Promise<boolean> {
-    const environment = await this.store.findFor(uid, askerOf(caller));
+    const environment = await this.store.findFor(uid, askerOf(caller, 'see'));
     return environment !== null && (environment.isGuest || environment.guestTeamUids.length > 0);
   }
 }

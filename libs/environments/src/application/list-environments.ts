@@ -10,6 +10,6 @@ export class ListEnvironments {
   constructor(private readonly store: EnvironmentsStore) {}
 
   execute(caller: Caller, sort: EnvironmentSort): Promise<EnvironmentDetails[]> {
-    return this.store.listFor(listAskerOf(caller), sort);
+    return this.store.listFor(listAskerOf(caller, 'see'), sort);
   }
 }

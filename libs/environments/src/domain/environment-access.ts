@@ -10,11 +10,11 @@ export interface Reach {
   readonly guestTeamUids: readonly string[];
 }
 
-/** Who asks. */
+/** Who asks to see, or to use, an environment. */
 export interface Asker {
   /** Null: no person, but a service account or a team as such. */
   readonly userUid: string | null;
-  /** Teams whose environments they may look at. */
+  /** Teams on which their role allows what they ask for. */
   readonly teamUids: readonly string[];
 }
 

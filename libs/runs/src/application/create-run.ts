@@ -27,6 +27,7 @@ import { type IdempotencyClaim, launchClaim, RunInserts, type ScopedClaim } from
 import { Attachments } from './attachments.js';
 import { Transcripts } from './execution/transcripts.js';
 import { McpSecrets } from './mcp-secrets.js';
+import { PersonalRunPolicy } from './personal-run-policy.js';
 import { PlacementNudge } from './ports.js';
 import { mayOnOwner } from './run-access.js';
 import {
@@ -108,6 +109,7 @@ export class CreateRun {
     private readonly inserts: RunInserts,
     private readonly parts: RunParts,
     private readonly nudge: PlacementNudge,
+    private readonly personalRuns: PersonalRunPolicy,
   ) {}
 
   async execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
@@ -116,6 +118,8 @@ export class CreateRun {
       return invalid('/team', 'a caller on several teams picks the team with the X-Headrace-Team-Uid header');
     if (!mayOnOwner(caller, owner, 'runs:write'))
       return { kind: 'not_authorized', detail: 'Your role on the team does not allow creating runs.' };
+    const refused = this.personalRuns.refusal(caller, owner);
+    if (refused !== null) return { kind: 'not_authorized', detail: refused };
     const claim = claimOf(caller, owner, command);
     const found = await this.parts.references.find(caller, owner, command);
     if ('kind' in found) return this.replayOr(found, claim);

@@ -11,6 +11,7 @@ import { type Execution, ExecutionsStore } from '../persistence/executions.store
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunMoves } from '../persistence/run-moves.js';
+import { PersonalRunPolicy } from './personal-run-policy.js';
 import { PlacementNudge } from './ports.js';
 import { RunAccess } from './run-access.js';
 
@@ -18,6 +19,7 @@ export type SubmitFollowupResult =
   | { readonly kind: 'accepted'; readonly followupId: string; readonly outcome: FollowupOutcome }
   /** The run has used up what it may; `reason` says which ceiling. */
   | { readonly kind: 'over_budget'; readonly reason: string }
+  | { readonly kind: 'not_authorized'; readonly detail: string }
   | { readonly kind: 'unknown' | 'not_yours' | 'empty_message' | 'nothing_to_continue' | 'too_many' };
 
 /** Follow-ups that may wait for one run; more is a loop gone wild. */
@@ -43,11 +45,14 @@ export class SubmitFollowup {
     private readonly executions: ExecutionsStore,
     private readonly stores: FollowupStores,
     private readonly nudge: PlacementNudge,
+    private readonly personalRuns: PersonalRunPolicy,
   ) {}
 
   async execute(caller: Caller, runId: string, message: string, mode: RunMode | null): Promise<SubmitFollowupResult> {
     const lookup = await this.access.find(caller, runId, 'runs:write');
     if (lookup.kind !== 'found') return lookup;
+    const refused = this.personalRuns.refusal(caller, lookup.run.owner);
+    if (refused !== null) return { kind: 'not_authorized', detail: refused };
     const { moves, followups, log } = this.stores;
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
       const run = await moves.lock(tx, runId);

@@ -104,6 +104,8 @@ export class RunsController {
         throw new ProblemError('budget_exceeded', `${result.reason} It cannot be continued; start another run.`);
       case 'empty_message':
         throw badMessage('must not be empty unless the run continues from its saved conversation');
+      case 'not_authorized':
+        throw new ProblemError('not_authorized', result.detail);
       case 'nothing_to_continue':
         throw new ProblemError('invalid_request', 'The run has no open session and no conversation to continue from.');
       case 'too_many':

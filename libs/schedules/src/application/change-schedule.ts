@@ -31,7 +31,8 @@ export class ChangeSchedule {
   replace(caller: Caller, uid: string, asked: RequestedSchedule): Promise<ChangeScheduleResult> {
     const author = { type: caller.principal.type, uid: caller.principal.uid };
     return this.change(caller, uid, async (tx, stored) => {
-      if (!(await this.checks.isAvailable(caller, stored.owner))) return { kind: 'feature_not_available' };
+      const unavailable = await this.checks.unavailable(caller, stored.owner);
+      if (unavailable) return unavailable;
       const checked = await this.checks.check(tx, caller, uid, stored.owner, asked, stored);
       if (checked.kind !== 'valid') return checked;
       const { fields, cron } = checked;
@@ -55,7 +56,8 @@ export class ChangeSchedule {
   /** It starts runs again from its next due time on; what was due meanwhile is not made up for. */
   resume(caller: Caller, uid: string): Promise<ChangeScheduleResult> {
     return this.change(caller, uid, async (tx, { owner, cronSchedule, timezone, jitterSeconds }) => {
-      if (!(await this.checks.isAvailable(caller, owner))) return { kind: 'feature_not_available' };
+      const unavailable = await this.checks.unavailable(caller, owner);
+      if (unavailable) return unavailable;
       const parsed = parseCron(cronSchedule, timezone);
       if (parsed.kind === 'invalid')
         return { kind: 'invalid', issues: [{ pointer: '/cron_schedule', detail: parsed.detail }] };

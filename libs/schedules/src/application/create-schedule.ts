@@ -28,7 +28,8 @@ export class CreateSchedule {
     if (owner === null) return { kind: 'team_needed' };
     if (!mayOnOwner(caller, owner, 'schedules:write'))
       return { kind: 'not_authorized', detail: 'Your role on the team does not allow schedules.' };
-    if (!(await this.checks.isAvailable(caller, owner))) return { kind: 'feature_not_available' };
+    const unavailable = await this.checks.unavailable(caller, owner);
+    if (unavailable) return unavailable;
     const uid = newUid();
     const checked = await this.checks.check(this.database, caller, uid, owner, asked, null);
     if (checked.kind !== 'valid') return checked;

@@ -24,7 +24,8 @@ export class RunSchedule {
     const found = await this.find.one(caller, uid, 'schedules:write');
     if (found.kind !== 'found') return found;
     const { schedule } = found;
-    if (!(await this.checks.isAvailable(caller, schedule.owner))) return { kind: 'feature_not_available' };
+    const unavailable = await this.checks.unavailable(caller, schedule.owner);
+    if (unavailable) return unavailable;
     const { teamUid } = schedule.owner;
     // The team is the schedule's, whatever the caller's header says.
     const asOwner = teamUid === null ? caller : { ...caller, teamUid, teamUids: [teamUid] };

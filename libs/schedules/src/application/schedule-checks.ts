@@ -3,13 +3,15 @@ import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#libs/agents';
 import { type Caller, TeamDirectory } from '#libs/auth';
 import type { Queryable } from '#libs/persistence';
-import { ConfigReferences, ConfigSecrets, type RunOwner } from '#libs/runs';
+import { ConfigReferences, ConfigSecrets, PersonalRunPolicy, type RunOwner } from '#libs/runs';
 import { type Cron, isTimeZone, parseCron } from '../domain/cron/index.js';
 import { MAX_AGENT_CONFIG_BYTES, type Schedule, type ScheduleFields, secretsOf } from '../domain/schedule.js';
 import type { RequestedSchedule, ScheduleRefusal } from './schedule-outcomes.js';
 
 export type CheckedSchedule =
   { readonly kind: 'valid'; readonly fields: ScheduleFields; readonly cron: Cron } | ScheduleRefusal;
+
+export type UnavailableSchedules = Extract<ScheduleRefusal, { kind: 'not_authorized' | 'feature_not_available' }>;
 
 /** The rules of schedules; what they refer to is followed through the caller's permissions. */
 @Injectable()
@@ -19,6 +21,7 @@ export class ScheduleChecks {
     private readonly agents: AgentDirectory,
     private readonly secrets: ConfigSecrets,
     private readonly teams: TeamDirectory,
+    private readonly personalRuns: PersonalRunPolicy,
   ) {}
 
   /**
@@ -70,13 +73,19 @@ export class ScheduleChecks {
     };
   }
 
-  /** Whether schedules are switched on for whoever owns them. No round trip for a member of the team. */
-  async isAvailable({ principal }: Caller, { teamUid }: RunOwner): Promise<boolean> {
-    if (teamUid === null) return true;
+  /**
+   * Why the caller may not have schedules of this owner start runs: personal runs are not for them, or the team has
+   * switched schedules off. No round trip for a member of the team.
+   */
+  async unavailable(caller: Caller, owner: RunOwner): Promise<UnavailableSchedules | null> {
+    const { teamUid } = owner;
+    const refused = this.personalRuns.refusal(caller, owner);
+    if (refused !== null) return { kind: 'not_authorized', detail: refused };
+    if (teamUid === null) return null;
     const team =
-      principal.memberships.find((membership) => membership.teamUid === teamUid)?.team ??
+      caller.principal.memberships.find((membership) => membership.teamUid === teamUid)?.team ??
       (await this.teams.settings(teamUid));
-    return team.features.schedules;
+    return team.features.schedules ? null : { kind: 'feature_not_available' };
   }
 
   private async checkConfig(

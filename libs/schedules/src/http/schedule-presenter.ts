@@ -42,14 +42,14 @@ export class SchedulePresenter {
     return items;
   }
 
-  /** As when a run is created: what the configuration names, else the identity. Null for what the caller may not use. */
+  /** As when a run is created: what the configuration names, else the identity. Null for what the caller may not see. */
   private async environmentOf(
     caller: Caller,
     { owner: { teamUid }, agentConfig, agentIdentityUid }: Schedule,
   ): Promise<EnvironmentConfig | null> {
     const uid = agentConfig?.environment_id ?? (await this.identityEnvironment(teamUid, agentIdentityUid));
     if (uid === null) return null;
-    const environment = await this.environments.findUsable(uid, { teamUid, caller });
+    const environment = await this.environments.findVisible(uid, caller);
     return environment && shownConfig(environment.config);
   }
 

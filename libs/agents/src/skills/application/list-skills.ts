@@ -67,7 +67,7 @@ export class ListSkills {
     caller: Caller,
     wanted: { owner: string; repo: string } | null,
   ): Promise<EnvironmentRepository[]> {
-    const all = await this.repositories.ofCaller(caller);
+    const all = await this.repositories.visibleTo(caller);
     if (wanted) {
       const places = all.filter(({ repository }) => isNamed(repository, wanted));
       // What others share by this name stands beside GitHub's, not for it.

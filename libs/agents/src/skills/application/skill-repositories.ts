@@ -46,7 +46,18 @@ export class SkillRepositories {
    * neither crowded out nor hidden by what somebody shares.
    */
   async ofCaller(caller: Caller): Promise<EnvironmentRepository[]> {
-    const all = await this.environments.listUsable(caller);
+    return this.ofOwnFirst(await this.environments.list(caller, 'use'), caller);
+  }
+
+  /** {@link ofCaller}, and those of environments that the caller may only see, unless a credential opens them. */
+  async visibleTo(caller: Caller): Promise<EnvironmentRepository[]> {
+    const usable = await this.environments.list(caller, 'use');
+    const uids = new Set(usable.map(({ uid }) => uid));
+    const visible = (await this.environments.list(caller, 'see')).filter(({ uid }) => !uids.has(uid));
+    return this.ofOwnFirst([...usable, ...visible.map(withoutCredentials)], caller);
+  }
+
+  private async ofOwnFirst(all: readonly Environment[], caller: Caller): Promise<EnvironmentRepository[]> {
     const [own, shared] = [true, false].map((wanted) => all.filter((one) => isOwn(one, caller) === wanted));
     return this.ofEnvironments([...(own ?? []), ...(shared ?? [])], caller);
   }
@@ -140,6 +151,12 @@ export class SkillRepositories {
       },
     };
   }
+}
+
+function withoutCredentials({ config, ...rest }: Environment): Environment {
+  const open = <T extends Login>(repositories: readonly T[] = []): T[] =>
+    repositories.filter(({ secret_name: name }) => name === undefined);
+  return { ...rest, config: { ...config, github_repos: open(config.github_repos), git_repos: open(config.git_repos) } };
 }
 
 const isOwn = ({ teamUid, ownerUserUid }: Environment, { principal, teamUids }: Caller): boolean =>

@@ -1,5 +1,10 @@
 import type { MigrationClass } from '#libs/persistence';
 import { Identity1700000000001 } from './identity-1700000000001.js';
 import { Identity1700000000002 } from './identity-1700000000002.js';
+import { Identity1700000010401 } from './identity-1700000010401.js';
 
-export const authMigrations: readonly MigrationClass[] = [Identity1700000000001, Identity1700000000002];
+export const authMigrations: readonly MigrationClass[] = [
+  Identity1700000000001,
+  Identity1700000000002,
+  Identity1700000010401,
+];

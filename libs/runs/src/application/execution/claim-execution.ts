@@ -12,6 +12,7 @@ import { RunMoves } from '../../persistence/run-moves.js';
 import { RunQueries } from '../../persistence/run-queries.js';
 import { Attachments } from '../attachments.js';
 import { FinishExecution } from './finish-execution.js';
+import { PersonalRunPolicy } from '../personal-run-policy.js';
 import { HarnessSecrets } from './harness-secrets.js';
 import { RunServers } from './run-servers.js';
 
@@ -31,18 +32,18 @@ export class Assignments {
     private readonly servers: RunServers,
     private readonly harnessSecrets: HarnessSecrets,
     private readonly setUps: EnvironmentSetUp,
+    private readonly personalRuns: PersonalRunPolicy,
   ) {}
 
   async build(
     runId: string,
     executionId: string,
     leaseEpoch: number,
-  ): Promise<
-    Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | 'no_environment' | 'no_mcp_server' | Impossible | null
-  > {
+  ): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | keyof typeof GONE | Impossible | null> {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return null;
     const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
+    if (!(await this.personalRuns.mayBegin(run.owner))) return 'not_allowed';
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && environment === null) return 'no_environment';
@@ -134,9 +135,10 @@ export class ClaimExecution {
     });
     if (leaseEpoch === null) return { kind: 'lease_lost' };
     const assignment = await this.assignments.build(runId, executionId, leaseEpoch);
-    if (assignment === 'no_environment' || assignment === 'no_mcp_server' || (assignment && 'kind' in assignment)) {
+    if (typeof assignment === 'string' || (assignment && 'kind' in assignment)) {
       const message = typeof assignment === 'string' ? GONE[assignment] : assignment.message;
-      const failure = { outcome: 'failed', error_code: 'environment_setup_failed', message } as const;
+      const error_code = assignment === 'not_allowed' ? 'not_authorized' : 'environment_setup_failed';
+      const failure = { outcome: 'failed', error_code, message } as const;
       await this.finish.execute(executionId, { lease_epoch: leaseEpoch, ...failure });
       return { kind: 'lease_lost' };
     }
@@ -157,8 +159,9 @@ function retentionOf(environment: Environment | null): Pick<Assignment, 'failure
 }
 
 const GONE = {
+  not_allowed: 'The owner of the run may no longer have personal runs.',
   no_environment:
-    'The environment of the run does not exist any more, or is no longer shared with whom the run belongs to.',
+    'The environment of the run does not exist any more, or the owner of the run may no longer use it: sharing it has ended, or their role on its team has changed.',
   no_mcp_server: 'An MCP server of the run does not exist any more.',
 } as const;
 

@@ -39,6 +39,7 @@ const USER_FAULTS = new Set([
   'environment_setup_failed',
   'agent_process_failed',
   'budget_exceeded',
+  'not_authorized',
   'content_policy_violation',
 ]);
 

@@ -1,0 +1,34 @@
+import { Injectable } from '@nestjs/common';
+import { type Caller, mayHavePersonalRuns, PrincipalLookup } from '#libs/auth';
+import { Settings } from '#libs/config';
+import type { RunOwner } from '../domain/run.js';
+
+/** For the person who asks; says what is missing. */
+export const PERSONAL_RUNS_REFUSED = {
+  members:
+    'Personal runs need a role on a team that allows creating runs: member, admin or owner (setting PERSONAL_RUNS).',
+  nobody: 'Personal runs are switched off (setting PERSONAL_RUNS): create the run for a team.',
+} as const;
+
+/** Who may have personal runs: created, scheduled or continued. Reading and cancelling one's own needs nothing. */
+@Injectable()
+export class PersonalRunPolicy {
+  constructor(
+    private readonly settings: Settings,
+    private readonly principals: PrincipalLookup,
+  ) {}
+
+  /** Why the caller may start no work for this owner, or null. No round trip. */
+  refusal({ principal }: Caller, { teamUid }: RunOwner): string | null {
+    const { personalRuns } = this.settings;
+    if (teamUid !== null || mayHavePersonalRuns(personalRuns, principal.memberships)) return null;
+    return PERSONAL_RUNS_REFUSED[personalRuns === 'nobody' ? 'nobody' : 'members'];
+  }
+
+  /** Whether the owner may have the run now, when it begins. A team's always; one round trip for a person's. */
+  async mayBegin({ userUid }: RunOwner): Promise<boolean> {
+    if (userUid === null) return true;
+    const memberships = await this.principals.membershipsOf(userUid);
+    return memberships !== null && mayHavePersonalRuns(this.settings.personalRuns, memberships);
+  }
+}
