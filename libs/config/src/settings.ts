@@ -353,7 +353,7 @@ export const SETTINGS = {
     'Webhooks',
     'INGRESS_MAX_BODIES',
     integer(256, 4, 10_000),
-    'Deliveries whose bodies one ingress process reads at the same time, each up to 256 KB; one webhook gets a quarter of them.',
+    'Deliveries whose bodies one ingress process reads at the same time, each up to 256 KB; one webhook gets a quarter of them. When they run short, a sender address that holds more than an eighth yields to the others.',
   ),
   ingressRefusalRate: define(
     'Webhooks',

@@ -1,32 +1,124 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#libs/config';
+import { IngressMeters } from './ingress-meters.js';
 
-/** Bounds the bodies that are in memory at a time, and of those one webhook's share. */
+/** The memory of one body, from the start of its arrival until its answer is out. */
+export interface BodySlot {
+  /** The body is complete: from now on it does not yield. */
+  arrived(): void;
+  /** To be called once. */
+  release(): void;
+}
+
+interface OpenSlot extends BodySlot {
+  readonly webhookId: string;
+  readonly sender: string;
+  readonly since: number;
+  readonly cutOff: () => void;
+  isArriving: boolean;
+}
+
+export interface SlotRequest {
+  readonly webhookId: string;
+  /** As `senderOf` writes it. */
+  readonly sender: string;
+  /** Ends the arrival of the body: its slot has been given to another one. */
+  readonly cutOff: () => void;
+}
+
+const WEBHOOK_PART = 4;
+const SENDER_PART = 8;
+/** An honest body of 256 KB has arrived by then; one that has not may yield to any other. */
+const SLOW_MS = 1000;
+const WARN_INTERVAL_MS = 60_000;
+
+/**
+ * Bounds the bodies that are in memory at a time, and of those one webhook's part. While there are slots, nobody is
+ * limited further: behind a proxy that is not trusted, all senders have one address. When slots run short, a sender that
+ * holds more than an eighth of them yields to those that hold less, its longest arriving body first; and a body that has
+ * been arriving for a second yields to any other.
+ */
 @Injectable()
 export class BodySlots {
-  private taken = 0;
+  private readonly logger = new Logger(BodySlots.name);
+  /** In the order of their arrival. */
+  private readonly open = new Set<OpenSlot>();
   private readonly byWebhook = new Map<string, number>();
   private readonly limit: number;
-  private readonly share: number;
+  private readonly webhookLimit: number;
+  private refused = 0;
+  private warnedAt = -Infinity;
 
-  constructor(settings: Settings) {
+  constructor(
+    settings: Settings,
+    private readonly meters: IngressMeters,
+  ) {
     this.limit = settings.ingressMaxBodies;
-    this.share = Math.ceil(settings.ingressMaxBodies / 4);
+    this.webhookLimit = Math.ceil(this.limit / WEBHOOK_PART);
+    meters.watchBodies(() => this.open.size);
   }
 
-  /** What gives the place back, to be called once; null when there is none left. */
-  take(webhookId: string): (() => void) | null {
-    const own = this.byWebhook.get(webhookId) ?? 0;
-    if (this.taken >= this.limit || own >= this.share) return null;
-    this.taken += 1;
-    this.byWebhook.set(webhookId, own + 1);
-    return () => this.release(webhookId);
+  /** Null when there is no slot, and none that yields. */
+  take(request: SlotRequest): BodySlot | null {
+    const { webhookId } = request;
+    const isFree =
+      (this.open.size < this.limit || this.yieldOne([...this.open], this.limit, request)) &&
+      ((this.byWebhook.get(webhookId) ?? 0) < this.webhookLimit ||
+        this.yieldOne(
+          [...this.open].filter((slot) => slot.webhookId === webhookId),
+          this.webhookLimit,
+          request,
+        ));
+    if (!isFree) {
+      this.warn(request);
+      return null;
+    }
+    const slot: OpenSlot = {
+      ...request,
+      since: performance.now(),
+      isArriving: true,
+      arrived: () => (slot.isArriving = false),
+      release: () => this.release(slot),
+    };
+    this.open.add(slot);
+    this.byWebhook.set(webhookId, (this.byWebhook.get(webhookId) ?? 0) + 1);
+    return slot;
   }
 
-  private release(webhookId: string): void {
-    this.taken -= 1;
-    const own = this.byWebhook.get(webhookId) ?? 0;
-    if (own <= 1) this.byWebhook.delete(webhookId);
-    else this.byWebhook.set(webhookId, own - 1);
+  /** `contested`: the slots of which there are `limit`. */
+  private yieldOne(contested: readonly OpenSlot[], limit: number, { sender }: SlotRequest): boolean {
+    const held = new Map<string, number>();
+    for (const slot of contested) held.set(slot.sender, (held.get(slot.sender) ?? 0) + 1);
+    const share = Math.ceil(limit / SENDER_PART);
+    const hasShare = (held.get(sender) ?? 0) >= share;
+    const slowSince = performance.now() - SLOW_MS;
+    const arriving = contested.filter(({ isArriving }) => isArriving);
+    const found = hasShare
+      ? arriving.find((slot) => slot.sender === sender && slot.since <= slowSince)
+      : (arriving.find((slot) => (held.get(slot.sender) ?? 0) > share) ??
+        arriving.find((slot) => slot.since <= slowSince));
+    if (!found) return false;
+    this.meters.bodyYielded();
+    found.cutOff();
+    return true;
+  }
+
+  private release(slot: OpenSlot): void {
+    if (!this.open.delete(slot)) return;
+    const own = this.byWebhook.get(slot.webhookId) ?? 0;
+    if (own <= 1) this.byWebhook.delete(slot.webhookId);
+    else this.byWebhook.set(slot.webhookId, own - 1);
+  }
+
+  /** At most one line a minute: a flood would fill the log. */
+  private warn({ sender }: SlotRequest): void {
+    this.refused += 1;
+    const now = performance.now();
+    if (now - this.warnedAt < WARN_INTERVAL_MS) return;
+    this.logger.warn(
+      `Deliveries are answered 503: ${this.open.size} of ${this.limit} body slots are in use (INGRESS_MAX_BODIES), and one webhook gets ${this.webhookLimit}. ${this.refused} since the last such line, the latest from ${sender}.`,
+    );
+    this.warnedAt = now;
+    this.refused = 0;
   }
 }

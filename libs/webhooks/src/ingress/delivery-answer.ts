@@ -56,6 +56,12 @@ export const NO_ROOM = refuse('busy', 'resource_unavailable', 'Too many deliveri
   'Retry-After': '1',
 });
 
+/** To a sender whose body is not read on: its slot has been given to another one. */
+export const CUT_OFF = refuse('busy', 'resource_unavailable', 'Too many deliveries are arriving at the moment.', {
+  'Retry-After': '1',
+  Connection: 'close',
+});
+
 export const unauthenticated = (challenge: string | null): Refusal =>
   refuse(
     'unauthenticated',

@@ -5,6 +5,7 @@ import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
 import { type IngressAuthMode, IngressAuthModes } from './auth-modes.js';
 import { BodySlots } from './body-slots.js';
 import {
+  CUT_OFF,
   type DeliveryAnswer,
   NO_ROOM,
   NOT_POST,
@@ -20,6 +21,7 @@ import type { IngressWebhook } from './ingress-webhook.js';
 import { IngressWebhooks } from './ingress-webhooks.js';
 import { declaredBytes, MAX_DELIVERY_BYTES, readBody } from './read-body.js';
 import { RejectionLog } from './rejection-log.js';
+import { senderOf } from './sender-address.js';
 
 const MAX_HEADERS = 100;
 
@@ -62,6 +64,7 @@ export class DeliveryChecks {
     if (
       objection &&
       objection.answer.kind !== 'gone' &&
+      objection.answer !== CUT_OFF &&
       exchange.webhook &&
       exchange.uid !== null &&
       !exchange.isFresh
@@ -119,18 +122,40 @@ export class DeliveryChecks {
   }
 
   private async readWithinSize(exchange: Exchange): Promise<Objection | null> {
-    const release = this.slots.take(webhookOf(exchange).id);
-    if (!release) return object(NO_ROOM);
-    exchange.keepPlace(release);
-    const reading = await readBody(exchange.incoming, exchange.invite);
-    if (reading.kind === 'gone') {
-      // Whoever holds places without delivering is held off like whoever guesses.
-      this.budget.spend(webhookOf(exchange).id, exchange.sourceIp);
-      return object({ kind: 'gone' });
+    const { id } = webhookOf(exchange);
+    let cutOff = (): void => undefined;
+    const slot = this.slots.take({
+      webhookId: id,
+      sender: senderOf(exchange.sourceIp),
+      cutOff: () => {
+        exchange.dropBody();
+        cutOff();
+      },
+    });
+    if (!slot) return object(NO_ROOM);
+    exchange.keepPlace(() => slot.release());
+    const reading = await readBody(exchange.incoming, exchange.invite, (offered) => (cutOff = offered));
+    slot.arrived();
+    switch (reading.kind) {
+      case 'cut_off':
+        return object(CUT_OFF);
+      case 'gone':
+        if (!this.hasOwnToken(exchange)) this.budget.spendOnBrokenBody(id, exchange.sourceIp);
+        return object({ kind: 'gone' });
+      case 'read':
+        exchange.body = reading.body;
+        break;
+      case 'too_large':
+        exchange.tooLargeBytes = reading.bytes;
     }
-    if (reading.kind === 'read') exchange.body = reading.body;
-    else exchange.tooLargeBytes = reading.bytes;
     return this.largeness(exchange);
+  }
+
+  /** Modes whose credential is not in the body: known without it. */
+  private hasOwnToken(exchange: Exchange): boolean {
+    const webhook = webhookOf(exchange);
+    const mode = webhook.authMode === 'signature' ? null : this.modes.find(webhook.authMode);
+    return mode !== null && this.fits(exchange, mode, webhook);
   }
 
   /** A webhook that waits for a handshake is unknown to everything else. */
@@ -148,7 +173,10 @@ export class DeliveryChecks {
     const mode = this.modes.find(webhook.authMode);
     // Read anew and still the same: what did not fit it then does not fit it now.
     const isAuthentic = exchange.unfitFor !== webhook && mode !== null && this.fits(exchange, mode, webhook);
-    if (isAuthentic) return null;
+    if (isAuthentic) {
+      this.budget.prove(webhook.id, exchange.sourceIp);
+      return null;
+    }
     exchange.unfitFor = webhook;
     // In one go with the judgement: attempts that arrive together would else all find the budget as it was.
     const overrun = exchange.isFresh ? this.hasAttemptsLeft(exchange) : null;

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { Clock } from '#libs/kernel';
+import { senderOf } from './sender-address.js';
 
 /** Beyond that the budgets that were touched longest ago are forgotten: memory is bounded, whoever asks. */
 const MAX_BUDGETS = 50_000;
@@ -13,6 +14,8 @@ const MAX_BUDGETS = 50_000;
 export class FailedAuthBudget {
   /** Milliseconds, oldest first; at most as many as the limit. */
   private readonly failures = new Map<string, number[]>();
+  /** Those that have authenticated, the latest to do so for the first time last. */
+  private readonly authentic = new Set<string>();
 
   constructor(
     private readonly settings: Settings,
@@ -25,6 +28,21 @@ export class FailedAuthBudget {
     const [oldest] = times ?? [];
     if (oldest === undefined || (times?.length ?? 0) < this.settings.webhookAuthFailures) return 0;
     return Math.max(0, oldest + this.settings.webhookAuthFailureWindow - this.clock.now().getTime());
+  }
+
+  /** The sender has authenticated: from now on bodies that break off count as accidents. */
+  prove(webhookId: string, address: string): void {
+    const key = keyOf(webhookId, address);
+    if (this.authentic.has(key)) return;
+    this.authentic.add(key);
+    if (this.authentic.size <= MAX_BUDGETS) return;
+    const [oldest] = this.authentic;
+    if (oldest !== undefined) this.authentic.delete(oldest);
+  }
+
+  /** A body that did not arrive: senders that never authenticate could hold slots at no cost. */
+  spendOnBrokenBody(webhookId: string, address: string): void {
+    if (!this.authentic.has(keyOf(webhookId, address))) this.spend(webhookId, address);
   }
 
   spend(webhookId: string, address: string): void {
@@ -40,15 +58,4 @@ export class FailedAuthBudget {
   }
 }
 
-/** One IPv6 sender has a whole /64 to itself. Addresses are well-formed here, so a look at them tells which they are. */
-function keyOf(webhookId: string, address: string): string {
-  return `${webhookId} ${address.includes(':') && !address.includes('.') ? prefix64(address) : address}`;
-}
-
-function prefix64(address: string): string {
-  const [head = '', tail] = address.split('::');
-  const start = head === '' ? [] : head.split(':');
-  const rest = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : 8 - start.length - rest.length;
-  return [...start, ...Array.from({ length: zeros }, () => '0'), ...rest].slice(0, 4).join(':');
-}
+const keyOf = (webhookId: string, address: string): string => `${webhookId} ${senderOf(address)}`;

@@ -14,6 +14,7 @@ export class IngressMeters {
   private readonly lines;
   private readonly paced;
   private readonly seconds;
+  private readonly yielded;
   private held = 0;
 
   constructor(private readonly metrics: Metrics) {
@@ -31,6 +32,10 @@ export class IngressMeters {
     );
     this.paced = metrics.counter('headrace_ingress_refusals_paced_total', 'Refusals that had to wait for their turn.');
     metrics.observed('headrace_ingress_refusals_waiting', 'Refusals that wait for their turn.', () => this.held);
+    this.yielded = metrics.counter(
+      'headrace_ingress_bodies_yielded_total',
+      'Bodies that were not read on because others needed their slot; answered 503.',
+    );
     this.lines = metrics.tally(
       'headrace_ingress_rejections_logged_total',
       'Rejections for the delivery log: with a line of their own, in one they share for a minute, or dropped.',
@@ -67,6 +72,15 @@ export class IngressMeters {
 
   refusalLetGo(): void {
     this.held -= 1;
+  }
+
+  bodyYielded(): void {
+    this.yielded.inc();
+  }
+
+  /** `inUse`: how many bodies are in memory now. */
+  watchBodies(inUse: () => number): void {
+    this.metrics.observed('headrace_ingress_bodies', 'Bodies that arrive or wait for their answer.', inUse);
   }
 
   rejectionLogged(line: (typeof LINES)[number], occurrences = 1): void {

@@ -7,7 +7,9 @@ export type BodyReading =
   /** `bytes`: as far as it is known; more than the limit. */
   | { readonly kind: 'too_large'; readonly bytes: number }
   /** The sender went away, or took too long: there is nobody to answer. */
-  | { readonly kind: 'gone' };
+  | { readonly kind: 'gone' }
+  /** It was ended here, before all of it had come. */
+  | { readonly kind: 'cut_off' };
 
 /** What the request says of its size; null for a chunked body. Node has refused whatever is no number. */
 export function declaredBytes(request: IncomingMessage): number | null {
@@ -18,9 +20,14 @@ export function declaredBytes(request: IncomingMessage): number | null {
 
 /**
  * The exact bytes of a body of at most {@link MAX_DELIVERY_BYTES}, counted as they come. A larger one is not read on:
- * the rest stays in the socket. `invite` is called before the first byte is waited for.
+ * the rest stays in the socket. `invite` is called before the first byte is waited for; `offerCutOff` is given what
+ * ends the reading.
  */
-export function readBody(request: IncomingMessage, invite: () => void): Promise<BodyReading> {
+export function readBody(
+  request: IncomingMessage,
+  invite: () => void,
+  offerCutOff: (cutOff: () => void) => void,
+): Promise<BodyReading> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -29,12 +36,14 @@ export function readBody(request: IncomingMessage, invite: () => void): Promise<
       request.on('error', () => undefined);
       resolve(reading);
     };
+    const stop = (reading: BodyReading): void => {
+      request.pause();
+      end(reading);
+    };
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > MAX_DELIVERY_BYTES) {
-        request.pause();
-        end({ kind: 'too_large', bytes });
-      } else chunks.push(chunk);
+      if (bytes > MAX_DELIVERY_BYTES) stop({ kind: 'too_large', bytes });
+      else chunks.push(chunk);
     };
     const onEnd = (): void =>
       end({ kind: 'read', body: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) });
@@ -43,6 +52,7 @@ export function readBody(request: IncomingMessage, invite: () => void): Promise<
       resolve({ kind: 'gone' });
       return;
     }
+    offerCutOff(() => stop({ kind: 'cut_off' }));
     invite();
     request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);
   });
