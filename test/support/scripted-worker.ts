@@ -40,6 +40,7 @@ export class ScriptedWorker {
   private readonly waiting = new Set<() => void>();
   private readonly pings: NodeJS.Timeout | null;
   private isSilent = false;
+  private listener: (frame: Frame) => void = () => undefined;
 
   private constructor(
     private readonly socket: WebSocket,
@@ -59,6 +60,7 @@ export class ScriptedWorker {
       const frame = parseFrame((bytes as Buffer).toString());
       this.received.push(frame);
       this.unread.push(frame);
+      this.listener(frame);
       this.wake();
     });
     socket.on('ping', (data) => {
@@ -80,6 +82,11 @@ export class ScriptedWorker {
     if (!(result instanceof WebSocket)) return result;
     result.terminate();
     throw new Error('The worker was let in.');
+  }
+
+  /** Calls back with each frame that comes from now on. */
+  listen(listener: (frame: Frame) => void): void {
+    this.listener = listener;
   }
 
   send(type: string, data?: object): void {

@@ -40,6 +40,7 @@ export class WorkerStage {
       workerSilence: SILENCE_MS,
       leaseTtl: SILENCE_MS,
       claimDeadline: CLAIM_DEADLINE_MS,
+      workerReconnectTimeout: 0,
       ...changes,
     };
     const here = await startTestApi({ settings });

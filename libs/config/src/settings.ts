@@ -600,6 +600,18 @@ export const SETTINGS = {
     duration('90s', '1s', '10min'),
     'A worker’s connection without a sign of life for this long is dropped. The service pings each third of it and notes who is connected each ninth.',
   ),
+  workerReconnectTimeout: define(
+    'Self-hosted workers',
+    'WORKER_RECONNECT_TIMEOUT',
+    duration('75s', '0s', '1h'),
+    'How long workers have to connect again after an outage of all API processes before runs that they execute are given up. The published daemon waits up to 60 s between attempts.',
+  ),
+  workerAdoptionTimeout: define(
+    'Self-hosted workers',
+    'WORKER_ADOPTION_TIMEOUT',
+    duration('5min', '0s', '7d'),
+    'How long a run whose runner has not called is kept after its worker, which does not report what it executes, has connected again. See docs/self-hosted-runs.md.',
+  ),
   workerMaxConnections: define(
     'Self-hosted workers',
     'WORKER_MAX_CONNECTIONS',

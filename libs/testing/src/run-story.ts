@@ -33,7 +33,7 @@ export function statusOf({
   if (state !== 'ERROR') return null;
   return hasStarted
     ? {
-        message: 'The worker that executed the run went silent; its agent was stopped.',
+        message: 'The worker that executed the run stopped responding; its agent was stopped.',
         error_code: 'infrastructure_timeout',
         retryable: true,
       }

@@ -251,13 +251,19 @@ describe('a worker that says hello', () => {
   });
 });
 
-describe('a worker that refuses a task', () => {
-  it('is offered nothing for a while', async () => {
+describe('a worker that rejects a task', () => {
+  it('is known to have no more slots than it uses, and is tried again after a pause', async () => {
+    const capacity = () =>
+      api.database.query<{ known_slots: number | null; is_paused: boolean }>(
+        'SELECT known_slots, is_paused FROM headrace.usable_workers($1, $2)',
+        [team, 'full'],
+      );
     const worker = await connect('full');
     await named('full', 1);
+    expect(await capacity()).toEqual([{ known_slots: null, is_paused: false }]);
     worker.send({ type: 'task_rejected', data: { task_id: randomUUID(), reason: 'at capacity' } });
-    await until(async () => (await usable('full')).length === 0);
-    await until(async () => (await usable('full')).length === 1);
+    await until(async () => (await capacity()).some((row) => row.known_slots === 0 && row.is_paused));
+    await until(async () => (await capacity()).some((row) => row.known_slots === 0 && !row.is_paused));
   });
 });
 

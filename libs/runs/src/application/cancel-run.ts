@@ -37,7 +37,8 @@ export class CancelRun {
       const transition = RUN_STATE_MACHINE.apply(run.state, 'cancel');
       if (isEnded(run.state, execution !== null)) return { kind: 'gone', state: run.state };
       if ('refuse' in transition) return { kind: 'busy' };
-      if (!cancellable) return { kind: 'not_supported' };
+      // Nobody but the worker could end an adopted execution, and the worker may not know it.
+      if (!cancellable && execution?.is_adopted !== true) return { kind: 'not_supported' };
       await followups.dropPending(tx, runId);
       await moves.move(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
       await log.append(tx, runId, execution?.id ?? null, [

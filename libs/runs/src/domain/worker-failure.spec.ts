@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isCancelledOnWorker, workerFailureCode } from './worker-failure.js';
+import { isCancelledOnWorker, isStoppedOnWorker, workerFailureCode } from './worker-failure.js';
 
 describe('workerFailureCode', () => {
   it.each([
@@ -14,6 +14,8 @@ describe('workerFailureCode', () => {
     ['what is neither set-up nor agent', { failure_reason: 'teardown_command', exit_code: 1 }, 'internal_error'],
     ['a limit of the operator', { failure_reason: 'task_timeout', exit_code: 137 }, 'internal_error'],
     ['an agent that took too much memory', { failure_reason: 'container_oom', exit_code: 137 }, 'agent_process_failed'],
+    ['a pod that was evicted', { failure_reason: 'evicted', exit_code: 137 }, 'infrastructure_timeout'],
+    ['a task that the infrastructure cancelled', { failure_reason: 'task_cancelled' }, 'infrastructure_timeout'],
     ['a worker that goes down', { failure_reason: 'worker shutdown', exit_code: 137 }, 'infrastructure_timeout'],
     ['an agent that ended', { failure_reason: 'agent exited' }, 'agent_process_failed'],
     ['an exit code alone', { exit_code: 137 }, 'agent_process_failed'],
@@ -30,10 +32,19 @@ describe('workerFailureCode', () => {
 describe('isCancelledOnWorker', () => {
   it.each([
     [{ task_state: 'CANCELLED' }, true],
-    [{ failure_reason: 'task_cancelled' }, true],
-    [{ failure_reason: 'container_exit', task_state: 'FAILED' }, false],
+    [{ task_state: 'FAILED' }, false],
     [{}, false],
   ])('%o: %s', (data, cancelled) => {
     expect(isCancelledOnWorker(data)).toBe(cancelled);
+  });
+});
+
+describe('isStoppedOnWorker', () => {
+  it.each([
+    [{ task_state: 'CANCELLED' }, true],
+    [{ failure_reason: 'task_cancelled' }, true],
+    [{ failure_reason: 'container_exit', task_state: 'FAILED' }, false],
+  ])('%o: %s', (data, stopped) => {
+    expect(isStoppedOnWorker(data)).toBe(stopped);
   });
 });

@@ -25,6 +25,7 @@ const REASONS: ReadonlyMap<string, ErrorCode> = new Map([
   ...listed('internal_error', 'container_create container_start container_wait job_create job_watch pod_watch'),
   ...listed('internal_error', 'teardown_command cleanup task_timeout active_deadline'),
   ...listed('resource_unavailable', 'unschedulable'),
+  ...listed('infrastructure_timeout', 'evicted graceful_shutdown task_cancelled'),
 ]);
 const WORDS: readonly (readonly [RegExp, ErrorCode])[] = [
   [/set_?up|environment|image|clone|workspace/, 'environment_setup_failed'],
@@ -49,9 +50,17 @@ export function workerFailureCode({ failure_reason: reason, exit_code: exitCode 
 }
 
 /** The task did not fail: somebody has cancelled it where it ran. */
-export const isCancelledOnWorker = (data: {
+export const isCancelledOnWorker = (data: { readonly task_state?: string | undefined }): boolean =>
+  data.task_state === 'CANCELLED';
+
+/**
+ * The worker has stopped the task, because we or somebody else asked it to. Published daemons also say that a task was
+ * cancelled, as the reason of a failure, when their infrastructure cancelled it, and when a later execution of the same run
+ * has replaced it.
+ */
+export const isStoppedOnWorker = (data: {
   readonly task_state?: string | undefined;
   readonly failure_reason?: string | undefined;
-}): boolean => data.task_state === 'CANCELLED' || normalized(data.failure_reason) === 'task_cancelled';
+}): boolean => isCancelledOnWorker(data) || normalized(data.failure_reason) === 'task_cancelled';
 
 const normalized = (reason: string | undefined): string => (reason ?? '').toLowerCase().replace(/[^a-z0-9]+/g, '_');

@@ -25,6 +25,8 @@ export interface Execution {
   readonly is_fenced: boolean;
   /** Its debug window is open: a message now reaches it. */
   readonly is_debug_open: boolean;
+  /** Held by a connection that cannot tell whether its worker executes it. */
+  readonly is_adopted: boolean;
 }
 
 /** Who has claimed an execution for a runner that has not come yet; not the id of any runner. */
@@ -38,7 +40,8 @@ export function isHeldForRunner({ phase, instance_id: instance }: Execution): bo
 
 const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, desired, desired_reason, command_version, acked_seq,
   lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced,
-  ${debugOpen('executions')} AS is_debug_open`;
+  ${debugOpen('executions')} AS is_debug_open,
+  worker_adopted_at IS NOT NULL AND coalesce(starts_with(instance_id, '${WORKER_PREFIX}'), false) AS is_adopted`;
 
 const LOCK: Statement = {
   name: 'executions.lock',

@@ -46,6 +46,13 @@ const HAND_OVER: Statement = {
     FROM handed h WHERE f.run_id = h.id`,
 };
 
+/** Without a runner that calls, an agent is taken to work from the claim on. */
+const NOTE_START: Statement = {
+  name: 'runs.note-start',
+  text: `UPDATE runs SET started_at = e.claimed_at FROM executions e
+   WHERE runs.id = $1 AND runs.started_at IS NULL AND e.id = $2`,
+};
+
 const TOUCH: Statement = { name: 'runs.touch', text: `UPDATE runs SET updated_at = headrace.now() WHERE id = $1` };
 
 /**
@@ -71,6 +78,11 @@ export class RunMoves {
     ]);
     if (move === 'requeue' && rows.length > 0) await tx.query(HAND_OVER, [runId]);
     return rows.length > 0;
+  }
+
+  /** The run started when this execution of it was claimed, unless it is known to have started before. */
+  async noteStart(tx: Queryable, runId: string, executionId: string): Promise<void> {
+    await tx.query(NOTE_START, [runId, executionId]);
   }
 
   /** Something that it shows has changed besides its state. */

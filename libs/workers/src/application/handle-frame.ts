@@ -1,7 +1,15 @@
 import { performance } from 'node:perf_hooks';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
-import type { Beat, Hello, ServerFrame, TaskRejected, WorkerFrame } from '#libs/worker-protocol';
+import type {
+  Beat,
+  Hello,
+  ServerFrame,
+  TaskClaimed,
+  TaskFailed,
+  TaskRejected,
+  WorkerFrame,
+} from '#libs/worker-protocol';
 import { PresenceStore } from '../persistence/presence.store.js';
 import { TaskDoor } from './task-door.js';
 import type { WorkerSession } from './worker-session.js';
@@ -9,6 +17,8 @@ import { WorkerSockets } from './worker-sockets.js';
 
 const SECOND_MS = 1_000;
 const LONGEST_BEAT_SECONDS = 30;
+/** What the published daemon gives as the reason when it kills a task because its own process stops. */
+const GRACEFUL_SHUTDOWN = 'graceful_shutdown';
 
 /** A connection as its frames see it. */
 export interface FrameSource {
@@ -29,19 +39,19 @@ export class HandleFrame {
     private readonly settings: Settings,
   ) {}
 
-  async execute(source: FrameSource, frame: WorkerFrame): Promise<void> {
+  /** `receivedAt`: of a clock that only goes forward. */
+  async execute(source: FrameSource, frame: WorkerFrame, receivedAt: number): Promise<void> {
     const { session } = source;
     switch (frame.type) {
       case 'task_claimed':
-        return this.door.tasks.claimed(session.ref, frame.data);
+        return this.claimed(session, frame.data, receivedAt);
       case 'task_rejected':
         return this.rejected(session, frame.data);
       case 'task_completed':
         await this.door.tasks.completed(session.ref, frame.data);
         return this.ended(session);
       case 'task_failed':
-        await this.door.tasks.failed(session.ref, frame.data);
-        return this.ended(session);
+        return this.failed(session, frame.data);
       case 'hello':
         return this.hello(source, frame.data);
       case 'beat':
@@ -55,6 +65,7 @@ export class HandleFrame {
   async announce(source: FrameSource): Promise<void> {
     const { session } = source;
     this.sockets.add(source);
+    if (!session.announced && !session.ref.speaksHello) await this.door.tasks.arriving(session.ref);
     await this.presence.put(session.row(performance.now()));
     if (!source.isOpen) return this.forget(session);
     const first = !session.announced;
@@ -67,6 +78,16 @@ export class HandleFrame {
   async forget({ id }: WorkerSession): Promise<void> {
     this.sockets.remove(id);
     await this.presence.remove(id);
+  }
+
+  /** The process of the worker ends, as it has said by the way it closed the connection. */
+  async leaving(session: WorkerSession): Promise<void> {
+    this.sockets.remove(session.id);
+    await this.door.tasks.leaving(session.ref);
+  }
+
+  async left(session: WorkerSession): Promise<void> {
+    await this.door.tasks.left(session.ref);
   }
 
   private async hello(source: FrameSource, data: Hello['data']): Promise<void> {
@@ -97,11 +118,25 @@ export class HandleFrame {
     if (changed && !draining && freeSlots > 0) this.door.tasks.roomAgain(session.ref);
   }
 
+  private async claimed(session: WorkerSession, data: TaskClaimed['data'], receivedAt: number): Promise<void> {
+    // It claims until its process ends, and kills what it has claimed without a word.
+    if (session.isStopping) return;
+    await this.door.tasks.claimed(session.ref, data, performance.now() - receivedAt);
+    if (session.ref.speaksHello) return;
+    const { capacity } = session;
+    if (capacity.slots !== null && capacity.claimed(await this.door.tasks.executing(session.ref)))
+      await this.presence.touch(session.state(performance.now()));
+    // It answers one offer after the other: the next one may be made.
+    this.door.tasks.roomAgain(session.ref);
+  }
+
   private async rejected(session: WorkerSession, data: TaskRejected['data']): Promise<void> {
+    const executing = await this.door.tasks.executing(session.ref);
     const now = performance.now();
-    const pauseMs = session.pause.begin(now);
+    const pauseMs = session.capacity.rejected(executing, now);
+    // Before the run goes back to the queue, where it would be offered to this connection again.
+    await this.presence.touch(session.state(now));
     if (pauseMs > 0) {
-      await this.presence.touch(session.state(now));
       // Begun when the database has begun the same pause, so that it is over there too.
       setTimeout(() => {
         if (this.sockets.find(session.id) !== undefined) this.door.tasks.roomAgain(session.ref);
@@ -110,9 +145,21 @@ export class HandleFrame {
     await this.door.tasks.rejected(session.ref, data);
   }
 
+  private async failed(session: WorkerSession, data: TaskFailed['data']): Promise<void> {
+    if (!session.ref.speaksHello && data.failure_reason === GRACEFUL_SHUTDOWN) {
+      session.isStopping = true;
+      session.draining = true;
+      // Before the run goes back to the queue, where it would be offered to this connection.
+      await this.presence.touch(session.state(performance.now()));
+    }
+    await this.door.tasks.failed(session.ref, data);
+    await this.ended(session);
+  }
+
   private async ended(session: WorkerSession): Promise<void> {
-    const now = performance.now();
-    if (session.pause.end(now)) await this.presence.touch(session.state(now));
+    const { capacity } = session;
+    if (capacity.slots !== null && capacity.ended(await this.door.tasks.executing(session.ref)))
+      await this.presence.touch(session.state(performance.now()));
     this.door.tasks.roomAgain(session.ref);
   }
 

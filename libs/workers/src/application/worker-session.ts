@@ -1,4 +1,4 @@
-import { RejectionPause } from '../domain/rejection-pause.js';
+import { LearntCapacity } from '../domain/learnt-capacity.js';
 import type { WorkerRef } from '../domain/worker-ref.js';
 import type { WorkerReport } from '../domain/worker-report.js';
 import type { PresenceRow, PresenceState } from '../persistence/presence.store.js';
@@ -19,11 +19,13 @@ export class WorkerSession {
   ref: WorkerRef;
   report: WorkerReport | null = null;
   draining = false;
+  /** Its process has said that it ends. */
+  isStopping = false;
   freeSlots: number | null = null;
   /** Whether runs may be offered to it: its row is there. */
   announced = false;
   seenAt: number;
-  readonly pause = new RejectionPause();
+  readonly capacity = new LearntCapacity();
 
   constructor(private readonly start: SessionStart) {
     this.ref = start.ref;
@@ -45,13 +47,14 @@ export class WorkerSession {
       silentMs: Math.max(0, now - this.seenAt),
       freeSlots: this.freeSlots,
       draining: this.draining,
-      pausedMs: this.pause.left(now),
+      knownSlots: this.capacity.slots,
+      pausedMs: this.capacity.pausedMs(now),
     };
   }
 
   row(now: number): PresenceRow {
-    const { teamUid, workerHost } = this.ref;
+    const { teamUid, workerHost, accountUid } = this.ref;
     const { instance, connectedAt } = this.start;
-    return { ...this.state(now), teamUid, workerHost, instance, connectedAt, report: this.report };
+    return { ...this.state(now), teamUid, workerHost, accountUid, instance, connectedAt, report: this.report };
   }
 }

@@ -11,19 +11,22 @@ export interface PresenceState {
   readonly silentMs: number;
   readonly freeSlots: number | null;
   readonly draining: boolean;
-  /** Milliseconds for which nothing is to be offered to it; 0 for none. */
+  /** How many runs it takes at once, learnt from its rejections; null: not known. */
+  readonly knownSlots: number | null;
+  /** Milliseconds for which it is offered no more than that; 0 for none. */
   readonly pausedMs: number;
 }
 
 export interface PresenceRow extends PresenceState {
   readonly teamUid: string;
   readonly workerHost: string;
+  readonly accountUid: string;
   readonly instance: string;
   readonly connectedAt: Date;
   readonly report: WorkerReport | null;
 }
 
-const STATE = '"silentMs" float8, "freeSlots" int, draining boolean, "pausedMs" float8';
+const STATE = '"silentMs" float8, "freeSlots" int, draining boolean, "knownSlots" int, "pausedMs" float8';
 const ago = (milliseconds: string): string => `headrace.now() - make_interval(secs => ${milliseconds} / 1000)`;
 const UNTIL = `${ago('r."silentMs"')} + make_interval(secs => $2::float8 / 1000)`;
 const PAUSED = `CASE WHEN r."pausedMs" > 0 THEN headrace.now() + make_interval(secs => r."pausedMs" / 1000) END`;
@@ -32,14 +35,14 @@ const PUT: Statement = {
   name: 'workers_put_connections',
   text: `
 INSERT INTO headrace.worker_connections AS w (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until,
-  free_slots, draining, rejected_until, worker_instance, version, backend, slots, harnesses, skills)
+  free_slots, draining, known_slots, rejected_until, account_uid, worker_instance, version, backend, slots, harnesses, skills)
 SELECT r.id, r."teamUid", r."workerHost", r.instance, r."connectedAt", ${ago('r."silentMs"')}, ${UNTIL},
-  r."freeSlots", r.draining, ${PAUSED}, r.report->>'instanceId', r.report->>'version', r.report->>'backend',
+  r."freeSlots", r.draining, r."knownSlots", ${PAUSED}, r."accountUid", r.report->>'instanceId', r.report->>'version', r.report->>'backend',
   (r.report->>'slots')::int, coalesce(r.report->'harnesses', '[]'), coalesce(r.report->'skills', '[]')
-FROM jsonb_to_recordset($1::jsonb) AS r (id uuid, "teamUid" text, "workerHost" text, instance uuid,
+FROM jsonb_to_recordset($1::jsonb) AS r (id uuid, "teamUid" text, "workerHost" text, "accountUid" text, instance uuid,
   "connectedAt" timestamptz, report jsonb, ${STATE})
 ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at, alive_until = excluded.alive_until,
-  free_slots = excluded.free_slots, draining = excluded.draining, rejected_until = excluded.rejected_until,
+  free_slots = excluded.free_slots, draining = excluded.draining, known_slots = excluded.known_slots, rejected_until = excluded.rejected_until,
   worker_instance = excluded.worker_instance, version = excluded.version, backend = excluded.backend,
   slots = excluded.slots, harnesses = excluded.harnesses, skills = excluded.skills`,
 };
@@ -48,19 +51,30 @@ const TOUCH: Statement = {
   name: 'workers_touch_connections',
   text: `
 UPDATE headrace.worker_connections w SET last_seen_at = ${ago('r."silentMs"')}, alive_until = ${UNTIL},
-  free_slots = r."freeSlots", draining = r.draining, rejected_until = ${PAUSED}
+  free_slots = r."freeSlots", draining = r.draining, known_slots = r."knownSlots", rejected_until = ${PAUSED}
 FROM jsonb_to_recordset($1::jsonb) AS r (id uuid, ${STATE})
 WHERE w.id = r.id RETURNING w.id`,
 };
 
-/** The worker's process has come back on another connection: the earlier ones are told to close, wherever they are. */
+/** The process of the worker has connected again: its earlier connections are closed, whichever API process holds them. */
 const SUPERSEDE: Statement = {
   name: 'workers_supersede_connections',
   text: `
 WITH gone AS (
   DELETE FROM headrace.worker_connections
-  WHERE team_uid = $1 AND worker_host = $2 AND worker_instance = $3 AND id <> $4 RETURNING id)
+  WHERE team_uid = $1 AND worker_host = $2 AND worker_instance = $3 AND id <> $4
+    AND account_uid = $5 RETURNING id)
 SELECT pg_notify('headrace_worker_superseded', id::text) FROM gone`,
+};
+
+/** The first sign after a gap begins a new period. */
+const REACHABLE: Statement = {
+  name: 'workers_note_reachable',
+  text: `
+INSERT INTO headrace.worker_reachability AS r (since, alive_until)
+VALUES (headrace.now(), headrace.now() + make_interval(secs => $1::float8 / 1000))
+ON CONFLICT (singleton) DO UPDATE SET alive_until = greatest(r.alive_until, excluded.alive_until),
+  since = CASE WHEN r.alive_until < headrace.now() THEN excluded.since ELSE r.since END`,
 };
 
 const REMOVE: Statement = {
@@ -112,12 +126,17 @@ export class PresenceStore {
     await this.inTurn(REMOVE_INSTANCE, [instance]);
   }
 
+  /** Workers can connect to this process, and for `forMs` nobody takes it for gone. */
+  async noteReachable(forMs: number): Promise<void> {
+    await this.database.query(REACHABLE, [forMs]);
+  }
+
   async removeDead(): Promise<void> {
     await this.database.query(REMOVE_DEAD);
   }
 
-  async supersede({ id, teamUid, workerHost, report }: PresenceRow): Promise<void> {
-    if (report !== null) await this.inTurn(SUPERSEDE, [teamUid, workerHost, report.instanceId, id]);
+  async supersede({ id, teamUid, workerHost, accountUid, report }: PresenceRow): Promise<void> {
+    if (report !== null) await this.inTurn(SUPERSEDE, [teamUid, workerHost, report.instanceId, id, accountUid]);
   }
 
   private async putAll(rows: readonly PresenceRow[]): Promise<null[]> {

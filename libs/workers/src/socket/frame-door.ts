@@ -70,7 +70,8 @@ export class FrameDoor {
   private pass(connection: WorkerConnection, frame: WorkerFrame): void {
     // Whatever can be sent can be stored.
     const storable = toStorableJson(frame).value as WorkerFrame;
-    connection.inbox.push(frame.type, () => this.handleFrame.execute(connection, storable));
+    const receivedAt = performance.now();
+    connection.inbox.push(frame.type, () => this.handleFrame.execute(connection, storable, receivedAt));
   }
 }
 

@@ -12,6 +12,8 @@ const RETRY_SECONDS = 10;
 export interface Admitted {
   readonly teamUid: string;
   readonly workerHost: string;
+  /** Uid of the service account. */
+  readonly accountUid: string;
   readonly tokenUid: string;
 }
 
@@ -38,7 +40,7 @@ export class WorkerAdmission {
     }
     const workerHost = nameOf(url);
     this.checkRoom(teamUid);
-    return { teamUid, workerHost, tokenUid: principal.tokenUid };
+    return { teamUid, workerHost, accountUid: principal.uid, tokenUid: principal.tokenUid };
   }
 
   /** Which of the tokens that connections were let in with count no more; the others are in use. */

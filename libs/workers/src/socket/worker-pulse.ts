@@ -13,6 +13,8 @@ const TICKS = 18;
 const TICKS_PER_PING = 6;
 const TICKS_PER_PRESENCE = 2;
 const TICKS_PER_CLEANING = 18;
+/** A gap up to this counts as none; a worker that had a connection before is back soon after it. */
+const TICKS_REACHABLE = 6;
 
 /**
  * What happens by the clock: asking for signs of life, dropping who gives none, telling the database and the leases who
@@ -62,6 +64,8 @@ export class WorkerPulse implements OnApplicationBootstrap, OnModuleDestroy {
       else connection.ping(pingMs);
     }
     this.once('leases', () => this.tellLeases(all));
+    this.once('offers', () => this.keepOffers(all));
+    this.once('reachability', () => this.presence.noteReachable(this.tickMs * TICKS_REACHABLE));
     if (this.ticks % TICKS_PER_PRESENCE === 0) {
       this.once('presence', () => this.refresh(all));
       this.once('tokens', () => this.checkTokens(all));
@@ -76,6 +80,11 @@ export class WorkerPulse implements OnApplicationBootstrap, OnModuleDestroy {
     if (alive.length > 0) await this.door.tasks.alive(alive);
     // Only now: those of a call that failed are told again.
     this.aliveSince = now;
+  }
+
+  private async keepOffers(all: readonly WorkerConnection[]): Promise<void> {
+    const busy = all.filter(({ inbox }) => !inbox.isIdle).map(({ session }) => session.id);
+    if (busy.length > 0) await this.door.tasks.unread(busy);
   }
 
   private async refresh(all: readonly WorkerConnection[]): Promise<void> {

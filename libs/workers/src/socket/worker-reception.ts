@@ -14,6 +14,9 @@ import type { Admitted } from './worker-admission.js';
 import { WorkerConnection } from './worker-connection.js';
 import { WorkerMeters } from './worker-meters.js';
 
+/** With which a worker closes its connection because its process ends; one that only connects again does not close it. */
+const NORMAL_CLOSURE = 1000;
+
 /** Takes in connections that were let in, and sees them off. */
 @Injectable()
 export class WorkerReception {
@@ -34,9 +37,9 @@ export class WorkerReception {
   ) {}
 
   welcome(socket: WebSocket, admitted: Admitted, { request, traceId }: Upgrade): void {
-    const { teamUid, workerHost, tokenUid } = admitted;
+    const { teamUid, workerHost, accountUid, tokenUid } = admitted;
     const session = new WorkerSession({
-      ref: { connectionId: newUuid(), teamUid, workerHost, speaksHello: false },
+      ref: { connectionId: newUuid(), teamUid, workerHost, accountUid, speaksHello: false },
       instance: this.instance,
       connectedAt: this.clock.now(),
       now: performance.now(),
@@ -75,14 +78,22 @@ export class WorkerReception {
     connection.destroy();
     this.connections.remove(connection);
     this.logger.log('worker disconnected', { ...nameOf(session.ref), code });
+    // Before the row is gone: then the next connection would adopt what this one holds.
+    if (code === NORMAL_CLOSURE) await this.attempt(session, 'leaving', () => this.handleFrame.leaving(session));
+    await this.attempt(session, 'disconnect', () => this.handleFrame.forget(session));
+    await connection.inbox.idle();
+    if (code === NORMAL_CLOSURE) await this.attempt(session, 'left', () => this.handleFrame.left(session));
+    this.unsettled.delete(connection);
+  }
+
+  /** What fails here is made up for by a timeout: of the connection, of a lease or of an offer. */
+  private async attempt({ ref }: WorkerSession, what: string, work: () => Promise<void>): Promise<void> {
     try {
-      await this.handleFrame.forget(session);
+      await work();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.logger.warn('A connection stays listed until it counts no more.', { ...nameOf(session.ref), error: reason });
+      this.logger.warn('The end of a connection was not noted.', { step: what, ...nameOf(ref), error: reason });
     }
-    await connection.inbox.idle();
-    this.unsettled.delete(connection);
   }
 
   private failed({ ref }: WorkerSession, what: string, error: unknown): void {

@@ -21,9 +21,13 @@ export type Ending =
   | { readonly kind: 'failed'; readonly reason: string; readonly status: StatusMessage; readonly exitCode?: number };
 
 const LOST: StatusMessage = {
-  message: 'The worker that executed the run went silent; its agent was stopped.',
+  message: 'The worker that executed the run stopped responding; its agent was stopped.',
   error_code: 'infrastructure_timeout',
   retryable: true,
+};
+const LOST_WORKER: StatusMessage = {
+  ...LOST,
+  message: 'The worker that executed the run stopped responding. Its agent may still be running there.',
 };
 const NO_WORKER: StatusMessage = {
   message: `The run was offered ${MAX_OFFERS} times and no worker started it.`,
@@ -48,6 +52,9 @@ interface Consequence {
   readonly status: StatusMessage | null;
   readonly restart?: Restart;
 }
+
+const lost = ({ worker_connection_id: connectionId }: Execution): StatusMessage =>
+  connectionId === null ? LOST : LOST_WORKER;
 
 const isLoss = (ending: Ending): boolean =>
   ending.kind === 'lost' || (ending.kind === 'failed' && ending.status.error_code === 'infrastructure_timeout');
@@ -94,7 +101,9 @@ export class ExecutionEndings {
     // Nothing else tells why a debug agent has failed: the run keeps the message that its set-up failed with.
     const why = execution.phase === 'debug' && ending.kind === 'failed' ? { message: ending.status.message } : {};
     const { restart } = consequence ?? {};
-    events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason, ...why, ...(restart && { restart }) } });
+    // A worker without a free slot has done nothing with the run.
+    if (ending.kind !== 'handed_back' || ending.reason !== 'rejected')
+      events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason, ...why, ...(restart && { restart }) } });
     await this.log.append(tx, run.id, execution.id, events);
   }
 
@@ -122,7 +131,7 @@ export class ExecutionEndings {
     // An idle session that ends with a follow-up it never began: nothing was done yet, so another execution takes it.
     if (execution.phase === 'idle' && (await this.followups.hasPending(tx, run.id)))
       return { move: 'requeue', status: null };
-    return { move: 'give_up', status: ending.kind === 'lost' ? LOST : VANISHED };
+    return { move: 'give_up', status: ending.kind === 'lost' ? lost(execution) : VANISHED };
   }
 
   private async endExternal(

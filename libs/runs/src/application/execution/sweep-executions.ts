@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Settings } from '#libs/config';
 import { Database, isDatabaseUnavailable, type Statement } from '#libs/persistence';
 import { ApprovalsStore } from '../../persistence/approvals.store.js';
 import { DecideApproval } from '../decide-approval.js';
@@ -6,10 +7,17 @@ import { RunCeilings } from './ceilings.js';
 import { FinishExecution } from './finish-execution.js';
 import { IdleSessions } from './idle-sessions.js';
 
+/**
+ * `$1`: milliseconds that self-hosted workers have to connect again after a time without any API process; until then nobody
+ * could renew the leases of what they execute.
+ */
 const OVERDUE: Statement = {
   name: 'executions.overdue',
   text: `SELECT id, coalesce(fence_at <= headrace.now(), false) AS is_fenced, phase FROM executions
-   WHERE ended_at IS NULL AND (lease_expires_at <= headrace.now() OR fence_at <= headrace.now()) ORDER BY lease_expires_at LIMIT 200`,
+   WHERE ended_at IS NULL AND (fence_at <= headrace.now() OR lease_expires_at <= headrace.now()
+     AND (worker_connection_id IS NULL OR phase = 'offered'
+       OR headrace.workers_reachable_since() <= headrace.now() - $1::int * interval '1 millisecond'))
+   ORDER BY lease_expires_at LIMIT 200`,
 };
 
 /** Ends what went silent, so that no run hangs for ever. Any number of processes may sweep at once. */
@@ -24,12 +32,14 @@ export class SweepExecutions {
     private readonly approvals: ApprovalsStore,
     private readonly decide: DecideApproval,
     private readonly ceilings: RunCeilings,
+    private readonly settings: Settings,
   ) {}
 
   /** Returns how many executions were given up. */
   async execute(): Promise<number> {
     let lost = 0;
-    for (const { id, is_fenced, phase } of await this.database.query<OverdueRow>(OVERDUE)) {
+    const { workerReconnectTimeout } = this.settings;
+    for (const { id, is_fenced, phase } of await this.database.query<OverdueRow>(OVERDUE, [workerReconnectTimeout])) {
       const reason = is_fenced ? 'fenced' : phase === 'offered' ? 'claim_expired' : 'lease_expired';
       await this.each(`execution ${id}`, async () => {
         if (await this.finish.lose(id, reason, (execution) => execution.is_expired || execution.is_fenced)) lost += 1;

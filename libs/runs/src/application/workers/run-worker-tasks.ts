@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { performance } from 'node:perf_hooks';
 import { Database, isDatabaseUnavailable } from '#libs/persistence';
 import type {
   Desired,
@@ -11,8 +12,13 @@ import type {
 } from '#libs/worker-protocol';
 import { type WorkerRef, WorkerTasks } from '#libs/workers';
 import { slotKey, workerPool } from '../../domain/run.js';
-import { type KnownTask, WorkerExecutionsStore } from '../../persistence/worker-executions.store.js';
+import {
+  type KnownTask,
+  WorkerExecutionsStore,
+  type WorkerPlaceKeys,
+} from '../../persistence/worker-executions.store.js';
 import { IdleSessions } from '../execution/idle-sessions.js';
+import { WorkerDelivery } from './worker-delivery.js';
 import { type Reception, WorkerMessages } from './worker-messages.js';
 import { WorkerOffers } from './worker-offers.js';
 
@@ -32,6 +38,7 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
     private readonly database: Database,
     private readonly messages: WorkerMessages,
     private readonly offers: WorkerOffers,
+    private readonly delivery: WorkerDelivery,
     private readonly executions: WorkerExecutionsStore,
     private readonly idleSessions: IdleSessions,
   ) {
@@ -42,6 +49,11 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
     for (const timer of this.heldBack) clearTimeout(timer);
   }
 
+  override async arriving(worker: WorkerRef): Promise<void> {
+    for (const stop of await this.executions.toStopOnArrival(placeOf(worker)))
+      this.delivery.stop({ ...stop, connectionId: worker.connectionId });
+  }
+
   override connected(worker: WorkerRef): void {
     this.offers.welcome(worker);
   }
@@ -50,8 +62,10 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
     this.offers.look(worker);
   }
 
-  override claimed(worker: WorkerRef, data: TaskClaimed['data']): Promise<void> {
-    return this.receive(worker, 'task_claimed', () => this.messages.claimed(worker, data.task_id));
+  override claimed(worker: WorkerRef, data: TaskClaimed['data'], waitedMs: number): Promise<void> {
+    const arrivedAt = performance.now() - waitedMs;
+    const handle = () => this.messages.claimed(worker, data.task_id, performance.now() - arrivedAt);
+    return this.receive(worker, 'task_claimed', handle);
   }
 
   override async rejected(worker: WorkerRef, data: TaskRejected['data']): Promise<void> {
@@ -78,22 +92,38 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
     return tasks.map((task) => ({ ...refOf(task), desired: wishFor(task, known.get(task.execution_id)) }));
   }
 
+  override executing({ connectionId }: WorkerRef): Promise<number> {
+    return this.executions.executing(connectionId);
+  }
+
   override async alive(connectionIds: readonly string[]): Promise<void> {
     if (connectionIds.length > 0) await this.executions.renew(connectionIds);
   }
 
-  /** A journal names executions, which were offered to one worker only: they belong to the connection that tells of them. */
+  override unread(connectionIds: readonly string[]): Promise<void> {
+    return this.executions.keepOffers(connectionIds);
+  }
+
+  override leaving({ connectionId }: WorkerRef): Promise<void> {
+    return this.executions.leave(connectionId);
+  }
+
+  override async left(worker: WorkerRef): Promise<void> {
+    for (const runId of await this.executions.offered(worker.connectionId)) await this.messages.rejected(worker, runId);
+  }
+
+  /**
+   * What is known of the executions that a worker names. It takes over those that nobody else holds; one that another
+   * connection holds, which may be dead, it gets at a later beat.
+   */
   private async recognize(worker: WorkerRef, tasks: readonly TaskRef[]): Promise<Map<string, KnownTask>> {
     const ids = tasks.map(({ execution_id: id }) => id).filter((id) => EXECUTION_ID.test(id));
     if (ids.length === 0) return new Map();
-    const known = await this.executions.known(ids, {
-      pool: workerPool(worker.workerHost),
-      slotKey: slotKey({ teamUid: worker.teamUid, userUid: null }),
-    });
-    const own = tasks.filter((task) => isItsOwn(task, known.get(task.execution_id)));
+    const known = await this.executions.known(ids, placeOf(worker), worker.connectionId);
+    const own = tasks.filter((task) => isToTakeOver(task, known.get(task.execution_id)));
     if (own.length > 0) {
       const ownIds = own.map(({ execution_id: id }) => id);
-      await this.executions.takeOver(this.database, ownIds, worker.connectionId);
+      await this.executions.takeOver(this.database, ownIds, worker);
       // Whoever runs it has claimed it, whether the claim has reached us or not.
       for (const { task_id: runId, execution_id: id } of own)
         if (known.get(id)?.is_offered === true) await this.messages.claimed(worker, runId);
@@ -121,12 +151,20 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
 
 const refOf = ({ task_id, execution_id }: TaskRef): TaskRef => ({ task_id, execution_id });
 
+const placeOf = ({ teamUid, workerHost }: WorkerRef): WorkerPlaceKeys => ({
+  pool: workerPool(workerHost),
+  slotKey: slotKey({ teamUid, userUid: null }),
+});
+
 const isItsOwn = (task: TaskRef, known: KnownTask | undefined): boolean =>
-  known !== undefined && known.is_ours && known.is_live && known.run_id === task.task_id;
+  known !== undefined && known.is_ours && known.is_live && known.run_id === task.task_id && known.hold !== 'other';
+
+const isToTakeOver = (task: TaskRef, known: KnownTask | undefined): boolean =>
+  isItsOwn(task, known) && (known?.hold === 'own' || known?.hold === 'free');
 
 function verdictOn(task: TaskRef, known: KnownTask | undefined): Verdict {
   if (known === undefined || !known.is_ours || known.run_id !== task.task_id) return 'unknown';
-  return known.is_live && known.desired !== 'stop' && known.desired !== 'kill' ? 'keep' : 'stop';
+  return isItsOwn(task, known) && known.desired !== 'stop' && known.desired !== 'kill' ? 'keep' : 'stop';
 }
 
 function wishFor(task: TaskRef, known: KnownTask | undefined): Desired {

@@ -4,7 +4,7 @@ import { Database, type Queryable } from '#libs/persistence';
 import type { TaskCompleted, TaskFailed } from '#libs/worker-protocol';
 import type { WorkerRef } from '#libs/workers';
 import { workerPool } from '../../domain/run.js';
-import { isCancelledOnWorker, workerFailureCode } from '../../domain/worker-failure.js';
+import { isCancelledOnWorker, isStoppedOnWorker, workerFailureCode } from '../../domain/worker-failure.js';
 import {
   type Execution,
   ExecutionsStore,
@@ -37,14 +37,19 @@ export class WorkerMessages {
     private readonly environmentOutcomes: EnvironmentOutcomes,
   ) {}
 
-  /** The worker begins: the offer becomes a lease. */
-  claimed(worker: WorkerRef, runId: string): Promise<Reception> {
-    return this.asHolder(worker, runId, async (tx, run, execution) => {
-      if (execution.phase === 'offered') await this.claim(tx, run, execution, worker);
-    });
+  /** The worker begins: the offer becomes a lease. `waitedMs`: how long ago the message arrived. */
+  claimed(worker: WorkerRef, runId: string, waitedMs = 0): Promise<Reception> {
+    return this.asHolder(
+      worker,
+      runId,
+      async (tx, run, execution) => {
+        if (execution.phase === 'offered') await this.claim(tx, run, execution, worker);
+      },
+      waitedMs,
+    );
   }
 
-  /** No room: the run keeps its place in the queue, and no offer has failed. */
+  /** The worker has no free slot, or has left: the run keeps its place in the queue, and no offer has failed. */
   rejected(worker: WorkerRef, runId: string): Promise<Reception> {
     return this.asHolder(worker, runId, async (tx, run, execution) => {
       if (execution.phase !== 'offered' && !isHeldForRunner(execution)) return;
@@ -61,6 +66,7 @@ export class WorkerMessages {
       if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isCancelled))) return;
       const begun = await this.begun(tx, run, execution, worker);
       if (begun === 'no') return;
+      if (begun === 'without_runner') await this.stores.moves.noteStart(tx, run.id, execution.id);
       let { state } = run;
       if (isCancelled) state = await this.cancel(tx, run, execution, worker);
       else if (begun === 'without_runner') state = await this.succeed(tx, run, execution);
@@ -74,8 +80,11 @@ export class WorkerMessages {
     let brokenSetUpOf: string | null = null;
     const isCancelled = isCancelledOnWorker(data);
     const reception = await this.asHolder(worker, data.task_id, async (tx, run, execution, isOwn) => {
-      if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isCancelled))) return;
-      if ((await this.begun(tx, run, execution, worker)) === 'no') return;
+      if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isStoppedOnWorker(data)))) return;
+      const begun = await this.begun(tx, run, execution, worker);
+      if (begun === 'no') return;
+      if (begun === 'without_runner' && code !== 'environment_setup_failed')
+        await this.stores.moves.noteStart(tx, run.id, execution.id);
       if (isCancelled) {
         const state = await this.cancel(tx, run, execution, worker);
         return this.endings.end(tx, { ...run, state }, execution, { kind: 'closed', reason: 'cancelled' });
@@ -101,6 +110,7 @@ export class WorkerMessages {
     worker: WorkerRef,
     runId: string,
     act: (tx: Queryable, run: LockedRun, execution: Execution, isOwn: boolean) => Promise<void>,
+    waitedMs = 0,
   ): Promise<Reception> {
     if (!isUuid(runId)) return Promise.resolve('ignored');
     return this.database.transaction(async (tx) => {
@@ -108,11 +118,12 @@ export class WorkerMessages {
       if (!run || run.team_uid !== worker.teamUid) return 'ignored';
       const execution = await this.executions.lockLive(tx, runId);
       if (execution?.pool !== workerPool(worker.workerHost)) return 'ignored';
-      const hold = await this.workerExecutions.hold(tx, execution.id, worker.connectionId);
+      const { connectionId } = worker;
+      const { hold, was_late: isExpired } = await this.workerExecutions.hold(tx, execution.id, connectionId, waitedMs);
       if (hold === 'other') return 'ignored';
       if (hold === 'unsure') return 'unsure';
-      if (hold === 'free') await this.workerExecutions.takeOver(tx, [execution.id], worker.connectionId);
-      await act(tx, run, execution, hold === 'own');
+      if (hold === 'free') await this.workerExecutions.takeOver(tx, [execution.id], worker);
+      await act(tx, run, { ...execution, is_expired: isExpired }, hold === 'own');
       return 'taken';
     });
   }
@@ -125,11 +136,11 @@ export class WorkerMessages {
     tx: Queryable,
     { id, phase, desired }: Execution,
     { connectionId }: WorkerRef,
-    isCancelled: boolean,
+    isStopped: boolean,
   ): Promise<boolean> {
-    if (phase !== 'offered' && !isCancelled) return false;
+    if (phase !== 'offered' && !isStopped) return false;
     const earlier = await this.workerExecutions.earlier(tx, id, connectionId);
-    return (phase === 'offered' && earlier.was_here) || (isCancelled && desired === 'run' && earlier.was_stopped);
+    return (phase === 'offered' && earlier.was_here) || (isStopped && desired === 'run' && earlier.was_stopped);
   }
 
   /** True when the offer stood and is a lease now. */
@@ -137,6 +148,7 @@ export class WorkerMessages {
     if (execution.is_expired || execution.is_fenced) return false;
     if (!(await this.stores.moves.move(tx, run.id, 'claim'))) return false;
     await this.executions.claim(tx, execution.id, workerInstance(worker.connectionId));
+    await this.workerExecutions.noteAccount(tx, execution.id, worker.accountUid);
     await this.stores.log.append(tx, run.id, execution.id, [
       { kind: 'run_claimed', data: { execution_id: Number(execution.id), worker_host: worker.workerHost } },
     ]);
