@@ -49,7 +49,10 @@ describe('other paths', () => {
     async (path) => {
       const response = await fetch(ingress.url + path, { method: 'POST' });
       expect(response.status).toBe(404);
-      expect(Object.keys((await response.json()) as object).sort()).toEqual(Object.keys(NOT_FOUND).sort());
+      const answer = (await response.json()) as { detail: string };
+      expect(Object.keys(answer).sort()).toEqual(Object.keys(NOT_FOUND).sort());
+      if (!path.startsWith('/webhooks/w'))
+        expect(answer.detail).toContain('The API is at https://runs.example/api/v1.');
     },
   );
 

@@ -3,6 +3,7 @@ import { APP_FILTER, APP_GUARD, APP_PIPE, ModulesContainer } from '@nestjs/core'
 import { ThrottlerModule } from '@nestjs/throttler';
 import { Settings } from '#libs/config';
 import { Database } from '#libs/persistence';
+import { QueryGuard } from './edge/query.guard.js';
 import { RATE_WINDOW_MS, RateLimitGuard, WindowStorage } from './edge/rate-limit.js';
 import { Readiness } from './edge/readiness.js';
 import { RouteTable } from './edge/route-table.js';
@@ -43,6 +44,7 @@ import { ProblemWriter } from './problems/problem-writer.js';
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_PIPE, useClass: InputPipe },
     { provide: APP_GUARD, useClass: RateLimitGuard },
+    { provide: APP_GUARD, useClass: QueryGuard },
   ],
   exports: [RouteTable, ProblemWriter, Readiness, Shutdown, Upgrades],
 })

@@ -89,7 +89,7 @@ describe('values that are not right', () => {
     });
     expect(answer.body.errors).toEqual([
       { pointer: '/extra', detail: 'is not a known field' },
-      { pointer: '/config/naem', detail: 'is not a known field' },
+      { pointer: '/config/naem', detail: 'is not a known field (did you mean `name`?)' },
       { pointer: '/config/providers/azure', detail: 'is not a known field' },
     ]);
   });
@@ -102,6 +102,11 @@ describe('values that are not right', () => {
       expect(({} as Record<string, unknown>).polluted).toBeUndefined();
     },
   );
+
+  it('suggests the field that was probably meant', async () => {
+    const run = await api.request(400, 'POST /agent/runs', { token, body: { prompt: 'x', config: { model: 'auto' } } });
+    expect(run.body.detail).toBe('`config.model` is not a known field (did you mean `model_id`?).');
+  });
 
   it('a key that needs escaping in a pointer', async () => {
     const answer = await api.request(400, PATH, { token, body: { config: {}, 'a/b~c': 1 } });
@@ -267,6 +272,18 @@ describe('addresses and methods', () => {
     await api.request(404, 'GET //agent/environments', { token });
   });
 
+  it('says in a 404 where the API and the ingress are', async () => {
+    const detailOf = async (line: string) => (await api.atOrigin(404, line, { token })).body.detail as string;
+    expect(await detailOf('GET /agent/runs')).toBe(
+      'No route matches this path. Paths of the API begin with /api/v1. Did you mean /api/v1/agent/runs?',
+    );
+    expect(await detailOf('GET /elsewhere')).toBe('No route matches this path. Paths of the API begin with /api/v1.');
+    expect(await detailOf('POST /webhooks/w/0123456789abcdefABCDEF')).toContain(
+      `the ingress, at ${api.settings.ingressPublicUrl}/webhooks/w/<uid>`,
+    );
+    expect(await detailOf('GET /api/v1/agent/nothing')).toBe('No route matches this path.');
+  });
+
   it('a malformed id: 404; a blank one: 400; a broken escape: 400', async () => {
     for (const id of ['short', 'a'.repeat(23), '%00'.repeat(22), '-'.repeat(22)])
       await api.request(404, `GET /environments/${id}`, { token });
@@ -277,7 +294,7 @@ describe('addresses and methods', () => {
 
   it('unknown and malformed query parameters: 400 that names them', async () => {
     const unknown = await api.request(400, 'GET /agent/environments?sort=name', { token });
-    expect(unknown.body.detail).toBe('Query parameter `sort` is not a known field.');
+    expect(unknown.body.detail).toBe('Query parameter `sort` is not a known field (did you mean `sort_by`?).');
     const bad = await api.request(400, 'GET /agent/environments?sort_by=size', { token });
     expect(bad.body.errors).toEqual([{ pointer: '/sort_by', detail: 'must be one of name, last_updated' }]);
     const twice = await api.request(400, 'GET /agent/environments?sort_by=name&sort_by=name', { token });

@@ -37,6 +37,13 @@ afterAll(async () => {
 const lineOf = ({ method, path }: Route): string =>
   `${method} ${path.replace('/api/v1', '').replace(/:(\w+)/g, (_all, name: string) => (/uid/i.test(name) ? UID : UUID))}`;
 
+/** For a status that is the result, not the expectation. */
+async function answerOf(line: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  const [method = '', path = ''] = line.split(' ');
+  const response = await fetch(`${api.url}/api/v1${path}`, { method, headers: { authorization: `Bearer ${token}` } });
+  return { status: response.status, body: (await response.json().catch(() => ({}))) as Record<string, unknown> };
+}
+
 /** One request per route. A new token each, so that no cached answer stands between the request and the fault. */
 async function askAll(
   api_: TestApi,
@@ -54,6 +61,19 @@ async function askAll(
 }
 
 describe('every operation', () => {
+  it('rejects a query parameter that it does not have with a 400 that names it', async () => {
+    const operations = routes.filter(({ operation }) => operation !== undefined);
+    const ignored: string[] = [];
+    for (const route of operations) {
+      const line = lineOf(route);
+      const { status, body } = await answerOf(`${line}?no_such_parameter=1`);
+      const pointers = ((body.errors ?? []) as { pointer: string }[]).map(({ pointer }) => pointer);
+      if (status !== 400 || !pointers.includes('/no_such_parameter')) ignored.push(`${line}: ${status}`);
+    }
+    expect(operations.length).toBeGreaterThan(50);
+    expect(ignored).toEqual([]);
+  });
+
   it('401 without a token', async () => {
     const answers = await askAll(api, 401, () => Promise.resolve(undefined));
     expect(answers.length).toBeGreaterThan(10);

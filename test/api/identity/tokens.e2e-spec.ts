@@ -32,15 +32,12 @@ describe('a token', () => {
     await api.request(200, OPERATION, { headers: { authorization: `bearer   ${user.token}` } });
   });
 
-  it('that is missing, malformed, unknown, expired or revoked is refused with one and the same answer', async () => {
+  it('that is malformed, unknown, expired or revoked gets one and the same 401', async () => {
     const expired = await api.identities.token(user, { state: 'expired' });
     const revoked = await api.identities.token(user, { state: 'revoked' });
-    const missing = await refusal({});
+    const malformed = await refusal({ authorization: 'Bearer hr_short' });
+    expect(malformed).toMatchObject({ detail: expect.stringContaining('The token is not valid') });
     const headers = {
-      empty: '',
-      'another scheme': `Basic ${user.token}`,
-      'no scheme': user.token,
-      'a short token': 'Bearer hr_short',
       'two tokens': `Bearer ${user.token} ${user.token}`,
       unknown: `Bearer hr_${'0'.repeat(43)}`,
       'one character off': `Bearer ${user.token.slice(0, -1)}${user.token.endsWith('A') ? 'B' : 'A'}`,
@@ -48,7 +45,18 @@ describe('a token', () => {
       revoked: `Bearer ${revoked}`,
     };
     for (const [name, authorization] of Object.entries(headers))
-      expect([name, await refusal({ authorization })]).toEqual([name, missing]);
+      expect([name, await refusal({ authorization })]).toEqual([name, malformed]);
+  });
+
+  it('that is missing, or sent without `Bearer`, gets a 401 that says so', async () => {
+    const missing = { error_code: 'authentication_required', detail: expect.stringContaining('has no token') };
+    expect(await refusal({})).toMatchObject(missing);
+    expect(await refusal({ authorization: '' })).toMatchObject(missing);
+    for (const authorization of [user.token, `Basic ${user.token}`])
+      expect(await refusal({ authorization })).toMatchObject({
+        error_code: 'authentication_required',
+        detail: expect.stringContaining('no `Bearer` before the token'),
+      });
   });
 
   it('says in the log, and only there, why it was refused', async () => {

@@ -120,8 +120,8 @@ describe('values of the wrong kind', () => {
   it('keys that nobody knows are named', async () => {
     await refused(
       { prompt: 'x', promt: PRIVATE, config: { nmae: PRIVATE, harness: { modle: PRIVATE } } },
-      ['/promt', 'is not a known field'],
-      ['/config/nmae', 'is not a known field'],
+      ['/promt', 'is not a known field (did you mean `prompt`?)'],
+      ['/config/nmae', 'is not a known field (did you mean `name`?)'],
       ['/config/harness/modle', 'is not a known field'],
     );
   });

@@ -354,7 +354,7 @@ describe('query parameter metadata', () => {
     await refuses(room, 'metadata[]=c', '/metadata/', 'is not a valid key: it must be 1 to 64 of A-Z a-z 0-9 . _ -');
     await refuses(room, `metadata[k]=${'x'.repeat(257)}`, '/metadata/k', 'must have at most 256 bytes in UTF-8');
     await refuses(room, 'metadata[__proto__]=x', '/metadata/__proto__', 'is not a known field');
-    await refuses(room, 'metadata[a][b]=x', '/metadata[a][b]', 'is not a known field');
+    await refuses(room, 'metadata[a][b]=x', '/metadata[a][b]', 'is not a known field (did you mean `metadata`?)');
   });
 
   it('switched off for the team: 403 feature_not_available', async () => {

@@ -16,7 +16,7 @@ interface Entry {
 
 /**
  * The principal of an `Authorization` header. What the database said is kept for one second, counted from before it was
- * asked; requests that come meanwhile wait for the same answer. Every refusal is the same 401 to the caller.
+ * asked; requests that come meanwhile wait for the same answer.
  */
 @Injectable()
 export class TokenAuthenticator {

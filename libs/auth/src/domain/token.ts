@@ -27,13 +27,15 @@ export function displayPrefix(token: string): string {
   return `${token.slice(0, SHOWN)}…`;
 }
 
-export type TokenRefusal = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked';
+/** `no_bearer`: a header without the scheme `Bearer`. */
+export type TokenRefusal = 'missing' | 'no_bearer' | 'malformed' | 'unknown' | 'expired' | 'revoked';
 
 /** The token of an `Authorization` header, or why there is none. The scheme's case does not matter (RFC 9110). */
 export function readBearer(
   header: string | undefined,
-): { readonly token: string } | { readonly refusal: 'missing' | 'malformed' } {
+): { readonly token: string } | { readonly refusal: 'missing' | 'no_bearer' | 'malformed' } {
   if (header === undefined || header.trim() === '') return { refusal: 'missing' };
+  if (!/^Bearer(?: |$)/i.test(header)) return { refusal: 'no_bearer' };
   const match = /^Bearer +(\S+) *$/i.exec(header);
   const token = match?.[1];
   return token !== undefined && isTokenShaped(token) ? { token } : { refusal: 'malformed' };

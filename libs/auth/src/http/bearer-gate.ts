@@ -2,10 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { edgeStateOf, ProblemError, RequestGate } from '#libs/http';
 import { TokenAuthenticator } from '../application/token-authenticator.js';
+import type { TokenRefusal } from '../domain/token.js';
 import { TokenUsage } from '../application/token-usage.js';
 import { rememberPrincipal } from './request-principal.js';
 
-/** Authenticates by bearer token. Why a token is refused goes into the log; the caller sees one and the same 401. */
+/** Authenticates by bearer token. Why a token is not valid is written to the log only. */
 @Injectable()
 export class BearerGate extends RequestGate {
   constructor(
@@ -20,7 +21,7 @@ export class BearerGate extends RequestGate {
     const state = edgeStateOf(request);
     if (typeof principal === 'string') {
       state.refusal = `token ${principal}`;
-      throw unauthenticated();
+      throw unauthenticated(principal);
     }
     rememberPrincipal(request, principal);
     state.tokenUid = principal.tokenUid;
@@ -29,5 +30,21 @@ export class BearerGate extends RequestGate {
   }
 }
 
-export const unauthenticated = (): ProblemError =>
-  new ProblemError('authentication_required', 'Send a valid token as `Authorization: Bearer <token>`.');
+/** Tells mistakes in sending a token apart; what is wrong with a token that was sent stays unsaid. */
+export function unauthenticated(refusal: TokenRefusal = 'missing'): ProblemError {
+  return new ProblemError('authentication_required', detailOf(refusal));
+}
+
+function detailOf(refusal: TokenRefusal): string {
+  switch (refusal) {
+    case 'missing':
+      return 'The request has no token. Send one as `Authorization: Bearer <token>`.';
+    case 'no_bearer':
+      return 'The Authorization header has no `Bearer` before the token. Send it as `Authorization: Bearer <token>`.';
+    case 'malformed':
+    case 'unknown':
+    case 'expired':
+    case 'revoked':
+      return 'The token is not valid: it is unknown, has expired or was revoked.';
+  }
+}

@@ -66,7 +66,7 @@ export class PageFiles {
   }
 }
 
-const notThere = (): ProblemError => new ProblemError('resource_not_found', 'There is nothing at this path.');
+const notThere = (): ProblemError => new ProblemError('resource_not_found', 'No route matches this path.');
 
 /** Beside the sources, whether this file runs from them or from what was built of them. */
 function placeOf(directory: string, file: string): URL {

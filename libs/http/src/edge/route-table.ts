@@ -2,6 +2,7 @@ import { RequestMethod, SetMetadata, type Type } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+import type { DtoClass } from '../fields/read-dto.js';
 import { OPERATION, type OperationOptions } from '../operations/operation.decorator.js';
 import { ACCESS, type Access } from './access.js';
 import { BODY_OPTIONS, type BodyOptions } from './body-options.js';
@@ -26,6 +27,8 @@ export interface Route {
   /** Whether the handler has a `@Body()`; else nothing is read, whatever is sent. */
   readonly takesBody: boolean;
   readonly body: BodyOptions;
+  /** The class of the handler's `@Query()`. */
+  readonly query: DtoClass | undefined;
 }
 
 interface Node {
@@ -127,8 +130,9 @@ function routesOf(controller: Type<unknown>): Route[] {
           handler: `${controller.name}.${name}`,
           access: declared<Access>(ACCESS),
           operation: declared<OperationOptions>(OPERATION),
-          takesBody: hasBodyParameter(controller, name),
+          takesBody: parameterIndex(controller, name, RouteParamtypes.BODY) !== undefined,
           body: declared<BodyOptions>(BODY_OPTIONS) ?? {},
+          query: queryClass(controller, name),
         };
       }),
     );
@@ -141,7 +145,14 @@ function pathsOf(target: object): string[] {
 }
 
 /** Nest keeps a handler's parameters under keys of the form `kind:position`. */
-function hasBodyParameter(controller: Type<unknown>, method: string): boolean {
+function parameterIndex(controller: Type<unknown>, method: string, kind: RouteParamtypes): number | undefined {
   const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) ?? {}) as Record<string, unknown>;
-  return Object.keys(parameters).some((key) => key.startsWith(`${RouteParamtypes.BODY}:`));
+  const key = Object.keys(parameters).find((one) => one.startsWith(`${kind}:`));
+  return key === undefined ? undefined : Number(key.slice(key.indexOf(':') + 1));
+}
+
+function queryClass(controller: Type<unknown>, method: string): DtoClass | undefined {
+  const index = parameterIndex(controller, method, RouteParamtypes.QUERY);
+  const types = Reflect.getMetadata('design:paramtypes', controller.prototype as object, method) as DtoClass[];
+  return index === undefined ? undefined : types[index];
 }

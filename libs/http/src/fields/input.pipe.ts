@@ -42,7 +42,8 @@ function nameOf(pointer: string): string {
     .reduce((name, part) => (/^\d+$/.test(part) ? `${name}[${part}]` : name === '' ? part : `${name}.${part}`), '');
 }
 
-function refuse(source: Source, issues: readonly Issue[]): void {
+/** Throws a 400 that names every one of `issues`, if there are any. */
+export function refuse(source: Source, issues: readonly Issue[]): void {
   if (issues.length === 0) return;
   const reported = issues.slice(0, MAX_REPORTED);
   const place = source === 'query' ? 'Query parameter ' : '';

@@ -3,6 +3,7 @@ import type * as ClassValidator from 'class-validator';
 import type { Issue } from '../problems/problem-error.js';
 import { type Field, fieldsOf } from './field.js';
 import { below, type Source, token, wrong } from './kind.js';
+import { unknownField } from './unknown-field.js';
 
 export type DtoClass<T extends object = object> = new () => T;
 
@@ -30,10 +31,7 @@ export function readDto<T extends object>(dto: DtoClass<T>, raw: Record<string, 
 /** Everything that is wrong with an instance made by {@link readDto}. */
 export function checkDto(instance: object): Issue[] {
   const dto = instance.constructor as DtoClass;
-  const issues = (unknownKeys.get(instance) ?? []).map((key): Issue => ({
-    pointer: token(key),
-    detail: 'is not a known field',
-  }));
+  const issues = (unknownKeys.get(instance) ?? []).map((key) => unknownField(key, fieldsOf(dto).keys()));
   for (const [key, field] of fieldsOf(dto))
     issues.push(...below(key, checkField(field, (instance as Record<string, unknown>)[key])));
   return hasForeignRules(dto) ? [...issues, ...foreignIssues(instance, issues)] : issues;

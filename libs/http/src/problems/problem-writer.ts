@@ -2,13 +2,15 @@ import { Injectable, Logger, NotFoundException } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Settings } from '#libs/config';
 import { edgeStateOf } from '../edge/edge-state.js';
-import { RouteTable } from '../edge/route-table.js';
+import { API_PREFIX, RouteTable } from '../edge/route-table.js';
 import { toProblemDocument } from './problem.dto.js';
 import { ProblemError } from './problem-error.js';
 import { toProblemError } from './to-problem-error.js';
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 const MAX_INSTANCE = 2048;
+/** Of the ingress, which is another listener. */
+const INGRESS_PREFIX = '/webhooks/w/';
 
 /** Answers a request with the problem document of whatever was thrown, and logs what is our fault. */
 @Injectable()
@@ -47,7 +49,8 @@ export class ProblemWriter {
   /** The router found no handler: the path is unknown, or it takes other methods. */
   private unrouted(request: Request): ProblemError {
     const allowed = this.routes.methodsOf(pathOf(request));
-    if (allowed.length === 0) return new ProblemError('resource_not_found', 'There is nothing at this path.');
+    if (allowed.length === 0)
+      return new ProblemError('resource_not_found', this.noRoute(request.method, pathOf(request)));
     return new ProblemError(
       'method_not_allowed',
       `This path does not take ${request.method}; it takes ${allowed.join(', ')}.`,
@@ -55,6 +58,15 @@ export class ProblemWriter {
         headers: { Allow: allowed.join(', ') },
       },
     );
+  }
+
+  private noRoute(method: string, path: string): string {
+    if (path.startsWith(INGRESS_PREFIX))
+      return `No route matches this path. Deliveries of webhooks are sent to the ingress, at ${this.settings.ingressPublicUrl}${INGRESS_PREFIX}<uid>.`;
+    if (path.startsWith(`${API_PREFIX}/`)) return 'No route matches this path.';
+    const meant = this.routes.match(method, API_PREFIX + path);
+    const hint = meant === undefined ? '' : ` Did you mean ${API_PREFIX}${path}?`;
+    return `No route matches this path. Paths of the API begin with ${API_PREFIX}.${hint}`;
   }
 
   private log(problem: ProblemError): void {

@@ -6,6 +6,8 @@ import { IngressRefusal } from './ingress-refusal.js';
 import { writeAnswer, writeProblem } from './write-answer.js';
 import { writeFault } from './write-fault.js';
 
+const NO_ROUTE = 'No route matches this path. The ingress takes deliveries at /webhooks/w/<uid>.';
+
 /** Whatever was thrown becomes a problem document of the ingress. */
 @Catch()
 export class IngressFilter implements ExceptionFilter {
@@ -23,7 +25,7 @@ export class IngressFilter implements ExceptionFilter {
       this.meters.answered(error.answer, performance.now());
       writeAnswer(response, publicUrl, error.answer);
     } else if (error instanceof HttpException && error.getStatus() === 404) {
-      writeProblem(response, publicUrl, 'resource_not_found', 'There is nothing at this path.');
+      writeProblem(response, publicUrl, 'resource_not_found', `${NO_ROUTE} The API is at ${publicUrl}/api/v1.`);
     } else if (isClientError(error)) {
       writeProblem(response, publicUrl, 'invalid_request', 'The request cannot be read.');
     } else {
