@@ -5,6 +5,8 @@ export interface Command {
   /** What follows the name in its usage line. */
   readonly usage: string;
   readonly summary: string;
+  /** What has to be reachable: the installation's own database, or its API. */
+  readonly requires?: 'database' | 'api';
   /** What `--help` shows below the usage line. */
   readonly details?: () => Promise<string>;
   /** Loads the code of this command and nothing else: the runner and the built-in agent must start quickly and small. */
@@ -26,8 +28,8 @@ export class UsageError extends Error {
 
 /** Something that went wrong in a way the caller can understand and mend: printed without a stack, exit code 1. */
 export class CommandError extends Error {
-  constructor(message: string) {
-    super(message);
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
     this.name = 'CommandError';
   }
 }

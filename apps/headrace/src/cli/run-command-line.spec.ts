@@ -50,13 +50,41 @@ describe('headrace', () => {
     [[], 'a command is missing'],
     [['fly'], 'there is no command "fly"'],
     [['fly', 'away'], 'there is no command "fly"'],
-    [['group'], 'there is no command "group"'],
+    [['group'], '"group" needs a command'],
     [['group', 'two'], 'there is no command "group two"'],
   ])('%j says what is wrong, lists the commands, and exits 2', async (argv, fault) => {
     expect(await runCommandLine(commands, argv)).toBe(2);
     expect(errors).toContain(`headrace: ${fault}.\n`);
     expect(errors).toMatch(/ {2}group one +Does group one\n/);
     expect(output).toBe('');
+  });
+
+  it.each([
+    [['gruop', 'one'], 'group one'],
+    [['group', 'onee'], 'group one'],
+    [['missused'], 'misused'],
+  ])('%j suggests the command "%s"', async (argv, meant) => {
+    expect(await runCommandLine(commands, argv)).toBe(2);
+    expect(errors).toContain(`Did you mean "${meant}"?`);
+  });
+
+  it('suggests the option that a misspelt one resembles', async () => {
+    expect(await runCommandLine(COMMANDS, ['run', 'create', '--promt', 'x'])).toBe(2);
+    expect(errors).toContain('Did you mean "--prompt"?');
+  });
+
+  it('lists the commands of a group on --help, without running anything', async () => {
+    expect(await runCommandLine(commands, ['group', '--help'])).toBe(0);
+    expect(output).toContain('  group one  Does group one\n');
+    expect(output).not.toContain('Does go');
+  });
+
+  it('says which commands need the database of the server and which call the API', async () => {
+    expect(await runCommandLine(COMMANDS, ['--help'])).toBe(0);
+    const section = (title: string): string => output.split('\n\n').find((text) => text.startsWith(title)) ?? '';
+    expect(section('On the server, with its database')).toMatch(/^ {2}token create /m);
+    expect(section('Over the API')).toMatch(/^ {2}run create /m);
+    expect(section('Processes')).toMatch(/^ {2}up /m);
   });
 
   it('tells a misused command by its usage line', async () => {
@@ -129,7 +157,7 @@ describe('every command of the table', () => {
       '<name> must be 1 to 128 letters, digits, dots, underscores and hyphens',
     ],
     [['secrets', 'delete', '--team', 't'], '<name> is missing'],
-    [['secrets', 'rotate-key', 'now'], 'unexpected argument "now"'],
+    [['secrets', 'rotate-key', 'now'], "unexpected argument 'now'"],
   ])('%j is misuse, found before anything is opened', async (argv, fault) => {
     expect(await runCommandLine(COMMANDS, argv)).toBe(2);
     expect(errors).toContain(`headrace: ${fault}`);

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { renderTable } from '../cli/table.js';
+import { type OutputValues, printResult, printTable, timeCell } from '../cli/output.js';
 import type { ApiClient } from '../remote/api-client.js';
 import { connect, REMOTE_OPTIONS } from '../remote/connect.js';
 
@@ -30,11 +30,10 @@ export const list: CommandModule = {
   run: async (args) => {
     const { values } = parseArgs({ args: [...args], options: LIST_OPTIONS });
     const { approvals, isWhole } = await pending(await connect(values), values.team);
-    const rows = approvals.map((approval) => [
+    printTable(values, approvals, ['APPROVAL', 'RUN', 'RUN TITLE', 'ASKS', 'ASKED', 'DENIED AT'], (approval) => [
       ...[approval.approval_id, approval.run_id, approval.run_title ?? null, approval.title],
-      ...[new Date(approval.requested_at), new Date(approval.expires_at)],
+      ...[timeCell(approval.requested_at), timeCell(approval.expires_at)],
     ]);
-    process.stdout.write(`${renderTable(['APPROVAL', 'RUN', 'RUN TITLE', 'ASKS', 'ASKED', 'DENIED AT'], rows)}\n`);
     if (!isWhole) process.stderr.write('There are more; these are the newest.\n');
     return 0;
   },
@@ -59,14 +58,14 @@ async function decide(
   api: ApiClient,
   id: string,
   decision: 'allow' | 'allow_always' | 'deny',
-  { run, note }: { readonly run?: string; readonly note?: string },
+  { run, note, ...output }: OutputValues & { readonly run?: string; readonly note?: string },
 ): Promise<number> {
   if (run?.trim() === '') throw new UsageError('--run is empty');
   const runId = run ?? (await runOf(api, id));
   const path = `/agent/runs/${encodeURIComponent(runId)}/approvals/${encodeURIComponent(id)}`;
   const body = { decision, ...(note === undefined ? {} : { note }) };
-  const { state } = await api.request<{ state: string }>('POST', path, body);
-  process.stdout.write(`${state}\n`);
+  const answer = await api.request<{ state: string }>('POST', path, body);
+  printResult(output, answer, answer.state);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule } from '../cli/command.js';
+import { printResult } from '../cli/output.js';
 import { printable } from '../cli/printable.js';
 import { type DefinitionFile, readDirectory } from '../definition/read-directory.js';
 import { renderDiagnostics } from '../definition/render-diagnostics.js';
@@ -32,7 +33,7 @@ export const apply: CommandModule = {
       process.stderr.write(`headrace: nothing was applied.\n`);
       return 1;
     }
-    process.stdout.write(renderPlan(result));
+    printResult(values, result, renderPlan(result).trimEnd());
     await tellAddresses(api, factory, result);
     return 0;
   },
@@ -48,7 +49,8 @@ export const exportFiles: CommandModule = {
     const { files } = await api.request<{ files: DefinitionFile[] }>('GET', `/factories/${factory.uid}/definition`);
     writeDirectory(directory, files, values.force === true);
     process.stderr.write(`Factory ${printable(factory.name)} (${factory.uid}), ${sizeOf(files)}.\n`);
-    process.stdout.write(files.map(({ path }) => `${path}\n`).join(''));
+    const paths = files.map(({ path }) => path);
+    printResult(values, paths, paths.join('\n'));
     return 0;
   },
 };

@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util';
 import { parseDuration } from '#libs/config';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
+import { printResult, printRows } from '../cli/output.js';
 import { readSecretFile } from '../cli/read-secret-file.js';
-import { renderTable } from '../cli/table.js';
 import { connect, REMOTE_OPTIONS } from '../remote/connect.js';
 import { environmentPath, type RemoteEnvironment, type RemoteGrant, type RemoteLink } from '../remote/environments.js';
 
@@ -21,7 +21,7 @@ export const grant: CommandModule = {
     const api = await connect(values);
     const made = await api.request<RemoteGrant>('POST', environmentPath(uid, '/grants'), body);
     process.stderr.write('Their runs get the values of the environment’s variables and secrets.\n');
-    process.stdout.write(`${made.uid}\n`);
+    printResult(values, made, made.uid);
     return 0;
   },
 };
@@ -40,7 +40,7 @@ export const link: CommandModule = {
     process.stderr.write(
       `Link ${made.uid}; whoever has it and an account gets to use the environment. It is not shown again.\n`,
     );
-    process.stdout.write(`${made.url}\n`);
+    printResult(values, made, made.url);
     return 0;
   },
 };
@@ -57,7 +57,7 @@ export const sharing: CommandModule = {
       ...grants.map((item) => ['grant', item.uid, granteeText(item), null, new Date(item.created_at)]),
       ...links.map((item) => ['link', item.uid, usesText(item), expiryOf(item), new Date(item.created_at)]),
     ];
-    process.stdout.write(`${renderTable(['KIND', 'UID', 'FOR', 'EXPIRES', 'CREATED'], rows)}\n`);
+    printRows(values, ['KIND', 'UID', 'FOR', 'EXPIRES', 'CREATED'], rows);
     return 0;
   },
 };
@@ -84,8 +84,8 @@ export const redeem: CommandModule = {
     const token = text.slice(text.indexOf('#') + 1);
     if (token === '') throw new CommandError('what --link-file names is empty.');
     const api = await connect(values);
-    const { uid } = await api.request<RemoteEnvironment>('POST', '/environments/links/redeem', { token });
-    process.stdout.write(`${uid}\n`);
+    const environment = await api.request<RemoteEnvironment>('POST', '/environments/links/redeem', { token });
+    printResult(values, environment, environment.uid);
     return 0;
   },
 };

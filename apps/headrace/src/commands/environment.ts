@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { type CommandModule, UsageError } from '../cli/command.js';
+import { printResult, printTable } from '../cli/output.js';
 import { printable } from '../cli/printable.js';
 import { readConfigFile } from '../cli/read-config-file.js';
-import { renderTable } from '../cli/table.js';
 import { connect, REMOTE_OPTIONS } from '../remote/connect.js';
 import { environmentPath, type RemoteEnvironment } from '../remote/environments.js';
 
@@ -23,7 +23,7 @@ export const create: CommandModule = {
     const api = await connect(values);
     const made = await api.request<RemoteEnvironment>('POST', '/environments', body, values.team);
     process.stderr.write(`Environment ${named(made)} belongs to ${ownerOf(made)}.\n`);
-    process.stdout.write(`${made.uid}\n`);
+    printResult(values, made, made.uid);
     return 0;
   },
 };
@@ -36,13 +36,12 @@ export const list: CommandModule = {
     const api = await connect(values);
     const path = `/agent/environments?sort_by=${sort}`;
     const answer = await api.request<{ environments: RemoteEnvironment[] }>('GET', path, undefined, values.team);
-    const rows = answer.environments.map((environment) => [
+    const columns = ['UID', 'NAME', 'OWNER', 'SET-UP', 'LAST RUN', 'UPDATED'];
+    printTable(values, answer.environments, columns, (environment) => [
       ...[environment.uid, environment.config.name ?? null, ownerOf(environment)],
       ...[environment.setup_failed ? 'failed' : 'ok', timeOf(environment.last_task_run_timestamp)],
       timeOf(environment.last_updated),
     ]);
-    const columns = ['UID', 'NAME', 'OWNER', 'SET-UP', 'LAST RUN', 'UPDATED'];
-    process.stdout.write(`${renderTable(columns, rows)}\n`);
     return 0;
   },
 };

@@ -2,14 +2,14 @@ import { parseArgs } from 'node:util';
 import { CreateFactory, ListFactories } from '#libs/factories';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { noArguments } from '../cli/no-arguments.js';
-import { renderTable } from '../cli/table.js';
+import { OUTPUT_OPTIONS, printResult, printRows } from '../cli/output.js';
 import { withUseCases } from '../process/with-use-cases.js';
 
 /** As in a definition's factory.yaml. */
 const LIMITS = { name: 200, description: 2000, alias: 64 } as const;
 const MAX_LISTED = 1000;
 const CREATE_OPTIONS = {
+  ...OUTPUT_OPTIONS,
   team: { type: 'string' },
   description: { type: 'string' },
   alias: { type: 'string' },
@@ -35,7 +35,7 @@ export const create: CommandModule = {
         case 'alias_taken':
           throw new CommandError('another factory of the team has this alias.');
         case 'created':
-          process.stdout.write(`${result.factory.uid}\n`);
+          printResult(values, { uid: result.factory.uid }, result.factory.uid);
           return 0;
       }
     });
@@ -44,11 +44,11 @@ export const create: CommandModule = {
 
 export const list: CommandModule = {
   run: (args) => {
-    noArguments(args);
+    const { values } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS });
     return withUseCases(async (services) => {
       const factories = await services.get(ListFactories).execute(MAX_LISTED);
       const rows = factories.map(({ uid, name, alias, teamUid, createdAt }) => [uid, name, alias, teamUid, createdAt]);
-      process.stdout.write(`${renderTable(['UID', 'NAME', 'ALIAS', 'TEAM', 'CREATED'], rows)}\n`);
+      printRows(values, ['UID', 'NAME', 'ALIAS', 'TEAM', 'CREATED'], rows);
       return 0;
     });
   },

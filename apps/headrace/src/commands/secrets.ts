@@ -5,20 +5,20 @@ import { ListTeams } from '#libs/auth';
 import { RotateKey, SECRET_NAME, SECRET_NAME_RULE, TeamSecrets } from '#libs/secrets';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { noArguments } from '../cli/no-arguments.js';
-import { renderTable } from '../cli/table.js';
+import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
 import { withSecrets } from '../process/with-secrets.js';
 
-const TEAM = { team: { type: 'string' } } as const;
+const TEAM = { ...OUTPUT_OPTIONS, team: { type: 'string' } } as const;
 
 export const list: CommandModule = {
   run: (args) => {
-    const teamUid = required('team', parseArgs({ args: [...args], options: TEAM }).values.team);
+    const { values } = parseArgs({ args: [...args], options: TEAM });
+    const teamUid = required('team', values.team);
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
       const secrets = await services.get(TeamSecrets).list(teamUid);
       const rows = secrets.map(({ name, version, createdAt, updatedAt }) => [name, version, createdAt, updatedAt]);
-      process.stdout.write(`${renderTable(['NAME', 'VERSION', 'CREATED', 'CHANGED'], rows)}\n`);
+      printRows(values, ['NAME', 'VERSION', 'CREATED', 'CHANGED'], rows);
       return 0;
     });
   },
@@ -27,7 +27,7 @@ export const list: CommandModule = {
 /** The value comes on standard input: others on the machine can see arguments. One line end after it is dropped. */
 export const set: CommandModule = {
   run: async (args) => {
-    const { name, teamUid } = secretArguments(args);
+    const { name, teamUid, output } = secretArguments(args);
     const value = readText(await buffer(process.stdin)).replace(/\r?\n$/, '');
     if (value === '') throw new UsageError('the value is missing on standard input');
     return withSecrets(async (services) => {
@@ -38,9 +38,11 @@ export const set: CommandModule = {
           throw new CommandError(`the value ${result.reason}.`);
         case 'limit_reached':
           throw new CommandError(`a team has at most ${result.limit} secrets.`);
-        case 'set':
-          process.stdout.write(`Secret ${name} has its version ${result.secret.version}.\n`);
+        case 'set': {
+          const { version } = result.secret;
+          printResult(output, { name, version }, `Secret ${name} is stored as version ${version}.`);
           return 0;
+        }
       }
     });
   },
@@ -48,7 +50,7 @@ export const set: CommandModule = {
 
 export const remove: CommandModule = {
   run: (args) => {
-    const { name, teamUid } = secretArguments(args);
+    const { name, teamUid, output } = secretArguments(args);
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
       const result = await services.get(TeamSecrets).delete(teamUid, name);
@@ -58,7 +60,7 @@ export const remove: CommandModule = {
         case 'in_use':
           throw new CommandError(`secret ${name} is in use by ${result.by.join(', ')}.`);
         case 'removed':
-          process.stdout.write(`Secret ${name} is gone.\n`);
+          printResult(output, { name, deleted: true }, `Secret ${name} is deleted.`);
           return 0;
       }
     });
@@ -68,7 +70,7 @@ export const remove: CommandModule = {
 /** Exit code 1 when something does not open: a key is missing in SECRETS_KEY_PREVIOUS, or the value is damaged. */
 export const rotateKey: CommandModule = {
   run: (args) => {
-    noArguments(args);
+    const { values } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS });
     return withSecrets(async (services) => {
       let broken = 0;
       const rows: (string | number)[][] = [];
@@ -76,7 +78,7 @@ export const rotateKey: CommandModule = {
         rows.push([place.name, place.changed, place.broken]);
         broken += place.broken;
       }
-      process.stdout.write(`${renderTable(['PLACE', 'CHANGED', 'DO NOT OPEN'], rows)}\n`);
+      printRows(values, ['PLACE', 'CHANGED', 'DO NOT OPEN'], rows);
       if (broken === 0) return 0;
       process.stderr.write(`headrace: ${broken} value(s) do not open under SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n`);
       return 1;
@@ -84,11 +86,11 @@ export const rotateKey: CommandModule = {
   },
 };
 
-function secretArguments(args: readonly string[]): { name: string; teamUid: string } {
+function secretArguments(args: readonly string[]): { name: string; teamUid: string; output: OutputValues } {
   const { values, positionals } = parseArgs({ args: [...args], options: TEAM, allowPositionals: true });
   const name = onlyPositional('name', positionals);
   if (!SECRET_NAME.test(name)) throw new UsageError(`<name> must be ${SECRET_NAME_RULE}`);
-  return { name, teamUid: required('team', values.team) };
+  return { name, teamUid: required('team', values.team), output: values };
 }
 
 function readText(bytes: Buffer): string {

@@ -3,13 +3,12 @@ import { CreateServiceAccount, CreateTeam, ListTeams, type Team, type TeamChange
 import { workerHostFault } from '#libs/worker-protocol';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { noArguments } from '../cli/no-arguments.js';
-import { renderTable } from '../cli/table.js';
+import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
 import { withUseCases } from '../process/with-use-cases.js';
 
 export const create: CommandModule = {
   run: (args) => {
-    const options = { 'max-concurrent-runs': { type: 'string' } } as const;
+    const options = { ...OUTPUT_OPTIONS, 'max-concurrent-runs': { type: 'string' } } as const;
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
     const name = onlyPositional('name', positionals);
     const limit = values['max-concurrent-runs'] === undefined ? undefined : parseLimit(values['max-concurrent-runs']);
@@ -17,7 +16,7 @@ export const create: CommandModule = {
       const team = await services
         .get(CreateTeam)
         .execute({ name, ...(limit !== undefined && { maxConcurrentRuns: limit }) });
-      process.stdout.write(`${team.uid}\n`);
+      printResult(values, { uid: team.uid }, team.uid);
       return 0;
     });
   },
@@ -25,9 +24,9 @@ export const create: CommandModule = {
 
 export const list: CommandModule = {
   run: (args) => {
-    noArguments(args);
+    const { values } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS });
     return withUseCases(async (services) => {
-      process.stdout.write(`${renderTeams(await services.get(ListTeams).execute())}\n`);
+      printTeams(values, await services.get(ListTeams).execute());
       return 0;
     });
   },
@@ -45,14 +44,16 @@ type SettingValues = { readonly [K in keyof typeof SETTING_OPTIONS]?: string };
 
 export const update: CommandModule = {
   run: (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: SETTING_OPTIONS, allowPositionals: true });
+    const options = { ...SETTING_OPTIONS, ...OUTPUT_OPTIONS };
+    const { values: given, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+    const { json, ...values } = given;
     const uid = onlyPositional('uid', positionals);
     const changes = toChanges(values);
     return withUseCases(async (services) => {
       const result = await services.get(UpdateTeam).execute(uid, changes);
       if (result.kind === 'unknown_team')
         throw new CommandError(`there is no team ${uid}; \`headrace team list\` shows the UIDs.`);
-      process.stdout.write(`${renderTeams([result.team])}\n`);
+      printTeams({ ...(json !== undefined && { json }) }, [result.team]);
       return 0;
     });
   },
@@ -108,13 +109,13 @@ function parseSwitch(option: string, value: string): boolean {
 
 const TEAM_COLUMNS = ['UID', 'NAME', 'RUNS AT ONCE', 'MODEL', 'WORKER HOST', 'METADATA FILTER', 'SCHEDULES', 'CREATED'];
 
-function renderTeams(teams: readonly Team[]): string {
+function printTeams(values: OutputValues, teams: readonly Team[]): void {
   const onOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
   const rows = teams.map(({ features, ...team }) => [
     ...[team.uid, team.name, team.maxConcurrentRuns, team.defaultModelId, team.defaultWorkerHost],
     ...[onOff(features.metadata_filter), onOff(features.schedules), team.createdAt],
   ]);
-  return renderTable(TEAM_COLUMNS, rows);
+  printRows(values, TEAM_COLUMNS, rows);
 }
 
 /** A service account works for one team like a member, and manages nothing. */
@@ -122,7 +123,7 @@ export const createServiceAccount: CommandModule = {
   run: (args) => {
     const { values, positionals } = parseArgs({
       args: [...args],
-      options: { team: { type: 'string' } },
+      options: { ...OUTPUT_OPTIONS, team: { type: 'string' } },
       allowPositionals: true,
     });
     const name = onlyPositional('name', positionals);
@@ -131,7 +132,7 @@ export const createServiceAccount: CommandModule = {
       const result = await services.get(CreateServiceAccount).execute({ teamUid, name });
       if (result.kind === 'unknown_team')
         throw new CommandError(`there is no team ${teamUid}; \`headrace team list\` shows the UIDs.`);
-      process.stdout.write(`${result.serviceAccount.uid}\n`);
+      printResult(values, { uid: result.serviceAccount.uid }, result.serviceAccount.uid);
       return 0;
     });
   },

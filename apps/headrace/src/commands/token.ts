@@ -5,7 +5,7 @@ import { parseDuration } from '#libs/config';
 import { Clock } from '#libs/kernel';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { renderTable } from '../cli/table.js';
+import { OUTPUT_OPTIONS, printResult, printRows } from '../cli/output.js';
 import { withUseCases } from '../process/with-use-cases.js';
 
 const OWNER = { user: { type: 'string' }, 'service-account': { type: 'string' }, agent: { type: 'string' } } as const;
@@ -17,7 +17,7 @@ export const create: CommandModule = {
   run: (args) => {
     const { values } = parseArgs({
       args: [...args],
-      options: { ...OWNER, name: { type: 'string' }, expires: { type: 'string' } },
+      options: { ...OWNER, ...OUTPUT_OPTIONS, name: { type: 'string' }, expires: { type: 'string' } },
     });
     if (!namesOwner(values)) throw new UsageError('one of --user, --service-account and --agent is needed');
     const expires = values.expires === undefined ? null : parseExpiry(values.expires);
@@ -30,8 +30,8 @@ export const create: CommandModule = {
       if (result.kind === 'unknown_owner')
         throw new CommandError(`there is no ${owner.type.replace('_', ' ')} ${owner.uid}.`);
       if (result.kind === 'already_expired') throw new CommandError('--expires lies in the past.');
-      process.stderr.write(`Token ${result.record.uid} of ${owner.type} ${owner.uid}; it is not shown again.\n`);
-      process.stdout.write(`${result.token}\n`);
+      process.stderr.write(`Token ${result.record.uid} of ${owner.type} ${owner.uid}; it is returned only once.\n`);
+      printResult(values, { uid: result.record.uid, token: result.token }, result.token);
       return 0;
     });
   },
@@ -39,7 +39,7 @@ export const create: CommandModule = {
 
 export const list: CommandModule = {
   run: (args) => {
-    const { values } = parseArgs({ args: [...args], options: OWNER });
+    const { values } = parseArgs({ args: [...args], options: { ...OWNER, ...OUTPUT_OPTIONS } });
     return withUseCases(async (services) => {
       const tokens = await services
         .get(ListTokens)
@@ -48,9 +48,7 @@ export const list: CommandModule = {
         ...[token.uid, token.prefix, token.name, `${token.owner.type} ${token.owner.uid}`],
         ...[token.createdAt, token.expiresAt, token.revokedAt, token.lastUsedAt],
       ]);
-      process.stdout.write(
-        `${renderTable(['UID', 'TOKEN', 'NAME', 'OWNER', 'CREATED', 'EXPIRES', 'REVOKED', 'LAST USED'], rows)}\n`,
-      );
+      printRows(values, ['UID', 'TOKEN', 'NAME', 'OWNER', 'CREATED', 'EXPIRES', 'REVOKED', 'LAST USED'], rows);
       return 0;
     });
   },
@@ -58,14 +56,14 @@ export const list: CommandModule = {
 
 export const revoke: CommandModule = {
   run: (args) => {
-    const tokenUid = onlyPositional('token-uid', parseArgs({ args: [...args], allowPositionals: true }).positionals);
+    const { values, positionals } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS, allowPositionals: true });
+    const tokenUid = onlyPositional('token-uid', positionals);
     return withUseCases(async (services) => {
       const { kind } = await services.get(RevokeToken).execute({ tokenUid });
       if (kind === 'unknown')
-        throw new CommandError(`there is no token ${tokenUid}; \`headrace token list\` shows the UIDs.`);
-      process.stdout.write(
-        kind === 'revoked' ? `Token ${tokenUid} is revoked.\n` : `Token ${tokenUid} was revoked before.\n`,
-      );
+        throw new CommandError(`token ${tokenUid} not found; \`headrace token list\` shows the UIDs.`);
+      const text = kind === 'revoked' ? `Token ${tokenUid} is revoked.` : `Token ${tokenUid} was revoked before.`;
+      printResult(values, { uid: tokenUid, revoked: true }, text);
       return 0;
     });
   },

@@ -11,14 +11,14 @@ import {
 } from '#libs/auth';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { renderTable } from '../cli/table.js';
+import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
 import { withUseCases } from '../process/with-use-cases.js';
 
 export const create: CommandModule = {
   run: (args) => {
     const { values, positionals } = parseArgs({
       args: [...args],
-      options: { name: { type: 'string' } },
+      options: { ...OUTPUT_OPTIONS, name: { type: 'string' } },
       allowPositionals: true,
     });
     const email = onlyPositional('email', positionals);
@@ -26,7 +26,7 @@ export const create: CommandModule = {
     return withUseCases(async (services) => {
       const result = await services.get(CreateUser).execute({ email, displayName: values.name ?? email });
       if (result.kind === 'email_taken') throw new CommandError(`there is a user ${email} already.`);
-      process.stdout.write(`${result.user.uid}\n`);
+      printResult(values, { uid: result.user.uid }, result.user.uid);
       return 0;
     });
   },
@@ -34,14 +34,14 @@ export const create: CommandModule = {
 
 export const list: CommandModule = {
   run: (args) => {
-    const { values } = parseArgs({ args: [...args], options: { team: { type: 'string' } } });
+    const { values } = parseArgs({ args: [...args], options: { ...OUTPUT_OPTIONS, team: { type: 'string' } } });
     return withUseCases(async (services) => {
       const users = await services.get(ListUsers).execute(values.team === undefined ? {} : { teamUid: values.team });
       const rows = users.map(({ uid, email, displayName, memberships, createdAt }) => [
         ...[uid, email, displayName],
         ...[memberships.map(({ teamUid, role }) => `${role} of ${teamUid}`).join(', '), createdAt],
       ]);
-      process.stdout.write(`${renderTable(['UID', 'EMAIL', 'NAME', 'MEMBERSHIPS', 'CREATED'], rows)}\n`);
+      printRows(values, ['UID', 'EMAIL', 'NAME', 'MEMBERSHIPS', 'CREATED'], rows);
       return 0;
     });
   },
@@ -50,11 +50,11 @@ export const list: CommandModule = {
 /** Makes a user a member of a team, or changes the role of one. */
 export const add: CommandModule = {
   run: (args) => {
-    const { userUid, teamUid, role } = membershipArguments(args);
+    const { userUid, teamUid, role, output } = membershipArguments(args);
     if (role === undefined) throw new UsageError(`--role is missing; it is one of ${ROLES.join(', ')}`);
     return withUseCases(async (services) => {
       explain(await services.get(SetRole).execute({ teamUid, userUid, role }), userUid, teamUid);
-      process.stdout.write(`User ${userUid} is ${role} of team ${teamUid}.\n`);
+      printResult(output, { uid: userUid, team_uid: teamUid, role }, `User ${userUid} is ${role} of team ${teamUid}.`);
       return 0;
     });
   },
@@ -62,24 +62,30 @@ export const add: CommandModule = {
 
 export const remove: CommandModule = {
   run: (args) => {
-    const { userUid, teamUid, role } = membershipArguments(args);
+    const { userUid, teamUid, role, output } = membershipArguments(args);
     if (role !== undefined) throw new UsageError('--role has no meaning here');
     return withUseCases(async (services) => {
       explain(await services.get(RemoveMember).execute({ teamUid, userUid }), userUid, teamUid);
-      process.stdout.write(`User ${userUid} is no member of team ${teamUid} any more.\n`);
+      const text = `User ${userUid} is no longer a member of team ${teamUid}.`;
+      printResult(output, { uid: userUid, team_uid: teamUid, removed: true }, text);
       return 0;
     });
   },
 };
 
-function membershipArguments(args: readonly string[]): { userUid: string; teamUid: string; role?: Role } {
-  const options = { team: { type: 'string' }, role: { type: 'string' } } as const;
+function membershipArguments(args: readonly string[]): {
+  userUid: string;
+  teamUid: string;
+  role?: Role;
+  output: OutputValues;
+} {
+  const options = { ...OUTPUT_OPTIONS, team: { type: 'string' }, role: { type: 'string' } } as const;
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
   const userUid = onlyPositional('user-uid', positionals);
   const teamUid = required('team', values.team);
-  if (values.role === undefined) return { userUid, teamUid };
+  if (values.role === undefined) return { userUid, teamUid, output: values };
   if (!isRole(values.role)) throw new UsageError(`--role must be one of ${ROLES.join(', ')}`);
-  return { userUid, teamUid, role: values.role };
+  return { userUid, teamUid, role: values.role, output: values };
 }
 
 function explain({ kind }: MembershipResult, userUid: string, teamUid: string): void {

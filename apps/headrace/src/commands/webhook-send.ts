@@ -5,12 +5,14 @@ import { newUuid } from '#libs/kernel';
 import { type SignedDelivery, SignDelivery } from '#libs/webhooks';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
+import { OUTPUT_OPTIONS, printResult } from '../cli/output.js';
 import { ingressOrigin } from '../process/ingress-origin.js';
 import { withSecrets } from '../process/with-secrets.js';
 import { unknownWebhook } from './webhook.js';
 
 const TIMEOUT_MS = 30_000;
 const OPTIONS = {
+  ...OUTPUT_OPTIONS,
   webhook: { type: 'string' },
   url: { type: 'string' },
   'delivery-id': { type: 'string' },
@@ -42,12 +44,12 @@ export const send: CommandModule = {
       }
     });
     const { status, text } = await post(signed, origin);
-    const isTaken = status >= 200 && status < 300;
+    const isAccepted = status >= 200 && status < 300;
     process.stderr.write(`Sent as delivery ${deliveryId} of the sender.\n`);
-    process.stdout.write(
-      `${status} ${isTaken ? (field(text, 'delivery_id') ?? text) : (field(text, 'error') ?? text)}\n`,
-    );
-    return isTaken ? 0 : 1;
+    const answer = field(text, isAccepted ? 'delivery_id' : 'error') ?? text;
+    const data = { status, ...(isAccepted ? { delivery_id: answer } : { error: answer }) };
+    printResult(values, data, `${status} ${answer}`);
+    return isAccepted ? 0 : 1;
   },
 };
 

@@ -16,15 +16,15 @@ import {
 } from '#libs/webhooks';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
+import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
 import { readSecretFile } from '../cli/read-secret-file.js';
-import { renderTable } from '../cli/table.js';
 import { ingressOrigin } from '../process/ingress-origin.js';
 import { withSecrets } from '../process/with-secrets.js';
 
 /** As for callers of the API. */
 const MAX_NAME = 200;
-const FACTORY = { factory: { type: 'string' } } as const;
-const SECRET_FILE = { 'secret-file': { type: 'string' } } as const;
+const FACTORY = { ...OUTPUT_OPTIONS, factory: { type: 'string' } } as const;
+const SECRET_FILE = { ...OUTPUT_OPTIONS, 'secret-file': { type: 'string' } } as const;
 const CREATE_OPTIONS = {
   ...FACTORY,
   ...SECRET_FILE,
@@ -62,7 +62,7 @@ export const create: CommandModule = {
             result.issues.map(({ pointer, detail }) => `${optionOf(pointer)} ${detail}`).join('; '),
           );
         case 'created':
-          tell(services, result.webhook, result.secret);
+          printWebhook(values, services, result.webhook, result.secret);
           return 0;
       }
     });
@@ -79,7 +79,7 @@ export const list: CommandModule = {
         ...[webhook.secretName, webhook.source, webhook.createdAt],
       ]);
       const columns = ['UID', 'NAME', 'AUTH MODE', 'SCHEME', 'STATE', 'SECRET', 'SOURCE', 'CREATED'];
-      process.stdout.write(`${renderTable(columns, rows)}\n`);
+      printRows(values, columns, rows);
       return 0;
     });
   },
@@ -105,14 +105,14 @@ export const rotate: CommandModule = {
             result.issues.map(({ pointer, detail }) => `${optionOf(pointer)} ${detail}`).join('; '),
           );
         case 'rotated':
-          tell(services, result.webhook, result.secret);
+          printWebhook(values, services, result.webhook, result.secret);
           return 0;
       }
     });
   },
 };
 
-const DELIVERIES_OPTIONS = { outcome: { type: 'string' }, limit: { type: 'string' } } as const;
+const DELIVERIES_OPTIONS = { ...OUTPUT_OPTIONS, outcome: { type: 'string' }, limit: { type: 'string' } } as const;
 
 export const deliveries: CommandModule = {
   run: (args) => {
@@ -128,7 +128,7 @@ export const deliveries: CommandModule = {
         ...[delivery.receivedAt, delivery.sourceIp, delivery.identity],
       ]);
       const columns = ['DELIVERY', 'OUTCOME', 'TIMES', 'BYTES', 'RECEIVED', 'FROM', 'IDENTITY'];
-      process.stdout.write(`${renderTable(columns, rows)}\n`);
+      printRows(values, columns, rows);
       return 0;
     });
   },
@@ -137,12 +137,18 @@ export const deliveries: CommandModule = {
 export const unknownWebhook = (uid: string): CommandError =>
   new CommandError(`there is no webhook ${uid}; \`headrace webhook list\` shows the UIDs.`);
 
-function tell(services: INestApplicationContext, webhook: ManagedWebhook, secret: string | null): void {
+function printWebhook(
+  values: OutputValues,
+  services: INestApplicationContext,
+  webhook: ManagedWebhook,
+  secret: string | null,
+): void {
   const { uid, name } = webhook;
-  const told = secret === null ? '' : '; the secret on the second line is not shown again';
-  process.stderr.write(`Webhook ${uid} (${name}) is ${stateOf(webhook)}${told}.\n`);
+  const note = secret === null ? '' : '; its secret is returned only once';
+  process.stderr.write(`Webhook ${uid} (${name}) is ${stateOf(webhook)}${note}.\n`);
   const url = ingressUrl(ingressOrigin(services.get(Settings)), webhook, secret ?? '{token}');
-  process.stdout.write(secret === null ? `${url}\n` : `${url}\n${secret}\n`);
+  const data = { uid, url, ...(secret !== null && { secret }) };
+  printResult(values, data, secret === null ? url : `${url}\n${secret}`);
 }
 
 function stateOf({ enabled, hasSecret, secretPending }: ManagedWebhook): string {

@@ -1,6 +1,9 @@
+import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
 import { CommandError } from '../cli/command.js';
 
 const TIMEOUT_MS = 60_000;
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** Where the API is, and who asks. */
 export interface Connection {
@@ -30,10 +33,13 @@ export class ApiClient {
   }
 
   /** The JSON of a success. Throws a RefusedByApi, or a CommandError when nobody answers. `team`: uid of the team to act for. */
-  async request<T>(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown, team?: string): Promise<T> {
+  async request<T>(method: Method, path: string, body?: unknown, team?: string): Promise<T> {
     const { baseUrl } = this.connection;
     const response = await this.send(method, path, body, team);
-    const answer = readObject(await response.text());
+    const text = await response.text();
+    const answer = readObject(text);
+    // Cancelling a run answers with a JSON string.
+    if (response.ok && answer === null && text.startsWith('"')) return JSON.parse(text) as T;
     if (!response.ok || answer === null)
       throw new RefusedByApi(response.status, answer ?? {}, explain(baseUrl, response.status, answer));
     return answer as T;
@@ -51,24 +57,49 @@ export class ApiClient {
       );
   }
 
-  private async send(method: string, path: string, body: unknown, team?: string): Promise<Response> {
+  /**
+   * An event stream from behind the event of this id, or from its beginning. Null when the server has nothing to add.
+   * The stream ends, or throws, when the connection is lost.
+   */
+  async stream(path: string, lastEventId: string | undefined): Promise<AsyncIterable<EventSourceMessage> | null> {
+    const connected = new AbortController();
+    const timer = setTimeout(() => connected.abort(new DOMException('', 'TimeoutError')), TIMEOUT_MS);
+    const response = await this.fetch(path, {
+      method: 'GET',
+      headers: { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) },
+      signal: connected.signal,
+    }).finally(() => clearTimeout(timer));
+    if (response.status === 204) return null;
+    if (!response.ok || response.body === null) {
+      const answer = readObject(await response.text());
+      throw new RefusedByApi(response.status, answer ?? {}, explain(this.baseUrl, response.status, answer));
+    }
+    return response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  }
+
+  private send(method: string, path: string, body: unknown, team?: string): Promise<Response> {
+    return this.fetch(path, {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(team === undefined ? {} : { 'x-headrace-team-uid': team }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+  }
+
+  private async fetch(path: string, { headers, ...request }: RequestInit): Promise<Response> {
     const { baseUrl, token } = this.connection;
     try {
       return await fetch(`${baseUrl}${path}`, {
-        method,
+        ...request,
         redirect: 'manual',
-        headers: {
-          accept: 'application/json',
-          authorization: `Bearer ${token}`,
-          'user-agent': 'headrace-cli',
-          ...(team === undefined ? {} : { 'x-headrace-team-uid': team }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        headers: { ...headers, authorization: `Bearer ${token}`, 'user-agent': 'headrace-cli' },
       });
     } catch (error) {
-      throw new CommandError(`the API at ${baseUrl} does not answer (${reasonOf(error)}).`);
+      throw new CommandError(`the API at ${baseUrl} does not answer (${reasonOf(error)}).`, { cause: error });
     }
   }
 }

@@ -1,0 +1,121 @@
+import { printable } from '../cli/printable.js';
+
+export interface StateEvent {
+  readonly state: string;
+  readonly status_message?: { readonly message: string };
+}
+
+export interface TimelineEvent {
+  readonly event_type: string;
+  readonly payload?: Readonly<Record<string, unknown>>;
+}
+
+interface Block {
+  readonly type: string;
+  readonly text?: string;
+  readonly id?: string;
+  readonly action_id?: string;
+  readonly name?: string;
+  readonly state?: string;
+  readonly input?: Readonly<Record<string, unknown>>;
+  readonly output?: Readonly<Record<string, unknown>>;
+}
+
+/** One message, new or changed; docs/live-events.md describes it. */
+export interface ConversationEvent {
+  readonly path: readonly number[];
+  readonly message_index?: number;
+  readonly message?: { readonly role: string; readonly content: readonly Block[] };
+}
+
+/** Everything but line ends and tabs that would move the cursor. */
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
+const MAX_LINE = 200;
+const MAX_OUTPUT_LINES = 20;
+
+/** Writes a run's event stream for people: states, prompts, what the agent says, its actions and their output. */
+export class RunPrinter {
+  private isWithinLine = false;
+  private lastState = '';
+  /** Place of a block in the conversation → the text of it that was written. */
+  private readonly written = new Map<string, string>();
+
+  constructor(private readonly write: (text: string) => void) {}
+
+  state({ state, status_message: status }: StateEvent): void {
+    const text = status === undefined ? state : `${state}: ${status.message}`;
+    if (text === this.lastState) return;
+    this.lastState = text;
+    this.line(`[${text}]`);
+  }
+
+  timeline({ event_type: type, payload = {} }: TimelineEvent): void {
+    if (type !== 'setup_command_finished') return;
+    this.line(`$ ${String(payload['command'])}  (exit code ${String(payload['exit_code'])})`);
+  }
+
+  conversation({ path, message_index: index, message }: ConversationEvent): void {
+    message?.content.forEach((block, position) => {
+      this.block(`${path.join('.')}/${index}/${position}`, message.role, block);
+    });
+  }
+
+  private block(place: string, role: string, block: Block): void {
+    const before = this.written.get(place) ?? '';
+    if (block.type === 'text' && role === 'assistant') {
+      const text = block.text ?? '';
+      this.written.set(place, text);
+      this.say(text.startsWith(before) ? text.slice(before.length) : `\n${text}`);
+      return;
+    }
+    const text = textOf(block, role);
+    if (text === null || text === before) return;
+    this.written.set(place, text);
+    text.split('\n').forEach((line) => this.line(line));
+  }
+
+  private say(text: string): void {
+    if (text === '') return;
+    this.write(text.replaceAll(CONTROL, '\uFFFD'));
+    this.isWithinLine = !text.endsWith('\n');
+  }
+
+  private line(text: string): void {
+    const shown = text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text;
+    this.write(`${this.isWithinLine ? '\n' : ''}${printable(shown)}\n`);
+    this.isWithinLine = false;
+  }
+}
+
+/** Null for what is not shown, or not yet. */
+function textOf(block: Block, role: string): string | null {
+  switch (block.type) {
+    case 'text':
+      return role === 'user' ? prefixed('| ', block.text ?? '') : null;
+    case 'action': {
+      const { command, paths, query, url, tool, description } = block.input ?? {};
+      const subject = [command, paths, query, url, tool, description].find((value) => value !== undefined);
+      return `> ${(block.name ?? '').replaceAll('_', ' ')} ${Array.isArray(subject) ? subject.join(', ') : asText(subject)}`;
+    }
+    case 'action_result': {
+      if (block.state === 'running') return null;
+      const output = block.output?.['output'];
+      const text = typeof output === 'string' ? output.trimEnd() : '';
+      const state = block.state === 'completed' ? [] : [`  (${block.state ?? ''})`];
+      return [...state, ...(text === '' ? [] : [prefixed('  ', text)])].join('\n') || null;
+    }
+    default:
+      return null;
+  }
+}
+
+/** The first lines, each behind the prefix. */
+function prefixed(prefix: string, text: string): string {
+  const lines = text.split('\n');
+  const rest = lines.length - MAX_OUTPUT_LINES;
+  const shown = rest > 1 ? [...lines.slice(0, MAX_OUTPUT_LINES), `… ${rest} more lines`] : lines;
+  return shown.map((line) => prefix + line).join('\n');
+}
+
+const asText = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
