@@ -37,6 +37,14 @@ describe('a healthy machine', () => {
   });
 });
 
+describe('a misspelt setting', () => {
+  it('is reported with the setting that is meant', async () => {
+    const findings = await machine.examine({ MAX_CONCURENT_RUNS: '3' });
+    expect(failed(findings)).toEqual([]);
+    expect(told(findings, 'settings')).toMatch(/^warn \| MAX_CONCURENT_RUNS .*MAX_CONCURRENT_RUNS/);
+  });
+});
+
 describe('broken: the tools', () => {
   it('no git on PATH', async () => {
     const findings = await machine.examine({ PATH: join(machine.directory, 'nothing') });

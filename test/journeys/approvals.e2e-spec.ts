@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { NO_BROWSER, startBrowser } from '../support/browser.js';
 import { Installation, processes, type Program, until } from '../support/installation.js';
 
 const SOURCE = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));
@@ -152,5 +153,35 @@ describe('a ceiling', { timeout: 90_000 }, () => {
       state: 'FAILED',
       status_message: { message: expect.stringContaining('max_tokens'), error_code: 'budget_exceeded' },
     });
+  });
+});
+
+describe.skipIf(NO_BROWSER !== null)(`the page of a run ${NO_BROWSER ?? ''}`.trim(), { timeout: 90_000 }, () => {
+  it('answers a permission request by a button, shows decisions quietly, sends a follow-up and cancels', async () => {
+    const runId = await create([PUSH], { interactive: true }, { approval_timeout_minutes: 30 });
+    await installation.waitFor(runId, ['BLOCKED']);
+    const browser = await startBrowser();
+    try {
+      const page = await browser.newPage();
+      const faults: string[] = [];
+      page.on('pageerror', (error) => faults.push(error.message));
+      const { base_url: baseUrl, token } = installation.connection;
+      await page.goto(`${new URL(baseUrl).origin}/runs/${runId}#token=${token}`);
+      await page.getByRole('heading', { name: 'The agent asks for permission' }).waitFor();
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      await page.locator('#state', { hasText: 'SUCCEEDED' }).waitFor();
+      await page.getByText(/^allow, by /).waitFor();
+      expect(await page.locator('#approvals').isVisible()).toBe(false);
+      expect(await page.locator('#conversation pre', { hasText: 'approval_id' }).count()).toBe(0);
+
+      await page.getByLabel('Follow-up').fill(JSON.stringify([{ wait: true }]));
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.locator('#state', { hasText: 'INPROGRESS' }).waitFor();
+      await page.getByRole('button', { name: 'Cancel the run' }).click();
+      await page.locator('#state', { hasText: 'CANCELLED' }).waitFor();
+      expect(faults).toEqual([]);
+    } finally {
+      await browser.close();
+    }
   });
 });

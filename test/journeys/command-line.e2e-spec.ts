@@ -12,7 +12,10 @@ let server: Program;
 let directory: string;
 
 beforeAll(async () => {
-  installation = await Installation.create({ MAX_CONCURRENT_RUNS: '2', MAX_CONCURRENT_RUNS_PER_TEAM: '2' });
+  installation = await Installation.create({
+    ...{ MAX_CONCURRENT_RUNS: '2', MAX_CONCURRENT_RUNS_PER_TEAM: '2' },
+    ...{ LOG_FORMAT: 'text', MAX_CONCURENT_RUNS: '7' },
+  });
   server = await installation.up();
   directory = mkdtempSync(join(tmpdir(), 'headrace-test-cli-'));
 });
@@ -32,6 +35,15 @@ beforeEach(() => {
 
 const json = async (...args: string[]) => JSON.parse((await headrace(0, ...args, '--json')).output) as never;
 const runIdIn = (text: string): string => /^Run ([0-9a-f-]{36}):/m.exec(text)?.[1] ?? '';
+
+describe('the log as text', () => {
+  it('has lines that people can read, and warns of a misspelt setting', () => {
+    expect(server.text).toMatch(
+      /^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: MAX_CONCURENT_RUNS is not a setting .* MAX_CONCURRENT_RUNS\?/m,
+    );
+    expect(server.text).not.toMatch(/^\{/m);
+  });
+});
 
 describe('the command line over the API', { timeout: 60_000 }, () => {
   it('creates a run, follows it to its end, and continues it', async () => {

@@ -179,6 +179,12 @@ export const SETTINGS = {
     literal('info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     'Lowest level that is logged.',
   ),
+  logFormat: define(
+    'Operation',
+    'LOG_FORMAT',
+    literal('auto', ['auto', 'json', 'text']),
+    'Format of the log: one JSON object a line, or lines of text for people. auto: text on a terminal, json everywhere else.',
+  ),
   metricsHost: define(
     'Operation',
     'METRICS_HOST',

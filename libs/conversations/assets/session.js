@@ -14,6 +14,8 @@ const STATE_LOOK = {
   QUEUED: 'wait',
 };
 
+const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+
 const byId = (id) => document.getElementById(id);
 const runId = location.pathname.replace(/\/+$/, '').split('/').pop() ?? '';
 const runUrl = new URL(`../api/v1/agent/runs/${encodeURIComponent(runId)}`, location.href);
@@ -40,15 +42,74 @@ function takeToken() {
   return sessionStorage.getItem(TOKEN_KEY);
 }
 
+/** Calls the API about this run; throws an Error with the detail of a problem document. */
+async function call(method, path, body) {
+  const response = await fetch(runUrl + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${sessionStorage.getItem(TOKEN_KEY)}`,
+      ...(body ? { 'content-type': 'application/json' } : {}),
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+    cache: 'no-store',
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.detail ?? `The service answers ${response.status}.`);
+  return answer;
+}
+
 /* ---- what is shown ---- */
 
 function showState({ state, status_message: status }) {
+  const hasEnded = ENDED.includes(state);
+  byId('cancel').hidden = hasEnded;
+  byId('followup').hidden = false;
+  void showApprovals(state);
   const badge = byId('state');
   badge.textContent = state;
   badge.className = `badge ${STATE_LOOK[state] ?? ''}`;
   byId('message').hidden = !status;
   byId('message').textContent = status ? `${status.message}${debugNote(status)}` : '';
   byId('message').className = status?.error_code ? 'bad' : '';
+}
+
+/** The pending permission requests of a blocked run, each with a button for each answer. */
+async function showApprovals(state) {
+  const { approvals } =
+    state === 'BLOCKED' ? await call('GET', '/approvals').catch(() => ({ approvals: [] })) : { approvals: [] };
+  const pending = approvals.filter((approval) => approval.state === 'pending');
+  byId('pending').replaceChildren(...pending.map(approvalOf));
+  byId('approvals').hidden = pending.length === 0;
+}
+
+function approvalOf({ approval_id: id, title, expires_at: expiresAt }) {
+  const element = make('div', 'approval');
+  const hint = make('p', 'hint');
+  const decide = (decision) => async () => {
+    element.querySelectorAll('button').forEach((button) => (button.disabled = true));
+    try {
+      await call('POST', `/approvals/${encodeURIComponent(id)}`, { decision });
+      await showApprovals('BLOCKED');
+    } catch (error) {
+      hint.textContent = error.message;
+      element.querySelectorAll('button').forEach((button) => (button.disabled = false));
+    }
+  };
+  const button = (text, decision) => {
+    const made = make('button', '', text);
+    made.type = 'button';
+    made.addEventListener('click', () => void decide(decision)());
+    return made;
+  };
+  hint.append('Denied without an answer at ', clockOf(expiresAt), '.');
+  element.append(
+    make('p', '', title),
+    button('Allow', 'allow'),
+    button('Always allow', 'allow_always'),
+    button('Deny', 'deny'),
+    hint,
+  );
+  return element;
 }
 
 function debugNote({ session_debug_until: until, debug_agent_active: isActive }) {
@@ -108,8 +169,18 @@ function blockOf(block) {
         return make('div', 'text', block.data.entries.map((entry) => `${entry.status}: ${entry.content}`).join('\n'));
       if (block.name === 'lifecycle')
         return make('div', 'who', block.data.events.map((event) => event.event_type.replaceAll('_', ' ')).join(' · '));
-      return folded(block.name.replaceAll('_', ' '), asText(block.data), block.name.startsWith('permission'));
+      if (block.name === 'permission_request') return permissionRequest(block.data);
+      if (block.name === 'permission_decision') return permissionDecision(block.data);
+      return folded(block.name.replaceAll('_', ' '), asText(block.data));
   }
+}
+
+/** A line each: a request that waits for a person is answered above the conversation. */
+const permissionRequest = ({ title }) => make('div', 'quiet', `Permission requested: ${title}`);
+
+function permissionDecision({ decision, by, note, principal }) {
+  const decidedBy = principal?.display_name ?? by;
+  return make('div', 'quiet', `${decision.replaceAll('_', ' ')}, by ${decidedBy}${note ? `: ${note}` : ''}`);
 }
 
 /** Steps on the page by their path; each remembers the places of its messages and of the steps in it. */
@@ -246,6 +317,30 @@ byId('ask').addEventListener('submit', (event) => {
 byId('forget').addEventListener('click', () => {
   sessionStorage.removeItem(TOKEN_KEY);
   location.reload();
+});
+
+byId('cancel').addEventListener('click', async () => {
+  byId('cancel').disabled = true;
+  try {
+    await call('POST', '/cancel');
+  } catch (error) {
+    say(error.message);
+  } finally {
+    byId('cancel').disabled = false;
+  }
+});
+byId('followup').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const text = byId('message-text');
+  try {
+    const { outcome } = await call('POST', '/followups', { message: text.value });
+    text.value = '';
+    byId('followup-result').textContent = `Accepted (${outcome.replaceAll('_', ' ')}).`;
+    // A run that has ended has no open stream: the follow-up continues it.
+    if (!byId('again').hidden) byId('again').click();
+  } catch (error) {
+    byId('followup-result').textContent = error.message;
+  }
 });
 
 const token = takeToken();

@@ -24,8 +24,8 @@ function distanceTo(wanted: string, name: string): number {
   return isBeginning ? 1 : editDistance(one, other);
 }
 
-/** Levenshtein's, where two neighbours that changed places count as one slip. */
-function editDistance(one: string, other: string): number {
+/** Edits between two texts; two adjacent characters that changed places count as one. */
+export function editDistance(one: string, other: string): number {
   let before: readonly number[] = [];
   let row: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let left = 1; left <= one.length; left += 1) {

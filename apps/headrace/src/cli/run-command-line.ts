@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { nearMisses } from '#libs/kernel';
+import { closestName } from '#libs/kernel';
 import { type Command, CommandError, UsageError } from './command.js';
 
 /** Sections of `--help`. */
@@ -57,12 +57,12 @@ function unknown(commands: readonly Command[], argv: readonly string[]): number 
   if (isGroup(commands, first)) {
     if (second === undefined || second.startsWith('-'))
       return misuse(`"${first}" needs a command`, helpText(commands, [first]));
-    const [best] = nearMisses(second, commandsOf(words, first));
+    const best = closestName(second, commandsOf(words, first));
     const meant = best === undefined ? undefined : `${first} ${best}`;
     return misuse(`there is no command "${first} ${second}"`, helpText(commands, [first]), meant);
   }
-  const [best] = nearMisses(first, [...new Set(words.map(([word = '']) => word))]);
-  const [next] = best === undefined || second === undefined ? [] : nearMisses(second, commandsOf(words, best));
+  const best = closestName(first, [...new Set(words.map(([word = '']) => word))]);
+  const next = best === undefined || second === undefined ? undefined : closestName(second, commandsOf(words, best));
   const meant = best === undefined || next === undefined ? best : `${best} ${next}`;
   return misuse(`there is no command "${first}"`, helpText(commands), meant);
 }
@@ -76,7 +76,7 @@ function meantOption({ message }: Error, command: Command): string | undefined {
   const [, given] = /^Unknown option '--([a-z-]+)'/i.exec(message) ?? [];
   if (given === undefined) return undefined;
   const options = [...usageLine(command).matchAll(/--([a-z-]+)/g)].map(([, option = '']) => option);
-  const [best] = nearMisses(given, options);
+  const best = closestName(given, options);
   return best === undefined ? undefined : `--${best}`;
 }
 

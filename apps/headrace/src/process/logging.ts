@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { JsonLogger, type LogThreshold } from '#libs/observability';
+import type { Settings } from '#libs/config';
+import { JsonLogger } from '#libs/observability';
 
 /** What Nest says while it assembles an application: a hundred lines that nobody reads unless something is wrong with it. */
 const ASSEMBLY = new Set([
@@ -31,9 +32,23 @@ class ServerLogger extends JsonLogger {
   }
 }
 
-/** JSON lines on standard output, from LOG_LEVEL on. */
-export function logToOutput(level: LogThreshold): void {
-  Logger.overrideLogger(new ServerLogger(level));
+/** To standard output, from LOG_LEVEL on, in the format of LOG_FORMAT. */
+export async function logToOutput({ logLevel, logFormat }: Pick<Settings, 'logLevel' | 'logFormat'>): Promise<void> {
+  const isText = logFormat === 'text' || (logFormat === 'auto' && process.stdout.isTTY);
+  Logger.overrideLogger(new ServerLogger(logLevel, isText ? await textFormatter() : undefined));
+}
+
+/** Loaded only where it is used: most processes log JSON. */
+async function textFormatter(): Promise<{ write(line: string): void }> {
+  const { prettyFactory } = await import('pino-pretty');
+  const format = prettyFactory({
+    colorize: process.stdout.isTTY && !process.env.NO_COLOR,
+    translateTime: 'SYS:HH:MM:ss.l',
+    // For programs that collect logs; a line of a terminal has room for what happened.
+    ignore: 'pid,trace_id,span_id,logger',
+    singleLine: true,
+  });
+  return { write: (line) => void process.stdout.write(format(line)) };
 }
 
 /** For commands whose output is their answer: warnings and worse, on standard error. */

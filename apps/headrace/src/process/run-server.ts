@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { type RunningApp, type Settings } from '#libs/config';
+import { findMisspeltSettings, type RunningApp, type Settings } from '#libs/config';
 import { CommandError } from '../cli/command.js';
 import { ClosingStack } from './closing-stack.js';
 import { connectLauncher } from './launcher.js';
@@ -34,8 +34,10 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
   const launcher = await connectLauncher();
   const stop = new StopRequest(launcher.gone);
   const settings = await prepareSettings(launcher.environment);
-  logToOutput(settings.logLevel);
+  await logToOutput(settings);
   const logger = new Logger('Process');
+  for (const { given, meant } of findMisspeltSettings(launcher.environment))
+    logger.warn(`${given} is not a setting and has no effect. Did you mean ${meant}?`);
   process.on('uncaughtException', (error) => {
     logger.fatal(error);
     stop.make('fault');

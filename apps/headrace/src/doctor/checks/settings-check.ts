@@ -1,11 +1,12 @@
 import type { DoctorCheck } from '../doctor-check.js';
+import { findMisspeltSettings } from '#libs/config';
 import { fail, ok, warn } from '../finding.js';
 import { settingsNamedIn } from '../patient.js';
 
 export const settingsCheck: DoctorCheck = {
   name: 'settings',
   uses: [],
-  examine: ({ settingFaults, settings: { allowTestClock } }) => {
+  examine: ({ environment, settingFaults, settings: { allowTestClock } }) => {
     const faults = settingFaults.map((fault) => {
       const names = settingsNamedIn(fault).join(' and ');
       return fail(fault.replace(/\.$/, ''), `Mend ${names} in the environment or in .env; .env.example describes it.`);
@@ -13,6 +14,10 @@ export const settingsCheck: DoctorCheck = {
     const risks = allowTestClock
       ? [warn('HEADRACE_TEST_CLOCK is on: a test may move the clock', 'Unset HEADRACE_TEST_CLOCK, except for tests.')]
       : [];
-    return Promise.resolve(faults.length + risks.length > 0 ? [...faults, ...risks] : [ok('all valid')]);
+    const misspelt = findMisspeltSettings(environment).map(({ given, meant }) =>
+      warn(`${given} is not a setting and has no effect`, `Rename it to ${meant}, if that is what it is meant to be.`),
+    );
+    const findings = [...faults, ...risks, ...misspelt];
+    return Promise.resolve(findings.length > 0 ? findings : [ok('all valid')]);
   },
 };

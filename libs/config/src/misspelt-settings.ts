@@ -1,0 +1,25 @@
+import { editDistance } from '#libs/kernel';
+import type { Environment } from './parse-settings.js';
+import { SETTINGS } from './settings.js';
+
+/** More edits than this make another name: environments hold many that are nothing of ours. */
+const MAX_EDITS = 2;
+/** Shorter names resemble too much: `HOST` and `HOME`. */
+const MIN_LENGTH = 8;
+
+export interface MisspeltSetting {
+  /** As it is in the environment, where nothing reads it. */
+  readonly given: string;
+  readonly meant: string;
+}
+
+/** Variables that resemble a setting and are none, such as `MAX_CONCURENT_RUNS`. */
+export function findMisspeltSettings(environment: Environment): MisspeltSetting[] {
+  const known = Object.values(SETTINGS).map(({ env }) => env);
+  return Object.keys(environment)
+    .filter((name) => name.length >= MIN_LENGTH && name.includes('_') && !known.includes(name))
+    .flatMap((given) => {
+      const meant = known.find((name) => editDistance(given.toUpperCase(), name) <= MAX_EDITS);
+      return meant === undefined ? [] : [{ given, meant }];
+    });
+}
