@@ -1,6 +1,8 @@
 import type { LoggerService, LogLevel } from '@nestjs/common';
 import { type DestinationStream, type Logger as PinoLogger, type LoggerOptions, pino } from 'pino';
-import { currentContext } from './request-context.js';
+import { inspect } from 'node:util';
+import { RepeatedLines } from './repeated-lines.js';
+import { currentContext, type RequestContext } from './request-context.js';
 
 export type LogThreshold = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
@@ -14,12 +16,16 @@ type PinoLevel = Exclude<LogThreshold, 'silent'>;
 
 /**
  * One JSON object a line: time, level, message, the name of the logging class, trace and span of the request.
- * It stands behind Nest's `Logger`: `new Logger(Name).warn('text', {field: 1})` becomes a line with `field`.
+ * It stands behind Nest's `Logger`: `new Logger(Name).warn('text', {field: 1})` becomes a line with `field`, and so does
+ * `warn({ msg: 'text', field: 1 })`.
  */
 export class JsonLogger implements LoggerService {
   private readonly pino: PinoLogger;
+  private readonly repeated: RepeatedLines | null;
 
-  constructor(threshold: LogThreshold, destination?: DestinationStream) {
+  /** @param sumsUpRepetitions whether equal warnings and errors are written once and then counted. */
+  constructor(threshold: LogThreshold, destination?: DestinationStream, sumsUpRepetitions = false) {
+    this.repeated = sumsUpRepetitions ? new RepeatedLines() : null;
     const options: LoggerOptions = {
       level: threshold,
       base: { pid: process.pid },
@@ -59,32 +65,63 @@ export class JsonLogger implements LoggerService {
     this.pino.debug('log levels are set by LOG_LEVEL');
   }
 
-  private write(level: PinoLevel, message: unknown, rest: unknown[]): void {
+  private write(level: PinoLevel, given: unknown, rest: unknown[]): void {
     if (!this.pino.isLevelEnabled(level)) return;
-    const fields: Record<string, unknown> = {};
+    const { message, fields, stack } = parts(given, rest);
     const context = currentContext();
-    if (context) {
-      fields.trace_id = context.traceId;
-      fields.span_id = context.spanId;
-      if (context.route !== undefined) fields.route = context.route;
-      if (context.principal !== undefined) fields.principal = context.principal;
+    const line = { ...contextFields(context), ...fields, ...(stack === undefined ? {} : { stack }) };
+    // An error within a request is always written: its trace id must be found in the log.
+    if (this.repeated && REPEATABLE.has(level) && !(level === 'error' && context)) {
+      const sumUp = (count: number): void => this.pino[level]({ ...fields, repeated: count }, message);
+      if (!this.repeated.isNew(keyOf(level, message, fields), sumUp)) return;
     }
-    // Nest appends the logger's name as the last parameter; errors may bring a stack before it.
-    const extra = [...rest];
-    const name = extra.at(-1);
-    if (typeof name === 'string') {
-      fields.logger = name;
-      extra.pop();
-    }
-    for (const item of extra) {
-      if (typeof item === 'string') fields.stack = item;
-      else if (item instanceof Error) fields.stack = item.stack;
-      else if (typeof item === 'object' && item !== null) Object.assign(fields, item);
-    }
-    if (message instanceof Error) {
-      fields.stack ??= message.stack;
-      this.pino[level](fields, message.message);
-    } else if (typeof message === 'string') this.pino[level](fields, message);
-    else this.pino[level](fields, JSON.stringify(message));
+    this.pino[level](line, message);
   }
+}
+
+const REPEATABLE: ReadonlySet<PinoLevel> = new Set(['warn', 'error']);
+
+interface LineParts {
+  readonly message: string | undefined;
+  readonly fields: Record<string, unknown>;
+  readonly stack: string | undefined;
+}
+
+/** What a line consists of: `given` is a text, an error, or an object whose `msg` is the text. */
+function parts(given: unknown, rest: readonly unknown[]): LineParts {
+  const fields: Record<string, unknown> = {};
+  let stack: string | undefined;
+  // Nest appends the logger's name as the last parameter; errors may bring a stack before it.
+  const extra = [...rest];
+  const name = extra.at(-1);
+  if (typeof name === 'string') {
+    fields.logger = name;
+    extra.pop();
+  }
+  for (const item of extra) {
+    if (typeof item === 'string') stack = item;
+    else if (item instanceof Error) stack = item.stack;
+    else if (typeof item === 'object' && item !== null) Object.assign(fields, item);
+  }
+  if (given instanceof Error) return { message: given.message, fields, stack: stack ?? given.stack };
+  if (typeof given !== 'object' || given === null) return { message: String(given), fields, stack };
+  const { msg, ...more } = given as { msg?: unknown };
+  Object.assign(fields, more);
+  return { message: typeof msg === 'string' ? msg : undefined, fields, stack };
+}
+
+function contextFields(context: RequestContext | undefined): Record<string, unknown> {
+  if (!context) return {};
+  const { traceId, spanId, route, principal } = context;
+  return {
+    trace_id: traceId,
+    span_id: spanId,
+    ...(route === undefined ? {} : { route }),
+    ...(principal === undefined ? {} : { principal }),
+  };
+}
+
+/** Equal for lines that say the same; stacks differ by how the code was reached. */
+function keyOf(level: string, message: string | undefined, fields: Record<string, unknown>): string {
+  return `${level} ${message ?? ''} ${inspect({ ...fields, stack: undefined }, { depth: 3, breakLength: Infinity })}`;
 }

@@ -35,7 +35,7 @@ class ServerLogger extends JsonLogger {
 /** To standard output, from LOG_LEVEL on, in the format of LOG_FORMAT. */
 export async function logToOutput({ logLevel, logFormat }: Pick<Settings, 'logLevel' | 'logFormat'>): Promise<void> {
   const isText = logFormat === 'text' || (logFormat === 'auto' && process.stdout.isTTY);
-  Logger.overrideLogger(new ServerLogger(logLevel, isText ? await textFormatter() : undefined));
+  Logger.overrideLogger(new ServerLogger(logLevel, isText ? await textFormatter() : undefined, true));
 }
 
 /** Loaded only where it is used: most processes log JSON. */
