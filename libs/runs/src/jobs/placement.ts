@@ -28,11 +28,7 @@ export class Placement {
     await this.executor.prepare();
     await this.placeRuns.setCapacity();
     this.isOpen = true;
-    const poll = setInterval(() => {
-      this.round().catch((error: unknown) => {
-        if (!isDatabaseUnavailable(error)) this.logger.error(error);
-      });
-    }, this.settings.placementPoll);
+    const poll = setInterval(() => this.poll(), this.settings.placementPoll);
     this.timers.addInterval('placement-poll', poll);
   }
 
@@ -53,6 +49,17 @@ export class Placement {
     this.isOpen = false;
     if (this.timers.doesExist('interval', 'placement-poll')) this.timers.deleteInterval('placement-poll');
     await this.round_?.catch((error: unknown) => this.logger.warn(`The last placement round failed: ${String(error)}`));
+  }
+
+  /** A round under way reports its error to whoever began it. */
+  private poll(): void {
+    if (this.round_) {
+      this.again = true;
+      return;
+    }
+    this.round().catch((error: unknown) => {
+      if (!isDatabaseUnavailable(error)) this.logger.error(error);
+    });
   }
 
   private async place(): Promise<void> {
