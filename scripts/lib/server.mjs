@@ -23,7 +23,10 @@ export function startServer(command, environment, { output = 'inherit' } = {}) {
     child.on('exit', (code) => resolve(code ?? 1));
   });
   const said = new Promise((resolve) =>
-    createInterface({ input: channel }).on('line', (line) => line === 'ready' && resolve(true)),
+    createInterface({ input: channel })
+      // It emits the errors of the channel again.
+      .on('error', () => undefined)
+      .on('line', (line) => line === 'ready' && resolve(true)),
   );
   return { child, exited, ready: Promise.race([said, exited.then(() => false)]) };
 }

@@ -34,6 +34,8 @@ export async function connectLauncher(): Promise<Launcher> {
 function firstLine(channel: Socket): Promise<Environment> {
   return new Promise((resolve, reject) => {
     const lines = createInterface({ input: channel });
+    // It emits the errors of the channel again; `close` follows.
+    lines.on('error', () => undefined);
     lines.once('line', (line) => resolve(JSON.parse(line) as Environment));
     channel.once('close', () => reject(new Error('The launcher handed no settings over.')));
   });

@@ -1,0 +1,16 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { checkout, Launched } from './launched.js';
+
+describe('the launcher', () => {
+  it('ends with code 1 and without an exception when its server is killed before it read the settings', async () => {
+    const program = `
+      import { startServer } from ${JSON.stringify(join(checkout, 'scripts/lib/server.mjs'))};
+      const server = startServer('up', process.env);
+      server.child.kill('SIGKILL');
+      process.exitCode = await server.exited;
+    `;
+    const launched = new Launched(process.execPath, ['--input-type=module', '--eval', program], { env: {} });
+    expect([await launched.exit, launched.output]).toEqual([1, '']);
+  });
+});
