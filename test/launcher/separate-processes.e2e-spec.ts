@@ -1,7 +1,17 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { headrace, type Launched, processesNaming, removeDir, start, temporaryDir } from './launched.js';
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
+import { createTestDatabase, onDatabase } from '#libs/testing';
+import {
+  checkout,
+  environment,
+  headrace,
+  Launched,
+  processesNaming,
+  removeDir,
+  start,
+  temporaryDir,
+} from './launched.js';
 
 let directory = '';
 let dataDir = '';
@@ -73,9 +83,64 @@ describe('api, ingress and processor, each in a process of its own', () => {
     await owner.says(/is ready/);
     const other = start(join(directory, 'other'), 'processor', {
       DATABASE_URL: 'postgresql://nobody:secret@127.0.0.1:1/none',
+      DATABASE_START_TIMEOUT: '0s',
     });
     expect(await other.exit).toBe(1);
     expect(other.output).toContain('the database that DATABASE_URL names cannot be used (ECONNREFUSED)');
     expect(other.output).not.toContain('secret');
   });
+
+  it('wait for a database that does not accept connections yet, and say so', { timeout: 60_000 }, async () => {
+    const database = await createTestDatabase();
+    const name = new URL(database.url).pathname.slice(1);
+    const alter = (isAllowed: boolean): Promise<unknown> =>
+      onDatabase(inject('postgres').url, (server) =>
+        server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS ${String(isAllowed)}`),
+      );
+    try {
+      await alter(false);
+      const processor = start(dataDir, 'processor', { DATABASE_URL: database.url });
+      running.push(processor);
+      await processor.says(/Waiting for the database, up to 60 s \(DATABASE_START_TIMEOUT\): .*not currently accepting/);
+      await alter(true);
+      await processor.says(/is ready/);
+      await stopAll();
+    } finally {
+      await alter(true);
+      await database.close();
+    }
+  });
+
+  it('end while they wait for the database when they are asked to', { timeout: 60_000 }, async () => {
+    const processor = start(dataDir, 'processor', { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' });
+    await processor.says(/Waiting for the database/);
+    processor.signal('SIGTERM');
+    expect(await processor.exit).toBe(1);
+    expect(processor.output).toContain('cannot be used (ECONNREFUSED)');
+  });
+
+  it.each(['processor', 'migrate'])(
+    'refuse a database whose schema is newer than the program (%s)',
+    { timeout: 60_000 },
+    async (command) => {
+      const database = await createTestDatabase();
+      try {
+        await database.query(
+          `INSERT INTO headrace.schema_migrations (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`,
+        );
+        const settings = { DATABASE_URL: database.url };
+        const refused =
+          command === 'migrate'
+            ? new Launched(process.execPath, [join(checkout, 'bin/headrace.mjs'), command], {
+                env: environment(dataDir, settings),
+              })
+            : start(dataDir, command, settings);
+        expect(await refused.exit).toBe(1);
+        expect(refused.output).toContain('The database schema is newer than this version of Headrace');
+        expect(refused.output).toContain('FromTheFuture9999999999999');
+      } finally {
+        await database.close();
+      }
+    },
+  );
 });

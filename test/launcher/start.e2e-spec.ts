@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { freePort } from '../support/installation.js';
 import {
   api,
   type Connection,
@@ -78,7 +79,16 @@ describe('npm start', () => {
     { timeout: 120_000 },
     async () => {
       const own = join(directory, 'own');
-      const { launched, connection } = await up(own, {});
+      const PORT = String(await freePort());
+      const fileWhenReady = vi.waitFor(
+        async () => {
+          expect((await fetch(`http://127.0.0.1:${PORT}/health/ready`)).status).toBe(200);
+          return existsSync(join(own, 'connection.json'));
+        },
+        { timeout: 90_000, interval: 5 },
+      );
+      const { launched, connection } = await up(own, { PORT });
+      expect(await fileWhenReady).toBe(true);
       expect(statSync(join(own, 'connection.json')).mode & 0o777).toBe(0o600);
       expect(Object.keys(connection).sort()).toEqual(
         [

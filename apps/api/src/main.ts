@@ -26,11 +26,20 @@ export interface RunningApi extends RunningApp {
   readonly app: NestExpressApplication;
 }
 
+export interface ApiOptions {
+  /** A condition of `/health/ready` besides those of the API itself. */
+  readonly isReady?: () => boolean;
+}
+
 /**
  * Starts the API on `settings.port`; the database has been migrated by whoever calls. Rejects when the port cannot be
  * had or a part cannot start, and leaves nothing open then.
  */
-export async function startApi(given: Settings, more: readonly Type[] = []): Promise<RunningApi> {
+export async function startApi(
+  given: Settings,
+  more: readonly Type[] = [],
+  { isReady }: ApiOptions = {},
+): Promise<RunningApi> {
   let settings = given;
   const listener = await Listener.open(given, {
     host: given.host,
@@ -46,6 +55,7 @@ export async function startApi(given: Settings, more: readonly Type[] = []): Pro
       bufferLogs: false,
     });
     const api = app;
+    if (isReady) api.get(Readiness).require('start', isReady);
     configureHttp(api, settings);
     serveDocument(api, () => apiDocument(api, settings.publicUrl + API_PREFIX));
     await serveHttp(api, listener);

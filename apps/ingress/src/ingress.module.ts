@@ -29,6 +29,6 @@ export class IngressModule implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    this.readiness.register('database', () => this.database.query('SELECT 1'));
+    this.readiness.register('database', () => this.database.assertWritable());
   }
 }

@@ -123,6 +123,18 @@ export const SETTINGS = {
     integer(16, 2, 200),
     'Database connections of one process for requests.',
   ),
+  databaseQueryTimeout: define(
+    'Stores',
+    'DATABASE_QUERY_TIMEOUT',
+    duration('30s', '1s', '10min'),
+    'How long one database statement may take; then the server cancels it. Where the server does not answer, the process gives up at most 5 s later. The caller gets a 503.',
+  ),
+  databaseStartTimeout: define(
+    'Stores',
+    'DATABASE_START_TIMEOUT',
+    duration('1min', '0s', '1h'),
+    'How long a starting process waits for a database that does not answer, such as one that is starting or recovering.',
+  ),
   queuePoolSize: define(
     'Stores',
     'QUEUE_POOL_SIZE',

@@ -55,6 +55,6 @@ export class HttpModule implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.readiness.register('database', () => this.database.query('SELECT 1'));
+    this.readiness.register('database', () => this.database.assertWritable());
   }
 }

@@ -5,27 +5,44 @@ export function sqlState(error: unknown): string | null {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
+/** Codes of Node for a connection that cannot be opened or broke. */
 const CONNECTION_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
-  'ENOENT',
-  // A Unix socket whose queue of connections is full.
-  'EAGAIN',
   'ETIMEDOUT',
   'EHOSTUNREACH',
+  'ENETUNREACH',
   'ENOTFOUND',
+  'EAI_AGAIN',
 ]);
+/** Of a Unix socket whose server is stopped, or whose queue of connections is full. */
+const SOCKET_CODES: readonly unknown[] = ['ENOENT', 'EAGAIN'];
+/** Texts of `pg` for errors without a code; the last one is its `query_timeout`. */
 const CONNECTION_TEXT =
-  /connection terminated|connection ended|timeout exceeded when trying to connect|not queryable|connection error/i;
+  /connection terminated|connection ended|timeout exceeded when trying to connect|not queryable|connection error|query read timeout/i;
+/** Classes: connection exceptions, lack of resources (connections, memory, disk), and intervention by an operator. */
+const UNAVAILABLE_CLASSES = ['08', '53', '57P'];
+/** The database accepts no connections (ALLOW_CONNECTIONS false). */
+const OBJECT_NOT_IN_PREREQUISITE_STATE = '55000';
+/** The session is read-only, as on a standby after a failover. */
+const READ_ONLY_TRANSACTION = '25006';
 
-/** Whether the database could not be reached or is going down or coming up: the caller may try again shortly. */
+/**
+ * Whether the database cannot be reached or used at the moment: it is going down or coming up, is out of resources, or
+ * accepts no connections or no writes. The caller may try again shortly.
+ */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const state = sqlState(error);
-  if (state !== null && (state.startsWith('08') || state.startsWith('57P') || state.startsWith('53'))) return true;
+  if (state !== null) {
+    if (UNAVAILABLE_CLASSES.some((prefix) => state.startsWith(prefix))) return true;
+    if (state === OBJECT_NOT_IN_PREREQUISITE_STATE || state === READ_ONLY_TRANSACTION) return true;
+  }
   if (!(error instanceof Error)) return false;
-  const code = (error as { code?: unknown }).code;
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (typeof code === 'string' && CONNECTION_CODES.has(code)) return true;
+  // Any other missing file says nothing about the database.
+  if (SOCKET_CODES.includes(code) && syscall === 'connect') return true;
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable);
   return CONNECTION_TEXT.test(error.message);
 }

@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
+import { isDatabaseUnavailable } from './database-error.js';
 import { surviveConnectionLoss } from './survive-connection-loss.js';
 
 /**
@@ -25,6 +26,8 @@ const toConfig = (statement: Statement | string, values: readonly unknown[]) =>
 /** SQL over TypeORM's connection pool. Every table lives in schema `headrace`, which is the connections' search path. */
 @Injectable()
 export class Database implements Queryable {
+  private readonly logger = new Logger(Database.name);
+
   constructor(private readonly dataSource: DataSource) {
     surviveConnectionLoss(this.pool);
   }
@@ -33,13 +36,33 @@ export class Database implements Queryable {
     statement: Statement | string,
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
-    const result = await this.pool.query<Row>(toConfig(statement, values));
-    return result.rows;
+    try {
+      // The pool drops a connection whose statement failed.
+      const result = await this.pool.query<Row>(toConfig(statement, values));
+      return result.rows;
+    } catch (error) {
+      this.report(error);
+      throw error;
+    }
+  }
+
+  /** Rejects when the database cannot be reached, or takes no writes, as a standby does. */
+  async assertWritable(): Promise<void> {
+    const client = await this.connect();
+    let isWritable = false;
+    try {
+      const { rows } = await client.query<{ is_read_only: boolean }>(IS_READ_ONLY);
+      isWritable = rows[0]?.is_read_only === false;
+    } finally {
+      // A session may stay read-only after the database takes writes again, or belong to a server that was the primary.
+      client.release(!isWritable);
+    }
+    if (!isWritable) throw new Error('The database is read-only.');
   }
 
   /** One transaction on one connection; commits when `work` resolves, rolls back when it throws. */
   async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect();
+    const client = await this.connect();
     try {
       await client.query('BEGIN');
       const result = await work(onClient(client));
@@ -47,11 +70,15 @@ export class Database implements Queryable {
       client.release();
       return result;
     } catch (error) {
-      // A connection that cannot even roll back is broken: it leaves the pool, the first error is what counts.
-      const broken = await client.query('ROLLBACK').then(
-        () => false,
-        () => true,
-      );
+      this.report(error);
+      // A connection that cannot even roll back is broken, and a new one may lead to a server that can be used: it leaves
+      // the pool. The first error is what counts.
+      const broken =
+        isDatabaseUnavailable(error) ||
+        (await client.query('ROLLBACK').then(
+          () => false,
+          () => true,
+        ));
       client.release(broken);
       throw error;
     }
@@ -63,7 +90,7 @@ export class Database implements Queryable {
    * depends on its end.
    */
   async reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect();
+    const client = await this.connect();
     try {
       const local = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = ${literal(value)}`);
       const begun = client.query(['BEGIN READ ONLY', ...local].join('; '));
@@ -71,6 +98,9 @@ export class Database implements Queryable {
       if (beginning.status === 'rejected') throw beginning.reason;
       if (worked.status === 'rejected') throw worked.reason;
       return worked.value;
+    } catch (error) {
+      this.report(error);
+      throw error;
     } finally {
       // Also after a failure: a transaction that has only read has nothing to keep.
       client.query('ROLLBACK').then(
@@ -84,13 +114,35 @@ export class Database implements Queryable {
     }
   }
 
+  private async connect(): Promise<PoolClient> {
+    try {
+      return await this.pool.connect();
+    } catch (error) {
+      this.report(error);
+      throw error;
+    }
+  }
+
+  /** Callers try again without a word, so this is where the log names an outage; repetitions are summed up there. */
+  private report(error: unknown): void {
+    if (isDatabaseUnavailable(error)) this.logger.warn(`The database is unavailable: ${textOf(error)}`);
+  }
+
   /** TypeORM's own pool. */
   get pool(): Pool {
     return (this.dataSource.driver as unknown as { master: Pool }).master;
   }
 }
 
+const IS_READ_ONLY = `SELECT current_setting('transaction_read_only') = 'on' AS is_read_only`;
+
 const literal = (value: string): string => `'${value.replaceAll("'", "''")}'`;
+
+function textOf(error: unknown): string {
+  // Of several addresses that were tried, the first tells enough; the collection has no text.
+  if (error instanceof AggregateError && error.message === '') return textOf(error.errors[0]);
+  return error instanceof Error ? error.message : String(error);
+}
 
 function onClient(client: PoolClient): Queryable {
   return {

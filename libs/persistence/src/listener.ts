@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import pg from 'pg';
-import { SESSION_OPTIONS } from './connection-options.js';
+import { sessionOptions } from './connection-options.js';
 import { isDatabaseUnavailable } from './database-error.js';
 
 export const LISTENER_DATABASE_URL = Symbol('LISTENER_DATABASE_URL');
@@ -49,7 +49,7 @@ export class DatabaseListener implements OnModuleDestroy {
     if (this.client || this.connecting || this.closed) return;
     const client = new pg.Client({
       connectionString: this.databaseUrl,
-      options: SESSION_OPTIONS,
+      options: sessionOptions(0),
       keepAlive: true,
       application_name: 'headrace-listen',
     });

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
-import { SESSION_OPTIONS } from './connection-options.js';
+import { CONNECT_TIMEOUT_MS, sessionOptions } from './connection-options.js';
+import { sqlState } from './database-error.js';
 import { surviveConnectionLoss } from './survive-connection-loss.js';
 
 export type MigrationClass = new () => MigrationInterface;
@@ -8,6 +9,8 @@ export type MigrationClass = new () => MigrationInterface;
 /** Spells "HEAD"; serialises migrating processes of one database. */
 const MIGRATION_LOCK = 0x48454144;
 const MIGRATIONS_TABLE = 'schema_migrations';
+/** Undefined table, undefined schema. */
+const NO_SCHEMA: readonly string[] = ['42P01', '3F000'];
 
 export interface MigrateOptions {
   readonly databaseUrl: string;
@@ -16,20 +19,24 @@ export interface MigrateOptions {
   readonly also?: (client: pg.PoolClient) => Promise<void>;
 }
 
-/** Brings the database to the newest schema; safe to call from many processes at once. Returns the names that ran. */
+/**
+ * Brings the database to the newest schema; safe to call from many processes at once. Returns the names that ran. Throws a
+ * {@link SchemaAheadError} when the database has migrations that this program does not know.
+ */
 export async function migrate({ databaseUrl, migrations, also }: MigrateOptions): Promise<string[]> {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   surviveConnectionLoss(pool);
   const client = await pool.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await client.query('CREATE SCHEMA IF NOT EXISTS headrace');
+    assertKnown(await appliedMigrations(client), migrations);
     const dataSource = await new DataSource({
       type: 'postgres',
       url: databaseUrl,
       schema: 'headrace',
       poolSize: 1,
-      extra: { options: SESSION_OPTIONS.replace(/statement_timeout=\d+/, 'statement_timeout=0') },
+      extra: { options: sessionOptions(0), connectionTimeoutMillis: CONNECT_TIMEOUT_MS },
       migrations: [...migrations],
       migrationsTableName: MIGRATIONS_TABLE,
       migrationsTransactionMode: 'each',
@@ -57,18 +64,42 @@ export class SchemaBehindError extends Error {
   }
 }
 
-/** Throws a {@link SchemaBehindError} when the database lacks one of the migrations: applications never migrate, they only check. */
+/** The database is newer than the program. */
+export class SchemaAheadError extends Error {
+  constructor(unknown: readonly string[]) {
+    super(
+      `The database schema is newer than this version of Headrace: it has ${unknown.length} migration(s) that this version does not know (${unknown.join(', ')}). Start the version that wrote them, or a newer one; an older version can only use a backup that was made before.`,
+    );
+    this.name = 'SchemaAheadError';
+  }
+}
+
+/**
+ * Throws a {@link SchemaAheadError} when the database has a migration that the program does not know, and a
+ * {@link SchemaBehindError} when it lacks one: applications never migrate, they only check.
+ */
 export async function assertMigrated(pool: pg.Pool, migrations: readonly MigrationClass[]): Promise<void> {
-  const known = await pool
-    .query<{ name: string }>(`SELECT name FROM headrace.${MIGRATIONS_TABLE}`)
-    .then(({ rows }) => new Set(rows.map((row) => row.name)))
-    .catch((error: unknown) => {
-      if ((error as { code?: string }).code === '42P01' || (error as { code?: string }).code === '3F000')
-        return new Set<string>();
-      throw error;
-    });
-  const missing = migrations
-    .map((migration) => new migration().name ?? migration.name)
-    .filter((name) => !known.has(name));
+  const applied = await appliedMigrations(pool);
+  assertKnown(applied, migrations);
+  const missing = migrations.map(nameOf).filter((name) => !applied.has(name));
   if (missing.length > 0) throw new SchemaBehindError(missing);
+}
+
+const nameOf = (migration: MigrationClass): string => new migration().name ?? migration.name;
+
+function assertKnown(applied: ReadonlySet<string>, migrations: readonly MigrationClass[]): void {
+  const known = new Set(migrations.map(nameOf));
+  const unknown = [...applied].filter((name) => !known.has(name));
+  if (unknown.length > 0) throw new SchemaAheadError(unknown);
+}
+
+/** Names of the migrations that have run; none where there is no schema yet. */
+async function appliedMigrations(client: Pick<pg.Pool, 'query'> | pg.PoolClient): Promise<Set<string>> {
+  try {
+    const { rows } = await client.query<{ name: string }>(`SELECT name FROM headrace.${MIGRATIONS_TABLE}`);
+    return new Set(rows.map(({ name }) => name));
+  } catch (error) {
+    if (NO_SCHEMA.includes(sqlState(error) ?? '')) return new Set();
+    throw error;
+  }
 }

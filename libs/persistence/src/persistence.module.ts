@@ -1,7 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Settings } from '#libs/config';
-import { SESSION_OPTIONS } from './connection-options.js';
+import { CONNECT_TIMEOUT_MS, queryTimeoutMs, sessionOptions } from './connection-options.js';
 import { Database } from './database.js';
 import { DatabaseListener, LISTENER_DATABASE_URL } from './listener.js';
 
@@ -27,17 +27,18 @@ export class PersistenceModule {
             schema: 'headrace',
             poolSize: settings.databasePoolSize,
             extra: {
-              options: SESSION_OPTIONS,
+              options: sessionOptions(settings.databaseQueryTimeout),
+              query_timeout: queryTimeoutMs(settings.databaseQueryTimeout),
               keepAlive: true,
               // Statements that do not wait for each other share a round trip, see `Database.reading`.
               pipeline: true,
-              connectionTimeoutMillis: 5000,
+              connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
               application_name: 'headrace',
             },
             autoLoadEntities: true,
             synchronize: false,
-            retryAttempts: 3,
-            retryDelay: 500,
+            // Whoever starts the application decides whether to wait for a database that does not answer.
+            toRetry: () => false,
           }),
         }),
       ],

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { type ByteRange, resolveByteRange } from './byte-range.js';
@@ -12,6 +13,7 @@ import {
   type SignedUrlOptions,
   type StoredObject,
 } from './object-store.js';
+import { ObjectStoreUnavailableError } from './s3/s3-error.js';
 import { SignedLinks } from './signed-links.js';
 
 /** `@` stands in no key: so a key may also be the prefix of others, and a half-written file is never an object. */
@@ -19,6 +21,8 @@ const FILE_SUFFIX = '@';
 const INCOMING = '@incoming';
 const MAX_HEADER_BYTES = 1024;
 const ABANDONED_AFTER_MS = 24 * 3_600_000;
+/** No space, no quota, or a read-only file system: an operator makes room, and the same request succeeds. */
+const UNWRITABLE_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'EROFS'];
 
 export interface LocalObjectStoreOptions {
   readonly directory: string;
@@ -51,9 +55,9 @@ export class LocalObjectStore extends ObjectStore {
   ): Promise<{ sizeBytes: number }> {
     const target = this.fileOf(key);
     const header = Buffer.from(`${JSON.stringify({ content_type: mediaType(contentType) })}\n`);
-    await mkdir(this.incoming, { recursive: true, mode: 0o700 });
     const temporary = join(this.incoming, randomUUID());
     try {
+      await makeDirectory(this.incoming);
       const file = await open(temporary, 'wx', 0o600);
       let sizeBytes = 0;
       try {
@@ -70,9 +74,22 @@ export class LocalObjectStore extends ObjectStore {
       await publish(temporary, target);
       return { sizeBytes };
     } catch (error) {
-      await rm(temporary, { force: true });
-      throw error;
+      // On a read-only file system this fails as well, also for a file that does not exist.
+      await rm(temporary, { force: true }).catch((failure: unknown) => {
+        if (!isUnwritable(failure)) throw failure;
+      });
+      throw isUnwritable(error) ? new ObjectStoreUnavailableError(error) : error;
     }
+  }
+
+  /** Looks only at the file system: a quota shows itself when something is written. */
+  override async assertWritable(): Promise<void> {
+    const { directory } = this.options;
+    await makeDirectory(directory);
+    await access(directory, constants.W_OK);
+    const { bavail, files, ffree } = await statfs(directory);
+    // File systems without a fixed number of files report 0 of 0.
+    if (bavail === 0 || (files > 0 && ffree === 0)) throw new Error(`No space is left in ${directory}.`);
   }
 
   override async get(key: string): Promise<StoredObject | null> {
@@ -149,7 +166,7 @@ export class LocalObjectStore extends ObjectStore {
 async function publish(temporary: string, target: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+      await makeDirectory(dirname(target));
       await rename(temporary, target);
       break;
     } catch (error) {
@@ -161,6 +178,18 @@ async function publish(temporary: string, target: string): Promise<void> {
     await directory?.sync();
   } finally {
     await directory?.close();
+  }
+}
+
+/** With those above it. `recursive` of Node reports ENOENT for a file system that is full or read-only. */
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return;
+    if (codeOf(error) !== 'ENOENT') throw error;
+    await makeDirectory(dirname(path));
+    await mkdir(path, { mode: 0o700 }).catch(unlessExists);
   }
 }
 
@@ -182,7 +211,13 @@ async function openIfThere(path: string): Promise<FileHandle | null> {
   }
 }
 
+const isUnwritable = (error: unknown): boolean => UNWRITABLE_CODES.includes(codeOf(error));
+
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
+
+function unlessExists(error: unknown): void {
+  if (codeOf(error) !== 'EEXIST') throw error;
+}
 
 function emptyWhenMissing(error: unknown): string[] {
   if (codeOf(error) === 'ENOENT') return [];

@@ -47,6 +47,12 @@ export abstract class ObjectStore {
   /** An absolute URL that gives the object to anybody who has it, until it expires. Does not look whether it exists. */
   abstract signedUrl(key: string, options: SignedUrlOptions): Promise<string>;
 
+  /** Rejects when nothing can be stored at the moment. Cheap: it is asked with every readiness probe. */
+  assertWritable(): Promise<void> {
+    // A store that is a service of its own reports its faults with each request.
+    return Promise.resolve();
+  }
+
   /** Lets go of connections. Nothing may be asked of the store afterwards. */
   close(): void {
     // A store without connections has nothing to do here.

@@ -12,6 +12,7 @@ export * from './api/test-client.js';
 export * from './api/test-runner.js';
 export * from './database/database-proxy.js';
 export * from './database/test-database.js';
+export { onDatabase } from './database/test-postgres.js';
 export * from './api/operation-coverage.js';
 export * from './s3/s3rver.js';
 export * from './s3/verifying-s3.js';

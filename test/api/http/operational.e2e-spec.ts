@@ -30,7 +30,7 @@ describe('pages without a token', () => {
 
   it('is ready while the database answers', async () => {
     const { body } = await api.atOrigin(200, 'GET /health/ready');
-    expect(body).toEqual({ ready: true, draining: false, checks: { database: 'ok' } });
+    expect(body).toEqual({ ready: true, draining: false, checks: { database: 'ok', objects: 'ok' } });
   });
 
   it('counts requests by operation and status', async () => {

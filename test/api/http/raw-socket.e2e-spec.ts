@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { onDatabase, startTestApi, type TestApi } from '#libs/testing';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -40,5 +40,35 @@ describe('requests that Node refuses before anybody else sees them', () => {
     const { status, body } = await send('GET / HTTP/1.1\r\nHost: x\r\nX-Slow');
     expect(status).toBe(408);
     expect(body).toMatchObject({ error_code: 'request_timeout', retryable: true });
+  });
+});
+
+describe('a client that leaves while its token is checked', () => {
+  it('is logged as 499, and not as an error', async () => {
+    const { token } = await api.identities.user({ [await api.identities.team()]: 'owner' });
+    const other = await api.identities.user();
+    api.log.clear();
+    const requestLine = () => api.log.lines.find(({ route }) => route === 'POST /api/v1/agent/runs');
+    await onDatabase(api.database.url, async (locking) => {
+      await locking.query('BEGIN');
+      await locking.query('LOCK TABLE headrace.tokens IN ACCESS EXCLUSIVE MODE');
+      const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+      socket.write(
+        `POST /api/v1/agent/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +
+          'Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{"prompt":',
+      );
+      await vi.waitFor(async () => {
+        const [waiting] = await locking.query<{ count: string }>(
+          `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        );
+        expect(waiting?.count).toBe('1');
+      });
+      socket.destroy();
+      await vi.waitFor(() => expect(requestLine()).toMatchObject({ msg: 'request', status: 499 }));
+      await locking.query('ROLLBACK');
+    });
+    // Waits for the same table, and is answered after the body of the first request was not read.
+    await api.request(200, 'GET /agent/runs', { token: other.token });
+    expect(api.log.errors).toEqual([]);
   });
 });

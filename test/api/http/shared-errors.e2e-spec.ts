@@ -141,7 +141,7 @@ describe('every operation', () => {
         [],
       );
       const { body } = await api.atOrigin(503, 'GET /health/ready');
-      expect(body).toEqual({ ready: false, draining: false, checks: { database: 'failed' } });
+      expect(body).toEqual({ ready: false, draining: false, checks: { database: 'failed', objects: 'ok' } });
       await api.atOrigin(200, 'GET /health/live');
     } finally {
       await proxy.restore();

@@ -9,7 +9,9 @@ export async function run(args: readonly string[]): Promise<number> {
   noArguments(args);
   logFaultsOnly();
   const { environment } = await connectLauncher();
-  const database = await openDatabase(parseSettings(environment), { migrate: true });
+  const settings = parseSettings(environment);
+  const wait = { timeoutMs: settings.databaseStartTimeout };
+  const database = await openDatabase(settings, { migrate: true, wait });
   await database.close();
   process.stdout.write('The database has the newest schema.\n');
   return 0;

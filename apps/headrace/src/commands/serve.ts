@@ -8,9 +8,9 @@ import { runServer } from '../process/run-server.js';
 const alone = (name: string, load: () => Promise<(settings: Settings) => Promise<RunningApp>>): CommandModule => ({
   run: (args) => {
     noArguments(args);
-    return runServer(async ({ settings, opened, startApp }) => {
+    return runServer(async ({ settings, opened, wait, startApp }) => {
       const start = await load();
-      const database = await openDatabase(settings, { migrate: false });
+      const database = await openDatabase(settings, { migrate: false, wait });
       opened.add('database', () => database.close());
       const { url } = await startApp(name, start, database.settings);
       return url === null ? `Headrace ${name} is ready.` : `Headrace ${name} is ready at ${url}.`;

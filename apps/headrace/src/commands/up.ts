@@ -9,6 +9,7 @@ import { noArguments } from '../cli/no-arguments.js';
 import { openDatabase } from '../process/database.js';
 import { runServer } from '../process/run-server.js';
 import { withServices } from '../process/services.js';
+import { waitForDatabase } from '../process/wait-for-database.js';
 import { type Connection, ConnectionFile } from '../up/connection-file.js';
 import { FirstStart } from '../up/first-start.js';
 import { readyMessage } from '../up/ready-message.js';
@@ -17,22 +18,27 @@ import { UidFile } from '../up/uid-file.js';
 /** Everything in one process. What is opened last closes first: the database goes last. */
 export function run(args: readonly string[]): Promise<number> {
   noArguments(args);
-  return runServer(async ({ settings: given, opened, startApp }) => {
+  return runServer(async ({ settings: given, opened, wait, startApp }) => {
     const lock = await onlyOne(given.dataDir);
     opened.add('lock', () => lock.release());
-    const database = await openDatabase(given, { migrate: true });
+    const database = await openDatabase(given, { migrate: true, wait });
     opened.add('database', () => database.close());
     const { settings } = database;
     const file = new ConnectionFile(settings.dataDir);
-    const access = await withServices(settings, (services) =>
-      new FirstStart(services, new UidFile(settings.dataDir)).ensure(file.read()),
+    const access = await waitForDatabase(wait, () =>
+      withServices(settings, (services) =>
+        new FirstStart(services, new UidFile(settings.dataDir)).ensure(file.read()),
+      ),
     );
+    let isComplete = false;
     // Stopped in the opposite order: no deliveries come in, then runs end while their API still answers.
-    await startApp('API', startApi, settings);
+    await startApp('API', (final) => startApi(final, [], { isReady: () => isComplete }), settings);
     await startApp('processor', startProcessor, settings);
     await startApp('ingress', startIngress, settings);
     const connection: Connection = { ...addresses(settings), ...access };
     file.write(connection);
+    // The API is ready from now on: whoever waits for that finds the file.
+    isComplete = true;
     return readyMessage(connection, file.path);
   });
 }

@@ -1,8 +1,15 @@
 import { Logger } from '@nestjs/common';
 import { type Settings, withSettings } from '#libs/config';
-import { EmbeddedPostgres, isDatabaseUnavailable, SchemaBehindError, sqlState } from '#libs/persistence';
+import {
+  EmbeddedPostgres,
+  isDatabaseUnavailable,
+  SchemaAheadError,
+  SchemaBehindError,
+  sqlState,
+} from '#libs/persistence';
 import { CommandError } from '../cli/command.js';
 import { checkMigrated, migrateAll } from './migrations.js';
+import { type DatabaseWait, NO_WAIT, waitForDatabase } from './wait-for-database.js';
 
 export interface OpenDatabase {
   /** With `databaseUrl` set. */
@@ -13,20 +20,23 @@ export interface OpenDatabase {
 
 /**
  * The database that DATABASE_URL names, or the embedded one, started or joined. `migrate`: brings it to the newest schema.
- * Else that is only checked, except for the embedded one: it belongs to this version of the program alone.
+ * Else that is only checked, except for the embedded one: it belongs to this version of the program alone. `wait`: for a
+ * database that does not answer. Default: not at all.
  */
 export async function openDatabase(
   settings: Settings,
-  { migrate }: { readonly migrate: boolean },
+  { migrate, wait = NO_WAIT }: { readonly migrate: boolean; readonly wait?: DatabaseWait },
 ): Promise<OpenDatabase> {
   if (settings.databaseUrl !== undefined) {
-    await reachable(() => (migrate ? migrateAll(settings) : checkMigrated(settings.databaseUrl ?? '')));
+    await usable('the database that DATABASE_URL names', () =>
+      waitForDatabase<unknown>(wait, () => (migrate ? migrateAll(settings) : checkMigrated(settings.databaseUrl ?? ''))),
+    );
     return { settings, close: () => Promise.resolve() };
   }
   const server = await startEmbedded(settings.dataDir);
   const opened = { settings: withSettings(settings, { databaseUrl: server.url }), close: () => server.stop() };
   try {
-    await migrateAll(opened.settings);
+    await usable('the embedded database', () => waitForDatabase(wait, () => migrateAll(opened.settings)));
   } catch (error) {
     await opened.close();
     throw error;
@@ -44,15 +54,15 @@ function startEmbedded(dataDir: string): Promise<EmbeddedPostgres> {
   return EmbeddedPostgres.start({ dataDir, log: (level, message) => write[level](message) });
 }
 
-/** Says which database cannot be used and why, without its URL: that holds a password. */
-async function reachable(work: () => Promise<unknown>): Promise<void> {
+/** Rejects with why the database cannot be used, without its URL: that holds a password. */
+async function usable(name: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (error instanceof SchemaBehindError) throw new CommandError(error.message);
+    if (error instanceof SchemaBehindError || error instanceof SchemaAheadError) throw new CommandError(error.message);
     const refused = sqlState(error)?.startsWith('28') === true || sqlState(error) === '3D000';
     if (!refused && !isDatabaseUnavailable(error)) throw error;
     const reason = (error as { code?: string }).code ?? (error instanceof Error ? error.message : String(error));
-    throw new CommandError(`the database that DATABASE_URL names cannot be used (${reason}).`);
+    throw new CommandError(`${name} cannot be used (${reason}).`);
   }
 }

@@ -5,6 +5,7 @@ import { ClosingStack } from './closing-stack.js';
 import { connectLauncher } from './launcher.js';
 import { logToOutput } from './logging.js';
 import { prepareSettings } from './prepare-settings.js';
+import { type DatabaseWait, waitForDatabase } from './wait-for-database.js';
 import { StopRequest } from './stop-request.js';
 
 /** Beyond SHUTDOWN_GRACE, which started runs get: for connections, pools and the database. */
@@ -15,6 +16,8 @@ export interface ServerProcess {
   readonly settings: Settings;
   /** Opened parts; closed in the opposite order. */
   readonly opened: ClosingStack;
+  /** How a start waits for a database that does not answer. */
+  readonly wait: DatabaseWait;
   /** Starts an application and adds it to the opened parts. */
   readonly startApp: (
     name: string,
@@ -42,6 +45,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
     logger.fatal(error);
     stop.make('fault');
   });
+  const wait = { timeoutMs: settings.databaseStartTimeout, signal: stop.signal };
   const opened = new ClosingStack(settings.shutdownGrace + CLOSING_EXTRA_MS);
   const apps: RunningApp[] = [];
   let clean = false;
@@ -49,8 +53,9 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
     const message = await start({
       settings,
       opened,
+      wait,
       startApp: async (name, startIt, withSettings) => {
-        const app = await startApp(name, startIt, withSettings);
+        const app = await startApp(name, () => waitForDatabase(wait, () => startIt(withSettings)), withSettings);
         apps.push(app);
         opened.add(name, () => app.close());
         return app;
@@ -75,11 +80,11 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
 
 async function startApp(
   name: string,
-  start: (settings: Settings) => Promise<RunningApp>,
+  start: () => Promise<RunningApp>,
   settings: Settings,
 ): Promise<RunningApp> {
   try {
-    return await start(settings);
+    return await start();
   } catch (error) {
     const { code, port, address } = error as { code?: string; port?: number; address?: string };
     if (code === 'EADDRINUSE')

@@ -6,6 +6,7 @@ export class StopRequest {
   private made: StopReason | null = null;
   private readonly arrived: Promise<void>;
   private arrive: () => void = () => undefined;
+  private readonly controller = new AbortController();
 
   constructor(launcherGone: Promise<void>) {
     this.arrived = new Promise((resolve) => (this.arrive = resolve));
@@ -26,6 +27,11 @@ export class StopRequest {
     return this.made !== null;
   }
 
+  /** Aborts with the request. */
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
   wait(): Promise<void> {
     return this.arrived;
   }
@@ -33,6 +39,7 @@ export class StopRequest {
   /** The first reason counts. */
   make(reason: StopReason): void {
     this.made ??= reason;
+    this.controller.abort();
     this.arrive();
   }
 }

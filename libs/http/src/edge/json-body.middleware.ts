@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { ProblemError } from '../problems/problem-error.js';
-import { toProblemError } from '../problems/to-problem-error.js';
+import { INCOMPLETE_BODY, toProblemError } from '../problems/to-problem-error.js';
 import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './body-options.js';
 import { type JsonShape, locateJsonError, scanJson } from './json-scan.js';
 import { edgeStateOf } from './edge-state.js';
@@ -42,7 +42,9 @@ export function jsonBody(): RequestHandler {
         return;
       }
       try {
-        const bytes = request.body as Buffer;
+        const bytes: unknown = request.body;
+        // body-parser reads nothing when the client has left by now, and reports no error.
+        if (!Buffer.isBuffer(bytes)) throw new ProblemError('invalid_request', INCOMPLETE_BODY);
         if (bytes.length > 0 && mediaProblem) throw mediaProblem;
         request.body = bytes.length === 0 ? undefined : parse(bytes, limitsOf(route));
         next();

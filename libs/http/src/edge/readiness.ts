@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
 
 type Check = () => Promise<unknown>;
 
@@ -8,15 +9,26 @@ export interface ReadinessReport {
   readonly checks: Readonly<Record<string, 'ok' | 'failed'>>;
 }
 
+/** Probes are public and may come often: a passed check is not repeated within this time. */
+const CACHE_MS = 1_000;
+/** Shorter than load balancers wait, so that they see which check it was. */
+const CHECK_TIMEOUT_MS = 2_000;
+
 /** Whether a load balancer should send requests here. */
 @Injectable()
 export class Readiness {
-  private readonly checks = new Map<string, Check>();
+  private readonly checks = new Map<string, () => Promise<boolean>>();
+  private readonly conditions = new Map<string, () => boolean>();
   private draining = false;
 
-  /** `check` rejects when the part is not usable. */
+  /** `check` rejects when the part is not usable. One that does not settle in time has failed. */
   register(name: string, check: Check): void {
-    this.checks.set(name, check);
+    this.checks.set(name, cached(check));
+  }
+
+  /** A condition of this process itself, asked with every probe. */
+  require(name: string, isMet: () => boolean): void {
+    this.conditions.set(name, isMet);
   }
 
   /** From now on not ready: the process is going down. */
@@ -25,22 +37,42 @@ export class Readiness {
   }
 
   async report(): Promise<ReadinessReport> {
-    const results = await Promise.all(
-      [...this.checks].map(
-        async ([name, check]) =>
-          [
-            name,
-            await check().then(
-              () => 'ok' as const,
-              () => 'failed' as const,
-            ),
-          ] as const,
-      ),
-    );
+    const checked = await Promise.all([...this.checks].map(async ([name, check]) => [name, await check()] as const));
+    const results = [...checked, ...[...this.conditions].map(([name, isMet]) => [name, isMet()] as const)];
     return {
-      ready: !this.draining && results.every(([, result]) => result === 'ok'),
+      ready: !this.draining && results.every(([, isOk]) => isOk),
       draining: this.draining,
-      checks: Object.fromEntries(results),
+      checks: Object.fromEntries(results.map(([name, isOk]) => [name, isOk ? 'ok' : 'failed'])),
     };
   }
+}
+
+/**
+ * Probes that arrive during a check share it, however long it takes. A failed one is not remembered: the next probe sees
+ * the recovery.
+ */
+function cached(check: Check): () => Promise<boolean> {
+  let running: Promise<boolean> | null = null;
+  let passedAt = -Infinity;
+  return async () => {
+    if (performance.now() - passedAt < CACHE_MS) return true;
+    running ??= check()
+      .then(
+        () => {
+          passedAt = performance.now();
+          return true;
+        },
+        () => false,
+      )
+      .finally(() => {
+        running = null;
+      });
+    const over = new AbortController();
+    const timeout = delay(CHECK_TIMEOUT_MS, false, { signal: over.signal }).catch(() => false);
+    try {
+      return await Promise.race([running, timeout]);
+    } finally {
+      over.abort();
+    }
+  };
 }

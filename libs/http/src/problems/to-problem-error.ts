@@ -21,6 +21,8 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 
 const RETRY_SOON_SECONDS = 2;
 
+export const INCOMPLETE_BODY = 'The body ended before it was complete.';
+
 /** Seen from the caller: every thrown thing is a problem. What it does not recognise is our fault and stays unexplained. */
 export function toProblemError(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
@@ -75,7 +77,7 @@ function fromHttpError(error: HttpError): ProblemError {
         { cause: error },
       );
     case 'request.aborted':
-      return new ProblemError('invalid_request', 'The body ended before it was complete.', { cause: error });
+      return new ProblemError('invalid_request', INCOMPLETE_BODY, { cause: error });
     case 'request.size.invalid':
       return new ProblemError('invalid_request', 'The body does not have the length that Content-Length says.', {
         cause: error,

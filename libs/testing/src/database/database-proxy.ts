@@ -8,6 +8,8 @@ export interface DatabaseProxy {
   restore(): Promise<void>;
   /** From now on the server's answers wait until a client has sent these bytes. */
   answerOnlyAfter(text: string): void;
+  /** Ends {@link answerOnlyAfter}. */
+  answerAtOnce(): void;
   close(): Promise<void>;
 }
 
@@ -17,17 +19,18 @@ export async function createDatabaseProxy(databaseUrl: string): Promise<Database
   const sockets = new Set<Socket>();
   const upstreams = new Set<Socket>();
   let awaited: string | null = null;
+  const answerAtOnce = (): void => {
+    awaited = null;
+    for (const held of upstreams) held.resume();
+  };
   const server = createServer((socket) => {
     const upstream = host.startsWith('/')
       ? connect(`${host}/.s.PGSQL.${target.port}`)
       : connect(Number(target.port), host);
     upstreams.add(upstream);
     upstream.once('close', () => upstreams.delete(upstream));
-    if (awaited !== null) upstream.pause();
     socket.on('data', (chunk: Buffer) => {
-      if (awaited === null || !chunk.includes(awaited)) return;
-      awaited = null;
-      for (const held of upstreams) held.resume();
+      if (awaited !== null && chunk.includes(awaited)) answerAtOnce();
     });
     for (const side of [socket, upstream]) {
       sockets.add(side);
@@ -39,6 +42,8 @@ export async function createDatabaseProxy(databaseUrl: string): Promise<Database
       });
     }
     socket.pipe(upstream).pipe(socket);
+    // After `pipe`, which would resume it.
+    if (awaited !== null) upstream.pause();
   });
   const listen = (port: number): Promise<void> => new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
   const cut = (): Promise<void> =>
@@ -56,5 +61,5 @@ export async function createDatabaseProxy(databaseUrl: string): Promise<Database
     awaited = text;
     for (const held of upstreams) held.pause();
   };
-  return { url: url.href, cut, restore: () => listen(port), answerOnlyAfter, close: cut };
+  return { url: url.href, cut, restore: () => listen(port), answerOnlyAfter, answerAtOnce, close: cut };
 }
