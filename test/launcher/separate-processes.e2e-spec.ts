@@ -101,7 +101,9 @@ describe('api, ingress and processor, each in a process of its own', () => {
       await alter(false);
       const processor = start(dataDir, 'processor', { DATABASE_URL: database.url });
       running.push(processor);
-      await processor.says(/Waiting for the database, up to 60 s \(DATABASE_START_TIMEOUT\): .*not currently accepting/);
+      await processor.says(
+        /Waiting for the database, up to 60 s \(DATABASE_START_TIMEOUT\): .*not currently accepting/,
+      );
       await alter(true);
       await processor.says(/is ready/);
       await stopAll();

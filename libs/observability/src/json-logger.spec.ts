@@ -65,7 +65,8 @@ describe('equal warnings and errors', () => {
 
   it('are all written where each has the trace id of a request that failed', () => {
     const { logger, lines } = capture(true);
-    for (let count = 0; count < 3; count += 1) runInContext(newContext(), () => logger.error('broken', 'ProblemWriter'));
+    for (let count = 0; count < 3; count += 1)
+      runInContext(newContext(), () => logger.error('broken', 'ProblemWriter'));
     for (let count = 0; count < 3; count += 1) runInContext(newContext(), () => logger.warn('waits', 'ProblemWriter'));
     expect(lines().map(({ msg }) => msg)).toEqual(['broken', 'broken', 'broken', 'waits']);
   });

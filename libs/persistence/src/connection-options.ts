@@ -8,7 +8,7 @@ export const sessionOptions = (statementTimeoutMs: number): string =>
 const MAX_MARGIN_MS = 5_000;
 
 /** How long the client waits for an answer, so that a lost connection does not hold a request for as long as TCP does. */
-export const queryTimeoutMs = (statementTimeoutMs: number): number => 
+export const queryTimeoutMs = (statementTimeoutMs: number): number =>
   statementTimeoutMs + Math.min(MAX_MARGIN_MS, statementTimeoutMs);
 
 /** How long opening one connection may take. */

@@ -120,20 +120,27 @@ describe('while the database', () => {
     await expectAvailable();
   });
 
-  it.each(['EAI_AGAIN', 'ENOTFOUND'])('has a name that does not resolve (%s), API and ingress answer 503', async (code) => {
-    const lookup = vi.spyOn(dns, 'lookup').mockImplementation(((host: string, _options: object, callback: unknown) => {
-      const error = Object.assign(new Error(`getaddrinfo ${code} ${host}`), { code, syscall: 'getaddrinfo' });
-      process.nextTick(callback as (error: Error) => void, error);
-    }) as unknown as typeof dns.lookup);
-    try {
-      await onServer(endSessions());
-      await expectUnavailable();
-      await expectReady(false);
-    } finally {
-      lookup.mockRestore();
-    }
-    await expectAvailable();
-  });
+  it.each(['EAI_AGAIN', 'ENOTFOUND'])(
+    'has a name that does not resolve (%s), API and ingress answer 503',
+    async (code) => {
+      const lookup = vi.spyOn(dns, 'lookup').mockImplementation(((
+        host: string,
+        _options: object,
+        callback: unknown,
+      ) => {
+        const error = Object.assign(new Error(`getaddrinfo ${code} ${host}`), { code, syscall: 'getaddrinfo' });
+        process.nextTick(callback as (error: Error) => void, error);
+      }) as unknown as typeof dns.lookup);
+      try {
+        await onServer(endSessions());
+        await expectUnavailable();
+        await expectReady(false);
+      } finally {
+        lookup.mockRestore();
+      }
+      await expectAvailable();
+    },
+  );
 
   it('does not answer any more, a request under way ends with 503 after DATABASE_QUERY_TIMEOUT', async () => {
     proxy.answerOnlyAfter('nobody sends this');
@@ -153,7 +160,11 @@ describe('while the database', () => {
 });
 
 describe.skipIf(process.getuid?.() !== 0)('while the directory of objects', () => {
-  const NOTES = { file_name: 'notes.txt', mime_type: 'text/plain', data: Buffer.alloc(200_000, 'n').toString('base64') };
+  const NOTES = {
+    file_name: 'notes.txt',
+    mime_type: 'text/plain',
+    data: Buffer.alloc(200_000, 'n').toString('base64'),
+  };
   let directory: string;
 
   beforeAll(() => {
@@ -167,19 +178,22 @@ describe.skipIf(process.getuid?.() !== 0)('while the directory of objects', () =
   it.each([
     ['is full', 'size=128k', 'cat /dev/zero > full || true'],
     ['is read-only', 'ro', 'true'],
-  ])('%s, a run with a file is answered 503, others are created, and the API is not ready', async (_what, options, fill) => {
-    await create(200, { attachments: [NOTES] });
-    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', directory]);
-    execFileSync('sh', ['-c', fill], { cwd: directory, stdio: 'ignore' });
-    const { body, headers } = await create(503, { attachments: [NOTES] });
-    expect([body.error_code, headers.get('retry-after')]).toEqual(['resource_unavailable', '5']);
-    await create(200);
-    await vi.waitFor(
-      async () => {
-        const { body: report } = await api.atOrigin(503, 'GET /health/ready');
-        expect(report.checks).toEqual({ database: 'ok', objects: 'failed' });
-      },
-      { timeout: 5_000, interval: 50 },
-    );
-  });
+  ])(
+    '%s, a run with a file is answered 503, others are created, and the API is not ready',
+    async (_what, options, fill) => {
+      await create(200, { attachments: [NOTES] });
+      execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', directory]);
+      execFileSync('sh', ['-c', fill], { cwd: directory, stdio: 'ignore' });
+      const { body, headers } = await create(503, { attachments: [NOTES] });
+      expect([body.error_code, headers.get('retry-after')]).toEqual(['resource_unavailable', '5']);
+      await create(200);
+      await vi.waitFor(
+        async () => {
+          const { body: report } = await api.atOrigin(503, 'GET /health/ready');
+          expect(report.checks).toEqual({ database: 'ok', objects: 'failed' });
+        },
+        { timeout: 5_000, interval: 50 },
+      );
+    },
+  );
 });

@@ -26,9 +26,7 @@ export function run(args: readonly string[]): Promise<number> {
     const { settings } = database;
     const file = new ConnectionFile(settings.dataDir);
     const access = await waitForDatabase(wait, () =>
-      withServices(settings, (services) =>
-        new FirstStart(services, new UidFile(settings.dataDir)).ensure(file.read()),
-      ),
+      withServices(settings, (services) => new FirstStart(services, new UidFile(settings.dataDir)).ensure(file.read())),
     );
     let isComplete = false;
     // Stopped in the opposite order: no deliveries come in, then runs end while their API still answers.

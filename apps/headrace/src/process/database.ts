@@ -29,7 +29,9 @@ export async function openDatabase(
 ): Promise<OpenDatabase> {
   if (settings.databaseUrl !== undefined) {
     await usable('the database that DATABASE_URL names', () =>
-      waitForDatabase<unknown>(wait, () => (migrate ? migrateAll(settings) : checkMigrated(settings.databaseUrl ?? ''))),
+      waitForDatabase<unknown>(wait, () =>
+        migrate ? migrateAll(settings) : checkMigrated(settings.databaseUrl ?? ''),
+      ),
     );
     return { settings, close: () => Promise.resolve() };
   }

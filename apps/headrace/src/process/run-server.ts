@@ -78,11 +78,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
   return code;
 }
 
-async function startApp(
-  name: string,
-  start: () => Promise<RunningApp>,
-  settings: Settings,
-): Promise<RunningApp> {
+async function startApp(name: string, start: () => Promise<RunningApp>, settings: Settings): Promise<RunningApp> {
   try {
     return await start();
   } catch (error) {
