@@ -87,7 +87,7 @@ describe('set-up', () => {
 });
 
 describe('the agent', () => {
-  it('that dies in a turn fails the run with its exit code and its last words', async () => {
+  it('that dies in a turn fails the run with its exit code, and its last output as detail', async () => {
     const runner = await start({
       assignment: {
         prompt: prompt(fence('sh', 'echo before'), fence('fail', 'out of ideas'), fence('sh', 'echo never')),
@@ -97,8 +97,10 @@ describe('the agent', () => {
     const { plane } = runner;
     expect(plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'error' }]);
     expect(plane.finished).toMatchObject({ outcome: 'failed', error_code: 'agent_process_failed', exit_code: 1 });
-    expect(plane.finished?.message).toMatch(/ended during the turn \(exit code 1\)[\s\S]*out of ideas/);
-    expect(plane.data<TurnEnded>('turn_ended')[0]?.message).toBe(plane.finished?.message);
+    expect(plane.finished?.message).toBe('The agent process ended during the turn (exit code 1).');
+    expect(plane.finished?.detail).toContain('out of ideas');
+    const { message, detail } = plane.finished ?? {};
+    expect(plane.data<TurnEnded>('turn_ended')[0]).toMatchObject({ message, detail });
     expect(plane.calls()).toHaveLength(1);
     expect(plane.uploads).not.toHaveLength(0);
   });
@@ -139,7 +141,7 @@ describe('the agent', () => {
     expect(runner.plane.finished?.message).toMatch(/no harness "gohst".*oz, claude, .*ghost/);
   });
 
-  it('whose last words are cut within a secret tells no part of it', async () => {
+  it('whose last output is cut within a secret reports no part of the secret', async () => {
     const value = 'k9-Zq7Lw2x-Vb5Nc8m-Rt4Yp1s-Hd6Jf3g-Ka0Ue';
     const script = `printf '%s' "$DEPLOY" >&2; printf 'y%.0s' $(seq 1980) >&2; exit 4`;
     const runner = await start({
@@ -147,9 +149,9 @@ describe('the agent', () => {
       handover: { harnesses: { loud: { command: 'sh', args: ['-c', script], install_hint: '' } } },
     });
     expect(await runner.exited).toBe(0);
-    const message = runner.plane.finished?.message ?? '';
-    expect(message).toMatch(/y{1980}$/);
-    for (let at = 0; at + 8 <= value.length; at += 1) expect(message).not.toContain(value.slice(at, at + 8));
+    const detail = runner.plane.finished?.detail ?? '';
+    expect(detail).toMatch(/y{1980}$/);
+    for (let at = 0; at + 8 <= value.length; at += 1) expect(detail).not.toContain(value.slice(at, at + 8));
   });
 
   it('that does not speak the protocol fails the run', async () => {
@@ -167,7 +169,8 @@ describe('the agent', () => {
       error_code: 'agent_process_failed',
       exit_code: 4,
     });
-    expect(runner.plane.finished?.message).toMatch(/during initialize \(exit code 4\)[\s\S]*no thanks/);
+    expect(runner.plane.finished?.message).toContain('during initialize (exit code 4)');
+    expect(runner.plane.finished?.detail).toContain('no thanks');
   });
 
   it('gets an error for requests nobody has heard of, and goes on', async () => {

@@ -3,6 +3,10 @@
 //   {"cost": 1.5}      tells what its session has cost so far, in dollars
 //   {"tokens": 100}    tells with the turn's end that it has used so many
 //   {"wait": true}     works until it is cancelled
+//   {"say": "text"}    says it; {"update": {…}} and {"notify": {"method", "params"}} send such a notification
+//   {"fail": {"code", "message", "data"}}   answers the prompt with this error; {"answer": {…}} with these fields
+//   {"stderr": "text"} and {"exit": 3}      write to standard error, and end the process
+// SCRIPTED_MODES, such as "auto,default", names the modes of its session; the first is the current one. {"mode": true} says the current one.
 import { createInterface } from 'node:readline';
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
@@ -31,6 +35,7 @@ async function turn(sessionId, prompt) {
   const text = prompt.map((block) => block.text ?? '').join('');
   const steps = JSON.parse(text.slice(text.indexOf('['), text.lastIndexOf(']') + 1));
   let tokens = 0;
+  let answer = {};
   const cancelled = new Promise((resolve) => (cancel = () => resolve('cancelled')));
   for (const step of steps) {
     if (step.cost !== undefined)
@@ -46,6 +51,14 @@ async function turn(sessionId, prompt) {
       if (outcome === 'cancelled' || outcome.outcome === 'cancelled') return { stopReason: 'cancelled' };
       say(sessionId, [step.ask.title, outcome.optionId, outcome._meta?.note].filter(Boolean).join(' | '));
     }
+    if (step.mode) say(sessionId, `mode ${mode}`);
+    if (step.say !== undefined) say(sessionId, step.say);
+    if (step.update !== undefined) update(sessionId, step.update);
+    if (step.notify !== undefined) send(step.notify);
+    if (step.stderr !== undefined) process.stderr.write(step.stderr);
+    if (step.exit !== undefined) process.exit(step.exit);
+    if (step.fail !== undefined) throw step.fail;
+    if (step.answer !== undefined) answer = { ...answer, ...step.answer };
     if (step.wait) {
       say(sessionId, 'working');
       await cancelled;
@@ -53,13 +66,24 @@ async function turn(sessionId, prompt) {
     }
   }
   const usage = { inputTokens: tokens, outputTokens: 0, totalTokens: tokens };
-  return { stopReason: 'end_turn', ...(tokens > 0 ? { usage } : {}) };
+  return { stopReason: 'end_turn', ...(tokens > 0 ? { usage } : {}), ...answer };
 }
+
+let [mode, ...otherModes] = (process.env.SCRIPTED_MODES ?? '').split(',').filter(Boolean);
+const modes = () => {
+  if (mode === undefined) return {};
+  const availableModes = [mode, ...otherModes].map((id) => ({ id, name: id }));
+  return { modes: { currentModeId: mode, availableModes } };
+};
 
 const methods = {
   initialize: () => ({ protocolVersion: 1, agentCapabilities: { loadSession: true } }),
-  'session/new': () => ({ sessionId: 'scripted-0001' }),
-  'session/load': () => ({}),
+  'session/new': () => ({ sessionId: 'scripted-0001', ...modes() }),
+  'session/load': () => modes(),
+  'session/set_mode': ({ modeId }) => {
+    mode = modeId;
+    return {};
+  },
   'session/prompt': ({ sessionId, prompt }) => turn(sessionId, prompt),
 };
 
@@ -72,6 +96,6 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
     const answer = methods[method];
     send(answer ? { id, result: await answer(params) } : { id, error: { code: -32601, message: 'no such method' } });
   } catch (error) {
-    send({ id, error: { code: -32000, message: String(error) } });
+    send({ id, error: error instanceof Error ? { code: -32000, message: String(error) } : error });
   }
 });

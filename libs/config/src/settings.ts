@@ -557,6 +557,12 @@ export const SETTINGS = {
     duration('2s', '100ms', '1min'),
     'Time between the rungs of the stop ladder (ask the agent, SIGTERM, SIGKILL) when a run is cancelled.',
   ),
+  agentProgressTimeout: define(
+    'Execution',
+    'AGENT_PROGRESS_TIMEOUT',
+    duration('30min', '1s', '1d'),
+    'How long an agent may report no progress in a turn, while no tool call and no permission request is open, before the run fails.',
+  ),
   setupCommandTimeout: define(
     'Execution',
     'SETUP_COMMAND_TIMEOUT',

@@ -43,7 +43,12 @@ export const ERROR_CODES = {
     false,
     'The feature is switched off for this team or installation.',
   ),
-  insufficient_credits: facts(403, 'Not enough credits', false, 'The account has no credits left for this.'),
+  insufficient_credits: facts(
+    403,
+    'Not enough credits',
+    false,
+    'The account has no credits left for this. On a run: the account of its agent at the model provider has none.',
+  ),
   budget_exceeded: facts(
     403,
     'The budget is exceeded',
@@ -67,7 +72,7 @@ export const ERROR_CODES = {
     403,
     'External authentication is required',
     false,
-    'An outside service asks for a sign-in first.',
+    'An outside service asks for a sign-in first. On a run: its model provider requires valid credentials; check the secret that `harness_auth_secrets` names.',
   ),
   resource_not_found: facts(
     404,
@@ -109,7 +114,7 @@ export const ERROR_CODES = {
     429,
     'Too many requests',
     true,
-    'The rate limit is used up. Wait for the seconds that `Retry-After` says.',
+    'The rate limit is used up. Wait for the seconds that `Retry-After` says. On a run: the rate limit of its model provider; start the run again later.',
   ),
   payload_too_large: facts(
     413,

@@ -13,6 +13,8 @@ export const LIFECYCLE_KINDS = [
   'setup_command_finished', // SetupCommandFinished
   'session_started', // SessionStarted
   'agent_started', // {harness, pid?}: the agent is about to get its first prompt; moves the run to INPROGRESS
+  'agent_waiting', // AgentWaiting: the agent makes no progress; the run's status_message says why
+  'agent_resumed', // {}: the agent makes progress again
   'run_done', // (server)
   'run_blocked', // (server)
   'run_cancelled', // (server)
@@ -54,6 +56,8 @@ export const RUNNER_KINDS = [
   'setup_command_finished',
   'session_started',
   'agent_started',
+  'agent_waiting',
+  'agent_resumed',
   'permission_decided',
   ...CONVERSATION_KINDS,
   ...REPORT_KINDS,
@@ -87,6 +91,12 @@ export interface SessionStarted {
   resumed: boolean;
   /** What the run asks for and the agent does not offer, a sentence each. */
   warnings?: string[];
+}
+
+/** Why the agent makes no progress, such as a rate limit of its model. `detail`: what the agent itself reported. */
+export interface AgentWaiting {
+  message: string;
+  detail?: string;
 }
 
 /** A prompt goes to the agent. The first one of a run has no follow-up id. */
@@ -203,11 +213,32 @@ export interface PermissionDecided {
   principal?: { type: string; uid: string };
 }
 
-/** `error` is for a turn that the agent could not finish (its process died, the protocol broke). */
-export interface TurnEnded {
+/**
+ * Codes of a failure that is neither the platform's fault nor the environment's: `rate_limited`,
+ * `external_authentication_required` and `insufficient_credits` come from the agent's model provider.
+ */
+export const AGENT_FAILURE_CODES = [
+  'agent_process_failed',
+  'rate_limited',
+  'external_authentication_required',
+  'insufficient_credits',
+] as const;
+export type AgentFailureCode = (typeof AGENT_FAILURE_CODES)[number];
+
+/** Why an agent failed. `message`: a sentence; `detail`: the vendor's output, without paths and stack traces. */
+export interface AgentFailureReport {
+  message?: string;
+  /** Default: `agent_process_failed`. */
+  error_code?: AgentFailureCode;
+  /** The same run may succeed later. Default: false. */
+  retryable?: boolean;
+  detail?: string;
+}
+
+/** `error` is for a turn that the agent could not finish (its process died, its model failed, the protocol broke). */
+export interface TurnEnded extends AgentFailureReport {
   turn_id: string;
   stop_reason: 'end_turn' | 'cancelled' | 'refusal' | 'max_tokens' | 'max_turn_requests' | 'error';
-  message?: string;
 }
 
 /** An event as a runner sends it. */

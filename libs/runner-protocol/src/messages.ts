@@ -75,6 +75,8 @@ export interface RunnerLimits {
   cancel_step_seconds: number;
   /** Bytes of one artifact; default {@link MAX_ARTIFACT_BYTES}. */
   max_artifact_bytes?: number;
+  /** Seconds without progress of the agent after which its turn fails; default 1800. */
+  agent_progress_timeout_seconds?: number;
 }
 
 export interface GitHandover {
@@ -121,6 +123,18 @@ export interface HarnessDefinition {
    * session began, of which a turn then gets the difference.
    */
   usage_scope?: 'turn' | 'session';
+  /**
+   * Session modes of the agent by what the run's policy needs. `ask`: the mode in which the agent requests permission
+   * before it acts, for the policies `ask`, `deny` and `allow_list`; a run whose agent does not offer it fails. `allow`:
+   * the mode for the policy `allow`, where the agent offers it; default: the agent's own.
+   */
+  permission_modes?: { ask?: string; allow?: string };
+  /** Variables that make the agent request permission before it acts. Set last, for every policy but `allow`. */
+  permission_env?: Record<string, string>;
+  /** `_meta` of the client's capabilities: extensions of the protocol that the agent offers to clients that ask. */
+  client_meta?: Record<string, unknown>;
+  /** `_meta` of `session/new`, `session/load` and `session/resume`. */
+  session_meta?: Record<string, unknown>;
 }
 
 export interface LeaseRef {
@@ -272,8 +286,12 @@ export interface ArtifactAck {
 
 export interface FinishRequest extends LeaseRef {
   outcome: 'closed' | 'failed' | 'cancelled' | 'handed_back';
-  /** For `failed`: environment_setup_failed, agent_process_failed, infrastructure_timeout, internal_error … */
+  /** For `failed`: environment_setup_failed, infrastructure_timeout, internal_error, or one of AGENT_FAILURE_CODES. */
   error_code?: string;
   message?: string;
+  /** The same run may succeed later. Default: as the code says. */
+  retryable?: boolean;
+  /** What the agent itself reported, without paths and stack traces. */
+  detail?: string;
   exit_code?: number;
 }

@@ -1,38 +1,69 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import { fields, text } from './acp/fields.js';
+import { describeFailure, detailFor, failureKind, sessionFailureIn, vendorKind } from './acp/model-failure.js';
+import type { TurnOutput } from './acp/turn-output.js';
+import { withoutInternals } from './acp/vendor-output.js';
 import { AgentFailure } from './harness/launch.js';
 import { describeExit, exitCodeOf, type ManagedProcess } from './process/managed-process.js';
 import { errorText } from './runner-log.js';
 
 const STDERR_SHOWN = 2_000;
 const EXIT_WAIT_MS = 1_000;
+const AUTH_REQUIRED = -32_000;
+const GENERIC = /^(?:internal error)?$/i;
 
-/** Why the agent did not answer: it said so, its process ended, or it stopped talking sense. */
+/** Why the agent did not answer: it reported an error, its process ended, or its answers made no sense. */
 export async function explainFailure(
   what: string,
   error: unknown,
   agent: ManagedProcess,
   stderr: () => string,
 ): Promise<AgentFailure> {
-  if (error instanceof RequestError) {
-    const detail = text(fields(error.data)['details']) ?? text(fields(error.data)['message']);
-    const failure = new AgentFailure(
-      `The agent answered ${what} with an error: ${error.message}${detail === undefined ? '' : ` (${detail})`}${tail(stderr())}`,
-    );
-    failure.cause = error;
-    return failure;
-  }
+  if (error instanceof AgentFailure) return error;
+  if (error instanceof RequestError) return explainRequestError(what, error, stderr);
   if (await agent.exitsWithin(EXIT_WAIT_MS)) {
     const exit = await agent.exited;
-    return new AgentFailure(
-      `The agent process ended during ${what} (${describeExit(exit)}).${tail(stderr())}`,
-      exitCodeOf(exit),
-    );
+    const message = `The agent process ended during ${what} (${describeExit(exit)}).`;
+    return new AgentFailure(message, { exitCode: exitCodeOf(exit), ...detailFor(message, lastOutput(stderr())) });
   }
-  return new AgentFailure(`The agent broke off during ${what}: ${errorText(error)}.${tail(stderr())}`);
+  const message = `The agent broke off during ${what}: ${errorText(error)}.`;
+  return new AgentFailure(message, detailFor(message, lastOutput(stderr())));
 }
 
-function tail(stderr: string): string {
-  const shown = stderr.trim().slice(-STDERR_SHOWN);
-  return shown === '' ? '' : `\nIts last words:\n${shown}`;
+/** Agents put the reason into the message, into `data`, or into the provider's own answer as JSON. */
+export function explainRequestError(what: string, error: RequestError, stderr: () => string): AgentFailure {
+  const data = fields(error.data);
+  const told = text(data['details']) ?? text(data['message']) ?? '';
+  const output = GENERIC.test(error.message.trim()) ? told : [error.message, told].filter(Boolean).join('\n');
+  const status = error.code >= 400 && error.code < 600 ? error.code : undefined;
+  const typed = error.code === AUTH_REQUIRED ? 'credentials' : vendorKind(data['errorKind']);
+  const opening = what === 'the turn' ? undefined : `The agent answered ${what} with an error`;
+  const { message, report } = describeFailure(typed ?? failureKind(output, status), output, opening);
+  // Without a reason of its own, what the agent has logged is the only one.
+  const logged = output === '' ? detailFor(message, lastOutput(stderr())) : {};
+  const failure = new AgentFailure(message, { ...logged, ...report });
+  failure.cause = error;
+  return failure;
 }
+
+/**
+ * A turn that its agent calls ended although it has failed: with a typed failure beside the answer, with nothing but the
+ * text of an error, or with nothing at all.
+ */
+export function failureOfTurn(
+  response: { readonly stopReason: string; readonly _meta?: unknown },
+  output: TurnOutput,
+  hasUsage: boolean,
+): AgentFailure | null {
+  const typed = sessionFailureIn(response._meta);
+  if (typed?.severity === 'error') return modelFailure(describeFailure(typed.kind, typed.title));
+  if (response.stopReason !== 'end_turn' || hasUsage) return null;
+  const { errorText: said } = output;
+  if (said !== undefined) return modelFailure(describeFailure(failureKind(said), said));
+  return output.isEmpty ? new AgentFailure('The agent ended its turn without any output.') : null;
+}
+
+const modelFailure = ({ message, report }: ReturnType<typeof describeFailure>): AgentFailure =>
+  new AgentFailure(message, report);
+
+const lastOutput = (stderr: string): string => withoutInternals(stderr.trim()).slice(-STDERR_SHOWN);

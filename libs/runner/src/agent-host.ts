@@ -2,12 +2,15 @@ import type { Assignment, SessionStarted } from '#libs/runner-protocol';
 import { AgentSession } from './acp/agent-session.js';
 import { AcpNormalizer } from './acp/normalizer.js';
 import { PermissionDesk } from './acp/permission-desk.js';
+import { retryInNotification, retryInUpdate, type RetryNotice } from './acp/retry-notice.js';
+import { TurnOutput } from './acp/turn-output.js';
 import { explainFailure } from './agent-failure-message.js';
 import type { Harness } from './harness/harnesses.js';
 import { launchHarness, type LaunchContext } from './harness/launch.js';
 import { Halted, type Interruption } from './interruption.js';
 import type { ManagedProcess } from './process/managed-process.js';
 import { TailBuffer } from './process/tail-buffer.js';
+import { ProgressWatch } from './progress-watch.js';
 import type { PlainEvent } from './protocol/coalesce.js';
 import type { Redactor } from './redaction/redactor.js';
 import type { RunnerLog } from './runner-log.js';
@@ -21,9 +24,12 @@ const STDERR_BYTES = 8_192;
 export class AgentHost {
   readonly normalizer = new AcpNormalizer();
   readonly permissions: PermissionDesk;
+  readonly watch: ProgressWatch;
+  readonly output = new TurnOutput();
   private readonly stderr = new TailBuffer(STDERR_BYTES);
   private started: ManagedProcess | null = null;
   private opened: AgentSession | null = null;
+  private normalMode: string | undefined;
 
   constructor(
     private readonly assignment: Assignment,
@@ -31,7 +37,13 @@ export class AgentHost {
     private readonly redactor: Redactor,
     private readonly log: RunnerLog,
     private readonly emit: (event: PlainEvent) => void,
+    progressTimeoutMs: number,
   ) {
+    this.watch = new ProgressWatch({
+      timeoutMs: progressTimeoutMs,
+      isBusy: () => this.normalizer.hasOpenCalls || this.permissions.isWaiting,
+      emit,
+    });
     this.permissions = new PermissionDesk(assignment, this.normalizer, (text) => redactor.text(text), emit);
   }
 
@@ -55,11 +67,16 @@ export class AgentHost {
     this.started = agent;
     onProcess(agent.pid);
     agent.stderr.on('data', (chunk: Buffer) => this.stderr.append(chunk));
-    const session = new AgentSession(agent, {
-      onUpdate: (update) => this.normalizer.update(update).forEach(this.emit),
-      onReplay: (update) => this.normalizer.replayed(update),
-      onPermission: (request) => this.permissions.answer(request),
-    });
+    const session = new AgentSession(
+      agent,
+      {
+        onUpdate: (update) => this.update(update),
+        onReplay: (update) => this.normalizer.replayed(update),
+        onPermission: (request) => this.permissions.answer(request),
+        onExtension: (method, params) => this.noteRetry(retryInNotification(method, params)),
+      },
+      harness,
+    );
     this.opened = session;
     const opened = await openSession({
       session,
@@ -70,14 +87,28 @@ export class AgentHost {
       ask: (what, answer) => this.ask(what, answer, STARTUP_MS),
       log: this.log,
     });
+    this.normalMode = session.currentMode;
     const { cost_usd: earlierCost } = this.assignment.resume ?? {};
     this.normalizer.startSession(harness.usage_scope ?? 'turn', opened.resumed, earlierCost);
     this.log.info('the agent is ready', { agent_pid: agent.pid, took_ms: Math.round(performance.now() - startedAt) });
     return opened;
   }
 
+  /** Switches to the mode where the agent has one of that name, else back to the mode that the session was opened with. */
   async setMode(mode: string): Promise<void> {
-    if (this.opened) await this.ask('session/set_mode', this.opened.setMode(mode), STARTUP_MS);
+    const session = this.opened;
+    const wanted = session?.hasMode(mode) === true ? mode : this.normalMode;
+    if (session && wanted !== undefined) await this.ask('session/set_mode', session.setMode(wanted), STARTUP_MS);
+  }
+
+  private update(update: unknown): void {
+    if (this.output.add(update)) this.watch.progress();
+    this.noteRetry(retryInUpdate(update));
+    this.normalizer.update(update).forEach(this.emit);
+  }
+
+  private noteRetry(notice: RetryNotice | null): void {
+    if (notice) this.watch.retry(notice);
   }
 
   /** Waits for an answer of the agent. Rejects with AgentFailure when there will be none, or Halted. */

@@ -2,9 +2,10 @@ import { newUuid } from '#libs/kernel';
 import type { Assignment, RunnerEventKind, SetupFailed, TurnEnded, TurnStarted } from '#libs/runner-protocol';
 import type { AgentSession } from './acp/agent-session.js';
 import { attachmentContent } from './acp/attachment-content.js';
+import { failureOfTurn } from './agent-failure-message.js';
 import type { AgentHost } from './agent-host.js';
 import { debugOpening } from './debug-opening.js';
-import { closed, Halted, type Ending, type Interruption } from './interruption.js';
+import { closed, Halted, type Ending, type Interruption, type TurnEnd } from './interruption.js';
 import type { PlainEvent } from './protocol/coalesce.js';
 import { CONTINUE_PROMPT, type Inbox, type Prompt } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
@@ -132,7 +133,7 @@ export class Conversation {
   }
 
   /** Ends a turn that the agent has not ended itself. */
-  closeTurn(end: Pick<TurnEnded, 'stop_reason' | 'message'>): void {
+  closeTurn(end: TurnEnd): void {
     if (this.turn) this.push<TurnEnded>('turn_ended', { turn_id: this.turn.id, ...end });
     this.turn = null;
   }
@@ -174,13 +175,18 @@ export class Conversation {
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
     const content = files.map((file) => attachmentContent(file, session.promptAbilities));
+    host.output.start();
+    const expired = host.watch.start();
     const answer = session.prompt(`${prefix}${prompt.text}`, content);
     this.turn = { id, answer };
-    const response = await host.ask('the turn', answer);
+    const response = await host.ask('the turn', Promise.race([answer, expired])).finally(() => host.watch.stop());
     const end = turnEnd(response.stopReason);
     const usage = host.normalizer.turnUsage(response);
-    const closing = host.normalizer.closeOpenCalls(end.stop_reason === 'error' ? 'failed' : 'completed');
+    const failure = failureOfTurn(response, host.output, usage.some(isSpent));
+    const closing = host.normalizer.closeOpenCalls(failure || end.stop_reason === 'error' ? 'failed' : 'completed');
     for (const event of [...usage, ...closing]) this.emit(event);
+    // The session ends with it: a follow-up starts the agent again, with the secrets as they are then.
+    if (failure) throw failure;
     // Before the turn is told to be over: who sees its end finds its transcript and what it produced.
     await interruption.orHalt(transcripts.upload(session.id));
     await interruption.orHalt(this.options.collectArtifacts());
@@ -206,8 +212,10 @@ function told({ ref: { file_name, mime_type, size_bytes } }: PlacedAttachment) {
   return { file_name, mime_type, size_bytes };
 }
 
+const isSpent = ({ data }: PlainEvent): boolean => Object.values(data).some((count) => Number(count) > 0);
+
 /** A turn that the agent cancels without being asked is not one that a person has cancelled. */
-function turnEnd(stopReason: string): Pick<TurnEnded, 'stop_reason' | 'message'> {
+function turnEnd(stopReason: string): TurnEnd {
   if (STOP_REASONS.includes(stopReason)) return { stop_reason: stopReason as TurnEnded['stop_reason'] };
   const what =
     stopReason === 'cancelled' ? 'cancelled the turn by itself' : 'ended the turn for a reason that is not known';

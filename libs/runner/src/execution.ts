@@ -6,6 +6,7 @@ import { Conversation } from './conversation.js';
 import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
 import { AgentFailure, executionEnvironment, type LaunchContext } from './harness/launch.js';
 import {
+  agentFailed,
   cancelled,
   closed,
   failed,
@@ -18,6 +19,7 @@ import {
 import { bringDown } from './process/bring-down.js';
 import { killMatching, sweep, type SweepTargets } from './process/kill-tree.js';
 import type { ManagedProcess } from './process/managed-process.js';
+import type { PlainEvent } from './protocol/coalesce.js';
 import type { ControlPlane } from './protocol/control-plane.js';
 import { Inbox } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
@@ -46,6 +48,7 @@ export interface ExecutionOptions {
   readonly stopMeansCancel?: boolean;
 }
 
+const DEFAULT_PROGRESS_TIMEOUT_SECONDS = 1_800;
 const SWEEP_MS = 30_000;
 /** For artifacts of a turn that has not ended by itself: whoever cancels does not wait for large files. */
 const LAST_ARTIFACTS_MS = 10_000;
@@ -65,7 +68,10 @@ export class Execution {
 
   constructor(private readonly options: ExecutionOptions) {
     const { assignment, interruption, outbox, redactor, log } = options;
-    this.host = new AgentHost(assignment, interruption, redactor, log, (event) => this.conversation.emit(event));
+    const { agent_progress_timeout_seconds: progressTimeout = DEFAULT_PROGRESS_TIMEOUT_SECONDS } =
+      options.handover.limits;
+    const emit = (event: PlainEvent): void => this.conversation.emit(event);
+    this.host = new AgentHost(assignment, interruption, redactor, log, emit, progressTimeout * 1000);
     this.conversation = new Conversation({
       assignment,
       host: this.host,
@@ -116,7 +122,7 @@ export class Execution {
       interruption.decide(await this.work());
     } catch (error) {
       if (error instanceof AgentFailure) {
-        interruption.decide(failed('agent_process_failed', error.message, error.exitCode));
+        interruption.decide(agentFailed(error.message, error.report));
       } else if (!(error instanceof Halted)) {
         log.error('the runner has failed', { error: errorText(error) });
         interruption.decide(failed('internal_error', `The runner has failed: ${errorText(error)}`));
@@ -221,7 +227,7 @@ export class Execution {
     const limit = handover.limits.max_workspace_bytes;
     void watchDisk(workspace.root, limit, interruption.signal).then((bytes) => {
       const message = `The workspace takes ${bytes} bytes on disk; the limit (max_workspace_bytes) is ${limit}.`;
-      interruption.decide(failed('agent_process_failed', message));
+      interruption.decide(agentFailed(message));
     });
   }
 

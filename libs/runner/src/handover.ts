@@ -22,6 +22,7 @@ const shape = z.object({
     setup_command_timeout_seconds: z.number().positive(),
     cancel_step_seconds: z.number().positive(),
     max_artifact_bytes: z.int().positive().optional(),
+    agent_progress_timeout_seconds: z.number().positive().optional(),
   }),
   git: z
     .object({

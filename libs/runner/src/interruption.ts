@@ -1,4 +1,5 @@
 import type { FinishRequest, TurnEnded } from '#libs/runner-protocol';
+import type { AgentFailure } from './harness/launch.js';
 
 /**
  * How the processes are brought down: `close` lets an idle agent leave, `ladder` asks, then SIGTERM, then SIGKILL,
@@ -6,11 +7,14 @@ import type { FinishRequest, TurnEnded } from '#libs/runner-protocol';
  */
 export type Manner = 'close' | 'ladder' | 'kill' | 'fence';
 
+/** How a turn ended, whichever it was. */
+export type TurnEnd = Omit<TurnEnded, 'turn_id'>;
+
 export interface Ending {
   readonly manner: Manner;
   readonly report: Omit<FinishRequest, 'lease_epoch'>;
   /** How a turn that is open at the end is closed in the log. */
-  readonly openTurn: Pick<TurnEnded, 'stop_reason' | 'message'>;
+  readonly openTurn: TurnEnd;
 }
 
 const SEVERITY: readonly Manner[] = ['close', 'ladder', 'kill', 'fence'];
@@ -86,9 +90,19 @@ export const failed = (errorCode: string, message: string, exitCode?: number): E
     message,
     ...(exitCode === undefined ? {} : { exit_code: exitCode }),
   },
-  // An `error` turn blames the agent; a fault of the platform is told by the final report alone.
-  openTurn: errorCode === 'agent_process_failed' ? { stop_reason: 'error', message } : { stop_reason: 'cancelled' },
+  openTurn: { stop_reason: 'cancelled' },
 });
+
+/** Unlike a fault of the platform, which the final report alone tells, this also ends an open turn with an error. */
+export const agentFailed = (message: string, report: AgentFailure['report'] = {}): Ending => {
+  const { exitCode, ...rest } = report;
+  const told = { error_code: 'agent_process_failed' as const, ...rest, message };
+  return {
+    manner: 'kill',
+    report: { outcome: 'failed', ...told, ...(exitCode === undefined ? {} : { exit_code: exitCode }) },
+    openTurn: { stop_reason: 'error', ...told },
+  };
+};
 
 export const handedBack = (): Ending => ({
   manner: 'ladder',

@@ -31,6 +31,7 @@ export async function openSession(options: OpenSessionOptions): Promise<SessionS
   const resumed = await resume(options, mcp.servers);
   if (!resumed && assignment.resume) warnings.push('The agent cannot load the earlier session: it begins a new one.');
   if (!resumed) await withLogin(options, 'session/new', () => session.open(cwd, mcp.servers));
+  warnings.push(...(await choosePermissionMode(options)));
   warnings.push(...(await choose(options)));
   for (const warning of warnings) log.warn(warning);
   const { agentName, agentVersion } = session;
@@ -41,6 +42,25 @@ export async function openSession(options: OpenSessionOptions): Promise<SessionS
     resumed,
     ...(warnings.length === 0 ? {} : { warnings }),
   };
+}
+
+/**
+ * Makes the agent request permission as the run's policy needs it; throws AgentFailure where that is not possible. Returns
+ * a warning where it is not known whether the agent requests permission at all.
+ */
+async function choosePermissionMode({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
+  const { permission_policy: policy } = assignment;
+  const { permission_modes: modes, permission_env: env } = harness;
+  const mode = policy === 'allow' ? modes?.allow : modes?.ask;
+  if (mode !== undefined && session.hasMode(mode)) await ask('session/set_mode', session.setMode(mode));
+  else if (mode !== undefined && policy !== 'allow')
+    throw new AgentFailure(
+      `The agent does not offer its mode "${mode}", in which it requests permission before it acts, so the permission policy "${policy}" cannot be enforced.`,
+    );
+  if (policy === 'allow' || mode !== undefined || env !== undefined || harness.isBuiltin) return [];
+  return [
+    `It is not known whether this agent requests permission before it acts: the permission policy "${policy}" applies to what it requests.`,
+  ];
 }
 
 /** Model and reasoning level, where the session has them to choose from. Returns what the agent was not told in any way. */

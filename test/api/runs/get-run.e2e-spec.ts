@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RunShape } from '#libs/testing';
+import { type RunShape, TestRunner } from '#libs/testing';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 
 let room: RunsRoom;
@@ -147,6 +147,60 @@ describe('who may read a run', () => {
       );
     },
   );
+});
+
+describe('an agent whose model provider fails', () => {
+  const DETAIL = { detail: 'Retry later.' };
+  const RATE_LIMITED = {
+    message: 'The model provider limits the rate of requests.',
+    error_code: 'rate_limited',
+    retryable: true,
+    ...DETAIL,
+  };
+
+  async function working() {
+    const { body } = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'go' },
+    });
+    const runner = await TestRunner.take(room.api, body.run_id);
+    return { runId: body.run_id as string, runner };
+  }
+
+  it('shows in status_message and timeline what it waits for, and the failure with code, retryable and detail', async () => {
+    const { runId, runner } = await working();
+    await runner.startAgent();
+    const waiting = { message: 'The agent waits for the rate limit of its model provider.', ...DETAIL };
+    await runner.report(['turn_started', { turn_id: 't1', prompt: 'go' }], ['agent_waiting', waiting]);
+    expect((await get(200, runId)).body).toMatchObject({ state: 'INPROGRESS', status_message: waiting });
+
+    await runner.report(['agent_resumed'], ['message_chunk', { message_id: 'm', text: 'Hello' }]);
+    expect((await get(200, runId)).body.status_message).toBeUndefined();
+
+    await runner.report(
+      ['agent_waiting', waiting],
+      ['turn_ended', { turn_id: 't1', stop_reason: 'error', ...RATE_LIMITED }],
+    );
+    await runner.finish('failed', RATE_LIMITED);
+    expect((await get(200, runId)).body).toMatchObject({ state: 'FAILED', status_message: RATE_LIMITED });
+    const timeline = await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token });
+    const events = (timeline.body.events as { event_type: string; payload?: object }[]).slice(-5);
+    expect(events.map(({ event_type }) => event_type)).toEqual([
+      'agent_waiting',
+      'agent_resumed',
+      'agent_waiting',
+      'run_failed',
+      'sandbox_shutdown',
+    ]);
+    expect(events[3]?.payload).toEqual(RATE_LIMITED);
+  });
+
+  it('fails before its first turn with the code that its runner reports', async () => {
+    const { runId, runner } = await working();
+    const failure = { ...RATE_LIMITED, error_code: 'external_authentication_required', retryable: false };
+    await runner.finish('failed', failure);
+    expect((await get(200, runId)).body).toMatchObject({ state: 'FAILED', status_message: failure });
+  });
 });
 
 describe('ids that name no run', () => {

@@ -88,6 +88,9 @@ export class ConversationFold implements ConversationFolding<StepFold> {
       case 'session_started':
       case 'agent_started':
         return this.appendLifecycle(this.tree.preparingStep(event, at), event, data, at);
+      case 'agent_waiting':
+      case 'agent_resumed':
+        return this.appendLifecycle(this.tree.lastStep(event, at), event, data, at);
       case 'run_done':
       case 'run_blocked':
       case 'run_cancelled':

@@ -14,6 +14,7 @@ import {
   type RequestPermissionResponse,
   type Stream,
 } from '@agentclientprotocol/sdk';
+import type { HarnessDefinition } from '#libs/runner-protocol';
 import type { ManagedProcess } from '../process/managed-process.js';
 import type { PromptAbilities } from './attachment-content.js';
 import { fields, text } from './fields.js';
@@ -21,6 +22,8 @@ import { fields, text } from './fields.js';
 export interface AgentSessionHandlers {
   /** A `session/update` of our session, in the order the agent sent it. */
   readonly onUpdate: (update: unknown) => void;
+  /** A notification of the vendor's own. */
+  readonly onExtension: (method: string, params: unknown) => void;
   /** An update that `session/load` replays. */
   readonly onReplay: (update: unknown) => void;
   readonly onPermission: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>;
@@ -39,16 +42,20 @@ export class AgentSession {
   private info: InitializeResponse | undefined;
   private sessionId: string | undefined;
   private modes: readonly string[] = [];
+  private mode: string | undefined;
   private options: readonly { id: string; category: string | undefined; current: string; values: string[] }[] = [];
   private isLoading = false;
 
-  constructor(process: ManagedProcess, handlers: AgentSessionHandlers) {
+  constructor(
+    process: ManagedProcess,
+    private readonly handlers: AgentSessionHandlers,
+    private readonly harness: Pick<HarnessDefinition, 'client_meta' | 'session_meta'>,
+  ) {
     const stream = this.withUpdatesTaken(
       ndJsonStream(
         Writable.toWeb(process.stdin) as WritableStream<Uint8Array>,
         Readable.toWeb(process.stdout) as ReadableStream<Uint8Array>,
       ),
-      handlers,
     );
     // Requests without a handler (files, terminals, a vendor's own) are answered "method not found" by the SDK.
     this.connection = client({ name: 'headrace' })
@@ -92,9 +99,14 @@ export class AgentSession {
   }
 
   async initialize(): Promise<void> {
+    const { client_meta: clientMeta } = this.harness;
     this.info = await this.connection.agent.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
-      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+      clientCapabilities: {
+        fs: { readTextFile: false, writeTextFile: false },
+        terminal: false,
+        ...(clientMeta === undefined ? {} : { _meta: clientMeta }),
+      },
       clientInfo: { name: 'headrace', version: VERSION },
     });
   }
@@ -109,7 +121,11 @@ export class AgentSession {
   }
 
   async open(cwd: string, mcpServers: McpServer[]): Promise<void> {
-    const response = await this.connection.agent.request(methods.agent.session.new, { cwd, mcpServers });
+    const response = await this.connection.agent.request(methods.agent.session.new, {
+      cwd,
+      mcpServers,
+      ...this.sessionMeta,
+    });
     this.sessionId = response.sessionId;
     this.noteModes(response);
   }
@@ -117,7 +133,7 @@ export class AgentSession {
   /** Goes on with an earlier session: by loading it, or without a replay where the agent knows only that. */
   async resume(sessionId: string, cwd: string, mcpServers: McpServer[]): Promise<void> {
     this.isLoading = true;
-    const request = { sessionId, cwd, mcpServers };
+    const request = { sessionId, cwd, mcpServers, ...this.sessionMeta };
     try {
       const response = this.canLoad
         ? await this.connection.agent.request(methods.agent.session.load, request)
@@ -151,14 +167,25 @@ export class AgentSession {
     return missing;
   }
 
-  /** Switches to the mode when the agent has one of that name. */
+  get currentMode(): string | undefined {
+    return this.mode;
+  }
+
+  hasMode(modeId: string): boolean {
+    return this.modes.includes(modeId);
+  }
+
   async setMode(modeId: string): Promise<void> {
-    if (!this.modes.includes(modeId)) return;
+    if (this.mode === modeId) return;
     await this.connection.agent.request(methods.agent.session.setMode, { sessionId: this.id, modeId });
+    this.mode = modeId;
   }
 
   /** The answer to the prompt, with whatever the agent adds to it. */
-  async prompt(prompt: string, files: readonly ContentBlock[] = []): Promise<{ stopReason: string }> {
+  async prompt(
+    prompt: string,
+    files: readonly ContentBlock[] = [],
+  ): Promise<{ readonly stopReason: string; readonly _meta?: unknown }> {
     return this.connection.agent.request(methods.agent.session.prompt, {
       sessionId: this.id,
       prompt: [{ type: 'text', text: prompt }, ...files],
@@ -175,8 +202,14 @@ export class AgentSession {
     await this.connection.agent.request(methods.agent.session.close, { sessionId: this.sessionId });
   }
 
+  private get sessionMeta(): { _meta?: Record<string, unknown> } {
+    const { session_meta: meta } = this.harness;
+    return meta === undefined ? {} : { _meta: meta };
+  }
+
   private noteModes({ modes, configOptions }: Pick<NewSessionResponse, 'modes' | 'configOptions'>): void {
     this.modes = modes?.availableModes.map(({ id }) => id) ?? [];
+    this.mode = modes?.currentModeId;
     this.options = (configOptions ?? []).flatMap((option) => {
       if (option.type !== 'select') return [];
       const choices: unknown[] = option.options.flatMap((entry) => ('options' in entry ? entry.options : [entry]));
@@ -189,15 +222,23 @@ export class AgentSession {
    * Takes the updates out of the stream before the SDK sees it. The SDK starts handlers in order but finishes them when
    * it can, so the answer to a prompt could overtake the turn's last update; here nothing overtakes anything.
    */
-  private withUpdatesTaken(stream: Stream, { onUpdate, onReplay }: AgentSessionHandlers): Stream {
+  private withUpdatesTaken(stream: Stream): Stream {
+    const { onUpdate, onReplay, onExtension } = this.handlers;
     const taken = new TransformStream<AnyMessage, AnyMessage>({
       transform: (message, controller) => {
         const { method, id, params } = fields(message);
+        if (typeof method === 'string' && method.startsWith('_') && id === undefined) {
+          onExtension(method, params);
+          return;
+        }
         if (method !== methods.client.session.update || id !== undefined) {
           controller.enqueue(message);
           return;
         }
         const { sessionId, update } = fields(params);
+        const { sessionUpdate, currentModeId } = fields(update);
+        // Agents switch by themselves, such as at the end of a plan.
+        if (sessionUpdate === 'current_mode_update') this.mode = text(currentModeId);
         if (this.isLoading) onReplay(update);
         else if (this.sessionId === undefined || sessionId === this.sessionId) onUpdate(update);
       },

@@ -11,6 +11,7 @@ import {
 import type { PlainEvent } from '../protocol/coalesce.js';
 import { shrinkJson, shrinkText } from '../protocol/shrink.js';
 import { defined, fields, items, number, text, type Fields } from './fields.js';
+import { sessionFailureIn } from './model-failure.js';
 import { toolNameOf } from './permissions.js';
 import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './tool-content.js';
 import { SessionCost } from './session-cost.js';
@@ -63,6 +64,8 @@ export class AcpNormalizer {
         return [{ kind: 'plan', data: { ...plan(update) } }];
       case 'current_mode_update':
         return [{ kind: 'mode_changed', data: { mode: text(update['currentModeId']) ?? '' } }];
+      case 'session_info_update':
+        return this.advice(update);
       case 'usage_update':
         withCost(update, (total) => this.cost.note(total));
         return this.tellsCostEarly ? usageEvent({ cost_usd: this.cost.growth() || undefined }) : [];
@@ -101,6 +104,10 @@ export class AcpNormalizer {
     return Object.keys(rest).length <= 1 && isKnown ? [] : this.toolCall(isKnown ? rest : call);
   }
 
+  get hasOpenCalls(): boolean {
+    return [...this.calls.values()].some(({ isOpen }) => isOpen);
+  }
+
   /** What updates have told of a call so far. */
   knownCall(toolCallId: string): {
     readonly title?: string;
@@ -131,6 +138,13 @@ export class AcpNormalizer {
     const tokens = this.tokens.ofTurn(tokensIn(fields(promptResponse)));
     this.tellsCostEarly = false;
     return usageEvent({ ...tokens, cost_usd: this.cost.growth() });
+  }
+
+  /** A remark of the agent about its session, which agents without typed failures put into the conversation. */
+  private advice(update: Fields): PlainEvent[] {
+    const failure = sessionFailureIn(update['_meta']);
+    if (failure?.severity !== 'warning' || !failure.isAdvice) return [];
+    return [{ kind: 'message_chunk', data: { message_id: this.mintId(), text: `Warning: ${failure.title}\n\n` } }];
   }
 
   private chunk(kind: 'message_chunk' | 'thought_chunk', update: Fields): PlainEvent[] {

@@ -43,6 +43,11 @@ export class PermissionDesk {
     this.remembered = [...(rules.permission_rules ?? [])];
   }
 
+  /** A person is asked, and has not answered yet. */
+  get isWaiting(): boolean {
+    return this.waiting.size > 0;
+  }
+
   async answer(request: RequestPermissionRequest): Promise<RequestPermissionResponse> {
     const known = this.normalizer.knownCall(request.toolCall.toolCallId);
     const facts = permissionFacts(request.toolCall, known);

@@ -23,6 +23,10 @@ const parts = {
   transcript_path: z.string().regex(/^\{home\}\/[^/]/, 'must begin with {home}/'),
   transcript_cwd_field: z.string().min(1).max(64),
   usage_scope: z.enum(['turn', 'session']),
+  permission_modes: z.strictObject({ ask: z.string().min(1).max(256), allow: z.string().min(1).max(256) }).partial(),
+  permission_env: z.record(variable, value),
+  client_meta: z.record(z.string(), z.unknown()),
+  session_meta: z.record(z.string(), z.unknown()),
 };
 
 /** A HarnessDefinition as a hand-over has it, from a launcher of ours that has looked at it: only its shape counts. */
@@ -37,6 +41,10 @@ export const harnessDefinition = z.object({
   transcript_path: z.string().optional(),
   transcript_cwd_field: z.string().optional(),
   usage_scope: z.enum(['turn', 'session']).optional(),
+  permission_modes: z.object({ ask: z.string(), allow: z.string() }).partial().optional(),
+  permission_env: z.record(z.string(), z.string()).optional(),
+  client_meta: z.record(z.string(), z.unknown()).optional(),
+  session_meta: z.record(z.string(), z.unknown()).optional(),
 });
 
 /** An entry of the file that HARNESSES names: what is left out is as in the table of known agents. */

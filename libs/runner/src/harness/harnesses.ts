@@ -4,6 +4,23 @@ import type { HarnessDefinition } from '#libs/runner-protocol';
 export const BUILTIN_HARNESS = 'oz';
 export const BUILTIN_TRANSCRIPT = '{home}/.headrace-agent/sessions/{session_id}.jsonl';
 
+/**
+ * Every tool that changes or reaches something asks; reading does not. The configuration in the repository must not answer
+ * in the run's place.
+ */
+const OPENCODE_ASKS = {
+  OPENCODE_PERMISSION: JSON.stringify({
+    '*': 'ask',
+    read: 'allow',
+    glob: 'allow',
+    grep: 'allow',
+    list: 'allow',
+    todowrite: 'allow',
+    todoread: 'allow',
+  }),
+  OPENCODE_DISABLE_PROJECT_CONFIG: '1',
+};
+
 /** Agents known to speak the Agent Client Protocol; they are not installed with Headrace. Data only: adding one is adding a row. */
 export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
   claude: {
@@ -19,15 +36,25 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     auth_variable: 'ANTHROPIC_API_KEY',
     install_hint: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22 or newer)',
     transcript_path: '{home}/.claude/projects/{cwd_slug}/{session_id}.jsonl',
+    // Its own default lets a classifier answer in the policy's place.
+    permission_modes: { ask: 'default', allow: 'default' },
+    session_meta: { claudeCode: { emitRawSDKMessages: [{ type: 'system', subtype: 'api_retry' }] } },
   },
   codex: {
     command: 'codex-acp',
     args: [],
-    env: { CODEX_HOME: '{home}/.codex', NO_BROWSER: '1' },
+    // Without the last one a client that takes typed failures also gets suggestions of prompts, which cost model requests.
+    env: { CODEX_HOME: '{home}/.codex', NO_BROWSER: '1', CODEX_ACP_PROMPT_SUGGESTIONS: 'false' },
     auth_variable: 'OPENAI_API_KEY',
     auth_method: 'api-key',
     install_hint: 'npm install -g @agentclientprotocol/codex-acp',
     transcript_path: '{home}/.codex/sessions/{year}/{month}/{day}/rollout-{timestamp}-{session_id}.jsonl',
+    // Commands run in a sandbox without write access and network; everything else is requested.
+    permission_modes: { ask: 'read-only' },
+    client_meta: {
+      terminal_output_delta: true,
+      jetbrains: { air: { version: 1, capabilities: ['sessionFailure'] } },
+    },
   },
   gemini: {
     command: 'gemini',
@@ -37,6 +64,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     auth_method: 'gemini-api-key',
     install_hint: 'npm install -g @google/gemini-cli',
     transcript_path: '{home}/.gemini/tmp/{cwd_name}/chats/session-{day_before}-{session_id_8}.jsonl',
+    permission_modes: { ask: 'default', allow: 'default' },
   },
   opencode: {
     command: 'opencode',
@@ -45,6 +73,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     // Of its many providers the one that is named most; another: a variable of its own in the HARNESSES file.
     auth_variable: 'ANTHROPIC_API_KEY',
     install_hint: 'npm install -g opencode-ai',
+    permission_env: OPENCODE_ASKS,
   },
   qwen: {
     command: 'qwen',
@@ -55,6 +84,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     install_hint: 'npm install -g @qwen-code/qwen-code (needs Node 22 or newer)',
     transcript_path: '{home}/.qwen/projects/{cwd_slug}/chats/{session_id}.jsonl',
     transcript_cwd_field: 'cwd',
+    permission_modes: { ask: 'default', allow: 'default' },
   },
   copilot: {
     command: 'copilot',

@@ -1,4 +1,4 @@
-import type { Assignment } from '#libs/runner-protocol';
+import type { AgentFailureReport, Assignment } from '#libs/runner-protocol';
 import { errorText } from '../runner-log.js';
 import { childEnvironment, findCommand } from '../process/child-environment.js';
 import { ManagedProcess } from '../process/managed-process.js';
@@ -11,7 +11,7 @@ import type { Harness } from './harnesses.js';
 export class AgentFailure extends Error {
   constructor(
     message: string,
-    readonly exitCode?: number,
+    readonly report: Omit<AgentFailureReport, 'message'> & { readonly exitCode?: number } = {},
   ) {
     super(message);
   }
@@ -49,6 +49,7 @@ export function executionEnvironment(
       assignment.environment?.env ?? {},
       assignment.secrets ?? {},
       harness ? agentSecrets(harness, assignment) : {},
+      assignment.permission_policy === 'allow' ? {} : (harness?.permission_env ?? {}),
     ],
   });
 }

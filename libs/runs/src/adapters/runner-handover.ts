@@ -21,6 +21,7 @@ export function runnerHandover(
       setup_command_timeout_seconds: settings.setupCommandTimeout / 1000,
       cancel_step_seconds: settings.cancelStep / 1000,
       max_artifact_bytes: settings.maxArtifactBytes,
+      agent_progress_timeout_seconds: settings.agentProgressTimeout / 1000,
     },
     git: cloning(settings),
     ...place,

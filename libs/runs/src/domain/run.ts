@@ -128,6 +128,8 @@ export interface StatusMessage {
   readonly message: string;
   readonly error_code?: ErrorCode;
   readonly retryable?: boolean;
+  /** What the agent itself reported, without paths and stack traces. */
+  readonly detail?: string;
   /** RFC 3339; this and the next one are never stored, see `withDebugWindow`. */
   readonly session_debug_until?: string;
   readonly debug_agent_active?: boolean;

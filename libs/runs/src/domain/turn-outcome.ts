@@ -1,4 +1,4 @@
-import type { TurnEnded } from '#libs/runner-protocol';
+import { AGENT_FAILURE_CODES, type TurnEnded } from '#libs/runner-protocol';
 import type { StatusMessage } from './run.js';
 
 export type TurnOutcome =
@@ -11,7 +11,7 @@ const REFUSALS = {
 } as const;
 
 /** What the end of a turn means for the run. A cancelled turn moves nothing: who cancelled has moved the run already. */
-export function turnOutcome(turn: Pick<TurnEnded, 'stop_reason' | 'message'>): TurnOutcome {
+export function turnOutcome(turn: Omit<TurnEnded, 'turn_id'>): TurnOutcome {
   switch (turn.stop_reason) {
     case 'end_turn':
       return { move: 'succeed' };
@@ -20,12 +20,21 @@ export function turnOutcome(turn: Pick<TurnEnded, 'stop_reason' | 'message'>): T
     case 'refusal':
     case 'max_tokens':
     case 'max_turn_requests':
-      return { move: 'fail', status: failed(turn.message ?? REFUSALS[turn.stop_reason]) };
+      return { move: 'fail', status: failed(turn, REFUSALS[turn.stop_reason]) };
     case 'error':
-      return { move: 'fail', status: failed(turn.message ?? 'The agent ended with an error.') };
+      return { move: 'fail', status: failed(turn, 'The agent ended with an error.') };
   }
 }
 
-function failed(message: string): StatusMessage {
-  return { message, error_code: 'agent_process_failed', retryable: false };
+/** Runners report what they like: a field of another type counts as absent. */
+function failed(
+  { message, error_code: code, retryable, detail }: Omit<TurnEnded, 'turn_id'>,
+  usual: string,
+): StatusMessage {
+  return {
+    message: typeof message === 'string' ? message : usual,
+    error_code: AGENT_FAILURE_CODES.find((known) => known === code) ?? 'agent_process_failed',
+    retryable: retryable === true,
+    ...(typeof detail === 'string' && detail !== '' ? { detail } : {}),
+  };
 }

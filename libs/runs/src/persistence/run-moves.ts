@@ -53,6 +53,11 @@ const NOTE_START: Statement = {
    WHERE runs.id = $1 AND runs.started_at IS NULL AND e.id = $2`,
 };
 
+const NOTE: Statement = {
+  name: 'runs.note',
+  text: `UPDATE runs SET status_message = $2::jsonb, updated_at = headrace.now() WHERE id = $1 AND state = 'INPROGRESS'`,
+};
+
 const TOUCH: Statement = { name: 'runs.touch', text: `UPDATE runs SET updated_at = headrace.now() WHERE id = $1` };
 
 /**
@@ -83,6 +88,11 @@ export class RunMoves {
   /** The run started when this execution of it was claimed, unless it is known to have started before. */
   async noteStart(tx: Queryable, runId: string, executionId: string): Promise<void> {
     await tx.query(NOTE_START, [runId, executionId]);
+  }
+
+  /** Why a run in progress makes none; null: it does. */
+  async note(tx: Queryable, runId: string, status: StatusMessage | null): Promise<void> {
+    await tx.query(NOTE, [runId, status === null ? null : JSON.stringify(status)]);
   }
 
   /** Something that it shows has changed besides its state. */

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#libs/persistence';
+import { AGENT_FAILURE_CODES } from '#libs/runner-protocol';
 import { MAX_ATTEMPTS, MAX_OFFERS } from '../../domain/lease.js';
 import { afterExternal, type ExternalConsequence } from '../../domain/external-run.js';
 import { EXTERNAL_POOL, type StatusMessage } from '../../domain/run.js';
@@ -39,9 +40,9 @@ const VANISHED: StatusMessage = {
   error_code: 'internal_error',
   retryable: true,
 };
-const USER_FAULTS = new Set([
+const USER_FAULTS = new Set<string>([
+  ...AGENT_FAILURE_CODES,
   'environment_setup_failed',
-  'agent_process_failed',
   'budget_exceeded',
   'not_authorized',
   'content_policy_violation',

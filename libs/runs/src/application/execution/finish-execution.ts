@@ -85,17 +85,21 @@ function endingOf(request: FinishRequest): Ending {
   if (request.outcome === 'failed') {
     const code =
       request.error_code !== undefined && isErrorCode(request.error_code) ? request.error_code : 'internal_error';
-    const message = truncateUtf8(
-      toStorableText(request.message ?? 'The execution failed.').text,
-      MAX_MESSAGE_BYTES,
-    ).text;
+    const message = storable(request.message ?? 'The execution failed.');
     return {
       kind: 'failed',
       reason: code,
-      status: { message, error_code: code, retryable: code === 'infrastructure_timeout' || code === 'internal_error' },
+      status: {
+        message,
+        error_code: code,
+        retryable: request.retryable ?? (code === 'infrastructure_timeout' || code === 'internal_error'),
+        ...(request.detail === undefined ? {} : { detail: storable(request.detail) }),
+      },
       ...exitCode,
     };
   }
   if (request.outcome === 'handed_back') return { kind: 'handed_back', reason: 'handed_back', ...exitCode };
   return { kind: 'closed', reason: request.outcome, ...exitCode };
 }
+
+const storable = (text: string): string => truncateUtf8(toStorableText(text).text, MAX_MESSAGE_BYTES).text;

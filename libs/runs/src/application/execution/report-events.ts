@@ -20,6 +20,8 @@ const MOVING = new Set<string>([
   'setup_failed',
   'session_started',
   'agent_started',
+  'agent_waiting',
+  'agent_resumed',
   'turn_started',
   'permission_requested',
   'permission_decided',

@@ -5,7 +5,7 @@ import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { FollowupsStore } from '../../persistence/followups.store.js';
 import { RunMoves } from '../../persistence/run-moves.js';
 import { RunSessions } from '../../persistence/run-sessions.js';
-import type { EventContext } from './event-context.js';
+import { type EventContext, textOf } from './event-context.js';
 import { PermissionEffects } from './permission-effects.js';
 
 /** What an event does to its run, where no debug agent is at work. */
@@ -25,6 +25,13 @@ export class RunEffects {
       case 'agent_started':
         await this.moves.move(tx, run.id, 'start');
         return this.executions.markBusy(tx, execution.id);
+      case 'agent_waiting':
+        return this.moves.note(context.tx, context.run.id, {
+          message: textOf(event.data, 'message') || 'The agent makes no progress.',
+          ...(textOf(event.data, 'detail') === '' ? {} : { detail: textOf(event.data, 'detail') }),
+        });
+      case 'agent_resumed':
+        return this.moves.note(context.tx, context.run.id, null);
       case 'turn_started':
         return this.turnStarted(context, event.data);
       case 'permission_requested':

@@ -60,6 +60,8 @@ export class RunStatusMessage {
   error_code?: ErrorCode;
   @BooleanField({ ...OPTIONAL, description: 'Whether the same run may succeed when it is created again.' })
   retryable?: boolean;
+  @StringField({ ...OPTIONAL, description: 'What the agent itself reported, without paths and stack traces.' })
+  detail?: string;
   @DateTimeField({
     ...OPTIONAL,
     description: 'While a debug window is open: a follow-up before then reaches the session whose set-up failed.',

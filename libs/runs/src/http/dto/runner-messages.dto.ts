@@ -1,4 +1,4 @@
-import { ArrayField, EnumField, IntegerField, JsonField, object, StringField } from '#libs/http';
+import { ArrayField, BooleanField, EnumField, IntegerField, JsonField, object, StringField } from '#libs/http';
 import { MAX_BATCH_EVENTS, RUNNER_KINDS, type RunnerEventKind } from '#libs/runner-protocol';
 
 const OPTIONAL = { optional: true } as const;
@@ -31,6 +31,8 @@ export class FinishRequestBody {
     'closed' | 'failed' | 'cancelled' | 'handed_back';
   @StringField({ ...OPTIONAL, max: 64 }) error_code?: string;
   @StringField({ ...OPTIONAL, max: 262_144 }) message?: string;
+  @BooleanField(OPTIONAL) retryable?: boolean;
+  @StringField({ ...OPTIONAL, max: 262_144 }) detail?: string;
   @IntegerField({ ...OPTIONAL, min: 0, max: 255 }) exit_code?: number;
 }
 

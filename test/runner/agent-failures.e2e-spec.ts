@@ -1,0 +1,205 @@
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { AgentWaiting, Assignment, HarnessDefinition, PermissionDecided, TurnEnded } from '#libs/runner-protocol';
+import { RunnerProcess } from './runner-process.js';
+
+const AGENT = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));
+
+let runner: RunnerProcess | null = null;
+afterEach(async () => {
+  await runner?.dispose();
+  runner = null;
+});
+
+interface Options {
+  readonly assignment?: Partial<Assignment>;
+  readonly harness?: Partial<HarnessDefinition>;
+  readonly progressTimeoutSeconds?: number;
+}
+
+async function start(steps: readonly object[], options: Options = {}): Promise<RunnerProcess> {
+  const { assignment, harness, progressTimeoutSeconds: timeout } = options;
+  runner = await RunnerProcess.start({
+    assignment: { prompt: JSON.stringify(steps), harness: { type: 'scripted' }, ...assignment },
+    handover: {
+      harnesses: {
+        scripted: { command: process.execPath, args: [AGENT], install_hint: 'comes with the tests', ...harness },
+      },
+    },
+    ...(timeout === undefined ? {} : { limits: { agent_progress_timeout_seconds: timeout } }),
+  });
+  return runner;
+}
+
+const sessionFailure = (fields: object) => ({ _meta: { jetbrains: { air: { version: 1, sessionFailure: fields } } } });
+
+describe('a turn that has failed', () => {
+  const LIMIT = 'exceeded retry limit, last status: 429 Too Many Requests';
+  const RATE_LIMITED = {
+    error_code: 'rate_limited',
+    retryable: true,
+    message: `The model provider limits the rate of requests: ${LIMIT}.`,
+  };
+  const TRACE = `boom\n    at run (file:///opt/agent/dist/index.js:10:3)\n    at async /opt/agent/dist/main.js:1:1\n`;
+
+  it.each<[string, object[], object]>([
+    [
+      'with a typed failure beside its answer',
+      [
+        { tokens: 5 },
+        { answer: sessionFailure({ severity: 'error', category: 'limit', title: LIMIT, actions: ['retry'] }) },
+      ],
+      RATE_LIMITED,
+    ],
+    ['with nothing but the text of an error', [{ say: `Warning: no metadata.\n\n${LIMIT}` }], RATE_LIMITED],
+    [
+      'without any output',
+      [],
+      { error_code: 'agent_process_failed', message: 'The agent ended its turn without any output.' },
+    ],
+    [
+      'with the provider’s JSON as an error',
+      [{ fail: { code: 401, message: '{"error":{"code":401,"message":"Incorrect API key provided."}}' } }],
+      {
+        error_code: 'external_authentication_required',
+        retryable: false,
+        message: 'The model provider requires valid credentials: Incorrect API key provided.',
+      },
+    ],
+    [
+      'with an error, while it logs stack traces',
+      [{ stderr: TRACE }, { fail: { code: -32603, message: 'Internal error', data: { details: '500 It broke' } } }],
+      {
+        error_code: 'agent_process_failed',
+        retryable: true,
+        message: 'The model provider reported an error: 500 It broke.',
+      },
+    ],
+    [
+      'by the end of its process, with a stack trace',
+      [{ stderr: TRACE }, { exit: 3 }],
+      { message: 'The agent process ended during the turn (exit code 3).', detail: 'boom', exit_code: 3 },
+    ],
+  ])('%s fails the run with a code and a clean sentence', async (_name, steps, report) => {
+    const { plane, exited } = await start(steps);
+    expect(await exited).toBe(0);
+    expect(plane.finished).toMatchObject({ outcome: 'failed', ...report });
+    const { exit_code: _exitCode, ...told } = report as { exit_code?: number };
+    expect(plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'error', ...told }]);
+    expect(JSON.stringify(plane.finished)).not.toMatch(/index\.js|\/opt/);
+  });
+
+  it('is not suspected where the agent has used tokens or called a tool', async () => {
+    const call = { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'ls', status: 'completed' };
+    const { plane } = await start([{ update: call }, { say: LIMIT }]);
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'end_turn' }]);
+  });
+});
+
+describe('an agent that makes no progress', () => {
+  const retry = {
+    notify: {
+      method: '_claude/sdkMessage',
+      params: {
+        message: {
+          type: 'system',
+          subtype: 'api_retry',
+          attempt: 2,
+          max_retries: 10,
+          error_status: 429,
+          error: 'rate_limit',
+        },
+      },
+    },
+  };
+
+  it('is reported with what it waits for, until it goes on', async () => {
+    const { plane } = await start([retry, { say: 'Done.' }]);
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<AgentWaiting>('agent_waiting')).toEqual([
+      { message: 'The agent waits for the rate limit of its model provider (attempt 2 of 10).' },
+    ]);
+    expect(plane.events('agent_resumed')).toHaveLength(1);
+  });
+
+  it('is reported by a typed warning of the session', async () => {
+    const failure = { severity: 'warning', category: 'connection', title: 'Reconnecting... 3/5', actions: [] };
+    const { plane } = await start([
+      { update: { sessionUpdate: 'session_info_update', ...sessionFailure(failure) } },
+      { say: 'Done.' },
+    ]);
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<AgentWaiting>('agent_waiting')).toEqual([
+      { message: 'The agent reconnects to its model provider (attempt 3 of 5).' },
+    ]);
+  });
+
+  it('fails when it has made none for too long', async () => {
+    const { plane, exited } = await start([retry, { wait: true }], { progressTimeoutSeconds: 1 });
+    expect(await exited).toBe(0);
+    expect(plane.data<AgentWaiting>('agent_waiting').at(-1)?.message).toMatch(/has reported nothing for/);
+    expect(plane.finished).toMatchObject({
+      outcome: 'failed',
+      retryable: true,
+      message: 'The agent made no progress for 1 s (AGENT_PROGRESS_TIMEOUT).',
+    });
+  });
+});
+
+describe('the permission policy', () => {
+  const harness = {
+    env: { SCRIPTED_MODES: 'auto,default' },
+    permission_modes: { ask: 'default' },
+    permission_env: { SCRIPTED_MODES: 'auto,default,strict' },
+  };
+
+  it.each(['ask', 'deny', 'allow_list'] as const)(
+    '%s puts the agent into the mode in which it asks',
+    async (policy) => {
+      const { plane } = await start([{ mode: true }], { harness, assignment: { permission_policy: policy } });
+      await plane.untilEvent('turn_ended');
+      expect(plane.said).toContain('mode default');
+      expect(plane.data('session_started')[0]).not.toHaveProperty('warnings');
+    },
+  );
+
+  it('allow leaves the agent its own mode', async () => {
+    const { plane } = await start([{ mode: true }], { harness, assignment: { permission_policy: 'allow' } });
+    await plane.untilEvent('turn_ended');
+    expect(plane.said).toContain('mode auto');
+  });
+
+  it('fails a run whose agent does not offer the mode in which it asks', async () => {
+    const { plane, exited } = await start([{ say: 'never' }], {
+      harness: { permission_modes: { ask: 'read-only' } },
+      assignment: { permission_policy: 'deny' },
+    });
+    expect(await exited).toBe(0);
+    expect(plane.events('agent_started')).toEqual([]);
+    expect(plane.finished).toMatchObject({ outcome: 'failed', error_code: 'agent_process_failed' });
+    expect(plane.finished?.message).toMatch(/does not offer its mode "read-only".*policy "deny" cannot be enforced/);
+  });
+
+  it('sets variables that make the agent ask after every other', async () => {
+    const { plane } = await start([{ mode: true }], {
+      harness: { permission_env: { SCRIPTED_MODES: 'strict' } },
+      assignment: {
+        permission_policy: 'deny',
+        environment: { uid: 'e'.repeat(22), setup_commands: [], env: { SCRIPTED_MODES: 'yolo' } },
+      },
+    });
+    await plane.untilEvent('turn_ended');
+    expect(plane.said).toContain('mode strict');
+  });
+
+  it('warns where it is not known whether the agent asks', async () => {
+    const question = { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } };
+    const { plane } = await start([{ ask: question }], { assignment: { permission_policy: 'deny' } });
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<PermissionDecided>('permission_decided')).toMatchObject([{ decision: 'deny', by: 'policy' }]);
+    expect(plane.data('session_started')[0]).toMatchObject({
+      warnings: [expect.stringContaining('not known whether this agent requests permission')],
+    });
+  });
+});
