@@ -6,7 +6,7 @@ const DIAGNOSTIC = /^\[[a-z][\w/-]*\] /i;
 const ERROR_WORDS = /\b(?:error|fail|cannot|could not|denied|refused)/i;
 /** Absolute paths of at least two segments; those of a URL follow a host. */
 const PATH = /(?<![\w:/.])(?:file:\/\/)?(?:\/[\w.@+~-]+)+\/([\w.@+~-]+)/g;
- 
+
 const COLOUR = /\u001b\[[0-9;]*m/g;
 
 /** The text as a person can use it: without stack frames, absolute paths, terminal colours and diagnostics of the agent. */
