@@ -133,7 +133,9 @@ async function readAll(settings: Partial<Settings>, seeded: Seeded): Promise<unk
     const open = (column: string, context: string): string =>
       box.open((row?.[column] ?? '').replace(/^sealed:/, ''), context);
     return {
-      managed: await later.app.get(Database).transaction((tx) => later.app.get(ManagedSecrets).read(tx, team, 'ci')),
+      managed: await later.app
+        .get(Database)
+        .transaction((tx) => later.app.get(ManagedSecrets).readForWebhook(tx, team, 'ci')),
       server: (await agents.findMcpServers(team, [seeded.server])).get(seeded.server)?.headers,
       identity: (await agents.findIdentity(seeded.identity, team))?.mcpServers,
       notification: ['secret', 'previous_secret'].map((column) =>
@@ -223,16 +225,19 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
 describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
   const keys = { SECRETS_KEY: OLD };
   const read = (name: string) =>
-    api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).read(tx, team, name));
+    api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).readForWebhook(tx, team, name));
 
   it('take the value from standard input, without the line end after it', async () => {
     const set = await headrace(keys, ['secrets', 'set', 'from-shell', '--team', team], `${PLAIN} ü\nsecond line\n`);
     expect(set).toEqual({ code: 0, out: 'Secret from-shell has its version 1.\n', err: '' });
     expect(await read('from-shell')).toEqual({ version: 1, value: `${PLAIN} ü\nsecond line` });
     const listed = await headrace(keys, ['secrets', 'list', '--team', team]);
-    expect(listed.out).toMatch(/^NAME +VERSION +CREATED +CHANGED\n/);
-    expect(listed.out).toMatch(/^from-shell +1 +\d{4}-/m);
+    expect(listed.out).toMatch(/^NAME +PURPOSE +VERSION +CREATED +CHANGED\n/);
+    expect(listed.out).toMatch(/^from-shell +run +1 +\d{4}-/m);
     expect(listed.out).not.toContain(PLAIN);
+    const checked = await headrace(keys, ['secrets', 'set', 'checks', '--team', team, '--purpose', 'webhook'], 'v');
+    expect(checked).toMatchObject({ code: 0 });
+    expect((await headrace(keys, ['secrets', 'list', '--team', team])).out).toMatch(/^checks +webhook +1 /m);
     const gone = await headrace(keys, ['secrets', 'delete', 'from-shell', '--team', team]);
     expect(gone).toMatchObject({ code: 0, out: 'Secret from-shell is gone.\n' });
     expect(await read('from-shell')).toBeNull();

@@ -3,7 +3,7 @@ export { RotateKey } from './application/rotate-key.js';
 export { type Reseal, type ResealCount, SealedPlace, SealedPlaces } from './application/sealed-places.js';
 export { type ChangedSecret, SecretRefusedError, SecretSink, SecretSinks } from './application/secret-sinks.js';
 export { type SetSecretResult, TeamSecrets } from './application/team-secrets.js';
-export { SECRET_NAME, SECRET_NAME_RULE } from './domain/managed-secret.js';
+export { SECRET_NAME, SECRET_NAME_RULE, SECRET_PURPOSES, type SecretPurpose } from './domain/managed-secret.js';
 export { ManagedSecretsPlace } from './persistence/managed-secrets-place.js';
 export { sealedText, type SealedColumn, type SealedTable } from './persistence/reseal-table.js';
 export { SealedTablePlace } from './persistence/sealed-table-place.js';

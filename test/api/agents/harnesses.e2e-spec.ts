@@ -165,7 +165,9 @@ describe('the secrets of an agent', () => {
       token: room.stranger.token,
       body: { prompt: 'Hello', config: named('anthropic') },
     });
-    expect(problem.detail).toContain('config.harness_auth_secrets.claude_auth_secret_name names no managed secret');
+    const field = 'config.harness_auth_secrets.claude_auth_secret_name';
+    expect(problem.detail).toBe(`${field} names a managed secret that was not found or is not accessible.`);
+    expect(problem.errors).toMatchObject([{ pointer: `/${field.replaceAll('.', '/')}` }]);
     await api.request(403, 'POST /agent/runs', {
       token: room.member.token,
       body: { prompt: 'Hello', team: false, config: named('anthropic') },

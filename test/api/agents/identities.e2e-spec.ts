@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentDirectory } from '#libs/agents';
 import { PrincipalDirectory } from '#libs/auth';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { newUid } from '#libs/kernel';
+import { startTestApi, type TestApi, TestRunner } from '#libs/testing';
 import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from './agents-room.js';
 
 const PATH = '/agent/identities';
@@ -188,6 +189,18 @@ describe('createAgentIdentity', () => {
     await refused({ secrets: [{ name: 'deploy-key' }] });
   });
 
+  it('400 for secrets that would be the same variable, or one that Headrace sets itself', async () => {
+    const { token } = room.admin;
+    for (const name of ['npm-token', 'npm.token', 'HOME'])
+      await api.request(200, `PUT /secrets/${name}`, { token, body: { value: 'x' } });
+    const make400 = async (names: readonly string[]) => {
+      const body = { name: 'refused', secrets: names.map((name) => ({ name })) };
+      return pointersOf((await api.request(400, `POST ${PATH}`, { token, body })).body);
+    };
+    expect(await make400(['npm-token', 'npm.token'])).toEqual(['/secrets/1/name']);
+    expect(await make400(['HOME'])).toEqual(['/secrets/0/name']);
+  });
+
   it('413 and 415: bodies too large, or no JSON', async () => {
     const { token } = room.admin;
     await api.request(413, `POST ${PATH}`, { token, body: HUGE, contentType: 'application/json' });
@@ -312,6 +325,80 @@ describe('updateAgentIdentity', () => {
     const { token } = room.admin;
     await api.request(413, `PUT ${PATH}/${uid}`, { token, body: HUGE, contentType: 'application/json' });
     await api.request(415, `PUT ${PATH}/${uid}`, { token, body: '{}', contentType: 'text/plain' });
+  });
+});
+
+describe('secrets of an agent identity', () => {
+  it('reach the runs that it executes as variables, with the values of then, and win over the environment', async () => {
+    const { token } = room.admin;
+    await api.request(200, 'PUT /secrets/deploy-key', { token, body: { value: 'first' } });
+    const environment = (
+      await api.request(201, 'POST /environments', {
+        token,
+        body: { config: { env: { deploy_key: 'plain', A: 'b' } } },
+      })
+    ).body;
+    const identity = await make({ secrets: [{ name: 'deploy-key' }], environment_id: environment.uid });
+    expect(identity.secrets).toEqual([{ name: 'deploy-key' }]);
+    const create = async () =>
+      (
+        await api.request(200, 'POST /agent/runs', {
+          token: room.member.token,
+          body: { prompt: 'Go.', agent_identity_uid: identity.uid },
+        })
+      ).body.run_id as string;
+    const runId = await create();
+    await api.request(200, 'PUT /secrets/deploy-key', { token, body: { value: 'second' } });
+    const { assignment } = await TestRunner.take(api, runId);
+    expect(assignment.secrets).toEqual({ deploy_key: 'second' });
+    const shown = await api.request(200, `GET /agent/runs/${runId}`, { token });
+    expect(shown.text).not.toContain('second');
+
+    expect((await put(identity.uid, { description: 'Deploys.' })).body.secrets).toEqual([{ name: 'deploy-key' }]);
+    expect((await put(identity.uid, { secrets: [] })).body.secrets).toEqual([]);
+    expect((await TestRunner.take(api, await create())).assignment.secrets).toEqual({});
+  });
+
+  it('that is gone when the run begins ends it FAILED, and its message names the secret', async () => {
+    const { token } = room.admin;
+    await api.request(200, 'PUT /secrets/passing', { token, body: { value: 'x' } });
+    const { uid } = await make({ secrets: [{ name: 'passing' }] });
+    const { body } = await api.request(200, 'POST /agent/runs/external', {
+      token: room.member.token,
+      body: { prompt: 'Go.', agent_identity_uid: uid },
+    });
+    await api.request(204, 'DELETE /secrets/passing', { token });
+    await api.request(412, `POST /runner/v1/executions/${body.execution_id}/claim`, {
+      token: body.token,
+      body: { protocol_version: 1, instance_id: 'test' },
+    });
+    expect((await api.request(200, `GET /agent/runs/${body.run_id}`, { token })).body).toMatchObject({
+      state: 'FAILED',
+      status_message: {
+        error_code: 'environment_setup_failed',
+        message: expect.stringContaining('The managed secret passing, which the agent identity names'),
+      },
+    });
+  });
+});
+
+describe('listAgentIdentities with factory_uid', () => {
+  it('shows the identities of that factory’s definition only, and 400 for what is no uid', async () => {
+    const [ours, theirs] = [await make(), await make()];
+    const factoryUid = newUid();
+    await api.database.query('UPDATE headrace.agent_identities SET factory_uid = $2 WHERE uid = $1', [
+      theirs.uid,
+      factoryUid,
+    ]);
+    const uids = async (query: string) =>
+      (await api.request(200, `GET ${PATH}${query}`, { token: room.viewer.token })).body.agents.map(
+        ({ uid }: { uid: string }) => uid,
+      );
+    expect(await uids('')).toEqual(expect.arrayContaining([ours.uid, theirs.uid]));
+    expect(await uids(`?factory_uid=${factoryUid}`)).toEqual([theirs.uid]);
+    expect(await uids(`?factory_uid=${UNKNOWN}`)).toEqual([]);
+    const { body } = await api.request(400, `GET ${PATH}?factory_uid=x`, { token: room.viewer.token });
+    expect(pointersOf(body)).toEqual(['/factory_uid']);
   });
 });
 

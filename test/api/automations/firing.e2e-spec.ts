@@ -145,7 +145,9 @@ describe('an accepted delivery', () => {
     expect(first).toEqual({
       automation_uid: gone.uid,
       matched: true,
-      reason: expect.stringMatching(/No run was started: agent_identity_uid names no agent identity/),
+      reason: expect.stringMatching(
+        /No run was started: agent_identity_uid names an agent identity that was not found/,
+      ),
     });
     expect(second).toMatchObject({ automation_uid: fine.uid, matched: true, run_id: expect.any(String) });
     expect(await processor.evaluateAll()).toBe(0);

@@ -68,7 +68,12 @@ describe('managed secrets', () => {
       github_repos: [{ owner: 'acme', repo: 'service', secret_name: 'unknown' }],
     });
     const pointers = ['secrets/1/name', 'github_repos/0/secret_name', 'git_repos/0/secret_name'];
-    expect(errors).toEqual(pointers.map((pointer) => [`/config/${pointer}`, 'names no managed secret of the team']));
+    expect(errors).toEqual(
+      pointers.map((pointer) => [
+        `/config/${pointer}`,
+        'names a managed secret that was not found or is not accessible',
+      ]),
+    );
   });
 
   it('400: in a personal environment', async () => {
@@ -85,6 +90,12 @@ describe('managed secrets', () => {
   ])('400: whose variable is taken: %j', async (config, index) => {
     expect(await refused(400, config)).toEqual([
       [`/config/secrets/${index}/name`, expect.stringContaining('variable')],
+    ]);
+  });
+
+  it.each(['HOME', 'TMPDIR', 'HEADRACE_RUN_ID'])('400: a variable %s, which Headrace sets itself', async (name) => {
+    expect(await refused(400, { env: { [name]: '/tmp', OTHER: 'x' } })).toEqual([
+      [`/config/env/${name}`, expect.stringContaining('Headrace sets itself')],
     ]);
   });
 

@@ -61,6 +61,7 @@ describe('createNotificationWebhook', () => {
     'https://[::ffff:10.0.0.1]/',
     'https://169.254.169.254/latest/meta-data',
     'https://localhost:8443/',
+    'https://8.8.8.8:0/',
     'https://api.localhost./',
     `https://hooks.example.com/${'x'.repeat(2048)}`,
   ];

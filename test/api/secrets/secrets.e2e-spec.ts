@@ -40,7 +40,7 @@ const put = (name: string, value: string, { token } = room.admin, status = 200) 
 const names = async (token: string): Promise<string[]> =>
   (await api.request(200, 'GET /secrets', { token })).body.secrets.map(({ name }: { name: string }) => name);
 const read = (teamUid: string, name: string) =>
-  api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).read(tx, teamUid, name));
+  api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).readForRun(tx, teamUid, name));
 const newTeam = async () => {
   const team = await api.identities.team();
   return { team, admin: await api.identities.user({ [team]: 'admin' }) };
@@ -59,6 +59,7 @@ describe('putSecret', () => {
     const made = (await put('deploy.key_1', 'swordfish')).body;
     expect(made).toEqual({
       name: 'deploy.key_1',
+      purpose: 'run',
       version: 1,
       created_at: expect.stringMatching(/Z$/),
       updated_at: made.created_at,
@@ -190,7 +191,7 @@ describe('listSecrets', () => {
     for (const name of ['beta', 'Alpha', 'alpha']) await put(name, 'swordfish', admin);
     const { body } = await api.request(200, 'GET /secrets', { token: admin.token });
     expect(body.secrets.map(({ name }: { name: string }) => name.toLowerCase())).toEqual(['alpha', 'alpha', 'beta']);
-    for (const secret of body.secrets) expect(Object.keys(secret)).toEqual(['name', 'created_at', 'updated_at']);
+    for (const secret of body.secrets) expect(Object.keys(secret)).toEqual(['name', 'purpose', 'created_at', 'updated_at']);
   });
 
   it('400 when no team is picked', async () => {
@@ -227,7 +228,7 @@ describe('deleteSecret', () => {
     await put('wanted', 'x');
     let deleting = Promise.resolve({ status: 0 });
     await api.app.get(Database).transaction(async (tx) => {
-      await api.app.get(ManagedSecrets).read(tx, room.team, 'wanted');
+      await api.app.get(ManagedSecrets).readForRun(tx, room.team, 'wanted');
       deleting = answerTo(api, 'DELETE /secrets/wanted', { token: room.admin.token });
       for (let turn = 0; turn < 20; turn += 1) await api.atOrigin(200, 'GET /health/live');
       // By now it waits for this transaction; what it then sees is that the secret is used.

@@ -120,6 +120,7 @@ describe('createWebhook', () => {
     [{ secret: 'mine' }, '/secret'],
     [{ auth_mode: 'url_token', secret: 'mine' }, '/secret'],
     [{ ...SIGNED, secret: ' ' }, '/secret'],
+    [{ ...SIGNED, secret: '\u200b' }, '/secret'],
     [{ ...SIGNED, secret: '' }, '/secret'],
     [{ ...SIGNED, secret: 'a\0b' }, '/secret'],
     [{ ...SIGNED, secret: 'x'.repeat(65_537) }, '/secret'],

@@ -83,7 +83,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'secrets set',
-    usage: '<name> --team <uid>',
+    usage: '<name> --team <uid> [--purpose <run or webhook>]',
     summary: 'Create or update a managed secret; the value is read from standard input',
     requires: 'database',
     load: async () => (await import('../commands/secrets.js')).set,

@@ -2,13 +2,21 @@ import { buffer } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
 import { ListTeams } from '#libs/auth';
-import { RotateKey, SECRET_NAME, SECRET_NAME_RULE, TeamSecrets } from '#libs/secrets';
+import {
+  RotateKey,
+  SECRET_NAME,
+  SECRET_NAME_RULE,
+  SECRET_PURPOSES,
+  type SecretPurpose,
+  TeamSecrets,
+} from '#libs/secrets';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
 import { withSecrets } from '../process/with-secrets.js';
 
 const TEAM = { ...OUTPUT_OPTIONS, team: { type: 'string' } } as const;
+const PURPOSE = { purpose: { type: 'string' } } as const;
 
 export const list: CommandModule = {
   run: (args) => {
@@ -17,8 +25,14 @@ export const list: CommandModule = {
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
       const secrets = await services.get(TeamSecrets).list(teamUid);
-      const rows = secrets.map(({ name, version, createdAt, updatedAt }) => [name, version, createdAt, updatedAt]);
-      printRows(values, ['NAME', 'VERSION', 'CREATED', 'CHANGED'], rows);
+      const rows = secrets.map(({ name, purpose, version, createdAt, updatedAt }) => [
+        name,
+        purpose,
+        version,
+        createdAt,
+        updatedAt,
+      ]);
+      printRows(values, ['NAME', 'PURPOSE', 'VERSION', 'CREATED', 'CHANGED'], rows);
       return 0;
     });
   },
@@ -27,15 +41,19 @@ export const list: CommandModule = {
 /** The value comes on standard input: others on the machine can see arguments. One line end after it is dropped. */
 export const set: CommandModule = {
   run: async (args) => {
-    const { name, teamUid, output } = secretArguments(args);
+    const { name, teamUid, purpose, output } = secretArguments(args, PURPOSE);
     const value = readText(await buffer(process.stdin)).replace(/\r?\n$/, '');
     if (value === '') throw new UsageError('the value is missing on standard input');
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
-      const result = await services.get(TeamSecrets).set(teamUid, name, value);
+      const result = await services.get(TeamSecrets).set(teamUid, name, { value, purpose });
       switch (result.kind) {
         case 'refused':
           throw new CommandError(`the value ${result.reason}.`);
+        case 'in_use':
+          throw new CommandError(`the secret is in use by ${result.by.join(', ')}, so it cannot be for runs.`);
+        case 'reserved_name':
+          throw new CommandError('names that begin with webhook- are for webhooks: leave --purpose out.');
         case 'limit_reached':
           throw new CommandError(`a team has at most ${result.limit} secrets.`);
         case 'set': {
@@ -86,11 +104,18 @@ export const rotateKey: CommandModule = {
   },
 };
 
-function secretArguments(args: readonly string[]): { name: string; teamUid: string; output: OutputValues } {
-  const { values, positionals } = parseArgs({ args: [...args], options: TEAM, allowPositionals: true });
+function secretArguments(
+  args: readonly string[],
+  more: typeof PURPOSE | Record<string, never> = {},
+): { name: string; teamUid: string; purpose: SecretPurpose | null; output: OutputValues } {
+  const { values, positionals } = parseArgs({ args: [...args], options: { ...TEAM, ...more }, allowPositionals: true });
   const name = onlyPositional('name', positionals);
   if (!SECRET_NAME.test(name)) throw new UsageError(`<name> must be ${SECRET_NAME_RULE}`);
-  return { name, teamUid: required('team', values.team), output: values };
+  const asked = 'purpose' in values ? values.purpose : undefined;
+  const purpose = SECRET_PURPOSES.find((known) => known === asked) ?? null;
+  if (asked !== undefined && purpose === null)
+    throw new UsageError(`--purpose must be one of ${SECRET_PURPOSES.join(', ')}`);
+  return { name, teamUid: required('team', values.team), purpose, output: values };
 }
 
 function readText(bytes: Buffer): string {

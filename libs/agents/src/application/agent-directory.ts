@@ -33,7 +33,7 @@ export class StoredAgentDirectory extends AgentDirectory {
     const found = isUid(uid) ? await this.identities.find(uid, queryable) : null;
     if (found?.teamUid !== teamUid) return null;
     const { factoryUid, name, prompt, environmentId, workerHost } = found;
-    const { baseModel, harness, skills, mcpServers, available } = found;
+    const { baseModel, harness, skills, mcpServers, secrets, available } = found;
     return {
       uid,
       teamUid,
@@ -46,6 +46,7 @@ export class StoredAgentDirectory extends AgentDirectory {
       harness,
       skills,
       mcpServers: mcpServers && this.secrets.openAll(identityOwner(uid), mcpServers),
+      secrets,
       available,
     };
   }

@@ -69,7 +69,9 @@ export class DefinedIdentities {
     );
     for (const { uid, ...fields } of all) {
       await this.accounts.rename(tx, uid, fields.name);
-      await this.identities.update(tx, uid, teamUid, fields);
+      // Files name no secrets: those that were set over the API stay.
+      const secrets = (await this.identities.lock(tx, uid))?.secrets ?? [];
+      await this.identities.update(tx, uid, teamUid, { ...fields, secrets });
     }
   }
 

@@ -35,9 +35,9 @@ export class FindIdentities {
     return mayOnTeam(caller, identity.teamUid, permission) ? { kind: 'found', identity } : { kind: 'not_yours' };
   }
 
-  /** Those of the teams at hand, by name; prompts are cut. */
-  list({ teamUids }: Caller): Promise<StoredIdentity[]> {
-    return this.store.listFor(teamUids);
+  /** Those of the teams of the request, by name; prompts are cut. `factoryUid`: only those of that factory's definition. */
+  list({ teamUids }: Caller, factoryUid?: string): Promise<StoredIdentity[]> {
+    return this.store.listFor(teamUids, factoryUid ?? null);
   }
 }
 

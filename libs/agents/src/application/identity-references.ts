@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { EnvironmentDirectory } from '#libs/environments';
-import { isUid } from '#libs/kernel';
+import { EnvironmentDirectory, variableFaults } from '#libs/environments';
+import { isUid, notAccessible } from '#libs/kernel';
+import { Database } from '#libs/persistence';
+import { ManagedSecrets } from '#libs/secrets';
 import type { IdentityChanges } from '../domain/agent-identity.js';
-import { type McpServers, registeredUids, serverIssues } from '../domain/mcp-server.js';
+import { type McpServers, pointerToken, registeredUids, serverIssues } from '../domain/mcp-server.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
 import type { ChangeRefusal } from './outcomes.js';
 
@@ -12,19 +14,30 @@ export class IdentityReferences {
   constructor(
     private readonly environments: EnvironmentDirectory,
     private readonly servers: McpServersStore,
+    private readonly database: Database,
+    private readonly secrets: ManagedSecrets,
   ) {}
 
   /** null when an identity of the team may have these. Only what is about to change is looked at. */
-  async check(teamUid: string, { environmentId, mcpServers }: IdentityChanges): Promise<ChangeRefusal | null> {
-    const issues = mcpServers ? serverIssues(mcpServers, '/mcp_servers') : [];
+  async check(
+    teamUid: string,
+    { environmentId, mcpServers, secrets = [] }: IdentityChanges,
+  ): Promise<ChangeRefusal | null> {
+    const issues = [
+      ...(mcpServers ? serverIssues(mcpServers, '/mcp_servers') : []),
+      ...variableFaults({ secrets: secrets.map((name) => ({ name })) }),
+    ];
     if (issues.length > 0) return { kind: 'invalid', issues };
     // The team works with the identity, so a person's own environment would not do for everybody else.
     if (environmentId && !(await this.environments.findUsable(environmentId, { teamUid, caller: null })))
-      return refused('environment_id names no environment of the team.');
+      return refused('/environment_id', 'an environment');
+    const known = secrets.length === 0 ? null : await this.secrets.versionsForRuns(this.database, teamUid, secrets);
+    const unknown = secrets.findIndex((name) => known?.has(name) !== true);
+    if (unknown >= 0) return refused(`/secrets/${unknown}/name`, 'a managed secret');
     const unregistered = mcpServers ? await this.findUnregistered(teamUid, mcpServers) : null;
     return unregistered === null
       ? null
-      : refused(`mcp_servers.${unregistered}.warp_id names no MCP server registered for the team.`);
+      : refused(`/mcp_servers/${pointerToken(unregistered)}/warp_id`, 'an MCP server');
   }
 
   private async findUnregistered(teamUid: string, mcpServers: McpServers): Promise<string | null> {
@@ -36,4 +49,7 @@ export class IdentityReferences {
   }
 }
 
-const refused = (detail: string): ChangeRefusal => ({ kind: 'not_authorized', detail });
+const refused = (pointer: string, noun: string): ChangeRefusal => ({
+  kind: 'not_authorized',
+  issues: [{ pointer, detail: notAccessible(noun) }],
+});

@@ -14,7 +14,8 @@ export type CreateRefusal =
 /** Why given values are not taken. */
 export type ChangeRefusal =
   | { readonly kind: 'invalid'; readonly issues: readonly FieldIssue[] }
-  | { readonly kind: 'not_authorized'; readonly detail: string }
+  /** It names what does not exist or may not be used. */
+  | { readonly kind: 'not_authorized'; readonly issues: readonly FieldIssue[] }
   | { readonly kind: 'name_taken' };
 
 /** Whether the caller's role on this team allows it. */

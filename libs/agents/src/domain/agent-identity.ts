@@ -23,6 +23,8 @@ export interface AgentIdentity {
   readonly skills: readonly string[];
   /** By name, `env` and `headers` in clear: for the runner, never for a response. */
   readonly mcpServers: Record<string, McpServerConfig> | null;
+  /** Names of managed secrets of the team that its runs get as variables. */
+  readonly secrets: readonly string[];
   /** false: no new run may use it. */
   readonly available: boolean;
 }
@@ -39,6 +41,7 @@ export interface IdentityFields {
   readonly harness: IdentityHarness | null;
   readonly skills: readonly string[];
   readonly mcpServers: McpServers | null;
+  readonly secrets: readonly string[];
   readonly autoMemory: boolean;
   readonly available: boolean;
 }
@@ -67,6 +70,7 @@ export const BLANK_IDENTITY: Omit<IdentityFields, 'name'> = {
   harness: null,
   skills: [],
   mcpServers: null,
+  secrets: [],
   autoMemory: false,
   available: true,
 };

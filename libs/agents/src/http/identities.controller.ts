@@ -1,10 +1,11 @@
-import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { Operation, pathId } from '#libs/http';
 import { CreateIdentity, DeleteIdentity, FindIdentities, UpdateIdentity } from '../application/identities.js';
 import {
   CreateAgentIdentityRequest,
   IdentityItem,
+  ListAgentIdentitiesQuery,
   ListAgentIdentitiesResponse,
   UpdateAgentIdentityRequest,
 } from './identity.dto.js';
@@ -34,10 +35,13 @@ export class IdentitiesController {
     tag: TAG,
     team: true,
     success: { status: 200, description: 'The agent identities.', type: ListAgentIdentitiesResponse },
-    errors: [403],
+    errors: [400, 403],
   })
-  async listAgentIdentities(@CurrentCaller() caller: Caller): Promise<ListAgentIdentitiesResponse> {
-    return { agents: (await this.find.list(caller)).map(presentIdentity) };
+  async listAgentIdentities(
+    @CurrentCaller() caller: Caller,
+    @Query() { factory_uid: factoryUid }: ListAgentIdentitiesQuery,
+  ): Promise<ListAgentIdentitiesResponse> {
+    return { agents: (await this.find.list(caller, factoryUid)).map(presentIdentity) };
   }
 
   @Post()

@@ -1,4 +1,3 @@
-import { ProblemError } from '#libs/http';
 import { workerHostFault } from '#libs/worker-protocol';
 import type { IdentityChanges } from '../domain/agent-identity.js';
 import type { McpServers } from '../domain/mcp-server.js';
@@ -8,10 +7,8 @@ import { invalidFields } from './refusals.js';
 /** All MCP servers of one identity as JSON: a list of identities shows every identity's. */
 const MAX_SERVERS_BYTES = 65_536;
 
-/** What a request changes. Absent and null keep, empty clears. Throws a problem for what no identity can have yet. */
+/** What a request changes. Absent and null keep, empty clears. */
 export function toIdentityChanges(body: IdentityInput & { readonly name?: string | null }): IdentityChanges {
-  if ((body.secrets?.length ?? 0) > 0)
-    throw new ProblemError('not_authorized', 'secrets names a managed secret that does not exist.');
   const { name, description, prompt, environment_id, default_runner_uid, worker_host, base_model } = body;
   return {
     ...set('name', name),
@@ -25,6 +22,10 @@ export function toIdentityChanges(body: IdentityInput & { readonly name?: string
     ...set('harness', filled(plain(body.harness))),
     ...set('skills', body.skills),
     ...set('mcpServers', serversOf(body)),
+    ...set(
+      'secrets',
+      body.secrets?.map((secret) => secret.name),
+    ),
     ...(body.memory && { autoMemory: body.memory.auto_memory?.enabled ?? false }),
   };
 }

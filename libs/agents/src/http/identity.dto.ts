@@ -69,7 +69,8 @@ export class IdentityInput {
   @ArrayField(object(() => IdentitySecret), {
     ...OPEN,
     maxItems: 100,
-    description: 'Managed secrets of the team, by name. There are none yet, so naming one is refused.',
+    description:
+      'Managed secrets of the team, by name; none that are for webhooks. Its runs get them as environment variables of set-up commands and agent: of the same name, `_` for each dot and hyphen. They win over variables of the environment. Values are those at the time when an execution starts.',
   })
   secrets?: IdentitySecret[] | null;
 
@@ -143,6 +144,16 @@ export class IdentityItem {
   @ObjectField(() => IdentityMemory, { description: 'Memory of the identity. It has no effect yet.' })
   memory: IdentityMemory;
   @StringField({ optional: true, description: 'The factory whose definition it is part of.' }) factory_uid?: string;
+}
+
+export class ListAgentIdentitiesQuery {
+  @StringField({
+    pattern: /^[A-Za-z0-9]{22}$/,
+    says: 'exactly 22 letters or digits',
+    optional: true,
+    description: 'Only the identities of the definition of this factory.',
+  })
+  factory_uid?: string;
 }
 
 export class ListAgentIdentitiesResponse {

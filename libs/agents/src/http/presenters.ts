@@ -23,7 +23,7 @@ export function presentIdentity(identity: StoredIdentity): IdentityItem {
     ...(baseModel !== null && { base_model: baseModel }),
     ...(harness !== null && { harness }),
     skills: [...identity.skills],
-    secrets: [],
+    secrets: identity.secrets.map((name) => ({ name })),
     ...(mcpServers !== null && { mcp_servers: mapServers(mcpServers, (server) => mapSecrets(server, masked)) }),
     memory: { auto_memory: { enabled: identity.autoMemory }, attached_stores: [] },
     ...(identity.factoryUid !== null && { factory_uid: identity.factoryUid }),

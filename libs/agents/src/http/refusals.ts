@@ -16,7 +16,7 @@ export function refusal(noun: Noun, refused: LookupRefusal | ChangeRefusal | Cre
         `The ${noun} belongs to a team that is not yours, or your role does not allow this.`,
       );
     case 'not_authorized':
-      return new ProblemError('not_authorized', refused.detail);
+      return new ProblemError('not_authorized', sentences(refused.issues), { errors: refused.issues });
     case 'team_needed':
       return new ProblemError(
         'invalid_request',
@@ -32,9 +32,11 @@ export function refusal(noun: Noun, refused: LookupRefusal | ChangeRefusal | Cre
 }
 
 export function invalidFields(issues: readonly FieldIssue[]): ProblemError {
-  const detail = issues.map(({ pointer, detail: rule }) => `${nameOf(pointer)} ${rule}.`).join(' ');
-  return new ProblemError('invalid_request', detail, { errors: issues });
+  return new ProblemError('invalid_request', sentences(issues), { errors: issues });
 }
+
+const sentences = (issues: readonly FieldIssue[]): string =>
+  issues.map(({ pointer, detail }) => `${nameOf(pointer)} ${detail}.`).join(' ');
 
 /** `/mcp_servers/a~1b` as people write it: `mcp_servers.a/b`. */
 function nameOf(pointer: string): string {

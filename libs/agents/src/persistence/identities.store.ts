@@ -16,6 +16,7 @@ interface Row {
   harness: IdentityHarness | null;
   skills: string[];
   mcp_servers: McpServers | null;
+  secrets: string[];
   auto_memory: boolean;
   available: boolean;
   factory_uid: string | null;
@@ -34,6 +35,7 @@ const FIELDS = [
   'harness',
   'skills',
   'mcp_servers',
+  'secrets',
   'auto_memory',
   'available',
 ] as const;
@@ -62,12 +64,12 @@ export class IdentitiesStore {
     return row ? toIdentity(row) : null;
   }
 
-  /** By name, prompts cut. */
-  async listFor(teamUids: readonly string[]): Promise<StoredIdentity[]> {
+  /** By name, prompts cut. `factoryUid`: those of that factory's definition; null: all. */
+  async listFor(teamUids: readonly string[], factoryUid: string | null): Promise<StoredIdentity[]> {
     const rows = await this.database.query<Row>(
       `SELECT ${columns(`left(prompt, ${LISTED_PROMPT_CHARACTERS})`)} FROM headrace.agent_identities
-       WHERE team_uid = ANY($1::text[]) ORDER BY lower(name), uid LIMIT ${MAX_LISTED}`,
-      [teamUids],
+       WHERE team_uid = ANY($1::text[]) AND ($2::text IS NULL OR factory_uid = $2) ORDER BY lower(name), uid LIMIT ${MAX_LISTED}`,
+      [teamUids, factoryUid],
     );
     return rows.map(toIdentity);
   }
@@ -123,6 +125,7 @@ const valuesOf = (fields: IdentityFields): unknown[] => [
   fields.harness && JSON.stringify(fields.harness),
   fields.skills,
   fields.mcpServers && JSON.stringify(fields.mcpServers),
+  fields.secrets,
   fields.autoMemory,
   fields.available,
 ];
@@ -145,6 +148,7 @@ const toIdentity = (row: Row): StoredIdentity => ({
   harness: row.harness,
   skills: row.skills,
   mcpServers: row.mcp_servers,
+  secrets: row.secrets,
   autoMemory: row.auto_memory,
   available: row.available,
   factoryUid: row.factory_uid,

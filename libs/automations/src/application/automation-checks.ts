@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#libs/agents';
+import { notAccessible } from '#libs/kernel';
 import type { Queryable } from '#libs/persistence';
 import { type AgentConfig, ConfigReferences, readAgentConfig } from '#libs/runs';
 import { type AutomationIssue, below } from '../domain/automation-issue.js';
@@ -115,7 +116,7 @@ const TOO_LARGE: AutomationIssue = {
 };
 const NO_IDENTITY: AutomationIssue = {
   pointer: '/agent_identity_uid',
-  detail: 'names no agent identity of the team that is available',
+  detail: notAccessible('an agent identity'),
   kind: 'not_authorized',
 };
 

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { gitUrlFault, parseGitUrl, refFault } from '#libs/git';
+import { notAccessible } from '#libs/kernel';
 import { Database } from '#libs/persistence';
 import { ManagedSecrets } from '#libs/secrets';
 import type { EnvironmentConfig } from '../domain/environment.js';
-import { type ConfigFault, variableFaults } from '../domain/secret-variables.js';
+import { type ConfigFault, reservedFaults, variableFaults } from '../domain/secret-variables.js';
 
 export type ReferenceFaults =
   | { readonly kind: 'none' }
@@ -28,16 +29,17 @@ export class EnvironmentReferences {
     const named = namedSecrets(config);
     const faults = [
       ...(await this.repositoryFaults(config)),
+      ...reservedFaults(config),
       ...variableFaults(config),
       ...(teamUid === null ? named.map(({ pointer }) => ({ pointer, detail: NO_TEAM })) : []),
     ];
     if (faults.length > 0) return { kind: 'invalid', faults };
     if (named.length === 0 || teamUid === null) return { kind: 'none' };
     const names = [...new Set(named.map(({ name }) => name))];
-    const known = await this.secrets.versions(this.database, teamUid, names);
+    const known = await this.secrets.versionsForRuns(this.database, teamUid, names);
     const unknown = named.filter(({ name }) => !known.has(name));
     if (unknown.length === 0) return { kind: 'none' };
-    const detail = 'names no managed secret of the team';
+    const detail = notAccessible('a managed secret');
     return { kind: 'not_authorized', faults: unknown.map(({ pointer }) => ({ pointer, detail })) };
   }
 

@@ -17,6 +17,25 @@ const MAX_VARIABLE_BYTES = 1_000_000;
 
 class Missing extends Error {}
 
+/** Something that names managed secrets for runs. */
+export interface SecretNames {
+  readonly kind: 'environment' | 'agent identity';
+  readonly uid: string;
+  /** Whose secrets they are; null: a person's, who has none. */
+  readonly teamUid: string | null;
+  readonly secrets: readonly string[];
+  /** Variables beside them, which no secret may replace. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const namesOf = ({ uid, teamUid, config: { secrets = [], env = {} } }: Environment): SecretNames => ({
+  kind: 'environment',
+  uid,
+  teamUid,
+  secrets: secrets.map(({ name }) => name),
+  env,
+});
+
 /** What a runner needs to prepare a workspace, with credentials in clear: for the runner, never for a response. */
 @Injectable()
 export class EnvironmentSetUp {
@@ -28,12 +47,16 @@ export class EnvironmentSetUp {
     private readonly managed: ManagedSecrets,
   ) {}
 
-  async of(environment: Environment): Promise<SetUp> {
+  /** `identity`: the agent identity that executes the run, whose secrets win over variables of the environment. */
+  async of(environment: Environment | null, identity: SecretNames | null): Promise<SetUp> {
     try {
-      const { env = {} } = environment.config;
+      const env = environment?.config.env ?? {};
       const resolved = await this.database.transaction(async (tx) => ({
-        repositories: await this.repositoriesOf(environment, tx),
-        secrets: await this.secretsOf(environment, tx),
+        repositories: environment ? await this.repositoriesOf(environment, tx) : [],
+        secrets: {
+          ...(environment && (await this.secretsOf(namesOf(environment), tx))),
+          ...(identity && (await this.secretsOf(identity, tx))),
+        },
       }));
       const variables = Object.entries({ ...env, ...resolved.secrets });
       const bytes = variables.reduce(
@@ -42,7 +65,7 @@ export class EnvironmentSetUp {
       );
       if (bytes > MAX_VARIABLE_BYTES)
         return impossible(
-          `Variables and secrets of the environment have ${bytes} bytes; at most ${MAX_VARIABLE_BYTES} fit.`,
+          `Variables and secrets of the environment and the agent identity have ${bytes} bytes; at most ${MAX_VARIABLE_BYTES} fit.`,
         );
       return { kind: 'ready', ...resolved };
     } catch (error) {
@@ -63,7 +86,7 @@ export class EnvironmentSetUp {
     const directories = directoryNames(asked.map(({ url }) => url));
     const repositories: RepositoryRef[] = [];
     for (const [index, { url, ref, secret_name: secretName, username }] of asked.entries()) {
-      const password = secretName === undefined ? undefined : await this.valueOf(environment, secretName, tx);
+      const password = secretName === undefined ? undefined : await this.valueOf(namesOf(environment), secretName, tx);
       repositories.push({
         url,
         ...(ref === undefined ? {} : { ref }),
@@ -76,25 +99,24 @@ export class EnvironmentSetUp {
     return repositories;
   }
 
-  private async secretsOf(environment: Environment, tx: Queryable): Promise<Record<string, string>> {
-    const { secrets = [] } = environment.config;
-    const [fault] = variableFaults(environment.config);
-    if (fault) throw new Missing(`A secret of the environment ${fault.detail}.`);
+  private async secretsOf(holder: SecretNames, tx: Queryable): Promise<Record<string, string>> {
+    const [fault] = variableFaults({ env: holder.env, secrets: holder.secrets.map((name) => ({ name })) });
+    if (fault) throw new Missing(`A secret of the ${holder.kind} ${fault.detail}.`);
     const values: Record<string, string> = {};
-    for (const { name } of secrets) values[variableOf(name)] = await this.valueOf(environment, name, tx);
+    for (const name of holder.secrets) values[variableOf(name)] = await this.valueOf(holder, name, tx);
     return values;
   }
 
-  private async valueOf({ uid, teamUid }: Environment, name: string, tx: Queryable): Promise<string> {
+  private async valueOf({ kind, uid, teamUid }: SecretNames, name: string, tx: Queryable): Promise<string> {
     try {
-      const found = teamUid === null ? null : await this.managed.read(tx, teamUid, name);
+      const found = teamUid === null ? null : await this.managed.readForRun(tx, teamUid, name);
       if (found) return found.value;
     } catch (error) {
       if (!(error instanceof SealBrokenError)) throw error;
-      this.logger.error(`The managed secret ${name}, which environment ${uid} names, does not open: ${error.message}`);
-      throw new Missing(`The managed secret ${name}, which the environment names, cannot be read.`);
+      this.logger.error(`The managed secret ${name}, which ${kind} ${uid} names, does not open: ${error.message}`);
+      throw new Missing(`The managed secret ${name}, which the ${kind} names, cannot be read.`);
     }
-    throw new Missing(`The managed secret ${name}, which the environment names, does not exist any more.`);
+    throw new Missing(`The managed secret ${name}, which the ${kind} names, no longer exists or is for webhooks.`);
   }
 }
 

@@ -10,7 +10,7 @@ interface WithVariables {
   readonly secrets?: readonly { readonly name: string }[];
 }
 
-/** What the runner itself sets: a secret of such a name would never arrive. */
+/** What the runner itself sets: a variable or secret of such a name would never arrive. */
 const OURS = /^(?:HEADRACE_.*|HOME|TMPDIR)$/;
 
 /**
@@ -18,6 +18,12 @@ const OURS = /^(?:HEADRACE_.*|HOME|TMPDIR)$/;
  * hyphen, and before a digit at the beginning. `npm-token` → `npm_token`.
  */
 export const variableOf = (secretName: string): string => secretName.replaceAll(/[.-]/g, '_').replace(/^(?=\d)/, '_');
+
+/** Variables whose names are reserved. */
+export const reservedFaults = ({ env = {} }: Pick<WithVariables, 'env'>): ConfigFault[] =>
+  Object.keys(env)
+    .filter((name) => OURS.test(name))
+    .map((name) => ({ pointer: `/env/${name}`, detail: 'is a name that Headrace sets itself' }));
 
 /** Names of secrets that two things would have to be called by. */
 export function variableFaults({ env = {}, secrets = [] }: WithVariables): ConfigFault[] {

@@ -32,6 +32,7 @@ export class TargetRules {
     const target = new URL(url);
     if (target.username !== '' || target.password !== '') return { wrong: 'must have no user and no password' };
     if (target.hash !== '') return { wrong: 'must have no fragment' };
+    if (target.port === '0') return { wrong: 'must have a port from 1 to 65535' };
     const host = hostOf(target);
     if (isIP(host) !== 0 && !this.guard.allows(host)) return { wrong: NOT_PUBLIC };
     // Means this machine everywhere (RFC 6761), whatever a name server says.

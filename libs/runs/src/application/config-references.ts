@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#libs/agents';
 import type { Caller } from '#libs/auth';
 import { EnvironmentDirectory } from '#libs/environments';
+import { notAccessible } from '#libs/kernel';
 import { Database, type Queryable } from '#libs/persistence';
 import { ManagedSecrets } from '#libs/secrets';
 import type { AgentConfig } from '../domain/run.js';
@@ -56,7 +57,7 @@ export class ConfigReferences {
       .filter(({ uid }) => known?.has(uid) !== true)
       .map(({ name }) => ({
         pointer: `/mcp_servers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}/warp_id`,
-        detail: 'names no MCP server registered for the team',
+        detail: notAccessible('an MCP server'),
       }));
   }
 
@@ -68,12 +69,12 @@ export class ConfigReferences {
   ): Promise<ConfigFault[]> {
     const names = [...new Set(Object.values(named))];
     if (names.length === 0) return [];
-    const known = teamUid === null ? null : await this.secrets.versions(queryable, teamUid, names);
+    const known = teamUid === null ? null : await this.secrets.versionsForRuns(queryable, teamUid, names);
     return Object.entries(named)
       .filter(([, name]) => known?.has(name) !== true)
       .map(([field]) => ({
         pointer: `/harness_auth_secrets/${field}`,
-        detail: 'names no managed secret of the team',
+        detail: notAccessible('a managed secret'),
       }));
   }
 
@@ -84,7 +85,6 @@ export class ConfigReferences {
   ): Promise<ConfigFault[]> {
     if (uid === undefined) return [];
     if ((await this.environments.findUsable(uid, use, queryable)) !== null) return [];
-    const whose = use.caller === null ? 'environment of the team' : 'environment that you may use';
-    return [{ pointer: '/environment_id', detail: `names no ${whose}` }];
+    return [{ pointer: '/environment_id', detail: notAccessible('an environment') }];
   }
 }

@@ -2,9 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { AgentDirectory, type AgentIdentity } from '#libs/agents';
 import type { Caller } from '#libs/auth';
 import { Settings } from '#libs/config';
+import { notAccessible } from '#libs/kernel';
 import type { AgentConfig, Run, RunOwner } from '../domain/run.js';
 import { isEnded } from '../domain/run-state.js';
-import { ConfigReferences } from './config-references.js';
+import { type ConfigFault, ConfigReferences } from './config-references.js';
 import { RunAccess } from './run-access.js';
 
 /** What a request to create a run points at. */
@@ -18,7 +19,7 @@ export interface RequestedReferences {
 
 export type ReferenceRefusal =
   | { readonly kind: 'invalid'; readonly pointer: string; readonly detail: string }
-  | { readonly kind: 'not_authorized'; readonly detail: string }
+  | { readonly kind: 'not_authorized'; readonly detail: string; readonly errors?: readonly ConfigFault[] }
   | { readonly kind: 'conversation_busy' };
 
 export interface FoundReferences {
@@ -59,8 +60,10 @@ export class RunReferences {
 
   /** Whether a run of `owner` may have this resolved configuration; null when it may. */
   async checkConfig(caller: Caller, owner: RunOwner, config: AgentConfig): Promise<ReferenceRefusal | null> {
-    const [fault] = await this.configs.check({ teamUid: owner.teamUid, caller }, config);
-    return fault ? refused(`config${readable(fault.pointer)} ${fault.detail}.`) : null;
+    const faults = await this.configs.check({ teamUid: owner.teamUid, caller }, config);
+    return faults.length === 0
+      ? null
+      : inaccessible(faults.map((fault) => ({ ...fault, pointer: `/config${fault.pointer}` })));
   }
 
   /** The identity that was asked for; else the one that a service account is itself, if it is one. */
@@ -79,7 +82,7 @@ export class RunReferences {
     const identity = await this.agents.findIdentity(uid, teamUid);
     return identity?.available === true
       ? identity
-      : refused('agent_identity_uid names no agent identity that you may use.');
+      : inaccessible([{ pointer: '/agent_identity_uid', detail: notAccessible('an agent identity') }]);
   }
 
   private async findParent(caller: Caller, runId: string): Promise<Run | ReferenceRefusal> {
@@ -103,5 +106,13 @@ export class RunReferences {
   }
 }
 
-/** `/mcp_servers/tools/warp_id` as people write it: `.mcp_servers.tools.warp_id`. */
-const readable = (pointer: string): string => pointer.replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
+/** Names every field that refers to something which does not exist or may not be used. */
+const inaccessible = (errors: readonly ConfigFault[]): ReferenceRefusal => ({
+  kind: 'not_authorized',
+  detail: errors.map(({ pointer, detail }) => `${readable(pointer)} ${detail}.`).join(' '),
+  errors,
+});
+
+/** `/config/mcp_servers/tools/warp_id` as people write it: `config.mcp_servers.tools.warp_id`. */
+const readable = (pointer: string): string =>
+  pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');

@@ -15,7 +15,9 @@ export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'crea
     case 'too_large':
       return tooLarge(refused.pointer, refused.detail);
     case 'not_authorized':
-      return new ProblemError('not_authorized', refused.detail);
+      return new ProblemError('not_authorized', refused.detail, {
+        errors: 'errors' in refused ? refused.errors : undefined,
+      });
     case 'conversation_busy':
       return new ProblemError(
         'conflict',

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#libs/agents';
 import { type Caller, TeamDirectory } from '#libs/auth';
+import { notAccessible } from '#libs/kernel';
 import type { Queryable } from '#libs/persistence';
 import { ConfigReferences, ConfigSecrets, PersonalRunPolicy, type RunOwner } from '#libs/runs';
 import { type Cron, isTimeZone, parseCron } from '../domain/cron/index.js';
@@ -114,7 +115,7 @@ export class ScheduleChecks {
     const identity = await this.agents.findIdentity(uid, teamUid, queryable);
     return identity?.available === true
       ? null
-      : { kind: 'not_authorized', detail: 'agent_uid names no agent identity that you may use.' };
+      : { kind: 'not_authorized', detail: `agent_uid ${notAccessible('an agent identity')}.` };
   }
 }
 

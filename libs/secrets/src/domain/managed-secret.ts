@@ -9,9 +9,20 @@ export const MAX_SECRET_BYTES = 65_536;
 
 export const MAX_SECRETS_PER_TEAM = 1000;
 
-/** What is told of a managed secret: everything but its value. */
+/**
+ * What a secret is for. Runs get those for runs: as variables, repository credentials and keys of agents. Webhooks check
+ * senders with those for webhooks, which no run gets: whoever reads one can forge deliveries.
+ */
+export const SECRET_PURPOSES = ['run', 'webhook'] as const;
+export type SecretPurpose = (typeof SECRET_PURPOSES)[number];
+
+/** Names of the secrets that webhooks own. All of them are for webhooks; the table has a constraint that says so. */
+export const WEBHOOK_SECRET_PREFIX = 'webhook-';
+
+/** The metadata of a managed secret: everything but its value. */
 export interface SecretRecord {
   readonly name: string;
+  readonly purpose: SecretPurpose;
   /** From 1 on; moves with every value. */
   readonly version: number;
   readonly createdAt: Date;

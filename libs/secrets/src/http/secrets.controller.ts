@@ -27,8 +27,9 @@ export class SecretsController {
   async listSecrets(@CurrentCaller() caller: Caller): Promise<ListSecretsResponse> {
     const secrets = await this.secrets.list(teamOf(caller));
     return {
-      secrets: secrets.map(({ name, createdAt, updatedAt }) => ({
+      secrets: secrets.map(({ name, purpose, createdAt, updatedAt }) => ({
         name,
+        purpose,
         created_at: createdAt.toISOString(),
         updated_at: updatedAt.toISOString(),
       })),
@@ -46,17 +47,17 @@ export class SecretsController {
     team: true,
     request: { value: { value: 'replace-this-value' } },
     success: { status: 200, description: 'The secret without its value, also when it is new.', type: SecretVersion },
-    errors: [400, 403, 'limit_reached', 413, 415],
+    errors: [400, 403, 'limit_reached', 409, 413, 415],
   })
   async putSecret(
     @CurrentCaller() caller: Caller,
     @Param('name', nameOfNewSecret) name: string,
-    @Body() { value }: PutSecretRequest,
+    @Body() { value, purpose }: PutSecretRequest,
   ): Promise<SecretVersion> {
-    const result = await this.secrets.set(teamOf(caller), name, value);
+    const result = await this.secrets.set(teamOf(caller), name, { value, purpose: purpose ?? null });
     if (result.kind !== 'set') throw refusal(result);
-    const { version, createdAt, updatedAt } = result.secret;
-    return { name, version, created_at: createdAt.toISOString(), updated_at: updatedAt.toISOString() };
+    const { version, purpose: stored, createdAt, updatedAt } = result.secret;
+    return { name, purpose: stored, version, created_at: createdAt.toISOString(), updated_at: updatedAt.toISOString() };
   }
 
   @Delete(':name')

@@ -76,10 +76,11 @@ export class CreateWebhook {
     const ownName = `webhook-${uid}`;
     switch (secret.kind) {
       case 'managed': {
-        const found = await this.managed.read(tx, teamUid, secret.name);
+        const found = await this.managed.readForWebhook(tx, teamUid, secret.name);
         if (!found) return invalid('/secret_name', 'must name a managed secret of the team');
         const fault = credentialFault(authentication, found.value);
         if (fault !== null) return invalid('/secret_name', `names a secret that cannot be used here: it ${fault}`);
+        await this.managed.reserveForWebhook(tx, teamUid, secret.name);
         const copy = { sealed: this.secrets.seal(uid, found.value), version: found.version };
         return { secretName: secret.name, secretOwned: false, copy };
       }

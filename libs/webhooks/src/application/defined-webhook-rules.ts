@@ -70,7 +70,7 @@ export class DefinedWebhookRules {
   private async secret(tx: Queryable, teamUid: string, name: string): Promise<KnownSecret> {
     if (!SECRET_NAME.test(name)) return { kind: 'missing' };
     try {
-      const found = await this.managed.read(tx, teamUid, name);
+      const found = await this.managed.readForWebhook(tx, teamUid, name);
       return found ? { kind: 'open', value: found.value } : { kind: 'missing' };
     } catch (error) {
       if (error instanceof SealBrokenError) return { kind: 'sealed' };

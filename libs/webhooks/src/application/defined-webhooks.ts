@@ -119,8 +119,9 @@ export class DefinedWebhooks {
     uid: string,
     { name, secretName }: WebhookSettings,
   ): Promise<{ sealed: string; version: number }> {
-    const secret = await this.managed.read(tx, teamUid, secretName);
+    const secret = await this.managed.readForWebhook(tx, teamUid, secretName);
     if (!secret) throw new Error(`Webhook ${name} was not validated: there is no secret ${secretName}.`);
+    await this.managed.reserveForWebhook(tx, teamUid, secretName);
     return { sealed: this.secrets.seal(uid, secret.value), version: secret.version };
   }
 }

@@ -44,7 +44,7 @@ export class DeleteWebhook {
   /** Whether it is there; then nobody changes it until the transaction ends. */
   private async hold(tx: Queryable, teamUid: string, name: string): Promise<boolean> {
     try {
-      return (await this.managed.read(tx, teamUid, name)) !== null;
+      return (await this.managed.readForWebhook(tx, teamUid, name)) !== null;
     } catch (error) {
       // What does not open can be deleted all the same.
       if (error instanceof SealBrokenError) return true;

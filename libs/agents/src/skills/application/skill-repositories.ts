@@ -126,7 +126,7 @@ export class SkillRepositories {
     }
     const found = new Map<string, number>();
     for (const [teamUid, ofTeam] of names) {
-      const versions = await this.secrets.versions(this.database, teamUid, [...ofTeam]);
+      const versions = await this.secrets.versionsForRuns(this.database, teamUid, [...ofTeam]);
       for (const [name, version] of versions) found.set(`${teamUid}/${name}`, version);
     }
     return found;
@@ -145,7 +145,7 @@ export class SkillRepositories {
     return {
       identity,
       open: async () => {
-        const secret = await this.secrets.read(this.database, teamUid, name);
+        const secret = await this.secrets.readForRun(this.database, teamUid, name);
         if (secret?.version !== version) return null;
         return { password: secret.value, ...(username !== undefined && { username }) };
       },

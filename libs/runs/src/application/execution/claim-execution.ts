@@ -1,6 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { AgentDirectory } from '#libs/agents';
 import { Settings } from '#libs/config';
-import { type Environment, EnvironmentDirectory, EnvironmentSetUp, type SetUp } from '#libs/environments';
+import {
+  type Environment,
+  EnvironmentDirectory,
+  EnvironmentSetUp,
+  type SecretNames,
+  type SetUp,
+} from '#libs/environments';
 import { Database } from '#libs/persistence';
 import type { Assignment, AttachmentRef, ClaimRequest } from '#libs/runner-protocol';
 import type { StoredAttachment } from '../../domain/attachment.js';
@@ -33,6 +40,7 @@ export class Assignments {
     private readonly harnessSecrets: HarnessSecrets,
     private readonly setUps: EnvironmentSetUp,
     private readonly personalRuns: PersonalRunPolicy,
+    private readonly agents: AgentDirectory,
   ) {}
 
   async build(
@@ -47,7 +55,8 @@ export class Assignments {
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && environment === null) return 'no_environment';
-    const setUp = environment && (await this.setUps.of(environment));
+    const identity = await this.findIdentity(run);
+    const setUp = environment || identity ? await this.setUps.of(environment, identity) : null;
     if (setUp?.kind === 'impossible') return setUp;
     const servers = await this.servers.of(run);
     if (servers === null) return 'no_mcp_server';
@@ -90,6 +99,14 @@ export class Assignments {
       ...retentionOf(environment),
       attachments: (await this.attachments.list(runId)).map(toAttachmentRef),
     };
+  }
+
+  /** The agent identity that executes the run, with the secrets that it names now; null also for one without any. */
+  private async findIdentity({ owner: { teamUid }, executor }: Run): Promise<SecretNames | null> {
+    if (teamUid === null || executor.type !== 'service_account') return null;
+    const identity = await this.agents.findIdentity(executor.uid, teamUid);
+    if (!identity || identity.secrets.length === 0) return null;
+    return { kind: 'agent identity', uid: identity.uid, teamUid, secrets: identity.secrets };
   }
 
   /** Looked up anew each time: sharing may have ended since the run was created, and a continued run begins again. */

@@ -30,7 +30,10 @@ export class HarnessSecrets {
     return this.database.transaction(async (tx): Promise<AgentSecrets> => {
       const auth = named === undefined ? undefined : await this.valueOf(tx, teamUid, named);
       if (auth === null)
-        return { kind: 'impossible', message: `The managed secret ${named}, which the run names, cannot be read.` };
+        return {
+          kind: 'impossible',
+          message: `The managed secret ${named}, which the run names, does not exist, is for webhooks, or cannot be read.`,
+        };
       const variables: Record<string, string> = {};
       for (const [variable, name] of Object.entries(given)) {
         const value = await this.valueOf(tx, teamUid, name);
@@ -51,7 +54,7 @@ export class HarnessSecrets {
 
   private async valueOf(tx: Queryable, teamUid: string | null, name: string): Promise<string | null> {
     try {
-      return teamUid === null ? null : ((await this.managed.read(tx, teamUid, name))?.value ?? null);
+      return teamUid === null ? null : ((await this.managed.readForRun(tx, teamUid, name))?.value ?? null);
     } catch (error) {
       if (!(error instanceof SealBrokenError)) throw error;
       this.logger.error(`The managed secret ${name} of team ${teamUid} does not open: ${error.message}`);

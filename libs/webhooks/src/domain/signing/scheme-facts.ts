@@ -73,4 +73,5 @@ export abstract class DescribedScheme implements SignatureScheme {
   }
 }
 
-const isBlank = (secret: string): boolean => secret.trim() === '';
+/** Nothing but white space, control characters and characters that are not visible, such as U+200B. */
+const isBlank = (secret: string): boolean => /^[\s\p{Z}\p{Cc}\p{Cf}]*$/u.test(secret);

@@ -1,0 +1,126 @@
+import { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CreateFactory } from '#libs/factories';
+import { newUid } from '#libs/kernel';
+import { secretMigrations } from '#migrations/secrets';
+import { startTestApi, type TestApi } from '#libs/testing';
+import { type AgentsRoom, openRoom, pointersOf } from '../agents/agents-room.js';
+
+/** Secrets that webhooks check senders with are not given to runs: whoever reads one can forge deliveries. */
+
+let api: TestApi;
+let room: AgentsRoom;
+let factoryUid: string;
+beforeAll(async () => {
+  api = await startTestApi();
+  room = await openRoom(api);
+  const made = await api.app.get(CreateFactory).execute({ teamUid: room.team, name: 'factory' });
+  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
+  factoryUid = made.factory.uid;
+});
+afterAll(() => api.close());
+
+const put = (name: string, body: object, status = 200) =>
+  api.request(status, `PUT /secrets/${name}`, { token: room.admin.token, body });
+const purposeOf = async (name: string): Promise<string | undefined> => {
+  const { secrets } = (await api.request(200, 'GET /secrets', { token: room.admin.token })).body;
+  return secrets.find((one: { name: string }) => one.name === name)?.purpose;
+};
+const newWebhook = async (fields: object = {}): Promise<string> =>
+  (
+    await api.request(201, `POST /factories/${factoryUid}/webhooks`, {
+      token: room.admin.token,
+      body: { name: newUid(), ...fields },
+    })
+  ).body.uid as string;
+const forClaude = (name: string) => ({
+  harness: { type: 'claude' },
+  harness_auth_secrets: { claude_auth_secret_name: name },
+});
+
+describe('a secret that a webhook owns', () => {
+  it('is for webhooks, and no run, environment or agent identity may name it: 403', async () => {
+    const name = `webhook-${await newWebhook()}`;
+    expect(await purposeOf(name)).toBe('webhook');
+    const { token } = room.admin;
+    const run = { prompt: 'Go.', config: forClaude(name) };
+    const pointers = ['/config/harness_auth_secrets/claude_auth_secret_name'];
+    for (const by of [room.member, room.bot]) {
+      const { body } = await api.request(403, 'POST /agent/runs/external', { token: by.token, body: run });
+      expect(pointersOf(body)).toEqual(pointers);
+    }
+    const unknown = await api.request(403, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Go.', config: forClaude('nowhere') },
+    });
+    const known = await api.request(403, 'POST /agent/runs', { token: room.member.token, body: run });
+    expect(known.body.detail).toBe(unknown.body.detail);
+    const environment = {
+      config: { secrets: [{ name }], github_repos: [{ owner: 'a', repo: 'b', secret_name: name }] },
+    };
+    const refused = await api.request(403, 'POST /environments', { token, body: environment });
+    expect(pointersOf(refused.body)).toEqual(['/config/secrets/0/name', '/config/github_repos/0/secret_name']);
+    const identity = { name: 'forger', secrets: [{ name }] };
+    expect(pointersOf((await api.request(403, 'POST /agent/identities', { token, body: identity })).body)).toEqual([
+      '/secrets/0/name',
+    ]);
+  });
+
+  it('has a name that no secret for runs can have', async () => {
+    expect(pointersOf((await put('webhook-mine', { value: 'x', purpose: 'run' }, 400)).body)).toEqual(['/purpose']);
+    expect((await put('webhook-mine', { value: 'x' })).body.purpose).toBe('webhook');
+  });
+});
+
+describe('a secret for runs', () => {
+  it('that a webhook starts to use is for webhooks from then on: a run that named it before fails when it begins', async () => {
+    await put('shared', { value: 'swordfish-swordfish-swordfish' });
+    expect(await purposeOf('shared')).toBe('run');
+    const { body: run } = await api.request(200, 'POST /agent/runs/external', {
+      token: room.member.token,
+      body: { prompt: 'Go.', config: forClaude('shared') },
+    });
+    await newWebhook({ auth_mode: 'url_token', secret_name: 'shared' });
+    expect(await purposeOf('shared')).toBe('webhook');
+    const claim = await api.request(412, `POST /runner/v1/executions/${run.execution_id}/claim`, {
+      token: run.token,
+      body: { protocol_version: 1, instance_id: 'test' },
+    });
+    expect(claim.text).not.toContain('swordfish');
+    const { body } = await api.request(200, `GET /agent/runs/${run.run_id}`, { token: room.member.token });
+    expect(body).toMatchObject({ state: 'FAILED', status_message: { error_code: 'environment_setup_failed' } });
+    // A new value changes nothing about that, and it cannot be taken back while the webhook uses it.
+    expect((await put('shared', { value: 'another-value-for-the-webhook' })).body.purpose).toBe('webhook');
+    await put('shared', { value: 'another-value-for-the-webhook', purpose: 'run' }, 409);
+    expect(await purposeOf('shared')).toBe('webhook');
+  });
+
+  it('can be made one for webhooks, and one for runs again while no webhook uses it', async () => {
+    expect((await put('moving', { value: 'x', purpose: 'webhook' })).body.purpose).toBe('webhook');
+    await api.request(403, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Go.', config: forClaude('moving') },
+    });
+    expect((await put('moving', { value: 'x', purpose: 'run' })).body.purpose).toBe('run');
+    expect(pointersOf((await put('moving', { value: 'x', purpose: 'else' }, 400)).body)).toEqual(['/purpose']);
+  });
+});
+
+describe('the migration', () => {
+  it('makes secrets that webhooks use, and those with their names, secrets for webhooks', async () => {
+    const owned = `webhook-${await newWebhook()}`;
+    await put('named', { value: 'used-by-a-webhook-0123456789' });
+    await newWebhook({ auth_mode: 'url_token', secret_name: 'named' });
+    await put('plain', { value: 'x' });
+    const migration = secretMigrations.find(({ name }) => name === 'SecretPurposes1700000010402');
+    if (!migration) throw new Error('The migration is not in the list.');
+    const runner = api.app.get(DataSource).createQueryRunner();
+    try {
+      await new migration().down(runner);
+      await new migration().up(runner);
+    } finally {
+      await runner.release();
+    }
+    expect(await Promise.all([owned, 'named', 'plain'].map(purposeOf))).toEqual(['webhook', 'webhook', 'run']);
+  });
+});
