@@ -191,7 +191,8 @@ describe('listSecrets', () => {
     for (const name of ['beta', 'Alpha', 'alpha']) await put(name, 'swordfish', admin);
     const { body } = await api.request(200, 'GET /secrets', { token: admin.token });
     expect(body.secrets.map(({ name }: { name: string }) => name.toLowerCase())).toEqual(['alpha', 'alpha', 'beta']);
-    for (const secret of body.secrets) expect(Object.keys(secret)).toEqual(['name', 'purpose', 'created_at', 'updated_at']);
+    for (const secret of body.secrets)
+      expect(Object.keys(secret)).toEqual(['name', 'purpose', 'created_at', 'updated_at']);
   });
 
   it('400 when no team is picked', async () => {
