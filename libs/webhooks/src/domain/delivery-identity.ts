@@ -30,8 +30,9 @@ export function isIdentityAmbiguous(
 }
 
 /**
- * What makes a delivery the same one when it comes again, in the contract's order: the webhook's header, the sender's
- * own header, ours, the id in the body of senders without a header, the body itself.
+ * What makes a delivery the same one when it comes again: the webhook's header, the sender's own id (in a header, or in
+ * the body of senders without one), our header, the body itself. The sender's id in the body is signed with it, our header
+ * never is.
  */
 export function identityOf(request: IncomingRequest, { deliveryIdHeader, scheme }: IdentitySources): DeliveryIdentity {
   const header = (kind: IdentityKind, name: string): DeliveryIdentity | null =>
@@ -39,8 +40,8 @@ export function identityOf(request: IncomingRequest, { deliveryIdHeader, scheme 
   return (
     (deliveryIdHeader ? header('webhook_header', deliveryIdHeader) : null) ??
     first(scheme?.deliveryIdHeaders ?? [], (name) => header('scheme_header', name)) ??
-    first(SERVICE_ID_HEADERS, (name) => header('service_header', name)) ??
-    (scheme?.deliveryIdPath ? bounded('scheme_body', textAt(request.json(), scheme.deliveryIdPath) ?? '') : null) ?? {
+    (scheme?.deliveryIdPath ? bounded('scheme_body', textAt(request.json(), scheme.deliveryIdPath) ?? '') : null) ??
+    first(SERVICE_ID_HEADERS, (name) => header('service_header', name)) ?? {
       kind: 'body_hash',
       value: sha256(request.body).toString('hex'),
     }
@@ -50,6 +51,15 @@ export function identityOf(request: IncomingRequest, { deliveryIdHeader, scheme 
 /** What the unique index decides on: kinds never collide. 32 bytes. */
 export function identityKey({ kind, value }: DeliveryIdentity): Buffer {
   return sha256(`${kind}\0${value}`);
+}
+
+/** What is accepted once whatever the identity: all that the signature covers. 32 bytes, which no identity key is. */
+export function signatureKey(request: IncomingRequest, { scheme }: IdentitySources): Buffer | null {
+  const content = scheme?.signedContent(request) ?? null;
+  if (content === null) return null;
+  const hash = createHash('sha256').update('signature\0');
+  for (const part of content) hash.update(part);
+  return hash.digest();
 }
 
 /** Null for an empty or blank value: the next rule decides. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { newUuid } from '#libs/kernel';
 import { EvaluationNudge } from '../application/ports.js';
-import { identityOf } from '../domain/delivery-identity.js';
+import { identityOf, signatureKey } from '../domain/delivery-identity.js';
 import type { HandshakeAnswer } from '../domain/signing/signature-scheme.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
 import { CapturedSecrets } from './captured-secrets.js';
@@ -50,12 +50,13 @@ export class TakeDelivery {
     const isJson = exchange.json() !== undefined;
     const handshake = isJson ? (scheme?.handshake(request, webhook.secret ?? '') ?? null) : null;
     const kind = isJson ? (handshake ? 'handshake' : 'delivery') : 'invalid_json';
+    const sources = { deliveryIdHeader: webhook.deliveryIdHeader, scheme };
     const taking = await this.taken.take({
       webhook,
       id,
       kind,
-      identity:
-        kind === 'delivery' ? identityOf(request, { deliveryIdHeader: webhook.deliveryIdHeader, scheme }) : null,
+      identity: kind === 'delivery' ? identityOf(request, sources) : null,
+      signatureKey: kind === 'delivery' ? signatureKey(request, sources) : null,
       body: request.body,
       sourceIp: exchange.sourceIp,
       headers: keptHeaders(exchange.headers),

@@ -13,6 +13,7 @@ export interface TakenDelivery {
   /** `delivery` is decided by its identity and kept; `handshake` is logged; `invalid_json` only counts against the rate. */
   readonly kind: 'delivery' | 'handshake' | 'invalid_json';
   readonly identity: DeliveryIdentity | null;
+  readonly signatureKey: Buffer | null;
   readonly body: Buffer;
   readonly sourceIp: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -69,7 +70,7 @@ export class TakenDeliveries {
     const toAccept = ordered.map(({ delivery }) => delivery).filter(({ kind }) => kind === 'delivery');
     const rows = await this.database.query<Row>(TAKE, [
       JSON.stringify(ordered.map(({ delivery }) => toItem(delivery))),
-      Buffer.concat(toAccept.map(({ identity }) => (identity ? identityKey(identity) : Buffer.alloc(32)))),
+      Buffer.concat(toAccept.flatMap(keysOf)),
       Buffer.concat(toAccept.map(({ body }) => body)),
       ...this.rate,
     ]);
@@ -79,8 +80,14 @@ export class TakenDeliveries {
   }
 }
 
+const keysOf = ({ identity, signatureKey }: TakenDelivery): Buffer[] => [
+  identity ? identityKey(identity) : Buffer.alloc(32),
+  ...(signatureKey ? [signatureKey] : []),
+];
+
 /** What goes as JSON; keys and bodies go as bytes. */
-function toItem({ webhook, id, kind, identity, body, sourceIp, headers, traceId }: TakenDelivery): object {
+function toItem(delivery: TakenDelivery): object {
+  const { webhook, id, kind, identity, body, sourceIp, headers, traceId } = delivery;
   return {
     webhook_id: webhook.id,
     version: webhook.version,
@@ -92,6 +99,7 @@ function toItem({ webhook, id, kind, identity, body, sourceIp, headers, traceId 
     source_ip: sourceIp,
     headers,
     trace_id: traceId,
+    signed: delivery.signatureKey !== null,
   };
 }
 

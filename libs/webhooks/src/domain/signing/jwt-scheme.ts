@@ -34,6 +34,11 @@ export class JwtScheme extends DescribedScheme {
     return { headers: { ...this.plainHeaders(deliveryId), [this.row.header]: `${signed}.${signature}` }, body, url };
   }
 
+  signedContent({ headers }: IncomingRequest): readonly Buffer[] | null {
+    const token = headers.single(this.row.header);
+    return token === null ? null : [Buffer.from(token.slice(0, token.lastIndexOf('.')))];
+  }
+
   protected checkKey(secret: string): string | null {
     return ALGORITHM.checkSecret(secret);
   }

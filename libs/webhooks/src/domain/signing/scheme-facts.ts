@@ -50,6 +50,8 @@ export abstract class DescribedScheme implements SignatureScheme {
     return !isBlank(secret) && this.isSigned(request, secret, now);
   }
 
+  abstract signedContent(request: IncomingRequest): readonly Buffer[] | null;
+
   handshake(request: IncomingRequest, secret: string): HandshakeAnswer | null {
     return this.facts.handshake?.(request, secret) ?? null;
   }

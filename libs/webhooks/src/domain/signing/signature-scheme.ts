@@ -60,6 +60,11 @@ export interface SignatureScheme {
   generateSecret(): string | null;
   /** Whether the request is signed with the secret and, where the scheme signs a time, within the tolerance of `now`. */
   verify(request: IncomingRequest, secret: string, now: Date): boolean;
+  /**
+   * All that the signature of a verified request covers, in parts; null for a scheme that signs nothing. The same bytes
+   * are accepted once, whatever the unsigned headers beside them say.
+   */
+  signedContent(request: IncomingRequest): readonly Buffer[] | null;
   /** The answer to a request that is a handshake; null for an ordinary one. Asked only after `verify`. */
   handshake(request: IncomingRequest, secret: string): HandshakeAnswer | null;
   /** The secret that an unsigned first request brings; null for every other request. Asked only while one is awaited. */

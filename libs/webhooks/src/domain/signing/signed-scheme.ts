@@ -2,7 +2,7 @@ import { bindsBody, withBodyHash } from './body-hash-in-query.js';
 import { bodyWith } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
 import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
-import { framingHeaders, type Place, readFraming, type SignatureFraming } from './signature-framing.js';
+import { type FramedSignature, framingHeaders, type Place, readFraming, type SignatureFraming } from './signature-framing.js';
 import type { SignableRequest, SignedRequest } from './signature-scheme.js';
 import { SignedContent } from './signed-content.js';
 import { DEFAULT_TOLERANCE_SECONDS, isTimely, type TimeUnit, writeTime } from './signed-time.js';
@@ -64,6 +64,11 @@ export class SignedScheme extends DescribedScheme {
     return { headers, body: sent, url: target };
   }
 
+  signedContent(request: IncomingRequest): readonly Buffer[] | null {
+    const framed = readFraming(request, this.row.framings);
+    return framed && this.contentIn(request, framed);
+  }
+
   protected checkKey(secret: string): string | null {
     return this.row.algorithm.checkSecret(secret);
   }
@@ -72,14 +77,18 @@ export class SignedScheme extends DescribedScheme {
     const { framings, algorithm, bodyHashParameter } = this.row;
     const framed = readFraming(request, framings);
     if (framed === null) return false;
-    const { method, url, body } = request;
-    const content = this.contentOf(method, url, body, framed.timestamp, framed.id);
+    const { url, body } = request;
+    const content = this.contentIn(request, framed);
     return (
       content !== null &&
       algorithm.accepts(content, framed.candidates, secret) &&
       (bodyHashParameter === undefined || bindsBody(url, bodyHashParameter, body)) &&
       this.isTimely(framed.timestamp, now)
     );
+  }
+
+  private contentIn({ method, url, body }: IncomingRequest, { timestamp, id }: FramedSignature) {
+    return this.contentOf(method, url, body, timestamp, id);
   }
 
   private contentOf(method: string, url: string, body: Buffer, timestamp: string | null, id: string | null) {

@@ -30,6 +30,10 @@ export class StaticScheme extends DescribedScheme {
     return signed && { headers, body: signed, url };
   }
 
+  signedContent(): null {
+    return null;
+  }
+
   protected checkKey(secret: string): string | null {
     return 'header' in this.row.credential && !HEADER_SAFE.test(secret)
       ? 'A header carries it: printable ASCII, with no blank at its ends.'
