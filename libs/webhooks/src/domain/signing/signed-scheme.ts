@@ -2,7 +2,13 @@ import { bindsBody, withBodyHash } from './body-hash-in-query.js';
 import { bodyWith } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
 import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
-import { type FramedSignature, framingHeaders, type Place, readFraming, type SignatureFraming } from './signature-framing.js';
+import {
+  type FramedSignature,
+  framingHeaders,
+  type Place,
+  readFraming,
+  type SignatureFraming,
+} from './signature-framing.js';
 import type { SignableRequest, SignedRequest } from './signature-scheme.js';
 import { SignedContent } from './signed-content.js';
 import { DEFAULT_TOLERANCE_SECONDS, isTimely, type TimeUnit, writeTime } from './signed-time.js';
