@@ -36,6 +36,15 @@ describe('an empty environment', () => {
     }
   });
 
+  it.each([
+    [{ MAX_CONCURRENT_RUNS: '10' }, 5],
+    [{ MAX_CONCURRENT_RUNS: '5' }, 3],
+    [{ MAX_CONCURRENT_RUNS: '1' }, 1],
+    [{ MAX_CONCURRENT_RUNS: '10', MAX_CONCURRENT_RUNS_PER_TEAM: '10' }, 10],
+  ])('%j: one owner gets %i slots, half of all unless it is set', (environment, slots) => {
+    expect(parseSettings(environment).maxConcurrentRunsPerTeam).toBe(slots);
+  });
+
   it('treats an empty or blank value as unset', () => {
     expect(parseSettings({ PORT: '', DATABASE_URL: '  ' })).toMatchObject({ port: 3000, databaseUrl: undefined });
   });

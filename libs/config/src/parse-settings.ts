@@ -40,6 +40,7 @@ export function parseSettings(environment: Environment): Settings {
   values.publicUrl ??= origin(values.port);
   values.ingressPublicUrl ??= origin(values.ingressPort);
   values.runnerApiUrl ??= origin(values.port);
+  values.maxConcurrentRunsPerTeam ??= Math.ceil(Number(values.maxConcurrentRuns) / 2);
   return Object.freeze(values) as unknown as Settings;
 }
 

@@ -58,6 +58,10 @@ export const integer = (fallback: number, min: number, max: number): SettingKind
     return number;
   });
 
+/** Undefined when unset: the default depends on other settings. */
+export const optionalInteger = (min: number, max: number): SettingKind<number | undefined> =>
+  kind(integer(min, min, max).shape, '', (value) => (value === '' ? undefined : integer(min, min, max).parse(value)));
+
 /** A default that depends on the machine stays out of the generated `.env.example`. */
 export const machineDependent = <T>(setting: SettingKind<T>): SettingKind<T> => ({ ...setting, exampleText: '' });
 

@@ -13,6 +13,7 @@ import {
   machineDependent,
   optionalBucket,
   optionalFile,
+  optionalInteger,
   optionalPath,
   optionalPort,
   optionalSecret,
@@ -512,8 +513,14 @@ export const SETTINGS = {
   maxConcurrentRunsPerTeam: define(
     'Execution',
     'MAX_CONCURRENT_RUNS_PER_TEAM',
-    machineDependent(integer(defaultSlots, 1, 100_000)),
-    'Hosted runs of one team (or of one person, for personal runs) that execute at the same time. Default: twice the number of processors.',
+    optionalInteger(1, 100_000),
+    'Hosted runs of one team (or of one person, for personal runs) that execute at the same time, where `headrace team update --max-concurrent-runs` sets no other limit for the team. Default: half of MAX_CONCURRENT_RUNS, rounded up, so that one owner never holds all slots.',
+  ),
+  defaultMaxRuntime: define(
+    'Execution',
+    'DEFAULT_MAX_RUNTIME',
+    duration('24h', '0s', '31d'),
+    'Working time after which a hosted run that sets no `max_runtime_minutes` is ended as FAILED with budget_exceeded, so that an agent that hangs releases its slot; 0s sets no limit.',
   ),
   maxIdleSessions: define(
     'Execution',
@@ -740,4 +747,5 @@ export interface Settings extends SettingValues {
   readonly publicUrl: string;
   readonly ingressPublicUrl: string;
   readonly runnerApiUrl: string;
+  readonly maxConcurrentRunsPerTeam: number;
 }

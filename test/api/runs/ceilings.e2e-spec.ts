@@ -234,6 +234,27 @@ describe('a ceiling on the time that the agent works', () => {
     expect((await get(runId)).state).toBe('FAILED');
   });
 
+  it('is DEFAULT_MAX_RUNTIME for a hosted run that names none, and refuses its follow-ups afterwards', async () => {
+    const { runId } = await working({});
+    await room.api.advanceClock(23 * 60 * MINUTE);
+    await sweep();
+    expect((await get(runId)).state).toBe('INPROGRESS');
+    await room.api.advanceClock(60 * MINUTE);
+    await sweep();
+    expect(await get(runId)).toMatchObject({
+      state: 'FAILED',
+      status_message: { message: expect.stringContaining('max_runtime_minutes'), error_code: 'budget_exceeded' },
+    });
+    expectProblem(room.api, await followUp(403, runId), 'budget_exceeded');
+  });
+
+  it('wins over DEFAULT_MAX_RUNTIME where a run names a longer one', async () => {
+    const { runId } = await working({ max_runtime_minutes: 48 * 60 });
+    await room.api.advanceClock(30 * 60 * MINUTE);
+    await sweep();
+    expect((await get(runId)).state).toBe('INPROGRESS');
+  });
+
   it('is over when the turn ends in time, however long nobody sweeps', async () => {
     const { runId, runner } = await working({ max_runtime_minutes: 1 });
     await room.api.advanceClock(30_000);

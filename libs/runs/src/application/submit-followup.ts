@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#libs/auth';
+import { Settings } from '#libs/config';
 import { newUuid } from '#libs/kernel';
 import { Database, type Queryable } from '#libs/persistence';
 import { hasCeilings, reachedCeiling } from '../domain/ceilings.js';
 import { type FollowupOutcome, type FollowupSession, routeFollowup } from '../domain/followup-routing.js';
-import type { RunMode } from '../domain/run.js';
+import type { Run, RunMode } from '../domain/run.js';
 import { CeilingsStore } from '../persistence/ceilings.store.js';
 import { DebugSessionsStore } from '../persistence/debug-sessions.store.js';
 import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
@@ -33,6 +34,7 @@ export class FollowupStores {
     readonly log: RunLogStore,
     readonly debugSessions: DebugSessionsStore,
     readonly ceilings: CeilingsStore,
+    readonly settings: Settings,
   ) {}
 }
 
@@ -65,7 +67,7 @@ export class SubmitFollowup {
         isMessageEmpty: message.trim() === '',
       });
       if ('refuse' in decision) return { kind: decision.refuse };
-      const reason = hasCeilings(lookup.run.config) ? await this.reachedCeiling(tx, runId) : null;
+      const reason = this.mayHaveReachedCeiling(lookup.run) ? await this.reachedCeiling(tx, runId) : null;
       if (reason !== null) return { kind: 'over_budget', reason };
       if ((await followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
         return { kind: 'too_many' };
@@ -95,6 +97,12 @@ export class SubmitFollowup {
     });
     if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.nudge.nudge();
     return result;
+  }
+
+  /** A run without limits of its own costs no round trip until it has worked for as long as the installation lets it. */
+  private mayHaveReachedCeiling({ config, runTimeMs }: Run): boolean {
+    const { defaultMaxRuntime } = this.stores.settings;
+    return hasCeilings(config) || (defaultMaxRuntime > 0 && (runTimeMs ?? 0) >= defaultMaxRuntime);
   }
 
   private async reachedCeiling(tx: Queryable, runId: string): Promise<string | null> {

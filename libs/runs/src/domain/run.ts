@@ -2,6 +2,7 @@ import type { ErrorCode } from '#libs/kernel';
 import { HOSTED_WORKERS } from '#libs/worker-protocol';
 import type { Artifact } from './artifact.js';
 import type { RunState } from './run-state.js';
+import type { WaitingReason } from './waiting-reason.js';
 
 export const RUN_SOURCE_TYPES = [
   'API',
@@ -179,6 +180,8 @@ export interface Run {
   readonly hasLiveExecution: boolean;
   /** Null unless it is open. */
   readonly debugWindow: DebugWindow | null;
+  /** Of a queued run, where one run is read; null in lists, and when it only waits for the next placement. */
+  readonly waitingReason: WaitingReason | null;
   /** Oldest first; in lists the newest {@link MAX_LISTED_ARTIFACTS} of them. */
   readonly artifacts: readonly Artifact[];
 }

@@ -4,6 +4,7 @@ import { Settings } from '#libs/config';
 import { isCancellableKind, isoDuration, type PrincipalRef, type Run } from '../domain/run.js';
 import { type Artifact, listedData } from '../domain/artifact.js';
 import { withDebugWindow } from '../domain/debug-window.js';
+import { withWaitingReason } from '../domain/waiting-reason.js';
 import { maskConfig, skillName } from '../domain/resolve-config.js';
 import type { Approval } from '../domain/approval.js';
 import { tokensOf } from '../domain/ceilings.js';
@@ -84,8 +85,8 @@ function agentSkill({ skill, config: { skill_spec: spec } }: Run): Pick<RunItem,
   return { agent_skill: shown };
 }
 
-function statusMessage({ statusMessage: status, debugWindow }: Run): Pick<RunItem, 'status_message'> {
-  const shown = withDebugWindow(status, debugWindow);
+function statusMessage({ statusMessage, debugWindow, waitingReason, owner }: Run): Pick<RunItem, 'status_message'> {
+  const shown = withDebugWindow(withWaitingReason(statusMessage, waitingReason, owner), debugWindow);
   return shown === null ? {} : { status_message: { ...shown } };
 }
 

@@ -1,7 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import { Settings } from '#libs/config';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { Ceilings, Spent } from '../domain/ceilings.js';
-import type { RunUsage } from '../domain/run.js';
+import { HOSTED_POOL, type RunUsage } from '../domain/run.js';
+
+/**
+ * How long the agents of run `r` may work, in milliseconds; null: without end. `defaultMs`: SQL of the installation's limit for
+ * hosted runs that name none, 0: none.
+ */
+export const maxRuntimeMs = (defaultMs: string): string =>
+  `coalesce((r.config->>'max_runtime_minutes')::float8 * 60000, CASE WHEN r.pool = '${HOSTED_POOL}' THEN nullif(${defaultMs}::float8, 0) END)`;
 
 /** Milliseconds that the agents of run `r` have worked, with its live execution `e`: without the time that questions waited. */
 const WORKED_MS = `greatest(0, r.busy_ms + coalesce(extract(epoch FROM headrace.now() - e.busy_since) * 1000, 0)
@@ -19,7 +27,7 @@ const ADD_USAGE: Statement = {
 
 const SPENT: Statement = {
   name: 'ceilings.spent',
-  text: `SELECT r.usage, ${WORKED_MS} AS worked_ms, (r.config->>'max_runtime_minutes')::float8 AS max_runtime_minutes,
+  text: `SELECT r.usage, ${WORKED_MS} AS worked_ms, ${maxRuntimeMs('$2')} / 60000 AS max_runtime_minutes,
     (r.config->>'max_cost_usd')::float8 AS max_cost_usd, (r.config->>'max_tokens')::float8 AS max_tokens
    FROM runs r LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL WHERE r.id = $1`,
 };
@@ -47,7 +55,10 @@ export interface Budget {
 /** What runs have used, and what they may. */
 @Injectable()
 export class CeilingsStore {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+  ) {}
 
   /** Adds what a turn has used to what is known. Of the budget the working time is left out. */
   async addUsage(tx: Queryable, runId: string, usage: RunUsage): Promise<Budget | null> {
@@ -56,7 +67,10 @@ export class CeilingsStore {
   }
 
   async budget(tx: Queryable, runId: string): Promise<Budget | null> {
-    const [row] = await tx.query<CeilingsRow & { usage: RunUsage | null; worked_ms: number }>(SPENT, [runId]);
+    const [row] = await tx.query<CeilingsRow & { usage: RunUsage | null; worked_ms: number }>(SPENT, [
+      runId,
+      this.settings.defaultMaxRuntime,
+    ]);
     return row ? { ceilings: toCeilings(row), spent: { workedMs: row.worked_ms, usage: row.usage } } : null;
   }
 

@@ -3,6 +3,7 @@ import { Settings } from '#libs/config';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { Desired } from '#libs/runner-protocol';
 import { COMMANDS_CHANNEL, leaseGraceMs, workerGraceMs } from '../domain/lease.js';
+import { maxRuntimeMs } from './ceilings.store.js';
 import { debugOpen } from './debug-window-sql.js';
 
 export type ExecutionPhase = 'offered' | 'claimed' | 'started' | 'idle' | 'debug' | 'ended';
@@ -78,14 +79,14 @@ const ACKNOWLEDGE: Statement = {
   text: `UPDATE executions SET acked_seq = $2, lease_expires_at = ${LEASE_END} WHERE id = $1`,
 };
 
-/** `ceiling_at`: when the run may have worked for as long as its ceiling lets it; null without one. */
+/** `ceiling_at`: when the run may have worked for as long as its limit allows; null without one. `$2`: see {@link maxRuntimeMs}. */
 const BUSY: Statement = {
   name: 'executions.busy',
   text: `UPDATE executions SET phase = 'started', started_at = coalesce(started_at, headrace.now()),
     busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL,
     ceiling_at = CASE WHEN busy_since IS NOT NULL THEN ceiling_at ELSE (
-      SELECT headrace.now() + greatest(0, (r.config->>'max_runtime_minutes')::float8 * 60000 - r.busy_ms) * interval '1 millisecond'
-        FROM runs r WHERE r.id = executions.run_id AND r.config->>'max_runtime_minutes' IS NOT NULL) END
+      SELECT headrace.now() + greatest(0, ${maxRuntimeMs('$2')} - r.busy_ms) * interval '1 millisecond'
+        FROM runs r WHERE r.id = executions.run_id AND ${maxRuntimeMs('$2')} IS NOT NULL) END
    WHERE id = $1`,
 };
 
@@ -169,7 +170,7 @@ export class ExecutionsStore {
   }
 
   async markBusy(tx: Queryable, executionId: string): Promise<void> {
-    await tx.query(BUSY, [executionId]);
+    await tx.query(BUSY, [executionId, this.settings.defaultMaxRuntime]);
   }
 
   async pause(tx: Queryable, executionId: string, idle: boolean): Promise<void> {

@@ -54,8 +54,9 @@ export const INSERT_RUNS = `r AS (
 /** Where the objects lie that a new run brings along: its files, and its copy of the transcript that it goes on with. */
 export const objectFolders = (runId: string): string[] => [`attachments/${runId}`, `transcripts/${runId}`];
 
-/** Whether the owner or the pool of a new run had no slot left; only hosted runs need one. */
-export const AT_CAPACITY = `(SELECT bool_or(s.used >= s.capacity) FROM slot_pools s WHERE n.pool = '${HOSTED_POOL}' AND s.key IN ('pool:' || n.pool, n.slot_key)) AS at_capacity`;
+/** Whether the owner or the pool of a new run had no slot left; only hosted runs need one. A team's own limit wins. */
+export const AT_CAPACITY = `(SELECT bool_or(s.used >= CASE WHEN s.key = n.slot_key
+    THEN coalesce((SELECT t.max_concurrent_runs FROM teams t WHERE t.uid = n.team_uid), s.capacity) ELSE s.capacity END) FROM slot_pools s WHERE n.pool = '${HOSTED_POOL}' AND s.key IN ('pool:' || n.pool, n.slot_key)) AS at_capacity`;
 
 /** A FROM item of new runs out of a JSON array parameter; `ord` counts them. */
 export function newRunsFrom(parameter: string): string {

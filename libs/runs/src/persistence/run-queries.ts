@@ -2,11 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
 import type { PermissionRule } from '#libs/runner-protocol';
 import type { Run } from '../domain/run.js';
+import { WAITING_REASON } from './waiting-reason-sql.js';
 import { LIVE_EXECUTION_JOIN, RUN_COLUMNS, type RunRow, toRun, WHOLE_RUN_COLUMNS } from './run-rows.js';
 
 const FIND: Statement = {
   name: 'runs.find',
-  text: `SELECT ${WHOLE_RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
+  text: `SELECT ${WHOLE_RUN_COLUMNS}, r.prompt, ${WAITING_REASON} FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
 };
 
 /** That run `r` may be looked at by whom `$2` (team uids) and `$3` (a person's uid) of a {@link ReadableScope} stand for. */

@@ -16,6 +16,7 @@ import type {
   RunUsage,
   StatusMessage,
 } from '../domain/run.js';
+import type { WaitingReason } from '../domain/waiting-reason.js';
 import type { RunState } from '../domain/run-state.js';
 import { DEBUG_WINDOW_COLUMNS, type DebugWindowRow, toDebugWindow } from './debug-window-sql.js';
 
@@ -53,6 +54,8 @@ export interface RunRow extends DebugWindowRow {
   /** Counted in SQL, the running turn included; bigint arrives as text. */
   run_time_ms: string | null;
   has_live_execution: boolean;
+  /** Only where one run is read. */
+  waiting_reason?: WaitingReason | null;
   /** Null when there are none. */
   artifacts: { type: ArtifactType; created_at: string; data: ArtifactData }[] | null;
 }
@@ -125,6 +128,7 @@ export function toRun(row: RunRow): Run {
     runTimeMs: row.run_time_ms === null ? null : Number(row.run_time_ms),
     hasLiveExecution: row.has_live_execution,
     debugWindow: toDebugWindow(row),
+    waitingReason: row.waiting_reason ?? null,
     artifacts: (row.artifacts ?? []).map(({ type, created_at: at, data }) => ({ type, createdAt: new Date(at), data })),
   };
 }

@@ -125,7 +125,11 @@ export class RunItem {
   started_at?: string | null;
   @StringField({ ...OPTIONAL, description: 'ISO 8601 duration that executions worked.', example: 'PT2M30S' })
   run_time?: string;
-  @ObjectField(() => RunStatusMessage, { ...OPTIONAL, description: 'Reason for the current state.' })
+  @ObjectField(() => RunStatusMessage, {
+    ...OPTIONAL,
+    description:
+      'Reason for the current state. Of a QUEUED run that is read by itself: what it waits for, such as a limit or a worker that is not connected; lists leave that out.',
+  })
   status_message?: RunStatusMessage;
   @EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType', description: 'What created the run.' })
   source?: RunSourceType;

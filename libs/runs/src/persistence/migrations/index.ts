@@ -11,6 +11,7 @@ import { Runs1700000007301 } from './runs-1700000007301.js';
 import { Runs1700000007601 } from './runs-1700000007601.js';
 import { Runs1700000008101 } from './runs-1700000008101.js';
 import { Runs1700000008401 } from './runs-1700000008401.js';
+import { Runs1700000010101 } from './runs-1700000010101.js';
 import { Runs1700000010202 } from './runs-1700000010202.js';
 
 export const runMigrations: readonly MigrationClass[] = [
@@ -26,5 +27,6 @@ export const runMigrations: readonly MigrationClass[] = [
   Runs1700000007601,
   Runs1700000008101,
   Runs1700000008401,
+  Runs1700000010101,
   Runs1700000010202,
 ];

@@ -1,0 +1,41 @@
+import type { RunOwner, StatusMessage } from './run.js';
+
+/** Why a queued run is not placed. `limit`: slots of the pool, or runs that the owner may execute at the same time. */
+export type WaitingReason =
+  | { readonly kind: 'previous_execution_stopping' | 'no_worker_for_personal_run' }
+  | { readonly kind: 'no_worker_connected' | 'workers_busy'; readonly worker_host: string }
+  | { readonly kind: 'owner_limit' | 'pool_full'; readonly limit: number };
+
+function sentence(reason: WaitingReason, owner: RunOwner): string {
+  switch (reason.kind) {
+    case 'previous_execution_stopping':
+      return 'The previous execution of the run is still stopping.';
+    case 'no_worker_for_personal_run':
+      return 'Self-hosted workers execute runs of teams only, and this run is personal.';
+    case 'no_worker_connected':
+      return `No worker named "${reason.worker_host}" is connected.`;
+    case 'workers_busy':
+      return `The connected workers named "${reason.worker_host}" accept no more runs at the moment.`;
+    case 'owner_limit':
+      return owner.teamUid === null
+        ? `The limit of ${counted(reason.limit, 'concurrent run')} for personal runs of one user is reached.`
+        : `The team has reached its limit of ${counted(reason.limit, 'concurrent run')}.`;
+    case 'pool_full':
+      return reason.limit === 1
+        ? 'The only slot for hosted runs is in use.'
+        : `All ${reason.limit} slots for hosted runs are in use.`;
+  }
+}
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/** The stored status of a queued run, such as that it starts again after a lost worker, with what it waits for. */
+export function withWaitingReason(
+  status: StatusMessage | null,
+  reason: WaitingReason | null,
+  owner: RunOwner,
+): StatusMessage | null {
+  if (reason === null) return status;
+  const message = `Waiting: ${sentence(reason, owner)}`;
+  return status === null ? { message } : { ...status, message: `${status.message} ${message}` };
+}
