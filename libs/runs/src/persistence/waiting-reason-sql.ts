@@ -2,9 +2,9 @@ import { HOSTED_POOL, workerPool } from '../domain/run.js';
 
 const WORKERS = `FROM worker_connections w WHERE w.team_uid = r.team_uid AND w.worker_host = substr(r.pool, ${workerPool('').length + 1})
   AND w.alive_until > headrace.now()`;
-/** A worker that is draining, has rejected a run a moment ago or has as many executions as slots accepts none. */
+/** A worker that is draining, or has as many executions as slots that it reports or was learnt to have, accepts none. */
 const USABLE = `FROM usable_workers(r.team_uid, substr(r.pool, ${workerPool('').length + 1})) u
-  WHERE u.free_slots IS DISTINCT FROM 0 AND (u.slots IS NULL OR u.slots > (
+  WHERE u.free_slots IS DISTINCT FROM 0 AND (least(u.slots, u.known_slots) IS NULL OR least(u.slots, u.known_slots) > (
     SELECT count(*) FROM executions b WHERE b.worker_connection_id = u.connection_id AND b.ended_at IS NULL))`;
 
 /**
