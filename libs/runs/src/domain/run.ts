@@ -2,7 +2,6 @@ import type { ErrorCode } from '#libs/kernel';
 import { HOSTED_WORKERS } from '#libs/worker-protocol';
 import type { Artifact } from './artifact.js';
 import type { RunState } from './run-state.js';
-import type { WaitingReason } from './waiting-reason.js';
 
 export const RUN_SOURCE_TYPES = [
   'API',
@@ -135,6 +134,12 @@ export interface StatusMessage {
   readonly session_debug_until?: string;
   readonly debug_agent_active?: boolean;
 }
+
+/** Why a queued run is not placed. `limit`: slots of the pool, or runs that the owner may execute at the same time. */
+export type WaitingReason =
+  | { readonly kind: 'previous_execution_stopping' | 'no_worker_for_personal_run' }
+  | { readonly kind: 'no_worker_connected' | 'workers_busy'; readonly worker_host: string }
+  | { readonly kind: 'owner_limit' | 'pool_full'; readonly limit: number };
 
 /** An execution whose set-up failed stays for a debug agent; see docs/debug-window.md. */
 export interface DebugWindow {

@@ -1,10 +1,4 @@
-import type { RunOwner, StatusMessage } from './run.js';
-
-/** Why a queued run is not placed. `limit`: slots of the pool, or runs that the owner may execute at the same time. */
-export type WaitingReason =
-  | { readonly kind: 'previous_execution_stopping' | 'no_worker_for_personal_run' }
-  | { readonly kind: 'no_worker_connected' | 'workers_busy'; readonly worker_host: string }
-  | { readonly kind: 'owner_limit' | 'pool_full'; readonly limit: number };
+import type { RunOwner, StatusMessage, WaitingReason } from './run.js';
 
 function sentence(reason: WaitingReason, owner: RunOwner): string {
   switch (reason.kind) {

@@ -15,8 +15,8 @@ import type {
   RunSourceType,
   RunUsage,
   StatusMessage,
+  WaitingReason,
 } from '../domain/run.js';
-import type { WaitingReason } from '../domain/waiting-reason.js';
 import type { RunState } from '../domain/run-state.js';
 import { DEBUG_WINDOW_COLUMNS, type DebugWindowRow, toDebugWindow } from './debug-window-sql.js';
 
