@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort, Installation, type Program, until } from '../support/installation.js';
 
@@ -92,5 +93,12 @@ describe.runIf(reason === null)(`a real engine at ${dockerHost}`, { timeout: 300
         message: expect.stringContaining('headrace.invalid/no/such:image'),
       },
     });
+  });
+
+  it('is found healthy by doctor, which starts a container that calls the API', async () => {
+    const text = await installation.shell('headrace doctor --json || true', tmpdir());
+    const { checks } = JSON.parse(text) as { checks: { check: string; verdict: string }[] };
+    for (const name of ['api', 'executor', 'container'])
+      expect(checks.find(({ check }) => check === name)).toMatchObject({ verdict: 'ok' });
   });
 });

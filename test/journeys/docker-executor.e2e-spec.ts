@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DockerEngineDouble } from '../support/docker-engine-double.js';
 import { freePort, Installation, isAlive, type Program, tick, until } from '../support/installation.js';
@@ -276,5 +277,40 @@ describe('the docker executor', { timeout: 90_000 }, () => {
       await program.stop('SIGKILL');
       other.remove();
     }
+  });
+});
+
+describe('doctor with the documented configuration', { timeout: 60_000 }, () => {
+  interface Check {
+    readonly check: string;
+    readonly verdict: string;
+    readonly found: string;
+  }
+  const examine = async (): Promise<Map<string, Check>> => {
+    const text = await installation.shell('headrace doctor --json || true', tmpdir());
+    return new Map((JSON.parse(text) as { checks: Check[] }).checks.map((check) => [check.check, check]));
+  };
+
+  it('asks the API at its own address, and starts a container that calls RUNNER_API_URL', async () => {
+    engine.images.set('debian:bookworm-slim', {});
+    const checks = await examine();
+    expect(checks.get('api')).toMatchObject({ verdict: 'ok' });
+    expect(checks.get('container')).toMatchObject({ verdict: 'ok', found: expect.stringContaining('reaches http://') });
+    expect(checks.get('harnesses')).toMatchObject({ verdict: 'skip' });
+    expect([...engine.containers.values()].filter(({ name }) => name.startsWith('headrace-doctor'))).toEqual([]);
+  });
+
+  it('gives containers of an engine before 23.0 the gateway of their network, and reports one that cannot call', async () => {
+    // This double knows the machine by `host-gateway` only, so the gateway leads nowhere.
+    engine.version = '20.10.24';
+    const checks = await examine();
+    expect(checks.get('container')).toMatchObject({
+      verdict: 'fail',
+      found: expect.stringContaining('does not reach'),
+    });
+    const created = engine.asked.filter(({ path }) => path === '/containers/create').at(-1);
+    expect(JSON.parse(String(created?.body))).toMatchObject({
+      HostConfig: { ExtraHosts: [`host.docker.internal:${engine.gateway}`] },
+    });
   });
 });

@@ -65,6 +65,9 @@ export class DockerEngineDouble {
   /** Everything that was ever sent to a container's standard input. */
   readonly handedOver: string[] = [];
   processors = 2;
+  version = '27.0.0-double';
+  /** Address of the machine in every network. */
+  readonly gateway = '172.17.0.1';
   private server: Server | null = null;
 
   get host(): string {
@@ -126,8 +129,10 @@ export class DockerEngineDouble {
     const route = `${method} ${path}`;
     if (route === 'GET /_ping') return void response.end('OK');
     if (route === 'GET /version')
-      return reply(response, 200, { Version: '27.0.0-double', ApiVersion: NEWEST, MinAPIVersion: OLDEST });
+      return reply(response, 200, { Version: this.version, ApiVersion: NEWEST, MinAPIVersion: OLDEST });
     if (route === 'GET /info') return reply(response, 200, { NCPU: this.processors, OSType: 'linux' });
+    if (method === 'GET' && path.startsWith('/networks/'))
+      return reply(response, 200, { IPAM: { Config: [{ Subnet: '172.17.0.0/16', Gateway: this.gateway }] } });
     if (route === 'POST /images/create') return this.pull(query, response);
     const [, image] = /^GET \/images\/(.+)\/json$/.exec(route) ?? [];
     if (image !== undefined) return this.inspectImage(image, response);

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import type { HostLog } from '#libs/runner-host';
 import { alone, openDataDirectory } from './data-directory.js';
 
 const quiet: HostLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const NOBODY = 65_534;
 const never = new AbortController().signal;
 
 describe('the data directory of a worker', () => {
@@ -18,6 +19,19 @@ describe('the data directory of a worker', () => {
   it('that cannot be written is not taken for one that somebody uses', async () => {
     const gone = join(directory, 'gone');
     await expect(alone(gone, quiet, never, () => Promise.resolve())).rejects.toThrow(/cannot be used \(ENOENT\)/);
+  });
+
+  it.runIf(process.getuid?.() === 0)('of another user is used as it is when it can be written', () => {
+    // A volume of a Kubernetes pod: root's, open to the group of the pod.
+    chmodSync(directory, 0o2777);
+    process.seteuid?.(NOBODY);
+    try {
+      expect(openDataDirectory(directory)).toBe(realpathSync(directory));
+      writeFileSync(join(directory, 'written'), '');
+    } finally {
+      process.seteuid?.(0);
+    }
+    expect(statSync(directory).mode & 0o7777).toBe(0o2777);
   });
 
   it('is named when it is no directory', () => {

@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import {
+  accessSync,
   chmodSync,
+  constants,
   linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -18,11 +21,17 @@ import { WorkerFault } from './backend.js';
 const LOCK_MS = 70_000;
 const TOLD_AFTER_MS = 1_000;
 
-/** Makes the directory; as root others may pass through it, because agents with users of their own work below it. Returns its real path. */
+/**
+ * Creates the directory and returns its real path. As root others may pass through it, because agents with users of their
+ * own work below it. The mode of a directory that another user owns, such as a volume of Kubernetes, stays as it is: only
+ * its owner can change it.
+ */
 export function openDataDirectory(path: string): string {
   return withinDataDirectory(path, () => {
     const isNew = mkdirSync(path, { recursive: true }) !== undefined;
-    if (isNew || readdirSync(path).length === 0) chmodSync(path, process.getuid?.() === 0 ? 0o711 : 0o700);
+    const isOwn = statSync(path).uid === process.geteuid?.();
+    if (isNew || (isOwn && readdirSync(path).length === 0)) chmodSync(path, process.geteuid?.() === 0 ? 0o711 : 0o700);
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
     return realpathSync(path);
   });
 }

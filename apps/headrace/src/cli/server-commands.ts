@@ -53,6 +53,12 @@ export const SERVER_COMMANDS: readonly Command[] = [
     load: () => import('../commands/agent-run.js'),
   },
   {
+    name: 'agent probe',
+    usage: '<origin of the API>',
+    summary: 'Check that the API can be reached from here; started by doctor in a container',
+    load: () => import('../commands/agent-probe.js'),
+  },
+  {
     name: 'agent sweep',
     usage: '',
     summary: 'Remove the processes and files of a killed runner; started by the runner itself',

@@ -3,6 +3,7 @@ import type { Clock } from '#libs/kernel';
 import { within } from '#libs/kernel';
 import { apiCheck } from './checks/api-check.js';
 import { clockCheck } from './checks/clock-check.js';
+import { containerCheck } from './checks/container-check.js';
 import { databaseCheck } from './checks/database-check.js';
 import { diskCheck } from './checks/disk-check.js';
 import { executorCheck } from './checks/executor-check.js';
@@ -26,11 +27,11 @@ import { runChecks } from './run-checks.js';
 const EVERYWHERE: readonly DoctorCheck[] = [nodeCheck, gitCheck, settingsCheck, diskCheck];
 const SERVER: readonly DoctorCheck[] = [databaseCheck, queueCheck, objectStoreCheck, secretsKeyCheck, portsCheck];
 const OUTSIDE: readonly DoctorCheck[] = [clockCheck, apiCheck, workerTokenCheck];
-const EXECUTION: readonly DoctorCheck[] = [executorCheck, harnessCheck];
+const EXECUTION: readonly DoctorCheck[] = [executorCheck, containerCheck, harnessCheck];
 
 const LEAVING_MS = 1_000;
 
-/** Looks at an installation, or at a worker's machine. Starts nothing, and leaves everything as it was. */
+/** Looks at an installation, or at a worker's machine. Leaves everything as it was. */
 export async function examine(
   environment: Environment,
   options: DoctorOptions,

@@ -48,9 +48,14 @@ export class Patient {
 }
 
 /** Of the API of this installation; one on a free port is found by what a running `headrace up` has written down. */
-function originHere({ port, dataDir, runnerApiUrl }: Settings): string {
+function originHere({ host, port, dataDir, runnerApiUrl }: Settings): string {
   const written = port === 0 && isUp(dataDir) ? new ConnectionFile(dataDir).read().base_url : undefined;
-  return written?.replace(/\/api\/v1$/, '') ?? runnerApiUrl;
+  if (written !== undefined) return written.replace(/\/api\/v1$/, '');
+  const url = new URL(runnerApiUrl);
+  // A name that only containers resolve.
+  if (url.hostname !== 'host.docker.internal') return runnerApiUrl;
+  url.hostname = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return url.origin;
 }
 
 /** Whether `headrace up` runs on a data directory. */

@@ -13,6 +13,8 @@ export interface ContainerWish {
   readonly mounts: readonly RunnerMount[];
   /** `host:container[:mode]` of directories that whoever runs the machine shares with containers. */
   readonly binds?: readonly string[];
+  /** What `host.docker.internal` resolves to; see `DockerEngine.hostAddress`. */
+  readonly hostAddress: string;
   /** Processors that the engine's machine has. */
   readonly processors: number;
 }
@@ -28,7 +30,7 @@ type Limits = Pick<
  */
 export function containerSpecification(
   settings: Limits,
-  { imageId, labels, mounts, binds = [], processors }: ContainerWish,
+  { imageId, labels, mounts, binds = [], hostAddress, processors }: ContainerWish,
 ): object {
   const { dockerMemoryBytes, dockerCpus, dockerPids, dockerDiskBytes, dockerNetwork, dockerUser } = settings;
   return {
@@ -60,7 +62,7 @@ export function containerSpecification(
       IpcMode: 'private',
       CgroupnsMode: 'private',
       NetworkMode: dockerNetwork,
-      ExtraHosts: ['host.docker.internal:host-gateway'],
+      ExtraHosts: [`host.docker.internal:${hostAddress}`],
       PublishAllPorts: false,
       Mounts: mounts,
       ...(binds.length === 0 ? {} : { Binds: binds }),

@@ -22,6 +22,8 @@ export interface ContainerParts {
 export class RunnerContainer {
   private readonly output: RunnerOutput;
   private input: Socket | null = null;
+  /** Signals that the engine has not answered yet. */
+  private readonly sending = new Set<NodeJS.Signals>();
 
   constructor(
     readonly name: string,
@@ -63,9 +65,18 @@ export class RunnerContainer {
     this.input = null;
   }
 
-  /** One that does not run is left alone. Rejects when the engine does not answer. */
-  signal(signal: NodeJS.Signals): Promise<void> {
-    return this.parts.engine.signalContainer(this.name, signal);
+  /**
+   * Rejects when the engine does not answer. Does nothing for a container that does not run, and while the same signal is
+   * being sent: an engine that is slow gets no more of them.
+   */
+  async signal(signal: NodeJS.Signals): Promise<void> {
+    if (this.sending.has(signal)) return;
+    this.sending.add(signal);
+    try {
+      await this.parts.engine.signalContainer(this.name, signal);
+    } finally {
+      this.sending.delete(signal);
+    }
   }
 
   /** Waits as long as it takes, also over restarts of the engine. Null: somebody has removed the container. */

@@ -5,7 +5,9 @@ import { sleep } from '../sleep.js';
 
 const FIRST_MS = 500;
 const MIN_PAUSE_MS = 1_000;
-/** Measuring takes at most about one hundredth of the time. */
+/** However long a measure took: beyond that a workspace could grow far over its limit unseen. */
+const MAX_PAUSE_MS = 10_000;
+/** Measuring takes about one hundredth of the time, until MAX_PAUSE_MS. */
 const PAUSE_PER_MEASURE = 99;
 
 /** Bytes that a directory occupies on disk. Follows no symbolic link; what vanishes meanwhile counts nothing. */
@@ -32,9 +34,13 @@ export async function watchDisk(directory: string, maxBytes: number, signal: Abo
     const bytes = await occupiedBytes(directory, signal);
     if (signal.aborted) return new Promise(() => undefined);
     if (bytes > maxBytes) return bytes;
-    await sleep(Math.max(MIN_PAUSE_MS, (performance.now() - startedAt) * PAUSE_PER_MEASURE), signal);
+    await sleep(pauseAfter(performance.now() - startedAt), signal);
   }
 }
+
+/** Milliseconds from the end of a measure that took `measureMs` to the next one. */
+export const pauseAfter = (measureMs: number): number =>
+  Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, measureMs * PAUSE_PER_MEASURE));
 
 async function entriesOf(directory: string): Promise<Dirent[]> {
   try {

@@ -131,6 +131,7 @@ export class DockerBackend implements Backend {
       labels: this.labels.of(task.executionId),
       mounts: runnerMounts(docker),
       binds: docker.volumes,
+      hostAddress: await this.engine.hostAddress(docker.dockerNetwork),
       processors: this.watch.processors,
     });
     const id = await container.create(specification);

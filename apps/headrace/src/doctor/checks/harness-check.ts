@@ -7,13 +7,16 @@ import {
   STANDARD_HARNESSES,
 } from '#libs/runner';
 import type { DoctorCheck } from '../doctor-check.js';
-import { fail, type Finding, ok, warn } from '../finding.js';
+import { fail, type Finding, ok, skip, warn } from '../finding.js';
 
 /** Which agents are installed. Those that HARNESSES or --harness names have to be; the others may be missing. */
 export const harnessCheck: DoctorCheck = {
   name: 'harnesses',
   uses: ['HARNESSES'],
-  examine: async ({ settings: { harnessesFile }, options }) => {
+  examine: async ({ settings: { harnessesFile, executor }, options }) => {
+    const isInContainers = options.isWorker ? options.backend === 'docker' : executor === 'docker';
+    if (isInContainers && options.harnesses.length === 0)
+      return [skip('not checked: with docker, agents are installed in the images of environments')];
     let extra: ReturnType<typeof readHarnessesFile>;
     try {
       extra = readHarnessesFile(harnessesFile);

@@ -8,6 +8,9 @@ const NEWEST: ApiVersion = [1, 47];
 const OLDEST: ApiVersion = [1, 41];
 const QUICK_MS = 10_000;
 const SLOW_MS = 120_000;
+/** Older engines lose `host-gateway` when they restart while containers keep running (moby 42753). */
+const KEEPS_HOST_GATEWAY = 23;
+const HOST_GATEWAY = 'host-gateway';
 
 type ApiVersion = readonly [number, number];
 
@@ -44,6 +47,7 @@ export interface ListedContainer {
  */
 export class DockerEngine {
   private prefix: string | null = null;
+  private keepsHostGateway = true;
 
   constructor(private readonly connection: EngineConnection) {}
 
@@ -59,10 +63,19 @@ export class DockerEngine {
     if (isOlder(chosen, versionOf(oldest) ?? OLDEST))
       throw new EngineRefusal(0, `The engine is too new: it speaks ${oldest ?? ''} on, ${NEWEST.join('.')} is known.`);
     this.prefix = `/v${chosen.join('.')}`;
+    this.keepsHostGateway = !(Number.parseInt(version ?? '', 10) < KEEPS_HOST_GATEWAY);
     const info = parsed<{ NCPU?: number; OSType?: string }>(
       await this.text({ method: 'GET', path: '/info', timeoutMs: QUICK_MS }),
     );
     return { version: version ?? 'unknown', processors: info.NCPU ?? 1, os: info.OSType ?? 'linux' };
+  }
+
+  /** The address of the engine's machine as an `ExtraHosts` entry of a container in this network. */
+  async hostAddress(network: string): Promise<string> {
+    if (this.keepsHostGateway) return HOST_GATEWAY;
+    const path = `/networks/${encodeURIComponent(network)}`;
+    const { IPAM: ipam } = parsed<NetworkAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
+    return ipam?.Config?.find(({ Gateway: gateway }) => gateway)?.Gateway ?? HOST_GATEWAY;
   }
 
   async ping(): Promise<void> {
@@ -209,6 +222,9 @@ interface VersionAnswer {
 interface ImageAnswer {
   Id?: string;
   Config?: { Env?: string[] | null };
+}
+interface NetworkAnswer {
+  IPAM?: { Config?: { Gateway?: string }[] | null };
 }
 interface ContainerAnswer {
   State?: { Running?: boolean; ExitCode?: number; OOMKilled?: boolean; Error?: string };

@@ -114,9 +114,12 @@ export class ContainerRun implements StartedRunner {
   }
 
   private async start(image: ImageFacts): Promise<void> {
-    const { watch, labels, settings, mounts, facts, handover } = this.tools;
+    const { engine, watch, labels, settings, mounts, facts, handover } = this.tools;
     const { executionId } = this.offer;
-    const wish = { imageId: image.id, labels: labels.of(executionId), mounts, processors: watch.processors };
+    const wish = {
+      ...{ imageId: image.id, labels: labels.of(executionId), mounts, processors: watch.processors },
+      hostAddress: await engine.hostAddress(settings.dockerNetwork),
+    };
     this.mayExist = true;
     const id = await this.container.create(containerSpecification(settings, wish));
     if (!(await facts.keepOffer(executionId)) || this.stop.signal.aborted) throw new Stopped();

@@ -1,0 +1,13 @@
+import { describe, expect, it } from 'vitest';
+import { pauseAfter } from './disk-meter.js';
+
+describe('the pause between two measures of a workspace', () => {
+  it.each([
+    [0, 1_000],
+    [20, 1_980],
+    [500, 10_000],
+    [60_000, 10_000],
+  ])('after a measure of %i ms is %i ms', (measureMs, pauseMs) => {
+    expect(pauseAfter(measureMs)).toBe(pauseMs);
+  });
+});
