@@ -7,12 +7,13 @@ import { PublishedDaemon } from './published-daemon.js';
 import { CLAIM_DEADLINE_MS, settled, SILENCE_MS, WorkerStage } from './worker-stage.js';
 
 const ADOPTION_MS = 1_500;
+const SIDECAR = 'registry.example.com/headrace-runner:1';
 /** Adoption and lease, and some for a busy machine. */
 const ADOPTED_END_MS = ADOPTION_MS + SILENCE_MS * 2 + 8_000;
 
 let stage: WorkerStage;
 beforeAll(async () => {
-  stage = await WorkerStage.open({ workerAdoptionTimeout: ADOPTION_MS });
+  stage = await WorkerStage.open({ workerAdoptionTimeout: ADOPTION_MS, workerSidecarImage: SIDECAR });
 });
 afterEach(async () => {
   expect(await stage.endOfTest()).toEqual([]);
@@ -104,6 +105,46 @@ describe('a daemon that was killed and started again', () => {
     const runId = await adopted();
     await cancel(200, runId);
     expect((await stage.look(runId)).state).toBe('CANCELLED');
+  });
+});
+
+describe('a daemon whose runner does not call', () => {
+  it('gets WORKER_SIDECAR_IMAGE with each assignment', async () => {
+    const host = stage.host();
+    const worker = await stage.worker(host);
+    const { data } = await worker.assignment(await stage.run(host));
+    expect(data.sidecar_image).toBe(SIDECAR);
+  });
+
+  it.each([
+    ['task_completed', {}],
+    ['task_failed', { failure_reason: 'agent_invocation', exit_code: 1 }],
+  ])('has started its run when it claimed it: %s', async (type, fields) => {
+    const host = stage.host();
+    const worker = await stage.worker(host);
+    const runId = await stage.run(host);
+    await worker.claim(runId);
+    await stage.reaches(runId, 'CLAIMED');
+    await settled(700);
+    worker.send(type, { task_id: runId, message: 'It ended.', ...fields });
+    const run = await stage.reaches(runId, type === 'task_completed' ? 'SUCCEEDED' : 'FAILED');
+    const [started, updated] = [run['started_at'], run['updated_at']].map((at) => Date.parse(at as string));
+    expect((updated ?? 0) - (started ?? Infinity)).toBeGreaterThanOrEqual(700);
+  });
+
+  it.each([
+    { failure_reason: 'evicted', exit_code: 137 },
+    { failure_reason: 'task_cancelled' },
+    { failure_reason: 'graceful_shutdown', exit_code: 143 },
+  ])('ends its run with infrastructure_timeout when the infrastructure failed: %o', async (fields) => {
+    const host = stage.host();
+    const worker = await stage.worker(host);
+    const runId = await stage.run(host);
+    await worker.claim(runId);
+    await stage.reaches(runId, 'CLAIMED');
+    worker.send('task_failed', { task_id: runId, message: 'It went wrong.', ...fields });
+    const { status_message: status } = await stage.reaches(runId, 'ERROR');
+    expect(status).toMatchObject({ error_code: 'infrastructure_timeout', retryable: true });
   });
 });
 

@@ -643,6 +643,12 @@ export const SETTINGS = {
     duration('5min', '0s', '7d'),
     'How long a run whose runner has not called is kept after its worker, which does not report what it executes, has connected again. See docs/self-hosted-runs.md.',
   ),
+  workerSidecarImage: define(
+    'Self-hosted workers',
+    'WORKER_SIDECAR_IMAGE',
+    text(''),
+    'Image whose files the docker and kubernetes backends of the published daemon mount at /agent; it has to contain /entrypoint.sh. Sent to workers that report no slots; default: none.',
+  ),
   workerMaxConnections: define(
     'Self-hosted workers',
     'WORKER_MAX_CONNECTIONS',

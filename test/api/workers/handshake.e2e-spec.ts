@@ -40,6 +40,17 @@ describe('a worker that is not let in', () => {
     expect(body).toMatchObject({ error_code: 'not_authorized', detail: expect.stringContaining('service account') });
   });
 
+  it('gets 403 for the token of an agent identity, which does not take assignments with secrets', async () => {
+    const { body: identity } = await api.request(201, 'POST /agent/identities', {
+      token: person.token,
+      body: { name: 'Reviewer' },
+    });
+    const token = await api.identities.token({ type: 'service_account', uid: identity.uid as string });
+    const { status, body } = await refusal(api.url, { token });
+    expect(status).toBe(403);
+    expect(body).toMatchObject({ error_code: 'not_authorized', detail: expect.stringContaining('agent identity') });
+  });
+
   it.each(['warp', 'warp-9', 'Warp'])('gets 403 for the name %s', async (name) => {
     const { status, body } = await refusal(api.url, { token: bot.token, query: `?worker_id=${name}` });
     expect(status).toBe(403);

@@ -193,6 +193,53 @@ describe('a worker that comes back', () => {
   });
 });
 
+describe('a hello that names an execution of another connection', () => {
+  it('does not take it over while that connection gives signs of life', async () => {
+    const { host, worker, runId, offer } = await working();
+    const other = await room.api.identities.serviceAccount(room.team, 'another');
+    const task = { task_id: runId, execution_id: offer.data.execution_id };
+    const thief = await room.greet(host, { instance_id: 'thief', slots: 4, tasks: [task] }, other.token);
+    thief.worker.say({ type: 'task_failed', data: { task_id: runId, message: 'Taken over.' } });
+    thief.worker.say({ type: 'beat', data: { draining: false, free_slots: 3, tasks: [task] } });
+    await thief.worker.next('beat');
+    expect((await room.run(runId)).state).toBe('CLAIMED');
+    await beat(worker, 3);
+    // Now the holder is known to live.
+    thief.worker.say({ type: 'beat', data: { draining: false, free_slots: 3, tasks: [task] } });
+    expect((await thief.worker.next('beat')).data.tasks.map(({ desired }) => desired)).toEqual(['lost']);
+    worker.complete(runId);
+    await worker.handled();
+    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+  });
+
+  it('does not close that connection with its instance id, unless it has the same service account', async () => {
+    const host = room.newHost();
+    const { worker } = await room.greet(host, { instance_id: 'daemon-1', slots: 1 });
+    const runId = await room.create(host);
+    const { data } = await worker.next('task_assignment');
+    worker.claim(runId);
+    await worker.handled();
+    const other = await room.api.identities.serviceAccount(room.team, 'another');
+    const hello = {
+      instance_id: 'daemon-1',
+      slots: 1,
+      tasks: [{ task_id: runId, execution_id: data.execution_id }],
+    };
+    const thief = await room.greet(host, hello, other.token);
+    thief.worker.complete(runId);
+    await thief.worker.handled();
+    await worker.handled();
+    expect((await room.run(runId)).state).toBe('CLAIMED');
+    const { worker: back, answer } = await room.greet(host, hello);
+    expect(answer.tasks.map(({ verdict }) => verdict)).toEqual(['keep']);
+    back.complete(runId);
+    await back.handled();
+    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+    const rows = await room.api.database.query('SELECT worker_account_uid FROM executions WHERE run_id = $1', [runId]);
+    expect(rows).toEqual([{ worker_account_uid: room.bot.uid }]);
+  });
+});
+
 describe('on_worker_lost', () => {
   it('retry begins again from the prompt, three times in all, and the timeline tells it', async () => {
     const { host, worker, runId, offer } = await working({ on_worker_lost: 'retry' });

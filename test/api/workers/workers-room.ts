@@ -47,8 +47,8 @@ export class WorkersRoom {
     return this.kept(await WorkerClient.connect(this.api, token, host));
   }
 
-  async greet(host: string, hello: Parameters<typeof WorkerClient.greet>[3]) {
-    const { worker, answer } = await WorkerClient.greet(this.api, this.bot.token, host, hello);
+  async greet(host: string, hello: Parameters<typeof WorkerClient.greet>[3], token = this.bot.token) {
+    const { worker, answer } = await WorkerClient.greet(this.api, token, host, hello);
     return { worker: this.kept(worker), answer };
   }
 

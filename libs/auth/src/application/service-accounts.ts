@@ -36,15 +36,14 @@ export class CreateServiceAccount {
   }
 }
 
-/** Service accounts that another resource owns: they come, change and go in that resource's transaction. */
+/** Service accounts of agent identities, which are created, renamed and disabled in the transaction of their identity. */
 @Injectable()
 export class ServiceAccounts {
   async create(tx: Queryable, { uid, teamUid, name }: ServiceAccount): Promise<void> {
-    await tx.query('INSERT INTO headrace.service_accounts (uid, team_uid, name) VALUES ($1, $2, $3)', [
-      uid,
-      teamUid,
-      name,
-    ]);
+    await tx.query(
+      'INSERT INTO headrace.service_accounts (uid, team_uid, name, is_agent_identity) VALUES ($1, $2, $3, true)',
+      [uid, teamUid, name],
+    );
   }
 
   async rename(tx: Queryable, uid: string, name: string): Promise<void> {

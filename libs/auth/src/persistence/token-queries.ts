@@ -19,6 +19,7 @@ interface Row {
   email: string | null;
   service_account_uid: string | null;
   service_account_name: string | null;
+  is_agent_identity: boolean | null;
   team_uid: string | null;
   team: TeamSettings | null;
   memberships: Membership[] | null;
@@ -40,7 +41,7 @@ const FIND: Statement = {
   text: `
 SELECT t.uid AS token_uid, t.expires_at, t.revoked_at IS NOT NULL OR s.disabled_at IS NOT NULL OR u.disabled_at IS NOT NULL AS revoked,
   u.uid AS user_uid, u.display_name, u.email,
-  s.uid AS service_account_uid, s.name AS service_account_name, s.team_uid,
+  s.uid AS service_account_uid, s.name AS service_account_name, s.is_agent_identity, s.team_uid,
   CASE WHEN st.uid IS NOT NULL THEN ${TEAM('st')} END AS team,
   ${membershipsSql('t.user_uid')} AS memberships
 FROM headrace.tokens t
@@ -105,6 +106,7 @@ function toPrincipal(row: Row): Principal | null {
     type: 'service_account',
     uid: row.service_account_uid,
     displayName: row.service_account_name ?? '',
+    ...(row.is_agent_identity === true ? { isAgentIdentity: true } : {}),
     memberships: [{ teamUid: row.team_uid, role: SERVICE_ACCOUNT_ROLE, team: row.team }],
     tokenUid: row.token_uid,
   };

@@ -18,7 +18,7 @@ const OFFER: WorkerOffer = {
   updatedAt: AT,
 };
 const frameOf = (changes: Partial<WorkerOffer> = {}, dockerImage: string | null = null) =>
-  toAssignmentFrame({ ...OFFER, ...changes }, { token: 'hrx_42_mac', dockerImage, secrets: {} });
+  toAssignmentFrame({ ...OFFER, ...changes }, { token: 'hrx_42_mac', dockerImage, sidecarImage: null, secrets: {} });
 
 describe('toAssignmentFrame', () => {
   it('is a frame of the protocol, with the token for the runner and no secret of the configuration', () => {

@@ -21,6 +21,8 @@ export interface OfferExtras {
   /** Good for this execution only. */
   readonly token: string;
   readonly dockerImage: string | null;
+  /** Of the runner, for backends of the published daemon that mount it. */
+  readonly sidecarImage: string | null;
   /** Of the harness, by the names of their variables; for workers whose runner does not ask for them itself. */
   readonly secrets: Readonly<Record<string, string>>;
 }
@@ -43,7 +45,7 @@ export function toAssignmentFrame(offer: WorkerOffer, extras: OfferExtras): Task
 
 function frame(
   offer: WorkerOffer,
-  { token, dockerImage, secrets }: OfferExtras,
+  { token, dockerImage, sidecarImage, secrets }: OfferExtras,
   { prompt, config }: { prompt: string; config?: AgentConfig },
 ): TaskAssignment {
   return {
@@ -61,6 +63,7 @@ function frame(
         ...(offer.conversationId === null ? {} : { agent_conversation_id: offer.conversationId }),
       },
       ...(dockerImage === null ? {} : { docker_image: dockerImage }),
+      ...(sidecarImage === null ? {} : { sidecar_image: sidecarImage }),
       env_vars: {
         ...secrets,
         [EXECUTION_ENV.executionId]: offer.executionId,

@@ -38,6 +38,13 @@ export class WorkerAdmission {
     if (principal.type !== 'service_account' || teamUid === undefined) {
       throw new ProblemError('not_authorized', 'Workers connect with the token of a service account, not of a user.');
     }
+    // Every secret that a run of the team may use reaches its worker, and an agent can read the token that it acts with.
+    if (principal.isAgentIdentity === true) {
+      throw new ProblemError(
+        'not_authorized',
+        'Workers connect with the token of a service account, not of an agent identity.',
+      );
+    }
     const workerHost = nameOf(url);
     this.checkRoom(teamUid);
     return { teamUid, workerHost, accountUid: principal.uid, tokenUid: principal.tokenUid };

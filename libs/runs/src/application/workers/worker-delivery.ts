@@ -21,7 +21,7 @@ export class WorkerDelivery implements OnApplicationBootstrap, OnModuleDestroy {
   private unsubscribe: () => void = () => undefined;
 
   constructor(
-    settings: Settings,
+    private readonly settings: Settings,
     private readonly store: WorkerOffersStore,
     private readonly sockets: WorkerSockets,
     private readonly environments: EnvironmentDirectory,
@@ -66,6 +66,7 @@ export class WorkerDelivery implements OnApplicationBootstrap, OnModuleDestroy {
       const frame = toAssignmentFrame(offer, {
         token: this.tokens.mint(offer.executionId),
         dockerImage: environment?.config.docker_image ?? null,
+        sidecarImage: this.sidecarImageOf(offer),
         secrets: await this.secretsOf(offer),
       });
       const isSent = this.sockets.send(offer.connectionId, frame);
@@ -87,6 +88,12 @@ export class WorkerDelivery implements OnApplicationBootstrap, OnModuleDestroy {
     const worker = this.sockets.find(connectionId);
     if (!worker || worker.speaksHello) return {};
     return this.harnessSecrets.variables({ config, owner: { teamUid: worker.teamUid, userUid: null } });
+  }
+
+  /** Our own worker brings its runner. */
+  private sidecarImageOf({ connectionId }: WorkerOffer): string | null {
+    const { workerSidecarImage: image } = this.settings;
+    return image === '' || this.sockets.find(connectionId)?.speaksHello === true ? null : image;
   }
 
   private remember({ connectionId, runId, executionId }: WorkerOffer): void {
