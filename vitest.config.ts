@@ -12,7 +12,7 @@ const resolve = {
   ],
 };
 
-const PROCESSES = ['agents', 'crash', 'journeys', 'launcher', 'runner', 'worker'];
+const PROCESSES = ['agents', 'chaos', 'crash', 'journeys', 'launcher', 'runner', 'worker'];
 
 export default defineConfig({
   test: {
