@@ -218,11 +218,6 @@ describe('broken: the queue', () => {
   it.each<[string, (received: string) => string | null, RegExp]>([
     ['refuses the password', () => '-WRONGPASS invalid username-password pair\r\n', /WRONGPASS/],
     ['is something else', () => 'HTTP/1.1 400 Bad Request\r\n\r\n', /no PONG/],
-    [
-      'answers, without the package for it',
-      () => '+OK\r\n+PONG\r\n$22\r\nredis_version:7.2.4\r\n\r\n+OK\r\n',
-      /answers, but the package ioredis is not installed \| npm install ioredis/,
-    ],
   ])('a Redis that %s', { timeout: 20_000 }, async (_what, greeting, told_) => {
     const server = await startSilentServer(greeting);
     try {
@@ -230,6 +225,17 @@ describe('broken: the queue', () => {
       expect(failed(findings)).toEqual(['queue']);
       expect(told(findings, 'queue')).toMatch(told_);
       expect(JSON.stringify(findings)).not.toContain('r3dis');
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('accepts a Redis of a supported version', async () => {
+    const server = await startSilentServer(() => '+OK\r\n+PONG\r\n$22\r\nredis_version:7.2.4\r\n\r\n+OK\r\n');
+    try {
+      const findings = await machine.examine({ QUEUE_URL: `${REDIS}:${server.port}` });
+      expect(failed(findings)).toEqual([]);
+      expect(told(findings, 'queue')).toContain('Redis 7.2.4');
     } finally {
       await server.close();
     }

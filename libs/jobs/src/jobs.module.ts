@@ -30,13 +30,13 @@ function installBackends(): void {
   );
 }
 
-/** The Redis client is not one of our dependencies: most installations keep their queues in PostgreSQL. */
+/** The Redis client is an optional dependency: an installation without optional packages keeps its queues in PostgreSQL. */
 function requireRedisClient(): void {
   try {
     createRequire(import.meta.url).resolve('ioredis');
   } catch (error) {
     throw new Error(
-      'QUEUE_URL names Redis, which needs the package ioredis: run `npm install ioredis`, or unset QUEUE_URL.',
+      'QUEUE_URL names Redis, which needs the optional dependency ioredis: install it with `npm ci --include=optional`, or unset QUEUE_URL.',
       { cause: error },
     );
   }

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import pg from 'pg';
 import { areQueuesMigrated } from '#libs/jobs';
 import { type DatabaseState, impatientPool } from '../database-door.js';
@@ -61,8 +60,6 @@ async function inRedis(url: string): Promise<Finding> {
       'Start Redis there and let this machine reach it, mend QUEUE_URL, or unset it: queues are in the database then.',
     );
   }
-  if (!hasRedisClient())
-    return fail(`${place} answers, but the package ioredis is not installed`, 'npm install ioredis');
   const version = /^redis_version:(\S+)/m.exec(facts)?.[1] ?? 'of an unknown version';
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < OLDEST_REDIS[0] || (major === OLDEST_REDIS[0] && minor < OLDEST_REDIS[1]))
@@ -74,13 +71,4 @@ async function inRedis(url: string): Promise<Finding> {
       'Set maxmemory-policy noeviction in Redis.',
     );
   return ok(`${place}: Redis ${version}`);
-}
-
-function hasRedisClient(): boolean {
-  try {
-    createRequire(import.meta.url).resolve('ioredis');
-    return true;
-  } catch {
-    return false;
-  }
 }
