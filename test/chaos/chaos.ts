@@ -44,6 +44,17 @@ function startInstallation(
   }
 }
 
+/** How long each phase took. */
+class Phases {
+  readonly seconds: Record<string, number> = {};
+  private since = performance.now();
+
+  end(name: string): void {
+    this.seconds[name] = Math.round((performance.now() - this.since) / 1000);
+    this.since = performance.now();
+  }
+}
+
 async function disturb(
   kind: InstallationKind,
   installation: ChaosInstallation,
@@ -62,11 +73,14 @@ async function disturb(
     if (name === 'everything') await allReady();
   });
 
+  const phases = new Phases();
+
   // 1. Load and kills at the same time.
   await load.start();
   kills.start();
   await new Promise((resolve) => setTimeout(resolve, options.durationMs));
   await kills.stop();
+  phases.end('load');
 
   // 2. Everything that is to be repeated is answered, and every due time has come to its end.
   await allReady();
@@ -75,6 +89,7 @@ async function disturb(
   await drain(query, stallTimeoutMs);
   await load.pauseSchedules();
   const remaining = await drain(query, stallTimeoutMs);
+  phases.end('drain');
 
   // 3. What was promised is compared with what there is.
   const client = new ChaosClient(access, ledger);
@@ -88,16 +103,20 @@ async function disturb(
     return { value: orphaned, done: orphaned.length === 0, moved: false };
   });
 
+  phases.end('check');
+
   // 4. Nothing is left behind by a stop in good order.
   const exitCodes = await installation.stop();
   const leftovers = await poll(stallTimeoutMs, async () => {
     const found = [...home.serverProcesses(), ...home.workspaces()];
     return Promise.resolve({ value: found, done: found.length === 0, moved: false });
   });
+  phases.end('stop');
   return resultOf({
     ...{ kind, options, kills, ledger, log, runs, findings, remaining },
     leftovers: [...orphanedWorkspaces, ...leftovers],
     exits: unexplainedExits(servers),
+    seconds: phases.seconds,
     exitCodes,
   });
 }

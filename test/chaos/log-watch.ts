@@ -6,11 +6,9 @@ export interface ErrorLine {
 interface LogLine {
   readonly level?: string;
   readonly msg?: string;
-  readonly logger?: string;
-  readonly stack?: string;
 }
 
-/** Lines at level error that killing explains: each names what was taken away. */
+/** Messages at level error that killing explains: each names what was taken away. */
 const EXPLAINED: readonly RegExp[] = [
   /^PostgreSQL \(process \d+\) died; starting it again\.$/,
   /^PostgreSQL could not be started again/,
@@ -18,8 +16,9 @@ const EXPLAINED: readonly RegExp[] = [
   /^the lease is lost$/,
 ];
 
-/** What a start without its database says before it ends, or a supervised program beside its log. */
-const EXPLAINED_TEXT: readonly RegExp[] = [/^$/];
+/** Why a start fails whose database is killed; the supervisor repeats it. A server that serves must not end, which is checked by its exit. */
+const CONNECTION_LOST =
+  /Connection terminated|ECONNREFUSED|ECONNRESET|EPIPE|(starting up|shutting down|recovery mode)$|due to administrator command/;
 
 /** Collects from the output of servers what nothing explains: lines at level error or fatal, and text that is no log line. */
 export class LogWatch {
@@ -31,14 +30,16 @@ export class LogWatch {
   take(source: string, line: string): void {
     const parsed = parse(line);
     if (parsed === null) {
-      if (/\bError\b|^\s+at |^node:/.test(line) && !EXPLAINED_TEXT.some((pattern) => pattern.test(line)))
-        this.unexplained.push({ source, line });
+      // What Node.js prints when an error is not handled.
+      if (/\bError\b|^\s+at |^node:/.test(line)) this.unexplained.push({ source, line });
       return;
     }
     if (parsed.level === 'warn') this.warnings += 1;
     if (parsed.level !== 'error' && parsed.level !== 'fatal') return;
     this.errors += 1;
-    if (!EXPLAINED.some((pattern) => pattern.test(parsed.msg ?? ''))) this.unexplained.push({ source, line });
+    const message = parsed.msg ?? '';
+    const isFailedStart = parsed.level === 'fatal' && CONNECTION_LOST.test(message);
+    if (!isFailedStart && !EXPLAINED.some((pattern) => pattern.test(message))) this.unexplained.push({ source, line });
   }
 }
 

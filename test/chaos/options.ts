@@ -16,7 +16,7 @@ export interface ChaosOptions {
   readonly seed: number;
 }
 
-const SHORT_MINUTES = 0.25;
+const SHORT_MINUTES = 0.3;
 const LONG_MINUTES = 10;
 
 /**
@@ -35,9 +35,9 @@ export function chaosOptions(environment: NodeJS.ProcessEnv): ChaosOptions {
   const isLong = environment.HEADRACE_TEST_LONG === '1';
   const seconds = (name: string, otherwise: number): number => numberOf(environment, name, otherwise) * 1000;
   return {
-    installations: installationsOf(environment.CHAOS_INSTALLATION ?? (isLong ? INSTALLATIONS.join() : 'separate')),
+    installations: installationsOf(environment.CHAOS_INSTALLATION ?? (isLong ? INSTALLATIONS.join() : 'single')),
     durationMs: numberOf(environment, 'CHAOS_MINUTES', isLong ? LONG_MINUTES : SHORT_MINUTES) * 60_000,
-    killIntervalMs: intervalOf(environment.CHAOS_KILL_INTERVAL ?? (isLong ? '5-10' : '2-3')),
+    killIntervalMs: intervalOf(environment.CHAOS_KILL_INTERVAL ?? (isLong ? '5-10' : '3-4')),
     loadIntervalMs: seconds('CHAOS_LOAD_INTERVAL', isLong ? 1.5 : 0.8),
     stallTimeoutMs: seconds('CHAOS_STALL_TIMEOUT', 60),
     seed: numberOf(environment, 'CHAOS_SEED', randomInt(1, 2 ** 31)),

@@ -24,11 +24,13 @@ interface Observed {
   readonly remaining: Remaining;
   readonly leftovers: readonly string[];
   readonly exits: readonly UnexplainedExit[];
+  readonly seconds: Readonly<Record<string, number>>;
   readonly exitCodes: readonly (number | string | null)[];
 }
 
 export function resultOf(observed: Observed): ChaosResult {
-  const { kind, options, kills, ledger, log, runs, findings, remaining, leftovers, exits, exitCodes } = observed;
+  const { kind, options, kills, ledger, log, runs, findings, remaining, leftovers, exits, exitCodes, seconds } =
+    observed;
   const stuck = Object.entries(remaining).flatMap(([what, count]) => (count === 0 ? [] : [`${what}: ${count}`]));
   const badExitCodes = exitCodes.filter((code) => code !== 0).map((code) => `a stopped server ended with ${code}`);
   const problems = {
@@ -49,6 +51,7 @@ export function resultOf(observed: Observed): ChaosResult {
     installation: kind,
     minutes: options.durationMs / 60_000,
     seed: options.seed,
+    seconds,
     kills: { total: kills.total, ...kills.counts },
     runs: runs.reduce<Record<string, number>>((sums, { state }) => ({ ...sums, [state]: (sums[state] ?? 0) + 1 }), {}),
     deliveries: ledger.deliveries.length,
