@@ -13,6 +13,7 @@ export class ChaosClient {
   constructor(
     private readonly access: Access,
     private readonly ledger: Ledger,
+    private readonly timeoutMs = TIMEOUT_MS,
   ) {}
 
   /** Null: no answer. `expected`: statuses besides 2xx and a documented 503. */
@@ -49,7 +50,7 @@ export class ChaosClient {
     expected: readonly number[],
   ): Promise<Reply | null> {
     try {
-      const response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+      const response = await fetch(url, { ...init, signal: AbortSignal.timeout(this.timeoutMs) });
       const text = await response.text();
       const { status } = response;
       this.ledger.count(operation, status);

@@ -12,8 +12,9 @@ import { childrenOf, killProcess } from './process-table.js';
 import { SupervisedProcess } from './supervised-process.js';
 
 const run = promisify(execFile);
-const ROLE = 'app';
-const DATABASE = 'app';
+/** Role and database of the application. */
+export const ROLE = 'app';
+export const DATABASE = 'app';
 const SESSION = /^postgres: (app|headrace) /;
 /** Initialising a cluster and recovering one, on a busy machine. */
 const READY_TIMEOUT_MS = 120_000;
@@ -64,11 +65,12 @@ export class ExternalPostgres {
     });
     server.start();
     await server.whenReady(READY_TIMEOUT_MS);
-    await asSuperuser(port, password, [
+    const postgres = new ExternalPostgres(server, password, port);
+    await postgres.asSuperuser([
       `CREATE ROLE ${ROLE} LOGIN PASSWORD '${password}'`,
       `CREATE DATABASE ${DATABASE} OWNER ${ROLE}`,
     ]);
-    return new ExternalPostgres(server, password, port);
+    return postgres;
   }
 
   /** Of the application's role, at this port. */
@@ -95,6 +97,33 @@ export class ExternalPostgres {
     return killed;
   }
 
+  /** One statement after the other, in the database `postgres`. */
+  async asSuperuser(statements: readonly string[]): Promise<void> {
+    const client = await this.connectAsSuperuser('postgres');
+    try {
+      for (const statement of statements) await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Holds a table of the application against everybody, readers included, until the returned function is called. */
+  async lockTable(table: string): Promise<() => Promise<void>> {
+    const client = await this.connectAsSuperuser(DATABASE);
+    await client.query('BEGIN');
+    await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    return () => client.end();
+  }
+
+  private async connectAsSuperuser(database: string): Promise<pg.Client> {
+    const { port, password } = this;
+    const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', password, database });
+    // A server that ends breaks it; whoever uses it learns that from its query.
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  }
+
   async stop(): Promise<void> {
     await this.server.stop('SIGINT');
   }
@@ -111,14 +140,4 @@ export function backendTarget(postmaster: () => number | null, pick: (count: num
       return victim !== undefined && killProcess(victim.pid);
     },
   };
-}
-
-async function asSuperuser(port: number, password: string, statements: readonly string[]): Promise<void> {
-  const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', password, database: 'postgres' });
-  await client.connect();
-  try {
-    for (const statement of statements) await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }

@@ -1,10 +1,13 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** A TCP load balancer in front of several instances: a connection goes to the next one that accepts it. */
 export class FailoverProxy {
   private readonly sockets = new Set<Socket>();
   private next = 0;
   private isCut = false;
+  private isFrozen = false;
+  private delayMs = 0;
 
   private constructor(
     private readonly server: Server,
@@ -33,8 +36,23 @@ export class FailoverProxy {
     for (const socket of this.sockets) socket.destroy();
   }
 
+  /** From now on no byte passes in either direction, and nobody learns of it. */
+  freeze(): void {
+    this.isFrozen = true;
+    for (const socket of this.sockets) socket.pause();
+  }
+
+  /** From now on every chunk takes so much longer. */
+  slowDown(delayMs: number): void {
+    this.delayMs = delayMs;
+  }
+
+  /** Ends every disturbance. */
   restore(): void {
     this.isCut = false;
+    this.isFrozen = false;
+    this.delayMs = 0;
+    for (const socket of this.sockets) socket.resume();
   }
 
   async stop(): Promise<void> {
@@ -64,8 +82,20 @@ export class FailoverProxy {
         from.once('close', () => to.destroy());
         if (from.destroyed) to.destroy();
       }
-      client.pipe(upstream).pipe(client);
+      this.pass(client, upstream);
+      this.pass(upstream, client);
     });
+  }
+
+  private pass(from: Socket, to: Socket): void {
+    let sent = Promise.resolve();
+    from.on('data', (chunk: Buffer) => {
+      const delayMs = this.delayMs;
+      // In order, also when the delay ends.
+      sent = sent.then(() => (delayMs > 0 ? delay(delayMs) : undefined)).then(() => void to.write(chunk));
+    });
+    if (this.isFrozen) from.pause();
+    else from.resume();
   }
 
   private track(socket: Socket): void {

@@ -10,15 +10,21 @@ const READY_TIMEOUT_MS = 120_000;
 const DATABASE_CUT_MS = 2_000;
 const POOLS = { DATABASE_POOL_SIZE: '8', QUEUE_POOL_SIZE: '6' };
 
+export interface SeparateInstallation extends ChaosInstallation {
+  readonly postgres: ExternalPostgres;
+  /** Between the servers and PostgreSQL. */
+  readonly database: FailoverProxy;
+}
+
 /**
  * Two processes each of API, ingress and processor, as an installation on several machines has them: one external
  * PostgreSQL, load balancers in front, and queues in Redis or in the database.
  */
 export async function startSeparateInstallation(
-  { withRedis }: { readonly withRedis: boolean },
+  { withRedis, settings = {} }: { readonly withRedis: boolean; readonly settings?: Readonly<Record<string, string>> },
   log: LogWatch,
   pick: (count: number) => number,
-): Promise<ChaosInstallation> {
+): Promise<SeparateInstallation> {
   const home = new Home();
   const postgres = await ExternalPostgres.start(home.directory);
   const redis = withRedis ? await RedisServer.start(home.directory) : null;
@@ -38,6 +44,7 @@ export async function startSeparateInstallation(
     RUNNER_API_URL: api.origin,
     INGRESS_PUBLIC_URL: ingress.origin,
     ...(redis === null ? {} : { QUEUE_URL: redis.url }),
+    ...settings,
   };
   await headrace(environment, 'migrate');
   const access = await createAccess(environment);
@@ -93,6 +100,8 @@ export async function startSeparateInstallation(
       },
     ],
     home,
+    postgres,
+    database,
     databaseUrl: () => postgres.url(),
     stop: () => Promise.all(servers.map((process) => process.stop())),
     dispose: async () => {

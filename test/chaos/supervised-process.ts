@@ -35,6 +35,8 @@ export class SupervisedProcess {
   private isReady = false;
   private isStopping = false;
   private isExitExpected = false;
+  private released: Promise<void> = Promise.resolve();
+  private release: () => void = () => undefined;
   private lines: string[] = [];
   private readonly readyWaiters = new Set<() => void>();
   lastExit: number | NodeJS.Signals | null = null;
@@ -91,9 +93,23 @@ export class SupervisedProcess {
     return this.child.kill('SIGKILL');
   }
 
+  /** Stops it with this signal, and does not start it again before `resume`. */
+  suspend(signal: NodeJS.Signals): void {
+    this.released = new Promise((resolve) => (this.release = resolve));
+    this.expectExit();
+    this.child?.kill(signal);
+    this.isReady = false;
+  }
+
+  async resume(timeoutMs: number): Promise<void> {
+    this.release();
+    await this.whenReady(timeoutMs);
+  }
+
   /** Ends it for good. Returns its exit code, or the signal that ended it. */
   async stop(signal: NodeJS.Signals = 'SIGTERM', killAfterMs = 60_000): Promise<number | NodeJS.Signals | null> {
     this.isStopping = true;
+    this.release();
     this.child?.kill(signal);
     const timer = setTimeout(() => this.child?.kill('SIGKILL'), killAfterMs);
     await this.supervision;
@@ -111,7 +127,7 @@ export class SupervisedProcess {
         this.unexplained.push({ name: this.name, how: String(this.lastExit), output: [...this.lines] });
       this.isReady = false;
       this.child = null;
-      await delay(pauseMs);
+      await Promise.all([delay(pauseMs), this.released]);
       if (this.isStopping) return;
       this.launch();
     }
