@@ -56,7 +56,7 @@ export class ChaosClient {
       this.ledger.count(operation, status);
       const isDocumented503 = status === 503 && response.headers.has('retry-after');
       if (!response.ok && !isDocumented503 && !expected.includes(status))
-        this.ledger.wrongAnswers.push(`${operation}: ${status} ${text.slice(0, 400)}`);
+        this.ledger.wrongAnswers.push(`${operation}: ${status} ${text.slice(0, 160)}`);
       return { status, body: text === '' ? null : (JSON.parse(text) as unknown) };
     } catch (error) {
       // fetch rejects with a TypeError when the connection breaks, and with a TimeoutError.

@@ -13,6 +13,8 @@ import { type SeparateInstallation, startSeparateInstallation } from './separate
 const { stallTimeoutMs } = chaosOptions(process.env);
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const MINUTE = 60_000;
+/** Operation, status and the beginning of the body: without what differs from one answer to the next. */
+const shortened = (answer: string): string => answer.slice(0, 60);
 /** Statements are cancelled after 30 s, and a request has some more to do. */
 const ANSWER_LIMIT_MS = 40_000;
 
@@ -64,7 +66,7 @@ describe.runIf(isLong)('faults of the stores, one at a time', () => {
         return Promise.resolve({ value, done: value, moved: false });
       });
       expect(recovered).toBe(true);
-      expect(ledger.wrongAnswers.slice(answersBefore)).toEqual([]);
+      expect([...new Set(ledger.wrongAnswers.slice(answersBefore).map(shortened))]).toEqual([]);
       expect(probes.sent.slice(probesBefore).filter(isLate)).toEqual([]);
     },
   );

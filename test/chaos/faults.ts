@@ -112,7 +112,7 @@ export const FAULTS: readonly Fault[] = [
     database.slowDown(PACKET_DELAY_MS);
     return database;
   }),
-  disturbed('packets swallowed', 40, ({ database }) => {
+  disturbed('packets swallowed', 50, ({ database }) => {
     database.freeze();
     return database;
   }),
