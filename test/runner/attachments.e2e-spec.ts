@@ -132,12 +132,12 @@ describe('the files of a run', () => {
     expect(runner.plane.events('agent_started')).toHaveLength(0);
   });
 
-  it('are asked for again when the control plane is busy', async () => {
+  it('are requested until the control plane answers, however long that takes', async () => {
     const runner = await start({
       assignment: { attachments: REFS, prompt: fence('sh', 'ls "$HEADRACE_ATTACHMENTS_DIR"') },
       prepare: (plane) => {
         stored(plane);
-        plane.fail('GET /attachments/a1', 503, 2);
+        plane.fail('GET /attachments/a1', 503, 4);
       },
     });
     await runner.plane.untilEvent('turn_ended');
@@ -181,6 +181,28 @@ describe('a new run that continues a conversation', () => {
     const record = plane.uploads.at(-1)?.bytes.toString() ?? '';
     expect(record).toMatch(/echo before[\s\S]*echo after/);
     expect(record.split('Base.')).toHaveLength(2);
+  });
+
+  it('requests the stored transcript until the control plane answers', async () => {
+    const runner = await start({
+      assignment: {
+        harness: { type: 'echo' },
+        prompt: 'Again.',
+        resume: { session_id: 'echo-0001', transcript: true },
+      },
+      handover: {
+        harnesses: echo(
+          { RECORD: '{home}/.echo/{id}.jsonl', CAPABILITIES: '{"loadSession":true}' },
+          '{home}/.echo/{session_id}.jsonl',
+        ),
+      },
+      prepare: (plane) => {
+        plane.storedTranscript = Buffer.from('{"prompt":"before"}\n');
+        plane.fail('GET /transcript', 503, 4);
+      },
+    });
+    await runner.plane.untilEvent('turn_ended');
+    expect(runner.plane.data('session_started')).toMatchObject([{ session_id: 'echo-0001', resumed: true }]);
   });
 
   it('starts anew with the base prompt when the session cannot be resumed', async () => {

@@ -27,6 +27,7 @@ import type { Redactor } from './redaction/redactor.js';
 import { retainedFailure } from './retained-failure.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 import { prepareWorkspace, startDirectory } from './setup/prepare-workspace.js';
+import { isTransient, retryTransient } from './transient.js';
 import { placeAttachments } from './workspace/attachments.js';
 import { watchDisk } from './workspace/disk-meter.js';
 import { makeHomeDirectories } from './workspace/home-directories.js';
@@ -123,6 +124,9 @@ export class Execution {
     } catch (error) {
       if (error instanceof AgentFailure) {
         interruption.decide(agentFailed(error.message, error.report));
+      } else if (isTransient(error) && !this.conversation.hasStarted && !this.conversation.isDebugging) {
+        log.warn('the set-up is handed back', { error: errorText(error) });
+        interruption.decide(handedBack());
       } else if (!(error instanceof Halted)) {
         log.error('the runner has failed', { error: errorText(error) });
         interruption.decide(failed('internal_error', `The runner has failed: ${errorText(error)}`));
@@ -143,15 +147,14 @@ export class Execution {
   private async work(): Promise<Ending> {
     const { handover, assignment, interruption, outbox, plane, redactor, log } = this.options;
     const harness = this.harness();
-    const workspace = await Workspace.create(
-      handover.workspace_dir,
-      handover.run_as,
-      startDirectory(assignment),
-      handover.in_place,
+    const { workspace_dir: root, run_as: runAs, in_place: inPlace } = handover;
+    const workspace = await retryTransient(
+      () => Workspace.create(root, runAs, startDirectory(assignment), inPlace),
+      interruption.signal,
     );
     this.workspace = workspace;
     this.workspaceRealPath = await realpath(workspace.root);
-    await makeHomeDirectories(harness, workspace);
+    await retryTransient(() => makeHomeDirectories(harness, workspace), interruption.signal);
     this.limitDisk(workspace);
     outbox.push('sandbox_ready', {});
     const transcripts = new TranscriptSync(plane, harness, workspace, log, redactor);
@@ -166,9 +169,10 @@ export class Execution {
     const { resume } = assignment;
     // Before anything else runs in there: nobody can have laid a trap where the file goes.
     const transcriptPlaced =
-      resume?.transcript === true && (await interruption.orHalt(transcripts.fetch(resume.session_id)));
+      resume?.transcript === true &&
+      (await interruption.orHalt(transcripts.fetch(resume.session_id, interruption.signal)));
     const attachments = await interruption.orHalt(
-      placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id)),
+      placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), interruption.signal),
     );
     const context: LaunchContext = {
       workspace,

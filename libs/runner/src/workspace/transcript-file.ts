@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { chown, mkdir, open, realpath, writeFile, type FileHandle } from 'node:fs/promises';
+import { chown, mkdir, open, realpath, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
+import { writeNewFile } from './new-file.js';
 import type { RunAs } from './workspace.js';
 
 /** Puts a stored transcript where the harness will look for it. To be called before anything else runs in the workspace. */
@@ -11,7 +12,7 @@ export async function placeTranscript(path: string, bytes: Uint8Array, home: str
     await mkdir(directory, { recursive: true, mode: 0o700 });
     if (runAs) await chown(directory, runAs.uid, runAs.gid);
   }
-  await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
+  await writeNewFile(path, bytes);
   if (runAs) await chown(path, runAs.uid, runAs.gid);
 }
 

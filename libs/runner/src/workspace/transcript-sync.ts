@@ -5,6 +5,7 @@ import type { Harness } from '../harness/harnesses.js';
 import { LeaseLostError, NoAnswerError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { backoffMs, sleep } from '../sleep.js';
+import { retryTransient } from '../transient.js';
 import { relocateTranscript } from './relocate-transcript.js';
 import { placeTranscript, readTranscript } from './transcript-file.js';
 import { findTranscript, transcriptPath, type TranscriptPlace } from './transcript-path.js';
@@ -25,22 +26,17 @@ export class TranscriptSync {
     private readonly redactor: Redactor,
   ) {}
 
-  /** Whether a stored transcript is now where the agent looks for it. Rejects when the control plane does not answer. */
-  async fetch(sessionId: string): Promise<boolean> {
+  /** Whether a stored transcript is now where the agent looks for it. Transient faults are retried until `signal` aborts. */
+  async fetch(sessionId: string, signal: AbortSignal): Promise<boolean> {
     const template = this.harness.transcript_path;
     const path = template === undefined ? null : transcriptPath(template, this.place(sessionId), clock.now());
     if (path === null) return false;
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        const bytes = await this.plane.getTranscript();
-        if (bytes === null) return false;
-        await placeTranscript(path, this.relocated(bytes), this.workspace.home, this.workspace.runAs);
-        return true;
-      } catch (error) {
-        if (!(error instanceof NoAnswerError) || attempt + 1 >= UPLOAD_TRIES) throw error;
-        await sleep(backoffMs(attempt, 200, 2_000));
-      }
-    }
+    return retryTransient(async () => {
+      const bytes = await this.plane.getTranscript();
+      if (bytes === null) return false;
+      await placeTranscript(path, this.relocated(bytes), this.workspace.home, this.workspace.runAs);
+      return true;
+    }, signal);
   }
 
   /** Uploads the file when there is one and it has changed. Failing does not end anything, except for a lost lease. */
