@@ -52,6 +52,7 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     const runId = runIdIn(created.errors);
     expect(created.errors).toContain(`/runs/${runId}`);
     expect(created.output).toMatch(/^\[SUCCEEDED/m);
+    expect(created.output).toMatch(/[^\n]\n$/);
     expect(created.output).toContain('| Say hello.');
     expect(created.output).toContain('> run command echo hello from the agent');
     expect(created.output).toContain('  hello from the agent');

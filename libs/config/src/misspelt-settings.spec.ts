@@ -16,6 +16,7 @@ describe('findMisspeltSettings', () => {
     'PATH',
     'MAX_CONCURRENT_RUNS',
     'HTTP_PROXY',
+    'SSL_CERT_FILE',
     'NODE_OPTIONS',
     'INGRESS_PORT_80_TCP',
     'XDG_CONFIG_HOME',

@@ -13,13 +13,17 @@ export interface MisspeltSetting {
   readonly meant: string;
 }
 
+/** First letters are rarely wrong: `SSL_CERT_FILE` is not `TLS_CERT_FILE`. */
+const resembles = (given: string, name: string): boolean =>
+  editDistance(given, name) <= (given[0] === name[0] ? MAX_EDITS : 1);
+
 /** Variables that resemble a setting and are none, such as `MAX_CONCURENT_RUNS`. */
 export function findMisspeltSettings(environment: Environment): MisspeltSetting[] {
   const known = Object.values(SETTINGS).map(({ env }) => env);
   return Object.keys(environment)
     .filter((name) => name.length >= MIN_LENGTH && name.includes('_') && !known.includes(name))
     .flatMap((given) => {
-      const meant = known.find((name) => editDistance(given.toUpperCase(), name) <= MAX_EDITS);
+      const meant = known.find((name) => resembles(given.toUpperCase(), name));
       return meant === undefined ? [] : [{ given, meant }];
     });
 }

@@ -91,6 +91,7 @@ class Follower {
       });
       this.completeWith(step.steps, path);
     });
+    if (parents.length === 0) this.printer.end();
   }
 
   private timeline({ event_type: type, payload }: TimelineEvent): void {

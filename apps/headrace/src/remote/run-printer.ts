@@ -49,6 +49,12 @@ export class RunPrinter {
     this.line(`[${text}]`);
   }
 
+  /** Completes the last line. */
+  end(): void {
+    if (this.isWithinLine) this.write('\n');
+    this.isWithinLine = false;
+  }
+
   timeline({ event_type: type, payload = {} }: TimelineEvent): void {
     if (type !== 'setup_command_finished') return;
     this.line(`$ ${String(payload['command'])}  (exit code ${String(payload['exit_code'])})`);
@@ -81,7 +87,7 @@ export class RunPrinter {
   }
 
   private line(text: string): void {
-    const shown = text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text;
+    const shown = (text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text).replaceAll('\t', '    ');
     this.write(`${this.isWithinLine ? '\n' : ''}${printable(shown)}\n`);
     this.isWithinLine = false;
   }
