@@ -11,6 +11,7 @@ export {
 export type { DefinedIdentity, IdentityIssue } from './domain/defined-identity.js';
 export { mapSecrets, mapServers, type McpServerConfig, type McpServers } from './domain/mcp-server.js';
 export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
+export { AUTO_MODEL } from './domain/model-catalogue.js';
 export { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
 export { IdentitiesPlace, McpServersPlace } from './persistence/sealed-places.js';
 export { type FactorySkillFile, FactorySkills, type FactorySkillSource } from './skills/application/factory-skills.js';

@@ -534,6 +534,12 @@ export const SETTINGS = {
     duration('90s', '1s', '10min'),
     'A runner that is not heard of for this long stops its agent; the run is given up a third of it later.',
   ),
+  computeCostPerHour: define(
+    'Execution',
+    'COMPUTE_COST_PER_HOUR',
+    decimal(0, 0, 1_000_000),
+    'US dollars per hour of run time of hosted runs: `compute_cost_usd` of `request_usage`. 0 leaves it out.',
+  ),
   selfHostedCancel: define(
     'Execution',
     'SELF_HOSTED_CANCEL',

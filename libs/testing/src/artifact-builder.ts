@@ -45,7 +45,7 @@ export class ArtifactBuilder {
         type,
         JSON.stringify(dataOf(uid, { ...shape, url, content })),
         objectKey,
-        type === 'EXTERNAL_REFERENCE' ? url : null,
+        type === 'EXTERNAL_REFERENCE' || type === 'PULL_REQUEST' ? url : null,
         shape.createdAt ?? null,
       ],
     );

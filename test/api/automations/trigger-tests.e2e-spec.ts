@@ -44,10 +44,13 @@ describe('testUnsavedTrigger', () => {
     expect(answer.checks[1].reason).toMatch(/action.*opened/);
   });
 
-  it('stops at the webhook when the delivery came to another one', async () => {
+  it('reports the webhook check and the payload check when both fail', async () => {
     const other = await room.newWebhook(hook.factoryUid);
     const { checks } = await unsaved({ trigger: received(other, { action: ['closed'] }), delivery_id: delivery });
-    expect(checks).toEqual([failed('webhook', expect.stringContaining(hook.uid))]);
+    expect(checks).toEqual([
+      failed('webhook', expect.stringContaining(hook.uid)),
+      failed('payload', expect.stringContaining('opened')),
+    ]);
   });
 
   it('takes any payload, null too', async () => {
@@ -144,7 +147,7 @@ describe('testAutomationTrigger', () => {
     expect(await saved(uid, 0, { payload: 1 })).toEqual({
       would_trigger: false,
       verdict: 'Would not trigger',
-      checks: [failed('enabled')],
+      checks: [failed('enabled'), passed('webhook'), passed('payload')],
     });
   });
 
@@ -152,7 +155,11 @@ describe('testAutomationTrigger', () => {
     const { uid } = await make({ triggers: [received(hook.uid)] });
     await room.ask(204, `DELETE /factories/${hook.factoryUid}/webhooks/${hook.uid}`);
     const { checks } = await saved(uid, 0, { payload: 1 });
-    expect(checks).toEqual([passed('enabled'), failed('webhook', expect.stringContaining('deleted'))]);
+    expect(checks).toEqual([
+      passed('enabled'),
+      failed('webhook', expect.stringContaining('deleted')),
+      passed('payload'),
+    ]);
   });
 
   it('starts nothing and notes nothing', async () => {

@@ -290,7 +290,12 @@ describe('the configuration', () => {
       '/mcp_servers/one/env/A',
       'must be a string',
     ]);
-    await wrongConfig({ mcp_servers: [] }, ['/mcp_servers', 'must be an object']);
+    await wrongConfig({ mcp_servers: 'npx' }, ['/mcp_servers', 'must be an object']);
+    await wrongConfig({ mcp_servers: [{ command: 'c', url: 'https://a.test' }] }, ['/mcp_servers/0', WAYS]);
+    await wrongConfig({ mcp_servers: [{ command: 'c' }, { command: 'd', name: 'server-1' }] }, [
+      '/mcp_servers/1/name',
+      'is the name of two servers: server-1',
+    ]);
   });
 });
 

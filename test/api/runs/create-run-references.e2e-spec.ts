@@ -17,7 +17,7 @@ let admin: TestPrincipal;
 let otherAdmin: TestPrincipal;
 
 beforeAll(async () => {
-  room = await openRunsRoom({ settings: { maxRunDepth: MAX_DEPTH } });
+  room = await openRunsRoom({ settings: { maxRunDepth: MAX_DEPTH, computeCostPerHour: 3.6 } });
   offerSkills(room.api.app);
   admin = await room.api.identities.user({ [room.team]: 'admin' });
   otherAdmin = await room.api.identities.user({ [room.otherTeam]: 'admin' });
@@ -32,6 +32,8 @@ const post = (status: number, fields: object, { token } = room.member, headers: 
 const create = async (fields: object, who = room.member): Promise<string> => (await post(200, fields, who)).body.run_id;
 const read = async (runId: string, { token } = room.member): Promise<Json> =>
   (await room.api.request(200, `GET /agent/runs/${runId}`, { token })).body;
+/** `agent_config` of a run for which nothing names a harness or a model. */
+const NOTHING_NAMED = { harness: { type: 'oz' }, model_id: 'auto' };
 const configOf = async (fields: object, who = room.member): Promise<Json> =>
   (await read(await create(fields, who), who)).agent_config;
 
@@ -229,7 +231,11 @@ describe('an agent identity', () => {
     const item = await read(await create({}, self), self);
     const principal = { type: 'service_account', uid, display_name: 'planner' };
     expect(item).toMatchObject({ creator: principal, executor: principal, scope: { type: 'Team', uid: room.team } });
-    expect(item.agent_config).toEqual({ base_prompt: 'You plan.', model_id: 'identity-model' });
+    expect(item.agent_config).toEqual({
+      base_prompt: 'You plan.',
+      model_id: 'identity-model',
+      harness: { type: 'oz' },
+    });
     await room.api.request(200, `PUT /agent/identities/${uid}`, { token: admin.token, body: { available: false } });
     expectProblem(room.api, await post(403, {}, self), 'not_authorized');
   });
@@ -252,10 +258,11 @@ describe('a team’s defaults', () => {
       [team],
     );
     const boss = await room.api.identities.user({ [team]: 'admin' });
-    const defaults = { model_id: 'team-model', worker_host: 'team-farm' };
+    const defaults = { model_id: 'team-model', worker_host: 'team-farm', harness: { type: 'oz' } };
     expect(await configOf({}, boss)).toEqual(defaults);
     expect(await configOf({ config: { model_id: 'mine', worker_host: 'warp' } }, boss)).toEqual({
       model_id: 'mine',
+      harness: { type: 'oz' },
       worker_host: 'warp',
     });
     const blank = await make('agent/identities', {}, boss);
@@ -264,6 +271,7 @@ describe('a team’s defaults', () => {
     expect(await configOf({ agent_identity_uid: set }, boss)).toEqual({
       model_id: 'identity-model',
       worker_host: 'warp',
+      harness: { type: 'oz' },
     });
     // Set before such names were refused: nothing would ever take the run.
     await room.api.database.query(`UPDATE teams SET default_worker_host = 'WARP' WHERE uid = $1`, [team]);
@@ -273,11 +281,11 @@ describe('a team’s defaults', () => {
     ]);
     await room.api.database.query(`UPDATE teams SET default_worker_host = 'team-farm' WHERE uid = $1`, [team]);
     // One's own runs are no runs of the team; and the team of the header counts.
-    expect(await configOf({ team: false }, boss)).toEqual({});
+    expect(await configOf({ team: false }, boss)).toEqual(NOTHING_NAMED);
     const both = await room.api.identities.user({ [team]: 'member', [room.team]: 'member' });
     for (const [picked, expected] of [
       [team, defaults],
-      [room.team, {}],
+      [room.team, NOTHING_NAMED],
     ] as const) {
       const { body } = await post(200, {}, both, inTeam(picked));
       expect((await read(body.run_id, both)).agent_config).toEqual(expected);
@@ -453,7 +461,11 @@ describe('fields of a run', () => {
       ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
     );
     const between = await read(runId);
-    expect(between.request_usage).toEqual({ total_tokens: 120, inference_cost_usd: 0.1 });
+    expect(between.request_usage).toEqual({
+      total_tokens: 120,
+      inference_cost_usd: 0.1,
+      compute_cost_usd: expect.closeTo(0.02, 2),
+    });
     await room.api.advanceClock(20_000);
     const { body: followup } = await room.api.request(200, `POST /agent/runs/${runId}/followups`, {
       token: room.member.token,
@@ -466,11 +478,35 @@ describe('fields of a run', () => {
       ['turn_ended', { turn_id: 't2', stop_reason: 'end_turn' }],
     );
     const after = await read(runId);
-    expect(after.request_usage).toEqual({ total_tokens: 150, inference_cost_usd: 0.3 });
+    expect(after.request_usage).toEqual({
+      total_tokens: 150,
+      inference_cost_usd: 0.3,
+      compute_cost_usd: expect.closeTo(0.03, 2),
+    });
     // 20 s and 10 s of work, and what the requests took; 20 s between the turns.
     expect(after.run_time).toMatch(/^PT3\dS$/);
     expect(after.started_at).toBe(between.started_at);
     expect(Date.parse(after.started_at)).toBeGreaterThanOrEqual(Date.parse(before.created_at));
+  });
+
+  it('agent_config shows the harness and the model that the run uses where nothing names them', async () => {
+    expect((await read(await create({}))).agent_config).toEqual({ harness: { type: 'oz' }, model_id: 'auto' });
+    const config = { harness: { type: 'claude', model_id: 'large' } };
+    expect((await read(await create({ config }))).agent_config).toEqual({ ...config, model_id: 'large' });
+  });
+
+  it('source is ORCHESTRATION for a run with a parent', async () => {
+    const parent = await create({});
+    expect(await read(parent)).toMatchObject({ source: 'API' });
+    expect(await read(await create({ parent_run_id: parent }))).toMatchObject({ source: 'ORCHESTRATION' });
+  });
+
+  it('mcp_servers sent as a list are named by `name`, or by their position', async () => {
+    const mcp_servers = [{ command: 'serve' }, { name: 'docs', url: 'https://docs.example.test/mcp' }];
+    expect((await read(await create({ config: { mcp_servers } }))).agent_config.mcp_servers).toEqual({
+      'server-1': { command: 'serve' },
+      docs: { url: 'https://docs.example.test/mcp' },
+    });
   });
 
   it('trigger_url and schedule say what started it', async () => {

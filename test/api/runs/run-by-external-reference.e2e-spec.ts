@@ -45,11 +45,12 @@ describe('rule 1: get-run-by-external-reference', () => {
       await ask(404, url);
   });
 
-  it('does not look at pull requests', async () => {
+  it('finds the run that handed in a pull request by its address, and hides it from strangers', async () => {
     const url = freshUrl();
     const { id } = await room.runs.build({ by: room.member, team: room.team });
     await artifacts.build(id, { type: 'PULL_REQUEST', url });
-    await ask(404, url);
+    expect((await ask(200, `${url}/#issuecomment-1`)).body).toEqual({ run_id: id });
+    await ask(404, url, room.stranger);
   });
 
   it('gives the newest run among those that the caller may see, whenever its reference was made', async () => {

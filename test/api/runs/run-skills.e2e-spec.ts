@@ -58,6 +58,8 @@ describe('a run with a skill', () => {
   it('has its instructions with the prompt as arguments behind the base prompt, its name, and what it was', async () => {
     const item = await read(await create({ skill: 'acme/app:greet', config: { base_prompt: 'Be kind.' } }));
     expect(item.agent_config).toEqual({
+      harness: { type: 'oz' },
+      model_id: 'auto',
       base_prompt: `Be kind.\n\n${FILLED}`,
       name: 'greet',
       skill_spec: GREET,
@@ -93,6 +95,8 @@ describe('a run with a skill', () => {
   it('may have several, in their order, each once', async () => {
     const item = await read(await create({ config: { skills: ['acme/app:lint', 'acme/app:greet', LINT] } }));
     expect(item.agent_config).toEqual({
+      harness: { type: 'oz' },
+      model_id: 'auto',
       base_prompt: `# Skill: lint\n\nHow to lint.\n\n# Skill: greet\n\n${FILLED}`,
       name: 'lint',
       skill_spec: LINT,

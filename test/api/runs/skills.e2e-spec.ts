@@ -62,6 +62,8 @@ describe('a skill of a repository', () => {
     async (spec) => {
       const item = await read(await create({ skill: spec, config: { environment_id: environment } }));
       expect(item.agent_config).toEqual({
+        harness: { type: 'oz' },
+        model_id: 'auto',
         environment_id: environment,
         base_prompt: FILLED,
         name: 'review',

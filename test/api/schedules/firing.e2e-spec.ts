@@ -87,6 +87,7 @@ describe('a schedule that is due', () => {
       state: 'QUEUED',
       source: 'SCHEDULED_AGENT',
       schedule: { schedule_id: schedule.id, schedule_name: 'nightly', cron_schedule: '* * * * *' },
+      trigger_url: `${api.settings.publicUrl}/api/v1/agent/schedules/${schedule.id}`,
       metadata: { kind: 'nightly' },
       creator: { type: 'user', uid: member.uid },
       scope: { type: 'Team', uid: team },

@@ -157,7 +157,7 @@ function checksOf(webhookUid: string | undefined, filter: ParsedFilter, event: T
       ? 'The trigger selects this webhook.'
       : `The trigger selects the webhook ${webhookUid ?? '(none)'}, the delivery came to ${event.subject}.`,
   };
-  return selects ? [webhook, payloadCheck(filter, event)] : [webhook];
+  return [webhook, payloadCheck(filter, event)];
 }
 
 function payloadCheck(filter: ParsedFilter, event: TriggerEvent): TriggerCheck {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { TeamDirectory } from '#libs/auth';
+import { Settings } from '#libs/config';
 import { ConfigSecrets, CreateRun, type CreateRunResult, LaunchedRuns, launchRefusal } from '#libs/runs';
 import { FIRING_SKILL_WAIT_MS } from '#libs/schedules';
 import { envelope, PAYLOAD_FILE } from '../domain/envelope.js';
@@ -19,6 +20,7 @@ export class LaunchRun {
     private readonly launched: LaunchedRuns,
     private readonly teams: TeamDirectory,
     private readonly secrets: ConfigSecrets,
+    private readonly settings: Settings,
   ) {}
 
   /** Runs that the event has started before, by the uid of their automation. One round trip. */
@@ -53,7 +55,8 @@ export class LaunchRun {
       ...(event.payload !== null && {
         attachments: [{ fileName: PAYLOAD_FILE, mimeType: 'application/json', content: event.payload }],
       }),
-      ...(event.triggerUrl !== null && { triggerUrl: event.triggerUrl }),
+      triggerUrl:
+        event.triggerUrl ?? `${this.settings.publicUrl}/api/v1/factories/${event.factoryUid}/automations/${uid}`,
       ...(event.schedule !== null && { schedule: event.schedule }),
       // Timers are held meanwhile.
       ...(event.source === 'SCHEDULED_AGENT' && { skillWaitMs: FIRING_SKILL_WAIT_MS }),

@@ -32,13 +32,8 @@ export class TestTrigger {
     if (!automation) return { kind: 'unknown' };
     const trigger = automation.triggers[index];
     if (!trigger) return { kind: 'unknown_trigger' };
-    const before = [enabledCheck(automation), await this.obstacleCheck(scope, trigger)];
-    return this.test(
-      scope,
-      trigger,
-      sample,
-      before.filter((check) => check !== null),
-    );
+    const obstacle = await this.obstacleCheck(scope, trigger);
+    return this.test(scope, trigger, sample, [enabledCheck(automation), ...(obstacle ? [obstacle] : [])]);
   }
 
   /** One that is not saved; it has to be valid. */
@@ -60,14 +55,10 @@ export class TestTrigger {
     const provider = this.providers.find(trigger);
     const sampled = provider && (await provider.sample(this.database, scope, trigger, sample));
     if (sampled?.kind === 'invalid') return { kind: 'invalid', issues: [invalid(sampled.pointer, sampled.detail)] };
-    // What the provider checks comes last: a trigger without one has an obstacle, which has failed.
-    const checks = [...before, ...(provider && sampled ? provider.compile(trigger).check(sampled.event) : [])];
-    const failed = checks.findIndex(({ passed }) => !passed);
-    return {
-      kind: 'tested',
-      wouldTrigger: failed === -1,
-      checks: failed === -1 ? checks : checks.slice(0, failed + 1),
-    };
+    // A trigger without a provider has an obstacle, which has failed.
+    const own = provider && sampled ? provider.compile(trigger).check(sampled.event) : [];
+    const checks = [...before, ...own.filter(({ check }) => !before.some((one) => one.check === check))];
+    return { kind: 'tested', wouldTrigger: checks.every(({ passed }) => passed), checks };
   }
 
   /** Under the provider's name: what it listens to is gone. */

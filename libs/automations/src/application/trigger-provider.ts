@@ -8,7 +8,7 @@ export interface TriggerScope {
 
 /** A trigger that was understood once and is asked about many events. Pure. */
 export interface CompiledTrigger {
-  /** All checks, the failing one last: what comes after it is not made. The trigger fires when all have passed. */
+  /** All checks, also after one that failed. The trigger fires when all have passed. */
   check(event: TriggerEvent): readonly TriggerCheck[];
 }
 

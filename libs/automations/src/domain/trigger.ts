@@ -28,7 +28,7 @@ export interface TriggerEvent {
   readonly payload: Buffer | null;
   /** The payload as JSON.parse gives it, read once; null without one. Never throws. */
   readPayload(): unknown;
-  /** Where people read what happened. */
+  /** Where people read what happened; null: at the automation, which has the schedule. */
   readonly triggerUrl: string | null;
   readonly schedule: RunSchedule | null;
 }

@@ -44,7 +44,7 @@ export class TestTriggerResponse {
   @EnumField(VERDICTS, { name: 'TriggerVerdict', description: 'The same in words.' })
   verdict: (typeof VERDICTS)[number];
   @ArrayField(object(() => TriggerCheckItem), {
-    description: 'In the order in which they are made. One that fails is the last.',
+    description: 'All checks, in the order in which they are made.',
   })
   checks: TriggerCheckItem[];
 }

@@ -80,7 +80,7 @@ export class ConversationsController {
     id: 'getConversationRedirect',
     summary: 'Find the session of a conversation',
     description:
-      'Empty when there is none, when the conversation is unknown, and when it is not the caller’s: the three look alike.',
+      'Empty when there is none, when the conversation is unknown, and when it is not the caller’s: the three look alike. Needs a token, unlike the published API: see ADR 0027.',
     tag: 'Conversations',
     errors: [400, 403, 404],
     success: { status: 200, description: 'The newest session, if any.', type: ConversationRedirectResponse },
@@ -103,7 +103,8 @@ export class SessionsController {
   @Operation({
     id: 'getSessionRedirect',
     summary: 'Find the conversation of a session',
-    description: 'Empty when there is none, and when it is not the caller’s: the two look alike.',
+    description:
+      'Empty when there is none, and when it is not the caller’s: the two look alike. Needs a token, unlike the published API: see ADR 0027.',
     tag: 'Conversations',
     errors: [400, 403, 404],
     success: { status: 200, description: 'The conversation, if any.', type: SessionRedirectResponse },

@@ -97,7 +97,7 @@ export function referenceData(report: ReferenceReport): ReferenceData {
   const { title, metadata, referenceType, branch } = report;
   if (report.type === 'PULL_REQUEST') {
     if (branch === undefined) return { kind: 'refused', field: 'branch', detail: 'is required' };
-    return { kind: 'data', data: { url: report.url, branch }, locator: null };
+    return { kind: 'data', data: { url: report.url, branch }, locator: canonical.url };
   }
   if (referenceType === undefined) return { kind: 'refused', field: 'reference_type', detail: 'is required' };
   if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) {

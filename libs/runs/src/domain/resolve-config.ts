@@ -1,5 +1,5 @@
-import { mapSecrets, mapServers } from '#libs/agents';
-import type { AgentConfig, McpServerConfig } from './run.js';
+import { AUTO_MODEL, mapSecrets, mapServers } from '#libs/agents';
+import { type AgentConfig, DEFAULT_HARNESS, type McpServerConfig } from './run.js';
 
 /** Bytes that a run's configuration may have as JSON, with everything that an identity and the team bring. */
 export const MAX_CONFIG_BYTES = 524_288;
@@ -70,6 +70,18 @@ const MASK = '***';
 /** The configuration as responses show it: values of environment variables and headers are masked, names stay. */
 export function maskConfig(config: AgentConfig): AgentConfig {
   return mapServerSecrets(config, () => MASK);
+}
+
+/**
+ * The configuration of a run with the harness and the model that it uses, also where neither the request nor a default
+ * names them: the built-in harness, and `auto`, the model that the harness chooses. Masked.
+ */
+export function effectiveConfig(config: AgentConfig): AgentConfig {
+  return {
+    ...maskConfig(config),
+    model_id: config.model_id ?? config.harness?.model_id ?? AUTO_MODEL.id,
+    harness: { ...config.harness, type: config.harness?.type ?? DEFAULT_HARNESS },
+  };
 }
 
 /** The configuration with every value of `env` and `headers` of its MCP servers replaced. */

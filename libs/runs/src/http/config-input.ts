@@ -1,7 +1,7 @@
 import { type Issue, object, ProblemError } from '#libs/http';
 import { workerHostFault } from '#libs/worker-protocol';
 import type { AgentConfig } from '../domain/run.js';
-import { AmbientAgentConfig } from './dto/agent-config.dto.js';
+import { AmbientAgentConfig, type ListedMcpServer } from './dto/agent-config.dto.js';
 
 /** The configuration of a request to create a run. Throws a 400 that names each place that breaks a rule. */
 export function toAgentConfig(config: AmbientAgentConfig | undefined): AgentConfig | undefined {
@@ -11,7 +11,7 @@ export function toAgentConfig(config: AmbientAgentConfig | undefined): AgentConf
     const detail = issues.map((issue) => `\`${readable(issue.pointer)}\` ${issue.detail}.`).join(' ');
     throw new ProblemError('invalid_request', detail, { errors: issues });
   }
-  return plain(config) as AgentConfig;
+  return stored(config);
 }
 
 /** Any JSON value as a configuration, by the rules of a request; pointers of issues are into the configuration. */
@@ -23,7 +23,9 @@ export function readAgentConfig(
   const config = CONFIG.read(raw, 'body');
   const wrongFields = CONFIG.check(config);
   const issues = wrongFields.length > 0 ? wrongFields : furtherIssues(config as AmbientAgentConfig);
-  return issues.length > 0 ? { kind: 'invalid', issues } : { kind: 'valid', config: plain(config) as AgentConfig };
+  return issues.length > 0
+    ? { kind: 'invalid', issues }
+    : { kind: 'valid', config: stored(config as AmbientAgentConfig) };
 }
 
 const CONFIG = object(() => AmbientAgentConfig);
@@ -36,11 +38,16 @@ function furtherIssues(config: AmbientAgentConfig): Issue[] {
   if (config.skill_spec !== undefined && config.skills !== undefined) {
     issues.push({ pointer: '/skills', detail: 'must not be given together with skill_spec' });
   }
-  for (const [name, server] of Object.entries(config.mcp_servers ?? {})) {
+  const names = new Set<string>();
+  for (const [key, server] of Object.entries(config.mcp_servers ?? {})) {
+    const name = Array.isArray(config.mcp_servers) ? nameInList(server, Number(key)) : key;
+    if (names.has(name))
+      issues.push({ pointer: `/mcp_servers/${key}/name`, detail: `is the name of two servers: ${name}` });
+    names.add(name);
     const ways = [server.warp_id, server.command, server.url].filter((way) => way !== undefined).length;
     if (ways !== 1)
       issues.push({
-        pointer: `/mcp_servers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+        pointer: `/mcp_servers/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
         detail: 'must have exactly one of warp_id, command and url',
       });
   }
@@ -48,6 +55,21 @@ function furtherIssues(config: AmbientAgentConfig): Issue[] {
     issues.push({ pointer: '/permission_allow_list', detail: 'needs permission_policy allow_list' });
   }
   return issues;
+}
+
+const nameInList = ({ name }: ListedMcpServer, index: number): string => name ?? `server-${index + 1}`;
+
+/** As plain data; a list of servers becomes a map by their names. */
+function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentConfig {
+  const named = Array.isArray(servers)
+    ? Object.fromEntries(
+        servers.map((server, index) => {
+          const { name: _name, ...rest } = server;
+          return [nameInList(server, index), rest];
+        }),
+      )
+    : servers;
+  return plain({ ...config, mcp_servers: named }) as AgentConfig;
 }
 
 /** `/config/skills` as people write it: `config.skills`. */

@@ -78,7 +78,7 @@ export class CreateRunController {
     refuseOversized('prompt', request.prompt);
     const result = await this.createRun.execute(caller, {
       ...toCreateRunCommand(request),
-      source: 'API',
+      source: request.parent_run_id === undefined ? 'API' : 'ORCHESTRATION',
       idempotency: idempotencyClaim(key, request),
     });
     if (result.kind !== 'created') throw createRunRefusal(result);

@@ -17,7 +17,7 @@ export class ExternalReferenceController {
     tag: 'Artifacts',
     errors: [400, 404],
     description:
-      'Looks for EXTERNAL_REFERENCE artifacts with this address. A run that the caller may not see is answered like none at all.',
+      'Looks for EXTERNAL_REFERENCE and PULL_REQUEST artifacts with this address. A run that the caller may not see is answered like none at all.',
     success: { status: 200, description: 'The newest such run.', type: RunByExternalReferenceResponse },
   })
   async find(

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { PrincipalDirectory } from '#libs/auth';
 import { Settings } from '#libs/config';
-import { isCancellableKind, isoDuration, type PrincipalRef, type Run } from '../domain/run.js';
+import { HOSTED_POOL, isCancellableKind, isoDuration, poolOf, type PrincipalRef, type Run } from '../domain/run.js';
 import { type Artifact, listedData } from '../domain/artifact.js';
 import { withDebugWindow } from '../domain/debug-window.js';
 import { withWaitingReason } from '../domain/waiting-reason.js';
-import { maskConfig, skillName } from '../domain/resolve-config.js';
+import { effectiveConfig, skillName } from '../domain/resolve-config.js';
 import type { Approval } from '../domain/approval.js';
 import { tokensOf } from '../domain/ceilings.js';
 import type { RunArtifact } from './dto/artifact-responses.dto.js';
@@ -43,7 +43,8 @@ export class RunPresenter {
 const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo =>
   principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
 
-function toRunItem(run: Run, principals: Principals, { publicUrl, selfHostedCancel }: Settings): RunItem {
+function toRunItem(run: Run, principals: Principals, settings: Settings): RunItem {
+  const { publicUrl, selfHostedCancel } = settings;
   return {
     run_id: run.id,
     task_id: run.id,
@@ -62,7 +63,7 @@ function toRunItem(run: Run, principals: Principals, { publicUrl, selfHostedCanc
     ...(run.triggerUrl === null ? {} : { trigger_url: run.triggerUrl }),
     creator: info(run.creator, principals),
     executor: info(run.executor, principals),
-    agent_config: maskConfig(run.config),
+    agent_config: effectiveConfig(run.config),
     ...(run.conversationId === null ? {} : { conversation_id: run.conversationId }),
     ...(run.parentRunId === null ? {} : { parent_run_id: run.parentRunId }),
     ...(run.schedule === null ? {} : { schedule: { ...run.schedule } }),
@@ -72,7 +73,7 @@ function toRunItem(run: Run, principals: Principals, { publicUrl, selfHostedCanc
     debug_agent_available: run.debugWindow !== null,
     ...agentSkill(run),
     ...(run.artifacts.length === 0 ? {} : { artifacts: run.artifacts.map(toRunArtifact) }),
-    ...requestUsage(run),
+    ...requestUsage(run, settings),
     scope:
       run.owner.teamUid === null ? { type: 'User', uid: run.owner.userUid } : { type: 'Team', uid: run.owner.teamUid },
   };
@@ -90,14 +91,18 @@ function statusMessage({ statusMessage, debugWindow, waitingReason, owner }: Run
   return shown === null ? {} : { status_message: { ...shown } };
 }
 
-/** Left out while no agent has reported anything. Costs in credits are not ours to tell: only what agents say in dollars. */
-function requestUsage({ usage }: Run): Pick<RunItem, 'request_usage'> {
+/** Left out while there is nothing to report. Costs in credits are never set: this service counts in US dollars. */
+function requestUsage(run: Run, { computeCostPerHour }: Settings): Pick<RunItem, 'request_usage'> {
+  const { usage, runTimeMs, config, executionLocation } = run;
   const cost = usage?.cost_usd;
   const tokens = tokensOf(usage);
-  if (cost === undefined && tokens === undefined) return {};
+  const compute =
+    executionLocation === 'REMOTE' && poolOf(config) === HOSTED_POOL ? (runTimeMs ?? 0) * computeCostPerHour : 0;
+  if (cost === undefined && tokens === undefined && compute === 0) return {};
   return {
     request_usage: {
       ...(cost === undefined ? {} : { inference_cost_usd: cost }),
+      ...(compute === 0 ? {} : { compute_cost_usd: Math.round(compute / 3.6) / 1_000_000 }),
       ...(tokens === undefined ? {} : { total_tokens: tokens }),
     },
   };

@@ -63,9 +63,13 @@ export class RunsController {
       case 'gone':
         throw new ProblemError('invalid_request', `The run has already ended: it is ${result.state}.`);
       case 'busy':
-        throw new ProblemError('conflict', 'The run is being handed to a worker (PENDING). Try again in a moment.', {
-          retryAfterSeconds: 1,
-        });
+        throw new ProblemError(
+          'conflict',
+          'The run is being offered to a worker (PENDING). It can be cancelled as soon as the worker has accepted it: send the request again.',
+          {
+            retryAfterSeconds: 1,
+          },
+        );
       case 'not_supported':
         throw new ProblemError(
           'operation_not_supported',

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, TeamDirectory } from '#libs/auth';
+import { Settings } from '#libs/config';
 import { ConfigSecrets, CreateRun, type CreateRunResult, type LaunchRefusal, launchRefusal } from '#libs/runs';
 import { type Schedule, secretsOf } from '../domain/schedule.js';
 import { FIRING_SKILL_WAIT_MS } from './firing-limits.js';
@@ -16,6 +17,7 @@ export class LaunchSchedule {
     private readonly createRun: CreateRun,
     private readonly teams: TeamDirectory,
     private readonly secrets: ConfigSecrets,
+    private readonly settings: Settings,
   ) {}
 
   /** Throws on faults only. */
@@ -47,6 +49,7 @@ export class LaunchSchedule {
       team: owner.teamUid !== null,
       source: 'SCHEDULED_AGENT',
       schedule: { schedule_id: uid, schedule_name: name, cron_schedule: cronSchedule },
+      triggerUrl: `${this.settings.publicUrl}/api/v1/agent/schedules/${uid}`,
       idempotency: null,
       ...(agentConfig !== null && { config: this.secrets.open(secretsOf(uid), agentConfig) }),
       ...(agentIdentityUid !== null && { agentIdentityUid }),

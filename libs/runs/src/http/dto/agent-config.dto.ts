@@ -3,8 +3,12 @@ import {
   ArrayField,
   BooleanField,
   EnumField,
+  field,
   IntegerField,
+  type Kind,
+  listOf,
   MapField,
+  mapOf,
   NumberField,
   object,
   ObjectField,
@@ -42,6 +46,25 @@ export class InferenceProviders {
   @ObjectField(() => AwsInference, { ...OPTIONAL, description: 'Inference through AWS. It has no effect yet.' })
   aws?: AwsInference;
 }
+
+export class ListedMcpServer extends McpServerConfigDto {
+  @StringField({ ...OPTIONAL, blank: false, max: 256, description: 'Name of the server.' }) name?: string;
+}
+
+const SERVER_MAP = mapOf(
+  object(() => McpServerConfigDto),
+  { maxEntries: 32 },
+);
+const SERVER_LIST = listOf(
+  object(() => ListedMcpServer),
+  { maxItems: 32 },
+);
+/** The document knows the map only, which is what responses have. */
+const MCP_SERVERS: Kind = {
+  schema: SERVER_MAP.schema,
+  read: (raw, source) => (Array.isArray(raw) ? SERVER_LIST : SERVER_MAP).read(raw, source),
+  check: (value) => (Array.isArray(value) ? SERVER_LIST : SERVER_MAP).check(value),
+};
 
 /** Configuration of the agent; unknown keys are refused by name. */
 export class AmbientAgentConfig {
@@ -86,12 +109,12 @@ export class AmbientAgentConfig {
     description: 'Instead of skill_spec.',
   })
   skills?: string[];
-  @MapField(object(() => McpServerConfigDto), {
+  @field(MCP_SERVERS, {
     ...OPTIONAL,
-    maxEntries: 32,
-    description: 'Each has exactly one of warp_id, command and url.',
+    description:
+      'By name; each has exactly one of warp_id, command and url. A request may also send a list, whose entries have a `name` or are called `server-1`, `server-2` and so on by their position.',
   })
-  mcp_servers?: Record<string, McpServerConfigDto>;
+  mcp_servers?: Record<string, McpServerConfigDto> | ListedMcpServer[];
   @ObjectField(() => HarnessConfigDto, { ...OPTIONAL, description: 'The coding agent, and how it is started.' })
   harness?: HarnessConfigDto;
   @MapField(text({ blank: false, max: 256 }), {

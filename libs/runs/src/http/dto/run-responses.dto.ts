@@ -95,17 +95,30 @@ export class RunScheduleInfo {
   @StringField({ description: 'Cron expression of the schedule when it created the run.' }) cron_schedule: string;
 }
 
-/** What the run's agents have reported; costs in credits (`…_cost`) are never told by this service. */
+/** What a run has used. Costs in credits (`…_cost`) are never set: this service counts in US dollars. */
 export class RequestUsage {
-  @NumberField({ ...OPTIONAL, description: 'Cost of inference in credits; one credit is one US cent.' })
+  @NumberField({
+    ...OPTIONAL,
+    description: 'Cost of inference in credits. Never set by this service, which counts in US dollars.',
+  })
   inference_cost?: number;
-  @NumberField({ ...OPTIONAL, description: 'Cost of computing in credits; one credit is one US cent.' })
+  @NumberField({
+    ...OPTIONAL,
+    description: 'Cost of computing in credits. Never set by this service, which counts in US dollars.',
+  })
   compute_cost?: number;
-  @NumberField({ ...OPTIONAL, description: 'Cost of the platform in credits; one credit is one US cent.' })
+  @NumberField({ ...OPTIONAL, description: 'Cost of the platform in credits. Never set by this service.' })
   platform_cost?: number;
-  @NumberField({ ...OPTIONAL, description: 'US dollars, over all turns.' }) inference_cost_usd?: number;
-  @NumberField({ ...OPTIONAL, description: 'Cost of computing in US dollars.' }) compute_cost_usd?: number;
-  @NumberField({ ...OPTIONAL, description: 'Cost of the platform in US dollars.' }) platform_cost_usd?: number;
+  @NumberField({ ...OPTIONAL, description: 'Cost of inference in US dollars over all turns, as the agent reports it.' })
+  inference_cost_usd?: number;
+  @NumberField({
+    ...OPTIONAL,
+    description:
+      'Cost of computing in US dollars: the run time of a hosted run by the setting COMPUTE_COST_PER_HOUR. Absent without that setting.',
+  })
+  compute_cost_usd?: number;
+  @NumberField({ ...OPTIONAL, description: 'Cost of the platform in US dollars. Never set by this service.' })
+  platform_cost_usd?: number;
   @IntegerField({ ...OPTIONAL, description: 'Over all turns.' }) total_tokens?: number;
 }
 
