@@ -218,6 +218,17 @@ describe('an environment with two repositories and three commands', { timeout: 9
     expect(readdirSync(join(installation.dataDir, 'mirrors')).filter((name) => name.endsWith('.git'))).toHaveLength(2);
   });
 
+  it('whose repository is at a link-local address fails without a connection', async () => {
+    const environment = await environmentWith({
+      name: 'link-local',
+      git_repos: [{ url: 'http://169.254.169.254/latest/meta-data.git' }],
+    });
+    const runId = await installation.createRun(sh('echo never'), { config: { environment_id: environment } });
+    const run = await installation.waitFor(runId, ENDED, 60_000);
+    expect(run.state).toBe('FAILED');
+    expect(run.status_message.message).toContain('the setting GIT_ALLOW_PRIVATE');
+  });
+
   it('whose second command fails shows that everywhere', async () => {
     const commands = ['echo fine', 'echo "broken with $DEPLOY_TOKEN" >&2; exit 9', 'echo never'];
     const environment = await environmentWith({

@@ -126,6 +126,16 @@ describe('repositories', () => {
     expect(told(runner)).not.toContain(encodeURIComponent(PASSWORD));
   });
 
+  it('from a private address that the hand-over does not allow are not fetched', async () => {
+    server.asked.length = 0;
+    const hosts = { allow_private: [], trusted_urls: ['https://github.com'] };
+    const runner = await start({ handover: { git: { ...git, hosts } }, assignment: { repositories: [second()] } });
+    expect(await runner.exited).toBe(0);
+    expect(runner.plane.finished).toMatchObject({ error_code: 'environment_setup_failed' });
+    expect(steps(runner)[0]?.output).toContain('GIT_ALLOW_PRIVATE');
+    expect(server.asked).toEqual([]);
+  });
+
   it('without a directory for mirrors leave none behind', async () => {
     const temporary = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('headrace-mirrors-'));
     const before = temporary();

@@ -112,6 +112,7 @@ export class Installation {
       LEASE_TTL: '3s',
       CANCEL_STEP: '1s',
       SHUTDOWN_GRACE: '2s',
+      GIT_ALLOW_PRIVATE: 'loopback',
       ...settings,
     });
   }

@@ -460,6 +460,12 @@ export const SETTINGS = {
     directories(),
     'Directories, comma-separated, whose repositories environments may name by path or file:// URL. Whoever manages an environment can read them all. Default: none.',
   ),
+  gitAllowPrivate: define(
+    'Repositories',
+    'GIT_ALLOW_PRIVATE',
+    addressRanges(),
+    'Addresses or CIDR ranges, comma-separated, from which the API and the processor fetch repositories although they are not public. GITHUB_URL is always allowed.',
+  ),
   gitCloneTimeout: define(
     'Repositories',
     'GIT_CLONE_TIMEOUT',

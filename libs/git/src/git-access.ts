@@ -1,11 +1,10 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { GitLocation } from './git-location.js';
+import type { RemoteLocation } from './git-location.js';
 import type { GitCall } from './git-process.js';
 import type { GitCredential } from './mirror-types.js';
 
-type Remote = Extract<GitLocation, { kind: 'remote' }>;
 type AccessPart = Pick<GitCall, 'protocols' | 'config' | 'environment' | 'secretInput' | 'scrub'>;
 
 const DEFAULT_USERNAME = 'x-access-token';
@@ -15,15 +14,17 @@ const HELPER = '!f() { test "$1" = get && cat <&3; }; f';
 /**
  * Lets a call of git reach a remote repository with a credential. For http the credential goes through an inherited
  * descriptor, to that server only; for ssh it is a key in a directory that only we can read, for as long as the call takes.
+ * `address`: where ssh connects to, whatever the name of the host resolves to.
  */
 export async function withAccess<T>(
-  location: Remote,
+  location: RemoteLocation,
   credential: GitCredential | undefined,
+  address: string | null,
   work: (access: AccessPart) => Promise<T>,
 ): Promise<T> {
   const scrub = scrubber(credential);
   if (location.protocol === 'ssh')
-    return withSshKey(credential, (environment) => work({ protocols: ['ssh'], environment, scrub }));
+    return withSshKey(credential, address, (environment) => work({ protocols: ['ssh'], environment, scrub }));
   const protocols = location.protocol === 'http' ? ['http', 'https'] : [location.protocol];
   if (credential === undefined || location.protocol === 'git') return work({ protocols, scrub });
   const username = credential.username ?? DEFAULT_USERNAME;
@@ -40,6 +41,7 @@ export async function withAccess<T>(
 /** Ssh without the keys, agents, settings and known hosts of whoever runs us; a server is trusted when first seen. */
 async function withSshKey<T>(
   credential: GitCredential | undefined,
+  address: string | null,
   work: (environment: Record<string, string>) => Promise<T>,
 ): Promise<T> {
   const directory = await mkdtemp(join(tmpdir(), 'headrace-ssh-'));
@@ -59,6 +61,7 @@ async function withSshKey<T>(
       PermitLocalCommand: 'no',
       ProxyCommand: 'none',
       ForwardAgent: 'no',
+      ...(address === null ? {} : { HostName: address }),
     };
     const config = join(directory, 'config');
     const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`);

@@ -34,6 +34,7 @@ const PATTERNS: readonly (readonly [GitFailureReason, RegExp])[] = [
     'authentication',
     /Authentication failed|could not read (Username|Password)|Access denied|requested URL returned error: 40[13]|Permission denied \(|Host key verification failed/i,
   ],
+  ['not_allowed', /requested URL returned error: 30\d/i],
   ['ref_not_found', /couldn't find remote ref|no such remote ref|not our ref|does not allow request for unadvertised/i],
   [
     'damaged',

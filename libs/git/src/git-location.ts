@@ -6,6 +6,8 @@ export type GitLocation =
   | { readonly kind: 'remote'; readonly url: string; readonly protocol: 'https' | 'http' | 'ssh' | 'git' }
   | { readonly kind: 'local'; readonly url: string; readonly path: string };
 
+export type RemoteLocation = Extract<GitLocation, { kind: 'remote' }>;
+
 export type ParsedLocation =
   | { readonly kind: 'valid'; readonly location: GitLocation }
   /** Completes "`url` …" and never repeats the value. */

@@ -7,4 +7,5 @@ export { gitUrlFault } from './local-repository.js';
 export { type ListOptions, Mirror } from './mirror.js';
 export { MirrorCache, type MirrorCacheOptions } from './mirror-cache.js';
 export type { FetchedRef, GitCredential, GitRepository, MirrorOptions, TreeEntry } from './mirror-types.js';
+export type { GitHosts } from './remote-host.js';
 export { directoryNames, repositoryUrl } from './repository-url.js';

@@ -14,6 +14,7 @@ import { MirrorStore } from './mirror-store.js';
 import type { GitRepository, MirrorOptions } from './mirror-types.js';
 import { keptRef, readRecord, writeRecord } from './ref-records.js';
 import { type AskingCall, askRepository } from './remote-end.js';
+import type { GitHosts } from './remote-host.js';
 import { SharedFlights } from './shared-flights.js';
 
 export interface MirrorCacheOptions {
@@ -21,6 +22,8 @@ export interface MirrorCacheOptions {
   readonly directory: string;
   /** Where repositories of this machine may lie. Default: nowhere. */
   readonly localRoots?: readonly string[];
+  /** Which hosts may be asked. Default: all, by whatever redirects lead there. */
+  readonly hosts?: GitHosts;
   /** Of one mirror on disk. Default: 5 GiB. */
   readonly maxBytes?: number;
   /** Of all mirrors of the directory, but for those that are in use. Default: 20 GiB. */
@@ -121,7 +124,7 @@ export class MirrorCache {
     place: string,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { localRoots = [], environment, maxBytes = 5 * 1024 ** 3 } = this.options;
+    const { environment, maxBytes = 5 * 1024 ** 3 } = this.options;
     const call = (args: readonly string[], ended: AbortSignal): ReturnType<AskingCall> => ({
       args: [`--git-dir=${place}`, ...args],
       cwd: '/',
@@ -134,7 +137,7 @@ export class MirrorCache {
     // What the other side gets after this moment is not known to be there.
     const lookedAt = this.clock.now().getTime();
     const found = await findRef(ref, (patterns) =>
-      askRepository(repository, localRoots, (url) =>
+      askRepository(repository, this.options, (url) =>
         call(['ls-remote', '--symref', '--quiet', '--', url, ...patterns], signal),
       ),
     );
@@ -152,7 +155,7 @@ export class MirrorCache {
         '--force',
       ];
       await withinSize(place, maxBytes, (tooLarge) =>
-        askRepository(repository, localRoots, (url) =>
+        askRepository(repository, this.options, (url) =>
           call(['fetch', ...options, '--', url, refspec], AbortSignal.any([signal, tooLarge])),
         ),
       );

@@ -5,6 +5,7 @@ import { parseGitUrl } from './git-location.js';
 import { type GitAnswer, type GitCall, runGit } from './git-process.js';
 import { openLocalRepository } from './local-repository.js';
 import type { GitRepository } from './mirror-types.js';
+import { checkHost, type GitHosts } from './remote-host.js';
 
 /** A call of git that asks a repository; `url` is what stands for it there. */
 export type AskingCall = (url: string) => GitCall;
@@ -12,7 +13,7 @@ export type AskingCall = (url: string) => GitCall;
 /** Carries out a call that asks a repository elsewhere, over whatever leads there. Rejects with a GitFailure. */
 export async function askRepository(
   { url, credential }: GitRepository,
-  localRoots: readonly string[],
+  { localRoots = [], hosts }: { readonly localRoots?: readonly string[]; readonly hosts?: GitHosts },
   call: AskingCall,
 ): Promise<GitAnswer> {
   const parsed = parseGitUrl(url);
@@ -22,12 +23,13 @@ export async function askRepository(
     const gitDirectory = await openLocalRepository(location.path, localRoots);
     return fetchFromDirectory(gitDirectory, call(FD_URL));
   }
-  return withAccess(location, credential, (access) => {
-    const plain = call(location.url);
+  const checked = hosts ? await checkHost(location, hosts) : { url: location.url, config: {}, address: null };
+  return withAccess(location, credential, checked.address, (access) => {
+    const plain = call(checked.url);
     return runGit({
       ...plain,
       ...access,
-      config: { ...plain.config, ...access.config },
+      config: { ...plain.config, ...checked.config, ...access.config },
       environment: { ...plain.environment, ...access.environment },
     });
   });

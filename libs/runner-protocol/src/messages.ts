@@ -84,6 +84,13 @@ export interface GitHandover {
   mirrors_dir?: string;
   /** Directories whose repositories may be cloned by path. Default: none. */
   local_roots?: string[];
+  /** Which hosts repositories may be fetched from. Default: all; the network of the machine decides. */
+  hosts?: {
+    /** Addresses and CIDR ranges that are allowed although they are not public. */
+    allow_private: string[];
+    /** URLs whose protocol, host and port are allowed whatever their address. */
+    trusted_urls: string[];
+  };
   /** For one repository. */
   clone_timeout_seconds: number;
   /** Bytes of one mirror. */

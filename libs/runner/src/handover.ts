@@ -28,6 +28,7 @@ const shape = z.object({
     .object({
       mirrors_dir: z.string().startsWith('/').optional(),
       local_roots: z.array(z.string().startsWith('/')).optional(),
+      hosts: z.object({ allow_private: z.array(z.string()), trusted_urls: z.array(z.string()) }).optional(),
       clone_timeout_seconds: z.number().positive(),
       max_repository_bytes: z.int().positive(),
       max_mirrors_bytes: z.int().positive().optional(),

@@ -437,6 +437,23 @@ describe('with GITHUB_SKILLS=api', () => {
   });
 });
 
+describe('without GIT_ALLOW_PRIVATE', () => {
+  it('does not fetch a repository from a loopback address', async () => {
+    const server = await GitServer.start({ root: github });
+    const other = await startTestApi({ settings: { gitAllowPrivate: [] } });
+    try {
+      const { token } = await other.identities.user({});
+      const body = { config: { git_repos: [{ url: `${server.url}/acme/tools.git` }] }, team: false };
+      await other.request(201, 'POST /environments', { token, body });
+      expect((await other.request(200, 'GET /agent?refresh=true', { token })).body.agents).toEqual([]);
+      expect(server.asked).toEqual([]);
+    } finally {
+      await other.close();
+      await server.stop();
+    }
+  });
+});
+
 describe('an API that stops', () => {
   it('does not wait for a repository that does not answer', async () => {
     const server = await GitServer.start({ root: github });

@@ -58,10 +58,11 @@ export async function cloneRepositories(options: CloneOptions): Promise<SetupFai
 }
 
 function mirrorCache(directory: string, handover: RunnerHandover): MirrorCache {
-  const { local_roots: localRoots = [], max_repository_bytes: maxBytes, max_mirrors_bytes } = handover.git ?? {};
+  const { local_roots: localRoots = [], max_repository_bytes: maxBytes, max_mirrors_bytes, hosts } = handover.git ?? {};
   return new MirrorCache({
     directory,
     localRoots,
+    ...(hosts && { hosts: { allowPrivate: hosts.allow_private, trustedUrls: hosts.trusted_urls } }),
     timeoutMs: timeoutOf(handover),
     environment: marks(handover),
     ...(maxBytes === undefined ? {} : { maxBytes }),
@@ -125,6 +126,8 @@ async function mirrorOf(cache: MirrorCache, ...asked: Parameters<MirrorCache['mi
 
 function explain({ reason, message, output }: GitFailure): string {
   const said = output.includes(message) ? output : [output, message].filter((text) => text !== '').join('\n');
+  if (reason === 'not_allowed' && output !== '')
+    return `${said}\nRedirects are not followed: name the URL that this one redirects to.`;
   return reason === 'authentication'
     ? `${said}\nThe repository does not open. Its \`secret_name\` is to name a managed secret with a password or token that does.`
     : said;

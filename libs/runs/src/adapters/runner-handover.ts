@@ -40,6 +40,7 @@ export function localCloning(settings: Settings): GitHandover {
     ...cloning(settings),
     mirrors_dir: directory,
     local_roots: [...settings.gitLocalRoots],
+    hosts: { allow_private: [...settings.gitAllowPrivate], trusted_urls: [settings.githubUrl] },
     max_mirrors_bytes: settings.gitMirrorsMaxBytes,
   };
 }

@@ -46,6 +46,7 @@ export function testSettings(databaseUrl: string, dataDir: string): Settings {
       SECRETS_KEY: 'a-key-for-tests-only-0123456789abcdef',
       HEADRACE_TEST_CLOCK: 'true',
       API_RATE_PER_MINUTE: '0',
+      GIT_ALLOW_PRIVATE: 'loopback',
       DATABASE_POOL_SIZE: '6',
       QUEUE_POOL_SIZE: '6',
     }),

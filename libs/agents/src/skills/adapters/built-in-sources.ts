@@ -20,10 +20,11 @@ export class BuiltInSources implements OnModuleInit {
 
   onModuleInit(): void {
     const { dataDir, gitLocalRoots, gitCloneTimeout, gitMaxRepositoryBytes, gitMirrorsMaxBytes } = this.settings;
-    const { githubSkills, githubApiUrl, githubApiToken } = this.settings;
+    const { gitAllowPrivate, githubUrl, githubSkills, githubApiUrl, githubApiToken } = this.settings;
     const mirrors = new MirrorCache({
       directory: join(dataDir, 'mirrors'),
       localRoots: gitLocalRoots,
+      hosts: { allowPrivate: gitAllowPrivate, trustedUrls: [githubUrl] },
       timeoutMs: gitCloneTimeout,
       maxBytes: gitMaxRepositoryBytes,
       maxTotalBytes: gitMirrorsMaxBytes,
