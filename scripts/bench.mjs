@@ -5,6 +5,7 @@ const BENCHES = {
   ingress: () => import('./bench/ingress.mjs').then(({ benchIngress }) => benchIngress()),
   schedules: () => import('./bench/schedules.mjs').then(({ benchSchedules }) => benchSchedules()),
   workers: () => import('./bench/workers.mjs').then(({ benchWorkers }) => benchWorkers()),
+  placement: () => import('./bench/placement.mjs').then(({ benchPlacement }) => benchPlacement()),
   evaluate: () => import('./bench/evaluate.mjs').then(({ benchEvaluate }) => benchEvaluate()),
 };
 

@@ -12,10 +12,7 @@ describeExecutor('process', {
     expect(existsSync(workspaces)).toBe(true);
     return readdirSync(workspaces);
   },
-  killRunner: (server) => {
-    const [runner] = runnersOf(server.child.pid ?? 0);
-    process.kill(runner?.pid ?? 0, 'SIGKILL');
-  },
+  runnerPid: (server) => runnersOf(server.child.pid ?? 0)[0]?.pid,
 });
 
 const engine = new DockerEngineDouble();
@@ -33,9 +30,6 @@ describeExecutor('docker', {
     };
   },
   leftovers: () => [...engine.containers.values()].map(({ name, state }) => `${name} ${state}`),
-  killRunner: () => {
-    const [container] = engine.running;
-    process.kill(container?.child?.pid ?? 0, 'SIGKILL');
-  },
+  runnerPid: () => engine.running[0]?.child?.pid,
   close: () => engine.close(),
 });

@@ -3,6 +3,7 @@ import { Installation, type Program, until } from './installation.js';
 import { Witness } from './witness.js';
 
 const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+const CLAIM_DEADLINE_MS = 2000;
 const sh = (script: string): string => `\`\`\`sh\n${script}\n\`\`\``;
 
 export interface ExecutorUnderTest {
@@ -10,8 +11,8 @@ export interface ExecutorUnderTest {
   settings(): Promise<Record<string, string>>;
   /** What is left of executions, wherever this executor puts them; empty when nothing is. */
   leftovers(installation: Installation): readonly string[];
-  /** Kills the one runner that is at work. */
-  killRunner(server: Program): void;
+  /** The process of the one runner that there is. */
+  runnerPid(server: Program): number | undefined;
   close?(): Promise<void>;
 }
 
@@ -27,6 +28,7 @@ export function describeExecutor(name: string, executor: ExecutorUnderTest): voi
       const settings = await executor.settings();
       installation = await Installation.create({
         MAX_IDLE_SESSIONS: '0',
+        CLAIM_DEADLINE: `${CLAIM_DEADLINE_MS}ms`,
         MAX_CONCURRENT_RUNS: '2',
         MAX_CONCURRENT_RUNS_PER_TEAM: '2',
         ...settings,
@@ -69,7 +71,7 @@ export function describeExecutor(name: string, executor: ExecutorUnderTest): voi
       const before = witness.spans().length;
       const runId = await installation.createRun(sh(witness.script(60)));
       await until(() => witness.spans()[before], 20_000, 'the agent’s first sign of life');
-      executor.killRunner(server);
+      process.kill(executor.runnerPid(server) ?? 0, 'SIGKILL');
       expect(await installation.waitFor(runId, ENDED)).toMatchObject({
         state: 'ERROR',
         status_message: { error_code: 'infrastructure_timeout', retryable: true },
@@ -78,6 +80,26 @@ export function describeExecutor(name: string, executor: ExecutorUnderTest): voi
       expect(witness.spans()).toHaveLength(before + 1);
       const next = await installation.createRun(sh('echo on'));
       expect(await installation.waitFor(next, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+    });
+
+    it('keeps the offer of a runner that is alive and needs longer than CLAIM_DEADLINE to claim its execution', async () => {
+      await until(() => executor.runnerPid(server) === undefined, 20_000, 'the end of the runners before');
+      const runId = await installation.createRun(sh('echo late'));
+      const pid = await until(() => executor.runnerPid(server), 20_000, 'the start of a runner');
+      process.kill(pid, 'SIGSTOP');
+      const stoppedAt = performance.now();
+      try {
+        expect(await installation.run(runId)).toMatchObject({ state: 'PENDING' });
+        await until(() => performance.now() - stoppedAt > 2.5 * CLAIM_DEADLINE_MS, 20_000, 'the end of the offer');
+        expect(await installation.run(runId)).toMatchObject({ state: 'PENDING' });
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+      expect(await installation.waitFor(runId, ENDED)).toMatchObject({ state: 'SUCCEEDED' });
+      const { body } = await installation.call('GET', `/agent/runs/${runId}/timeline`);
+      const types = body.events.map(({ event_type: type }: { event_type: string }) => type);
+      expect(types.filter((type: string) => type === 'run_claimed')).toHaveLength(1);
+      await nothingIsLeft();
     });
 
     it('ends what works when the service stops, and leaves nothing behind', async () => {

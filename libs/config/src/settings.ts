@@ -556,7 +556,7 @@ export const SETTINGS = {
     'Execution',
     'CLAIM_DEADLINE',
     duration('15s', '1s', '10min'),
-    'How long an offered run waits for its runner before it goes back to the queue.',
+    'How long an offered run waits for its runner before it goes back to the queue. While the executor sees that the runner is alive, up to 5 minutes.',
   ),
   placementPoll: define(
     'Execution',

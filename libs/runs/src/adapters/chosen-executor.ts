@@ -17,6 +17,10 @@ export class ChosenExecutor extends Executor {
     return this.chosen.isReady;
   }
 
+  override startCapacity(): Promise<number> {
+    return this.chosen.startCapacity();
+  }
+
   override launch(offer: Offer): void {
     this.chosen.launch(offer);
   }

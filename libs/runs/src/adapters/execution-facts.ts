@@ -22,10 +22,10 @@ const WORKING: Statement = {
   name: 'executor.working',
   text: `SELECT id FROM executions WHERE id = ANY($1) AND (phase = 'started' OR (phase = 'debug' AND busy_since IS NOT NULL))`,
 };
-const KEEP_OFFER: Statement = {
-  name: 'executor.keep-offer',
+const KEEP_OFFERS: Statement = {
+  name: 'executor.keep-offers',
   text: `UPDATE executions SET lease_expires_at = greatest(lease_expires_at, headrace.now() + $2 * interval '1 millisecond')
-   WHERE id = $1 AND phase = 'offered' AND ended_at IS NULL RETURNING id`,
+   WHERE id = ANY($1) AND phase = 'offered' AND ended_at IS NULL RETURNING id`,
 };
 const ENVIRONMENT_OF: Statement = {
   name: 'executor.environment-of',
@@ -63,10 +63,14 @@ export class ExecutionFacts {
     return this.select(WORKING, [ids]);
   }
 
-  /** Gives the runner of an offered execution another CLAIM_DEADLINE to come. False: the offer does not stand any more. */
+  /** Gives the runners of offered executions another CLAIM_DEADLINE to claim them. Returns those that are still offered. */
+  keepOffers(ids: readonly string[]): Promise<Set<string>> {
+    return this.select(KEEP_OFFERS, [ids, this.settings.claimDeadline]);
+  }
+
+  /** False: the offer does not stand any more. */
   async keepOffer(executionId: string): Promise<boolean> {
-    const rows = await this.database.query(KEEP_OFFER, [executionId, this.settings.claimDeadline]);
-    return rows.length > 0;
+    return (await this.keepOffers([executionId])).size > 0;
   }
 
   /** The environment that the execution's run names, or null. */

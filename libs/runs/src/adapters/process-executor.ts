@@ -21,6 +21,7 @@ import { ExecutionTokens } from '../domain/execution-token.js';
 import { ExecutionFacts } from './execution-facts.js';
 import { nestLog } from './nest-log.js';
 import { localCloning, runnerHandover } from './runner-handover.js';
+import { type StartingRunners, startingRunners } from './starting-runners.js';
 
 const REAP_INTERVAL_MS = 30_000;
 const GUARD_INTERVAL_MS = 1000;
@@ -36,6 +37,7 @@ export class ProcessExecutor extends Executor {
   private readonly tokens: ExecutionTokens;
   private readonly users: AgentUsers;
   private readonly runners = new Map<string, StartedRunner>();
+  private readonly starting: StartingRunners;
   private readonly ticks: SteadyTicks;
   private readonly isRoot = process.getuid?.() === 0;
   private workspacesDir = '';
@@ -52,6 +54,7 @@ export class ProcessExecutor extends Executor {
     this.ticks = new SteadyTicks(timers, 'Executor');
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
     this.users = new AgentUsers(settings);
+    this.starting = startingRunners(settings, facts);
   }
 
   override async prepare(): Promise<void> {
@@ -59,13 +62,20 @@ export class ProcessExecutor extends Executor {
     this.workspacesDir = openWorkspacesDir(this.settings);
     await this.reap();
     this.ticks.every('workspace-reaper', REAP_INTERVAL_MS, () => this.reap());
+    this.ticks.every('offer-keeper', this.settings.claimDeadline / 3, () => this.starting.extendOffers());
     this.ticks.every('runner-guard', GUARD_INTERVAL_MS, () => this.killForgotten());
+  }
+
+  override startCapacity(): Promise<number> {
+    return this.starting.capacity();
   }
 
   override launch({ executionId, runId }: Offer): void {
     const runner = new RunnerProcess(this.entry, this.log).assign(this.handover(executionId));
     this.logger.log({ msg: 'runner started', execution_id: executionId, run_id: runId, pid: runner.pid });
+    this.starting.started(executionId);
     const gone = runner.exited.then(async ({ code, signal }) => {
+      this.starting.gone(executionId);
       if (code !== 0) this.logger.warn({ msg: 'runner ended', execution_id: executionId, run_id: runId, code, signal });
       await this.clear(executionId).catch((error: unknown) =>
         this.logger.error(`What is left of execution ${executionId} could not be cleared: ${String(error)}`),

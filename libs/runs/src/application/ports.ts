@@ -17,6 +17,10 @@ export abstract class Executor {
   get isReady(): boolean {
     return true;
   }
+  /** How many more runners may be started now; fewer while runners take long to claim their executions. */
+  startCapacity(): Promise<number> {
+    return Promise.resolve(Number.POSITIVE_INFINITY);
+  }
   abstract launch(offer: Offer): void;
   /** Clears what an earlier process left behind; resolves before the first launch. */
   abstract prepare(): Promise<void>;

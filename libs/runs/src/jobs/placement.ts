@@ -3,7 +3,7 @@ import { SchedulerRegistry } from '@nestjs/schedule';
 import { randomUUID } from 'node:crypto';
 import { Settings } from '#libs/config';
 import { isDatabaseUnavailable } from '#libs/persistence';
-import { PlaceRuns } from '../application/execution/place-runs.js';
+import { OFFERS_AT_ONCE, PlaceRuns } from '../application/execution/place-runs.js';
 import { Executor } from '../application/ports.js';
 
 /** Places queued runs on this machine's executor: on a nudge from the queue, and by a poll as the safety net. */
@@ -66,7 +66,10 @@ export class Placement {
     do {
       this.again = false;
       if (!this.isOpen || !this.executor.isReady) return;
-      const offers = await this.placeRuns.execute(this.placedBy);
+      const max = Math.min(OFFERS_AT_ONCE, await this.executor.startCapacity());
+      // The poll looks again: what starts now has claimed its execution by then, or not.
+      if (max < 1) return;
+      const offers = await this.placeRuns.execute(this.placedBy, max);
       for (const offer of offers) this.executor.launch(offer);
       if (offers.length > 0) this.again = true;
     } while (this.again);

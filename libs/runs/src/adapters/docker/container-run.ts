@@ -21,6 +21,7 @@ import type { RunnerHandover } from '#libs/runner-protocol';
 import type { FinishExecution } from '../../application/execution/finish-execution.js';
 import type { Offer } from '../../application/ports.js';
 import type { ExecutionFacts } from '../execution-facts.js';
+import type { StartingRunners } from '../starting-runners.js';
 import type { EnvironmentImages } from './environment-images.js';
 
 /** A container that the engine refuses is tried again elsewhere or later, not at once. */
@@ -34,6 +35,7 @@ export interface ContainerTools extends ContainerParts {
   readonly finish: FinishExecution;
   readonly settings: Settings;
   readonly mounts: readonly RunnerMount[];
+  readonly starting: StartingRunners;
   readonly handover: (executionId: string, imageEnv: readonly string[]) => RunnerHandover;
 }
 
@@ -114,7 +116,7 @@ export class ContainerRun implements StartedRunner {
   }
 
   private async start(image: ImageFacts): Promise<void> {
-    const { engine, watch, labels, settings, mounts, facts, handover } = this.tools;
+    const { engine, watch, labels, settings, mounts, facts, handover, starting } = this.tools;
     const { executionId } = this.offer;
     const wish = {
       ...{ imageId: image.id, labels: labels.of(executionId), mounts, processors: watch.processors },
@@ -125,6 +127,7 @@ export class ContainerRun implements StartedRunner {
     if (!(await facts.keepOffer(executionId)) || this.stop.signal.aborted) throw new Stopped();
     this.isRunning = true;
     await this.container.start();
+    starting.started(executionId);
     this.logger.log({ msg: 'runner started', ...this.ids, image: this.image, container: id.slice(0, 12) });
     this.container.assign(handover(executionId, image.env));
     if (this.stop.signal.aborted) this.signal('SIGTERM');

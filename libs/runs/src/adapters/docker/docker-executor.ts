@@ -21,6 +21,7 @@ import { ExecutionTokens } from '../../domain/execution-token.js';
 import { ExecutionFacts } from '../execution-facts.js';
 import { nestLog } from '../nest-log.js';
 import { runnerHandover } from '../runner-handover.js';
+import { type StartingRunners, startingRunners } from '../starting-runners.js';
 import { ContainerReaper } from './container-reaper.js';
 import { ContainerRun, type ContainerTools } from './container-run.js';
 import { EnvironmentImages } from './environment-images.js';
@@ -35,6 +36,7 @@ const WATCH_INTERVAL_MS = 2000;
 export class DockerExecutor extends Executor {
   private readonly logger = new Logger(DockerExecutor.name);
   private readonly tokens: ExecutionTokens;
+  private readonly starting: StartingRunners;
   private readonly ticks: SteadyTicks;
   private readonly runs = new Map<string, ContainerRun>();
   /** Null until {@link prepare}: an installation that does not use Docker needs none of it. */
@@ -50,6 +52,7 @@ export class DockerExecutor extends Executor {
   ) {
     super();
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+    this.starting = startingRunners(settings, facts);
     this.ticks = new SteadyTicks(timers, 'Executor');
   }
 
@@ -80,19 +83,28 @@ export class DockerExecutor extends Executor {
       log: nestLog('Runner'),
       mounts: runnerMounts(settings),
       handover: (executionId, imageEnv) => this.handover(executionId, imageEnv),
+      starting: this.starting,
     };
     this.parts = { tools, reaper: new ContainerReaper({ engine, labels, facts, finish }) };
     await this.look();
     this.ticks.every('docker-engine', WATCH_INTERVAL_MS, () => this.look());
     this.ticks.every('container-reaper', REAP_INTERVAL_MS, () => this.reap());
+    this.ticks.every('offer-keeper', this.settings.claimDeadline / 3, () => this.starting.extendOffers());
     this.ticks.every('container-guard', GUARD_INTERVAL_MS, () => this.killForgotten());
+  }
+
+  override startCapacity(): Promise<number> {
+    return this.starting.capacity();
   }
 
   override launch(offer: Offer): void {
     if (!this.parts) throw new Error('The Docker executor was not prepared.');
     const run = new ContainerRun(offer, this.parts.tools);
     this.runs.set(offer.executionId, run);
-    void run.gone.finally(() => this.runs.delete(offer.executionId));
+    void run.gone.finally(() => {
+      this.runs.delete(offer.executionId);
+      this.starting.gone(offer.executionId);
+    });
   }
 
   override async drain(graceMs: number): Promise<void> {

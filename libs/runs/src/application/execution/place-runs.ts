@@ -16,7 +16,8 @@ const SET_CAPACITY: Statement = {
   ON CONFLICT (key) DO UPDATE SET capacity = excluded.capacity WHERE slot_pools.capacity <> excluded.capacity`,
 };
 
-const OFFERS_AT_ONCE = 20;
+/** One round trip makes at most so many offers. */
+export const OFFERS_AT_ONCE = 20;
 
 /** Offers queued runs while slots are free: one round trip for up to twenty. */
 @Injectable()
@@ -31,10 +32,11 @@ export class PlaceRuns {
     await this.database.query(SET_CAPACITY, [HOSTED_POOL, this.settings.maxConcurrentRuns]);
   }
 
-  async execute(placedBy: string): Promise<Offer[]> {
+  /** `max`: of offers, at most {@link OFFERS_AT_ONCE}. */
+  async execute(placedBy: string, max = OFFERS_AT_ONCE): Promise<Offer[]> {
     const rows = await this.database.query<{ execution_id: string; run_id: string }>(PLACE, [
       HOSTED_POOL,
-      OFFERS_AT_ONCE,
+      max,
       this.settings.maxConcurrentRunsPerTeam,
       this.settings.claimDeadline,
       placedBy,
