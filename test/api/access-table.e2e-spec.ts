@@ -460,6 +460,8 @@ async function ask(side: Side, operationId: string, target: Target, column: stri
   });
   const text = await response.text();
   noteExchange(method, filled, response.status);
+  // Answers depend on the token, so nothing between may keep one.
+  if (response.headers.get('cache-control') !== 'no-store') return `${response.status}, may be cached`;
   const shown = SHOWN[operationId];
   const isHidden = response.status === 200 && shown !== undefined && !text.includes(names[shown] ?? '');
   return isHidden ? 'none' : String(response.status);

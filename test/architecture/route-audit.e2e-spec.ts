@@ -19,7 +19,6 @@ const UNDOCUMENTED: Readonly<Record<string, string>> = {
   'GET /environments/shared': 'the page behind links, which holds no data',
   'GET /health/live': 'for machines',
   'GET /health/ready': 'for machines',
-  'GET /metrics': 'for machines',
   'GET /objects/*key': 'signed links, handed out by other operations',
   'GET /problems': 'pages for people',
   'GET /problems/:code': 'pages for people',

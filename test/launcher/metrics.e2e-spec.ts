@@ -12,6 +12,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   installation = await Installation.create({
     ...{ DATABASE_URL: database.url, SECRETS_KEY, INGRESS_METRICS_PORT: '0', PROCESSOR_METRICS_PORT: '0' },
+    ...{ API_METRICS_PORT: '0', PORT: '0' },
     ...{ DATABASE_POOL_SIZE: '4', QUEUE_POOL_SIZE: '6' },
   });
 }, 60_000);
@@ -22,10 +23,10 @@ afterAll(async () => {
 });
 
 /** Starts it, and returns what asks for its metrics. */
-async function start(name: 'ingress' | 'processor'): Promise<() => Promise<string>> {
+async function start(name: 'api' | 'ingress' | 'processor'): Promise<() => Promise<string>> {
   const program = installation.start(name);
   programs.push(program);
-  await program.says(`Headrace ${name} is ready`);
+  await program.says(`Headrace ${name === 'api' ? 'API' : name} is ready`);
   // Which of the two lines comes first is left open.
   await program.says('/metrics');
   const url = /Metrics are served at (http:[^" ]+\/metrics)/.exec(program.text)?.[1] ?? '';
@@ -44,6 +45,11 @@ it('a processor tells how many deliveries wait, and what became of the others', 
   const text = await metrics();
   expect(text).toMatch(/^headrace_webhook_deliveries_waiting 0$/m);
   expect(text).toContain('process_cpu_seconds_total');
+});
+
+it('an API serves its own', { timeout: 60_000 }, async () => {
+  const metrics = await start('api');
+  expect(await metrics()).toContain('headrace_worker_connections 0');
 });
 
 it('an ingress serves its own', { timeout: 60_000 }, async () => {

@@ -48,7 +48,7 @@ async function freePorts(): Promise<{ PORT: string; INGRESS_PORT: string }> {
 }
 
 describe('api, ingress and processor, each in a process of its own', () => {
-  it('make one installation, over the embedded database too', { timeout: 120_000 }, async () => {
+  it('make one installation, over the embedded database too', { timeout: 180_000 }, async () => {
     const ports = await freePorts();
     for (const command of ['api', 'ingress', 'processor']) running.push(start(dataDir, command, ports));
     await Promise.all(running.map((launched) => launched.says(/is ready/)));
@@ -72,6 +72,25 @@ describe('api, ingress and processor, each in a process of its own', () => {
       { timeout: 30_000, interval: 200 },
     );
     expect((await fetch(`http://127.0.0.1:${ports.INGRESS_PORT}/health/ready`)).status).toBe(200);
+
+    // A personal run is at work when its owner is disabled on the command line: the agent is stopped.
+    const sleeping = JSON.stringify({ prompt: '```sh\nsleep 600\n```', team: false });
+    const own = (await (
+      await fetch(`${origin}/api/v1/agent/runs`, { method: 'POST', headers, body: sleeping })
+    ).json()) as { run_id: string };
+    const read = async () => fetch(`${origin}/api/v1/agent/runs/${own.run_id}`, { headers });
+    await vi.waitFor(async () => expect(await (await read()).json()).toMatchObject({ state: 'INPROGRESS' }), {
+      timeout: 30_000,
+      interval: 200,
+    });
+    expect(await headrace(dataDir, 'user', 'disable', user)).toMatchObject({ code: 0 });
+    await vi.waitFor(async () => expect((await read()).status).toBe(401), { timeout: 5_000, interval: 50 });
+    expect((await headrace(dataDir, 'user', 'list')).output).toMatch(new RegExp(`^${user} .*Z +\\d{4}-`, 'm'));
+    expect(await headrace(dataDir, 'user', 'enable', user)).toMatchObject({ code: 0 });
+    await vi.waitFor(
+      async () => expect(await (await read()).json()).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false }),
+      { timeout: 20_000, interval: 100 },
+    );
 
     expect(await stopAll()).toEqual([0, 0, 0]);
     await vi.waitFor(() => expect(processesNaming(dataDir)).toEqual([]), { timeout: 10_000 });

@@ -14,6 +14,7 @@ import {
   Shutdown,
 } from '#libs/http';
 import { QueueConnections } from '#libs/jobs';
+import { Metrics, type MetricsServer, serveMetrics } from '#libs/observability';
 import { ApiModule } from './app.module.js';
 import { apiDocument } from './openapi.js';
 
@@ -22,6 +23,8 @@ const CLOSE_GRACE_MS = 5_000;
 
 export interface RunningApi extends RunningApp {
   readonly url: string;
+  /** Where Prometheus reads; null without API_METRICS_PORT. */
+  readonly metricsUrl: string | null;
   /** For tests, which reach into it for the clock. */
   readonly app: NestExpressApplication;
 }
@@ -48,6 +51,7 @@ export async function startApi(
   });
   if (given.port === 0) settings = withRealPort(given, listener.port);
   let app: NestExpressApplication | null = null;
+  let metrics: MetricsServer | null = null;
   try {
     app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings, more), httpAdapter(listener), {
       bodyParser: false,
@@ -58,15 +62,24 @@ export async function startApi(
     if (isReady) api.get(Readiness).require('start', isReady);
     configureHttp(api, settings);
     serveDocument(api, () => apiDocument(api, settings.publicUrl + API_PREFIX));
+    metrics = await serveMetrics(api.get(Metrics, { strict: false }), {
+      host: settings.metricsHost,
+      port: settings.apiMetricsPort,
+    });
     await serveHttp(api, listener);
     return {
       url: listener.url,
+      metricsUrl: metrics?.url ?? null,
       app: api,
       beginShutdown: () => api.get(Readiness).drain(),
-      close: () => close(api, listener),
+      close: async () => {
+        await close(api, listener);
+        metrics?.close();
+      },
     };
   } catch (error) {
     await listener.close(0);
+    metrics?.close();
     await app?.close();
     throw error;
   }

@@ -1,5 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AccessChanges } from './application/access-changes.js';
+import { DisabledUserListeners, DisableUser, EnableUser } from './application/disable-user.js';
 import { RemoveMember, SetRole } from './application/members.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
 import { PrincipalLookup } from './application/principal-lookup.js';
@@ -19,6 +21,8 @@ const USE_CASES = [
   UpdateTeam,
   CreateUser,
   ListUsers,
+  DisableUser,
+  EnableUser,
   SetRole,
   RemoveMember,
   CreateServiceAccount,
@@ -34,6 +38,8 @@ const USE_CASES = [
   imports: [TypeOrmModule.forFeature(AUTH_ENTITIES)],
   providers: [
     ...USE_CASES,
+    AccessChanges,
+    DisabledUserListeners,
     PrincipalDirectory,
     PrincipalLookup,
     TeamDirectory,
@@ -41,6 +47,15 @@ const USE_CASES = [
     TokenQueries,
     TokenUsage,
   ],
-  exports: [...USE_CASES, PrincipalDirectory, PrincipalLookup, TeamDirectory, TokenAuthenticator, TokenUsage],
+  exports: [
+    ...USE_CASES,
+    AccessChanges,
+    DisabledUserListeners,
+    PrincipalDirectory,
+    PrincipalLookup,
+    TeamDirectory,
+    TokenAuthenticator,
+    TokenUsage,
+  ],
 })
 export class AuthModule {}

@@ -1,3 +1,12 @@
+export { AccessChanges } from './application/access-changes.js';
+export {
+  DisabledUserListener,
+  DisabledUserListeners,
+  DisableUser,
+  type DisableUserResult,
+  EnableUser,
+  type EnableUserResult,
+} from './application/disable-user.js';
 export { type MembershipResult, RemoveMember, SetRole } from './application/members.js';
 export { PrincipalDirectory, type PrincipalInfo, type PrincipalRef } from './application/principal-directory.js';
 export { PrincipalLookup } from './application/principal-lookup.js';

@@ -202,7 +202,13 @@ export const SETTINGS = {
     'Operation',
     'METRICS_HOST',
     host('127.0.0.1'),
-    'Address that INGRESS_METRICS_PORT and PROCESSOR_METRICS_PORT bind. They take no token: keep them inside.',
+    'Address that API_METRICS_PORT, INGRESS_METRICS_PORT and PROCESSOR_METRICS_PORT bind. They take no token: keep them inside.',
+  ),
+  apiMetricsPort: define(
+    'Operation',
+    'API_METRICS_PORT',
+    optionalPort(),
+    'Port on which the API serves /metrics for Prometheus; 0 picks a free one. Default: none. The port of the API itself does not serve them.',
   ),
   ingressMetricsPort: define(
     'Operation',

@@ -12,12 +12,11 @@ import { Upgrades } from './edge/upgrades.js';
 import { InputPipe } from './fields/input.pipe.js';
 import { HealthController } from './operational/health.controller.js';
 import { HomeController } from './operational/home.controller.js';
-import { MetricsController } from './operational/metrics.controller.js';
 import { ProblemPagesController } from './operational/problem-pages.controller.js';
 import { ProblemFilter } from './problems/problem.filter.js';
 import { ProblemWriter } from './problems/problem-writer.js';
 
-/** The HTTP edge of one application: filter, input pipe, rate limit, health, metrics, error pages. */
+/** The HTTP edge of one application: filter, input pipe, rate limit, health, error pages. */
 @Global()
 @Module({
   imports: [
@@ -30,7 +29,7 @@ import { ProblemWriter } from './problems/problem-writer.js';
       }),
     }),
   ],
-  controllers: [HomeController, HealthController, MetricsController, ProblemPagesController],
+  controllers: [HomeController, HealthController, ProblemPagesController],
   providers: [
     {
       provide: RouteTable,

@@ -28,6 +28,7 @@ import { IdleSessions } from './application/execution/idle-sessions.js';
 import { PlaceRuns } from './application/execution/place-runs.js';
 import { RunCeilings } from './application/execution/ceilings.js';
 import { DebugEffects } from './application/execution/debug-effects.js';
+import { DisabledUsers } from './application/execution/disabled-users.js';
 import { PermissionEffects } from './application/execution/permission-effects.js';
 import { RunEffects } from './application/execution/run-effects.js';
 import { EventEffects, ReportEvents, ReportStores } from './application/execution/report-events.js';
@@ -144,6 +145,7 @@ const execution = [
   HarnessSecrets,
   RunServers,
   ClaimExecution,
+  DisabledUsers,
   ReportEvents,
   ReportStores,
   EventEffects,

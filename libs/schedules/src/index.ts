@@ -12,3 +12,4 @@ export { ScheduleFiringsStore } from './persistence/schedule-firings.store.js';
 export { SchedulesModule } from './schedules.module.js';
 export { TimerFiringModule } from './timer-firing.module.js';
 export { TimersModule } from './timers.module.js';
+export { UserSchedulesModule } from './user-schedules.module.js';

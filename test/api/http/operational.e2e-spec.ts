@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERROR_CODES } from '#libs/kernel';
+import { Metrics } from '#libs/observability';
 import { startTestApi, type TestApi } from '#libs/testing';
 
 let api: TestApi;
@@ -35,10 +36,21 @@ describe('pages without a token', () => {
 
   it('counts requests by operation and status', async () => {
     await api.request(401, 'GET /agent/environments');
-    const { text, headers } = await api.atOrigin(200, 'GET /metrics');
-    expect(headers.get('content-type')).toContain('text/plain');
+    const text = await api.app.get(Metrics, { strict: false }).render();
     expect(text).toMatch(/http_request_duration_seconds_count\{operation="listEnvironments",status="401"\} [1-9]/);
     expect(text).toContain('process_cpu_seconds_total');
+  });
+
+  it.each([
+    [401, 'GET /agent/environments'],
+    [401, 'GET /nowhere'],
+    [401, 'POST /agent/runs'],
+  ])('forbids caches to keep a %i: %s', async (status, line) => {
+    expect((await api.request(status, line)).headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('does not serve metrics, which take no token, at its own port: 404', async () => {
+    await api.atOrigin(404, 'GET /metrics');
   });
 
   it.each(Object.keys(ERROR_CODES))('explains %s', async (code) => {
@@ -98,7 +110,7 @@ describe('documentation', () => {
     expect(sources.length).toBeGreaterThan(3);
     for (const source of sources) await api.atOrigin(200, `GET ${new URL(source, `${api.url}/docs`).pathname}`);
     const { text: script } = await api.atOrigin(200, 'GET /docs/swagger-ui-init.js');
-    expect(script).toContain('"persistAuthorization": true');
+    expect(script).toContain('"persistAuthorization": false');
     expect(script).not.toContain('eval(');
     expect(script).toContain('"filter": true');
   });

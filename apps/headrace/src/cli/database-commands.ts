@@ -75,6 +75,20 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     load: async () => (await import('../commands/user.js')).remove,
   },
   {
+    name: 'user disable',
+    usage: '<user-uid>',
+    summary: 'Refuse all tokens of a user, pause their personal schedules and cancel their personal runs',
+    requires: 'database',
+    load: async () => (await import('../commands/user.js')).disable,
+  },
+  {
+    name: 'user enable',
+    usage: '<user-uid>',
+    summary: 'Let a user who was disabled use their tokens again',
+    requires: 'database',
+    load: async () => (await import('../commands/user.js')).enable,
+  },
+  {
     name: 'secrets list',
     usage: '--team <uid>',
     summary: 'List the managed secrets of a team, without their values',

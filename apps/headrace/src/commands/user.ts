@@ -1,6 +1,9 @@
 import { parseArgs } from 'node:util';
+import type { INestApplicationContext } from '@nestjs/common';
 import {
   CreateUser,
+  DisableUser,
+  EnableUser,
   isRole,
   ListUsers,
   type MembershipResult,
@@ -9,6 +12,7 @@ import {
   ROLES,
   SetRole,
 } from '#libs/auth';
+import { UserSchedulesModule } from '#libs/schedules';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
@@ -32,16 +36,45 @@ export const create: CommandModule = {
   },
 };
 
+/** Refuses all tokens of a user, pauses their personal schedules, and cancels their personal runs. */
+export const disable: CommandModule = {
+  run: (args) => {
+    const { userUid, output } = userArgument(args);
+    const work = async (services: INestApplicationContext): Promise<number> => {
+      const { kind } = await services.get(DisableUser).execute(userUid);
+      if (kind === 'unknown') throw unknownUser(userUid);
+      const text = kind === 'disabled' ? `User ${userUid} is disabled.` : `User ${userUid} was disabled before.`;
+      printResult(output, { uid: userUid, disabled: true }, text);
+      return 0;
+    };
+    return withUseCases(work, { imports: [UserSchedulesModule] });
+  },
+};
+
+/** The user's tokens work again. Schedules stay paused, and runs cancelled. */
+export const enable: CommandModule = {
+  run: (args) => {
+    const { userUid, output } = userArgument(args);
+    return withUseCases(async (services) => {
+      const { kind } = await services.get(EnableUser).execute(userUid);
+      if (kind === 'unknown') throw unknownUser(userUid);
+      const text = kind === 'enabled' ? `User ${userUid} is enabled.` : `User ${userUid} was not disabled.`;
+      printResult(output, { uid: userUid, disabled: false }, text);
+      return 0;
+    });
+  },
+};
+
 export const list: CommandModule = {
   run: (args) => {
     const { values } = parseArgs({ args: [...args], options: { ...OUTPUT_OPTIONS, team: { type: 'string' } } });
     return withUseCases(async (services) => {
       const users = await services.get(ListUsers).execute(values.team === undefined ? {} : { teamUid: values.team });
-      const rows = users.map(({ uid, email, displayName, memberships, createdAt }) => [
+      const rows = users.map(({ uid, email, displayName, memberships, createdAt, disabledAt }) => [
         ...[uid, email, displayName],
-        ...[memberships.map(({ teamUid, role }) => `${role} of ${teamUid}`).join(', '), createdAt],
+        ...[memberships.map(({ teamUid, role }) => `${role} of ${teamUid}`).join(', '), createdAt, disabledAt],
       ]);
-      printRows(values, ['UID', 'EMAIL', 'NAME', 'MEMBERSHIPS', 'CREATED'], rows);
+      printRows(values, ['UID', 'EMAIL', 'NAME', 'MEMBERSHIPS', 'CREATED', 'DISABLED'], rows);
       return 0;
     });
   },
@@ -73,6 +106,14 @@ export const remove: CommandModule = {
   },
 };
 
+function userArgument(args: readonly string[]): { userUid: string; output: OutputValues } {
+  const { values, positionals } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS, allowPositionals: true });
+  return { userUid: onlyPositional('user-uid', positionals), output: values };
+}
+
+const unknownUser = (userUid: string): CommandError =>
+  new CommandError(`there is no user ${userUid}; \`headrace user list\` shows the UIDs.`);
+
 function membershipArguments(args: readonly string[]): {
   userUid: string;
   teamUid: string;
@@ -95,7 +136,7 @@ function explain({ kind }: MembershipResult, userUid: string, teamUid: string): 
     case 'unknown_team':
       throw new CommandError(`there is no team ${teamUid}; \`headrace team list\` shows the UIDs.`);
     case 'unknown_user':
-      throw new CommandError(`there is no user ${userUid}; \`headrace user list\` shows the UIDs.`);
+      throw unknownUser(userUid);
     case 'not_a_member':
       throw new CommandError(`user ${userUid} is no member of team ${teamUid}.`);
     case 'last_owner':

@@ -61,7 +61,9 @@ export class CreateToken {
   }
 
   private exists({ type, uid }: PrincipalRef): Promise<boolean> {
-    return type === 'user' ? this.users.existsBy({ uid }) : this.accounts.existsBy({ uid, disabledAt: IsNull() });
+    return type === 'user'
+      ? this.users.existsBy({ uid, disabledAt: IsNull() })
+      : this.accounts.existsBy({ uid, disabledAt: IsNull() });
   }
 }
 

@@ -11,6 +11,8 @@ export interface User {
   readonly email: string;
   readonly displayName: string;
   readonly photoUrl: string | null;
+  /** Since when their tokens are refused. */
+  readonly disabledAt: Date | null;
   readonly createdAt: Date;
 }
 
@@ -64,10 +66,11 @@ export class ListUsers {
   }
 }
 
-const toUser = ({ uid, email, displayName, photoUrl, createdAt }: UserRow): User => ({
+const toUser = ({ uid, email, displayName, photoUrl, disabledAt, createdAt }: UserRow): User => ({
   uid,
   email,
   displayName,
   photoUrl,
+  disabledAt,
   createdAt,
 });

@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Request } from 'express';
 import { edgeStateOf, ProblemError, RequestGate } from '#libs/http';
+import { AccessChanges } from '../application/access-changes.js';
 import { TokenAuthenticator } from '../application/token-authenticator.js';
 import type { TokenRefusal } from '../domain/token.js';
 import { TokenUsage } from '../application/token-usage.js';
@@ -8,12 +9,24 @@ import { rememberPrincipal } from './request-principal.js';
 
 /** Authenticates by bearer token. Why a token is not valid is written to the log only. */
 @Injectable()
-export class BearerGate extends RequestGate {
+export class BearerGate extends RequestGate implements OnModuleInit, OnModuleDestroy {
+  private unsubscribe: (() => void) | null = null;
+
   constructor(
     private readonly authenticator: TokenAuthenticator,
     private readonly usage: TokenUsage,
+    private readonly changes: AccessChanges,
   ) {
     super();
+  }
+
+  /** The subscription itself empties the cache of tokens. */
+  onModuleInit(): void {
+    this.unsubscribe = this.changes.subscribe(() => undefined);
+  }
+
+  onModuleDestroy(): void {
+    this.unsubscribe?.();
   }
 
   override async admit(request: Request): Promise<void> {

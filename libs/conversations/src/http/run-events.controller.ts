@@ -1,7 +1,7 @@
 import { Controller, Get, Injectable, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiResponse } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Authorize, type Caller, CurrentCaller, TokenAuthenticator } from '#libs/auth';
+import { AccessChanges, Authorize, type Caller, CurrentCaller, TokenAuthenticator } from '#libs/auth';
 import { Settings } from '#libs/config';
 import { headerText, Operation, pathId, ProblemError, Shutdown } from '#libs/http';
 import { foundOrThrow, mayOnOwner, type Run, RunLog, RunTail } from '#libs/runs';
@@ -20,6 +20,7 @@ export class LiveSources {
     readonly log: RunLog,
     readonly tail: RunTail,
     readonly tokens: TokenAuthenticator,
+    readonly changes: AccessChanges,
   ) {}
 }
 
@@ -69,14 +70,25 @@ export class RunEventsController {
     const admission = admitted(this.streams.admit(caller.principal.uid));
     const abort = new AbortController();
     const forget = this.shutdown.onShutdown(() => abort.abort());
+    let unsubscribe = (): void => undefined;
     response.once('close', () => abort.abort());
     try {
       const stream = new EventStream(response, this.settings.liveStall);
       stream.open();
       const mayStill = () => this.mayStill(run, caller, request.headers.authorization);
+      unsubscribe = this.sources.changes.subscribe(() => {
+        // A fault is no answer: the stream asks again by itself.
+        mayStill().then(
+          (may) => {
+            if (!may) abort.abort();
+          },
+          () => undefined,
+        );
+      });
       if (request.method !== 'HEAD') await this.tell(stream, { head, from, mayStill, abort: abort.signal });
       stream.close();
     } finally {
+      unsubscribe();
       forget();
       admission.release();
     }

@@ -40,8 +40,13 @@ export function httpAdapter(listener?: Listener): ExpressAdapter {
   return new ListeningAdapter(application, listener?.server ?? null);
 }
 
+const uncached: RequestHandler = (_request, response, next) => {
+  response.setHeader('Cache-Control', 'no-store');
+  next();
+};
+
 /**
- * Everything between the socket and the controllers, in order: trace and log, security headers, authentication, body.
+ * Everything between the socket and the controllers, in order: trace and log, security headers, caching, authentication, body.
  * Call it before {@link serveHttp}.
  */
 export function configureHttp(app: NestExpressApplication, settings: Settings): void {
@@ -59,6 +64,8 @@ export function configureHttp(app: NestExpressApplication, settings: Settings): 
       contentSecurityPolicy: { directives: { upgradeInsecureRequests: https ? [] : null } },
     }),
   );
+  // Answers depend on the token, and some hold secrets that are returned once: nothing between us and the caller keeps them.
+  app.use(API_PREFIX, uncached);
   app.use(authentication(app.get(RequestGate, { strict: false })));
   app.use(jsonBody());
 }

@@ -8,7 +8,7 @@ import type { RouteTable } from './route-table.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 /** Asked every few seconds by machines: not worth a line each. */
-const QUIET = new Set(['/health/live', '/health/ready', '/metrics']);
+const QUIET = new Set(['/health/live', '/health/ready']);
 
 /** First of all: trace context, the matched route, one metric and one log line for every request. */
 export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, mayHavePersonalRuns, PrincipalLookup } from '#libs/auth';
 import { Settings } from '#libs/config';
-import type { RunOwner } from '../domain/run.js';
+import type { Run, RunOwner } from '../domain/run.js';
 
 /** For the person who asks; says what is missing. */
 export const PERSONAL_RUNS_REFUSED = {
@@ -25,10 +25,17 @@ export class PersonalRunPolicy {
     return PERSONAL_RUNS_REFUSED[personalRuns === 'nobody' ? 'nobody' : 'members'];
   }
 
-  /** Whether the owner may have the run now, when it begins. A team's always; one round trip for a person's. */
-  async mayBegin({ userUid }: RunOwner): Promise<boolean> {
-    if (userUid === null) return true;
-    const memberships = await this.principals.membershipsOf(userUid);
-    return memberships !== null && mayHavePersonalRuns(this.settings.personalRuns, memberships);
+  /**
+   * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always, unless its
+   * creator executes it and is disabled. At most one round trip, none for hosted runs of a team.
+   */
+  async mayBegin(
+    { owner: { userUid }, creator }: Pick<Run, 'owner' | 'creator'>,
+    isExternal: boolean,
+  ): Promise<boolean> {
+    if (userUid === null && !(isExternal && creator.type === 'user')) return true;
+    const memberships = await this.principals.membershipsOf(userUid ?? creator.uid);
+    if (memberships === null) return false;
+    return userUid === null || mayHavePersonalRuns(this.settings.personalRuns, memberships);
   }
 }

@@ -1,5 +1,4 @@
-import { Body, Controller, Headers, Post, Res } from '@nestjs/common';
-import type { Response } from 'express';
+import { Body, Controller, Headers, Post } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#libs/auth';
 import { BodyLimit, MIB, Operation } from '#libs/http';
 import { RegisterExternalRun } from '../application/register-external-run.js';
@@ -40,7 +39,6 @@ export class ExternalRunsController {
   async register(
     @CurrentCaller() caller: Caller,
     @Body() request: RegisterExternalRunRequest,
-    @Res({ passthrough: true }) response: Response,
     @Headers(IDEMPOTENCY_KEY) key?: string,
   ): Promise<RegisterExternalRunResponse> {
     refuseOversized('prompt', request.prompt);
@@ -52,7 +50,6 @@ export class ExternalRunsController {
       idempotency: idempotencyClaim(key, { external: request }),
     });
     if (result.kind !== 'created') throw createRunRefusal(result);
-    response.setHeader('Cache-Control', 'no-store');
     return {
       run_id: result.runId,
       task_id: result.runId,

@@ -1,23 +1,27 @@
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
+import { AccessChanges } from '#libs/auth';
 import { Settings } from '#libs/config';
 import { isDatabaseUnavailable } from '#libs/persistence';
 import { SweepExecutions } from '../application/execution/sweep-executions.js';
 import { sweepIntervalMs } from '../domain/lease.js';
 
-/** Looks for executions that went silent, idle sessions and questions that nobody answered. */
+/** Looks for executions that went silent, idle sessions, unanswered questions, and runs of users who were disabled. */
 @Injectable()
 export class Sweeper implements OnApplicationBootstrap {
   private readonly logger = new Logger(Sweeper.name);
   private running: Promise<void> | null = null;
+  private unsubscribe: (() => void) | null = null;
 
   constructor(
     private readonly sweep: SweepExecutions,
     private readonly settings: Settings,
     private readonly timers: SchedulerRegistry,
+    private readonly changes: AccessChanges,
   ) {}
 
   onApplicationBootstrap(): void {
+    this.unsubscribe = this.changes.subscribe(() => this.tick());
     this.timers.addInterval(
       'execution-sweeper',
       setInterval(() => this.tick(), sweepIntervalMs(this.settings.leaseTtl)),
@@ -25,6 +29,7 @@ export class Sweeper implements OnApplicationBootstrap {
   }
 
   async stop(): Promise<void> {
+    this.unsubscribe?.();
     if (this.timers.doesExist('interval', 'execution-sweeper')) this.timers.deleteInterval('execution-sweeper');
     await this.running;
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#libs/persistence';
 import type { PermissionRule } from '#libs/runner-protocol';
-import type { Run } from '../domain/run.js';
+import { EXTERNAL_POOL, type Run } from '../domain/run.js';
 import { WAITING_REASON } from './waiting-reason-sql.js';
 import { LIVE_EXECUTION_JOIN, RUN_COLUMNS, type RunRow, toRun, WHOLE_RUN_COLUMNS } from './run-rows.js';
 
@@ -21,7 +21,7 @@ const FIND_NEWEST: Statement = {
 
 const FIND_FOR_ASSIGNMENT: Statement = {
   name: 'runs.find-for-assignment',
-  text: `SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken, r.transcript IS NOT NULL AS has_transcript, r.session_in_debug,
+  text: `SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken, r.transcript IS NOT NULL AS has_transcript, r.session_in_debug, r.pool = '${EXTERNAL_POOL}' AS is_external,
     (SELECT json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id)
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS permission_rules,
     CASE WHEN r.conversation_id IS NULL THEN NULL ELSE (SELECT sum((c.usage->>'cost_usd')::float8)
@@ -41,6 +41,8 @@ export interface AssignedRun {
   readonly hasTranscript: boolean;
   /** The agent's session began in a debug window. */
   readonly sessionInDebug: boolean;
+  /** Its creator executes it, on a machine of their own. */
+  readonly isExternal: boolean;
   /** What was allowed for the rest of the run, oldest first. */
   readonly permissionRules: readonly PermissionRule[];
   /** What all runs of its conversation have cost; null when no agent has told. */
@@ -50,6 +52,7 @@ export interface AssignedRun {
 type AssignmentRow = RunRow & {
   prompt_taken: boolean;
   has_transcript: boolean;
+  is_external: boolean;
   session_in_debug: boolean;
   permission_rules: PermissionRule[] | null;
   conversation_cost_usd: number | null;
@@ -83,6 +86,7 @@ export class RunQueries {
           promptTaken: row.prompt_taken,
           hasTranscript: row.has_transcript,
           sessionInDebug: row.session_in_debug,
+          isExternal: row.is_external,
           permissionRules: row.permission_rules ?? [],
           conversationCostUsd: row.conversation_cost_usd,
         }

@@ -138,6 +138,15 @@ export class SchedulesStore {
     await tx.query(UPDATE, [uid, author.type, author.uid, ...valuesOf(fields)]);
   }
 
+  /** The enabled personal schedules of a user, in one order for all who lock several. */
+  async enabledOf(tx: Queryable, userUid: string): Promise<string[]> {
+    const rows = await tx.query<{ uid: string }>(
+      'SELECT uid FROM schedules WHERE owner_user_uid = $1 AND enabled ORDER BY uid',
+      [userUid],
+    );
+    return rows.map(({ uid }) => uid);
+  }
+
   /** As it is, for this transaction to change; null when there is none. */
   async lock(tx: Queryable, uid: string): Promise<Schedule | null> {
     await tx.query(LOCK, [uid]);

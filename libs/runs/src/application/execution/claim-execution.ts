@@ -50,8 +50,16 @@ export class Assignments {
   ): Promise<Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> | keyof typeof GONE | Impossible | null> {
     const found = await this.queries.findForAssignment(runId);
     if (!found) return null;
-    const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
-    if (!(await this.personalRuns.mayBegin(run.owner))) return 'not_allowed';
+    const {
+      run,
+      isExternal,
+      promptTaken,
+      hasTranscript,
+      sessionInDebug,
+      permissionRules,
+      conversationCostUsd: costUsd,
+    } = found;
+    if (!(await this.personalRuns.mayBegin(run, isExternal))) return 'not_allowed';
     const environmentUid = run.config.environment_id;
     const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
     if (environmentUid !== undefined && environment === null) return 'no_environment';
@@ -176,7 +184,7 @@ function retentionOf(environment: Environment | null): Pick<Assignment, 'failure
 }
 
 const GONE = {
-  not_allowed: 'The owner of the run may no longer have personal runs.',
+  not_allowed: 'The user whose run it is was disabled, or may no longer have personal runs.',
   no_environment:
     'The environment of the run does not exist any more, or the owner of the run may no longer use it: sharing it has ended, or their role on its team has changed.',
   no_mcp_server: 'An MCP server of the run does not exist any more.',

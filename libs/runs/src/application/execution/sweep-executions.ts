@@ -4,6 +4,7 @@ import { Database, isDatabaseUnavailable, type Statement } from '#libs/persisten
 import { ApprovalsStore } from '../../persistence/approvals.store.js';
 import { DecideApproval } from '../decide-approval.js';
 import { RunCeilings } from './ceilings.js';
+import { DisabledUsers } from './disabled-users.js';
 import { FinishExecution } from './finish-execution.js';
 import { IdleSessions } from './idle-sessions.js';
 
@@ -32,6 +33,7 @@ export class SweepExecutions {
     private readonly approvals: ApprovalsStore,
     private readonly decide: DecideApproval,
     private readonly ceilings: RunCeilings,
+    private readonly disabledUsers: DisabledUsers,
     private readonly settings: Settings,
   ) {}
 
@@ -51,6 +53,7 @@ export class SweepExecutions {
       await this.each(`approval ${overdue.id}`, () => this.decide.expire(overdue.run_id, overdue.id));
     }
     await this.ceilings.sweep((what, work) => this.each(what, work));
+    await this.disabledUsers.sweep((what, work) => this.each(what, work));
     return lost;
   }
 

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CreateToken, DisableUser, EnableUser } from '#libs/auth';
+import { SweepExecutions } from '#libs/runs';
+import { UserSchedulesModule } from '#libs/schedules';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { until } from '../../support/installation.js';
+import { LiveClient } from '../runs/live-client.js';
+
+/** Disabling a user ends tokens, streams, personal schedules and personal runs; what belongs to a team continues. */
+
+let api: TestApi;
+/** Another process of the installation, which learns of it by the database alone. */
+let second: TestApi;
+let team: string;
+beforeAll(async () => {
+  api = await startTestApi({ modules: [UserSchedulesModule] });
+  second = await startTestApi({ database: api.database });
+  team = await api.identities.team();
+});
+afterAll(async () => {
+  await second.close();
+  await api.close();
+});
+
+const disable = (user: TestPrincipal) => api.app.get(DisableUser, { strict: false }).execute(user.uid);
+const enable = (user: TestPrincipal) => api.app.get(EnableUser, { strict: false }).execute(user.uid);
+const sweep = () => api.app.get(SweepExecutions, { strict: false }).execute();
+const statusOf = async (token: string, at = api): Promise<number> => {
+  const response = await fetch(`${at.url}/api/v1/agent/models`, { headers: { authorization: `Bearer ${token}` } });
+  await response.body?.cancel();
+  return response.status;
+};
+const newRun = async ({ token }: TestPrincipal, personal: boolean): Promise<string> => {
+  const body = { prompt: 'Go.', team: !personal };
+  return (await api.request(200, 'POST /agent/runs', { token, body })).body.run_id as string;
+};
+const stateOf = async (runId: string, { token }: TestPrincipal): Promise<string> =>
+  (await api.request(200, `GET /agent/runs/${runId}`, { token })).body.state as string;
+const newSchedule = async ({ token }: TestPrincipal, personal: boolean): Promise<string> => {
+  const body = { name: 'nightly', cron_schedule: '0 3 * * *', prompt: 'Go.', enabled: true, team: !personal };
+  return (await api.request(201, 'POST /agent/schedules', { token, body })).body.id as string;
+};
+
+describe('a user who is disabled', () => {
+  it('is refused with all tokens in every process, and with them again once enabled', async () => {
+    const user = await api.identities.user({ [team]: 'admin' });
+    const tokens = [user.token, await api.identities.token(user)];
+    for (const token of tokens) expect([await statusOf(token), await statusOf(token, second)]).toEqual([200, 200]);
+    expect(await disable(user)).toEqual({ kind: 'disabled' });
+    for (const at of [api, second])
+      for (const token of tokens) await until(async () => (await statusOf(token, at)) === 401);
+    expect(await disable(user)).toEqual({ kind: 'already_disabled' });
+    const owner = { type: 'user', uid: user.uid } as const;
+    const created = await api.app.get(CreateToken).execute({ owner, name: 'later' });
+    expect(created).toEqual({ kind: 'unknown_owner' });
+    expect(await enable(user)).toEqual({ kind: 'enabled' });
+    await until(async () => (await statusOf(user.token, second)) === 200);
+    expect(await enable(user)).toEqual({ kind: 'not_disabled' });
+  });
+
+  it('loses an open event stream at once, long before it would ask again', async () => {
+    const user = await api.identities.user({ [team]: 'member' });
+    const runId = await newRun(user, false);
+    const client = await LiveClient.watch(second, runId, { token: user.token });
+    await disable(user);
+    await client.closed;
+  });
+
+  it('has personal schedules paused with the reason, while those of the team continue', async () => {
+    const user = await api.identities.user({ [team]: 'member' });
+    const colleague = await api.identities.user({ [team]: 'member' });
+    const [own, ofTeam] = [await newSchedule(user, true), await newSchedule(user, false)];
+    await disable(user);
+    const timers = await api.database.query<{ key: string }>('SELECT key FROM headrace.timers WHERE key = ANY($1)', [
+      [own, ofTeam],
+    ]);
+    expect(timers).toEqual([{ key: ofTeam }]);
+    const shown = await api.request(200, `GET /agent/schedules/${ofTeam}`, { token: colleague.token });
+    expect(shown.body.enabled).toBe(true);
+    await enable(user);
+    const { body } = await api.request(200, `GET /agent/schedules/${own}`, {
+      token: await api.identities.token(user),
+    });
+    expect(body).toMatchObject({ enabled: false, paused_reason: expect.stringContaining('was disabled') });
+  });
+
+  it('has personal runs cancelled and their agents stopped, while hosted runs of the team continue', async () => {
+    const user = await api.identities.user({ [team]: 'member' });
+    const colleague = await api.identities.user({ [team]: 'member' });
+    const [own, ofTeam] = [await newRun(user, true), await newRun(user, false)];
+    const runners = [await TestRunner.take(api, own), await TestRunner.take(api, ofTeam)];
+    for (const runner of runners) await runner.startAgent();
+    await disable(user);
+    await sweep();
+    const desired = await api.database.query<{ run_id: string; desired: string }>(
+      'SELECT run_id, desired FROM executions WHERE run_id = ANY($1) ORDER BY run_id = $2 DESC',
+      [[own, ofTeam], own],
+    );
+    expect(desired.map((execution) => execution.desired)).toEqual(['stop', 'run']);
+    expect(await stateOf(ofTeam, colleague)).toBe('INPROGRESS');
+    await enable(user);
+    expect(await stateOf(own, { ...user, token: await api.identities.token(user) })).toBe('CANCELLED');
+  });
+
+  it('cannot begin a queued personal run, nor one of the team on a machine of their own: FAILED, not_authorized', async () => {
+    const user = await api.identities.user({ [team]: 'member' });
+    const colleague = await api.identities.user({ [team]: 'member' });
+    const register = async (personal: boolean) =>
+      (
+        await api.request(200, 'POST /agent/runs/external', {
+          token: user.token,
+          body: { prompt: 'Go.', team: !personal },
+        })
+      ).body;
+    const runs = [await register(true), await register(false)];
+    await disable(user);
+    for (const { execution_id: id, token } of runs)
+      await api.request(412, `POST /runner/v1/executions/${id}/claim`, {
+        token,
+        body: { protocol_version: 1, instance_id: 'test' },
+      });
+    const { body } = await api.request(200, `GET /agent/runs/${runs[1].run_id}`, { token: colleague.token });
+    expect(body).toMatchObject({ state: 'FAILED', status_message: { error_code: 'not_authorized' } });
+  });
+
+  it('loses a run of the team that they execute on a machine of their own: it is cancelled', async () => {
+    const user = await api.identities.user({ [team]: 'member' });
+    const colleague = await api.identities.user({ [team]: 'member' });
+    const { body } = await api.request(200, 'POST /agent/runs/external', {
+      token: user.token,
+      body: { prompt: 'Go.' },
+    });
+    const runner = await TestRunner.claim(api, body.execution_id as string, body.token as string);
+    await runner.startAgent();
+    await disable(user);
+    await sweep();
+    expect(await stateOf(body.run_id as string, colleague)).toBe('CANCELLED');
+  });
+});
