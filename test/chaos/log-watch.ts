@@ -6,19 +6,21 @@ export interface ErrorLine {
 interface LogLine {
   readonly level?: string;
   readonly msg?: string;
+  readonly logger?: string;
 }
 
 /** Messages at level error that killing explains: each names what was taken away. */
 const EXPLAINED: readonly RegExp[] = [
   /^PostgreSQL \(process \d+\) died; starting it again\.$/,
   /^PostgreSQL could not be started again/,
-  // A runner whose servers are all away stops its agent by itself.
+  // Runners whose servers are all away: one stops its agent by itself, another comes after its offer has expired.
   /^the lease is lost$/,
+  /^the execution could not be claimed$/,
 ];
 
-/** Why a start fails whose database is killed; the supervisor repeats it. A server that serves must not end, which is checked by its exit. */
-const CONNECTION_LOST =
-  /Connection terminated|ECONNREFUSED|ECONNRESET|EPIPE|(starting up|shutting down|recovery mode)$|due to administrator command/;
+/** Why a server cannot start, or has to try again, while its database is killed. */
+const DATABASE_AWAY =
+  /Connection terminated|ECONNREFUSED|ECONNRESET|EPIPE|^the database system is |administrator command|PostgreSQL ended while starting \(SIGKILL\)/;
 
 /** Collects from the output of servers what nothing explains: lines at level error or fatal, and text that is no log line. */
 export class LogWatch {
@@ -38,8 +40,10 @@ export class LogWatch {
     if (parsed.level !== 'error' && parsed.level !== 'fatal') return;
     this.errors += 1;
     const message = parsed.msg ?? '';
-    const isFailedStart = parsed.level === 'fatal' && CONNECTION_LOST.test(message);
-    if (!isFailedStart && !EXPLAINED.some((pattern) => pattern.test(message))) this.unexplained.push({ source, line });
+    // A server that serves must not end, which its supervisor checks.
+    const isStart = parsed.level === 'fatal' || parsed.logger === 'ExceptionHandler';
+    const isExplained = EXPLAINED.some((pattern) => pattern.test(message)) || (isStart && DATABASE_AWAY.test(message));
+    if (!isExplained) this.unexplained.push({ source, line });
   }
 }
 

@@ -16,7 +16,7 @@ export interface ChaosOptions {
   readonly seed: number;
 }
 
-const SHORT_MINUTES = 0.3;
+const SHORT_MINUTES = 0.2;
 const LONG_MINUTES = 10;
 
 /**
@@ -38,7 +38,7 @@ export function chaosOptions(environment: NodeJS.ProcessEnv): ChaosOptions {
     installations: installationsOf(environment.CHAOS_INSTALLATION ?? (isLong ? INSTALLATIONS.join() : 'single')),
     durationMs: numberOf(environment, 'CHAOS_MINUTES', isLong ? LONG_MINUTES : SHORT_MINUTES) * 60_000,
     killIntervalMs: intervalOf(environment.CHAOS_KILL_INTERVAL ?? (isLong ? '5-10' : '3-4')),
-    loadIntervalMs: seconds('CHAOS_LOAD_INTERVAL', isLong ? 1.5 : 0.8),
+    loadIntervalMs: seconds('CHAOS_LOAD_INTERVAL', isLong ? 1.5 : 1),
     stallTimeoutMs: seconds('CHAOS_STALL_TIMEOUT', 60),
     seed: numberOf(environment, 'CHAOS_SEED', randomInt(1, 2 ** 31)),
   };
