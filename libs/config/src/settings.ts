@@ -295,6 +295,12 @@ export const SETTINGS = {
     duration('15s', '50ms', '5min'),
     'How often an event stream says that it is still there when nothing happens.',
   ),
+  apiRejectionRateLimit: define(
+    'Operation',
+    'API_REJECTION_RATE_LIMIT',
+    integer(20, 0, 1_000_000),
+    'Requests without a valid token that one API process answers within a second for one address (a /64 network of IPv6); answers beyond that wait up to 2 s. 0: no limit.',
+  ),
   liveRecheck: define(
     'Operation',
     'LIVE_RECHECK',

@@ -37,7 +37,8 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
   uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
 };
 
-function listOf(ranges: readonly string[]): BlockList {
+/** Addresses, CIDR ranges, and the names that Express knows for ranges. */
+export function addressList(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges.flatMap((item) => NAMED[item] ?? [item])) {
     const [address = '', prefix] = range.split('/');
@@ -47,8 +48,8 @@ function listOf(ranges: readonly string[]): BlockList {
   return list;
 }
 
-const SPECIAL = listOf([...SPECIAL_V4, ...SPECIAL_V6]);
-const GLOBAL = listOf(GLOBAL_V6);
+const SPECIAL = addressList([...SPECIAL_V4, ...SPECIAL_V6]);
+const GLOBAL = addressList(GLOBAL_V6);
 
 /**
  * Which addresses people may have the service connect to: public ones, and those that a setting lists: addresses, CIDR
@@ -58,7 +59,7 @@ export class PublicAddresses {
   private readonly allowed: BlockList;
 
   constructor(allowPrivate: readonly string[]) {
-    this.allowed = listOf(allowPrivate);
+    this.allowed = addressList(allowPrivate);
   }
 
   /** What is no IP address, or has a zone, is not allowed. */

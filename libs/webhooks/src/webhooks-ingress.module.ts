@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { SenderAddress } from '#libs/http';
 import { ObservabilityModule } from '#libs/observability';
 import { SecretsModule } from '#libs/secrets';
 import { WebhookSecrets } from './application/webhook-secrets.js';
@@ -16,7 +17,6 @@ import { IngressMeters } from './ingress/ingress-meters.js';
 import { IngressWebhooks } from './ingress/ingress-webhooks.js';
 import { RefusalPace } from './ingress/refusal-pace.js';
 import { RejectionLog } from './ingress/rejection-log.js';
-import { SenderAddress } from './ingress/sender-address.js';
 import { TakeDelivery } from './ingress/take-delivery.js';
 import { TakenDeliveries } from './ingress/taken-deliveries.js';
 import { signatureSchemesProvider } from './signature-schemes.provider.js';

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { AuthModule } from '#libs/auth';
+import { AuthHttpModule, AuthModule } from '#libs/auth';
 import { HandleFrame } from './application/handle-frame.js';
 import { TaskDoor } from './application/task-door.js';
 import { WorkerSockets } from './application/worker-sockets.js';
@@ -22,7 +22,7 @@ export class WorkersModule {}
 
 /** The socket that workers dial, and who is connected. Needs a {@link WorkerTasks} somewhere in the application. */
 @Module({
-  imports: [AuthModule, WorkersModule],
+  imports: [AuthModule, AuthHttpModule, WorkersModule],
   controllers: [ConnectedWorkersController, WorkerSocketController],
   providers: [
     TaskDoor,

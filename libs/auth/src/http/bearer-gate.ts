@@ -6,6 +6,7 @@ import { TokenAuthenticator } from '../application/token-authenticator.js';
 import type { TokenRefusal } from '../domain/token.js';
 import { TokenUsage } from '../application/token-usage.js';
 import { rememberPrincipal } from './request-principal.js';
+import { UnauthorizedPace } from './unauthorized-pace.js';
 
 /** Authenticates by bearer token. Why a token is not valid is written to the log only. */
 @Injectable()
@@ -16,6 +17,7 @@ export class BearerGate extends RequestGate implements OnModuleInit, OnModuleDes
     private readonly authenticator: TokenAuthenticator,
     private readonly usage: TokenUsage,
     private readonly changes: AccessChanges,
+    private readonly pace: UnauthorizedPace,
   ) {
     super();
   }
@@ -34,6 +36,7 @@ export class BearerGate extends RequestGate implements OnModuleInit, OnModuleDes
     const state = edgeStateOf(request);
     if (typeof principal === 'string') {
       state.refusal = `token ${principal}`;
+      await this.pace.hold(request);
       throw unauthenticated(principal);
     }
     rememberPrincipal(request, principal);

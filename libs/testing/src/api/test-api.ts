@@ -47,6 +47,7 @@ export function testSettings(databaseUrl: string, dataDir: string): Settings {
       HEADRACE_TEST_CLOCK: 'true',
       API_RATE_PER_MINUTE: '0',
       GIT_ALLOW_PRIVATE: 'loopback',
+      API_REJECTION_RATE_LIMIT: '0',
       DATABASE_POOL_SIZE: '6',
       QUEUE_POOL_SIZE: '6',
     }),

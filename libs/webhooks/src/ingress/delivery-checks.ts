@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { senderOf } from '#libs/http';
 import { isIdentityAmbiguous } from '../domain/delivery-identity.js';
 import type { SignatureScheme } from '../domain/signing/signature-scheme.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
@@ -21,7 +22,6 @@ import type { IngressWebhook } from './ingress-webhook.js';
 import { IngressWebhooks } from './ingress-webhooks.js';
 import { declaredBytes, MAX_DELIVERY_BYTES, readBody } from './read-body.js';
 import { RejectionLog } from './rejection-log.js';
-import { senderOf } from './sender-address.js';
 
 const MAX_HEADERS = 100;
 

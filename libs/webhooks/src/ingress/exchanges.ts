@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
+import { SenderAddress } from '#libs/http';
 import { newContext } from '#libs/observability';
 import { Exchange } from './exchange.js';
-import { SenderAddress } from './sender-address.js';
 
 /** The exchange of each request that is under way, from the door to its answer. */
 @Injectable()

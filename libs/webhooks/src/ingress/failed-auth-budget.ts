@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
+import { senderOf } from '#libs/http';
 import { Clock } from '#libs/kernel';
-import { senderOf } from './sender-address.js';
 
 /** Beyond that the budgets that were touched longest ago are forgotten: memory is bounded, whoever asks. */
 const MAX_BUDGETS = 50_000;

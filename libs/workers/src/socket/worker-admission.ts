@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { IncomingMessage } from 'node:http';
-import { TokenAuthenticator, TokenUsage } from '#libs/auth';
+import { TokenAuthenticator, TokenUsage, UnauthorizedPace } from '#libs/auth';
 import { Settings } from '#libs/config';
 import { ProblemError } from '#libs/http';
 import { workerNameFault } from '#libs/worker-protocol';
@@ -25,12 +25,15 @@ export class WorkerAdmission {
     private readonly usage: TokenUsage,
     private readonly connections: Connections,
     private readonly settings: Settings,
+    private readonly pace: UnauthorizedPace,
   ) {}
 
   /** Throws the ProblemError that the request is answered with. */
-  async admit({ headers, url = '' }: IncomingMessage): Promise<Admitted> {
+  async admit(request: IncomingMessage): Promise<Admitted> {
+    const { headers, url = '' } = request;
     const principal = await this.authenticator.authenticate(headers.authorization);
     if (typeof principal === 'string') {
+      await this.pace.hold(request);
       throw new ProblemError('authentication_required', 'Send a valid token as `Authorization: Bearer <token>`.');
     }
     this.usage.note(principal.tokenUid);

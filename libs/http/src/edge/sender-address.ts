@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
+import { type BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#libs/config';
+import { addressList } from '#libs/kernel';
 
 const UNKNOWN = 'unknown';
 /** Some load balancers write the port of the sender, too: `192.0.2.1:5678`, `[2001:db8::1]:443`. */
@@ -11,16 +12,11 @@ const WITH_PORT = /^(?:\[([^\]]+)\](?::\d{1,5})?|([^:]+):\d{1,5})$/;
 @Injectable()
 export class SenderAddress {
   private readonly logger = new Logger(SenderAddress.name);
-  private readonly trusted = new BlockList();
+  private readonly trusted: BlockList;
   private hasWarned = false;
 
   constructor({ trustedProxies }: Settings) {
-    for (const range of trustedProxies) {
-      const [address = '', bits] = range.split('/');
-      const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-      if (bits === undefined) this.trusted.addAddress(address, family);
-      else this.trusted.addSubnet(address, Number(bits), family);
-    }
+    this.trusted = addressList(trustedProxies);
   }
 
   of({ socket, headers }: IncomingMessage): string {
