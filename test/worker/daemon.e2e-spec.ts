@@ -53,6 +53,11 @@ describe('headrace worker', () => {
 
   it('introduces itself, runs what it is given, and tells the end', async () => {
     mkdirSync(join(place.directory, 'repo/.claude/skills/tidy'), { recursive: true });
+    mkdirSync(join(place.directory, 'repo/.git'));
+    writeFileSync(
+      join(place.directory, 'repo/.git/config'),
+      '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://me:secret@git.example.com/acme/tools.git\n',
+    );
     writeFileSync(
       join(place.directory, 'repo/.claude/skills/tidy/SKILL.md'),
       '---\nname: tidy-up\ndescription: Tidies up\n---\nDo it.\n',
@@ -76,7 +81,14 @@ describe('headrace worker', () => {
       backend: 'process',
       slots: 2,
       labels: { a: 'b' },
-      skills: [{ name: 'tidy-up', description: 'Tidies up' }],
+      skills: [
+        {
+          name: 'tidy-up',
+          description: 'Tidies up',
+          repository: 'acme/tools',
+          path: '.claude/skills/tidy/SKILL.md',
+        },
+      ],
       tasks: [],
     });
     expect(hello.data.harnesses).toContainEqual(expect.objectContaining({ id: 'oz', installed: true }));

@@ -27,6 +27,7 @@ import { ShippedSkills } from './skills/adapters/shipped-skills.js';
 import { BundledSkills } from './skills/application/bundled-skills.js';
 import { FactorySkills } from './skills/application/factory-skills.js';
 import { FoundSkills } from './skills/application/found-skills.js';
+import { WorkerSkillsStore } from './skills/persistence/worker-skills.store.js';
 import { ListSkills } from './skills/application/list-skills.js';
 import { ReadSkills } from './skills/application/read-skills.js';
 import { SkillCache } from './skills/application/skill-cache.js';
@@ -58,6 +59,7 @@ const SKILLS = [
   SkillCache,
   SkillRepositories,
   ListSkills,
+  WorkerSkillsStore,
   { provide: BundledSkills, useClass: ShippedSkills },
   { provide: SkillDirectory, useClass: FoundSkills },
 ];

@@ -32,7 +32,16 @@ const hello = z.object({
   slots: count,
   features: z.array(name).max(MAX_LISTED),
   harnesses: z.array(harness).max(MAX_LISTED),
-  skills: z.array(z.object({ name, description: z.string().max(4_096) })).max(MAX_LISTED),
+  skills: z
+    .array(
+      z.object({
+        name,
+        description: z.string().max(4_096),
+        repository: maybe(name),
+        path: maybe(z.string().max(1_024)),
+      }),
+    )
+    .max(MAX_LISTED),
   labels: maybe(stringMap.refine((labels) => Object.keys(labels).length <= MAX_LISTED)),
   tasks,
 });

@@ -70,6 +70,10 @@ export interface WorkerHarness {
 export interface WorkerSkill {
   name: string;
   description: string;
+  /** `owner/name`: the last two segments of the URL of `origin`, or of the directory where there is none. */
+  repository?: string;
+  /** Of its SKILL.md within the repository. */
+  path?: string;
 }
 
 /** Extension: state of the worker and of its tasks, answered by what the server wants of each. */

@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { HostLog } from '#libs/runner-host';
 import type { WorkerSkill } from '#libs/worker-protocol';
@@ -28,14 +28,38 @@ const MAX_DESCRIPTION = 1_024;
 export function localSkills(repositories: readonly string[], log: HostLog): WorkerSkill[] {
   const found = new Map<string, WorkerSkill>();
   for (const repository of repositories) {
+    const name = repositoryName(repository);
     for (const place of PLACES) {
       for (const directory of subdirectories(join(repository, place, 'skills'))) {
         const skill = readSkill(directory, log);
-        if (skill !== null && !found.has(skill.name) && found.size < MAX_SKILLS) found.set(skill.name, skill);
+        const path = relative(repository, join(directory, 'SKILL.md'));
+        if (skill !== null && !found.has(skill.name) && found.size < MAX_SKILLS)
+          found.set(skill.name, { ...skill, repository: name, path });
       }
     }
   }
   return [...found.values()];
+}
+
+/** Without the user and password that the URL of `origin` may have. */
+function repositoryName(repository: string): string {
+  const segments = (originOf(repository) ?? resolve(repository))
+    .replace(/^[a-z][a-z0-9+.-]*:\/\/(?:[^/@]*@)?/i, '')
+    .replace(/\/+$/, '')
+    .replace(/\/?\.git$/, '')
+    .split(/[/:]/)
+    .filter((segment) => segment !== '');
+  return segments.slice(-2).join('/').slice(-MAX_NAME);
+}
+
+/** Null where it is no repository, or has no such remote. */
+function originOf(repository: string): string | null {
+  try {
+    const config = readFileSync(join(repository, '.git', 'config'), 'utf8');
+    return /^\[remote "origin"\][^[]*?^\s*url\s*=\s*(\S+)/m.exec(config)?.[1] ?? null;
+  } catch {
+    return null; // a directory that git does not manage, or that is a work tree of another one
+  }
 }
 
 function subdirectories(directory: string): string[] {

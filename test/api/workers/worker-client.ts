@@ -1,6 +1,12 @@
 import WebSocket from 'ws';
 import type { TestApi } from '#libs/testing';
-import { HELLO_HEADER, type ServerFrame, WORKER_SOCKET_PATH, type WorkerFrame } from '#libs/worker-protocol';
+import {
+  type Hello,
+  HELLO_HEADER,
+  type ServerFrame,
+  WORKER_SOCKET_PATH,
+  type WorkerFrame,
+} from '#libs/worker-protocol';
 
 type Frame<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>;
 
@@ -38,7 +44,7 @@ export class WorkerClient {
     api: TestApi,
     token: string,
     host: string,
-    hello: { instance_id: string; slots: number; tasks?: { task_id: string; execution_id: string }[] },
+    hello: Pick<Hello['data'], 'instance_id' | 'slots'> & Partial<Hello['data']>,
   ): Promise<{ worker: WorkerClient; answer: Frame<'hello'>['data'] }> {
     const worker = await WorkerClient.connect(api, token, host, { awaitsHello: true });
     worker.say({

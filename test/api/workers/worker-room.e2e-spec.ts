@@ -52,6 +52,40 @@ describe('the room of a worker', () => {
   });
 });
 
+describe('the skills in skills_dirs of a worker', () => {
+  const skills = [
+    {
+      name: 'tidy-up',
+      description: 'Tidies up.',
+      repository: 'acme/tools',
+      path: '.claude/skills/tidy/SKILL.md',
+    },
+  ];
+  const variants = async (token: string, query = '') => {
+    const { body } = await room.api.request(200, `GET /agent${query}`, { token });
+    const agents = body.agents as { name: string; variants: { id: string; source: object }[] }[];
+    return agents.find(({ name }) => name === 'tidy-up')?.variants ?? [];
+  };
+
+  it('are listed with the host while it is connected, for its team alone', async () => {
+    const host = room.newHost();
+    const { worker } = await room.greet(host, { instance_id: 'daemon-1', slots: 1, skills });
+    await worker.handled();
+    expect(await variants(room.bot.token)).toMatchObject([
+      {
+        id: 'acme/tools:.claude/skills/tidy/SKILL.md',
+        description: 'Tidies up.',
+        source: { owner: 'acme', name: 'tools', skill_path: '.claude/skills/tidy/SKILL.md', worker_host: host },
+        environments: [],
+      },
+    ]);
+    const other = await room.api.identities.serviceAccount(await room.api.identities.team());
+    expect(await variants(other.token)).toEqual([]);
+    await worker.vanish();
+    await vi.waitFor(async () => expect(await variants(room.bot.token)).toEqual([]));
+  });
+});
+
 describe('a cancel, where it is allowed', () => {
   it('is told to the worker, whose last word ends the execution', async () => {
     const host = room.newHost();

@@ -109,7 +109,7 @@ export const FLAGS: readonly Flag[] = [
     kind: 'list',
     key: 'skills_dirs',
     argument: '<path>',
-    doc: 'Repository of this machine whose skills are told to the server.',
+    doc: 'Repository of this machine whose skills the server lists.',
   },
   {
     name: 'harnesses',

@@ -4,6 +4,7 @@ import { byLastRun, groupSkills, type SkillGroup, type SkillOccurrence } from '.
 import { parseRepositoryName } from '../domain/skill-spec.js';
 import { BUNDLED_NAME, BUNDLED_OWNER, BundledSkills, isBundled } from './bundled-skills.js';
 import { SkillCache } from './skill-cache.js';
+import { WorkerSkillsStore } from '../persistence/worker-skills.store.js';
 import { type EnvironmentRepository, SkillRepositories } from './skill-repositories.js';
 import { SkillRuns } from './skill-runs.js';
 
@@ -37,6 +38,7 @@ export class ListSkills {
     private readonly cache: SkillCache,
     private readonly bundled: BundledSkills,
     private readonly runs: SkillRuns,
+    private readonly workers: WorkerSkillsStore,
   ) {}
 
   async execute(caller: Caller, listing: SkillListing): Promise<ListSkillsResult> {
@@ -49,6 +51,8 @@ export class ListSkills {
       places.map(({ repository }) => this.cache.get(repository, listing.refresh, WAIT_MS)),
     );
     const found: SkillOccurrence[] = wanted ? [] : this.bundledOnes();
+    for (const occurrence of await this.workers.list(caller.teamUids))
+      if (!wanted || isNamed({ owner: occurrence.owner, name: occurrence.repo }, wanted)) found.push(occurrence);
     for (const [index, { repository, environments }] of places.entries()) {
       const reading = readings[index];
       if (reading?.kind !== 'read') continue;

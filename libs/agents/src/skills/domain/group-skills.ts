@@ -4,6 +4,8 @@ import { bySkillPath } from './skill-path.js';
 export interface SkillOccurrence {
   readonly owner: string;
   readonly repo: string;
+  /** Where it was found; absent: in the repository itself. */
+  readonly workerHost?: string;
   readonly skill: FoundSkill;
   /** Of the caller, that have the repository. */
   readonly environments: readonly { readonly uid: string; readonly name: string }[];

@@ -9,7 +9,7 @@ export function presentGroup({ name, variants }: SkillGroup, lastRuns: ReadonlyM
 }
 
 function presentVariant(variant: SkillVariant, lastRun: Date | undefined): AgentVariant {
-  const { id, owner, repo, environments, skill } = variant;
+  const { id, owner, repo, workerHost, environments, skill } = variant;
   const { parsed, path } = skill;
   const isMalformed = parsed.kind === 'malformed';
   return {
@@ -18,7 +18,7 @@ function presentVariant(variant: SkillVariant, lastRun: Date | undefined): Agent
     base_prompt: isMalformed ? '' : shorten(parsed.body, SHOWN_PROMPT),
     ...(isMalformed && { error: parsed.error }),
     last_run_timestamp: lastRun?.toISOString() ?? null,
-    source: { owner, name: repo, skill_path: path },
+    source: { owner, name: repo, skill_path: path, ...(workerHost !== undefined && { worker_host: workerHost }) },
     environments: environments.map(({ uid, name: environment }) => ({ uid, name: environment })),
   };
 }

@@ -27,7 +27,12 @@ export class SkillSourceItem {
   @StringField({ description: 'The repository’s name; `bundled` with the owner `headrace`: ships with Headrace.' })
   name: string;
   @StringField({ description: 'Within the repository.', example: '.agents/skills/review/SKILL.md' }) skill_path: string;
-  @StringField({ optional: true, description: 'Worker host on which the skill was found.' }) worker_host?: string;
+  @StringField({
+    optional: true,
+    description:
+      'Host of the connected self-hosted worker on which the skill was found; absent: found in the repository.',
+  })
+  worker_host?: string;
 }
 
 export class SkillEnvironment {
@@ -36,11 +41,16 @@ export class SkillEnvironment {
 }
 
 export class AgentVariant {
-  @StringField({ description: 'Can be used as a skill spec.', example: 'acme/tools:.agents/skills/review/SKILL.md' })
+  @StringField({
+    description:
+      'Can be used as a skill spec; that of a skill found on a worker where the service can read its repository.',
+    example: 'acme/tools:.agents/skills/review/SKILL.md',
+  })
   id: string;
 
   @StringField({ description: 'Description of the skill.' }) description: string;
-  @StringField({ description: 'The first 8,192 characters of the instructions.' }) base_prompt: string;
+  @StringField({ description: 'The first 8,192 characters of the instructions; empty for skills found on workers.' })
+  base_prompt: string;
   @StringField({ optional: true, description: 'What is wrong with it; only malformed ones have it.' }) error?: string;
   @DateTimeField({ optional: true, nullable: true, description: 'Of runs that the caller may see; null: never.' })
   last_run_timestamp?: string | null;

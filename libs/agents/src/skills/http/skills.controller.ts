@@ -15,7 +15,7 @@ export class SkillsController {
     id: 'listAgents',
     summary: 'List agents',
     description:
-      'Skills found in the repositories of all environments that the caller may use, and those that ship with Headrace, grouped by name; with `repo` those of one repository, which need not be in an environment if everybody may read it. A repository that cannot be read is left out, and is a 400 when `repo` names it, or a 503 when that may go away by itself.',
+      'Skills found in the repositories of all environments that the caller may use, those in `skills_dirs` of connected self-hosted workers, and those that ship with Headrace, grouped by name; with `repo` those of one repository, which need not be in an environment if everybody may read it. A repository that cannot be read is left out, and is a 400 when `repo` names it, or a 503 when that may go away by itself.',
     tag: 'Agents',
     team: true,
     success: { status: 200, description: 'The agents.', type: ListAgentsResponse },
