@@ -15,4 +15,4 @@ export { removeTree } from './workspace/workspace.js';
 export { detectHarnesses, type DetectedHarness } from './harness/detect-harnesses.js';
 export { BUILTIN_HARNESS, harnessIds, STANDARD_HARNESSES } from './harness/harnesses.js';
 export { HarnessesFileError, readHarnessesFile } from './harness/read-harnesses-file.js';
-export { runBuiltinAgent } from './oz/builtin-agent.js';
+export { runBuiltinAgent } from './oz/run-builtin-agent.js';

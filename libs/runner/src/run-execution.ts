@@ -1,6 +1,6 @@
 import { newUuid, SystemClock, type Clock } from '#libs/kernel';
 import type { Assignment, RunnerEvent, RunnerHandover } from '#libs/runner-protocol';
-import { Execution } from './execution.js';
+import type { Execution } from './execution.js';
 import { RUNNER_EXIT, type RunnerExitCode } from './exit-codes.js';
 import { failed, fenced, Interruption, type Ending } from './interruption.js';
 import { ControlPlane, LeaseLostError, NoAnswerError } from './protocol/control-plane.js';
@@ -79,8 +79,11 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   });
 
   let assignment;
+  let parts;
   try {
-    const claimed = await plane.claim(claimMs, drain);
+    // What drives an agent is loaded while the claim is under way: it takes longer than all that the claim needs.
+    const [claimed, loaded] = await Promise.all([plane.claim(claimMs, drain), import('./execution.js')]);
+    parts = loaded;
     assignment = claimed.assignment;
     lease.start(assignment.ttl_seconds, claimed.sentAt);
   } catch (error) {
@@ -108,7 +111,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     signal,
     ...(onEvent ? { onSealed: onEvent } : {}),
   });
-  const running = new Execution({
+  const running = new parts.Execution({
     handover,
     assignment,
     plane,
