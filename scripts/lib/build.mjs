@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { LOCK_NAME } from './build-lock.mjs';
 import { inRoot, mainProgram } from './paths.mjs';
 import { runStep } from './run-step.mjs';
 
@@ -11,7 +12,7 @@ export async function ensureBuilt() {
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wanted && existsSync(mainProgram)) return;
   console.log('Building …');
   // The compiler's memory of a directory whose files somebody removed would make it write too little.
-  if (!existsSync(mainProgram)) rmSync(inRoot('dist'), { recursive: true, force: true });
+  if (!existsSync(mainProgram)) clearBuild();
   rmSync(stampFile, { force: true });
   // Types are checked by `npm test` and by `npm run build`: half of the time, and the same programs without.
   await runStep(process.execPath, [
@@ -22,6 +23,12 @@ export async function ensureBuilt() {
   ]);
   mkdirSync(inRoot('dist'), { recursive: true });
   writeFileSync(stampFile, wanted);
+}
+
+/** All but the lock that we hold. */
+function clearBuild() {
+  for (const name of readdirSync(inRoot('dist')))
+    if (name !== LOCK_NAME) rmSync(inRoot('dist', name), { recursive: true, force: true });
 }
 
 function stamp() {

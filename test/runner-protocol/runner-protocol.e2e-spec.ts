@@ -104,6 +104,28 @@ describe('the runner protocol', () => {
     ]);
   });
 
+  it.each<[string, string, object, string]>([
+    ['a follow-up id that is no UUID', 'turn_started', { turn_id: 't', prompt: '', followup_id: 'odd' }, 'followup_id'],
+    ['a follow-up id that is no text', 'turn_started', { turn_id: 't', prompt: '', followup_id: 7 }, 'followup_id'],
+    ['an unknown stop reason', 'turn_ended', { turn_id: 't', stop_reason: 'odd' }, 'stop_reason'],
+    ['no stop reason', 'turn_ended', { turn_id: 't' }, 'stop_reason'],
+  ])('answers an event with %s with 400, and stores nothing of its batch', async (_what, kind, data, field) => {
+    const runner = await TestRunner.take(api, runId);
+    const { execution_id, lease_epoch } = runner.assignment;
+    const events = [
+      { source_seq: 1, kind: 'sandbox_ready', data: {} },
+      { source_seq: 2, kind, data },
+    ];
+    const { body } = await call(400, 'POST events', execution_id, { lease_epoch, events });
+    expect(body).toMatchObject({ error_code: 'invalid_request', errors: [{ pointer: `/events/1/data/${field}` }] });
+    expect(JSON.stringify(body)).not.toContain('odd');
+    const stored = await api.database.query(
+      `SELECT 1 FROM run_events WHERE run_id = $1 AND kind = 'sandbox_ready' AND execution_id = $2`,
+      [runId, execution_id],
+    );
+    expect(stored).toEqual([]);
+  });
+
   it('fences a stale epoch and an execution that was given up', async () => {
     const runner = await TestRunner.take(api, runId);
     const { execution_id, lease_epoch } = runner.assignment;

@@ -235,10 +235,12 @@ export interface AgentFailureReport {
   detail?: string;
 }
 
+export const STOP_REASONS = ['end_turn', 'cancelled', 'refusal', 'max_tokens', 'max_turn_requests', 'error'] as const;
+
 /** `error` is for a turn that the agent could not finish (its process died, its model failed, the protocol broke). */
 export interface TurnEnded extends AgentFailureReport {
   turn_id: string;
-  stop_reason: 'end_turn' | 'cancelled' | 'refusal' | 'max_tokens' | 'max_turn_requests' | 'error';
+  stop_reason: (typeof STOP_REASONS)[number];
 }
 
 /** An event as a runner sends it. */

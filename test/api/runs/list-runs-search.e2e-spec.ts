@@ -86,6 +86,14 @@ describe('query parameter q', () => {
     expect(body.runs.map(({ title }: { title: string }) => title)).toEqual(['Deploy the Parser', 'Hooks', 'Untitled']);
   });
 
+  it.each([41, 120, 256])('looks for a word of %i letters as it is', async (length) => {
+    const own = await newTeam(room);
+    const word = 'abcdefgh'.repeat(32).slice(0, length);
+    const id = await own.run({ title: `Before ${word} after`, prompt: 'Go.' });
+    expect(await own.find(`q=${word}`)).toEqual([id]);
+    expect(await own.find(`q=${word.slice(1)}${word[0]}`)).toEqual([]);
+  });
+
   it('nothing to look for, or too much: 400', async () => {
     await refuses(room, 'q=', '/q', 'must be text with at least one letter or digit');
     await refuses(room, 'q=%25_!', '/q', 'must be text with at least one letter or digit');

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import { Settings } from '#libs/config';
 import { edgeStateOf } from '../edge/edge-state.js';
 import { API_PREFIX, RouteTable } from '../edge/route-table.js';
+import { loggedMessage } from './logged-message.js';
 import { toProblemDocument } from './problem.dto.js';
 import { ProblemError } from './problem-error.js';
 import { toProblemError } from './to-problem-error.js';
@@ -74,7 +75,7 @@ export class ProblemWriter {
     const cause = problem.options.cause;
     const fields = { error_code: problem.code, stack: cause instanceof Error ? describe(cause) : problem.stack };
     if (problem.status === 503) this.logger.warn(problem.detail, fields);
-    else this.logger.error(cause instanceof Error ? cause.message : problem.detail, fields);
+    else this.logger.error(cause instanceof Error ? loggedMessage(cause) : problem.detail, fields);
   }
 }
 
@@ -87,5 +88,6 @@ export function pathOf(request: Request): string {
 /** The stack with those of its causes, without the properties: a failed query carries its parameters there. */
 function describe(error: Error): string {
   const cause = error.cause instanceof Error ? `\ncaused by ${describe(error.cause)}` : '';
-  return `${error.stack ?? error.message}${cause}`;
+  const { stack = '', message } = error;
+  return `${stack === '' ? loggedMessage(error) : stack.replace(message, () => loggedMessage(error))}${cause}`;
 }

@@ -22,6 +22,8 @@ describe('the words of a search', () => {
     ['fix', false],
     ['4711', false],
     ['v123', false],
+    ['x'.repeat(40), true],
+    ['x'.repeat(41), false],
   ])('%s may be misspelt: %s', (word, expected) => {
     expect(mayBeMisspelt(word)).toBe(expected);
   });

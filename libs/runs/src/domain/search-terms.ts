@@ -12,8 +12,11 @@ export const MAX_SEARCH_TERMS = 8;
 export const SEARCHABLE = /[\p{L}\p{N}]/u;
 
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
-/** Shorter words have too many neighbours; numbers are not spelled. */
-const MAY_BE_MISSPELT = /^[\p{L}\p{M}]{4,}$/u;
+/**
+ * Shorter words have too many neighbours; numbers are not spelled. Each letter makes up to four variants of the word's
+ * length: PostgreSQL needs hundreds of megabytes for the pattern of 160 letters, and refuses longer ones.
+ */
+const MAY_BE_MISSPELT = /^[\p{L}\p{M}]{4,40}$/u;
 const MIN_ANY_EDIT = 5;
 
 /** The words of a search as they were typed, each once whatever its case. */

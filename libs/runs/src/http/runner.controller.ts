@@ -10,6 +10,7 @@ import { ClaimExecution } from '../application/execution/claim-execution.js';
 import { FinishExecution } from '../application/execution/finish-execution.js';
 import { ReadCommands } from '../application/execution/read-commands.js';
 import { ReportEvents } from '../application/execution/report-events.js';
+import { eventFault } from '../domain/runner-event-rules.js';
 import { Transcripts } from '../application/execution/transcripts.js';
 import { beatSeconds } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
@@ -70,8 +71,15 @@ export class RunnerController {
     @Body() body: EventBatchBody,
     @Res({ passthrough: true }) response: Response,
   ): Promise<BatchAck> {
+    const errors = body.events.flatMap((event, index) => {
+      const fault = eventFault(event);
+      return fault ? [{ pointer: `/events/${index}/data/${fault.field}`, detail: fault.detail }] : [];
+    });
+    if (errors.length > 0) throw new ProblemError('invalid_request', 'An event is not valid.', { errors });
     const result = await this.reportEvents.execute(executionId, body.lease_epoch, body.events);
     if (result.kind === 'lease_lost') throw leaseLost();
+    if (result.kind === 'invalid')
+      throw new ProblemError('invalid_request', 'An event has a value that cannot be stored.');
     response.status(200);
     return result.ack;
   }

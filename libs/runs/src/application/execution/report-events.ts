@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { newUuid } from '#libs/kernel';
-import { Database } from '#libs/persistence';
+import { Database, sqlState } from '#libs/persistence';
 import type { BatchAck, RunnerEvent } from '#libs/runner-protocol';
 import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { RunLogStore, type NewRunEvent } from '../../persistence/run-log.store.js';
@@ -13,7 +13,14 @@ import { type EventContext, textOf, toStored, usageOf } from './event-context.js
 import { IdleSessions } from './idle-sessions.js';
 import { RunEffects } from './run-effects.js';
 
-export type ReportResult = { readonly kind: 'stored'; readonly ack: BatchAck } | { readonly kind: 'lease_lost' };
+export type ReportResult =
+  | { readonly kind: 'stored'; readonly ack: BatchAck }
+  | { readonly kind: 'lease_lost' }
+  /** A value that the database cannot take; nothing of the batch is stored. */
+  | { readonly kind: 'invalid' };
+
+/** Class of SQLSTATEs: data exceptions. */
+const DATA_EXCEPTION = '22';
 
 /** Events that move the run or its execution, and so need the run's lock first. */
 const MOVING = new Set<string>([
@@ -86,6 +93,15 @@ export class ReportEvents {
   ) {}
 
   async execute(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
+    try {
+      return await this.report(executionId, leaseEpoch, batch);
+    } catch (error) {
+      if (sqlState(error)?.startsWith(DATA_EXCEPTION)) return { kind: 'invalid' };
+      throw error;
+    }
+  }
+
+  private async report(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
     const moves = batch.some((event) => MOVING.has(event.kind));
     const runId = moves ? await this.executions.runOf(executionId) : null;
     let freedSlot = false;

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { checkout, isRoot, Launched, NOBODY, removeDir, temporaryDir } from './launched.js';
+
+const LOCK = join(checkout, 'dist/.headrace-build.lock');
+const MODULE = JSON.stringify(join(checkout, 'scripts/lib/build-lock.mjs'));
+const FUTURE = new Date('2100-01-01');
+
+let directory = '';
+beforeEach(() => {
+  directory = temporaryDir();
+});
+afterEach(() => {
+  removeDir(directory);
+  rmSync(LOCK, { force: true });
+});
+
+/** A process that says `in` while it has the lock, and keeps it for as long as `held` is there. */
+function locking(held = '', account = {}): Launched {
+  const script = `import { existsSync } from 'node:fs';
+    import { withBuildLock } from ${MODULE};
+    await withBuildLock(async () => {
+      console.log('in');
+      while (existsSync(${JSON.stringify(held)})) await new Promise((resolve) => setTimeout(resolve, 20));
+    }, 200);`;
+  const env = { PATH: process.env.PATH ?? '', TMPDIR: directory };
+  return new Launched(process.execPath, ['--input-type=module', '-e', script], { env, cwd: '/', ...account });
+}
+
+it('a file in the shared temporary directory does not keep the launcher from starting', async () => {
+  const name = createHash('sha256')
+    .update(`${process.getuid?.()} ${checkout.replace(/\/$/, '')}`)
+    .digest('hex');
+  const file = join(directory, `headrace-build-${name.slice(0, 16)}.lock`);
+  writeFileSync(file, '1');
+  utimesSync(file, FUTURE, FUTURE);
+  expect(await locking().exit).toBe(0);
+});
+
+it('a second process waits for the first, and says for which', async () => {
+  const held = join(directory, 'held');
+  writeFileSync(held, '');
+  const first = locking(held);
+  await first.says(/^in/m);
+  const second = locking();
+  const [, pid] = await second.says(/Waiting for process (\d+), which installs or builds in this directory/);
+  expect(Number(pid)).toBe(first.child.pid);
+  expect(second.output).not.toMatch(/^in/m);
+  rmSync(held);
+  expect([await first.exit, await second.exit]).toEqual([0, 0]);
+  expect(existsSync(LOCK)).toBe(false);
+});
+
+it('a lock of a process that has gone, or with a time in the future, is taken over', async () => {
+  for (const [pid, time] of [
+    [4_194_304, new Date()],
+    [process.pid, FUTURE],
+  ] as const) {
+    writeFileSync(LOCK, String(pid));
+    utimesSync(LOCK, time, time);
+    expect(await locking().exit).toBe(0);
+  }
+});
+
+it.runIf(isRoot)('a user who cannot write the checkout does not wait for a process that has gone', async () => {
+  writeFileSync(LOCK, '4194304');
+  const other = locking('', { uid: NOBODY, gid: NOBODY });
+  expect(await other.exit).toBe(0);
+  expect(readFileSync(LOCK, 'utf8')).toBe('4194304');
+});
