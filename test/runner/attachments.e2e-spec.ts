@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AttachmentRef, HarnessDefinition, TurnStarted } from '#libs/runner-protocol';
 import type { ControlPlaneDouble } from './control-plane-double.js';
 import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
@@ -152,6 +154,30 @@ describe('the files of a run', () => {
     expect(await runner.exited).toBe(0);
     expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'internal_error' });
     expect(runner.plane.requests.some(({ call }) => call.startsWith('GET /attachments'))).toBe(false);
+  });
+});
+
+describe('a workspace without space', () => {
+  it.skipIf(!isRoot)('is waited for until the files of the run fit', async () => {
+    const disk = mkdtempSync(join(tmpdir(), 'headrace-disk-'));
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
+    try {
+      const content = Buffer.alloc(200_000, 'x');
+      const ref = { attachment_id: 'a3', file_name: 'large.txt', mime_type: 'text/plain', size_bytes: content.length };
+      const runner = await start({
+        assignment: { attachments: [ref], prompt: fence('sh', 'wc -c < "$HEADRACE_ATTACHMENTS_DIR/large.txt"') },
+        handover: { workspace_dir: join(disk, 'workspace') },
+        prepare: (plane) => plane.storedAttachments.set('a3', content),
+      });
+      await vi.waitFor(() => expect(runner.logged).toMatch(/the set-up waits.*ENOSPC/), 10_000);
+      execFileSync('mount', ['-o', 'remount,size=4m', disk]);
+      await runner.plane.untilEvent('turn_ended');
+      expect(runner.plane.calls()).toMatchObject([{ output: { output: '200000\n' } }]);
+      await runner.close();
+    } finally {
+      execFileSync('umount', ['-l', disk]);
+      rmSync(disk, { recursive: true });
+    }
   });
 });
 

@@ -126,7 +126,7 @@ export class Execution {
         interruption.decide(agentFailed(error.message, error.report));
       } else if (isTransient(error) && !this.conversation.hasStarted && !this.conversation.isDebugging) {
         log.warn('the set-up is handed back', { error: errorText(error) });
-        interruption.decide(handedBack());
+        interruption.decide(handedBack(`The set-up failed for a reason that may pass: ${errorText(error)}`));
       } else if (!(error instanceof Halted)) {
         log.error('the runner has failed', { error: errorText(error) });
         interruption.decide(failed('internal_error', `The runner has failed: ${errorText(error)}`));
@@ -147,14 +147,15 @@ export class Execution {
   private async work(): Promise<Ending> {
     const { handover, assignment, interruption, outbox, plane, redactor, log } = this.options;
     const harness = this.harness();
+    const retry = { signal: interruption.signal, log };
     const { workspace_dir: root, run_as: runAs, in_place: inPlace } = handover;
     const workspace = await retryTransient(
       () => Workspace.create(root, runAs, startDirectory(assignment), inPlace),
-      interruption.signal,
+      retry,
     );
     this.workspace = workspace;
     this.workspaceRealPath = await realpath(workspace.root);
-    await retryTransient(() => makeHomeDirectories(harness, workspace), interruption.signal);
+    await retryTransient(() => makeHomeDirectories(harness, workspace), retry);
     this.limitDisk(workspace);
     outbox.push('sandbox_ready', {});
     const transcripts = new TranscriptSync(plane, harness, workspace, log, redactor);
@@ -172,7 +173,7 @@ export class Execution {
       resume?.transcript === true &&
       (await interruption.orHalt(transcripts.fetch(resume.session_id, interruption.signal)));
     const attachments = await interruption.orHalt(
-      placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), interruption.signal),
+      placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
     );
     const context: LaunchContext = {
       workspace,

@@ -104,9 +104,9 @@ export const agentFailed = (message: string, report: AgentFailure['report'] = {}
   };
 };
 
-export const handedBack = (): Ending => ({
+export const handedBack = (message?: string): Ending => ({
   manner: 'ladder',
-  report: { outcome: 'handed_back' },
+  report: { outcome: 'handed_back', ...(message === undefined ? {} : { message }) },
   openTurn: { stop_reason: 'cancelled' },
 });
 

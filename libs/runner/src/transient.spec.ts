@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { NoAnswerError, RefusedError } from './protocol/control-plane.js';
 import { retryTransient } from './transient.js';
 
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
 
 /** An attempt that fails with these errors, one after the other, and then succeeds. */
@@ -21,19 +22,19 @@ function failing(...errors: readonly Error[]): { attempts: number; attempt: () =
 describe('retryTransient', () => {
   it('repeats an attempt after a missing answer and on a full disk', async () => {
     const counted = failing(new NoAnswerError('answered 503'), full);
-    await expect(retryTransient(counted.attempt, new AbortController().signal)).resolves.toBe('done');
+    await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).resolves.toBe('done');
     expect(counted.attempts).toBe(3);
   });
 
   it('does not repeat an attempt that was refused', async () => {
     const counted = failing(new RefusedError('answered 400'));
-    await expect(retryTransient(counted.attempt, new AbortController().signal)).rejects.toThrow('answered 400');
+    await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).rejects.toThrow('answered 400');
     expect(counted.attempts).toBe(1);
   });
 
   it('stops when the end of the execution has been decided', async () => {
     const counted = failing(full, full);
-    await expect(retryTransient(counted.attempt, AbortSignal.abort())).rejects.toBe(full);
+    await expect(retryTransient(counted.attempt, { signal: AbortSignal.abort(), log })).rejects.toBe(full);
     expect(counted.attempts).toBe(1);
   });
 });

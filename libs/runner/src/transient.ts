@@ -1,26 +1,40 @@
 import { NoAnswerError } from './protocol/control-plane.js';
+import { errorText, type RunnerLog } from './runner-log.js';
 import { backoffMs, sleep } from './sleep.js';
 
 /** Beyond this the execution is handed back: another worker may reach what this one does not. */
 const RETRY_LIMIT_MS = 5 * 60_000;
-const FULL_DISK = ['ENOSPC', 'EDQUOT'];
+/** No space, no quota, or a file system that became read-only. */
+const UNWRITABLE_DISK = ['ENOSPC', 'EDQUOT', 'EROFS'];
+const REPORT_MS = 30_000;
 
-/** What passes without anybody changing the run: a control plane or object store that does not answer, and a full disk. */
+/** What passes without anybody changing the run: a control plane or object store that does not answer, and a disk that cannot be written. */
 export function isTransient(error: unknown): boolean {
-  return error instanceof NoAnswerError || FULL_DISK.includes((error as NodeJS.ErrnoException).code ?? '');
+  return error instanceof NoAnswerError || UNWRITABLE_DISK.includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+export interface RetryOptions {
+  /** The end of the execution is decided, for example because its lease is lost. */
+  readonly signal: AbortSignal;
+  readonly log: RunnerLog;
 }
 
 /**
- * Repeats an attempt that fails for a transient reason, for five minutes or until the signal aborts. Only for what comes
+ * Repeats an attempt that fails for a transient reason, for five minutes or until the signal aborts, and says so in the log. Only for what comes
  * before the agent starts: until then a run may be executed again, so a fault must not end it.
  */
-export async function retryTransient<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
+export async function retryTransient<T>(attempt: () => Promise<T>, { signal, log }: RetryOptions): Promise<T> {
+  let reportedAt = -Infinity;
   const giveUpAt = performance.now() + RETRY_LIMIT_MS;
   for (let attempts = 0; ; attempts += 1) {
     try {
       return await attempt();
     } catch (error) {
       if (!isTransient(error) || signal.aborted || performance.now() >= giveUpAt) throw error;
+      if (performance.now() - reportedAt >= REPORT_MS) {
+        reportedAt = performance.now();
+        log.warn('the set-up waits for a fault to pass', { error: errorText(error), attempts });
+      }
       await sleep(backoffMs(attempts, 200, 2_000), signal);
     }
   }

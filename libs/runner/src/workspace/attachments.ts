@@ -1,7 +1,7 @@
 import { chown } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { AttachmentRef } from '#libs/runner-protocol';
-import { retryTransient } from '../transient.js';
+import { type RetryOptions, retryTransient } from '../transient.js';
 import { writeNewFile } from './new-file.js';
 import type { Workspace } from './workspace.js';
 
@@ -14,22 +14,21 @@ export interface PlacedAttachment {
 
 /**
  * Puts the files that the run was created with into the workspace, as the agent's own. To be called before anything else
- * runs in there: nobody can have laid a trap. Rejects when a file cannot be had. Transient faults are retried until
- * `signal` aborts.
+ * runs in there: nobody can have laid a trap. Rejects when a file cannot be had. Transient faults are retried.
  */
 export async function placeAttachments(
   refs: readonly AttachmentRef[],
   workspace: Workspace,
   fetch: (attachmentId: string) => Promise<Buffer | null>,
-  signal: AbortSignal,
+  retry: RetryOptions,
 ): Promise<PlacedAttachment[]> {
   const placed: PlacedAttachment[] = [];
   for (const ref of refs) {
     const path = join(workspace.attachments, plainName(ref.file_name));
-    const bytes = await retryTransient(() => fetch(ref.attachment_id), signal);
+    const bytes = await retryTransient(() => fetch(ref.attachment_id), retry);
     if (bytes === null)
       throw new Error(`The file ${ref.file_name} that the run was created with is not stored any more.`);
-    await retryTransient(() => writeNewFile(path, bytes), signal);
+    await retryTransient(() => writeNewFile(path, bytes), retry);
     await give(path, workspace);
     placed.push({ ref, path, bytes });
   }

@@ -1,6 +1,7 @@
-import { chown, mkdir } from 'node:fs/promises';
+import { chown } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { HarnessDefinition } from '#libs/runner-protocol';
+import { makeDirectory } from './make-directory.js';
 import type { Workspace } from './workspace.js';
 
 const HOME = '{home}/';
@@ -16,7 +17,7 @@ export async function makeHomeDirectories({ env = {} }: HarnessDefinition, works
     if (parts.some((part) => part === '' || part === '.' || part === '..' || part.includes('{'))) continue;
     for (const [index] of parts.entries()) {
       const directory = join(home, parts.slice(0, index + 1).join(sep));
-      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await makeDirectory(directory);
       if (runAs) await chown(directory, runAs.uid, runAs.gid);
     }
   }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { chown, mkdir, open, realpath, type FileHandle } from 'node:fs/promises';
+import { chown, open, realpath, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
+import { makeDirectory } from './make-directory.js';
 import { writeNewFile } from './new-file.js';
 import type { RunAs } from './workspace.js';
 
@@ -9,7 +10,7 @@ export async function placeTranscript(path: string, bytes: Uint8Array, home: str
   let directory = home;
   for (const part of relative(home, dirname(path)).split(sep)) {
     directory = join(directory, part);
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(directory);
     if (runAs) await chown(directory, runAs.uid, runAs.gid);
   }
   await writeNewFile(path, bytes);

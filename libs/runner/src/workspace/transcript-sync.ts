@@ -31,12 +31,15 @@ export class TranscriptSync {
     const template = this.harness.transcript_path;
     const path = template === undefined ? null : transcriptPath(template, this.place(sessionId), clock.now());
     if (path === null) return false;
-    return retryTransient(async () => {
-      const bytes = await this.plane.getTranscript();
-      if (bytes === null) return false;
-      await placeTranscript(path, this.relocated(bytes), this.workspace.home, this.workspace.runAs);
-      return true;
-    }, signal);
+    return retryTransient(
+      async () => {
+        const bytes = await this.plane.getTranscript();
+        if (bytes === null) return false;
+        await placeTranscript(path, this.relocated(bytes), this.workspace.home, this.workspace.runAs);
+        return true;
+      },
+      { signal, log: this.log },
+    );
   }
 
   /** Uploads the file when there is one and it has changed. Failing does not end anything, except for a lost lease. */

@@ -1,7 +1,8 @@
-import { chmod, chown, lstat, mkdir, readdir, rm } from 'node:fs/promises';
+import { chmod, chown, lstat, readdir, rm } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { InPlace } from '#libs/runner-protocol';
 import { errorText, type RunnerLog } from '../runner-log.js';
+import { makeDirectory } from './make-directory.js';
 
 export interface RunAs {
   readonly uid: number;
@@ -26,7 +27,7 @@ export class Workspace {
    * `work/` and `home/`, which are never changed here.
    */
   static async create(root: string, runAs?: RunAs, startIn?: string, inPlace?: InPlace): Promise<Workspace> {
-    await mkdir(root, { recursive: true, mode: 0o700 });
+    await makeDirectory(root);
     if (!(await lstat(root)).isDirectory()) throw new Error(`${root} is not a directory.`);
     const workspace = new Workspace(root, runAs, startIn, inPlace);
     // The root last: nobody but us can reach in before everything is in place.
@@ -39,7 +40,7 @@ export class Workspace {
       workspace.attachments,
       root,
     ]) {
-      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await makeDirectory(directory);
       await chmod(directory, 0o700);
       if (runAs) await chown(directory, runAs.uid, runAs.gid);
     }
