@@ -174,7 +174,7 @@ describe('a lost lease', () => {
 
   it('does not start when the claim is refused', async () => {
     const runner = await start({ prepare: (plane) => plane.fail('POST /claim', 412) });
-    expect(await runner.exited).toBe(69);
+    expect(await runner.exited).toBe(77);
     expect(runner.plane.requests).toHaveLength(1);
   });
 

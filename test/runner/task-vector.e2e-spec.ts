@@ -169,9 +169,9 @@ describe('headrace agent run --task-id', () => {
     expect(task.plane.requests).toEqual([]);
   });
 
-  it('exits with 69 when it may not claim, and with 75 when it has lost its lease', async () => {
+  it('exits with 77 when it may not claim, and with 75 when it has lost its lease', async () => {
     const refused = await start({ prepare: (plane) => plane.fail('POST /claim', 412) });
-    expect(await refused.exited).toBe(69);
+    expect(await refused.exited).toBe(77);
     expect(refused.plane.finished).toBeNull();
     expect(await refused.leftInTmp()).toEqual([]);
     const lost = await start({ prepare: (plane) => plane.fail('POST /events', 412) });

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import type { Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { type RunningApp, type Settings, withSettings } from '#libs/config';
+import { hasLocalRunnerApi, type RunningApp, type Settings, withSettings } from '#libs/config';
 import {
   API_PREFIX,
   configureHttp,
@@ -17,6 +17,7 @@ import { QueueConnections } from '#libs/jobs';
 import { Metrics, type MetricsServer, serveMetrics } from '#libs/observability';
 import { ApiModule } from './app.module.js';
 import { apiDocument } from './openapi.js';
+import { LocalRunnerApi } from './local-runner-api.js';
 
 /** How long requests that are being answered may take once the process goes down. */
 const CLOSE_GRACE_MS = 5_000;
@@ -52,7 +53,9 @@ export async function startApi(
   if (given.port === 0) settings = withRealPort(given, listener.port);
   let app: NestExpressApplication | null = null;
   let metrics: MetricsServer | null = null;
+  let runners: LocalRunnerApi | null = null;
   try {
+    if (hasLocalRunnerApi(settings)) runners = await LocalRunnerApi.open(settings);
     app = await NestFactory.create<NestExpressApplication>(ApiModule.of(settings, more), httpAdapter(listener), {
       bodyParser: false,
       abortOnError: false,
@@ -67,18 +70,20 @@ export async function startApi(
       port: settings.apiMetricsPort,
     });
     await serveHttp(api, listener);
+    runners?.serve(api.getHttpAdapter().getInstance());
     return {
       url: listener.url,
       metricsUrl: metrics?.url ?? null,
       app: api,
       beginShutdown: () => api.get(Readiness).drain(),
       close: async () => {
-        await close(api, listener);
+        await close(api, runners === null ? [listener] : [listener, runners.listener]);
         metrics?.close();
       },
     };
   } catch (error) {
     await listener.close(0);
+    await runners?.listener.close(0);
     metrics?.close();
     await app?.close();
     throw error;
@@ -91,10 +96,10 @@ function withRealPort(settings: Settings, port: number): Settings {
 }
 
 /** Not ready, then whoever holds a request open lets go, then the listener, then everything behind it. */
-async function close(app: NestExpressApplication, listener: Listener): Promise<void> {
+async function close(app: NestExpressApplication, listeners: readonly Listener[]): Promise<void> {
   app.get(Readiness).drain();
   await app.get(Shutdown).begin();
-  await listener.close(CLOSE_GRACE_MS);
+  await Promise.all(listeners.map((listener) => listener.close(CLOSE_GRACE_MS)));
   const queues = app.get(QueueConnections, { strict: false });
   await app.close();
   await queues.end();

@@ -39,10 +39,19 @@ export function parseSettings(environment: Environment): Settings {
   const origin = (port: unknown): string => `${scheme}://${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
   values.publicUrl ??= origin(values.port);
   values.ingressPublicUrl ??= origin(values.ingressPort);
-  values.runnerApiUrl ??= origin(values.port);
+  values.runnerApiUrl ??= scheme === 'https' ? localRunnerApi(values.runnerApiPort) : origin(values.port);
   values.maxConcurrentRunsPerTeam ??= Math.ceil(Number(values.maxConcurrentRuns) / 2);
   return Object.freeze(values) as unknown as Settings;
 }
+
+const localRunnerApi = (port: unknown): string => `http://127.0.0.1:${String(port)}`;
+
+/**
+ * Whether the API has a listener of its own for the runners of this machine: a certificate that callers trust need not be
+ * valid for 127.0.0.1, nor be one that runners trust.
+ */
+export const hasLocalRunnerApi = ({ tlsCertFile, runnerApiUrl, runnerApiPort }: Settings): boolean =>
+  tlsCertFile !== '' && runnerApiUrl === localRunnerApi(runnerApiPort);
 
 /** The same settings with some replaced: for ports chosen at start and for tests. */
 export function withSettings(settings: Settings, changes: Partial<Settings>): Settings {

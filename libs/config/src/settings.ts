@@ -85,7 +85,13 @@ export const SETTINGS = {
     'Where things are',
     'RUNNER_API_URL',
     publicOrigin(),
-    'Origin under which runners started by the processor reach the API. Default: http://127.0.0.1:PORT.',
+    'Origin under which runners started by the processor reach the API. Default: http://127.0.0.1:PORT; with TLS_CERT_FILE http://127.0.0.1:RUNNER_API_PORT.',
+  ),
+  runnerApiPort: define(
+    'Where things are',
+    'RUNNER_API_PORT',
+    port(3002),
+    'With TLS_CERT_FILE and without RUNNER_API_URL: port on 127.0.0.1 where the API serves the runners of this machine over HTTP, and nobody else; 0 picks a free one.',
   ),
   trustedProxies: define(
     'Where things are',

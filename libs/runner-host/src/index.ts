@@ -8,3 +8,4 @@ export { forwardRunnerLine } from './runner-line.js';
 export { type RunnerExit, RunnerProcess } from './runner-process.js';
 export { isReachableByOthers, listWorkspaces, openWorkspacesDir, type WorkspacesPlace } from './workspaces.js';
 export * from './docker/index.js';
+export * from './unreachable-api.js';

@@ -21,6 +21,7 @@ export class RunnerProcess {
     entry: string,
     private readonly log: HostLog,
   ) {
+    const { NODE_EXTRA_CA_CERTS } = process.env;
     this.child = spawn(process.execPath, [entry, 'agent', 'run'], {
       detached: true,
       cwd: '/',
@@ -29,6 +30,8 @@ export class RunnerProcess {
         PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
         LANG: process.env.LANG ?? 'C.UTF-8',
         NODE_ENV: 'production',
+        // The runner trusts the authorities that we trust: the API may have a certificate of a private one.
+        ...(NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS }),
       },
     });
     this.exited = new Promise((resolve) => {

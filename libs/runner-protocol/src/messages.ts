@@ -41,6 +41,8 @@ export interface RunnerHandover {
   /** What the place itself sets for whatever runs there, such as a container's image; environment and harness win. */
   place_env?: Record<string, string>;
   limits: RunnerLimits;
+  /** How long the claim is tried while the server does not answer: less than the offer is good for. Default: 60 s. */
+  claim_seconds?: number;
   /**
    * At least so many beats within the time that a lease lives, for a runner behind a network that may be cut for a while.
    * Default: as the server asks.

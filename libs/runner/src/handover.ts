@@ -15,6 +15,7 @@ const shape = z.object({
   cookie: z.string().regex(/^[A-Za-z0-9_-]{8,200}$/),
   run_as: z.object({ uid: z.int().min(1), gid: z.int().min(1) }).optional(),
   place_env: z.record(z.string(), z.string()).optional(),
+  claim_seconds: z.number().positive().optional(),
   beats_per_lease: z.int().min(1).max(100).optional(),
   limits: z.object({
     max_workspace_bytes: z.int().positive(),

@@ -24,7 +24,7 @@ export interface RunExecutionOptions {
   readonly abort?: AbortSignal;
   /** Aborts when the session shall end once it is idle (RETIRE_SIGNAL). */
   readonly retire?: AbortSignal;
-  /** How long the claim is tried. Default: 60 s. */
+  /** How long the claim is tried. Default: as the hand-over says, else 60 s. */
   readonly claimMs?: number;
   /** Gets the run that was claimed, before anything happens. */
   readonly onClaimed?: (assignment: Assignment) => void;
@@ -37,13 +37,16 @@ export interface RunExecutionOptions {
 }
 
 const HURRY_MS = 3_000;
+const DEFAULT_CLAIM_SECONDS = 60;
+const CLAIM_REPORT_MS = 5_000;
 
 /**
  * Claims one execution, carries it out and reports it. Resolves with the exit code for the process (see RUNNER_EXIT) when
  * no process of the execution is left and its workspace is removed; does not reject.
  */
 export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
-  const { drain, abort, builtinAgentArgs, clock = new SystemClock(), claimMs = 60_000 } = options;
+  const { drain, abort, builtinAgentArgs, clock = new SystemClock() } = options;
+  const { claimMs = (handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000 } = options;
   const { onEvent, endsWhenIdle, stopMeansCancel, retire } = options;
   let { log } = options;
   const interruption = new Interruption();
@@ -78,6 +81,10 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     signal,
   });
 
+  const slow = setTimeout(
+    () => log.warn('the API has not answered the claim yet', { base_url: handover.base_url }),
+    CLAIM_REPORT_MS,
+  );
   let assignment;
   let parts;
   try {
@@ -87,9 +94,11 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     assignment = claimed.assignment;
     lease.start(assignment.ttl_seconds, claimed.sentAt);
   } catch (error) {
-    log.error('the execution could not be claimed', { error: errorText(error) });
+    log.error('the execution could not be claimed', { base_url: handover.base_url, error: errorText(error) });
     over.abort();
-    return RUNNER_EXIT.notClaimed;
+    return error instanceof NoAnswerError ? RUNNER_EXIT.notClaimed : RUNNER_EXIT.claimRefused;
+  } finally {
+    clearTimeout(slow);
   }
   const { [assignment.harness.type]: harness } = handover.harnesses ?? {};
   const redactor = new Redactor(secretValues(assignment, { ...handover.place_env, ...harness?.env }));

@@ -85,7 +85,7 @@ async function startApp(name: string, start: () => Promise<RunningApp>, settings
     const { code, port, address } = error as { code?: string; port?: number; address?: string };
     if (code === 'EADDRINUSE')
       throw new CommandError(
-        `${name}: port ${port} is taken by another process. Set PORT, INGRESS_PORT, INGRESS_METRICS_PORT or PROCESSOR_METRICS_PORT, whichever it is, to another one, or to 0.`,
+        `${name}: port ${port} is taken by another process. Set PORT, INGRESS_PORT, RUNNER_API_PORT, INGRESS_METRICS_PORT or PROCESSOR_METRICS_PORT, whichever it is, to another one, or to 0.`,
       );
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
       throw new CommandError(`${name}: cannot listen on ${address ?? settings.host}, port ${port} (${code}).`);

@@ -25,6 +25,8 @@ export interface ListenerOptions {
   readonly requestTimeoutMs?: number;
   /** Leaves it to the handler to answer `Expect: 100-continue`: it may refuse before a byte of the body is sent. */
   readonly holdsContinue?: boolean;
+  /** Whether it speaks HTTPS with TLS_CERT_FILE. Default: where that is set. */
+  readonly usesTls?: boolean;
   /** Problem documents without `instance` and `trace_id`. */
   readonly hidesTrace?: boolean;
 }
@@ -60,7 +62,7 @@ export class Listener {
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(MAX_HEADERS_MS, requestTimeoutMs),
     };
-    const tls = settings.tlsCertFile !== '';
+    const tls = options.usesTls ?? settings.tlsCertFile !== '';
     const server = tls
       ? createTlsServer({ ...limits, cert: readFileSync(settings.tlsCertFile), key: readFileSync(settings.tlsKeyFile) })
       : createServer(limits);

@@ -1,4 +1,5 @@
 import { RUNNER_EXIT } from '#libs/runner';
+import { unreachableApi } from '../unreachable-api.js';
 import type { ContainerState } from './engine/docker-engine.js';
 
 /** What the end of a container means for its execution. */
@@ -11,10 +12,19 @@ export type ExitVerdict =
 const NOT_STARTED = [126, 127];
 const MIB = 1_048_576;
 
-/** @param image as it is called by the environment. @param tail what the container wrote last. */
+export interface VerdictFacts {
+  /** As it is called by the environment. */
+  readonly image: string;
+  readonly memoryBytes: number;
+  /** What the container wrote last. */
+  readonly tail: string;
+  /** Where the runner reaches the API, for a hint. */
+  readonly runnerApiUrl?: string;
+}
+
 export function exitVerdict(
   state: ContainerState | null,
-  { image, memoryBytes, tail }: { image: string; memoryBytes: number; tail: string },
+  { image, memoryBytes, tail, runnerApiUrl }: VerdictFacts,
 ): ExitVerdict {
   if (!state) return { kind: 'lost', reason: 'container_removed' };
   const { exitCode } = state;
@@ -34,7 +44,7 @@ export function exitVerdict(
     return {
       kind: 'lost',
       reason: `runner_exit_${exitCode}`,
-      hint: 'The runner could not claim its execution: does its container reach RUNNER_API_URL?',
+      ...(runnerApiUrl === undefined ? {} : { hint: unreachableApi(runnerApiUrl) }),
     };
   return { kind: 'lost', reason: `runner_exit_${exitCode}` };
 }

@@ -13,7 +13,9 @@ import {
   openWorkspacesDir,
   RunnerProcess,
   type StartedRunner,
+  unreachableApi,
 } from '#libs/runner-host';
+import { RUNNER_EXIT } from '#libs/runner';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import { FinishExecution } from '../application/execution/finish-execution.js';
 import { Executor, type Offer } from '../application/ports.js';
@@ -23,6 +25,8 @@ import { nestLog } from './nest-log.js';
 import { localCloning, runnerHandover } from './runner-handover.js';
 import { type StartingRunners, startingRunners } from './starting-runners.js';
 
+/** How long a runner tries to claim, in multiples of CLAIM_DEADLINE: the offers of living runners are extended. */
+const CLAIM_DEADLINES = 4;
 const REAP_INTERVAL_MS = 30_000;
 const GUARD_INTERVAL_MS = 1000;
 
@@ -76,12 +80,18 @@ export class ProcessExecutor extends Executor {
     this.starting.started(executionId);
     const gone = runner.exited.then(async ({ code, signal }) => {
       this.starting.gone(executionId);
-      if (code !== 0) this.logger.warn({ msg: 'runner ended', execution_id: executionId, run_id: runId, code, signal });
+      const hint = code === RUNNER_EXIT.notClaimed ? unreachableApi(this.settings.runnerApiUrl) : undefined;
+      if (code !== 0)
+        this.logger.warn({ msg: 'runner ended', execution_id: executionId, run_id: runId, code, signal, hint });
       await this.clear(executionId).catch((error: unknown) =>
         this.logger.error(`What is left of execution ${executionId} could not be cleared: ${String(error)}`),
       );
       if (code !== 0)
-        await this.finish.lose(executionId, signal === null ? `runner_exit_${code}` : `runner_${signal.toLowerCase()}`);
+        await this.finish.lose(
+          executionId,
+          signal === null ? `runner_exit_${code}` : `runner_${signal.toLowerCase()}`,
+          { detail: hint },
+        );
     });
     const settled = gone
       .catch((error: unknown) => this.logger.warn(`Execution ${executionId} is left to its lease: ${String(error)}`))
@@ -104,6 +114,7 @@ export class ProcessExecutor extends Executor {
     const uid = this.uidOf(executionId);
     return runnerHandover(this.settings, this.tokens, executionId, {
       workspace_dir: this.workspaceOf(executionId),
+      claim_seconds: (this.settings.claimDeadline * CLAIM_DEADLINES) / 1000,
       ...(uid === undefined ? {} : { run_as: { uid, gid: uid } }),
       git: localCloning(this.settings),
       harnesses: this.harnesses.extra,

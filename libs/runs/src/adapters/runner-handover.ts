@@ -3,6 +3,12 @@ import type { Settings } from '#libs/config';
 import type { GitHandover, RunnerHandover } from '#libs/runner-protocol';
 import type { ExecutionTokens } from '../domain/execution-token.js';
 
+/**
+ * Of CLAIM_DEADLINE, where the offer is not extended: the rest is for the start of the runner, and for its exit to be seen
+ * before the offer is over.
+ */
+const CLAIM_SHARE = 2 / 3;
+
 /** What is the same wherever a runner is started; `place` is what its executor knows of the place. */
 export function runnerHandover(
   settings: Settings,
@@ -15,6 +21,7 @@ export function runnerHandover(
     execution_id: executionId,
     token: tokens.mint(executionId),
     cookie: tokens.cookie(executionId),
+    claim_seconds: (settings.claimDeadline * CLAIM_SHARE) / 1000,
     limits: {
       max_workspace_bytes: settings.maxWorkspaceBytes,
       max_output_bytes: settings.maxOutputBytes,

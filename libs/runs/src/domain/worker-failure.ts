@@ -13,6 +13,7 @@ const RUNNER_EXIT_CODES: ReadonlyMap<number, ErrorCode> = new Map([
   [69, 'internal_error'],
   [70, 'internal_error'],
   [75, 'infrastructure_timeout'],
+  [77, 'internal_error'],
 ]);
 
 const listed = (code: ErrorCode, reasons: string): [string, ErrorCode][] =>

@@ -92,7 +92,7 @@ export class ContainerRun implements StartedRunner {
     }
     const { reason, hint } = verdict;
     this.logger.warn({ msg: 'runner ended', ...this.ids, reason, ...(hint === undefined ? {} : { hint }) });
-    await this.tools.finish.lose(executionId, reason);
+    await this.tools.finish.lose(executionId, reason, { detail: hint });
   }
 
   private async untilTheEnd(): Promise<ExitVerdict> {
@@ -112,6 +112,7 @@ export class ContainerRun implements StartedRunner {
       image: this.image,
       memoryBytes: settings.dockerMemoryBytes,
       tail: this.container.tail,
+      runnerApiUrl: settings.runnerApiUrl,
     });
   }
 

@@ -18,7 +18,13 @@ import { withdrawnEvents } from './permission-effects.js';
  * runner. `lost`: nobody heard of the runner any more.
  */
 export type Ending =
-  | { readonly kind: 'closed' | 'handed_back' | 'lost'; readonly reason: string; readonly exitCode?: number }
+  | {
+      readonly kind: 'closed' | 'handed_back' | 'lost';
+      readonly reason: string;
+      readonly exitCode?: number;
+      /** A sentence for people about the cause. */
+      readonly detail?: string;
+    }
   | { readonly kind: 'failed'; readonly reason: string; readonly status: StatusMessage; readonly exitCode?: number };
 
 const LOST: StatusMessage = {
@@ -30,11 +36,11 @@ const LOST_WORKER: StatusMessage = {
   ...LOST,
   message: 'The worker that executed the run stopped responding. Its agent may still be running there.',
 };
-const NO_WORKER: StatusMessage = {
-  message: `The run was offered ${MAX_OFFERS} times and no worker started it.`,
+const noWorker = (cause: string | undefined): StatusMessage => ({
+  message: `The run was offered ${MAX_OFFERS} times and no worker started it.${cause === undefined ? '' : ` ${cause}`}`,
   error_code: 'resource_unavailable',
   retryable: true,
-};
+});
 const VANISHED: StatusMessage = {
   message: 'The session ended while the run was in progress.',
   error_code: 'internal_error',
@@ -127,7 +133,10 @@ export class ExecutionEndings {
       return { move: USER_FAULTS.has(code) ? 'fail' : 'give_up', status: ending.status };
     }
     if (!hasStarted) {
-      return run.offers >= MAX_OFFERS ? { move: 'give_up', status: NO_WORKER } : { move: 'hand_back', status: null };
+      const cause = ending.kind === 'failed' ? undefined : ending.detail;
+      return run.offers >= MAX_OFFERS
+        ? { move: 'give_up', status: noWorker(cause) }
+        : { move: 'hand_back', status: null };
     }
     // An idle session that ends with a follow-up it never began: nothing was done yet, so another execution takes it.
     if (execution.phase === 'idle' && (await this.followups.hasPending(tx, run.id)))

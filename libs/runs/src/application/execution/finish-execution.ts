@@ -14,6 +14,13 @@ const ENDED_WITH: Statement = {
 };
 const MAX_MESSAGE_BYTES = 16_384;
 
+export interface LossOptions {
+  /** Asked when the execution is locked. */
+  readonly isStillLost?: (execution: { is_expired: boolean; is_fenced: boolean }) => boolean;
+  /** A sentence for the run's `status_message` when it is not offered again. */
+  readonly detail?: string | undefined;
+}
+
 /** Ends an execution, told by its runner or by the processor that saw the runner die. Idempotent. */
 @Injectable()
 export class FinishExecution {
@@ -40,9 +47,10 @@ export class FinishExecution {
   async lose(
     executionId: string,
     reason: string,
-    isStillLost: (execution: { is_expired: boolean; is_fenced: boolean }) => boolean = () => true,
+    { isStillLost = () => true, detail }: LossOptions = {},
   ): Promise<boolean> {
-    return this.endWith(executionId, { kind: 'lost', reason }, () => true, isStillLost);
+    const ending: Ending = { kind: 'lost', reason, ...(detail === undefined ? {} : { detail }) };
+    return this.endWith(executionId, ending, () => true, isStillLost);
   }
 
   /** Whoever was to start the runner, or saw it end, knows why. False when the execution had ended before. */
@@ -98,7 +106,10 @@ function endingOf(request: FinishRequest): Ending {
       ...exitCode,
     };
   }
-  if (request.outcome === 'handed_back') return { kind: 'handed_back', reason: 'handed_back', ...exitCode };
+  if (request.outcome === 'handed_back') {
+    const detail = request.message === undefined ? {} : { detail: storable(request.message) };
+    return { kind: 'handed_back', reason: 'handed_back', ...detail, ...exitCode };
+  }
   return { kind: 'closed', reason: request.outcome, ...exitCode };
 }
 

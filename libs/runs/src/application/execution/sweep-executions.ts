@@ -5,7 +5,7 @@ import { ApprovalsStore } from '../../persistence/approvals.store.js';
 import { DecideApproval } from '../decide-approval.js';
 import { RunCeilings } from './ceilings.js';
 import { DisabledUsers } from './disabled-users.js';
-import { FinishExecution } from './finish-execution.js';
+import { FinishExecution, type LossOptions } from './finish-execution.js';
 import { IdleSessions } from './idle-sessions.js';
 
 /**
@@ -44,7 +44,8 @@ export class SweepExecutions {
     for (const { id, is_fenced, phase } of await this.database.query<OverdueRow>(OVERDUE, [workerReconnectTimeout])) {
       const reason = is_fenced ? 'fenced' : phase === 'offered' ? 'claim_expired' : 'lease_expired';
       await this.each(`execution ${id}`, async () => {
-        if (await this.finish.lose(id, reason, (execution) => execution.is_expired || execution.is_fenced)) lost += 1;
+        const isStillLost: LossOptions['isStillLost'] = ({ is_expired, is_fenced: isFenced }) => is_expired || isFenced;
+        if (await this.finish.lose(id, reason, { isStillLost })) lost += 1;
       });
     }
     await this.each('idle sessions', () => this.idleSessions.closeOverdue());

@@ -1,0 +1,118 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { freePort, Installation, until } from '../support/installation.js';
+
+const MAX_OFFERS = 5;
+
+let close: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of close.reverse()) await step();
+  close = [];
+});
+
+async function testDatabase(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  close.push(() => database.close());
+  return database;
+}
+
+async function up(settings: Record<string, string>) {
+  const installation = await Installation.create(settings);
+  const server = await installation.up();
+  close.push(async () => {
+    await server.stop();
+    installation.remove();
+  });
+  return { installation, server };
+}
+
+/** A certificate for a name that 127.0.0.1 does not have, of an authority that nobody knows; null without openssl. */
+function makeCertificate(directory: string): { TLS_CERT_FILE: string; TLS_KEY_FILE: string } | null {
+  const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', files.TLS_KEY_FILE];
+  const certificate = ['-subj', '/CN=headrace', '-addext', 'subjectAltName=DNS:headrace.example', '-days', '2'];
+  try {
+    execFileSync('openssl', ['req', '-x509', ...key, ...certificate, '-out', files.TLS_CERT_FILE], { stdio: 'ignore' });
+    return files;
+  } catch {
+    return null;
+  }
+}
+
+interface Called {
+  readonly status: number;
+  readonly body: { readonly run_id: string; readonly state: string };
+}
+
+/** Like a caller who trusts the certificate for its real name. */
+function callHttps(url: string, ca: string, method: string, token: string, body?: object): Promise<Called> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const sent = request(url, { method, headers, ca, servername: 'headrace.example', agent: false }, (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Called['body'] }));
+    });
+    sent.on('error', reject);
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+describe('an API that speaks HTTPS itself', () => {
+  it('executes hosted runs, whose runners reach it over loopback, where nothing else is served', async ({ skip }) => {
+    const database = await testDatabase();
+    const directory = await mkdtemp(join(tmpdir(), 'headrace-tls-'));
+    close.push(() => rm(directory, { recursive: true }));
+    const files = makeCertificate(directory);
+    if (files === null) return skip('openssl is missing');
+    const RUNNER_API_PORT = String(await freePort());
+    const { installation } = await up({ DATABASE_URL: database.url, RUNNER_API_PORT, ...files });
+    const { base_url: base, token } = installation.connection;
+    expect(base).toMatch(/^https:/);
+    const ca = readFileSync(files.TLS_CERT_FILE, 'utf8');
+    const { body: created } = await callHttps(`${base}/agent/runs`, ca, 'POST', token, {
+      prompt: '```sh\necho over loopback\n```',
+    });
+    await until(
+      async () => {
+        const { state } = (await callHttps(`${base}/agent/runs/${created.run_id}`, ca, 'GET', token)).body;
+        if (state === 'ERROR' || state === 'FAILED') throw new Error(`The run ended ${state}.`);
+        return state === 'SUCCEEDED';
+      },
+      20_000,
+      'SUCCEEDED',
+    );
+    const statusOf = async (path: string): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${RUNNER_API_PORT}${path}`, { headers: { authorization: `Bearer ${token}` } })).status;
+    expect(await Promise.all(['/health/live', '/api/v1/agent/runs', '/docs', '/'].map(statusOf))).toEqual([
+      200, 404, 404, 404,
+    ]);
+  });
+});
+
+describe('runners that cannot reach the API', () => {
+  it('are named, with RUNNER_API_URL, in the status message of the run and in the log', async () => {
+    const database = await testDatabase();
+    // The first offer is the last one.
+    await database.query(`ALTER TABLE headrace.runs ALTER COLUMN offers SET DEFAULT ${MAX_OFFERS - 1}`);
+    const { installation, server } = await up({
+      DATABASE_URL: database.url,
+      RUNNER_API_URL: 'http://127.0.0.1:1',
+      CLAIM_DEADLINE: '1s',
+    });
+    const run = await installation.waitFor(await installation.createRun('Look around.'), ['ERROR'], 25_000);
+    const hint = 'The runner could not reach the API at http://127.0.0.1:1 (RUNNER_API_URL).';
+    expect(run.status_message).toMatchObject({ error_code: 'resource_unavailable', retryable: true });
+    expect(run.status_message.message).toBe(`The run was offered ${MAX_OFFERS} times and no worker started it. ${hint}`);
+    const lines = server.text.split('\n').filter((line) => line.includes('"runner ended"'));
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 'warn', msg: 'runner ended', code: 69, hint, execution_id: expect.any(String) },
+    ]);
+  });
+});
