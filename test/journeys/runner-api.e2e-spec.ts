@@ -89,7 +89,8 @@ describe('an API that speaks HTTPS itself', () => {
       'SUCCEEDED',
     );
     const statusOf = async (path: string): Promise<number> =>
-      (await fetch(`http://127.0.0.1:${RUNNER_API_PORT}${path}`, { headers: { authorization: `Bearer ${token}` } })).status;
+      (await fetch(`http://127.0.0.1:${RUNNER_API_PORT}${path}`, { headers: { authorization: `Bearer ${token}` } }))
+        .status;
     expect(await Promise.all(['/health/live', '/api/v1/agent/runs', '/docs', '/'].map(statusOf))).toEqual([
       200, 404, 404, 404,
     ]);
@@ -109,7 +110,9 @@ describe('runners that cannot reach the API', () => {
     const run = await installation.waitFor(await installation.createRun('Look around.'), ['ERROR'], 25_000);
     const hint = 'The runner could not reach the API at http://127.0.0.1:1 (RUNNER_API_URL).';
     expect(run.status_message).toMatchObject({ error_code: 'resource_unavailable', retryable: true });
-    expect(run.status_message.message).toBe(`The run was offered ${MAX_OFFERS} times and no worker started it. ${hint}`);
+    expect(run.status_message.message).toBe(
+      `The run was offered ${MAX_OFFERS} times and no worker started it. ${hint}`,
+    );
     const lines = server.text.split('\n').filter((line) => line.includes('"runner ended"'));
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
       { level: 'warn', msg: 'runner ended', code: 69, hint, execution_id: expect.any(String) },

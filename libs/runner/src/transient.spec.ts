@@ -28,7 +28,9 @@ describe('retryTransient', () => {
 
   it('does not repeat an attempt that was refused', async () => {
     const counted = failing(new RefusedError('answered 400'));
-    await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).rejects.toThrow('answered 400');
+    await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).rejects.toThrow(
+      'answered 400',
+    );
     expect(counted.attempts).toBe(1);
   });
 

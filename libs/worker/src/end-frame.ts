@@ -66,8 +66,7 @@ function describe(code: number | null, signal: string | null): string {
   if (signal !== null) return `The runner was ended by ${signal}.`;
   if (code === RUNNER_EXIT.notClaimed)
     return 'The runner could not reach the server: see --server-root-url, and NODE_EXTRA_CA_CERTS for an authority of your own.';
-  if (code === RUNNER_EXIT.claimRefused)
-    return 'The runner could not claim the execution: it is not its own any more.';
+  if (code === RUNNER_EXIT.claimRefused) return 'The runner could not claim the execution: it is not its own any more.';
   if (code === RUNNER_EXIT.fenced) return 'The runner has lost its lease.';
   return `The runner has left with exit code ${code ?? 'unknown'}.`;
 }

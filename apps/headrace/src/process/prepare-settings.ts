@@ -19,7 +19,8 @@ async function withRealPorts(environment: Environment): Promise<Settings> {
   do {
     if (given.ingressPort === 0) chosen.INGRESS_PORT = String(await freePort(given.host));
   } while (chosen.PORT !== undefined && chosen.PORT === chosen.INGRESS_PORT);
-  if (given.runnerApiPort === 0 && hasLocalRunnerApi(given)) chosen.RUNNER_API_PORT = String(await freePort('127.0.0.1'));
+  if (given.runnerApiPort === 0 && hasLocalRunnerApi(given))
+    chosen.RUNNER_API_PORT = String(await freePort('127.0.0.1'));
   return parseSettings({ ...environment, ...chosen });
 }
 

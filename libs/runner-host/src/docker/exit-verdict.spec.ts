@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { exitVerdict, isUnfit } from './exit-verdict.js';
 
-const about = { image: 'alpine:3', memoryBytes: 512 * 1_048_576, tail: 'exec node failed', runnerApiUrl: 'http://host.docker.internal:3000' };
+const about = {
+  image: 'alpine:3',
+  memoryBytes: 512 * 1_048_576,
+  tail: 'exec node failed',
+  runnerApiUrl: 'http://host.docker.internal:3000',
+};
 const state = (exitCode: number, isOutOfMemory = false) => ({ isRunning: false, exitCode, isOutOfMemory, error: '' });
 
 describe('exitVerdict', () => {
