@@ -24,6 +24,9 @@ const provider = (url: string) => ({
   base_url: `${url}/v1`,
   env_key: 'OPENAI_API_KEY',
   wire_api: 'responses',
+  // A test has no time for its usual five attempts.
+  request_max_retries: 1,
+  stream_max_retries: 1,
 });
 
 interface Program {
@@ -40,7 +43,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
     entry: (url, program) => ({
       command: node,
       args: [program],
-      env: { ANTHROPIC_BASE_URL: url, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
+      env: { ANTHROPIC_BASE_URL: url, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', CLAUDE_CODE_MAX_RETRIES: '1' },
     }),
   },
   codex: {

@@ -193,6 +193,17 @@ describe('the permission policy', () => {
     expect(plane.said).toContain('mode strict');
   });
 
+  it('fails a turn that the agent ends because a request was denied, with that reason', async () => {
+    const question = { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } };
+    const { plane } = await start([{ ask: question }, { answer: { stopReason: 'cancelled' } }], {
+      assignment: { permission_policy: 'deny' },
+    });
+    await plane.untilEvent('turn_ended');
+    expect(plane.data<TurnEnded>('turn_ended')).toMatchObject([
+      { stop_reason: 'error', message: 'The agent ended the turn because a permission request was denied.' },
+    ]);
+  });
+
   it('warns where it is not known whether the agent asks', async () => {
     const question = { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } };
     const { plane } = await start([{ ask: question }], { assignment: { permission_policy: 'deny' } });

@@ -180,7 +180,7 @@ export class Conversation {
     const answer = session.prompt(`${prefix}${prompt.text}`, content);
     this.turn = { id, answer };
     const response = await host.ask('the turn', Promise.race([answer, expired])).finally(() => host.watch.stop());
-    const end = turnEnd(response.stopReason);
+    const end = turnEnd(response.stopReason, host.normalizer.hasDenied);
     const usage = host.normalizer.turnUsage(response);
     const failure = failureOfTurn(response, host.output, usage.some(isSpent));
     const closing = host.normalizer.closeOpenCalls(failure || end.stop_reason === 'error' ? 'failed' : 'completed');
@@ -215,9 +215,12 @@ function told({ ref: { file_name, mime_type, size_bytes } }: PlacedAttachment) {
 const isSpent = ({ data }: PlainEvent): boolean => Object.values(data).some((count) => Number(count) > 0);
 
 /** A turn that the agent cancels without being asked is not one that a person has cancelled. */
-function turnEnd(stopReason: string): TurnEnd {
+function turnEnd(stopReason: string, hasDenied: boolean): TurnEnd {
   if (STOP_REASONS.includes(stopReason)) return { stop_reason: stopReason as TurnEnded['stop_reason'] };
-  const what =
-    stopReason === 'cancelled' ? 'cancelled the turn by itself' : 'ended the turn for a reason that is not known';
-  return { stop_reason: 'error', message: `The agent ${what}.` };
+  if (stopReason !== 'cancelled')
+    return { stop_reason: 'error', message: 'The agent ended the turn for a reason that is not known.' };
+  const message = hasDenied
+    ? 'The agent ended the turn because a permission request was denied.'
+    : 'The agent cancelled the turn by itself.';
+  return { stop_reason: 'error', message };
 }

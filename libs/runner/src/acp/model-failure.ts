@@ -1,6 +1,6 @@
 import type { AgentFailureCode, AgentFailureReport } from '#libs/runner-protocol';
 import { fields, items, number, text } from './fields.js';
-import { vendorMessage, withoutInternals } from './vendor-output.js';
+import { vendorMessage } from './vendor-output.js';
 
 /** What went wrong between an agent and its model. `other`: nothing that is known to be about the model. */
 export type FailureKind =
@@ -157,11 +157,10 @@ export interface FailureText {
 export function describeFailure(kind: FailureKind, output: string, opening = KINDS.other.sentence): FailureText {
   const { sentence, code, retryable } = KINDS[kind];
   const shown = vendorMessage(output);
-  const detail = withoutInternals(output);
   const message = sentenceOf(kind === 'other' ? opening : sentence, shown);
   return {
     message,
-    report: { error_code: code, retryable, ...detailFor(message, detail.length > shown.length ? detail : shown) },
+    report: { error_code: code, retryable, ...detailFor(message, shown) },
   };
 }
 

@@ -182,12 +182,21 @@ describe('tool calls', () => {
   it('that stay open are closed with the turn, a refused one as denied', () => {
     const subject = normalizer();
     all(subject, [call('a', { status: 'pending' }), call('b', { status: 'completed' }), call('c')]);
+    expect(subject.hasOpenCalls).toBe(true);
     subject.markDenied('c');
     expect(subject.closeOpenCalls('completed').map(({ data }) => data)).toEqual([
       { tool_call_id: 'a', status: 'completed' },
       { tool_call_id: 'c', status: 'failed', denied: true },
     ]);
     expect(subject.closeOpenCalls('failed')).toEqual([]);
+  });
+
+  it('do not count as open when they were denied: some agents never report their end', () => {
+    const subject = normalizer();
+    all(subject, [call('a', { status: 'pending' })]);
+    expect(subject.hasOpenCalls).toBe(true);
+    subject.markDenied('a');
+    expect(subject.hasOpenCalls).toBe(false);
   });
 
   it('fail as denied when a permission was refused', () => {

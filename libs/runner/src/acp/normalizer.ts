@@ -44,6 +44,7 @@ export class AcpNormalizer {
   private readonly calls = new Map<string, CallState>();
   private readonly cost = new SessionCost();
   private tellsCostEarly = false;
+  private deniedInTurn = false;
   private readonly tokens = new TurnTokens();
 
   constructor(private readonly mintId: () => string = newUuid) {}
@@ -92,6 +93,7 @@ export class AcpNormalizer {
   /** @param tellsCostEarly tells the growth of cost in `usage` events during the turn, not at its end only. */
   startTurn(tellsCostEarly = false): void {
     this.tokens.startTurn();
+    this.deniedInTurn = false;
     this.message = null;
     this.tellsCostEarly = tellsCostEarly;
   }
@@ -104,8 +106,9 @@ export class AcpNormalizer {
     return Object.keys(rest).length <= 1 && isKnown ? [] : this.toolCall(isKnown ? rest : call);
   }
 
+  /** Of calls that were denied some agents never report the end. */
   get hasOpenCalls(): boolean {
-    return [...this.calls.values()].some(({ isOpen }) => isOpen);
+    return [...this.calls.values()].some(({ isOpen, isDenied }) => isOpen && !isDenied);
   }
 
   /** What updates have told of a call so far. */
@@ -118,9 +121,15 @@ export class AcpNormalizer {
     return this.calls.get(toolCallId) ?? {};
   }
 
+  /** A permission request of this turn was denied. */
+  get hasDenied(): boolean {
+    return this.deniedInTurn;
+  }
+
   /** From here on a failure of this call counts as the refusal that it is. */
   markDenied(toolCallId: string): void {
     this.state(toolCallId).isDenied = true;
+    this.deniedInTurn = true;
   }
 
   /** Ends what the agent left open. */

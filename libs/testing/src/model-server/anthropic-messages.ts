@@ -1,9 +1,9 @@
 import { asArray, asObject, asText, textOf } from './json.js';
-import { ANSWER_TOKENS, event, type ModelDialect, type ModelStep } from './model-dialect.js';
+import { ANSWER_TOKENS, event, type ModelDialect, type AnswerStep } from './model-dialect.js';
 
-const stopReason = (step: ModelStep): string => (step.kind === 'tool' ? 'tool_use' : 'end_turn');
+const stopReason = (step: AnswerStep): string => (step.kind === 'tool' ? 'tool_use' : 'end_turn');
 
-function block(step: ModelStep, id: string): object {
+function block(step: AnswerStep, id: string): object {
   return step.kind === 'tool'
     ? { type: 'tool_use', id: `toolu_${id}`, name: step.name, input: step.args }
     : { type: 'text', text: step.kind === 'text' ? step.text : '' };
@@ -57,6 +57,7 @@ export const anthropicMessages: ModelDialect = {
       tell('message_stop', {}),
     ].join('');
   },
+  error: (_status, type, message) => ({ type: 'error', error: { type, message } }),
   whole: (step, model, id) => ({
     ...head(model, id),
     content: [block(step, id)],

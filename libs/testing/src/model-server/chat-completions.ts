@@ -1,5 +1,5 @@
 import { asArray, asObject, asText, textOf } from './json.js';
-import { ANSWER_TOKENS, event, type ModelDialect, type ModelStep } from './model-dialect.js';
+import { ANSWER_TOKENS, event, type ModelDialect, type AnswerStep } from './model-dialect.js';
 
 const USAGE = {
   prompt_tokens: ANSWER_TOKENS.input,
@@ -7,9 +7,9 @@ const USAGE = {
   total_tokens: ANSWER_TOKENS.input + ANSWER_TOKENS.output,
 };
 
-const finishReason = (step: ModelStep): string => (step.kind === 'tool' ? 'tool_calls' : 'stop');
+const finishReason = (step: AnswerStep): string => (step.kind === 'tool' ? 'tool_calls' : 'stop');
 
-function message(step: ModelStep, id: string): object {
+function message(step: AnswerStep, id: string): object {
   if (step.kind !== 'tool') return { role: 'assistant', content: step.kind === 'text' ? step.text : '' };
   const call = { name: step.name, arguments: JSON.stringify(step.args) };
   return { role: 'assistant', tool_calls: [{ index: 0, id: `call_${id}`, type: 'function', function: call }] };

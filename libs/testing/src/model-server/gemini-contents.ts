@@ -1,7 +1,7 @@
 import { asArray, asObject, asText, textOf, type JsonObject } from './json.js';
-import { ANSWER_TOKENS, event, type ModelDialect, type ModelStep } from './model-dialect.js';
+import { ANSWER_TOKENS, event, type ModelDialect, type AnswerStep } from './model-dialect.js';
 
-function answer(step: ModelStep, model: string): JsonObject {
+function answer(step: AnswerStep, model: string): JsonObject {
   const part = step.kind === 'tool' ? { functionCall: { name: step.name, args: step.args } } : { text: textIn(step) };
   return {
     candidates: [{ index: 0, content: { role: 'model', parts: [part] }, finishReason: 'STOP' }],
@@ -14,7 +14,7 @@ function answer(step: ModelStep, model: string): JsonObject {
   };
 }
 
-const textIn = (step: ModelStep): string => (step.kind === 'text' ? step.text : '');
+const textIn = (step: AnswerStep): string => (step.kind === 'text' ? step.text : '');
 
 /** Google's generateContent. */
 export const geminiContents: ModelDialect = {
@@ -39,5 +39,6 @@ export const geminiContents: ModelDialect = {
   },
   // Its streams have no beginning of their own: a comment opens one that hangs.
   stream: (step, model) => (step.kind === 'hang' ? ': working\n\n' : event(answer(step, model))),
+  error: (status, type, message) => ({ error: { code: status, message, status: type.toUpperCase() } }),
   whole: (step, model) => answer(step, model),
 };

@@ -21,7 +21,13 @@ export type ModelStep =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'tool'; readonly name: string; readonly args: JsonObject }
   /** Begins an answer and never goes on with it. */
-  | { readonly kind: 'hang' };
+  | { readonly kind: 'hang' }
+  /** Answers with an error. */
+  | { readonly kind: 'fail'; readonly status: number; readonly message: string }
+  /** Cuts the connection without an answer. */
+  | { readonly kind: 'cut' };
+
+export type AnswerStep = Exclude<ModelStep, { readonly kind: 'fail' | 'cut' }>;
 
 /** The tokens that each answer says it took. */
 export const ANSWER_TOKENS = { input: 100, output: 20 } as const;
@@ -32,9 +38,11 @@ export interface ModelDialect {
   readonly asks: (path: string) => boolean;
   readonly read: (body: JsonObject, path: string) => ModelRequest;
   /** The body of a stream of server-sent events; `hang`: its beginning. */
-  readonly stream: (step: ModelStep, model: string, id: string) => string;
+  readonly stream: (step: AnswerStep, model: string, id: string) => string;
   /** The body of an answer at once. */
-  readonly whole: (step: ModelStep, model: string, id: string) => JsonObject;
+  readonly whole: (step: AnswerStep, model: string, id: string) => JsonObject;
+  /** The body of an error. Default: as OpenAI and those who follow it have it. */
+  readonly error?: (status: number, type: string, message: string) => JsonObject;
 }
 
 export const event = (data: unknown, name?: string): string =>

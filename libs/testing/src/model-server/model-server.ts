@@ -5,8 +5,14 @@ import { chatCompletions } from './chat-completions.js';
 import { geminiContents } from './gemini-contents.js';
 import { asObject, type JsonObject } from './json.js';
 import type { ModelDialect, ModelRequest } from './model-dialect.js';
-import { followInstructions } from './model-script.js';
+import { failing, followInstructions } from './model-script.js';
 import { openaiResponses } from './openai-responses.js';
+
+const ERROR_TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+};
 
 const DIALECTS: readonly ModelDialect[] = [anthropicMessages, openaiResponses, chatCompletions, geminiContents];
 
@@ -28,12 +34,16 @@ export class ModelServer {
   private hangingCount = 0;
   private readonly watchers = new Set<() => void>();
 
-  private constructor(private readonly server: Server) {}
+  private constructor(
+    private readonly server: Server,
+    private readonly key: string,
+  ) {}
 
-  static async start(): Promise<ModelServer> {
+  /** @param key whoever does not send it gets a 401. */
+  static async start(key = ''): Promise<ModelServer> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const models = new ModelServer(server);
+    const models = new ModelServer(server, key);
     server.on('request', (request, response) => void models.answer(request, response));
     return models;
   }
@@ -89,8 +99,15 @@ export class ModelServer {
   ): void {
     const request: SeenModelRequest = { ...given, ...dialect.read(parsed(given.body), given.path) };
     this.requests.push(request);
-    const step = followInstructions(request);
+    const isKnown = JSON.stringify(given.headers).includes(this.key);
+    const step = isKnown ? followInstructions(request) : failing('401');
     const id = String(this.requests.length);
+    if (step.kind === 'cut') return void response.destroy();
+    if (step.kind === 'fail') {
+      const type = ERROR_TYPES[step.status] ?? 'server_error';
+      const { error = (_status, code, message) => ({ error: { type: code, code, message } }) } = dialect;
+      return json(response, step.status, error(step.status, type, step.message));
+    }
     if (!request.isStream && step.kind !== 'hang') return json(response, 200, dialect.whole(step, request.model, id));
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
     const text = dialect.stream(step, request.model, id);

@@ -1,5 +1,5 @@
 import { asArray, asObject, asText, textOf } from './json.js';
-import { ANSWER_TOKENS, event, type ModelDialect, type ModelStep } from './model-dialect.js';
+import { ANSWER_TOKENS, event, type ModelDialect, type AnswerStep } from './model-dialect.js';
 
 const USAGE = {
   input_tokens: ANSWER_TOKENS.input,
@@ -9,7 +9,7 @@ const USAGE = {
   total_tokens: ANSWER_TOKENS.input + ANSWER_TOKENS.output,
 };
 
-function item(step: ModelStep, id: string): object {
+function item(step: AnswerStep, id: string): object {
   if (step.kind === 'tool')
     return {
       type: 'function_call',
