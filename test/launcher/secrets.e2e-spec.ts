@@ -229,7 +229,7 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
 
   it('take the value from standard input, without the line end after it', async () => {
     const set = await headrace(keys, ['secrets', 'set', 'from-shell', '--team', team], `${PLAIN} ü\nsecond line\n`);
-    expect(set).toEqual({ code: 0, out: 'Secret from-shell has its version 1.\n', err: '' });
+    expect(set).toEqual({ code: 0, out: 'Secret from-shell is stored as version 1.\n', err: '' });
     expect(await read('from-shell')).toEqual({ version: 1, value: `${PLAIN} ü\nsecond line` });
     const listed = await headrace(keys, ['secrets', 'list', '--team', team]);
     expect(listed.out).toMatch(/^NAME +PURPOSE +VERSION +CREATED +CHANGED\n/);
@@ -239,7 +239,7 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
     expect(checked).toMatchObject({ code: 0 });
     expect((await headrace(keys, ['secrets', 'list', '--team', team])).out).toMatch(/^checks +webhook +1 /m);
     const gone = await headrace(keys, ['secrets', 'delete', 'from-shell', '--team', team]);
-    expect(gone).toMatchObject({ code: 0, out: 'Secret from-shell is gone.\n' });
+    expect(gone).toMatchObject({ code: 0, out: 'Secret from-shell is deleted.\n' });
     expect(await read('from-shell')).toBeNull();
   });
 
