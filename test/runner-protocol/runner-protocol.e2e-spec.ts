@@ -11,7 +11,9 @@ describe('the runner protocol', () => {
   let runId: string;
 
   beforeAll(async () => {
-    api = await startTestApi({ settings: { leaseTtl: 30_000, maxConcurrentRunsPerTeam: 1000 } });
+    api = await startTestApi({
+      settings: { leaseTtl: 30_000, maxOutputBytes: 65_536, maxConcurrentRunsPerTeam: 1000 },
+    });
     const team = await api.identities.team();
     member = await api.identities.user({ [team]: 'member' });
     owner = await api.identities.user({ [team]: 'owner' });
@@ -124,6 +126,27 @@ describe('the runner protocol', () => {
       [runId, execution_id],
     );
     expect(stored).toEqual([]);
+  });
+
+  it('stores at most MAX_OUTPUT_BYTES and a margin, whatever a runner sends, and still moves the run', async () => {
+    const runner = await TestRunner.take(api, runId);
+    await runner.startAgent();
+    const text = 'x'.repeat(60_000);
+    const chunks = Array.from({ length: 25 }, () => ['message_chunk', { message_id: 'm', text }] as const);
+    await runner.report(['turn_started', { turn_id: 't', prompt: 'go' }], ...chunks);
+    await runner.report(...chunks, ['tool_call', { tool_call_id: 'c', status: 'completed', content: [text] }]);
+    await runner.report(['permission_requested', { approval_id: 'a', title: text, ask: false }]);
+    await runner.report(['turn_ended', { turn_id: 't', stop_reason: 'end_turn' }]);
+    const [stored] = await api.database.query<{ bytes: number; truncated: number; kinds: string }>(
+      `SELECT sum(octet_length(data::text))::int AS bytes, count(*) FILTER (WHERE kind = 'output_truncated')::int AS truncated
+         FROM run_events WHERE run_id = $1`,
+      [runId],
+    );
+    expect(stored?.truncated).toBe(1);
+    expect(stored?.bytes).toBeGreaterThan(65_536);
+    expect(stored?.bytes).toBeLessThan(65_536 + 1_048_576 + 70_000);
+    expect(await stateOf()).toMatchObject({ state: 'SUCCEEDED' });
+    await runner.finish('closed');
   });
 
   it('fences a stale epoch and an execution that was given up', async () => {

@@ -622,13 +622,19 @@ export const SETTINGS = {
     'Execution',
     'MAX_OUTPUT_BYTES',
     integer(64 * MIB, 65_536, 1024 * MIB),
-    'Bytes of events one execution may report.',
+    'Bytes of events one execution may report; what is beyond is left out of the conversation. The server keeps it with a margin of a quarter.',
   ),
   maxArtifactBytes: define(
     'Execution',
     'MAX_ARTIFACT_BYTES',
     integer(64 * MIB, 1024, 5 * 1024 * MIB),
     'Bytes of one file or screenshot that an agent hands in as an artifact.',
+  ),
+  maxRunArtifactBytes: define(
+    'Execution',
+    'MAX_ARTIFACT_BYTES_PER_RUN',
+    integer(1024 * MIB, 1024, 1024 * 1024 * MIB),
+    'Bytes of all files, screenshots and plans that the agents of one run hand in as artifacts.',
   ),
   workspacesDir: define(
     'Execution',

@@ -4,6 +4,7 @@ import { ArtifactBuilder, TestRunner, type TestPrincipal } from '#libs/testing';
 import { answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 const MAX_ARTIFACT_BYTES = 2_000_000;
+const MAX_RUN_BYTES = 5_000_000;
 const PLAN = '# Two steps\n\n1. one\n2. two 😀\n';
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 
@@ -11,7 +12,7 @@ let room: RunsRoom;
 let artifacts: ArtifactBuilder;
 
 beforeAll(async () => {
-  room = await openRunsRoom({ settings: { maxArtifactBytes: MAX_ARTIFACT_BYTES } });
+  room = await openRunsRoom({ settings: { maxArtifactBytes: MAX_ARTIFACT_BYTES, maxRunArtifactBytes: MAX_RUN_BYTES } });
   artifacts = new ArtifactBuilder(room.api.database, { objects: room.api.app.get(ObjectStore) });
 });
 afterAll(() => room.close());
@@ -48,6 +49,42 @@ const listedBy = (id: string): Promise<Listed[]> =>
     .request(200, `GET /agent/runs/${id}`, { token: room.member.token })
     .then(({ body }) => (body.artifacts ?? []) as Listed[]);
 const atOrigin = (status: number, url: string) => room.api.atOrigin(status, `GET ${url.slice(room.api.url.length)}`);
+
+describe('the artifacts of a run together', () => {
+  it('have at most MAX_ARTIFACT_BYTES_PER_RUN bytes; what is beyond is a 413 that says so', async () => {
+    const { id, runner } = await runningRun();
+    const file = (n: number) => ({ ...fileQuery, source_key: `file:${n}` });
+    await put(runner, 200, file(1), Buffer.alloc(2_000_000));
+    await put(runner, 200, file(2), Buffer.alloc(2_000_000));
+    const refused = await put(runner, 413, file(3), Buffer.alloc(1_000_001));
+    expect(refused.body).toMatchObject({
+      error_code: 'payload_too_large',
+      detail: 'All artifacts of a run together may have at most 5000000 bytes (MAX_ARTIFACT_BYTES_PER_RUN).',
+    });
+    await put(runner, 200, file(4), Buffer.alloc(1_000_000));
+    expect((await put(runner, 413, file(5), 'x')).body.detail).toContain('All artifacts of a run together');
+    await post(runner, 200, reference);
+    expect(await listedBy(id)).toHaveLength(4);
+    await runner.finish();
+  });
+
+  it('stay within their limit when they arrive together', async () => {
+    const { id, runner } = await runningRun();
+    const files = Array.from({ length: 4 }, (_, n) => ({ ...fileQuery, source_key: `file:${n}` }));
+    const parameters = (query: Record<string, string>) =>
+      new URLSearchParams({ ...query, lease_epoch: String(runner.assignment.lease_epoch) }).toString();
+    const statuses = await Promise.all(
+      files.map(async (query) => {
+        const path = `/api/v1/runner/v1/executions/${runner.assignment.execution_id}/artifacts?${parameters(query)}`;
+        const headers = { authorization: `Bearer ${runner.token}` };
+        return (await fetch(room.api.url + path, { method: 'PUT', headers, body: Buffer.alloc(1_900_000) })).status;
+      }),
+    );
+    expect(statuses.sort()).toEqual([200, 200, 413, 413]);
+    expect(await listedBy(id)).toHaveLength(2);
+    await runner.finish();
+  });
+});
 
 describe('what a runner hands in', () => {
   it('stands on the run, in a list of runs, under its own id and for download, by type', async () => {

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { Settings } from '#libs/config';
 import { newUid } from '#libs/kernel';
 import { MAX_PLAN_BYTES } from '#libs/runner-protocol';
-import { ObjectStore } from '#libs/storage';
+import { ObjectStore, ObjectTooLargeError } from '#libs/storage';
 import {
   contentData,
   type ContentReport,
@@ -18,13 +18,21 @@ import { ExecutionsStore } from '../persistence/executions.store.js';
 export type ArtifactReportResult =
   | { readonly kind: 'stored'; readonly uid: string }
   | { readonly kind: 'lease_lost' }
-  | { readonly kind: 'refused'; readonly field: string; readonly detail: string };
+  | { readonly kind: 'refused'; readonly field: string; readonly detail: string }
+  /** All artifacts of the run together have more than this. */
+  | { readonly kind: 'run_full'; readonly maxBytes: number };
 
 /** Who reports, and under which name of its own: the same key again is the same artifact. */
 export interface ArtifactSource {
   readonly executionId: string;
   readonly leaseEpoch: number;
   readonly sourceKey: string;
+}
+
+interface NewReport {
+  readonly kind: 'new';
+  readonly runId: string;
+  readonly usedBytes: number;
 }
 
 /** Takes what a runner says that its agent has produced. Every report renews the lease, and needs it. */
@@ -42,16 +50,27 @@ export class ArtifactReports {
     if (report.type === 'SCREENSHOT' && !/^image\//i.test(report.mimeType))
       return { kind: 'refused', field: 'mime_type', detail: 'must be an image type for a SCREENSHOT' };
     const probe = await this.probe(source);
-    if (typeof probe !== 'string') return probe;
+    if (probe.kind !== 'new') return probe;
+    const { runId } = probe;
+    const left = this.settings.maxRunArtifactBytes - probe.usedBytes;
+    if (left <= 0) return this.full();
     const uid = newUid();
-    const objectKey = `artifacts/${probe}/${uid}`;
+    const objectKey = `artifacts/${runId}/${uid}`;
     const isPlan = report.type === 'PLAN';
-    const { sizeBytes } = await this.objects.put(objectKey, body, {
-      contentType: isPlan ? PLAN_CONTENT_TYPE : report.mimeType,
-      maxBytes: isPlan ? Math.min(MAX_PLAN_BYTES, this.settings.maxArtifactBytes) : this.settings.maxArtifactBytes,
+    const own = isPlan ? Math.min(MAX_PLAN_BYTES, this.settings.maxArtifactBytes) : this.settings.maxArtifactBytes;
+    const contentType = isPlan ? PLAN_CONTENT_TYPE : report.mimeType;
+    const put = await this.put(objectKey, body, contentType, { own, left });
+    if (put === null) return this.full();
+    const { sizeBytes } = put;
+    const data = contentData(uid, report, sizeBytes);
+    const result = await this.insert(runId, source, {
+      uid,
+      type: report.type,
+      data,
+      objectKey,
+      locator: null,
+      sizeBytes,
     });
-    const artifact = { uid, type: report.type, data: contentData(uid, report, sizeBytes), objectKey, locator: null };
-    const result = await this.insert(probe, source, artifact);
     // Nobody knows the object but us: when its row was not written it goes. It stays when that is not known; it then
     // goes with the run.
     if (result.kind !== 'stored' || result.uid !== uid) await this.objects.delete(objectKey);
@@ -62,16 +81,40 @@ export class ArtifactReports {
     const described = referenceData(report);
     if (described.kind === 'refused') return described;
     const probe = await this.probe(source);
-    if (typeof probe !== 'string') return probe;
+    if (probe.kind !== 'new') return probe;
     const { data, locator } = described;
-    return this.insert(probe, source, { uid: newUid(), type: report.type, data, objectKey: null, locator });
+    const artifact = { uid: newUid(), type: report.type, data, objectKey: null, locator, sizeBytes: 0 };
+    return this.insert(probe.runId, source, artifact);
   }
 
-  /** The run's id when there is something to store. */
-  private async probe({ executionId, leaseEpoch, sourceKey }: ArtifactSource): Promise<string | ArtifactReportResult> {
+  /** Null: more than is `left` of the run's. Rejects with ObjectTooLargeError for more than one artifact may have. */
+  private async put(
+    objectKey: string,
+    body: Readable,
+    contentType: string,
+    { own, left }: { readonly own: number; readonly left: number },
+  ): Promise<{ readonly sizeBytes: number } | null> {
+    try {
+      return await this.objects.put(objectKey, body, { contentType, maxBytes: Math.min(own, left) });
+    } catch (error) {
+      if (error instanceof ObjectTooLargeError && left < own) return null;
+      throw error;
+    }
+  }
+
+  private full(): ArtifactReportResult {
+    return { kind: 'run_full', maxBytes: this.settings.maxRunArtifactBytes };
+  }
+
+  /** `new`: there is something to store. */
+  private async probe({
+    executionId,
+    leaseEpoch,
+    sourceKey,
+  }: ArtifactSource): Promise<ArtifactReportResult | NewReport> {
     const found = await this.store.probe(executionId, leaseEpoch, sourceKey);
     if (!found) return { kind: 'lease_lost' };
-    return found.known === null ? found.runId : this.renewed(executionId, leaseEpoch, found.known);
+    return found.known === null ? { kind: 'new', ...found } : this.renewed(executionId, leaseEpoch, found.known);
   }
 
   private async insert(
@@ -79,11 +122,13 @@ export class ArtifactReports {
     { executionId, leaseEpoch, sourceKey }: ArtifactSource,
     artifact: Omit<NewArtifact, 'sourceKey'>,
   ): Promise<ArtifactReportResult> {
-    if (await this.store.insert(runId, executionId, leaseEpoch, { ...artifact, sourceKey }))
+    const { maxRunArtifactBytes } = this.settings;
+    if (await this.store.insert(runId, executionId, leaseEpoch, { ...artifact, sourceKey }, maxRunArtifactBytes))
       return this.renewed(executionId, leaseEpoch, artifact.uid);
     const found = await this.store.probe(executionId, leaseEpoch, sourceKey);
     if (!found) return { kind: 'lease_lost' };
     if (found.known !== null) return this.renewed(executionId, leaseEpoch, found.known);
+    if (found.usedBytes + artifact.sizeBytes > maxRunArtifactBytes) return this.full();
     return {
       kind: 'refused',
       field: 'artifact_type',

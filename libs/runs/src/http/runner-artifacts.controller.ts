@@ -76,6 +76,11 @@ function acknowledged(result: ArtifactReportResult): ArtifactAck {
       return { artifact_uid: result.uid };
     case 'lease_lost':
       throw leaseLost();
+    case 'run_full':
+      throw new ProblemError(
+        'payload_too_large',
+        `All artifacts of a run together may have at most ${result.maxBytes} bytes (MAX_ARTIFACT_BYTES_PER_RUN).`,
+      );
     case 'refused':
       throw refused(result.field, result.detail);
   }

@@ -7,17 +7,19 @@ import { RunMoves } from './run-moves.js';
 
 const PROBE: Statement = {
   name: 'artifacts.probe',
-  text: `SELECT e.run_id, a.uid AS known FROM executions e
+  text: `SELECT e.run_id, a.uid AS known,
+      (SELECT coalesce(sum(s.size_bytes), 0) FROM artifacts s WHERE s.run_id = e.run_id)::float8 AS used_bytes FROM executions e
     LEFT JOIN artifacts a ON a.run_id = e.run_id AND a.source_key = $3 WHERE ${LEASED}`,
 };
 
 /** Under the run's lock, so that nobody else counts at the same time. */
 const INSERT: Statement = {
   name: 'artifacts.insert',
-  text: `INSERT INTO artifacts (uid, run_id, slot_key, execution_id, source_key, artifact_type, data, object_key, locator, run_created_at, created_at)
-    SELECT $4, r.id, r.slot_key, e.id, $3, $5, $6::jsonb, $7, $8, r.created_at, headrace.now()
+  text: `INSERT INTO artifacts (uid, run_id, slot_key, execution_id, source_key, artifact_type, data, object_key, locator, size_bytes, run_created_at, created_at)
+    SELECT $4, r.id, r.slot_key, e.id, $3, $5, $6::jsonb, $7, $8, $9::bigint, r.created_at, headrace.now()
       FROM executions e JOIN runs r ON r.id = e.run_id
-     WHERE ${LEASED} AND (SELECT count(*) FROM artifacts a WHERE a.run_id = r.id) < ${MAX_ARTIFACTS_PER_RUN}
+     WHERE ${LEASED} AND (SELECT count(*) < ${MAX_ARTIFACTS_PER_RUN} AND coalesce(sum(a.size_bytes), 0) + $9::bigint <= $10::bigint
+       FROM artifacts a WHERE a.run_id = r.id)
     ON CONFLICT (run_id, source_key) DO NOTHING RETURNING uid`,
 };
 
@@ -44,6 +46,8 @@ export interface NewArtifact {
   readonly data: ArtifactData;
   readonly objectKey: string | null;
   readonly locator: string | null;
+  /** Of the object; 0 without one. */
+  readonly sizeBytes: number;
 }
 
 export interface StoredArtifact extends Artifact {
@@ -74,23 +78,32 @@ export class ArtifactsStore {
     executionId: string,
     leaseEpoch: number,
     sourceKey: string,
-  ): Promise<{ runId: string; known: string | null } | null> {
-    const [row] = await this.database.query<{ run_id: string; known: string | null }>(PROBE, [
+  ): Promise<{ runId: string; known: string | null; usedBytes: number } | null> {
+    const [row] = await this.database.query<{ run_id: string; known: string | null; used_bytes: number }>(PROBE, [
       executionId,
       leaseEpoch,
       sourceKey,
     ]);
-    return row ? { runId: row.run_id, known: row.known } : null;
+    return row ? { runId: row.run_id, known: row.known, usedBytes: row.used_bytes } : null;
   }
 
-  /** false: the lease is gone, the key is taken, or the run has all that it may have; {@link probe} tells which. */
-  async insert(runId: string, executionId: string, leaseEpoch: number, artifact: NewArtifact): Promise<boolean> {
-    const { uid, sourceKey, type, data, objectKey, locator } = artifact;
+  /**
+   * false: the lease is gone, the key is taken, or the run has all that it may have, in number or in bytes; {@link probe}
+   * tells which.
+   */
+  async insert(
+    runId: string,
+    executionId: string,
+    leaseEpoch: number,
+    artifact: NewArtifact,
+    maxRunBytes: number,
+  ): Promise<boolean> {
+    const { uid, sourceKey, type, data, objectKey, locator, sizeBytes } = artifact;
     return this.database.transaction(async (tx) => {
       // Before the execution, as everywhere; see RunMoves.
       await this.moves.lock(tx, runId);
-      const values = [executionId, leaseEpoch, sourceKey, uid, type, JSON.stringify(data), objectKey, locator];
-      return (await tx.query(INSERT, values)).length > 0;
+      const described = [uid, type, JSON.stringify(data), objectKey, locator, sizeBytes];
+      return (await tx.query(INSERT, [executionId, leaseEpoch, sourceKey, ...described, maxRunBytes])).length > 0;
     });
   }
 

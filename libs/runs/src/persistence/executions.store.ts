@@ -22,6 +22,8 @@ export interface Execution {
   readonly desired_reason: string | null;
   readonly command_version: string;
   readonly acked_seq: string;
+  /** Of its events so far. */
+  readonly output_bytes: string;
   readonly is_expired: boolean;
   readonly is_fenced: boolean;
   /** Its debug window is open: a message now reaches it. */
@@ -39,7 +41,7 @@ export function isHeldForRunner({ phase, instance_id: instance }: Execution): bo
   return phase === 'claimed' && instance?.startsWith(WORKER_PREFIX) === true;
 }
 
-const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, desired, desired_reason, command_version, acked_seq,
+const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, desired, desired_reason, command_version, acked_seq, output_bytes,
   lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced,
   ${debugOpen('executions')} AS is_debug_open,
   worker_adopted_at IS NOT NULL AND coalesce(starts_with(instance_id, '${WORKER_PREFIX}'), false) AS is_adopted`;
@@ -76,7 +78,7 @@ const RENEW: Statement = {
 
 const ACKNOWLEDGE: Statement = {
   name: 'executions.acknowledge',
-  text: `UPDATE executions SET acked_seq = $2, lease_expires_at = ${LEASE_END} WHERE id = $1`,
+  text: `UPDATE executions SET acked_seq = $2, output_bytes = output_bytes + $5, lease_expires_at = ${LEASE_END} WHERE id = $1`,
 };
 
 /** `ceiling_at`: when the run may have worked for as long as its limit allows; null without one. `$2`: see {@link maxRuntimeMs}. */
@@ -165,8 +167,8 @@ export class ExecutionsStore {
     await this.database.query(ALLOW_DEBUG, [executionId, windowMs]);
   }
 
-  async acknowledge(tx: Queryable, executionId: string, ackedSeq: number): Promise<void> {
-    await tx.query(ACKNOWLEDGE, [executionId, ackedSeq, ...this.graces()]);
+  async acknowledge(tx: Queryable, executionId: string, ackedSeq: number, outputBytes: number): Promise<void> {
+    await tx.query(ACKNOWLEDGE, [executionId, ackedSeq, ...this.graces(), outputBytes]);
   }
 
   async markBusy(tx: Queryable, executionId: string): Promise<void> {

@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { Settings } from '#libs/config';
 import { newUuid } from '#libs/kernel';
 import { Database, sqlState } from '#libs/persistence';
 import type { BatchAck, RunnerEvent } from '#libs/runner-protocol';
+import { OutputQuota } from '../../domain/output-quota.js';
 import { ExecutionsStore } from '../../persistence/executions.store.js';
 import { RunLogStore, type NewRunEvent } from '../../persistence/run-log.store.js';
 import { RunMoves } from '../../persistence/run-moves.js';
@@ -46,10 +48,10 @@ export class EventEffects {
     private readonly ofDebug: DebugEffects,
   ) {}
 
-  async apply(context: EventContext, event: RunnerEvent): Promise<void> {
+  async apply(context: EventContext, event: RunnerEvent, quota: OutputQuota): Promise<void> {
     const stored = toStored(event);
     if (stored === null) return this.ofDebug.open(context, event.data);
-    context.log.push(stored);
+    context.log.push(...quota.admit(stored));
     const { tx, run } = context;
     switch (event.kind) {
       case 'session_started':
@@ -90,6 +92,7 @@ export class ReportEvents {
     private readonly stores: ReportStores,
     private readonly idleSessions: IdleSessions,
     private readonly environmentOutcomes: EnvironmentOutcomes,
+    private readonly settings: Settings,
   ) {}
 
   async execute(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
@@ -115,6 +118,8 @@ export class ReportEvents {
       const acked = Number(execution.acked_seq);
       const fresh = contiguousAfter(acked, batch);
       const log: NewRunEvent[] = [];
+      const before = Number(execution.output_bytes);
+      const quota = new OutputQuota(this.settings.maxOutputBytes, before);
       let { desired } = execution;
       if (run) {
         const context: EventContext = {
@@ -125,15 +130,15 @@ export class ReportEvents {
           isDebug: execution.phase === 'debug',
           freedSlot: false,
         };
-        for (const event of fresh) await this.stores.effects.apply(context, event);
+        for (const event of fresh) await this.stores.effects.apply(context, event, quota);
         ({ freedSlot, isDebug } = context);
         ({ desired } = context.execution);
       } else {
-        log.push(...fresh.flatMap((event) => toStored(event) ?? []));
+        log.push(...fresh.flatMap((event) => toStored(event) ?? []).flatMap((event) => quota.admit(event)));
       }
       await this.stores.log.append(tx, execution.run_id, executionId, log);
       const ackedSeq = acked + fresh.length;
-      await this.executions.acknowledge(tx, executionId, ackedSeq);
+      await this.executions.acknowledge(tx, executionId, ackedSeq, quota.usedBytes - before);
       return { acked_seq: ackedSeq, desired };
     });
     if (ack) await this.noteSetup(executionId, batch, isDebug);

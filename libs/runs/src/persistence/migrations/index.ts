@@ -13,6 +13,7 @@ import { Runs1700000008101 } from './runs-1700000008101.js';
 import { Runs1700000008401 } from './runs-1700000008401.js';
 import { Runs1700000010101 } from './runs-1700000010101.js';
 import { Runs1700000010202 } from './runs-1700000010202.js';
+import { Runs1700000010502 } from './runs-1700000010502.js';
 import { Runs1700000010701 } from './runs-1700000010701.js';
 
 export const runMigrations: readonly MigrationClass[] = [
@@ -30,5 +31,6 @@ export const runMigrations: readonly MigrationClass[] = [
   Runs1700000008401,
   Runs1700000010101,
   Runs1700000010202,
+  Runs1700000010502,
   Runs1700000010701,
 ];
