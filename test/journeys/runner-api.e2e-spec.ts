@@ -5,7 +5,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { createDatabaseProxy, createTestDatabase, type TestDatabase } from '#libs/testing';
 import { freePort, Installation, until } from '../support/installation.js';
 
 const MAX_OFFERS = 5;
@@ -117,5 +117,29 @@ describe('runners that cannot reach the API', () => {
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
       { level: 'warn', msg: 'runner ended', code: 69, hint, execution_id: expect.any(String) },
     ]);
+  });
+});
+
+describe('the log of a server whose database is unavailable', () => {
+  it('has each warning once, however often requests and polls fail', async () => {
+    const database = await testDatabase();
+    const proxy = await createDatabaseProxy(database.url);
+    close.push(() => proxy.close());
+    const { installation, server } = await up({ DATABASE_URL: proxy.url });
+    const before = server.text.length;
+    await proxy.cut();
+    for (let count = 0; count < 200; count += 1)
+      expect((await installation.call('GET', '/agent/runs')).status).toBe(503);
+    await proxy.restore();
+    await until(async () => (await installation.call('GET', '/agent/runs')).status === 200);
+    const lines = server.text
+      .slice(before)
+      .split('\n')
+      .filter((line) => /^\{.*"level":"(warn|error)"/.test(line))
+      .map((line) => JSON.parse(line) as { logger?: string; msg: string; repeated?: number });
+    const first = lines.filter(({ repeated }) => repeated === undefined).map(({ logger, msg }) => `${logger}: ${msg}`);
+    expect(first).toContainEqual(expect.stringMatching(/^Database: The database is unavailable: .*ECONN/));
+    expect(first.filter((line, index) => first.indexOf(line) !== index)).toEqual([]);
+    expect(lines.length).toBeLessThan(60);
   });
 });
