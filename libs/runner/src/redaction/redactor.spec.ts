@@ -23,6 +23,55 @@ describe('a redactor', () => {
     expect(result.length).toBeLessThan(text.length);
   });
 
+  const LONG = `${SECRET}${'0123456789abcdefghijklmnopqrstuvwxyz/+'.repeat(4)}`;
+  const long = new Redactor([LONG]);
+  const wrap = (text: string, columns: number, end = '\n'): string =>
+    (text.match(new RegExp(`.{1,${columns}}`, 'g')) ?? []).join(end);
+  const base64 = Buffer.from(LONG).toString('base64');
+  const digits = Buffer.from(LONG).toString('hex');
+  const json = JSON.stringify(LONG).slice(1, -1);
+
+  it.each([
+    ['base64, wrapped at 76 columns', wrap(base64, 76)],
+    ['base64, wrapped with carriage returns', wrap(base64, 64, '\r\n')],
+    ['base64, wrapped and indented', wrap(base64, 64, '\n    ')],
+    ['base64, wrapped, in JSON', JSON.stringify(wrap(base64, 76))],
+    ['base64 of a user and the value, wrapped', wrap(Buffer.from(`user:${LONG}`).toString('base64'), 76)],
+    ['hexadecimal, wrapped at 60 columns', wrap(digits, 60)],
+    ['hexadecimal in capitals', digits.toUpperCase()],
+    ['hexadecimal in capitals, wrapped', wrap(digits.toUpperCase(), 60)],
+    ['hexadecimal, a space before each byte', wrap(wrap(digits, 2, ' '), 48)],
+    ['hexadecimal, a colon between bytes', wrap(digits, 2, ':')],
+    ['a URL with escapes in lower case', encodeURIComponent(LONG).replace(/%../g, (one) => one.toLowerCase())],
+    ['a URL whose slashes stay', encodeURIComponent(LONG).replaceAll('%2F', '/')],
+    ['JSON in ASCII', json.replace(/[^\x00-\x7f]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`)],
+    [
+      'JSON in ASCII with capitals',
+      json.replace(/[^\x00-\x7f]/g, (one) => `\\u00${one.charCodeAt(0).toString(16).toUpperCase()}`),
+    ],
+    ['JSON with escaped slashes', json.replaceAll('/', '\\/')],
+  ])('leaves nothing of a long value in %s', (_, form) => {
+    for (const text of [`before ${form} after`, `before ${form}`, `${form} after`]) {
+      const masked = long.text(text);
+      // What depends on what stands beside the value in base64 may stay.
+      expect(masked.replace(/before|after|[\s"]/g, '').length).toBeLessThan(20);
+      expect(masked).toContain('***');
+    }
+    const file = Buffer.from(long.bytes(new Uint8Array(Buffer.from(`before ${form} after`)))).toString();
+    expect(file.replace(/before|after|[\s"]/g, '').length).toBeLessThan(20);
+  });
+
+  it('leaves nothing of a wrapped value where the text was cut', () => {
+    const text = wrap(base64, 76);
+    expect(long.text(text.slice(40))).not.toMatch(/[A-Za-z0-9+/]{12}/);
+    expect(long.text(text.slice(0, -40))).not.toMatch(/[A-Za-z0-9+/]{12}/);
+  });
+
+  it('leaves ordinary text between line ends and spaces as it is', () => {
+    const text = 'a: b\n\n  c \\n d\r\n'.repeat(50);
+    expect(long.text(text)).toBe(text);
+  });
+
   it('finds the lines of a key, but not its frame', () => {
     const key = '-----BEGIN KEY-----\nabcdefghijkl\nmnopqrstuvwx\n-----END KEY-----\n';
     const result = new Redactor([key]).text('-----BEGIN KEY-----\n x mnopqrstuvwx');
@@ -73,6 +122,27 @@ describe('the pieces of a message', () => {
         const { text, events } = tell(pieces);
         expect(text).toBe(whole.replaceAll(SECRET, '***'));
         expect(events.at(-1)).toEqual({ kind: 'turn_ended', data: { turn_id: 't', message: '***' } });
+      }),
+    );
+  });
+
+  it('never show a wrapped value, however they are cut', () => {
+    const encoded = Buffer.from(SECRET.repeat(3)).toString('base64');
+    const wrapped = encoded.replace(/.{1,20}/g, (line) => `${line}\n`);
+    const whole = `It is\n${wrapped}I think`;
+    const piecewise = new Redactor([SECRET.repeat(3)]);
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: 20 }), (cuts) => {
+        const ends = [...new Set(cuts)].sort((a, b) => a - b);
+        const events = new EventRedactor(piecewise);
+        const told = [...ends, whole.length].flatMap((end, index) =>
+          events.take({
+            kind: 'message_chunk',
+            data: { message_id: 'm', text: whole.slice(index === 0 ? 0 : ends[index - 1], end) },
+          }),
+        );
+        const text = [...told, ...events.release()].map(({ data }) => String(data['text'])).join('');
+        expect(text).toBe('It is\n***\nI think');
       }),
     );
   });

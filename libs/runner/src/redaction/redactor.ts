@@ -1,21 +1,27 @@
+import { beginningAtEnd, endAtBeginning, longestFirst, MIN_PART, REDACTED, WrappedNeedles } from './needles.js';
+
 /** Shorter values would be found everywhere. */
 const MIN_LENGTH = 6;
-/** How much of a value must stand at a cut end of a text to be taken for a part of it. */
-const MIN_PART = 8;
-export const REDACTED = '***';
+export { REDACTED };
 
 /**
- * Takes secret values out of what leaves the runner: as they are, line by line, and as programs like to write them
- * (base64, URL and JSON encoding). A net for output, not a wall: whoever has a secret can write it in other ways.
+ * Takes secret values out of what leaves the runner: as they are, line by line, and as programs write them (base64 and
+ * hexadecimal, also wrapped and spaced; URL and JSON encoding). A net for output, not a wall: an agent can write a secret
+ * in other ways.
  */
 export class Redactor {
   private readonly needles: readonly string[];
   private readonly byteNeedles: readonly string[];
+  /** Of those: what programs wrap. */
+  private readonly wrapped: WrappedNeedles;
 
   constructor(secrets: Iterable<string>) {
-    const forms = new Set([...secrets].flatMap(formsOf).filter((form) => form.length >= MIN_LENGTH));
+    const values = [...new Set([...secrets].flatMap(valuesOf))];
+    const digits = values.flatMap(digitForms);
+    const forms = new Set([...values.flatMap(textForms), ...digits].filter((form) => form.length >= MIN_LENGTH));
     // The longest first: one may be a part of another.
-    this.needles = [...forms].sort((a, b) => b.length - a.length);
+    this.needles = [...forms].sort(longestFirst);
+    this.wrapped = new WrappedNeedles(digits);
     this.byteNeedles = this.needles.map((needle) => Buffer.from(needle, 'utf8').toString('latin1'));
   }
 
@@ -30,10 +36,11 @@ export class Redactor {
 
   /** Without looking at the ends. */
   whole(text: string): string {
-    return this.needles.reduce(
-      (rest, needle) => (rest.includes(needle) ? rest.replaceAll(needle, REDACTED) : rest),
+    const rest = this.needles.reduce(
+      (left, needle) => (left.includes(needle) ? left.replaceAll(needle, REDACTED) : left),
       text,
     );
+    return this.wrapped.replace(rest);
   }
 
   /** Every string of a JSON value, keys too. */
@@ -48,55 +55,64 @@ export class Redactor {
   /** Of a file, whatever its encoding; the same bytes when there is nothing to take out. */
   bytes(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-    const rest = this.byteNeedles.reduce((left, needle) => left.replaceAll(needle, REDACTED), text);
+    const rest = this.wrapped.replace(
+      this.byteNeedles.reduce((left, needle) => left.replaceAll(needle, REDACTED), text),
+    );
     return rest === text ? bytes : new Uint8Array(Buffer.from(rest, 'latin1'));
   }
 
   /** How many characters at the end of a text may be the beginning of a value of which the rest is still to come. */
   heldBack(text: string): number {
-    return this.needles.reduce((most, needle) => Math.max(most, beginningAtEnd(text, needle, 1)), 0);
+    const plain = this.needles.reduce((most, needle) => Math.max(most, beginningAtEnd(text, needle, 1)), 0);
+    return Math.max(plain, this.wrapped.beginningAtEnd(text, 1));
   }
 
   private withoutParts(text: string): string {
-    const atEnd = this.needles.reduce((most, needle) => Math.max(most, beginningAtEnd(text, needle, MIN_PART)), 0);
+    const plainEnd = this.needles.reduce((most, needle) => Math.max(most, beginningAtEnd(text, needle, MIN_PART)), 0);
+    const atEnd = Math.max(plainEnd, this.wrapped.beginningAtEnd(text, MIN_PART));
     const rest = atEnd === 0 ? text : text.slice(0, -atEnd) + REDACTED;
-    const atStart = this.needles.reduce((most, needle) => Math.max(most, endAtBeginning(rest, needle)), 0);
+    const plainStart = this.needles.reduce((most, needle) => Math.max(most, endAtBeginning(rest, needle)), 0);
+    const atStart = Math.max(plainStart, this.wrapped.endAtBeginning(rest));
     return atStart === 0 ? rest : REDACTED + rest.slice(atStart);
   }
 }
 
-/** Length of the longest real beginning of `needle` that `text` ends with, when it is at least `min`. */
-function beginningAtEnd(text: string, needle: string, min: number): number {
-  const start = needle.slice(0, min);
-  let position = text.indexOf(start, Math.max(0, text.length - needle.length + 1));
-  for (; position >= 0; position = text.indexOf(start, position + 1)) {
-    if (needle.startsWith(text.slice(position))) return text.length - position;
-  }
-  return 0;
-}
-
-/** Length of the longest real end of `needle` that `text` begins with, when it is at least MIN_PART. */
-function endAtBeginning(text: string, needle: string): number {
-  const window = text.slice(0, needle.length - 1);
-  const end = needle.slice(-MIN_PART);
-  for (let position = window.lastIndexOf(end); position >= 0; position = window.lastIndexOf(end, position - 1)) {
-    if (needle.endsWith(window.slice(0, position + end.length))) return position + end.length;
-    if (position === 0) break;
-  }
-  return 0;
-}
-
-function formsOf(secret: string): string[] {
+function valuesOf(secret: string): string[] {
   const value = secret.trim();
   const lines = value.split(/\r?\n/).map((line) => line.trim());
   // `-----BEGIN PRIVATE KEY-----` is no secret, and everybody's.
   const own = [secret, value, ...lines.filter((line) => line.length >= 8 && !/^-+(BEGIN|END) /.test(line))];
-  return [...new Set(own)].filter((form) => form.length >= MIN_LENGTH).flatMap((form) => [form, ...encodings(form)]);
+  return own.filter((form) => form.length >= MIN_LENGTH);
 }
 
-function encodings(text: string): string[] {
+/** As it is, and as texts of URLs and JSON have it. */
+function textForms(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1);
+  const url = encodeURIComponent(text);
+  // RFC 3986 reserves more than `encodeURIComponent` encodes, and paths keep their slashes.
+  const strict = url.replace(/[!'()*]/g, (character) => `%${hex(character.charCodeAt(0), 2).toUpperCase()}`);
+  const urls = [url, strict, strict.replaceAll('%2F', '/')];
+  return [
+    text,
+    ...urls,
+    ...urls.map((form) => form.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())),
+    ...[json, inAscii(json), inAscii(json, true)].flatMap((form) => [form, form.replaceAll('/', '\\/')]),
+  ];
+}
+
+/** JSON whose strings hold ASCII only, as many programs write it. */
+const inAscii = (json: string, upperCase = false): string =>
+  json.replace(/[^\x00-\x7f]/g, (unit) => {
+    const digits = hex(unit.charCodeAt(0), 4);
+    return `\\u${upperCase ? digits.toUpperCase() : digits}`;
+  });
+
+const hex = (value: number, length: number): string => value.toString(16).padStart(length, '0');
+
+function digitForms(text: string): string[] {
   const bytes = Buffer.from(text, 'utf8');
-  return [encodeURIComponent(text), JSON.stringify(text).slice(1, -1), bytes.toString('hex'), ...base64Forms(bytes)];
+  const lower = bytes.toString('hex');
+  return [lower, lower.toUpperCase(), ...base64Forms(bytes)];
 }
 
 /** Wherever the value lies in what was encoded, such as behind a user name: the characters that depend on it alone. */
