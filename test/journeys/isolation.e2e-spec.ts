@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation, type Program, until } from '../support/installation.js';
@@ -13,6 +13,9 @@ function secretsOf(directory: string): string[] {
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8').trim())
     .filter((content) => content.length >= 16 && content.length <= 512);
 }
+
+const hasUtilLinux = existsSync('/usr/bin/setpriv') && existsSync('/usr/bin/prlimit');
+const LEFT = ['/tmp', '/var/tmp', '/dev/shm'].map((directory) => `${directory}/headrace-left-${process.pid}`);
 
 const CONNECT = `require("node:net").connect(process.argv[1])
   .on("connect", () => { console.log("connected"); process.exit(); })
@@ -33,14 +36,14 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
     });
     server = await installation.up();
     const victim = await installation.createRun(
-      `\`\`\`sh\ntouch ${witness.directory}/victim; while [ ! -e ${witness.directory}/done ]; do sleep 0.05; done\n\`\`\``,
+      `\`\`\`sh\n${LEFT.map((path) => `mkdir -p ${path}/below; touch ${path}/below/file`).join('; ')}; touch ${witness.directory}/victim; while [ ! -e ${witness.directory}/done ]; do sleep 0.05; done\n\`\`\``,
     );
     await until(() => readdirSync(witness.directory).includes('victim'), 20_000, 'the other execution');
     const spy = await installation.createRun(
       [
         '```sh',
         'umask 000',
-        `exec > ${witness.directory}/own 2>&1; id -u; env; cat /proc/self/environ; pwd; ls -laR . ; find . -type f -exec cat {} +; for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done`,
+        `exec > ${witness.directory}/own 2>&1; id -u; grep NoNewPrivs /proc/self/status; ulimit -u; env; cat /proc/self/environ; pwd; ls -laR . ; find . -type f -exec cat {} +; for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done`,
         '```',
         '```sh',
         'umask 000',
@@ -92,6 +95,15 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
     expect(found.everywhere).not.toMatch(/DATABASE_URL=|SECRETS_KEY=/);
   });
 
+  it.runIf(isRoot && hasUtilLinux)('as root, gains no privileges and has a limit of processes', () => {
+    expect(found.own).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(found.own).toMatch(/^4096$/m);
+  });
+
+  it.runIf(isRoot)('as root, leaves nothing in shared temporary directories when its execution has ended', async () => {
+    await until(() => LEFT.every((path) => !existsSync(path)), 20_000, 'the removal');
+  });
+
   it.runIf(isRoot)('as root, cannot connect to the database', () => {
     expect(statSync(databaseSocket()).isSocket()).toBe(true);
     expect(found.database.trim()).toBe('EACCES');
@@ -105,7 +117,6 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
       env: {
         NODE_OPTIONS: `--import=data:text/javascript,${script}`,
         LD_PRELOAD: '/nonexistent.so',
-        HOME: '/root',
         COLOUR: 'blue',
       },
     };

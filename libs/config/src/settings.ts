@@ -630,6 +630,12 @@ export const SETTINGS = {
     integer(64 * MIB, 1024, 5 * 1024 * MIB),
     'Bytes of one file or screenshot that an agent hands in as an artifact.',
   ),
+  agentMaxProcesses: define(
+    'Execution',
+    'AGENT_MAX_PROCESSES',
+    integer(4096, 64, 1_000_000),
+    'Processes and threads that one execution of the process executor may have; only as root, with prlimit of util-linux.',
+  ),
   maxRunArtifactBytes: define(
     'Execution',
     'MAX_ARTIFACT_BYTES_PER_RUN',

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { RunnerHandover } from '#libs/runner-protocol';
 import type { HostLog } from './host-log.js';
+import { confinement, DEFAULT_MAX_PROCESSES } from './confinement.js';
 import { forwardRunnerLine } from './runner-line.js';
 
 export interface RunnerExit {
@@ -20,9 +21,17 @@ export class RunnerProcess {
   constructor(
     entry: string,
     private readonly log: HostLog,
+    maxProcesses = DEFAULT_MAX_PROCESSES,
   ) {
     const { NODE_EXTRA_CA_CERTS } = process.env;
-    this.child = spawn(process.execPath, [entry, 'agent', 'run'], {
+    const [program = process.execPath, ...args] = [
+      ...confinement(maxProcesses),
+      process.execPath,
+      entry,
+      'agent',
+      'run',
+    ];
+    this.child = spawn(program, args, {
       detached: true,
       cwd: '/',
       stdio: ['pipe', 'ignore', 'pipe'],

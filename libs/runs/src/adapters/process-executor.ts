@@ -75,7 +75,9 @@ export class ProcessExecutor extends Executor {
   }
 
   override launch({ executionId, runId }: Offer): void {
-    const runner = new RunnerProcess(this.entry, this.log).assign(this.handover(executionId));
+    const runner = new RunnerProcess(this.entry, this.log, this.settings.agentMaxProcesses).assign(
+      this.handover(executionId),
+    );
     this.logger.log({ msg: 'runner started', execution_id: executionId, run_id: runId, pid: runner.pid });
     this.starting.started(executionId);
     const gone = runner.exited.then(async ({ code, signal }) => {
