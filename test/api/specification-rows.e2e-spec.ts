@@ -56,7 +56,8 @@ describe('the error table, 403', () => {
       const real = 'environment_id' in config('') ? environment : server;
       await create(200, real, room.member.token);
       const refused = await create(403, real, room.stranger.token);
-      expectProblem(room.api, refused, 'not_authorized');
+      expectProblem(room.api, refused, 'not_authorized', refused.body.errors);
+      expect(refused.body.errors).toHaveLength(1);
       expect(told(refused)).toEqual(told(await create(403, UNKNOWN, room.stranger.token)));
     }
   });

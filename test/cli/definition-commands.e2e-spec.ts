@@ -196,7 +196,7 @@ describe('headrace apply', () => {
     expect(wrong.errors).toContain('the token is not accepted');
     expect(wrong.errors).not.toContain('not-a-token');
     writeFileSync(tokenFile, 'two words');
-    expect((await remote(1, 'apply', root, ...of, '--token-file', tokenFile)).errors).toContain('the token is none');
+    expect((await remote(1, 'apply', root, ...of, '--token-file', tokenFile)).errors).toContain('invalid token');
     const closed = await closedPort();
     const nobody = await headrace(1, 'apply', root, ...of, '--url', `http://127.0.0.1:${closed}`);
     expect(nobody.errors).toContain(`the API at http://127.0.0.1:${closed}/api/v1 does not answer (ECONNREFUSED)`);

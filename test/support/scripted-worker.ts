@@ -67,6 +67,7 @@ export class ScriptedWorker {
       if (!this.isSilent) socket.pong(data);
     });
     this.pings = pingEveryMs === 0 ? null : setInterval(() => this.ping(), pingEveryMs);
+    socket.resume();
   }
 
   /** Rejects with the status when the upgrade is refused. */
@@ -87,6 +88,8 @@ export class ScriptedWorker {
   /** Calls back with each frame that comes from now on. */
   listen(listener: (frame: Frame) => void): void {
     this.listener = listener;
+    // The first ones may come with the connection itself.
+    for (const frame of this.received) listener(frame);
   }
 
   send(type: string, data?: object): void {
@@ -214,7 +217,11 @@ function upgrade({ url, token, name }: WorkerDoor): Promise<WebSocket | Refusal>
     ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
   });
   return new Promise((resolve, reject) => {
-    socket.once('open', () => resolve(socket));
+    socket.once('open', () => {
+      // Frames that come with the answer to the upgrade wait for their listener.
+      socket.pause();
+      resolve(socket);
+    });
     socket.once('error', reject);
     socket.once('unexpected-response', (request, response) => {
       const chunks: Buffer[] = [];

@@ -131,7 +131,9 @@ describe('when the sharing ends', () => {
     const uid = await makeEnvironment(room, 'team');
     const leaver = await api.identities.user({ [room.team]: 'member' });
     const [own, teams] = [await createRun(leaver, uid), await createRun(leaver, uid, true)];
-    await api.database.query('DELETE FROM memberships WHERE user_uid = $1', [leaver.uid]);
+    // Another team that lets them have personal runs.
+    const other = await api.identities.team();
+    await api.database.query('UPDATE memberships SET team_uid = $2 WHERE user_uid = $1', [leaver.uid, other]);
     expect(await failAtClaim(leaver, own)).toMatchObject(FAILED);
     expect((await TestRunner.take(api, teams)).assignment.environment?.uid).toBe(uid);
   });

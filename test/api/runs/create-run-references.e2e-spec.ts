@@ -244,7 +244,9 @@ describe('an agent identity', () => {
     const environment = await make('environments', {});
     const uid = await make('agent/identities', { environment_id: environment });
     await room.api.request(204, `DELETE /environments/${environment}`, { token: admin.token });
-    expectProblem(room.api, await post(403, { agent_identity_uid: uid }), 'not_authorized');
+    expectProblem(room.api, await post(403, { agent_identity_uid: uid }), 'not_authorized', [
+      { pointer: '/config/environment_id', detail: 'names an environment that was not found or is not accessible' },
+    ]);
     const other = await make('environments', {});
     await create({ agent_identity_uid: uid, config: { environment_id: other } });
   });

@@ -67,7 +67,7 @@ describe('a created run', () => {
         display_name: 'Mia Member',
         email: `${room.member.uid}@example.test`,
       },
-      agent_config: {},
+      agent_config: { harness: { type: 'oz' }, model_id: 'auto' },
       session_link: `${room.api.url}/runs/${runId}`,
       is_sandbox_running: false,
       is_run_type_cancellable: true,
@@ -337,6 +337,8 @@ describe('who owns a run', () => {
   });
 });
 
+const NOT_ACCESSIBLE = 'was not found or is not accessible';
+
 describe('what a run refers to', () => {
   const refused = async (status: number, body: object, who = room.member) =>
     room.api.request(status, 'POST /agent/runs', { token: who.token, body: { prompt: 'x', ...body } });
@@ -351,16 +353,23 @@ describe('what a run refers to', () => {
     expect(item.agent_config.environment_id).toBe(environment.uid);
     const foreign = await refused(403, { config: { environment_id: environment.uid } }, room.stranger);
     const unknown = await refused(403, { config: { environment_id: 'A'.repeat(22) } });
-    expectProblem(room.api, foreign, 'not_authorized');
+    expectProblem(room.api, foreign, 'not_authorized', [
+      { pointer: '/config/environment_id', detail: `names an environment that ${NOT_ACCESSIBLE}` },
+    ]);
     expect(foreign.body.detail).toBe(unknown.body.detail);
   });
 
   it.each([
-    ['a registered MCP server', { config: { mcp_servers: { one: { warp_id: 'nope' } } } }],
-    ['a managed secret', { config: { harness_auth_secrets: { claude_auth_secret_name: 'nope' } } }],
-    ['an agent identity', { agent_identity_uid: 'A'.repeat(22) }],
-  ])('%s that does not exist: 403', async (_name, body) => {
-    expectProblem(room.api, await refused(403, body), 'not_authorized');
+    ['an MCP server', { config: { mcp_servers: { one: { warp_id: 'nope' } } } }, '/config/mcp_servers/one/warp_id'],
+    [
+      'a managed secret',
+      { config: { harness_auth_secrets: { claude_auth_secret_name: 'nope' } } },
+      '/config/harness_auth_secrets/claude_auth_secret_name',
+    ],
+    ['an agent identity', { agent_identity_uid: 'A'.repeat(22) }, '/agent_identity_uid'],
+  ])('%s that does not exist: 403', async (name, body, pointer) => {
+    const errors = [{ pointer, detail: `names ${name} that ${NOT_ACCESSIBLE}` }];
+    expectProblem(room.api, await refused(403, body), 'not_authorized', errors);
   });
 
   it('a parent run that the caller may see; anything else is a 400 that tells nothing more', async () => {

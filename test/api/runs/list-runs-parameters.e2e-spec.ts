@@ -432,6 +432,6 @@ it.each([
     'q=housekeeping+rewrite',
   ])
     expect(await team.find(query), query).toEqual([body.run_id]);
-  for (const query of [`creator=${team.who.uid}`, 'source=API', 'environment_id=empty-environment'])
+  for (const query of [`creator=${team.who.uid}`, 'source=ORCHESTRATION', 'environment_id=empty-environment'])
     expect(await team.find(query), query).toContain(body.run_id);
 });

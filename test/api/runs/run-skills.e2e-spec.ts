@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ResolvedSkill, SkillRuns } from '#libs/agents';
-import type { Caller } from '#libs/auth';
+import { type Caller, INITIAL_TEAM_SETTINGS } from '#libs/auth';
 import { offeredSkill, offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#libs/testing';
 import { CreateRun } from '#libs/runs';
 import { newTeam } from './list-team.js';
@@ -251,7 +251,13 @@ describe('the same request again', () => {
   it('by the service itself does not either, and arguments may be something else than the prompt', async () => {
     const { uid } = room.member;
     const caller: Caller = {
-      principal: { type: 'user', uid, displayName: '', memberships: [], tokenUid: '' },
+      principal: {
+        type: 'user',
+        uid,
+        displayName: '',
+        memberships: [{ teamUid: room.team, role: 'member', team: INITIAL_TEAM_SETTINGS }],
+        tokenUid: '',
+      },
       teamUid: null,
       teamUids: [],
     };

@@ -212,9 +212,9 @@ describe('who may', () => {
     await followUp(200, (await build({ state: 'SUCCEEDED' })).id, { message: 'x' }, bot.token);
     await followUp(
       200,
-      (await room.runs.build({ by: room.viewer, state: 'SUCCEEDED' })).id,
+      (await room.runs.build({ by: room.stranger, state: 'SUCCEEDED' })).id,
       { message: 'x' },
-      room.viewer.token,
+      room.stranger.token,
     );
   });
 

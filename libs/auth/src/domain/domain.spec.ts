@@ -69,8 +69,8 @@ describe('tokens', () => {
     ['  ', 'missing'],
     ['Bearer', 'malformed'],
     ['Bearer x', 'malformed'],
-    ['Basic eDp5', 'malformed'],
-    [`Token hr_${'a'.repeat(43)}`, 'malformed'],
+    ['Basic eDp5', 'no_bearer'],
+    [`Token hr_${'a'.repeat(43)}`, 'no_bearer'],
     [`Bearer hr_${'a'.repeat(42)}-`, 'malformed'],
     [`Bearer hr_${'a'.repeat(44)}`, 'malformed'],
   ])('of the header %j: %s', (header, refusal) => {

@@ -141,7 +141,7 @@ describe('a query', () => {
 
   it('refuses repeated single values, nested text and unknown names', () => {
     expect(issues(() => search({ limit: ['1', '2'], metadata: { a: { b: '1' } }, limti: '1' }))).toEqual([
-      { pointer: '/limti', detail: 'is not a known field' },
+      { pointer: '/limti', detail: 'is not a known field (did you mean `limit`?)' },
       { pointer: '/limit', detail: 'must be a whole number from 1 to 500' },
       { pointer: '/metadata/a', detail: 'must be a string' },
     ]);
