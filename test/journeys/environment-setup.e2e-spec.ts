@@ -296,7 +296,7 @@ describe('an environment with two repositories and three commands', { timeout: 9
       state: 'FAILED',
       status_message: {
         error_code: 'environment_setup_failed',
-        message: 'The managed secret short-lived, which the environment names, does not exist any more.',
+        message: 'The managed secret short-lived, which the environment names, no longer exists or is for webhooks.',
       },
     });
     const { body } = await installation.call('GET', `/environments/${environment}`);

@@ -285,7 +285,7 @@ describe('secrets', () => {
         { exit_code: 0, output: expect.stringMatching(/^setup: \*\*\*\n39\n\S*\*\*\*/) },
       ]);
       expect(JSON.stringify(runner.plane.calls())).toContain('agent: *** 39');
-      expect(runner.plane.finished?.message).toContain('broken by ***');
+      expect(JSON.stringify(runner.plane.finished)).toContain('broken by ***');
       expect(runner.plane.uploads.length).toBeGreaterThan(0);
       const everything = told(runner) + runner.plane.uploads.map(({ bytes }) => bytes.toString('latin1')).join('\n');
       expect(everything).toContain('***');
