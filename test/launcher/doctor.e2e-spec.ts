@@ -61,7 +61,7 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
       const found = (name: string): string | undefined =>
         (JSON.parse(during.output) as Report).checks.find(({ check }) => check === name)?.found;
       expect(found('database')).toMatch(
-        /^the embedded PostgreSQL \d+ at postgresql:\/\/127\.0\.0\.1:\d+\/headrace, \d+ migr/,
+        /^the embedded PostgreSQL \d+ at postgresql:\/\/\/\S+:5432\/headrace, \d+ migr/,
       );
       expect(found('secrets key')).toContain('opens what is stored');
       expect(found('api')).toBe(`${base_url.replace('/api/v1', '')} is ready`);
