@@ -189,7 +189,7 @@ describe('a queue behind a full daemon', () => {
 
   it('counts a claim from its arrival, however long it waits behind other messages', async () => {
     const host = stage.host();
-    const worker = await stage.worker(host);
+    const worker = await stage.worker(host, { pingEveryMs: SILENCE_MS / 10 });
     const runs = [await stage.run(host), await stage.run(host)] as const;
     const executions: string[] = [];
     for (const runId of runs) executions.push((await worker.assignment(runId)).data.execution_id as string);
