@@ -127,13 +127,12 @@ export const followUp: CommandModule = {
   },
 };
 
-const CANCEL_OPTIONS = { ...REMOTE_OPTIONS } as const;
 const CANCEL_ATTEMPTS = 8;
 const CANCEL_RETRY_MS = 500;
 
 export const cancel: CommandModule = {
   run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: CANCEL_OPTIONS, allowPositionals: true });
+    const { values, positionals } = parseArgs({ args: [...args], options: REMOTE_OPTIONS, allowPositionals: true });
     const runId = onlyPositional('run-id', positionals);
     const cancelled = await cancelRun(await connect(values), runId);
     printResult(values, { run_id: cancelled }, `Run ${printable(cancelled)} is cancelled.`);

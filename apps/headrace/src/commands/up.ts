@@ -35,7 +35,7 @@ export function run(args: readonly string[]): Promise<number> {
     await startApp('ingress', startIngress, settings);
     const connection: Connection = { ...addresses(settings), ...access };
     file.write(connection);
-    // The API is ready from now on: whoever waits for that finds the file.
+    // The API is ready from now on, and a program that waited for that finds the file.
     isComplete = true;
     return readyMessage(connection, file.path);
   });

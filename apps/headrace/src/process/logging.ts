@@ -44,7 +44,7 @@ async function textFormatter(): Promise<{ write(line: string): void }> {
   const format = prettyFactory({
     colorize: process.stdout.isTTY && !process.env.NO_COLOR,
     translateTime: 'SYS:HH:MM:ss.l',
-    // For programs that collect logs; a line of a terminal has room for what happened.
+    // For programs that collect logs; a line on a terminal shows only what happened.
     ignore: 'pid,trace_id,span_id,logger',
     singleLine: true,
   });
