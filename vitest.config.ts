@@ -39,6 +39,7 @@ export default defineConfig({
         test: {
           // What starts processes of its own, or would leave something behind in its own.
           name: 'e2e',
+          isolate: false,
           include: PROCESSES.map((directory) => `test/${directory}/**/*.e2e-spec.ts`),
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 30_000,

@@ -1,5 +1,6 @@
 // Installs third-party agents for test/agents into a directory outside the repository: HEADRACE_TEST_AGENTS, or one in the
-// user's cache. They are large (about 1.5 GB), so what is there stays. `--test` then runs the tests that need them.
+// cache of the user or, as root, of the system. They are large (about 1.5 GB), so what is there stays. `--test` then runs
+// the tests that need them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -18,7 +19,8 @@ const PACKAGES = {
   qwen: '@qwen-code/qwen-code',
 };
 
-const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
+// As root, agents run as users of their own, who cannot read root's home directory.
+const cache = process.getuid?.() === 0 ? '/var/cache' : process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
 const directory = resolve(process.env.HEADRACE_TEST_AGENTS || join(cache, 'headrace-test-agents'));
 
 function install(name, packageName) {

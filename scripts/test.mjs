@@ -14,9 +14,9 @@ const { runStep, StepFailed } = await import('./lib/run-step.mjs');
 const tool = (path, ...args) => [process.execPath, [inRoot('node_modules', path), ...args]];
 
 const CHECKS = {
-  lint: tool('eslint/bin/eslint.js', '.'),
+  lint: tool('oxlint/bin/oxlint'),
   types: tool(
-    'typescript/bin/tsc',
+    'typescript-7/bin/tsc',
     '-p',
     'tsconfig.json',
     '--noEmit',

@@ -16,7 +16,7 @@ export async function ensureBuilt() {
   rmSync(stampFile, { force: true });
   // Types are checked by `npm test` and by `npm run build`: half of the time, and the same programs without.
   await runStep(process.execPath, [
-    inRoot('node_modules/typescript/bin/tsc'),
+    inRoot('node_modules/typescript-7/bin/tsc'),
     '-p',
     'tsconfig.build.json',
     '--noCheck',

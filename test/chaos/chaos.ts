@@ -3,6 +3,7 @@ import { ChaosClient } from './chaos-client.js';
 import { check, listRuns } from './checks.js';
 import { drain, poll, queryAt } from './drain.js';
 import { type ChaosInstallation, unexplainedExits } from './installation.js';
+import { undetectedFalsifications } from './false-ledger.js';
 import { Kills } from './kills.js';
 import { Ledger } from './ledger.js';
 import { Load } from './load.js';
@@ -96,7 +97,10 @@ async function disturb(
   const runs = await listRuns(client);
   const { runsOfKilledAgents } = home;
   const { factoryUid } = access;
-  const findings = await check({ client, factoryUid, query, witness, ledger, runsOfKilledAgents }, runs);
+  const records = { client, factoryUid, query, witness, ledger, runsOfKilledAgents };
+  const findings = await check(records, runs);
+  const hasFindings = Object.values(findings).some((found) => found.length > 0);
+  const undetected = hasFindings ? [] : await undetectedFalsifications(records, runs);
   const orphanedWorkspaces = await poll(stallTimeoutMs, async () => {
     const live = await query<{ id: string }>('SELECT id::text FROM executions WHERE ended_at IS NULL');
     const orphaned = home.workspaces().filter((name) => !live.some(({ id }) => id === name));
@@ -113,7 +117,7 @@ async function disturb(
   });
   phases.end('stop');
   return resultOf({
-    ...{ kind, options, kills, ledger, log, runs, findings, remaining },
+    ...{ kind, options, kills, ledger, log, runs, findings, undetected, remaining },
     leftovers: [...orphanedWorkspaces, ...leftovers],
     exits: unexplainedExits(servers),
     seconds: phases.seconds,

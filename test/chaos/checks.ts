@@ -41,11 +41,11 @@ async function pages<T>(client: ChaosClient, path: string, field: string): Promi
   }
 }
 
-interface Installation {
+export interface Installation {
   readonly client: ChaosClient;
   readonly factoryUid: string;
   readonly query: Query;
-  readonly witness: Witness;
+  readonly witness: Pick<Witness, 'executions'>;
   readonly ledger: Ledger;
   readonly runsOfKilledAgents: ReadonlySet<string>;
 }

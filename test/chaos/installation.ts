@@ -135,7 +135,7 @@ export function serverProcess(
   return new SupervisedProcess({
     name,
     command: process.execPath,
-    args: ['--enable-source-maps', MAIN, command],
+    args: [MAIN, command],
     environment,
     ready: new RegExp(`Headrace (${command}|API) is ready`),
     onLine: (line) => log.take(name, line),

@@ -21,6 +21,8 @@ interface Observed {
   readonly log: LogWatch;
   readonly runs: readonly RunFacts[];
   readonly findings: Findings;
+  /** What the checks did not find although it was made up for them. */
+  readonly undetected: readonly string[];
   readonly remaining: Remaining;
   readonly leftovers: readonly string[];
   readonly exits: readonly UnexplainedExit[];
@@ -38,6 +40,7 @@ export function resultOf(observed: Observed): ChaosResult {
     doubled: findings.doubled,
     stuck,
     wrong_ends: findings.wrongEnds,
+    undetected: observed.undetected,
     wrong_answers: ledger.wrongAnswers,
     leftovers,
     unexplained_errors: log.unexplained.map(({ source, line }) => `${source}: ${line}`),

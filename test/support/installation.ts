@@ -130,7 +130,7 @@ export class Installation {
 
   /** Starts one command of the command line with this installation's settings. */
   start(command: string, extra: Record<string, string> = {}): Program {
-    const child = spawn(process.execPath, ['--enable-source-maps', MAIN, command], {
+    const child = spawn(process.execPath, [MAIN, command], {
       env: { ...this.environment, ...extra },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,

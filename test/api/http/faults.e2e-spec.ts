@@ -62,7 +62,9 @@ const create = (status: number, body: object = {}) =>
 const deliver = () => post(ingress.url + hook.path, { headers: bearer(hook.secret), body: '{}' });
 
 async function expectUnavailable({ readsToo = true } = {}): Promise<void> {
-  const read = await api.request(readsToo ? 503 : 200, 'GET /agent/runs', { token });
+  const list = (status: number) => api.request(status, 'GET /agent/runs', { token });
+  // A session that is just being ended may still be used once.
+  const read = readsToo ? await list(503) : await vi.waitFor(() => list(200));
   const created = await create(503);
   for (const { body, headers } of readsToo ? [read, created] : [created]) {
     expect(body.error_code).toBe('resource_unavailable');
