@@ -54,7 +54,7 @@ export async function benchCreate() {
       LOG_LEVEL: 'warn',
       NODE_ENV: 'production',
     };
-    const main = join(root, 'dist/apps/headrace/src/main.js');
+    const main = join(root, 'dist/headrace.js');
     const api = await start([main, 'api'], env, /API is ready/);
     children.push(api.child);
     const floor = await start(

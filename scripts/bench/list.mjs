@@ -52,7 +52,7 @@ async function benchSize(runs) {
       LOG_LEVEL: 'warn',
       NODE_ENV: 'production',
     };
-    api = await start([...SERVER_FLAGS, join(root, 'dist/apps/headrace/src/main.js'), 'api'], env, /API is ready/);
+    api = await start([...SERVER_FLAGS, join(root, 'dist/headrace.js'), 'api'], env, /API is ready/);
     return await measure(runs, { databaseUrl: postgres.url, port, token });
   } finally {
     if (api) await stop(api.child);

@@ -133,7 +133,7 @@ async function starts(db, databaseUrl, dataDir, children) {
     LOG_LEVEL: 'error',
     NODE_ENV: 'production',
   };
-  const main = join(root, 'dist/apps/headrace/src/main.js');
+  const main = join(root, 'dist/headrace.js');
   children.push((await start([main, 'api'], env, /API is ready/)).child);
   children.push((await start([main, 'processor'], env, /processor is ready/)).child);
   const offered = [];

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { LOCK_NAME } from './build-lock.mjs';
+import { bundle } from './bundle.mjs';
 import { inRoot, mainProgram } from './paths.mjs';
 import { runStep } from './run-step.mjs';
 
@@ -21,7 +22,7 @@ export async function ensureBuilt() {
     'tsconfig.build.json',
     '--noCheck',
   ]);
-  mkdirSync(inRoot('dist'), { recursive: true });
+  await bundle();
   writeFileSync(stampFile, wanted);
 }
 
@@ -36,6 +37,7 @@ function stamp() {
   const files = [
     'package-lock.json',
     'package.json',
+    'scripts/lib/bundle.mjs',
     'tsconfig.json',
     'tsconfig.build.json',
     ...sources('apps'),

@@ -33,7 +33,12 @@ export async function undetectedFalsifications(
 function falsifications(installation: Installation, runs: readonly RunFacts[]): Falsification[] {
   const { ledger, witness } = installation;
   const executions = witness.executions();
-  const succeeded = runs.find(({ state, metadata }) => state === 'SUCCEEDED' && metadata?.tag?.startsWith('create-'));
+  // A follow-up may have succeeded after the prompt of the run itself was lost.
+  const followed = new Set(ledger.followups.map(({ runId }) => runId));
+  const succeeded = runs.find(
+    ({ run_id: runId, state, metadata }) =>
+      state === 'SUCCEEDED' && metadata?.tag?.startsWith('create-') && !followed.has(runId),
+  );
   const triggered = runs.find(({ metadata }) => metadata?.delivery_id !== undefined);
   const scheduled = runs.find(({ schedule }) => schedule !== undefined);
   const delivery = ledger.deliveries.find(({ deliveryId }) => deliveryId !== null);

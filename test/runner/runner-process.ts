@@ -9,7 +9,7 @@ import type { Assignment, RunnerHandover } from '#libs/runner-protocol';
 import { ControlPlaneDouble } from './control-plane-double.js';
 
 export const isRoot = process.getuid?.() === 0;
-export const mainProgram = fileURLToPath(new URL('../../dist/apps/headrace/src/main.js', import.meta.url));
+export const mainProgram = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));
 
 export interface StartOptions {
   readonly assignment?: Partial<Assignment>;

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { placeReadyDatabase } from './ready-database.js';
 
 /** The command line as it is built. */
-export const MAIN = fileURLToPath(new URL('../../dist/apps/headrace/src/main.js', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../dist/headrace.js', import.meta.url));
 
 /** Often enough for every promise that is tested; more often would take the processors from those who are waited for. */
 const POLL_MS = 50;

@@ -6,6 +6,7 @@ export * from './ids.js';
 export * from './json-depth.js';
 export * from './mask-secrets.js';
 export * from './near-misses.js';
+export * from './own-program.js';
 export * from './public-addresses.js';
 export * from './references.js';
 export * from './state-machine.js';

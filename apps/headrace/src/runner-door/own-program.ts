@@ -1,7 +1,7 @@
-import { fileURLToPath } from 'node:url';
+import { findProgram } from '#libs/kernel';
 
 /** The command line's own entry, for children that are started from it. */
-export const OWN_ENTRY = fileURLToPath(new URL('../main.js', import.meta.url));
+export const OWN_ENTRY = findProgram();
 
 /** What this Node is started with to be the built-in agent. */
 export const BUILTIN_AGENT_ARGS = [OWN_ENTRY, 'builtin-agent'];

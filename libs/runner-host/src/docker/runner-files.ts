@@ -1,16 +1,15 @@
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { findInstallation, PROGRAM } from '#libs/kernel';
 import type { DockerOptions } from './docker-options.js';
-import { findRunnerEntry } from '../runner-entry.js';
 
 /** Where the runner is found in every container. */
 const PLACE = '/opt/headrace';
-const ENTRY = 'dist/apps/headrace/src/main.js';
 /** A part of an installation; the data directory may well lie beside these, and must not come along. */
 const PARTS = ['dist', 'node_modules', 'package.json'];
 
 /** The runner, as the first words of a container's command. */
-export const RUNNER_COMMAND = [`${PLACE}/bin/node`, `${PLACE}/${ENTRY}`] as const;
+export const RUNNER_COMMAND = [`${PLACE}/bin/node`, `${PLACE}/${PROGRAM}`] as const;
 
 export interface RunnerMount {
   readonly Type: 'bind' | 'volume';
@@ -25,7 +24,7 @@ export interface RunnerMount {
  */
 export function runnerMounts({ dockerRunnerSource: source }: Pick<DockerOptions, 'dockerRunnerSource'>): RunnerMount[] {
   if (source !== '') return [mount(source, PLACE, source.startsWith('/') ? 'bind' : 'volume')];
-  const root = findRunnerEntry().slice(0, -ENTRY.length);
+  const root = findInstallation();
   return [
     mount(realpathSync(process.execPath), `${PLACE}/bin/node`),
     ...PARTS.map((part) => mount(realpathSync(join(root, part)), `${PLACE}/${part}`)),

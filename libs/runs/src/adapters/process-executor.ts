@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { ConfiguredHarnesses } from '#libs/agents';
 import { Settings } from '#libs/config';
 import { SteadyTicks } from '#libs/jobs';
+import { findProgram } from '#libs/kernel';
 import {
   AgentUsers,
   clearExecution,
   drainRunners,
-  findRunnerEntry,
   listWorkspaces,
   openWorkspacesDir,
   RunnerProcess,
@@ -62,7 +62,7 @@ export class ProcessExecutor extends Executor {
   }
 
   override async prepare(): Promise<void> {
-    this.entry = findRunnerEntry();
+    this.entry = findProgram();
     this.workspacesDir = openWorkspacesDir(this.settings);
     await this.reap();
     this.ticks.every('workspace-reaper', REAP_INTERVAL_MS, () => this.reap());

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import { findProgram } from '#libs/kernel';
 import {
   AgentUsers,
   clearExecution,
-  findRunnerEntry,
   type HostLog,
   identify,
   isSameProcess,
@@ -43,7 +43,7 @@ export class ProcessBackend implements Backend {
   prepare(): Promise<void> {
     const { process: place, dataDir } = this.options;
     try {
-      this.entry = findRunnerEntry();
+      this.entry = findProgram();
       this.workspacesDir = openWorkspacesDir({
         workspacesDir: place.workspaceRoot,
         dataDir,
