@@ -1,4 +1,4 @@
 // Bundles what `tsc` has compiled; the second half of `npm run build`.
-import { bundle } from './lib/bundle.mjs';
+import { bundleProgram } from './lib/bundle.mjs';
 
-await bundle();
+await bundleProgram();

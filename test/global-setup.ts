@@ -1,15 +1,18 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseSettings } from '#libs/config';
 import type { TestProject } from 'vitest/node';
 import { migrateAll } from '../apps/headrace/src/process/migrations.js';
 import { startTestPostgres } from '../libs/testing/src/database/test-postgres.js';
+import { bundle } from '../scripts/lib/bundle.mjs';
 
 interface Shared {
   readonly postgres: { readonly url: string; readonly template: string };
   readonly exchangesDir: string;
   readonly beginningsDir: string;
+  readonly programsDir: string;
   close(): Promise<void>;
 }
 
@@ -20,10 +23,11 @@ const run = globalThis as { headraceTestRun?: { shared: Promise<Shared>; users: 
 export async function setup(project: TestProject): Promise<void> {
   run.headraceTestRun ??= { shared: start(), users: 0 };
   run.headraceTestRun.users += 1;
-  const { postgres, exchangesDir, beginningsDir } = await run.headraceTestRun.shared;
+  const { postgres, exchangesDir, beginningsDir, programsDir } = await run.headraceTestRun.shared;
   project.provide('postgres', { url: postgres.url, template: postgres.template });
   project.provide('exchangesDir', exchangesDir);
   project.provide('beginningsDir', beginningsDir);
+  project.provide('programsDir', programsDir);
 }
 
 async function start(): Promise<Shared> {
@@ -32,18 +36,30 @@ async function start(): Promise<Shared> {
   const beginningsDir = await mkdtemp(join(tmpdir(), 'headrace-test-beginnings-'));
   // As root, PostgreSQL has a user of its own, who must pass.
   await chmod(beginningsDir, 0o711);
+  const programsDir = await bundlePrograms();
   // For the project that runs after the others, which cannot see what is provided to them.
   process.env.HEADRACE_EXCHANGES_DIR = exchangesDir;
   return {
     postgres,
     exchangesDir,
     beginningsDir,
+    programsDir,
     close: async () => {
       await postgres.stop();
       await rm(exchangesDir, { recursive: true, force: true });
       await rm(beginningsDir, { recursive: true, force: true });
+      await rm(programsDir, { recursive: true, force: true });
     },
   };
+}
+
+/** Programs that tests start dozens of times. In `dist`, since they import packages. */
+async function bundlePrograms(): Promise<string> {
+  const directory = await mkdtemp(fileURLToPath(new URL('../dist/test-programs-', import.meta.url)));
+  const path = (name: string): string => fileURLToPath(new URL(`crash/${name}.mjs`, import.meta.url));
+  const names = ['firing-process', 'timer-process'];
+  await bundle(Object.fromEntries(names.map((name) => [name, path(name)])), directory);
+  return directory;
 }
 
 export async function teardown(): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { LOCK_NAME } from './build-lock.mjs';
-import { bundle } from './bundle.mjs';
+import { bundleProgram } from './bundle.mjs';
 import { inRoot, mainProgram } from './paths.mjs';
 import { runStep } from './run-step.mjs';
 
@@ -22,7 +22,7 @@ export async function ensureBuilt() {
     'tsconfig.build.json',
     '--noCheck',
   ]);
-  await bundle();
+  await bundleProgram();
   writeFileSync(stampFile, wanted);
 }
 

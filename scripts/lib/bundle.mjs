@@ -21,12 +21,18 @@ const isExternal = (id) => builtinModules.includes(id) || EXTERNAL.some((pattern
 
 /**
  * Bundles the command line and what it imports, as `tsc` has written it, into `dist/headrace.js` and `dist/chunks`. Loading
- * some 3,000 modules took more than half of the start of a server. Throws for an import that cannot be resolved.
+ * some 3,000 modules took more than half of the start of a server.
  */
-export async function bundle() {
+export async function bundleProgram() {
+  rmSync(inRoot('dist/chunks'), { recursive: true, force: true });
+  await bundle({ headrace: inRoot('dist/apps/headrace/src/main.js') }, inRoot('dist'));
+}
+
+/** Bundles programs, by name, into a directory of the checkout. Throws for an import that cannot be resolved. */
+export async function bundle(programs, directory) {
   const { rolldown } = await import('rolldown');
   const build = await rolldown({
-    input: { headrace: inRoot('dist/apps/headrace/src/main.js') },
+    input: programs,
     platform: 'node',
     external: isExternal,
     onLog: (level, log) => {
@@ -34,9 +40,8 @@ export async function bundle() {
       if (level === 'warn' && log.code !== 'CIRCULAR_DEPENDENCY') console.warn(log.message);
     },
   });
-  rmSync(inRoot('dist/chunks'), { recursive: true, force: true });
   await build.write({
-    dir: inRoot('dist'),
+    dir: directory,
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
     // Nest and TypeORM go by the names of classes.

@@ -1,7 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { inject } from 'vitest';
 
-const PROGRAM = fileURLToPath(new URL('firing-process.mjs', import.meta.url));
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where the bundled programs of this directory are; from test/global-setup.ts. */
+    programsDir: string;
+  }
+}
 
 export const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
 
@@ -10,7 +16,7 @@ export function startFiringProgram(
   { databaseUrl, dataDir }: { readonly databaseUrl: string; readonly dataDir: string },
   more: Readonly<Record<string, string>> = {},
 ): ChildProcess {
-  return spawn(process.execPath, [PROGRAM], {
+  return spawn(process.execPath, [join(inject('programsDir'), 'firing-process.js')], {
     env: {
       PATH: process.env.PATH,
       DATABASE_URL: databaseUrl,

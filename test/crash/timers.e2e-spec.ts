@@ -2,8 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { newUid } from '#libs/kernel';
 import { TIMER_STEPS } from '../../libs/schedules/src/application/timer-steps.js';
 import { parseCron } from '../../libs/schedules/src/domain/cron/index.js';
@@ -13,7 +12,6 @@ import { ScheduleBuilder } from '../../libs/testing/src/schedule-builder.js';
 import { tick, until } from '../support/installation.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
-const PROGRAM = fileURLToPath(new URL('timer-process.mjs', import.meta.url));
 const KILLS = isLong ? 50 : 5;
 const MINUTE = 60_000;
 /** Less than an outage: the processes that are left have beaten in between. */
@@ -53,7 +51,7 @@ describe('due times while processes die', { timeout: 600_000 }, () => {
   });
 
   const start = (more: Record<string, string>): ChildProcess => {
-    const child = spawn(process.execPath, [PROGRAM], {
+    const child = spawn(process.execPath, [join(inject('programsDir'), 'timer-process.js')], {
       env: {
         PATH: process.env.PATH,
         DATABASE_URL: database.url,

@@ -2,8 +2,6 @@
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 
-const dist = (path) => import(new URL(`../../dist/libs/${path}/src/index.js`, import.meta.url).href);
-
 class FiringAppModule {}
 Module({})(FiringAppModule);
 class SurroundingsModule {}
@@ -11,16 +9,16 @@ Module({})(SurroundingsModule);
 
 /** `environment`: settings as environment variables. */
 export async function startFiringApp(environment) {
-  const { SchedulesJobsModule, TimerFiringModule, FireTimers, TimerSteps } = await dist('schedules');
-  const { AutomationsJobsModule, FiringSteps } = await dist('automations');
-  const { parseSettings, Settings } = await dist('config');
-  const { JobsModule, QueueConnections } = await dist('jobs');
-  const { Clock } = await dist('kernel');
-  const { ObservabilityModule } = await dist('observability');
-  const { clockProvider, PersistenceModule } = await dist('persistence');
-  const { StorageModule } = await dist('storage');
+  const { SchedulesJobsModule, TimerFiringModule, FireTimers, TimerSteps } = await import('#libs/schedules');
+  const { AutomationsJobsModule, FiringSteps } = await import('#libs/automations');
+  const { parseSettings, Settings } = await import('#libs/config');
+  const { JobsModule, QueueConnections } = await import('#libs/jobs');
+  const { Clock } = await import('#libs/kernel');
+  const { ObservabilityModule } = await import('#libs/observability');
+  const { clockProvider, PersistenceModule } = await import('#libs/persistence');
+  const { StorageModule } = await import('#libs/storage');
   const { DeliveryEvaluators, EvaluateDeliveries, EvaluationSteps, FACTORIES_AT_ONCE, factoryTurns } =
-    await dist('webhooks');
+    await import('#libs/webhooks');
   const surroundings = {
     module: SurroundingsModule,
     global: true,
