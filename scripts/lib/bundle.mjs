@@ -1,5 +1,6 @@
-import { rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { builtinModules } from 'node:module';
+import { join } from 'node:path';
 import { inRoot } from './paths.mjs';
 
 /**
@@ -19,13 +20,34 @@ const EXTERNAL = [
 ];
 const isExternal = (id) => builtinModules.includes(id) || EXTERNAL.some((pattern) => pattern.test(id));
 
+const CHUNKS = 'chunks';
+/** Processes that were started from an earlier build may still load its chunks. */
+const KEEP_MS = 24 * 60 * 60_000;
+
 /**
  * Bundles the command line and what it imports, as `tsc` has written it, into `dist/headrace.js` and `dist/chunks`. Loading
- * some 3,000 modules took more than half of the start of a server.
+ * some 3,000 modules took more than half of the start of a server. The entry is replaced once its chunks are there: a running
+ * server starts its runners from it.
  */
 export async function bundleProgram() {
-  rmSync(inRoot('dist/chunks'), { recursive: true, force: true });
-  await bundle({ headrace: inRoot('dist/apps/headrace/src/main.js') }, inRoot('dist'));
+  const built = mkdtempSync(inRoot('dist/.bundle-'));
+  try {
+    await bundle({ headrace: inRoot('dist/apps/headrace/src/main.js') }, built);
+    mkdirSync(inRoot('dist', CHUNKS), { recursive: true });
+    const chunks = readdirSync(join(built, CHUNKS));
+    for (const name of chunks) renameSync(join(built, CHUNKS, name), inRoot('dist', CHUNKS, name));
+    renameSync(join(built, 'headrace.js'), inRoot('dist/headrace.js'));
+    removeOldChunks(new Set(chunks));
+  } finally {
+    rmSync(built, { recursive: true, force: true });
+  }
+}
+
+function removeOldChunks(current) {
+  for (const name of readdirSync(inRoot('dist', CHUNKS))) {
+    const path = inRoot('dist', CHUNKS, name);
+    if (!current.has(name) && statSync(path).mtimeMs < Date.now() - KEEP_MS) rmSync(path, { force: true });
+  }
 }
 
 /** Bundles programs, by name, into a directory of the checkout. Throws for an import that cannot be resolved. */
@@ -43,7 +65,7 @@ export async function bundle(programs, directory) {
   await build.write({
     dir: directory,
     entryFileNames: '[name].js',
-    chunkFileNames: 'chunks/[name]-[hash].js',
+    chunkFileNames: `${CHUNKS}/[name]-[hash].js`,
     // Nest and TypeORM go by the names of classes.
     keepNames: true,
   });
