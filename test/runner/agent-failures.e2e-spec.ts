@@ -181,6 +181,18 @@ describe('the permission policy', () => {
     expect(plane.finished?.message).toMatch(/does not offer its mode "read-only".*policy "deny" cannot be enforced/);
   });
 
+  it.each([
+    ['deny', '{"a":1,"b":3}'],
+    ['allow', '{"a":1,"b":2}'],
+  ] as const)('%s opens the session with the fields that belong to it', async (policy, meta) => {
+    const { plane } = await start([{ meta: true }], {
+      harness: { session_meta: { a: 1, b: 2 }, permission_session_meta: { b: 3 } },
+      assignment: { permission_policy: policy },
+    });
+    await plane.untilEvent('turn_ended');
+    expect(plane.said).toContain(`meta ${meta}`);
+  });
+
   it('sets variables that make the agent ask after every other', async () => {
     const { plane } = await start([{ mode: true }], {
       harness: { permission_env: { SCRIPTED_MODES: 'strict' } },

@@ -7,6 +7,7 @@
 //   {"fail": {"code", "message", "data"}}   answers the prompt with this error; {"answer": {…}} with these fields
 //   {"stderr": "text"} and {"exit": 3}      write to standard error, and end the process
 // SCRIPTED_MODES, such as "auto,default", names the modes of its session; the first is the current one. {"mode": true} says the current one.
+// {"meta": true} says the _meta of session/new.
 import { createInterface } from 'node:readline';
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
@@ -52,6 +53,7 @@ async function turn(sessionId, prompt) {
       say(sessionId, [step.ask.title, outcome.optionId, outcome._meta?.note].filter(Boolean).join(' | '));
     }
     if (step.mode) say(sessionId, `mode ${mode}`);
+    if (step.meta) say(sessionId, `meta ${JSON.stringify(meta)}`);
     if (step.say !== undefined) say(sessionId, step.say);
     if (step.update !== undefined) update(sessionId, step.update);
     if (step.notify !== undefined) send(step.notify);
@@ -69,6 +71,7 @@ async function turn(sessionId, prompt) {
   return { stopReason: 'end_turn', ...(tokens > 0 ? { usage } : {}), ...answer };
 }
 
+let meta;
 let [mode, ...otherModes] = (process.env.SCRIPTED_MODES ?? '').split(',').filter(Boolean);
 const modes = () => {
   if (mode === undefined) return {};
@@ -78,7 +81,10 @@ const modes = () => {
 
 const methods = {
   initialize: () => ({ protocolVersion: 1, agentCapabilities: { loadSession: true } }),
-  'session/new': () => ({ sessionId: 'scripted-0001', ...modes() }),
+  'session/new': ({ _meta }) => {
+    meta = _meta;
+    return { sessionId: 'scripted-0001', ...modes() };
+  },
   'session/load': () => modes(),
   'session/set_mode': ({ modeId }) => {
     mode = modeId;

@@ -140,6 +140,8 @@ export interface HarnessDefinition {
   permission_modes?: { ask?: string; allow?: string };
   /** Variables that make the agent request permission before it acts. Set last, for every policy but `allow`. */
   permission_env?: Record<string, string>;
+  /** Replaces fields of `session_meta` so that the agent requests permission before it acts, for every policy but `allow`. */
+  permission_session_meta?: Record<string, unknown>;
   /** `_meta` of the client's capabilities: extensions of the protocol that the agent offers to clients that ask. */
   client_meta?: Record<string, unknown>;
   /** `_meta` of `session/new`, `session/load` and `session/resume`. */

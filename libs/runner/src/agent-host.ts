@@ -6,7 +6,7 @@ import { retryInNotification, retryInUpdate, type RetryNotice } from './acp/retr
 import { TurnOutput } from './acp/turn-output.js';
 import { explainFailure } from './agent-failure-message.js';
 import type { Harness } from './harness/harnesses.js';
-import { launchHarness, type LaunchContext } from './harness/launch.js';
+import { launchHarness, type LaunchContext, sessionMeta } from './harness/launch.js';
 import { Halted, type Interruption } from './interruption.js';
 import type { ManagedProcess } from './process/managed-process.js';
 import { TailBuffer } from './process/tail-buffer.js';
@@ -75,7 +75,7 @@ export class AgentHost {
         onPermission: (request) => this.permissions.answer(request),
         onExtension: (method, params) => this.noteRetry(retryInNotification(method, params)),
       },
-      harness,
+      { ...harness, session_meta: sessionMeta(harness, this.assignment) },
     );
     this.opened = session;
     const opened = await openSession({

@@ -25,6 +25,7 @@ const parts = {
   usage_scope: z.enum(['turn', 'session']),
   permission_modes: z.strictObject({ ask: z.string().min(1).max(256), allow: z.string().min(1).max(256) }).partial(),
   permission_env: z.record(variable, value),
+  permission_session_meta: z.record(z.string(), z.unknown()),
   client_meta: z.record(z.string(), z.unknown()),
   session_meta: z.record(z.string(), z.unknown()),
 };
@@ -43,6 +44,7 @@ export const harnessDefinition = z.object({
   usage_scope: z.enum(['turn', 'session']).optional(),
   permission_modes: z.object({ ask: z.string(), allow: z.string() }).partial().optional(),
   permission_env: z.record(z.string(), z.string()).optional(),
+  permission_session_meta: z.record(z.string(), z.unknown()).optional(),
   client_meta: z.record(z.string(), z.unknown()).optional(),
   session_meta: z.record(z.string(), z.unknown()).optional(),
 });

@@ -21,6 +21,9 @@ const OPENCODE_ASKS = {
   OPENCODE_DISABLE_PROJECT_CONFIG: '1',
 };
 
+/** Messages of Claude Code about requests to the model that it repeats. */
+const REPORT_RETRIES = [{ type: 'system', subtype: 'api_retry' }];
+
 /** Agents known to speak the Agent Client Protocol; they are not installed with Headrace. Data only: adding one is adding a row. */
 export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
   claude: {
@@ -38,7 +41,11 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     transcript_path: '{home}/.claude/projects/{cwd_slug}/{session_id}.jsonl',
     // Its own default lets a classifier answer in the policy's place.
     permission_modes: { ask: 'default', allow: 'default' },
-    session_meta: { claudeCode: { emitRawSDKMessages: [{ type: 'system', subtype: 'api_retry' }] } },
+    session_meta: { claudeCode: { emitRawSDKMessages: REPORT_RETRIES } },
+    // The repository's settings could allow tools, start servers and run hooks.
+    permission_session_meta: {
+      claudeCode: { emitRawSDKMessages: REPORT_RETRIES, options: { settingSources: ['user'] } },
+    },
   },
   codex: {
     command: 'codex-acp',

@@ -54,6 +54,14 @@ export function executionEnvironment(
   });
 }
 
+/** `_meta` of the session. */
+export function sessionMeta(
+  { session_meta: own, permission_session_meta: restricting }: Harness,
+  { permission_policy: policy }: Assignment,
+): Record<string, unknown> | undefined {
+  return policy === 'allow' || restricting === undefined ? own : { ...own, ...restricting };
+}
+
 /** What the agent alone gets. Throws AgentFailure when there is no telling where its secret is to go. */
 function agentSecrets({ id, auth_variable: variable }: Harness, assignment: Assignment): Record<string, string> {
   const { auth, variables = {} } = assignment.agent_secrets ?? {};
