@@ -73,6 +73,22 @@ describe('when body slots run short', () => {
     expect((await deliver(honest, '192.0.2.9')).status).toBe(202);
   });
 
+  it('one body yields where the slots of a webhook and all slots are in use', async () => {
+    const [hook, ...others] = await Promise.all(
+      Array.from({ length: SLOTS / WEBHOOK_SLOTS }, () => ingress.webhooks.webhook()),
+    );
+    if (!hook) throw new Error('There is no webhook.');
+    await holdAll(hook, repeated('192.0.2.1'));
+    for (const [index, other] of others.entries())
+      await holdAll(
+        other,
+        Array.from({ length: WEBHOOK_SLOTS }, (_, n) => `198.51.100.${10 * index + n}`),
+      );
+    const yielded = await metric('headrace_ingress_bodies_yielded_total');
+    expect((await deliver(hook, '192.0.2.9')).status).toBe(202);
+    expect(await metric('headrace_ingress_bodies_yielded_total')).toBe(yielded + 1);
+  });
+
   it('an IPv6 /64 network counts as one address', async () => {
     const hook = await ingress.webhooks.webhook();
     await holdAll(hook, ['2001:db8::1', '2001:db8::2', '2001:db8:0:0:3::', '2001:db8::ffff']);
@@ -82,12 +98,13 @@ describe('when body slots run short', () => {
 
   it('many addresses keep their slots for a second, then the longest arriving body yields', async () => {
     const hook = await ingress.webhooks.webhook();
-    const [longest] = await holdAll(hook, ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4']);
+    const longest = await hold(hook, '192.0.2.1');
+    await holdAll(hook, ['192.0.2.2', '192.0.2.3', '192.0.2.4']);
     expect((await deliver(hook, '192.0.2.9')).status).toBe(503);
     const now = performance.now.bind(performance);
     vi.spyOn(performance, 'now').mockImplementation(() => now() + 1000);
     expect((await deliver(hook, '192.0.2.9')).status).toBe(202);
-    await longest?.says('HTTP/1.1 503 ');
+    await longest.says('HTTP/1.1 503 ');
   });
 
   it('says in the log that deliveries are answered 503, once a minute', async () => {

@@ -61,17 +61,22 @@ export class BodySlots {
   /** Null when there is no slot, and none that yields. */
   take(request: SlotRequest): BodySlot | null {
     const { webhookId } = request;
-    const isFree =
-      (this.open.size < this.limit || this.yieldOne([...this.open], this.limit, request)) &&
-      ((this.byWebhook.get(webhookId) ?? 0) < this.webhookLimit ||
-        this.yieldOne(
-          [...this.open].filter((slot) => slot.webhookId === webhookId),
-          this.webhookLimit,
-          request,
-        ));
-    if (!isFree) {
-      this.warn(request);
-      return null;
+    const isWebhookFull = (this.byWebhook.get(webhookId) ?? 0) >= this.webhookLimit;
+    if (isWebhookFull || this.open.size >= this.limit) {
+      // A slot of the same webhook is one of all slots, too: one body yields for both limits.
+      const yielding = isWebhookFull
+        ? this.findYielding(
+            [...this.open].filter((slot) => slot.webhookId === webhookId),
+            this.webhookLimit,
+            request,
+          )
+        : this.findYielding([...this.open], this.limit, request);
+      if (yielding === undefined) {
+        this.warn(request);
+        return null;
+      }
+      this.meters.bodyYielded();
+      yielding.cutOff();
     }
     const slot: OpenSlot = {
       ...request,
@@ -86,21 +91,17 @@ export class BodySlots {
   }
 
   /** `contested`: the slots of which there are `limit`. */
-  private yieldOne(contested: readonly OpenSlot[], limit: number, { sender }: SlotRequest): boolean {
+  private findYielding(contested: readonly OpenSlot[], limit: number, { sender }: SlotRequest): OpenSlot | undefined {
     const held = new Map<string, number>();
     for (const slot of contested) held.set(slot.sender, (held.get(slot.sender) ?? 0) + 1);
     const share = Math.ceil(limit / SENDER_PART);
     const hasShare = (held.get(sender) ?? 0) >= share;
     const slowSince = performance.now() - SLOW_MS;
     const arriving = contested.filter(({ isArriving }) => isArriving);
-    const found = hasShare
+    return hasShare
       ? arriving.find((slot) => slot.sender === sender && slot.since <= slowSince)
       : (arriving.find((slot) => (held.get(slot.sender) ?? 0) > share) ??
-        arriving.find((slot) => slot.since <= slowSince));
-    if (!found) return false;
-    this.meters.bodyYielded();
-    found.cutOff();
-    return true;
+          arriving.find((slot) => slot.since <= slowSince));
   }
 
   private release(slot: OpenSlot): void {
