@@ -103,3 +103,16 @@ describe('how many runners may start at the same time', () => {
     expect(await runners.capacity()).toBe(Number.POSITIVE_INFINITY);
   });
 });
+
+describe('a start that is in time', () => {
+  it('counts once, also when the database is asked about it twice at the same time', async () => {
+    start('1', '2', '3', '4', '5', '6', '7', '8');
+    await after(DEADLINE + 1000);
+    expect(warnings).toHaveLength(1);
+    for (const id of ['1', '2', '3', '4', '5', '6', '7', '8']) runners.gone(id);
+    start('9');
+    offered.delete('9');
+    await Promise.all([runners.extendOffers(), runners.extendOffers()]);
+    expect(await runners.capacity()).toBe(5);
+  });
+});

@@ -68,8 +68,9 @@ export class StartingRunners {
   }
 
   private claimed(executionId: string, { at, isLate }: Start): void {
-    // It may have gone, and even been replaced, while the database was asked.
-    if (this.starts.get(executionId)?.at === at) this.starts.delete(executionId);
+    // It may have ended, or been counted already, while the database was asked.
+    if (this.starts.get(executionId)?.at !== at) return;
+    this.starts.delete(executionId);
     if (isLate) return;
     this.limit += 1;
     if (this.limit >= this.options.slots) this.limit = Number.POSITIVE_INFINITY;
