@@ -278,7 +278,7 @@ describe('the document', () => {
 
   it('is what the running service serves, but for the address', async () => {
     const { body } = await api.atOrigin(200, 'GET /openapi.json');
-    expect({ ...body, servers: null }).toEqual({ ...document, servers: null });
+    expect(body).toEqual(document);
   });
 
   it('is committed as openapi.json: run `npm run generate` after a change', async () => {

@@ -4,7 +4,6 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { hasLocalRunnerApi, type RunningApp, type Settings, withSettings } from '#libs/config';
 import {
-  API_PREFIX,
   configureHttp,
   httpAdapter,
   Listener,
@@ -64,7 +63,7 @@ export async function startApi(
     const api = app;
     if (isReady) api.get(Readiness).require('start', isReady);
     configureHttp(api, settings);
-    serveDocument(api, () => apiDocument(api, settings.publicUrl + API_PREFIX));
+    serveDocument(api, () => apiDocument(api));
     metrics = await serveMetrics(api.get(Metrics, { strict: false }), {
       host: settings.metricsHost,
       port: settings.apiMetricsPort,

@@ -60,9 +60,9 @@ const PATH_PARAMETERS = {
   artifactUid: 'The artifact: its `artifact_uid`.',
 };
 
-/** The document as this installation serves it. */
-export const apiDocument = (app: INestApplication, serverUrl: string): OpenAPIObject =>
-  buildDocument(app, { serverUrl, description: DESCRIPTION, tags: TAGS, pathParameters: PATH_PARAMETERS });
+/** The document; its server is a path, so that it holds for every name and address by which the server is reached. */
+export const apiDocument = (app: INestApplication): OpenAPIObject =>
+  buildDocument(app, { serverUrl: API_PREFIX, description: DESCRIPTION, tags: TAGS, pathParameters: PATH_PARAMETERS });
 
 /** The text of the committed `openapi.json`. In preview Nest instantiates nothing, so no database is needed. */
 export async function renderOpenApi(): Promise<string> {
@@ -71,5 +71,5 @@ export async function renderOpenApi(): Promise<string> {
     logger: false,
     abortOnError: false,
   });
-  return `${JSON.stringify(apiDocument(app, API_PREFIX), null, 2)}\n`;
+  return `${JSON.stringify(apiDocument(app), null, 2)}\n`;
 }

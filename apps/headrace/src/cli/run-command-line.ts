@@ -127,8 +127,9 @@ function hasOwnText(error: unknown): error is Error {
   return error instanceof Error && error.name === 'SettingsError';
 }
 
+/** Names of variables keep their case. */
 function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
+  return /^[A-Z]{2}/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
 }
 
 function print(text: string): number {

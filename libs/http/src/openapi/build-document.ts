@@ -4,7 +4,7 @@ import { mapValueModels } from '../fields/composite-kinds.js';
 import { BEARER_SCHEME, problemExamples, requestExamples } from '../operations/operation.decorator.js';
 
 export interface DocumentOptions {
-  /** Ends in `/api/v1`; paths are relative to it. */
+  /** Ends in `/api/v1`; paths are relative to it. Itself relative to the document's origin. */
   readonly serverUrl: string;
   readonly description: string;
   /** In the order in which they are shown. */
@@ -42,13 +42,16 @@ export function buildDocument(app: INestApplication, options: DocumentOptions): 
   };
 }
 
-/** Objects in a query are read as `name[key]=value`, which a document has to say: the default is another style. */
+/**
+ * Objects in a query are read as `name[key]=value`, which a document has to say: the default is another style. Without an
+ * example Swagger UI fills in keys of its own.
+ */
 function withDeepObjects(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   for (const item of Object.values(paths))
     for (const { parameters } of Object.values(item as Record<string, { parameters?: Parameter[] }>))
       for (const parameter of parameters ?? [])
         if (parameter.in === 'query' && parameter.schema?.type === 'object')
-          Object.assign(parameter, { style: 'deepObject', explode: true });
+          Object.assign(parameter, { style: 'deepObject', explode: true, example: {} });
   return paths;
 }
 
