@@ -3,15 +3,7 @@ import type { Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { hasLocalRunnerApi, type RunningApp, type Settings, withSettings } from '#libs/config';
-import {
-  configureHttp,
-  httpAdapter,
-  Listener,
-  Readiness,
-  serveDocument,
-  serveHttp,
-  Shutdown,
-} from '#libs/http';
+import { configureHttp, httpAdapter, Listener, Readiness, serveDocument, serveHttp, Shutdown } from '#libs/http';
 import { QueueConnections } from '#libs/jobs';
 import { Metrics, type MetricsServer, serveMetrics } from '#libs/observability';
 import { ApiModule } from './app.module.js';
