@@ -211,7 +211,7 @@ describe('a start that cannot be', () => {
     const { port } = blocker.address() as { port: number };
     const third = start(join(directory, 'other'), 'up', { PORT: String(port) });
     expect(await third.exit).toBe(1);
-    expect(third.output).toContain(`port ${port} is taken`);
+    expect(third.output).toContain(`port ${port} is used by another process. Set PORT to another one`);
     expect(processesNaming(join(directory, 'other'))).toEqual([]);
     blocker.close();
   });

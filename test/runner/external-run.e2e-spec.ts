@@ -45,6 +45,9 @@ describe('headrace agent run --prompt', () => {
     expect(await command.exited).toBe(0);
     expect(command.output).toContain(`Run ${command.runId}  ${api.url}/runs/${command.runId}`);
     expect(command.output).toContain('> ');
+    // What the command of the agent prints, without values of the environment.
+    expect(command.output).toContain('  found ');
+    expect(command.output).not.toContain('a-value-of-mine');
     expect(command.output.trimEnd()).toMatch(/SUCCEEDED$/);
     expect(command.errors).toBe('');
     expect(command.output).not.toMatch(/hrx_|hrt_/);

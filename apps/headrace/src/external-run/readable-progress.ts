@@ -1,14 +1,15 @@
-import type { RunnerEvent } from '#libs/runner-protocol';
-import { printable } from '../cli/printable.js';
+import type { RunnerEvent, ToolContent } from '#libs/runner-protocol';
+import { firstLines, printable } from '../cli/printable.js';
 import type { Progress, ToldEnd, ToldRun } from './progress.js';
 
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
 const MAX_TITLE = 200;
 
-/** For people: what the agent says as it says it, and one line for each thing that it does. */
+/** For people: what the agent says as it says it, and what it does, with the first lines of its output. */
 export class ReadableProgress implements Progress {
   private isWithinLine = false;
   private readonly titles = new Map<string, string>();
+  private readonly outputs = new Map<string, string>();
 
   constructor(private readonly write: (text: string) => void) {}
 
@@ -26,6 +27,7 @@ export class ReadableProgress implements Progress {
       case 'message_chunk':
         return this.say(text('text'));
       case 'tool_call':
+        this.noteOutput(text('tool_call_id'), data['content']);
         return this.toolCall(text('tool_call_id'), text('title'), text('status'));
       case 'permission_requested':
         return data['ask'] === true ? this.line(`? waits for a decision: ${text('title')}`) : undefined;
@@ -40,7 +42,14 @@ export class ReadableProgress implements Progress {
     this.line(message === undefined ? state : `${state}: ${message}`);
   }
 
-  /** Told when it begins, and again when it has failed. */
+  /** Absent keys of a tool call leave what was there. */
+  private noteOutput(id: string, content: unknown): void {
+    if (!Array.isArray(content)) return;
+    const texts = (content as ToolContent[]).flatMap((part) => (part.text === undefined ? [] : [part.text]));
+    this.outputs.set(id, texts.join('\n').trimEnd());
+  }
+
+  /** Printed when it begins, and its output when it has ended. */
   private toolCall(id: string, title: string, status: string): void {
     const known = this.titles.get(id);
     if (title !== '') this.titles.set(id, title);
@@ -48,6 +57,10 @@ export class ReadableProgress implements Progress {
     if (name === '') return;
     if (known === undefined) this.line(`> ${name}`);
     if (status === 'failed') this.line(`> ${name}  (failed)`);
+    if (status !== 'failed' && status !== 'completed') return;
+    const output = this.outputs.get(id) ?? '';
+    this.outputs.delete(id);
+    if (output !== '') for (const line of firstLines('  ', output)) this.line(line);
   }
 
   private say(text: string): void {

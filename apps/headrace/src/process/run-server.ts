@@ -78,6 +78,21 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
   return code;
 }
 
+const PORT_SETTINGS = {
+  port: 'PORT',
+  ingressPort: 'INGRESS_PORT',
+  runnerApiPort: 'RUNNER_API_PORT',
+  apiMetricsPort: 'API_METRICS_PORT',
+  ingressMetricsPort: 'INGRESS_METRICS_PORT',
+  processorMetricsPort: 'PROCESSOR_METRICS_PORT',
+} as const satisfies Partial<Record<keyof Settings, string>>;
+
+const portSetting = (settings: Settings, port: number | undefined): string =>
+  (Object.keys(PORT_SETTINGS) as (keyof typeof PORT_SETTINGS)[])
+    .filter((field) => settings[field] === port)
+    .map((field) => PORT_SETTINGS[field])
+    .join(' or ');
+
 async function startApp(name: string, start: () => Promise<RunningApp>, settings: Settings): Promise<RunningApp> {
   try {
     return await start();
@@ -85,7 +100,7 @@ async function startApp(name: string, start: () => Promise<RunningApp>, settings
     const { code, port, address } = error as { code?: string; port?: number; address?: string };
     if (code === 'EADDRINUSE')
       throw new CommandError(
-        `${name}: port ${port} is taken by another process. Set PORT, INGRESS_PORT, RUNNER_API_PORT, INGRESS_METRICS_PORT or PROCESSOR_METRICS_PORT, whichever it is, to another one, or to 0.`,
+        `${name}: port ${port} is used by another process. Set ${portSetting(settings, port)} to another one, or to 0.`,
       );
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
       throw new CommandError(`${name}: cannot listen on ${address ?? settings.host}, port ${port} (${code}).`);

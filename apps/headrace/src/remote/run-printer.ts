@@ -1,4 +1,4 @@
-import { printable } from '../cli/printable.js';
+import { firstLines, printable } from '../cli/printable.js';
 
 export interface StateEvent {
   readonly state: string;
@@ -31,7 +31,6 @@ export interface ConversationEvent {
 /** Everything but line ends and tabs that would move the cursor. */
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
 const MAX_LINE = 200;
-const MAX_OUTPUT_LINES = 20;
 
 /** Writes a run's event stream for people: states, prompts, what the agent says, its actions and their output. */
 export class RunPrinter {
@@ -97,7 +96,7 @@ export class RunPrinter {
 function textOf(block: Block, role: string): string | null {
   switch (block.type) {
     case 'text':
-      return role === 'user' ? prefixed('| ', block.text ?? '') : null;
+      return role === 'user' ? firstLines('| ', block.text ?? '').join('\n') : null;
     case 'action': {
       const { command, paths, query, url, tool, description } = block.input ?? {};
       const subject = [command, paths, query, url, tool, description].find((value) => value !== undefined);
@@ -108,19 +107,11 @@ function textOf(block: Block, role: string): string | null {
       const output = block.output?.['output'];
       const text = typeof output === 'string' ? output.trimEnd() : '';
       const state = block.state === 'completed' ? [] : [`  (${block.state ?? ''})`];
-      return [...state, ...(text === '' ? [] : [prefixed('  ', text)])].join('\n') || null;
+      return [...state, ...(text === '' ? [] : firstLines('  ', text))].join('\n') || null;
     }
     default:
       return null;
   }
-}
-
-/** The first lines, each behind the prefix. */
-function prefixed(prefix: string, text: string): string {
-  const lines = text.split('\n');
-  const rest = lines.length - MAX_OUTPUT_LINES;
-  const shown = rest > 1 ? [...lines.slice(0, MAX_OUTPUT_LINES), `… ${rest} more lines`] : lines;
-  return shown.map((line) => prefix + line).join('\n');
 }
 
 const asText = (value: unknown): string =>
