@@ -59,6 +59,8 @@ describe('an offer', () => {
   it('goes to the connection with the fewest runs', async () => {
     const host = room.newHost();
     const workers = [await room.connect(host), await room.connect(host), await room.connect(host)];
+    // A connection is open before it is registered.
+    await Promise.all(workers.map((worker) => worker.handled()));
     const runs = [await room.create(host), await room.create(host), await room.create(host)];
     const offers = await Promise.all(workers.map((worker) => worker.next('task_assignment')));
     expect(offers.map(({ data }) => data.task_id).sort()).toEqual([...runs].sort());
