@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { workerHostFault } from '#libs/worker-protocol';
 import { type DefinitionsRoom, entryOf, type Files, openDefinitionsRoom } from './definitions-room.js';
 
+const isLong = process.env.HEADRACE_TEST_LONG === '1';
+
 let room: DefinitionsRoom;
 beforeAll(async () => {
   room = await openDefinitionsRoom();
@@ -144,32 +146,36 @@ const resourcesIn = (snapshot: string): string =>
     .join('\n');
 
 describe('any definition', () => {
-  it('applied twice, exported and applied again, or written anew from what there is, changes nothing', async () => {
-    const factory = await room.newFactory();
-    const kept = {
-      'factory.yaml': 'schemaVersion: v1alpha1\nname: F\n',
-      'webhooks/kept.yaml': 'secretName: ci-secret\n',
-    };
-    const hook = entryOf(await room.apply(factory, kept), 'webhook', 'kept').uid ?? '';
-    await fc.assert(
-      fc.asyncProperty(definition, async (random) => {
-        const files = filesOf(random, hook);
-        await room.apply(factory, files);
-        const applied = await room.snapshot();
-        expect((await room.apply(factory, files)).summary).toMatchObject(NOTHING);
-        const exported = await room.exported(factory);
-        expect(exported).toEqual(files);
-        expect((await room.apply(factory, exported)).summary).toMatchObject(NOTHING);
-        expect(await room.snapshot()).toBe(applied);
-        // Without the texts, all of it has to be written anew; skills are nothing but their texts.
-        const query = `DELETE FROM factory_files WHERE factory_uid = $1 AND path !~ '^skills'`;
-        await room.api.database.query(query, [factory]);
-        const written = await room.exported(factory);
-        expect(Object.keys(written)).toEqual(Object.keys(files).sort());
-        expect((await room.apply(factory, written)).summary).toMatchObject(NOTHING);
-        expect(resourcesIn(await room.snapshot())).toBe(resourcesIn(applied));
-      }),
-      { numRuns: 50 },
-    );
-  }, 120_000);
+  it(
+    'applied twice, exported and applied again, or written anew from what there is, changes nothing',
+    async () => {
+      const factory = await room.newFactory();
+      const kept = {
+        'factory.yaml': 'schemaVersion: v1alpha1\nname: F\n',
+        'webhooks/kept.yaml': 'secretName: ci-secret\n',
+      };
+      const hook = entryOf(await room.apply(factory, kept), 'webhook', 'kept').uid ?? '';
+      await fc.assert(
+        fc.asyncProperty(definition, async (random) => {
+          const files = filesOf(random, hook);
+          await room.apply(factory, files);
+          const applied = await room.snapshot();
+          expect((await room.apply(factory, files)).summary).toMatchObject(NOTHING);
+          const exported = await room.exported(factory);
+          expect(exported).toEqual(files);
+          expect((await room.apply(factory, exported)).summary).toMatchObject(NOTHING);
+          expect(await room.snapshot()).toBe(applied);
+          // Without the texts, all of it has to be written anew; skills are nothing but their texts.
+          const query = `DELETE FROM factory_files WHERE factory_uid = $1 AND path !~ '^skills'`;
+          await room.api.database.query(query, [factory]);
+          const written = await room.exported(factory);
+          expect(Object.keys(written)).toEqual(Object.keys(files).sort());
+          expect((await room.apply(factory, written)).summary).toMatchObject(NOTHING);
+          expect(resourcesIn(await room.snapshot())).toBe(resourcesIn(applied));
+        }),
+        { numRuns: isLong ? 200 : 20 },
+      );
+    },
+    isLong ? 480_000 : 120_000,
+  );
 });

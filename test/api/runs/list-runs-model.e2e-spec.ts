@@ -6,7 +6,7 @@ import { type Place, store } from './list-model-store.js';
 import { openRunsRoom, type RunsRoom } from './runs-room.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
-const DATA_SETS = isLong ? 1500 : 30;
+const DATA_SETS = isLong ? 1500 : 20;
 const QUERIES = 16;
 
 let room: RunsRoom;
