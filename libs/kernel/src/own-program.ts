@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -16,3 +16,9 @@ export function findInstallation(): string {
 
 /** The path of the built command line. */
 export const findProgram = (): string => join(findInstallation(), PROGRAM);
+
+/** The version of the installed package. */
+export function ownVersion(): string {
+  const { version } = JSON.parse(readFileSync(join(findInstallation(), 'package.json'), 'utf8')) as { version: string };
+  return version;
+}

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Clock, SystemClock } from '#libs/kernel';
+import { type Clock, SystemClock, ownVersion } from '#libs/kernel';
 import { BUILTIN_HARNESS, type DetectedHarness, detectHarnesses } from '#libs/runner';
 import type { WorkerHarness } from '#libs/worker-protocol';
 import { WorkerFault } from './backend.js';
@@ -11,7 +11,6 @@ import { serveMetrics } from './metrics-server.js';
 import { WorkerMetrics } from './metrics.js';
 import { isOpenToAll } from './options/api-key.js';
 import type { WorkerOptions } from './options/worker-options.js';
-import { ownVersion } from './own-version.js';
 import { outcomeCode } from './run-outcome.js';
 import { workerLog } from './worker-log.js';
 import { Worker, type WorkerEnd } from './worker.js';

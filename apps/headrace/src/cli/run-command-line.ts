@@ -1,6 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { closestName } from '#libs/kernel';
+import { closestName, ownVersion } from '#libs/kernel';
 import { type Command, CommandError, UsageError } from './command.js';
 
 /** Sections of `--help`. */
@@ -22,7 +20,7 @@ const USAGE_BY_REQUIREMENT = {
 export async function runCommandLine(commands: readonly Command[], argv: readonly string[]): Promise<number> {
   const [first] = argv;
   if (first === undefined) return misuse('a command is missing', helpText(commands));
-  if (first === '--version' || first === '-v') return print(version());
+  if (first === '--version' || first === '-v') return print(ownVersion());
   if (first === '--help' || first === '-h' || first === 'help') return print(helpText(commands, argv.slice(1)));
   const command = findCommand(commands, argv);
   const isHelp = argv.includes('--help') || argv.includes('-h');
@@ -108,12 +106,6 @@ async function helpOf(command: Command): Promise<string> {
 function usageLine({ name, usage, requires }: Command): string {
   const more = requires === undefined ? '' : USAGE_BY_REQUIREMENT[requires];
   return ['Usage: headrace', name, usage, more].filter((part) => part !== '').join(' ');
-}
-
-function version(): string {
-  let directory = import.meta.dirname;
-  while (!existsSync(join(directory, 'package.json'))) directory = dirname(directory);
-  return (JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
 /** `node:util` parseArgs throws TypeErrors with such a code. */
