@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { parseSettings } from '#libs/config';
-import { otherDatabase } from '../../../libs/testing/src/database/test-postgres.js';
+import { dropDatabase, onDatabase, otherDatabase } from '../../../libs/testing/src/database/test-postgres.js';
 import { migrateAll } from '../../../apps/headrace/src/process/migrations.js';
 import { newTeam, refuses, type Team } from './list-team.js';
 import { allAtOnce, answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
@@ -120,11 +120,11 @@ describe('in a database of locale C', () => {
   it('text and words know the letters of all languages too', async () => {
     const { url } = inject('postgres');
     const name = `locale_${randomBytes(8).toString('hex')}`;
-    const server = new pg.Client({ connectionString: url });
     const database = new pg.Client({ connectionString: otherDatabase(url, name) });
-    await server.connect();
+    await onDatabase(url, (server) =>
+      server.query(`CREATE DATABASE ${name} TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'`),
+    );
     try {
-      await server.query(`CREATE DATABASE ${name} TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'`);
       await migrateAll(parseSettings({ DATABASE_URL: otherDatabase(url, name) }));
       await database.connect();
       const { rows } = await database.query(`SELECT lower('Ü') AS plain,
@@ -138,8 +138,7 @@ describe('in a database of locale C', () => {
       }
     } finally {
       await database.end();
-      await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-      await server.end();
+      await onDatabase(url, (server) => dropDatabase(server, name));
     }
   });
 });

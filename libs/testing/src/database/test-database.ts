@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { advanceTestClock } from '#libs/persistence';
-import { onDatabase, otherDatabase } from './test-postgres.js';
+import { dropDatabase, onDatabase, otherDatabase } from './test-postgres.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -55,7 +55,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     },
     close: async () => {
       await pool.end();
-      await onDatabase(serverUrl, (server) => server.query(`DROP DATABASE ${name} WITH (FORCE)`));
+      await onDatabase(serverUrl, (server) => dropDatabase(server, name));
     },
   };
 }

@@ -54,3 +54,16 @@ export async function onDatabase<T>(url: string, work: (database: Queryable) => 
     await client.end();
   }
 }
+
+/**
+ * Drops a database, whoever is still connected. Not `WITH (FORCE)`: that refuses while autovacuum works in the database, as
+ * only superusers may end its process; plain `DROP DATABASE` ends it by itself.
+ */
+export async function dropDatabase(server: Queryable, name: string): Promise<void> {
+  await server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await server.query(
+    `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`,
+    [name],
+  );
+  await server.query(`DROP DATABASE ${name}`);
+}
