@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#libs/config';
 import { Database, type Queryable, type Statement } from '#libs/persistence';
-import type { WorkerRef } from '#libs/workers';
 import type { Desired } from '#libs/runner-protocol';
 import { STOP_FENCE_MS, workerGraceMs } from '../domain/lease.js';
 import { workerPool } from '../domain/run.js';
@@ -96,16 +95,12 @@ const LEFT: Statement = {
   text: `UPDATE executions SET worker_left_at = headrace.now()
    WHERE id IN (SELECT id FROM executions WHERE worker_connection_id = $1 AND ended_at IS NULL ORDER BY id FOR UPDATE)`,
 };
-const NOTE_ACCOUNT: Statement = {
-  name: 'worker-executions.note-account',
-  text: `UPDATE executions SET worker_account_uid = $2 WHERE id = $1`,
-};
 const LATER_END = (grace: string): string =>
   `CASE WHEN phase = 'offered' THEN lease_expires_at
      ELSE greatest(lease_expires_at, headrace.now() + ${grace} * interval '1 millisecond') END`;
 const TAKE_OVER: Statement = {
   name: 'worker-executions.take-over',
-  text: `UPDATE executions SET worker_connection_id = $2, worker_adopted_at = NULL, worker_left_at = NULL, worker_account_uid = $4,
+  text: `UPDATE executions SET worker_connection_id = $2, worker_adopted_at = NULL, worker_left_at = NULL,
     lease_expires_at = ${LATER_END('$3::int')}
    WHERE id IN (SELECT id FROM executions WHERE id = ANY($1::bigint[]) AND ended_at IS NULL
      AND (worker_connection_id <> $2 OR phase <> 'offered') ORDER BY id FOR UPDATE)`,
@@ -188,17 +183,8 @@ export class WorkerExecutionsStore {
   }
 
   /** From now on these live executions are held by this connection, which has just given a sign of life. */
-  async takeOver(
-    queryable: Queryable,
-    executionIds: readonly string[],
-    { connectionId, accountUid }: WorkerRef,
-  ): Promise<void> {
-    await queryable.query(TAKE_OVER, [executionIds, connectionId, this.grace(), accountUid]);
-  }
-
-  /** The service account of the worker that has claimed an execution. */
-  async noteAccount(tx: Queryable, executionId: string, accountUid: string): Promise<void> {
-    await tx.query(NOTE_ACCOUNT, [executionId, accountUid]);
+  async takeOver(queryable: Queryable, executionIds: readonly string[], connectionId: string): Promise<void> {
+    await queryable.query(TAKE_OVER, [executionIds, connectionId, this.grace()]);
   }
 
   /** How many executions a connection has claimed. */

@@ -123,7 +123,7 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
     const own = tasks.filter((task) => isToTakeOver(task, known.get(task.execution_id)));
     if (own.length > 0) {
       const ownIds = own.map(({ execution_id: id }) => id);
-      await this.executions.takeOver(this.database, ownIds, worker);
+      await this.executions.takeOver(this.database, ownIds, worker.connectionId);
       // Whoever runs it has claimed it, whether the claim has reached us or not.
       for (const { task_id: runId, execution_id: id } of own)
         if (known.get(id)?.is_offered === true) await this.messages.claimed(worker, runId);

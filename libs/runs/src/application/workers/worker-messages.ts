@@ -122,7 +122,7 @@ export class WorkerMessages {
       const { hold, was_late: isExpired } = await this.workerExecutions.hold(tx, execution.id, connectionId, waitedMs);
       if (hold === 'other') return 'ignored';
       if (hold === 'unsure') return 'unsure';
-      if (hold === 'free') await this.workerExecutions.takeOver(tx, [execution.id], worker);
+      if (hold === 'free') await this.workerExecutions.takeOver(tx, [execution.id], worker.connectionId);
       await act(tx, run, { ...execution, is_expired: isExpired }, hold === 'own');
       return 'taken';
     });
@@ -148,7 +148,6 @@ export class WorkerMessages {
     if (execution.is_expired || execution.is_fenced) return false;
     if (!(await this.stores.moves.move(tx, run.id, 'claim'))) return false;
     await this.executions.claim(tx, execution.id, workerInstance(worker.connectionId));
-    await this.workerExecutions.noteAccount(tx, execution.id, worker.accountUid);
     await this.stores.log.append(tx, run.id, execution.id, [
       { kind: 'run_claimed', data: { execution_id: Number(execution.id), worker_host: worker.workerHost } },
     ]);

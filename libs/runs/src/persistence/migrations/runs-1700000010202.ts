@@ -2,14 +2,14 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * Executions on self-hosted workers. `worker_left_at`: the process of the worker that held it has ended, so no other
- * connection adopts it. `worker_account_uid`: the service account of the worker that claimed it.
+ * connection adopts it.
  */
 export class Runs1700000010202 implements MigrationInterface {
   name = 'Runs1700000010202';
 
   async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
-ALTER TABLE headrace.executions ADD COLUMN worker_left_at timestamptz, ADD COLUMN worker_account_uid text;
+ALTER TABLE headrace.executions ADD COLUMN worker_left_at timestamptz;
 CREATE INDEX ix_executions__worker_lost ON headrace.executions (pool, slot_key, ended_at)
   WHERE offer_sent_at IS NOT NULL AND end_reason IN ('claim_expired', 'lease_expired', 'fenced');`);
     await queryRunner.query(PLACE);
@@ -18,7 +18,7 @@ CREATE INDEX ix_executions__worker_lost ON headrace.executions (pool, slot_key, 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
 DROP INDEX headrace.ix_executions__worker_lost;
-ALTER TABLE headrace.executions DROP COLUMN worker_left_at, DROP COLUMN worker_account_uid;`);
+ALTER TABLE headrace.executions DROP COLUMN worker_left_at;`);
     await queryRunner.query(PLACE_BEFORE);
   }
 }
