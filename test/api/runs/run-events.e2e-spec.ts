@@ -56,6 +56,27 @@ const sawText = (text: string) => (client: LiveClient) =>
   client.of('conversation').some(({ data }) => JSON.stringify(data).includes(text));
 
 describe('a live run', () => {
+  it('says what it waits for while it is queued, and when that changes', async () => {
+    const { body } = await room.api.request(200, 'POST /agent/runs', {
+      token: room.member.token,
+      body: { prompt: 'Say hello.', config: { worker_host: 'build-7' } },
+    });
+    const client = await watch(body.run_id);
+    const messages = () => client.of('state').map(({ data }) => data.status_message?.message as string | undefined);
+    await client.until(() => messages().length === 1);
+    await room.api.database.query(
+      `INSERT INTO worker_connections (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until, slots, free_slots)
+       SELECT gen_random_uuid(), team_uid, 'build-7', gen_random_uuid(), headrace.now(), headrace.now(),
+         headrace.now() + interval '1 hour', 1, 0 FROM runs WHERE id = $1`,
+      [body.run_id],
+    );
+    await client.until(() => messages().length === 2);
+    expect(messages()).toEqual([
+      'Waiting: No worker named "build-7" is connected.',
+      'Waiting: The connected workers named "build-7" accept no more runs at the moment.',
+    ]);
+  });
+
   it('is told from its creation to its end: state, timeline and conversation', async () => {
     const runId = await createRun();
     const client = await watch(runId);

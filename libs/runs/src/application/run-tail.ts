@@ -3,9 +3,11 @@ import { Database, type Statement } from '#libs/persistence';
 import type { RunEvent } from '#libs/runner-protocol';
 import { withDebugWindow } from '../domain/debug-window.js';
 import { isEnded, type RunState } from '../domain/run-state.js';
-import type { StatusMessage } from '../domain/run.js';
+import type { StatusMessage, WaitingReason } from '../domain/run.js';
+import { withWaitingReason } from '../domain/waiting-reason.js';
 import { DEBUG_WINDOW_COLUMNS, type DebugWindowRow, toDebugWindow } from '../persistence/debug-window-sql.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
+import { WAITING_REASON } from '../persistence/waiting-reason-sql.js';
 
 /** Where a run and its log stand, both as of one moment. */
 export interface RunHead {
@@ -13,6 +15,7 @@ export interface RunHead {
   /** Sequence number of the log's last event. */
   readonly lastSeq: number;
   readonly state: RunState;
+  /** With what a queued run waits for. */
   readonly statusMessage: StatusMessage | null;
   readonly updatedAt: Date;
   readonly conversationId: string | null;
@@ -24,7 +27,7 @@ export interface RunHead {
 const HEADS: Statement = {
   name: 'run-tail.heads',
   text: `SELECT r.id, coalesce(h.last_seq, 1) AS last_seq, r.state, r.status_message, r.updated_at, r.conversation_id,
-    r.conversation_format, e.id IS NOT NULL AS is_live, ${DEBUG_WINDOW_COLUMNS}
+    r.conversation_format, r.team_uid, e.id IS NOT NULL AS is_live, ${DEBUG_WINDOW_COLUMNS}, ${WAITING_REASON}
   FROM runs r LEFT JOIN run_heads h ON h.run_id = r.id LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL
  WHERE r.id = ANY($1::uuid[])`,
 };
@@ -37,7 +40,9 @@ interface HeadRow extends DebugWindowRow {
   updated_at: Date;
   conversation_id: string | null;
   conversation_format: string | null;
+  team_uid: string | null;
   is_live: boolean;
+  waiting_reason: WaitingReason | null;
 }
 
 /** The growing end of runs' logs, for those who watch. Whether the caller may watch has been checked. */
@@ -55,7 +60,10 @@ export class RunTail {
       runId: row.id,
       lastSeq: Number(row.last_seq),
       state: row.state,
-      statusMessage: withDebugWindow(row.status_message, toDebugWindow(row)),
+      statusMessage: withDebugWindow(
+        withWaitingReason(row.status_message, row.waiting_reason, { teamUid: row.team_uid }),
+        toDebugWindow(row),
+      ),
       updatedAt: row.updated_at,
       conversationId: row.conversation_id,
       conversationFormat: row.conversation_format,

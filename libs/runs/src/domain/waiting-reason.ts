@@ -1,6 +1,6 @@
 import type { RunOwner, StatusMessage, WaitingReason } from './run.js';
 
-function sentence(reason: WaitingReason, owner: RunOwner): string {
+function sentence(reason: WaitingReason, owner: Pick<RunOwner, 'teamUid'>): string {
   switch (reason.kind) {
     case 'previous_execution_stopping':
       return 'The previous execution of the run is still stopping.';
@@ -27,7 +27,7 @@ const counted = (count: number, noun: string): string => `${count} ${noun}${coun
 export function withWaitingReason(
   status: StatusMessage | null,
   reason: WaitingReason | null,
-  owner: RunOwner,
+  owner: Pick<RunOwner, 'teamUid'>,
 ): StatusMessage | null {
   if (reason === null) return status;
   const message = `Waiting: ${sentence(reason, owner)}`;

@@ -82,6 +82,7 @@ export class WatchedRun {
       this.isBehind ||
       head.lastSeq > known.lastSeq ||
       head.state !== known.state ||
+      head.statusMessage?.message !== known.statusMessage?.message ||
       head.isEnded !== known.isEnded ||
       head.conversationId !== known.conversationId ||
       head.updatedAt.getTime() !== known.updatedAt.getTime()
