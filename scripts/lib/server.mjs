@@ -20,7 +20,11 @@ export function startServer(command, environment, { output = 'inherit' } = {}) {
   channel.write(`${JSON.stringify(environment)}\n`);
   const exited = new Promise((resolve, reject) => {
     child.on('error', reject);
-    child.on('exit', (code) => resolve(code ?? 1));
+    child.on('exit', (code, signal) => {
+      // SIGTERM is how we stop it before it listens for signals.
+      if (signal !== null && signal !== 'SIGTERM') console.error(`The server was killed by signal ${signal}.`);
+      resolve(code ?? 1);
+    });
   });
   const said = new Promise((resolve) =>
     createInterface({ input: channel })

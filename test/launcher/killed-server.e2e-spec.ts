@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { checkout, Launched } from './launched.js';
 
 describe('the launcher', () => {
-  it('ends with code 1 and without an exception when its server is killed before it read the settings', async () => {
+  it('says so and ends with code 1 when its server is killed before it read the settings', async () => {
     const program = `
       import { startServer } from ${JSON.stringify(join(checkout, 'scripts/lib/server.mjs'))};
       const server = startServer('up', process.env);
@@ -11,6 +11,6 @@ describe('the launcher', () => {
       process.exitCode = await server.exited;
     `;
     const launched = new Launched(process.execPath, ['--input-type=module', '--eval', program], { env: {} });
-    expect([await launched.exit, launched.output]).toEqual([1, '']);
+    expect([await launched.exit, launched.output]).toEqual([1, 'The server was killed by signal SIGKILL.\n']);
   });
 });
