@@ -15,6 +15,8 @@ export type ParsedLocation =
 
 const MAX_LENGTH = 2048;
 const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])$/;
+/** The platform's parser ends a host at a backslash and removes characters; git and curl do not. */
+const PLAIN_HTTP = /^https?:\/\/(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:\/[^\\]*)?$/i;
 const SCP = /^([A-Za-z0-9_][A-Za-z0-9._-]*)@([A-Za-z0-9_][A-Za-z0-9._-]*):(?![-:])(\S+)$/;
 const SHAPE =
   'must be a git URL that begins with https://, http://, ssh://, git:// or file://, user@host:path, or an absolute path';
@@ -43,6 +45,7 @@ function remote(url: string, protocol: 'https' | 'http' | 'ssh' | 'git'): Parsed
   if (password !== '' || (username !== '' && protocol !== 'ssh'))
     return invalid('must not contain a user or password: name a managed secret in `secret_name` instead');
   if (!HOST.test(hostname) || !/^[A-Za-z0-9._-]*$/.test(username) || username.startsWith('-')) return invalid(SHAPE);
+  if (protocol.startsWith('http') && !PLAIN_HTTP.test(url)) return invalid(SHAPE);
   if (pathname.length < 2 || pathname.startsWith('/-')) return invalid('must name a repository behind the host');
   if (search + hash !== '') return invalid('must not contain a query or a fragment');
   return { kind: 'valid', location: { kind: 'remote', url, protocol } };

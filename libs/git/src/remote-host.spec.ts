@@ -124,6 +124,18 @@ describe('a repository whose host is not at a public address', () => {
     expect(server.asked).toEqual([]);
   });
 
+  it.each([
+    'http://8.8.8.8\\@127.0.0.1:PORT/a.git',
+    'http://8.8.8.8:80\\@127.0.0.1:PORT/a.git',
+    'http://8.8.8.8/\\@127.0.0.1:PORT/a.git',
+  ])('%s has a backslash, which parsers of URLs disagree about, and is not fetched', async (pattern) => {
+    server.asked.length = 0;
+    const url = pattern.replace('PORT', portOf(server.url));
+    const trusted = { trustedUrls: ['http://8.8.8.8/'] };
+    await expect(fetchFrom(url, trusted)).rejects.toMatchObject({ reason: 'invalid' });
+    expect(server.asked).toEqual([]);
+  });
+
   it('is not fetched when only one of its addresses is public', async () => {
     const url = `http://${NAME}:${portOf(server.url)}/a.git`;
     await expect(fetchFrom(url, {}, ['8.8.8.8', '127.0.0.1'])).rejects.toMatchObject({ reason: 'not_allowed' });

@@ -31,7 +31,9 @@ const NO_REDIRECTS = { 'http.followRedirects': 'false' } as const;
  * does not tell which addresses a name has, or `unavailable`.
  */
 export async function checkHost(location: RemoteLocation, hosts: GitHosts): Promise<CheckedHost> {
-  const { url, protocol } = location;
+  const { protocol } = location;
+  // In the form that is checked: another parser could read the given text in another way.
+  const url = protocol.startsWith('http') ? new URL(location.url).href : location.url;
   // Also with redirects: a renamed repository of GitHub has one.
   if (isTrusted(url, hosts)) return { url, config: {}, address: null };
   const { host, port } = hostOf(location);
