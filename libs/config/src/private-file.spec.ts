@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -41,5 +41,14 @@ describe('the data directory', () => {
   it('is open for passing through only when root made it', () => {
     const made = ensureDataDir(join(directory, 'deep', 'data'));
     expect(statSync(made).mode & 0o777).toBe(process.getuid?.() === 0 ? 0o711 : 0o700);
+  });
+
+  it('is named with its setting when it is a file, a link to nothing or where no directory can be', () => {
+    writeFileSync(join(directory, 'file'), '');
+    symlinkSync(join(directory, 'absent', 'far'), join(directory, 'dangling'));
+    for (const path of ['file', 'file/data', 'dangling', 'dangling/data'].map((name) => join(directory, name)))
+      expect(() => ensureDataDir(path)).toThrow(`HEADRACE_DATA_DIR: ${path} cannot be used as a directory (E`);
+    // Node's own recursive mkdir never returns here.
+    expect(() => ensureDataDir('/proc/headrace/data')).toThrow('HEADRACE_DATA_DIR');
   });
 });

@@ -4,6 +4,7 @@ export * from './cursor.js';
 export * from './error-codes.js';
 export * from './ids.js';
 export * from './json-depth.js';
+export * from './make-directory.js';
 export * from './mask-secrets.js';
 export * from './near-misses.js';
 export * from './own-program.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NoAnswerError, RefusedError } from './protocol/control-plane.js';
 import { retryTransient } from './transient.js';
+import { WorkspacesMissingError } from './workspace/workspace.js';
 
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
@@ -24,6 +25,11 @@ describe('retryTransient', () => {
     const counted = failing(new NoAnswerError('answered 503'), full);
     await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).resolves.toBe('done');
     expect(counted.attempts).toBe(3);
+  });
+
+  it('repeats an attempt while the directory of the workspaces is missing', async () => {
+    const counted = failing(new WorkspacesMissingError('/workspaces is a link'));
+    await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).resolves.toBe('done');
   });
 
   it('does not repeat an attempt that was refused', async () => {

@@ -1,6 +1,7 @@
 import { NoAnswerError } from './protocol/control-plane.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 import { backoffMs, sleep } from './sleep.js';
+import { WorkspacesMissingError } from './workspace/workspace.js';
 
 /** Beyond this the execution is handed back: another worker may reach what this one does not. */
 const RETRY_LIMIT_MS = 5 * 60_000;
@@ -10,7 +11,8 @@ const REPORT_MS = 30_000;
 
 /** What passes without anybody changing the run: a control plane or object store that does not answer, and a disk that cannot be written. */
 export function isTransient(error: unknown): boolean {
-  return error instanceof NoAnswerError || UNWRITABLE_DISK.includes((error as NodeJS.ErrnoException).code ?? '');
+  if (error instanceof NoAnswerError || error instanceof WorkspacesMissingError) return true;
+  return UNWRITABLE_DISK.includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 export interface RetryOptions {

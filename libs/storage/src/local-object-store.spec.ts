@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Global, Module } from '@nestjs/common';
@@ -12,6 +12,8 @@ import { ObservabilityModule } from '#libs/observability';
 import { Database } from '#libs/persistence';
 import { objectStoreConformance } from '#libs/testing';
 import { LocalObjectStore } from './local-object-store.js';
+import { ObjectStoreUnavailableError } from './s3/s3-error.js';
+import { SignedLinks } from './signed-links.js';
 import { StorageHttpModule } from './storage-http.module.js';
 import { StorageModule } from './storage.module.js';
 
@@ -205,6 +207,19 @@ describe('files of the local store', () => {
     );
     expect(modes).toEqual([0o700, 0o700, 0o700, 0o600]);
     expect((await readFile(join(root, 'a/b/c@'))).toString()).toBe('{"content_type":"text/plain"}\nx');
+  });
+
+  it('cannot be stored while their directory is a link to what does not exist, which is a fault that passes', async () => {
+    const directory = join(served.dataDir, 'elsewhere');
+    await symlink(join(served.dataDir, 'not-mounted'), directory);
+    const store = new LocalObjectStore(
+      { directory, publicUrl: () => '' },
+      new SignedLinks('k'.repeat(40), served.clock),
+    );
+    const put = () => store.put('a', Buffer.from('x'), { contentType: 'text/plain' });
+    await expect(put()).rejects.toThrow(ObjectStoreUnavailableError);
+    await mkdir(join(served.dataDir, 'not-mounted'));
+    await expect(put()).resolves.toEqual({ sizeBytes: 1 });
   });
 
   it('leave nothing behind after a failure; what a killed process left goes after a day', async () => {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { access, type FileHandle, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { makeDirectory } from '#libs/kernel';
 import { type ByteRange, resolveByteRange } from './byte-range.js';
 import { chunksOf, mediaType } from './content.js';
 import { objectKeySegments } from './object-key.js';
@@ -21,8 +22,11 @@ const FILE_SUFFIX = '@';
 const INCOMING = '@incoming';
 const MAX_HEADER_BYTES = 1024;
 const ABANDONED_AFTER_MS = 24 * 3_600_000;
-/** No space, no quota, or a read-only file system: an operator makes room, and the same request succeeds. */
-const UNWRITABLE_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'EROFS'];
+/** What an operator corrects, such as a full disk or one that is not mounted; the same request then succeeds. */
+const UNWRITABLE_CODES: readonly unknown[] = [
+  ...['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'ESTALE'],
+  ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EMFILE', 'ENFILE'],
+];
 
 export interface LocalObjectStoreOptions {
   readonly directory: string;
@@ -181,18 +185,6 @@ async function publish(temporary: string, target: string): Promise<void> {
   }
 }
 
-/** With those above it. `recursive` of Node reports ENOENT for a file system that is full or read-only. */
-async function makeDirectory(path: string): Promise<void> {
-  try {
-    await mkdir(path, { mode: 0o700 });
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return;
-    if (codeOf(error) !== 'ENOENT') throw error;
-    await makeDirectory(dirname(path));
-    await mkdir(path, { mode: 0o700 }).catch(unlessExists);
-  }
-}
-
 async function readHeader(file: FileHandle): Promise<{ contentType: string; offset: number }> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_HEADER_BYTES), 0, MAX_HEADER_BYTES, 0);
   const newline = buffer.subarray(0, bytesRead).indexOf(0x0a);
@@ -214,10 +206,6 @@ async function openIfThere(path: string): Promise<FileHandle | null> {
 const isUnwritable = (error: unknown): boolean => UNWRITABLE_CODES.includes(codeOf(error));
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
-
-function unlessExists(error: unknown): void {
-  if (codeOf(error) !== 'EEXIST') throw error;
-}
 
 function emptyWhenMissing(error: unknown): string[] {
   if (codeOf(error) === 'ENOENT') return [];

@@ -1,7 +1,7 @@
 import { chown } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import { makeDirectory } from '#libs/kernel';
 import type { HarnessDefinition } from '#libs/runner-protocol';
-import { makeDirectory } from './make-directory.js';
 import type { Workspace } from './workspace.js';
 
 const HOME = '{home}/';

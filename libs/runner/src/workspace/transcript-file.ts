@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { chown, open, realpath, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { makeDirectory } from './make-directory.js';
+import { makeDirectory } from '#libs/kernel';
 import { writeNewFile } from './new-file.js';
 import type { RunAs } from './workspace.js';
 

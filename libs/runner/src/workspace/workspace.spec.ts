@@ -11,7 +11,7 @@ import {
   chmodSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { occupiedBytes } from './disk-meter.js';
 import { placeTranscript, readTranscript } from './transcript-file.js';
@@ -32,6 +32,23 @@ describe('a workspace', () => {
     await workspace.remove(log);
     expect(existsSync(workspace.root)).toBe(false);
   });
+
+  it('waits for the directory above while that is a link to what does not exist', async () => {
+    symlinkSync(join(base, 'not-mounted'), join(base, 'workspaces'));
+    const root = join(base, 'workspaces', '7');
+    const create = () => Workspace.create(root);
+    await expect(create()).rejects.toThrow(`${join(base, 'workspaces')}, the directory of the workspaces, is a link`);
+    mkdirSync(join(base, 'not-mounted'));
+    await expect(create()).resolves.toMatchObject({ root });
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    'is reachable by its user when the directory above had to be made again',
+    async () => {
+      const workspace = await Workspace.create(join(base, 'workspaces', '7'), { uid: 4711, gid: 4711 });
+      expect(statSync(dirname(workspace.root)).mode & 0o777).toBe(0o711);
+    },
+  );
 
   it('is not a file', async () => {
     writeFileSync(join(base, 'f'), '');

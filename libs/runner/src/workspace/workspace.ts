@@ -1,8 +1,11 @@
 import { chmod, chown, lstat, readdir, rm } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
+import { makeDirectory } from '#libs/kernel';
 import type { InPlace } from '#libs/runner-protocol';
 import { errorText, type RunnerLog } from '../runner-log.js';
-import { makeDirectory } from './make-directory.js';
+
+/** The directory that workspaces lie in cannot be reached, such as a disk that is not mounted. */
+export class WorkspacesMissingError extends Error {}
 
 export interface RunAs {
   readonly uid: number;
@@ -27,7 +30,7 @@ export class Workspace {
    * `work/` and `home/`, which are never changed here.
    */
   static async create(root: string, runAs?: RunAs, startIn?: string, inPlace?: InPlace): Promise<Workspace> {
-    await makeDirectory(root);
+    await makeRoot(root, runAs);
     if (!(await lstat(root)).isDirectory()) throw new Error(`${root} is not a directory.`);
     const workspace = new Workspace(root, runAs, startIn, inPlace);
     // The root last: nobody but us can reach in before everything is in place.
@@ -89,6 +92,18 @@ export class Workspace {
     await removeTree(this.root).catch((error: unknown) => {
       log.warn('the workspace could not be removed', { error: errorText(error) });
     });
+  }
+}
+
+/** The directory above was made by whoever started us; after somebody removed it, users of agents must pass through again. */
+async function makeRoot(root: string, runAs: RunAs | undefined): Promise<void> {
+  const parent = dirname(root);
+  try {
+    if ((await makeDirectory(parent)) && runAs) await chmod(parent, 0o711);
+    await makeDirectory(root);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new WorkspacesMissingError(`${parent}, the directory of the workspaces, is a link to what does not exist.`);
   }
 }
 
