@@ -9,7 +9,7 @@ export {
   type IdentityHarness,
 } from './domain/agent-identity.js';
 export type { DefinedIdentity, IdentityIssue } from './domain/defined-identity.js';
-export { mapSecrets, mapServers, type McpServerConfig, type McpServers } from './domain/mcp-server.js';
+export { mapSecrets, mapServers, type McpServerConfig, type McpServers, serverIssues } from './domain/mcp-server.js';
 export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
 export { AUTO_MODEL } from './domain/model-catalogue.js';
 export { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';

@@ -57,6 +57,7 @@ describe('createMcpServer', () => {
     [{ url: 'https://x.test', args: [], env: {} }, ['/args', '/env']],
     [{ command: ' ' }, ['/command']],
     [{ url: 'ftp://x.test' }, ['/url']],
+    [{ url: 'https://bot:swordfish@x.test' }, ['/url']],
     [{ command: 'x', warp_id: UNKNOWN }, ['/warp_id']],
     [{ command: 'x', env: { K: 1 } }, ['/env/K']],
     [{ command: 'x', env: { 'a/b': '***' } }, ['/env/a~1b']],

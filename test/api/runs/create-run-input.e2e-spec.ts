@@ -286,6 +286,10 @@ describe('the configuration', () => {
       '/mcp_servers/one/url',
       'must be an http or https URL',
     ]);
+    await wrongConfig({ mcp_servers: { one: { url: `https://bot:${PRIVATE}@a.test/mcp` } } }, [
+      '/mcp_servers/one/url',
+      'must not contain a user or password: send them in headers',
+    ]);
     await wrongConfig({ mcp_servers: { one: { command: 'c', env: { A: 1 } } } }, [
       '/mcp_servers/one/env/A',
       'must be a string',

@@ -69,14 +69,22 @@ export interface FieldIssue {
   readonly detail: string;
 }
 
-/** What no single field can check: each server has exactly one way to reach it. `at` is the pointer of the map. */
-export function serverIssues(servers: McpServers, at: string): FieldIssue[] {
-  return Object.entries(servers)
-    .filter(([, { warp_id, command, url }]) => [warp_id, command, url].filter((way) => way !== undefined).length !== 1)
-    .map(([name]) => ({
-      pointer: `${at}/${pointerToken(name)}`,
-      detail: 'must have exactly one of warp_id, command and url',
-    }));
+/** What no single field can check, such as that each server has exactly one way to reach it. `at` is the pointer of the map. */
+export function serverIssues(servers: McpServers | readonly McpServerConfig[], at: string): FieldIssue[] {
+  return Object.entries(servers).flatMap(([name, { warp_id, command, url }]) => {
+    const pointer = `${at}/${pointerToken(name)}`;
+    if ([warp_id, command, url].filter((way) => way !== undefined).length !== 1)
+      return [{ pointer, detail: 'must have exactly one of warp_id, command and url' }];
+    return urlIssues(url).map((issue) => ({ ...issue, pointer: pointer + issue.pointer }));
+  });
+}
+
+/** A URL is shown as it is; and clients of ours could not connect, as `fetch` refuses it. */
+function urlIssues(url: string | undefined): FieldIssue[] {
+  if (url === undefined || !URL.canParse(url)) return [];
+  const { username, password } = new URL(url);
+  if (username === '' && password === '') return [];
+  return [{ pointer: '/url', detail: 'must not contain a user or password: send them in headers' }];
 }
 
 /** The uids of registered servers that these refer to, by the name that refers. */
@@ -113,7 +121,8 @@ export function registeredServerIssues({ command, args, url, env, headers }: Mcp
     return [{ pointer: '', detail: 'must have exactly one of command and url' }];
   const foreign = command === undefined ? { args, env } : { headers };
   const way = command === undefined ? 'command' : 'url';
-  return Object.entries(foreign).flatMap(([field, value]) =>
+  const misplaced = Object.entries(foreign).flatMap(([field, value]) =>
     value === undefined ? [] : [{ pointer: `/${field}`, detail: `goes with ${way} only` }],
   );
+  return [...misplaced, ...urlIssues(url)];
 }

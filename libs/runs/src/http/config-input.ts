@@ -1,3 +1,4 @@
+import { serverIssues } from '#libs/agents';
 import { type Issue, object, ProblemError } from '#libs/http';
 import { workerHostFault } from '#libs/worker-protocol';
 import type { AgentConfig } from '../domain/run.js';
@@ -44,13 +45,8 @@ function furtherIssues(config: AmbientAgentConfig): Issue[] {
     if (names.has(name))
       issues.push({ pointer: `/mcp_servers/${key}/name`, detail: `is the name of two servers: ${name}` });
     names.add(name);
-    const ways = [server.warp_id, server.command, server.url].filter((way) => way !== undefined).length;
-    if (ways !== 1)
-      issues.push({
-        pointer: `/mcp_servers/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-        detail: 'must have exactly one of warp_id, command and url',
-      });
   }
+  issues.push(...serverIssues(config.mcp_servers ?? {}, '/mcp_servers'));
   if (config.permission_allow_list !== undefined && config.permission_policy !== 'allow_list') {
     issues.push({ pointer: '/permission_allow_list', detail: 'needs permission_policy allow_list' });
   }
