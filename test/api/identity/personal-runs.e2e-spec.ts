@@ -51,6 +51,22 @@ describe('PERSONAL_RUNS=members, the default', () => {
   });
 });
 
+describe('an external run of the team', () => {
+  it('is not claimed by its creator who has become a viewer: it ends FAILED, not_authorized', async () => {
+    const member = await api.identities.user({ [team]: 'member' });
+    const body = { prompt: 'Go.', team: true };
+    const registered = (await api.request(200, 'POST /agent/runs/external', { token: member.token, body })).body;
+    await demote(member);
+    await api.request(412, `POST /runner/v1/executions/${registered.execution_id}/claim`, {
+      token: registered.token,
+      body: { protocol_version: 1, instance_id: 'test' },
+    });
+    const token = await api.identities.token(member);
+    const run = (await api.request(200, `GET /agent/runs/${registered.run_id}`, { token })).body;
+    expect(run).toMatchObject({ state: 'FAILED', status_message: { error_code: 'not_authorized' } });
+  });
+});
+
 describe.each([
   ['everybody', { viewer: 200, owner: 200 }],
   ['nobody', { viewer: 403, owner: 403 }],

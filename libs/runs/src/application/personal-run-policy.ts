@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, mayHavePersonalRuns, PrincipalLookup } from '#libs/auth';
+import { type Caller, can, mayHavePersonalRuns, PrincipalLookup } from '#libs/auth';
 import { Settings } from '#libs/config';
 import type { Run, RunOwner } from '../domain/run.js';
 
@@ -26,16 +26,17 @@ export class PersonalRunPolicy {
   }
 
   /**
-   * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always, unless its
-   * creator executes it and is disabled. At most one round trip, none for hosted runs of a team.
+   * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always; one that
+   * its creator executes while the creator may create runs of the team. At most one round trip, none for hosted runs of a team.
    */
   async mayBegin(
-    { owner: { userUid }, creator }: Pick<Run, 'owner' | 'creator'>,
+    { owner: { teamUid, userUid }, creator }: Pick<Run, 'owner' | 'creator'>,
     isExternal: boolean,
   ): Promise<boolean> {
     if (userUid === null && !(isExternal && creator.type === 'user')) return true;
     const memberships = await this.principals.membershipsOf(userUid ?? creator.uid);
     if (memberships === null) return false;
-    return userUid === null || mayHavePersonalRuns(this.settings.personalRuns, memberships);
+    if (teamUid === null) return mayHavePersonalRuns(this.settings.personalRuns, memberships);
+    return memberships.some((membership) => membership.teamUid === teamUid && can(membership.role, 'runs:write'));
   }
 }

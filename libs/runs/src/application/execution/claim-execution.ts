@@ -184,7 +184,7 @@ function retentionOf(environment: Environment | null): Pick<Assignment, 'failure
 }
 
 const GONE = {
-  not_allowed: 'The user whose run it is was disabled, or may no longer have personal runs.',
+  not_allowed: 'The user whose run it is was disabled, or may no longer have such runs.',
   no_environment:
     'The environment of the run does not exist any more, or the owner of the run may no longer use it: sharing it has ended, or their role on its team has changed.',
   no_mcp_server: 'An MCP server of the run does not exist any more.',

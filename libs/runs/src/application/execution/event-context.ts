@@ -33,6 +33,8 @@ export function textOf(data: object, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** The sum over all turns of a run stays a number that JSON can say. */
+const MAX_FIGURE = Number.MAX_SAFE_INTEGER;
 const USAGE_KEYS = ['input_tokens', 'output_tokens', 'total_tokens', 'cost_usd'] as const;
 
 /** The figures of a turn that make sense; agents send what they like. */
@@ -41,7 +43,7 @@ export function usageOf(data: object): RunUsage {
   return Object.fromEntries(
     USAGE_KEYS.flatMap((key) => {
       const value = told[key];
-      return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? [[key, value]] : [];
+      return typeof value === 'number' && value >= 0 && value <= MAX_FIGURE ? [[key, value]] : [];
     }),
   );
 }

@@ -1,4 +1,4 @@
-import { ArrayField, BooleanField, EnumField, IntegerField, JsonField, object, StringField } from '#libs/http';
+import { ArrayField, BooleanField, EnumField, IntegerField, json, MapField, object, StringField } from '#libs/http';
 import { MAX_BATCH_EVENTS, RUNNER_KINDS, type RunnerEventKind } from '#libs/runner-protocol';
 
 const OPTIONAL = { optional: true } as const;
@@ -13,7 +13,7 @@ export class RunnerEventBody {
   @IntegerField({ min: 1 }) source_seq: number;
   @EnumField(RUNNER_KINDS) kind: RunnerEventKind;
   @StringField({ ...OPTIONAL, max: 64 }) at?: string;
-  @JsonField() data: Record<string, unknown>;
+  @MapField(json()) data: Record<string, unknown>;
 }
 
 export class EventBatchBody {
