@@ -197,6 +197,10 @@ describe('headrace apply', () => {
     expect(wrong.errors).not.toContain('not-a-token');
     writeFileSync(tokenFile, 'two words');
     expect((await remote(1, 'apply', root, ...of, '--token-file', tokenFile)).errors).toContain('invalid token');
+    // HEADRACE_TOKEN, which may do more, does not stand in for a secret that was not filled in.
+    writeFileSync(tokenFile, '\n');
+    const empty = await remote(1, 'apply', root, ...of, '--token-file', tokenFile);
+    expect(empty.errors).toContain('the file that --token-file names is empty');
     const closed = await closedPort();
     const nobody = await headrace(1, 'apply', root, ...of, '--url', `http://127.0.0.1:${closed}`);
     expect(nobody.errors).toContain(`the API at http://127.0.0.1:${closed}/api/v1 does not answer (ECONNREFUSED)`);

@@ -146,6 +146,7 @@ describe('headrace environment', () => {
     [['grant', 'x'], 2, 'one of --user and --team is needed'],
     [['grant', 'x', '--user', 'a', '--team', 'b'], 2, 'one of --user and --team is needed'],
     [['link', 'x', '--expires', 'soon'], 2, '--expires must be'],
+    [['link', 'x', '--expires', '99999999d'], 2, '--expires must not be later than the year 9999'],
     [['link', 'x', '--max-uses', 'many'], 2, '--max-uses must be'],
     [['revoke', 'x'], 2, 'one of --grant and --link is needed'],
     [['redeem'], 2, '--link-file is missing'],

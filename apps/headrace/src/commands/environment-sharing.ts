@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
-import { parseDuration } from '#libs/config';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { printResult, printRows } from '../cli/output.js';
+import { parseExpiry } from '../cli/parse-expiry.js';
 import { readSecretFile } from '../cli/read-secret-file.js';
 import { connect, REMOTE_OPTIONS } from '../remote/connect.js';
 import { environmentPath, type RemoteEnvironment, type RemoteGrant, type RemoteLink } from '../remote/environments.js';
@@ -32,7 +32,7 @@ export const link: CommandModule = {
     const { values, positionals } = parseArgs({ args: [...args], options: LINK_OPTIONS, allowPositionals: true });
     const uid = onlyPositional('uid', positionals);
     const body = {
-      ...(values.expires !== undefined && { expires_at: parseExpiry(values.expires) }),
+      ...(values.expires !== undefined && { expires_at: parseExpiry(values.expires, new Date()).toISOString() }),
       ...(values['max-uses'] !== undefined && { max_uses: parseUses(values['max-uses']) }),
     };
     const api = await connect(values);
@@ -104,15 +104,6 @@ const usesText = ({ uses, max_uses: max }: RemoteLink): string =>
   max === undefined ? `${uses} so far` : `${uses} of ${max}`;
 
 const expiryOf = ({ expires_at: at }: RemoteLink): Date | null => (at === undefined ? null : new Date(at));
-
-/** `7d` from now, or a date. */
-function parseExpiry(value: string): string {
-  const duration = parseDuration(value);
-  const at = duration === null ? new Date(value) : new Date(Date.now() + duration);
-  if (Number.isNaN(at.getTime()))
-    throw new UsageError('--expires must be a duration such as 7d or a date such as 2030-01-31T00:00:00Z');
-  return at.toISOString();
-}
 
 function parseUses(value: string): number {
   if (!/^[1-9]\d{0,3}$/.test(value)) throw new UsageError('--max-uses must be a whole number of at least 1');

@@ -1,16 +1,14 @@
 import { parseArgs } from 'node:util';
 import { CreateToken, ListTokens, ListUsers, type PrincipalRef, RevokeToken } from '#libs/auth';
 import type { INestApplicationContext } from '@nestjs/common';
-import { parseDuration } from '#libs/config';
-import { Clock } from '#libs/kernel';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, printResult, printRows } from '../cli/output.js';
+import { parseExpiry } from '../cli/parse-expiry.js';
 import { withUseCases } from '../process/with-use-cases.js';
 
 const OWNER = { user: { type: 'string' }, 'service-account': { type: 'string' }, agent: { type: 'string' } } as const;
 type OwnerValues = { readonly [K in keyof typeof OWNER]?: string };
-const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** The token alone goes to standard output, so that a script can take it; it is shown this once. */
 export const create: CommandModule = {
@@ -20,10 +18,9 @@ export const create: CommandModule = {
       options: { ...OWNER, ...OUTPUT_OPTIONS, name: { type: 'string' }, expires: { type: 'string' } },
     });
     if (!namesOwner(values)) throw new UsageError('one of --user, --service-account and --agent is needed');
-    const expires = values.expires === undefined ? null : parseExpiry(values.expires);
+    const expiresAt = values.expires === undefined ? undefined : parseExpiry(values.expires, new Date());
     return withUseCases(async (services) => {
       const owner = await findOwner(services, values);
-      const expiresAt = expires?.(services.get(Clock).now());
       const result = await services
         .get(CreateToken)
         .execute({ owner, name: values.name ?? 'command line', ...(expiresAt && { expiresAt }) });
@@ -85,15 +82,4 @@ async function findOwner(services: INestApplicationContext, values: OwnerValues)
   const found = users.find(({ email }) => email.toLowerCase() === values.user?.toLowerCase());
   if (!found) throw new CommandError(`there is no user ${values.user}.`);
   return { type: 'user', uid: found.uid };
-}
-
-/** `30d` from now, or a date. */
-function parseExpiry(value: string): (now: Date) => Date {
-  const duration = parseDuration(value);
-  if (duration !== null) return (now) => new Date(now.getTime() + duration);
-  const date = new Date(value);
-  if (!RFC3339.test(value) || Number.isNaN(date.getTime())) {
-    throw new UsageError('--expires must be a duration such as 30d or a date such as 2030-01-31T00:00:00Z');
-  }
-  return () => date;
 }

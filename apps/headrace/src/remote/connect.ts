@@ -26,7 +26,10 @@ export async function connect(values: RemoteValues): Promise<ApiClient> {
   const { environment } = await connectLauncher();
   const url = values.url ?? (environment.HEADRACE_URL || undefined);
   const asked = url === undefined ? undefined : parseBaseUrl(url, values.url === undefined ? 'HEADRACE_URL' : '--url');
-  const given = readSecretFile(values['token-file'], '--token-file') ?? environment.HEADRACE_TOKEN;
+  const inFile = readSecretFile(values['token-file'], '--token-file')?.trim();
+  // An empty file is a secret that was not filled in: another stored token would be somebody else's.
+  if (inFile === '') throw new CommandError('the file that --token-file names is empty.');
+  const given = inFile ?? environment.HEADRACE_TOKEN?.trim();
   const settings = parseSettings(environment);
   const running = new ConnectionFile(settings.dataDir).read();
   const credentials = new CredentialsFile(environment);
@@ -34,7 +37,7 @@ export async function connect(values: RemoteValues): Promise<ApiClient> {
     asked ?? running.base_url ?? credentials.currentUrl ?? `http://127.0.0.1:${settings.port}${API_PREFIX}`;
   // A stored token is for its own address and for no other.
   const stored = baseUrl === running.base_url ? running.token : credentials.tokenFor(baseUrl);
-  const token = given?.trim() || stored;
+  const token = given || stored;
   if (token === undefined || token === '')
     throw new CommandError(
       'a token is needed: run `headrace login`, set HEADRACE_TOKEN, or name a file with --token-file.',
