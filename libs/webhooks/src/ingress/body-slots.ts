@@ -10,20 +10,30 @@ export interface BodySlot {
   release(): void;
 }
 
-interface OpenSlot extends BodySlot {
-  readonly webhookId: string;
-  readonly sender: string;
-  readonly since: number;
-  readonly cutOff: () => void;
-  isArriving: boolean;
-}
-
 export interface SlotRequest {
   readonly webhookId: string;
   /** As `senderOf` writes it. */
   readonly sender: string;
   /** Ends the arrival of the body: its slot has been given to another one. */
   readonly cutOff: () => void;
+}
+
+class OpenSlot implements BodySlot {
+  readonly since = performance.now();
+  isArriving = true;
+
+  constructor(
+    readonly request: SlotRequest,
+    private readonly close: (slot: OpenSlot) => void,
+  ) {}
+
+  arrived(): void {
+    this.isArriving = false;
+  }
+
+  release(): void {
+    this.close(this);
+  }
 }
 
 const WEBHOOK_PART = 4;
@@ -66,7 +76,7 @@ export class BodySlots {
       // A slot of the same webhook is one of all slots, too: one body yields for both limits.
       const yielding = isWebhookFull
         ? this.findYielding(
-            [...this.open].filter((slot) => slot.webhookId === webhookId),
+            [...this.open].filter((slot) => slot.request.webhookId === webhookId),
             this.webhookLimit,
             request,
           )
@@ -76,15 +86,9 @@ export class BodySlots {
         return null;
       }
       this.meters.bodyYielded();
-      yielding.cutOff();
+      yielding.request.cutOff();
     }
-    const slot: OpenSlot = {
-      ...request,
-      since: performance.now(),
-      isArriving: true,
-      arrived: () => (slot.isArriving = false),
-      release: () => this.release(slot),
-    };
+    const slot = new OpenSlot(request, this.close);
     this.open.add(slot);
     this.byWebhook.set(webhookId, (this.byWebhook.get(webhookId) ?? 0) + 1);
     return slot;
@@ -93,23 +97,24 @@ export class BodySlots {
   /** `contested`: the slots of which there are `limit`. */
   private findYielding(contested: readonly OpenSlot[], limit: number, { sender }: SlotRequest): OpenSlot | undefined {
     const held = new Map<string, number>();
-    for (const slot of contested) held.set(slot.sender, (held.get(slot.sender) ?? 0) + 1);
+    for (const { request } of contested) held.set(request.sender, (held.get(request.sender) ?? 0) + 1);
     const share = Math.ceil(limit / SENDER_PART);
     const hasShare = (held.get(sender) ?? 0) >= share;
     const slowSince = performance.now() - SLOW_MS;
     const arriving = contested.filter(({ isArriving }) => isArriving);
     return hasShare
-      ? arriving.find((slot) => slot.sender === sender && slot.since <= slowSince)
-      : (arriving.find((slot) => (held.get(slot.sender) ?? 0) > share) ??
+      ? arriving.find((slot) => slot.request.sender === sender && slot.since <= slowSince)
+      : (arriving.find(({ request }) => (held.get(request.sender) ?? 0) > share) ??
           arriving.find((slot) => slot.since <= slowSince));
   }
 
-  private release(slot: OpenSlot): void {
+  private readonly close = (slot: OpenSlot): void => {
     if (!this.open.delete(slot)) return;
-    const own = this.byWebhook.get(slot.webhookId) ?? 0;
-    if (own <= 1) this.byWebhook.delete(slot.webhookId);
-    else this.byWebhook.set(slot.webhookId, own - 1);
-  }
+    const { webhookId } = slot.request;
+    const own = this.byWebhook.get(webhookId) ?? 0;
+    if (own <= 1) this.byWebhook.delete(webhookId);
+    else this.byWebhook.set(webhookId, own - 1);
+  };
 
   /** At most one line a minute: a flood would fill the log. */
   private warn({ sender }: SlotRequest): void {

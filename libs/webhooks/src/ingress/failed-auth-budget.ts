@@ -24,6 +24,7 @@ export class FailedAuthBudget {
 
   /** Milliseconds until another attempt may be made; 0 when one may be made now. */
   waitMs(webhookId: string, address: string): number {
+    if (this.failures.size === 0) return 0;
     const times = this.failures.get(keyOf(webhookId, address));
     const [oldest] = times ?? [];
     if (oldest === undefined || (times?.length ?? 0) < this.settings.webhookAuthFailures) return 0;

@@ -65,8 +65,8 @@ export class TakenDeliveries {
   private async takeAll(deliveries: readonly TakenDelivery[]): Promise<Taking[]> {
     // Rates are locked in one order by everybody, so that groups of several processes never wait in a circle.
     const ordered = deliveries
-      .map((delivery, index) => ({ delivery, index, id: BigInt(delivery.webhook.id) }))
-      .sort((one, other) => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0));
+      .map((delivery, index) => ({ delivery, index }))
+      .sort((one, other) => compareIds(one.delivery.webhook.id, other.delivery.webhook.id));
     const toAccept = ordered.map(({ delivery }) => delivery).filter(({ kind }) => kind === 'delivery');
     const rows = await this.database.query<Row>(TAKE, [
       JSON.stringify(ordered.map(({ delivery }) => toItem(delivery))),
@@ -79,6 +79,10 @@ export class TakenDeliveries {
     return results;
   }
 }
+
+/** Decimal numbers without leading zeros. */
+const compareIds = (one: string, other: string): number =>
+  one.length - other.length || (one < other ? -1 : one > other ? 1 : 0);
 
 const keysOf = ({ identity, signatureKey }: TakenDelivery): Buffer[] => [
   identity ? identityKey(identity) : Buffer.alloc(32),
