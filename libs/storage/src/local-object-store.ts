@@ -61,8 +61,7 @@ export class LocalObjectStore extends ObjectStore {
     const header = Buffer.from(`${JSON.stringify({ content_type: mediaType(contentType) })}\n`);
     const temporary = join(this.incoming, randomUUID());
     try {
-      await makeDirectory(this.incoming);
-      const file = await open(temporary, 'wx', 0o600);
+      const file = await this.openNew(temporary);
       let sizeBytes = 0;
       try {
         await file.writeFile(header);
@@ -159,6 +158,17 @@ export class LocalObjectStore extends ObjectStore {
       removed += 1;
     }
     return removed;
+  }
+
+  /** The directory is there after the first file, so it is only made when that turns out not to be so. */
+  private async openNew(path: string): Promise<FileHandle> {
+    try {
+      return await open(path, 'wx', 0o600);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      await makeDirectory(this.incoming);
+      return open(path, 'wx', 0o600);
+    }
   }
 
   private fileOf(key: string): string {
