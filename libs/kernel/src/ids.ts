@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { uuidv7 as generateUuidv7 } from 'uuidv7';
+import { randomBytes, randomFillSync } from 'node:crypto';
+import { V7Generator } from 'uuidv7';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -25,9 +25,23 @@ export function isUid(value: string): boolean {
   return UID.test(value);
 }
 
+const numbers = new Uint32Array(1024);
+let used = numbers.length;
+
+/** Random numbers are drawn many at a time: the library's own source asks the system again for every third UUID. */
+function nextUint32(): number {
+  if (used === numbers.length) {
+    randomFillSync(numbers);
+    used = 0;
+  }
+  return numbers[used++] ?? 0;
+}
+
+const uuids = new V7Generator({ nextUint32 });
+
 /** A time-ordered UUID (version 7), lower case. */
 export function newUuid(): string {
-  return generateUuidv7();
+  return uuids.generate().toString();
 }
 
 /** The smallest UUID (version 7) of that time's millisecond: those made before are smaller, also as text. */

@@ -34,14 +34,16 @@ const PRINTABLE = /^[\x20-\x7e]+$/;
  * too: headers of two framings are never mixed, or an unsigned header could pass for a signed one.
  */
 export function readFraming(request: IncomingRequest, framings: readonly SignatureFraming[]): FramedSignature | null {
-  const passedOver = new Set<string>();
+  const passedOver: string[] = [];
   for (const framing of framings) {
     const found = readOne(request, framing);
-    const own = framingHeaders(framing);
-    if (found !== null) {
-      return [...passedOver].some((name) => !own.includes(name) && request.headers.has(name)) ? null : found;
+    if (found === null) {
+      passedOver.push(...framingHeaders(framing));
+      continue;
     }
-    for (const name of own) passedOver.add(name);
+    if (passedOver.length === 0) return found;
+    const own = framingHeaders(framing);
+    return passedOver.some((name) => !own.includes(name) && request.headers.has(name)) ? null : found;
   }
   return null;
 }
