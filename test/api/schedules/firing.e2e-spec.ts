@@ -258,9 +258,14 @@ describe('a change', () => {
 
 describe('less jitter', () => {
   it('is that of a due time, too, which has come and waits for its part', async () => {
-    const { id } = await create({ jitter_seconds: 3600 });
-    await toNextMinute();
-    await fireAll();
+    let id = '';
+    // The part of a schedule follows from its random id: of one in 60 it begins at once.
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      ({ id } = await create({ jitter_seconds: 3600 }));
+      await toNextMinute();
+      await fireAll();
+      if ((await runsOf(id)).length === 0) break;
+    }
     expect(await runsOf(id)).toEqual([]);
     const body = { name: 'each minute', cron_schedule: '* * * * *', prompt: 'Look.', enabled: true };
     await api.request(200, `PUT /agent/schedules/${id}`, { token: member.token, body });

@@ -22,7 +22,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openCluster } from './cluster.js';
 import { EmbeddedPostgres } from './embedded-postgres.js';
 import { self } from './pid-lock.js';
-import { findPostmaster } from './postmaster.js';
+import { findPostmaster, stopPostmaster } from './postmaster.js';
 import { isAlive, processStart } from './process-identity.js';
 import { canReach } from './server-account.js';
 import { SERVER_ENVIRONMENT } from './server-options.js';
@@ -114,6 +114,24 @@ async function startOnTcp(dataDir: string): Promise<{ pid: number }> {
   );
   return { pid: found.pid };
 }
+
+describe('a server with a session that does not end', () => {
+  it('is stopped all the same, and has its data at the next start', async () => {
+    const server = await start(temporaryDir());
+    const client = new pg.Client({ connectionString: server.url });
+    client.on('error', () => undefined);
+    await client.connect();
+    // As with durable: true, a commit is in the log of the database.
+    await client.query('SET synchronous_commit = on');
+    await client.query('CREATE TABLE kept AS SELECT 7 AS n');
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    process.kill(rows[0]?.pid ?? 0, 'SIGSTOP');
+    const restarted = once(server, 'restarted');
+    await stopPostmaster(server.pid, 300);
+    await restarted;
+    expect(await query(server.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+  });
+});
 
 describe('a new cluster', () => {
   it('serves a database of our own role on a Unix socket, to the holder of the password only', async () => {

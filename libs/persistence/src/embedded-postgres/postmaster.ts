@@ -88,14 +88,19 @@ export async function startPostmaster(
   );
 }
 
+/** Both together end before a process of ours gives up closing its database, which would leave a server behind. */
+const FAST_STOP_MS = 12_000;
+/** PostgreSQL itself kills what does not end within 5 s of an immediate stop. */
+const IMMEDIATE_STOP_MS = 7_000;
+
 /**
- * Stops a server and waits until it is gone: fast (sessions are ended, everything is written), then immediate, then
- * killed.
+ * Stops a server and waits until it is gone: fast (sessions are ended, everything is written), then immediate (the next
+ * start reads what is missing from the log of the database), then killed.
  */
-export async function stopPostmaster(pid: number): Promise<void> {
+export async function stopPostmaster(pid: number, fastStopMs = FAST_STOP_MS): Promise<void> {
   for (const [signal, patienceMs] of [
-    ['SIGINT', 60_000],
-    ['SIGQUIT', 10_000],
+    ['SIGINT', fastStopMs],
+    ['SIGQUIT', IMMEDIATE_STOP_MS],
     ['SIGKILL', 10_000],
   ] as const) {
     send(pid, signal);

@@ -70,12 +70,13 @@ function send(
   if (response.headersSent || response.destroyed) return;
   const { req: request } = response;
   const isUnread = !request.readableEnded && (declaredBytes(request) ?? Infinity) > SMALL_BYTES;
-  // Names and values in turns: Node writes them as they are.
-  const lines = ['X-Content-Type-Options', 'nosniff', ...Object.entries(headers).flat()];
-  if (contentType !== null) lines.push('Content-Type', contentType);
-  if (status !== 204) lines.push('Content-Length', String(Buffer.byteLength(body)));
-  if (isUnread) lines.push('Connection', 'close');
-  response.writeHead(status, lines);
+  response.writeHead(status, {
+    ...(contentType === null ? {} : { 'Content-Type': contentType }),
+    ...(status === 204 ? {} : { 'Content-Length': Buffer.byteLength(body) }),
+    'X-Content-Type-Options': 'nosniff',
+    ...headers,
+    ...(isUnread ? { Connection: 'close' } : {}),
+  });
   if (!isUnread || request.method === 'HEAD') {
     response.end(body);
     return;
