@@ -30,7 +30,7 @@ describe('an event of a runner', () => {
         });
         expect(body.errors).toEqual([{ pointer: '/events/0/data', detail: 'must be an object' }]);
       }
-    expect(JSON.stringify(room.api.log)).not.toContain('swordfish');
+    expect(room.api.log.text).not.toContain('swordfish');
   });
 
   it('does not count usage beyond what JSON can say', async () => {

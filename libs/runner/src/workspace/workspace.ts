@@ -95,7 +95,7 @@ export class Workspace {
   }
 }
 
-/** The directory above was made by whoever started us; after somebody removed it, users of agents must pass through again. */
+/** The host made the directory above. When it was removed since and is made here, users of agents must be able to pass through. */
 async function makeRoot(root: string, runAs: RunAs | undefined): Promise<void> {
   const parent = dirname(root);
   try {

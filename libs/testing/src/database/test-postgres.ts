@@ -56,7 +56,7 @@ export async function onDatabase<T>(url: string, work: (database: Queryable) => 
 }
 
 /**
- * Drops a database, whoever is still connected. Not `WITH (FORCE)`: that refuses while autovacuum works in the database, as
+ * Drops a database and ends the sessions that use it. Not `WITH (FORCE)`: that refuses while autovacuum works in the database, as
  * only superusers may end its process; plain `DROP DATABASE` ends it by itself.
  */
 export async function dropDatabase(server: Queryable, name: string): Promise<void> {
