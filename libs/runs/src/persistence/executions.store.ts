@@ -60,8 +60,13 @@ const RUN_OF: Statement = { name: 'executions.run-of', text: `SELECT run_id FROM
 export const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
   AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
 
+/**
+ * The time at which a row is written. `headrace.now()` is the time at which the transaction began, and a transaction that
+ * waited for the lock of the run or of the execution would write a lease that has ended already.
+ */
+export const WRITE_TIME = `headrace.now() + (clock_timestamp() - pg_catalog.now())`;
 /** When a lease that is renewed now ends. `$3`: milliseconds, `$4`: those of executions on self-hosted workers. */
-const LEASE_END = `headrace.now() + CASE WHEN worker_connection_id IS NULL THEN $3::int ELSE $4::int END * interval '1 millisecond'`;
+const LEASE_END = `${WRITE_TIME} + CASE WHEN worker_connection_id IS NULL THEN $3::int ELSE $4::int END * interval '1 millisecond'`;
 
 const CLAIM: Statement = {
   name: 'executions.claim',

@@ -4,7 +4,7 @@ import { Database, type Queryable, type Statement } from '#libs/persistence';
 import type { Desired } from '#libs/runner-protocol';
 import { STOP_FENCE_MS, workerGraceMs } from '../domain/lease.js';
 import { workerPool } from '../domain/run.js';
-import { WORKER_PREFIX } from './executions.store.js';
+import { WORKER_PREFIX, WRITE_TIME } from './executions.store.js';
 
 /** Pool and slot key of the runs of one team on one host. */
 export interface WorkerPlaceKeys {
@@ -97,7 +97,7 @@ const LEFT: Statement = {
 };
 const LATER_END = (grace: string): string =>
   `CASE WHEN phase = 'offered' THEN lease_expires_at
-     ELSE greatest(lease_expires_at, headrace.now() + ${grace} * interval '1 millisecond') END`;
+     ELSE greatest(lease_expires_at, ${WRITE_TIME} + ${grace} * interval '1 millisecond') END`;
 const TAKE_OVER: Statement = {
   name: 'worker-executions.take-over',
   text: `UPDATE executions SET worker_connection_id = $2, worker_adopted_at = NULL, worker_left_at = NULL,
