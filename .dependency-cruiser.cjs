@@ -1,74 +1,96 @@
 /**
- * The house's walls. Imports point down: apps → rooms → platform → kernel; a room is entered through its index.ts.
- * Room order (each may know the ones to its left): factories, environments, workers < agents < runs < conversations, schedules, notifications.
+ * The dependencies that are allowed, as ARCHITECTURE.md describes them: apps → domain → execution and platform → kernel.
+ * A library is imported through its index.ts. The order within a layer is written down here, library by library.
  */
 const platform = ['config', 'persistence', 'jobs', 'http', 'auth', 'secrets', 'storage', 'observability', 'git'];
-const rooms = {
+/** What each domain library may import of the domain and of the server side of execution. */
+const domain = {
   factories: [],
   environments: [],
-  workers: [],
   agents: ['environments'],
   webhooks: ['factories'],
-  runs: ['environments', 'agents', 'workers', 'factories'],
+  runs: ['environments', 'agents', 'factories'],
   conversations: ['runs'],
   schedules: ['environments', 'agents', 'runs'],
   automations: ['factories', 'environments', 'agents', 'runs', 'webhooks', 'schedules'],
   notifications: ['runs'],
   definitions: ['factories', 'environments', 'agents', 'webhooks', 'runs', 'automations', 'schedules'],
 };
-const any = (names) => `^libs/(${names.join('|')})/`;
-const roomNames = Object.keys(rooms);
+const any = (layer, names) => `^libs/${layer}/(${names.join('|')})/`;
+const domainNames = Object.keys(domain);
+/** Libraries of protocols: types and parsers, used by both ends. */
+const PROTOCOLS = '^libs/execution/(runner-protocol|worker-protocol)/';
 
 module.exports = {
   forbidden: [
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
     {
-      name: 'one-door',
-      comment: 'Another library is imported through its index.ts only; its tables through migrations.ts.',
+      name: 'public-entry-point-only',
+      comment: 'Another library is imported through its index.ts only; its migrations through migrations.ts.',
       severity: 'error',
-      from: { path: '^(libs|apps)/([^/]+)/' },
-      to: { path: '^libs/([^/]+)/src/', pathNot: ['^libs/[^/]+/src/(index|migrations)\\.ts$', '^libs/$2/src/'] },
+      from: { path: '^((?:libs/(?:platform|domain|execution)/|libs/|apps/)[^/]+)/' },
+      to: {
+        path: '^libs/((platform|domain|execution)/)?[^/]+/src/',
+        pathNot: ['^libs/((platform|domain|execution)/)?[^/]+/src/(index|migrations)\\.ts$', '^$1/src/'],
+      },
     },
     {
-      name: 'kernel-knows-nobody',
+      name: 'kernel-imports-nothing',
       severity: 'error',
-      from: { path: '^libs/(kernel|runner-protocol|worker-protocol)/' },
-      to: { path: '^(libs|apps)/', pathNot: '^libs/(kernel|runner-protocol|worker-protocol)/' },
+      from: { path: ['^libs/platform/kernel/', PROTOCOLS] },
+      to: { path: '^(libs|apps)/', pathNot: ['^libs/platform/kernel/', PROTOCOLS] },
     },
     {
-      name: 'platform-knows-no-room',
+      name: 'platform-imports-no-domain',
       severity: 'error',
-      from: { path: any(platform) },
+      from: { path: any('platform', platform) },
       // libs/testing: the rule testing-is-never-shipped; specs may use it.
-      to: { path: `${any(roomNames)}|^apps/|^libs/runner/` },
+      to: { path: '^libs/(domain|execution)/|^apps/' },
     },
-    ...Object.entries(rooms).map(([room, below]) => ({
-      name: `room-order-${room}`,
+    ...Object.entries(domain).map(([name, below]) => ({
+      name: `domain-order-${name}`,
       severity: 'error',
-      from: { path: `^libs/${room}/` },
-      to: { path: any(roomNames.filter((other) => other !== room && !below.includes(other))) },
+      from: { path: `^libs/domain/${name}/` },
+      to: {
+        path: any(
+          'domain',
+          domainNames.filter((other) => other !== name && !below.includes(other)),
+        ),
+      },
     })),
     {
-      name: 'runner-shares-no-database',
-      comment: 'The execution side talks HTTP to the API and nothing else.',
+      name: 'execution-imports-no-domain',
       severity: 'error',
-      from: { path: '^libs/runner/' },
-      to: { path: '^libs/', pathNot: '^libs/(runner|runner-protocol|kernel|git)/' },
+      from: { path: '^libs/execution/' },
+      to: { path: '^libs/domain/|^apps/' },
+    },
+    {
+      name: 'runner-shares-no-database',
+      comment: 'A runner uses HTTP to talk to the API and has no other connection to the server.',
+      severity: 'error',
+      from: { path: '^libs/execution/runner/' },
+      to: { path: '^libs/', pathNot: '^libs/(execution/(runner|runner-protocol)|platform/(kernel|git))/' },
     },
     {
       name: 'runner-host-needs-no-server',
-      comment:
-        'What starts runners on a machine is used by the processor and by the worker daemon, which has no database.',
+      comment: 'The processor and the worker daemon start runners with it, and the worker daemon has no database.',
       severity: 'error',
-      from: { path: '^libs/runner-host/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '^libs/', pathNot: '^libs/(runner-host|runner|runner-protocol|kernel|git)/' },
+      from: { path: '^libs/execution/runner-host/', pathNot: '\\.spec\\.ts$' },
+      to: {
+        path: '^libs/',
+        pathNot: '^libs/(execution/(runner-host|runner|runner-protocol)|platform/(kernel|git))/',
+      },
     },
     {
-      name: 'worker-needs-no-server',
-      comment: 'The daemon of a self-hosted worker talks to the API as any client does.',
+      name: 'worker-daemon-needs-no-server',
+      comment: 'The daemon of a self-hosted worker is a client of the API.',
       severity: 'error',
-      from: { path: '^libs/worker/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '^libs/', pathNot: '^libs/(worker|worker-protocol|runner-host|runner|runner-protocol|kernel|git)/' },
+      from: { path: '^libs/execution/worker-daemon/', pathNot: '\\.spec\\.ts$' },
+      to: {
+        path: '^libs/',
+        pathNot:
+          '^libs/(execution/(worker-daemon|worker-protocol|runner-host|runner|runner-protocol)|platform/(kernel|git))/',
+      },
     },
     {
       name: 'pure-domain',
@@ -80,15 +102,15 @@ module.exports = {
           'node_modules/(@nestjs|typeorm|pg|bullmq|express)',
           '^(node:)?(fs|http|https|net|child_process)',
           '/src/(application|http|jobs|persistence|adapters)/',
-          '^libs/agents/src/skills/(application|http|adapters)/',
+          '^libs/domain/agents/src/skills/(application|http|adapters)/',
         ],
       },
     },
     {
-      name: 'application-below-the-edge',
+      name: 'application-imports-no-http',
       severity: 'error',
       from: { path: '^libs/.+/application/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '/src/(skills/)?http/', pathNot: '^libs/http/' },
+      to: { path: '/src/(skills/)?http/' },
     },
     {
       name: 'testing-is-never-shipped',
@@ -97,7 +119,7 @@ module.exports = {
       to: { path: '^libs/testing/' },
     },
     {
-      name: 'libs-know-no-app',
+      name: 'libs-import-no-app',
       severity: 'error',
       from: { path: '^libs/', pathNot: '^libs/testing/' },
       to: { path: '^apps/' },

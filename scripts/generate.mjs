@@ -8,8 +8,9 @@ import { StepFailed } from './lib/run-step.mjs';
 
 /** File → how its text is made from the build. */
 const FILES = {
-  '.env.example': async () => (await built('libs/config/src/index.js', 'renderEnvExample'))(),
-  'docs/state-machines/run.md': async () => (await built('libs/runs/src/index.js', 'RUN_STATE_MACHINE')).toMarkdown(),
+  '.env.example': async () => (await built('libs/platform/config/src/index.js', 'renderEnvExample'))(),
+  'docs/state-machines/run.md': async () =>
+    (await built('libs/domain/runs/src/index.js', 'RUN_STATE_MACHINE')).toMarkdown(),
   'openapi.json': async () => (await built('apps/api/src/openapi.js', 'renderOpenApi'))(),
 };
 

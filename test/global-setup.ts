@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseSettings } from '#libs/config';
+import { parseSettings } from '#platform/config';
 import type { TestProject } from 'vitest/node';
 import { migrateAll } from '../apps/headrace/src/process/migrations.js';
 import { startTestPostgres } from '../libs/testing/src/database/test-postgres.js';

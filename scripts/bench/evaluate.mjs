@@ -20,10 +20,10 @@ const BODY = JSON.stringify({
 });
 
 export async function benchEvaluate() {
-  const { EmbeddedPostgres } = await dist('libs/persistence/src/index.js');
-  const { parseSettings } = await dist('libs/config/src/index.js');
-  const { newUid } = await dist('libs/kernel/src/index.js');
-  const { SecretBox } = await dist('libs/secrets/src/index.js');
+  const { EmbeddedPostgres } = await dist('libs/platform/persistence/src/index.js');
+  const { parseSettings } = await dist('libs/platform/config/src/index.js');
+  const { newUid } = await dist('libs/platform/kernel/src/index.js');
+  const { SecretBox } = await dist('libs/platform/secrets/src/index.js');
   const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
   const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
   chmodSync(dataDir, 0o711);

@@ -102,9 +102,9 @@ const only = (result, status) => {
 const pick = (webhooks) => webhooks[Math.floor(Math.random() * webhooks.length)];
 
 export async function benchIngress() {
-  const { EmbeddedPostgres } = await dist('libs/persistence/src/index.js');
-  const { parseSettings } = await dist('libs/config/src/index.js');
-  const { SecretBox } = await dist('libs/secrets/src/index.js');
+  const { EmbeddedPostgres } = await dist('libs/platform/persistence/src/index.js');
+  const { parseSettings } = await dist('libs/platform/config/src/index.js');
+  const { SecretBox } = await dist('libs/platform/secrets/src/index.js');
   const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
   const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
   chmodSync(dataDir, 0o711);

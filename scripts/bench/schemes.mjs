@@ -9,7 +9,7 @@ const SLICE_MS = 40;
 const WARM_UP = 300;
 const URL_HERE = 'https://hooks.example.com/webhooks/w/AbCdEfGhIjKlMnOpQrStUv';
 const USUAL = { host: 'hooks.example.com', 'user-agent': 'bench', 'content-type': 'application/json', accept: '*/*' };
-const signing = 'libs/webhooks/src/domain/signing';
+const signing = 'libs/domain/webhooks/src/domain/signing';
 
 /** Senders of which the receiver knows a public key only; they get one of ours. */
 const ed25519 = () => generateKeyPairSync('ed25519');
@@ -52,7 +52,7 @@ export async function benchSchemes(deliveryMicros) {
   const { SIGNATURE_SCHEMES } = await dist(`${signing}/all-schemes.js`);
   const { RawHeaders } = await dist(`${signing}/incoming-request.js`);
   const { SignedScheme } = await dist(`${signing}/signed-scheme.js`);
-  const { parseJson } = await dist('libs/webhooks/src/ingress/parse-json.js');
+  const { parseJson } = await dist('libs/domain/webhooks/src/ingress/parse-json.js');
   const now = new Date();
   const candidates = SIGNATURE_SCHEMES.map((scheme) => {
     const { secret, sender } =

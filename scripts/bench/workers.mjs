@@ -31,8 +31,8 @@ export async function benchWorkers() {
 }
 
 async function benchSize(connections, idleSeconds) {
-  const { EmbeddedPostgres } = await dist('libs/persistence/src/index.js');
-  const { parseSettings } = await dist('libs/config/src/index.js');
+  const { EmbeddedPostgres } = await dist('libs/platform/persistence/src/index.js');
+  const { parseSettings } = await dist('libs/platform/config/src/index.js');
   const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
   const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
   chmodSync(dataDir, 0o711);

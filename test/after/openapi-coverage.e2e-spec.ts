@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { describe, expect, it } from 'vitest';
-import { uncoveredStatuses } from '#libs/testing';
+import { uncoveredStatuses } from '#testing';
 
 const document = JSON.parse(readFileSync('openapi.json', 'utf8')) as OpenAPIObject;
 

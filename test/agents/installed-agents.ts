@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HarnessDefinition } from '#libs/runner-protocol';
+import type { HarnessDefinition } from '#execution/runner-protocol';
 
 /** The model that tests ask for, and nobody offers. */
 export const MODEL = 'mock-model';

@@ -1,7 +1,7 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#libs/factories';
-import { ObjectStore } from '#libs/storage';
+import { CreateFactory } from '#domain/factories';
+import { ObjectStore } from '#platform/storage';
 import {
   ArtifactBuilder,
   DeliveryBuilder,
@@ -11,7 +11,7 @@ import {
   type TestApi,
   type TestPrincipal,
   WebhookBuilder,
-} from '#libs/testing';
+} from '#testing';
 import { inTeam, UNKNOWN } from './agents/agents-room.js';
 import { NO_RUN } from './runs/runs-room.js';
 

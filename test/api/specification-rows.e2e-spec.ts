@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TestResponse } from '#libs/testing';
+import type { TestResponse } from '#testing';
 import { UNKNOWN } from './agents/agents-room.js';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs/runs-room.js';
 

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PERMISSIONS } from '#libs/auth';
-import { type Route, RouteTable, SHARED_ERRORS } from '#libs/http';
-import { ERROR_CODES } from '#libs/kernel';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { PERMISSIONS } from '#platform/auth';
+import { type Route, RouteTable, SHARED_ERRORS } from '#platform/http';
+import { ERROR_CODES } from '#platform/kernel';
+import { startTestApi, type TestApi } from '#testing';
 import { renderOpenApi } from '../../apps/api/src/openapi.js';
 
 /**

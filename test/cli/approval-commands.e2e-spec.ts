@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { headrace } from '../support/command-line.js';
 
 let api: TestApi;

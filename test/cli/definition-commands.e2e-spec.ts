@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { newUid } from '#libs/kernel';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { newUid } from '#platform/kernel';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { headrace } from '../support/command-line.js';
 
 let api: TestApi;

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EnvironmentDirectory } from '#libs/environments';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { EnvironmentDirectory } from '#domain/environments';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { headrace } from '../support/command-line.js';
 
 let api: TestApi;

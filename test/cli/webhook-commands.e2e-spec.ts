@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { newUid } from '#libs/kernel';
-import { startTestIngress, type TestIngress } from '#libs/testing';
+import { newUid } from '#platform/kernel';
+import { startTestIngress, type TestIngress } from '#testing';
 import { headrace } from '../support/command-line.js';
 
 let ingress: TestIngress;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#libs/factories';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { CreateFactory } from '#domain/factories';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
 
 interface Program {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ObjectStore } from '#libs/storage';
-import { ArtifactBuilder, RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { ObjectStore } from '#platform/storage';
+import { ArtifactBuilder, RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
 
 interface Step {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DeliveryBuilder, WebhookBuilder } from '#libs/testing';
+import { DeliveryBuilder, WebhookBuilder } from '#testing';
 import { type FactoryProgram, openFactoryProgram, operationsIn, rejection } from './typed-programs.js';
 
 interface Program {

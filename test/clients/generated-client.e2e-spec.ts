@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ObjectStore } from '#libs/storage';
-import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { ObjectStore } from '#platform/storage';
+import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { loadProgram, operationsIn, rejection, type RunningProgram } from './typed-programs.js';
 
 interface Program {

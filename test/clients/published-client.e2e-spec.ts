@@ -8,14 +8,7 @@ import OzAPI, {
 } from 'oz-agent-sdk';
 import type { RunItem, RunListParams } from 'oz-agent-sdk/resources/agent';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  ArtifactBuilder,
-  noteExchange,
-  RunBuilder,
-  startTestApi,
-  type TestApi,
-  type TestPrincipal,
-} from '#libs/testing';
+import { ArtifactBuilder, noteExchange, RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 /*
  * The published client of this API, as npm has it, only told where we are. It knows fewer states and fields than we

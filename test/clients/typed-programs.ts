@@ -5,8 +5,8 @@ import { pathToFileURL } from 'node:url';
 import createClient from 'openapi-fetch';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import ts from 'typescript';
-import { CreateFactory } from '#libs/factories';
-import { noteExchange, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { CreateFactory } from '#domain/factories';
+import { noteExchange, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 /** Parts of the program that a user of generated types might write; each drives operations of its own. */
 export const PROGRAMS = [

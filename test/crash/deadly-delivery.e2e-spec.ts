@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseSettings } from '#libs/config';
+import { parseSettings } from '#platform/config';
 import {
   AutomationBuilder,
   type BuiltWebhook,
@@ -10,7 +10,7 @@ import {
   DeliveryBuilder,
   type TestDatabase,
   WebhookBuilder,
-} from '#libs/testing';
+} from '#testing';
 import { ended, SECRETS_KEY, startFiringProgram } from './firing-program.js';
 
 const ATTEMPTS = 20;

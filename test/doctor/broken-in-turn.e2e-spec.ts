@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseSettings } from '#libs/config';
-import { Clock } from '#libs/kernel';
-import { SecretBox } from '#libs/secrets';
-import { createDatabaseProxy, createTestDatabase, startVerifyingS3, VERIFYING_S3_KEYS } from '#libs/testing';
+import { parseSettings } from '#platform/config';
+import { Clock } from '#platform/kernel';
+import { SecretBox } from '#platform/secrets';
+import { createDatabaseProxy, createTestDatabase, startVerifyingS3, VERIFYING_S3_KEYS } from '#testing';
 import { failed, Machine, SECRETS_KEY, told } from './examination.js';
 import { startSilentServer } from './silent-server.js';
 

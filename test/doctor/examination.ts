@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SystemClock } from '#libs/kernel';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { SystemClock } from '#platform/kernel';
+import { createTestDatabase, type TestDatabase } from '#testing';
 import { examine } from '../../apps/headrace/src/doctor/doctor.js';
 import type { NamedFinding } from '../../apps/headrace/src/doctor/finding.js';
 import type { DoctorOptions } from '../../apps/headrace/src/doctor/patient.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { startTestApi, type TestApi } from '#testing';
 import { failed, Machine, told } from './examination.js';
 import { startSilentServer } from './silent-server.js';
 

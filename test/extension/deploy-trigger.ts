@@ -13,8 +13,8 @@ import {
   type TriggerSample,
   type TriggerScope,
   TriggersModule,
-} from '#libs/automations';
-import type { Queryable } from '#libs/persistence';
+} from '#domain/automations';
+import type { Queryable } from '#platform/persistence';
 
 const environmentOf = ({ environment }: Trigger): string => (typeof environment === 'string' ? environment : '');
 

@@ -2,8 +2,8 @@ import 'reflect-metadata';
 import { type INestApplicationContext, Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { withSettings } from '#libs/config';
-import { QueueConnections } from '#libs/jobs';
+import { withSettings } from '#platform/config';
+import { QueueConnections } from '#platform/jobs';
 import {
   Executor,
   ExecutorRegistry,
@@ -12,8 +12,8 @@ import {
   type Offer,
   RunsModule,
   RunsWork,
-} from '#libs/runs';
-import { startTestApi, type TestApi } from '#libs/testing';
+} from '#domain/runs';
+import { startTestApi, type TestApi } from '#testing';
 import { ProcessorModule } from '../../apps/processor/src/processor.module.js';
 
 /** What a team could add for itself: a place where nothing can be carried out, which says so. */

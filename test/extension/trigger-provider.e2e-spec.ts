@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#libs/testing';
+import { startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#testing';
 import { type FiringProcess, startFiring } from '../api/automations/firing-process.js';
 import { Deployments, DeployTriggerModule } from './deploy-trigger.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestIngress, type TestIngress } from '#libs/testing';
+import { startTestIngress, type TestIngress } from '#testing';
 import { loggedDeliveries, untilLogged } from './delivery-log.js';
 import { type Answer, bearer, post } from './post.js';
 

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import type { TestDatabase } from '#libs/testing';
+import type { TestDatabase } from '#testing';
 
 export interface LoggedDelivery {
   id: string;

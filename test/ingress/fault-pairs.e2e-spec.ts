@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BuiltWebhook, startTestIngress, type TestIngress } from '#libs/testing';
+import { type BuiltWebhook, startTestIngress, type TestIngress } from '#testing';
 import { loggedDeliveries } from './delivery-log.js';
 import { bearer, post, type Sending } from './post.js';
 

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseSettings } from '#libs/config';
-import { type BuiltWebhook, Chance, createTestDatabase, type TestDatabase, WebhookBuilder } from '#libs/testing';
+import { parseSettings } from '#platform/config';
+import { type BuiltWebhook, Chance, createTestDatabase, type TestDatabase, WebhookBuilder } from '#testing';
 import { freePort, Installation, type Program } from '../support/installation.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';

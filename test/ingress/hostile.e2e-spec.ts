@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type BuiltWebhook, startTestIngress, type TestIngress } from '#libs/testing';
+import { type BuiltWebhook, startTestIngress, type TestIngress } from '#testing';
 import { loggedDeliveries, untilLogged } from './delivery-log.js';
 import { bearer, post } from './post.js';
 import { RawConnection } from './raw-connection.js';

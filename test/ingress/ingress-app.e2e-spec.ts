@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestIngress, type TestIngress } from '#libs/testing';
+import { startTestIngress, type TestIngress } from '#testing';
 
 const UID = 'AbCdEfGhIjKlMnOpQrStUv';
 let ingress: TestIngress;

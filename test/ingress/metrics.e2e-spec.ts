@@ -5,7 +5,7 @@ import {
   createTestDatabase,
   startTestIngress,
   type TestIngress,
-} from '#libs/testing';
+} from '#testing';
 import { bearer, post, type Sending } from './post.js';
 
 let ingress: TestIngress;

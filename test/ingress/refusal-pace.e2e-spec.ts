@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type BuiltWebhook, startTestIngress, type TestIngress } from '#libs/testing';
+import { type BuiltWebhook, startTestIngress, type TestIngress } from '#testing';
 import { bearer, post } from './post.js';
 
 let ingress: TestIngress;

@@ -1,9 +1,9 @@
 import { createHash, createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { bodyWith } from '../../libs/webhooks/src/domain/signing/body-text.js';
-import type { SignedRequest } from '../../libs/webhooks/src/domain/signing/signature-scheme.js';
-import { SignatureSchemes } from '../../libs/webhooks/src/domain/signing/signature-schemes.js';
+import { bodyWith } from '../../libs/domain/webhooks/src/domain/signing/body-text.js';
+import type { SignedRequest } from '../../libs/domain/webhooks/src/domain/signing/signature-scheme.js';
+import { SignatureSchemes } from '../../libs/domain/webhooks/src/domain/signing/signature-schemes.js';
 import {
   BODY,
   DELIVERY_ID,

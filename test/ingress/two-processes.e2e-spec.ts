@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseSettings } from '#libs/config';
-import { createTestDatabase, type TestDatabase, WebhookBuilder } from '#libs/testing';
+import { parseSettings } from '#platform/config';
+import { createTestDatabase, type TestDatabase, WebhookBuilder } from '#testing';
 import { freePort, Installation, type Program } from '../support/installation.js';
 import { bearer, post } from './post.js';
 

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Database } from '#libs/persistence';
-import { startTestIngress, type TestIngress } from '#libs/testing';
+import { Database } from '#platform/persistence';
+import { startTestIngress, type TestIngress } from '#testing';
 import { type Answer, bearer, post } from './post.js';
 
 /** Each is one request of every kind, one right after the other. */

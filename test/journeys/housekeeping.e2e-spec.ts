@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase, RunBuilder, startVerifyingS3, type TestDatabase, TestIdentities } from '#libs/testing';
+import { createTestDatabase, RunBuilder, startVerifyingS3, type TestDatabase, TestIdentities } from '#testing';
 import { Installation, until } from '../support/installation.js';
 
 const DAY = 86_400_000;

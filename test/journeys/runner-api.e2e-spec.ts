@@ -5,7 +5,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createDatabaseProxy, createTestDatabase, type TestDatabase } from '#libs/testing';
+import { createDatabaseProxy, createTestDatabase, type TestDatabase } from '#testing';
 import { freePort, Installation, until } from '../support/installation.js';
 
 const MAX_OFFERS = 5;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { parseSettings } from '#libs/config';
-import { createTestDatabase, DeliveryBuilder, type TestDatabase, WebhookBuilder } from '#libs/testing';
+import { parseSettings } from '#platform/config';
+import { createTestDatabase, DeliveryBuilder, type TestDatabase, WebhookBuilder } from '#testing';
 import { Installation, type Program } from '../support/installation.js';
 
 const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';

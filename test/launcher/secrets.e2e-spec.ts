@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentDirectory } from '#libs/agents';
-import { type Settings, withSettings } from '#libs/config';
-import { newUid } from '#libs/kernel';
-import { Database } from '#libs/persistence';
-import { ManagedSecrets, SecretBox } from '#libs/secrets';
-import { startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#libs/testing';
+import { AgentDirectory } from '#domain/agents';
+import { type Settings, withSettings } from '#platform/config';
+import { newUid } from '#platform/kernel';
+import { Database } from '#platform/persistence';
+import { ManagedSecrets, SecretBox } from '#platform/secrets';
+import { startTestApi, type TestApi, type TestPrincipal, WebhookBuilder } from '#testing';
 import { checkout, environment, removeDir, temporaryDir } from './launched.js';
 
 const OLD = 'the-old-key-of-this-installation-0123456789';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
-import { createTestDatabase, onDatabase } from '#libs/testing';
+import { createTestDatabase, onDatabase } from '#testing';
 import {
   checkout,
   environment,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { Database } from '#libs/persistence';
+import { Database } from '#platform/persistence';
 import {
   type BuiltWebhook,
   DeliveryBuilder,
@@ -7,7 +7,7 @@ import {
   type TestApi,
   type TestPrincipal,
   WebhookBuilder,
-} from '#libs/testing';
+} from '#testing';
 import { type EvaluationProcess, startEvaluation } from '../api/webhooks/evaluation-process.js';
 
 /*

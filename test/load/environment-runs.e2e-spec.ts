@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { LastRuns } from '#libs/environments';
-import { newUid } from '#libs/kernel';
-import { Database } from '#libs/persistence';
-import { resolveCaller, TokenAuthenticator } from '#libs/auth';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { LastRuns } from '#domain/environments';
+import { newUid } from '#platform/kernel';
+import { Database } from '#platform/persistence';
+import { resolveCaller, TokenAuthenticator } from '#platform/auth';
+import { startTestApi, type TestApi } from '#testing';
 import { fillEnvironment, fillRuns, fillTeams } from '../../scripts/bench/fill-runs.mjs';
 
 /** How PostgreSQL finds the last runs of many environments among 50,000 runs, 20,000 of them the caller's. */

@@ -1,7 +1,7 @@
 import pg, { type PoolClient } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Database } from '#libs/persistence';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { Database } from '#platform/persistence';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { fillCreator, fillEnvironment, fillRuns, fillSkill, fillTeams } from '../../scripts/bench/fill-runs.mjs';
 
 /*

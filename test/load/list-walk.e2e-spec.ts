@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newUuid } from '#libs/kernel';
-import { facetsOf } from '#libs/runs';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { newUuid } from '#platform/kernel';
+import { facetsOf } from '#domain/runs';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 /*
  * Walking all pages while others write: runs that do not change are met exactly once, whatever comes, goes on or goes

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { AutomationBuilder, DeliveryBuilder, startTestApi, type TestApi, WebhookBuilder } from '#libs/testing';
-import { Database } from '#libs/persistence';
+import { AutomationBuilder, DeliveryBuilder, startTestApi, type TestApi, WebhookBuilder } from '#testing';
+import { Database } from '#platform/persistence';
 import { type FiringProcess, startFiring } from '../api/automations/firing-process.js';
 
 const AUTOMATIONS = 1000;

@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest';
-import { evaluatePayloadFilter, parsePayloadFilter } from '../../libs/automations/src/domain/payload-filter/index.js';
-import { Chance } from '#libs/testing';
+import {
+  evaluatePayloadFilter,
+  parsePayloadFilter,
+} from '../../libs/domain/automations/src/domain/payload-filter/index.js';
+import { Chance } from '#testing';
 import { anyPayload, filterFor } from './generate.js';
 import { referenceMatches } from './reference.js';
 

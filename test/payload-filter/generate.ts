@@ -1,4 +1,4 @@
-import { Chance } from '#libs/testing';
+import { Chance } from '#testing';
 
 type Scalar = string | number | boolean | null;
 

@@ -3,7 +3,7 @@ import {
   evaluatePayloadFilter,
   parsePayloadFilter,
   type PayloadFilter,
-} from '../../libs/automations/src/domain/payload-filter/index.js';
+} from '../../libs/domain/automations/src/domain/payload-filter/index.js';
 import { counted } from './counted.js';
 import { HARD_FILTERS } from './hard-filters.js';
 import { LARGEST, SHAPES } from './shapes.js';

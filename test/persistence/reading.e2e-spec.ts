@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { parseSettings } from '#libs/config';
-import { Database } from '#libs/persistence';
-import { createDatabaseProxy, createTestDatabase, type DatabaseProxy, type TestDatabase } from '#libs/testing';
+import { parseSettings } from '#platform/config';
+import { Database } from '#platform/persistence';
+import { createDatabaseProxy, createTestDatabase, type DatabaseProxy, type TestDatabase } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startParts } from '../support/parts.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ExecutionTokens } from '#libs/runs';
-import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { ExecutionTokens } from '#domain/runs';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 
 /** What the server promises to runners, whoever wrote them; spoken here in plain HTTP. */
 describe('the runner protocol', () => {

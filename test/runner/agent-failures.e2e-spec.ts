@@ -1,6 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AgentWaiting, Assignment, HarnessDefinition, PermissionDecided, TurnEnded } from '#libs/runner-protocol';
+import type {
+  AgentWaiting,
+  Assignment,
+  HarnessDefinition,
+  PermissionDecided,
+  TurnEnded,
+} from '#execution/runner-protocol';
 import { RunnerProcess } from './runner-process.js';
 
 const AGENT = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { AttachmentRef, HarnessDefinition, TurnStarted } from '#libs/runner-protocol';
+import type { AttachmentRef, HarnessDefinition, TurnStarted } from '#execution/runner-protocol';
 import type { ControlPlaneDouble } from './control-plane-double.js';
 import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 

@@ -4,8 +4,8 @@ import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { SetupCommandFinished } from '#libs/runner-protocol';
-import { GitFixture, GitServer } from '#libs/testing';
+import type { SetupCommandFinished } from '#execution/runner-protocol';
+import { GitFixture, GitServer } from '#testing';
 import { until } from '../support/installation.js';
 import { fence, isRoot, pidsWith, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 

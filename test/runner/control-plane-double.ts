@@ -1,6 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Assignment, Commands, Desired, FinishRequest, RunnerEvent, RunnerEventKind } from '#libs/runner-protocol';
+import type {
+  Assignment,
+  Commands,
+  Desired,
+  FinishRequest,
+  RunnerEvent,
+  RunnerEventKind,
+} from '#execution/runner-protocol';
 
 export interface SeenRequest {
   readonly call: string;

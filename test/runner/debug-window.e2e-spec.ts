@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { SetupFailed, TurnEnded, TurnStarted } from '#libs/runner-protocol';
+import type { SetupFailed, TurnEnded, TurnStarted } from '#execution/runner-protocol';
 import { fence, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { SetupCommandFinished, TurnEnded } from '#libs/runner-protocol';
+import type { SetupCommandFinished, TurnEnded } from '#execution/runner-protocol';
 import { fence, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { HarnessDefinition, SetupCommandFinished } from '#libs/runner-protocol';
+import type { HarnessDefinition, SetupCommandFinished } from '#execution/runner-protocol';
 import { isRoot, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const SECRET = 'sk-secret-of-the-agent-0123456789';

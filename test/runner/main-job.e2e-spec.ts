@@ -5,7 +5,7 @@ import type {
   SetupCommandFinished,
   TurnEnded,
   TurnStarted,
-} from '#libs/runner-protocol';
+} from '#execution/runner-protocol';
 import { fence, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];

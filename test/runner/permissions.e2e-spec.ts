@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Assignment, PermissionDecided, PermissionRequested, Usage } from '#libs/runner-protocol';
+import type { Assignment, PermissionDecided, PermissionRequested, Usage } from '#execution/runner-protocol';
 import { RunnerProcess } from './runner-process.js';
 
 const AGENT = fileURLToPath(new URL('../support/scripted-agent.mjs', import.meta.url));

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
-import type { TurnStarted } from '#libs/runner-protocol';
+import type { TurnStarted } from '#execution/runner-protocol';
 import { RunnerProcess } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Assignment, RunnerHandover } from '#libs/runner-protocol';
+import type { Assignment, RunnerHandover } from '#execution/runner-protocol';
 import { ControlPlaneDouble } from './control-plane-double.js';
 
 export const isRoot = process.getuid?.() === 0;

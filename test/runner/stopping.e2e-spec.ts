@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { PermissionRequested, TurnEnded } from '#libs/runner-protocol';
+import type { PermissionRequested, TurnEnded } from '#execution/runner-protocol';
 import { fence, isRoot, prompt, RunnerProcess, type StartOptions } from './runner-process.js';
 
 const runners: RunnerProcess[] = [];

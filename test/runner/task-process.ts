@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Assignment } from '#libs/runner-protocol';
+import type { Assignment } from '#execution/runner-protocol';
 import { ControlPlaneDouble } from './control-plane-double.js';
 import { mainProgram } from './runner-process.js';
 

@@ -9,16 +9,16 @@ Module({})(SurroundingsModule);
 
 /** `environment`: settings as environment variables. */
 export async function startFiringApp(environment) {
-  const { SchedulesJobsModule, TimerFiringModule, FireTimers, TimerSteps } = await import('#libs/schedules');
-  const { AutomationsJobsModule, FiringSteps } = await import('#libs/automations');
-  const { parseSettings, Settings } = await import('#libs/config');
-  const { JobsModule, QueueConnections } = await import('#libs/jobs');
-  const { Clock } = await import('#libs/kernel');
-  const { ObservabilityModule } = await import('#libs/observability');
-  const { clockProvider, PersistenceModule } = await import('#libs/persistence');
-  const { StorageModule } = await import('#libs/storage');
+  const { SchedulesJobsModule, TimerFiringModule, FireTimers, TimerSteps } = await import('#domain/schedules');
+  const { AutomationsJobsModule, FiringSteps } = await import('#domain/automations');
+  const { parseSettings, Settings } = await import('#platform/config');
+  const { JobsModule, QueueConnections } = await import('#platform/jobs');
+  const { Clock } = await import('#platform/kernel');
+  const { ObservabilityModule } = await import('#platform/observability');
+  const { clockProvider, PersistenceModule } = await import('#platform/persistence');
+  const { StorageModule } = await import('#platform/storage');
   const { DeliveryEvaluators, EvaluateDeliveries, EvaluationSteps, FACTORIES_AT_ONCE, factoryTurns } =
-    await import('#libs/webhooks');
+    await import('#domain/webhooks');
   const surroundings = {
     module: SurroundingsModule,
     global: true,

@@ -1,5 +1,5 @@
 import { beforeAll } from 'vitest';
-import { CapturedLog } from '#libs/testing';
+import { CapturedLog } from '#testing';
 
 // Files share a process, and with it the log: what earlier ones have logged is none of this one's business.
 beforeAll(() => {

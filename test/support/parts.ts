@@ -1,8 +1,8 @@
 import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { Settings } from '#libs/config';
-import { PersistenceModule, SurroundingsModule } from '#libs/persistence';
-import { type EvaluateDeliveries, FACTORIES_AT_ONCE, factoryTurns } from '#libs/webhooks';
+import type { Settings } from '#platform/config';
+import { PersistenceModule, SurroundingsModule } from '#platform/persistence';
+import { type EvaluateDeliveries, FACTORIES_AT_ONCE, factoryTurns } from '#domain/webhooks';
 
 @Module({})
 class PartsModule {

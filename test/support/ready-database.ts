@@ -3,7 +3,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, renameSync } from 'node:fs
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
-import { withFileLock } from '../../libs/git/src/file-lock.js';
+import { withFileLock } from '../../libs/platform/git/src/file-lock.js';
 
 declare module 'vitest' {
   interface ProvidedContext {

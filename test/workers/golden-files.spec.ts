@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseServerFrame, parseWorkerFrame } from '#libs/worker-protocol';
+import { parseServerFrame, parseWorkerFrame } from '#execution/worker-protocol';
 import { faultsOf, GOLDENS } from './golden-files.js';
 
 it('there is a file for every message of the contract', () => {

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { SweepExecutions } from '#libs/runs';
-import { createTestDatabase, startTestApi, type TestApi } from '#libs/testing';
+import { SweepExecutions } from '#domain/runs';
+import { createTestDatabase, startTestApi, type TestApi } from '#testing';
 import { ScriptedWorker } from '../support/scripted-worker.js';
 import { PublishedDaemon } from './published-daemon.js';
 import { CLAIM_DEADLINE_MS, settled, SILENCE_MS, WorkerStage } from './worker-stage.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { TestApi } from '#libs/testing';
+import type { TestApi } from '#testing';
 import { goldenAbout, goldenOf } from './golden-files.js';
 import { settled, WorkerStage } from './worker-stage.js';
 
@@ -115,6 +115,7 @@ describe('a run for a worker that is connected', () => {
       await stage.worker(host, { url: stage.here.url }),
       await stage.worker(host),
     ];
+    await vi.waitFor(async () => expect((await stage.connected())[host]).toBe(workers.length));
     const runIds = await Promise.all(Array.from({ length: 6 }, () => stage.run(host)));
     await vi.waitFor(() => expect(workers.flatMap(({ received }) => received).length).toBe(runIds.length), {
       timeout: 8_000,

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
-import type { RunningApp, Settings } from '#libs/config';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import type { RunningApp, Settings } from '#platform/config';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { startProcessor } from '#apps/processor/src/main';
 import { ScriptedWorker, type WorkerDoor } from '../support/scripted-worker.js';
 import { faultsOfReceived } from './golden-files.js';

@@ -1,22 +1,22 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
-import { AgentsHttpModule } from '#libs/agents';
-import { AuthHttpModule } from '#libs/auth';
-import { AutomationsHttpModule } from '#libs/automations';
-import type { Settings } from '#libs/config';
-import { ConversationsHttpModule } from '#libs/conversations';
-import { DefinitionsHttpModule, DispatchModule, FactoryFileSchemasModule } from '#libs/definitions';
-import { EnvironmentsHttpModule } from '#libs/environments';
-import { HttpModule } from '#libs/http';
-import { JobsModule } from '#libs/jobs';
-import { NotificationsHttpModule } from '#libs/notifications';
-import { ObservabilityModule } from '#libs/observability';
-import { PersistenceModule, SurroundingsModule } from '#libs/persistence';
-import { RunsHttpModule } from '#libs/runs';
-import { SchedulesHttpModule } from '#libs/schedules';
-import { SecretsHttpModule } from '#libs/secrets';
-import { StorageHttpModule, StorageModule } from '#libs/storage';
-import { DeliveryLogModule, WebhooksHttpModule } from '#libs/webhooks';
-import { WorkersHttpModule } from '#libs/workers';
+import { AgentsHttpModule } from '#domain/agents';
+import { AuthHttpModule } from '#platform/auth';
+import { AutomationsHttpModule } from '#domain/automations';
+import type { Settings } from '#platform/config';
+import { ConversationsHttpModule } from '#domain/conversations';
+import { DefinitionsHttpModule, DispatchModule, FactoryFileSchemasModule } from '#domain/definitions';
+import { EnvironmentsHttpModule } from '#domain/environments';
+import { HttpModule } from '#platform/http';
+import { JobsModule } from '#platform/jobs';
+import { NotificationsHttpModule } from '#domain/notifications';
+import { ObservabilityModule } from '#platform/observability';
+import { PersistenceModule, SurroundingsModule } from '#platform/persistence';
+import { RunsHttpModule } from '#domain/runs';
+import { SchedulesHttpModule } from '#domain/schedules';
+import { SecretsHttpModule } from '#platform/secrets';
+import { StorageHttpModule, StorageModule } from '#platform/storage';
+import { DeliveryLogModule, WebhooksHttpModule } from '#domain/webhooks';
+import { WorkersHttpModule } from '#execution/worker-gateway';
 
 /** The API: the platform, then the rooms it serves. */
 @Module({})

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
-import type { Settings } from '#libs/config';
-import { API_PREFIX, Listener } from '#libs/http';
+import type { Settings } from '#platform/config';
+import { API_PREFIX, Listener } from '#platform/http';
 
 /** The runner protocol, and health for those who look for the reason when it cannot be reached. */
 const SERVED = [`${API_PREFIX}/runner/`, '/health/'];

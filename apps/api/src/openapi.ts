@@ -2,8 +2,8 @@ import 'reflect-metadata';
 import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { parseSettings } from '#libs/config';
-import { API_PREFIX, buildDocument, httpAdapter } from '#libs/http';
+import { parseSettings } from '#platform/config';
+import { API_PREFIX, buildDocument, httpAdapter } from '#platform/http';
 import { ApiModule } from './app.module.js';
 
 const DESCRIPTION = `Runs of coding agents: create them, follow and steer them, read back what they did.

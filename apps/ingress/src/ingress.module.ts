@@ -1,10 +1,10 @@
 import { type DynamicModule, Module, type OnModuleInit } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
-import type { Settings } from '#libs/config';
-import { HealthController, Readiness } from '#libs/http';
-import { JobsModule } from '#libs/jobs';
-import { Database, PersistenceModule, SurroundingsModule } from '#libs/persistence';
-import { IngressFilter, WebhooksIngressModule } from '#libs/webhooks';
+import type { Settings } from '#platform/config';
+import { HealthController, Readiness } from '#platform/http';
+import { JobsModule } from '#platform/jobs';
+import { Database, PersistenceModule, SurroundingsModule } from '#platform/persistence';
+import { IngressFilter, WebhooksIngressModule } from '#domain/webhooks';
 
 /** The public webhook ingress: its own listener, no bearer tokens, no documentation. */
 @Module({})

@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { type RunningApp, type Settings, withSettings } from '#libs/config';
-import { httpAdapter, Listener, Readiness } from '#libs/http';
-import { QueueConnections } from '#libs/jobs';
-import { Metrics, type MetricsServer, serveMetrics } from '#libs/observability';
-import { DeliveryDoor, writeProblem } from '#libs/webhooks';
+import { type RunningApp, type Settings, withSettings } from '#platform/config';
+import { httpAdapter, Listener, Readiness } from '#platform/http';
+import { QueueConnections } from '#platform/jobs';
+import { Metrics, type MetricsServer, serveMetrics } from '#platform/observability';
+import { DeliveryDoor, writeProblem } from '#domain/webhooks';
 import { IngressModule } from './ingress.module.js';
 
 /** How long deliveries that are being taken may last once the process goes down. */

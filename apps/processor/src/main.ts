@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
-import type { RunningApp, Settings } from '#libs/config';
-import { QueueConnections } from '#libs/jobs';
-import { Metrics, type MetricsServer, serveMetrics } from '#libs/observability';
-import { RunsWork } from '#libs/runs';
+import type { RunningApp, Settings } from '#platform/config';
+import { QueueConnections } from '#platform/jobs';
+import { Metrics, type MetricsServer, serveMetrics } from '#platform/observability';
+import { RunsWork } from '#domain/runs';
 import { ProcessorModule } from './processor.module.js';
 
 /** Starts the background work. It has no listener but that of its metrics, where there is a port for them. */

@@ -1,17 +1,17 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AgentsJobsModule } from '#libs/agents';
-import { AutomationsJobsModule } from '#libs/automations';
-import type { Settings } from '#libs/config';
-import { ConversationsModule } from '#libs/conversations';
-import { FactorySkillsModule } from '#libs/definitions';
-import { JobsModule } from '#libs/jobs';
-import { NotificationsJobsModule } from '#libs/notifications';
-import { ObservabilityModule } from '#libs/observability';
-import { PersistenceModule, SurroundingsModule } from '#libs/persistence';
-import { RunsJobsModule } from '#libs/runs';
-import { SchedulesJobsModule } from '#libs/schedules';
-import { StorageJobsModule } from '#libs/storage';
-import { WebhooksJobsModule } from '#libs/webhooks';
+import { AgentsJobsModule } from '#domain/agents';
+import { AutomationsJobsModule } from '#domain/automations';
+import type { Settings } from '#platform/config';
+import { ConversationsModule } from '#domain/conversations';
+import { FactorySkillsModule } from '#domain/definitions';
+import { JobsModule } from '#platform/jobs';
+import { NotificationsJobsModule } from '#domain/notifications';
+import { ObservabilityModule } from '#platform/observability';
+import { PersistenceModule, SurroundingsModule } from '#platform/persistence';
+import { RunsJobsModule } from '#domain/runs';
+import { SchedulesJobsModule } from '#domain/schedules';
+import { StorageJobsModule } from '#platform/storage';
+import { WebhooksJobsModule } from '#domain/webhooks';
 
 /** Background work: BullMQ processors, placement, sweepers. */
 @Module({})

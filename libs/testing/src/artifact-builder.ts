@@ -1,5 +1,5 @@
-import { newUid } from '#libs/kernel';
-import type { ObjectStore } from '#libs/storage';
+import { newUid } from '#platform/kernel';
+import type { ObjectStore } from '#platform/storage';
 import type { TestDatabase } from './database/test-database.js';
 
 export interface ArtifactShape {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ConversationNormalizer, Step, StoredFold } from '#libs/conversations';
-import type { RunEvent } from '#libs/runner-protocol';
+import type { ConversationNormalizer, Step, StoredFold } from '#domain/conversations';
+import type { RunEvent } from '#execution/runner-protocol';
 import { anyRunLog } from './run-event-arbitrary.js';
 
 const cutsOf = fc.array(fc.nat(60), { maxLength: 5 }).map((cuts) => cuts.sort((a, b) => a - b));

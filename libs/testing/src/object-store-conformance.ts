@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ObjectStore, ObjectTooLargeError, type StoredObject } from '#libs/storage';
+import { type ObjectStore, ObjectTooLargeError, type StoredObject } from '#platform/storage';
 
 export interface ObjectStoreUnderTest {
   readonly store: ObjectStore;

@@ -1,4 +1,4 @@
-import { type ResolvedSkill, type Skill, SkillDirectory } from '#libs/agents';
+import { type ResolvedSkill, type Skill, SkillDirectory } from '#domain/agents';
 
 const PLACE = '.agents/skills';
 

@@ -1,6 +1,6 @@
-import { newUuid } from '#libs/kernel';
-import { facetsOf, type RunState } from '#libs/runs';
-import type { ObjectStore } from '#libs/storage';
+import { newUuid } from '#platform/kernel';
+import { facetsOf, type RunState } from '#domain/runs';
+import type { ObjectStore } from '#platform/storage';
 import type { TestPrincipal } from './api/identities.js';
 import type { TestDatabase } from './database/test-database.js';
 import { APPROVAL_OPTIONS, logOf, statusOf } from './run-story.js';

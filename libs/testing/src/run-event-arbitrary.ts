@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { CONVERSATION_KINDS, LIFECYCLE_KINDS, type RunEvent } from '#libs/runner-protocol';
+import { CONVERSATION_KINDS, LIFECYCLE_KINDS, type RunEvent } from '#execution/runner-protocol';
 
 /** Few ids, so that random events meet: also ids that plain objects treat specially. */
 const id = fc.constantFrom('a', 'b', 'c', 'd', '__proto__', 'constructor', '');

@@ -1,4 +1,4 @@
-import type { RunEvent, RunEventKind, ToolCall } from '#libs/runner-protocol';
+import type { RunEvent, RunEventKind, ToolCall } from '#execution/runner-protocol';
 
 /** Writes the log of one run as the service would have kept it: sequence numbers from 1, a second between two events. */
 export class RunLogBuilder {

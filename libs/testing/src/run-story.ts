@@ -1,4 +1,4 @@
-import type { RunState } from '#libs/runs';
+import type { RunState } from '#domain/runs';
 import { RunLogBuilder } from './run-log-builder.js';
 
 /** What has to be known of a run to tell what its log must hold. */

@@ -1,4 +1,4 @@
-import { newUid } from '#libs/kernel';
+import { newUid } from '#platform/kernel';
 import type { TestDatabase } from './database/test-database.js';
 
 export interface ScheduleShape {

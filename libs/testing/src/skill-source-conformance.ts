@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SkillRepository, SkillSource } from '#libs/agents';
+import type { SkillRepository, SkillSource } from '#domain/agents';
 import type { FixtureFiles } from './git/git-fixture.js';
 
 const MAX_SKILL_BYTES = 262_144;

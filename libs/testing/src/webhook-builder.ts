@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Settings } from '#libs/config';
-import { base62, newUid } from '#libs/kernel';
-import { SecretBox } from '#libs/secrets';
+import type { Settings } from '#platform/config';
+import { base62, newUid } from '#platform/kernel';
+import { SecretBox } from '#platform/secrets';
 import type { TestDatabase } from './database/test-database.js';
 
 export interface WebhookShape {

@@ -1,4 +1,4 @@
-import type { TestApi, TestPrincipal } from '#libs/testing';
+import type { TestApi, TestPrincipal } from '#testing';
 
 /** Everybody's relation to the resources of one team. */
 export interface AgentsRoom {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, TestRunner } from '#libs/testing';
+import { startTestApi, type TestApi, TestRunner } from '#testing';
 import { type AgentsRoom, inTeam, openRoom } from './agents-room.js';
 
 const KEY = 'sk-value-of-the-team-0123456789';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentDirectory } from '#libs/agents';
-import { PrincipalDirectory } from '#libs/auth';
-import { newUid } from '#libs/kernel';
-import { startTestApi, type TestApi, TestRunner } from '#libs/testing';
+import { AgentDirectory } from '#domain/agents';
+import { PrincipalDirectory } from '#platform/auth';
+import { newUid } from '#platform/kernel';
+import { startTestApi, type TestApi, TestRunner } from '#testing';
 import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from './agents-room.js';
 
 const PATH = '/agent/identities';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentDirectory } from '#libs/agents';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { AgentDirectory } from '#domain/agents';
+import { startTestApi, type TestApi } from '#testing';
 import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from './agents-room.js';
 
 const PATH = '/mcp-servers';

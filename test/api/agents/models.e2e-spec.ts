@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { UpdateTeam } from '#libs/auth';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { UpdateTeam } from '#platform/auth';
+import { startTestApi, type TestApi } from '#testing';
 import { inTeam } from './agents-room.js';
 
 let api: TestApi;

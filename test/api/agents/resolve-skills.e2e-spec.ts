@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ResolvedSkill, SkillDirectory } from '#libs/agents';
-import { type Caller, INITIAL_TEAM_SETTINGS } from '#libs/auth';
-import { GitFixture, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { type ResolvedSkill, SkillDirectory } from '#domain/agents';
+import { type Caller, INITIAL_TEAM_SETTINGS } from '#platform/auth';
+import { GitFixture, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { type AgentsRoom, openRoom } from './agents-room.js';
 
 const root = mkdtempSync(join(tmpdir(), 'headrace-resolve-'));

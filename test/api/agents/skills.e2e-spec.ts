@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { MirrorSkillSource, type SkillRepository, SkillRuns, SkillSource, SkillSources } from '#libs/agents';
-import { MirrorCache } from '#libs/git';
-import { GitFixture, GithubDouble, GitServer, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { MirrorSkillSource, type SkillRepository, SkillRuns, SkillSource, SkillSources } from '#domain/agents';
+import { MirrorCache } from '#platform/git';
+import { GitFixture, GithubDouble, GitServer, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { type AgentsRoom, inTeam, openRoom, pointersOf } from './agents-room.js';
 
 interface Variant {

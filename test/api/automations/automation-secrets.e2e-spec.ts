@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AutomationsPlace } from '#libs/automations';
-import { withSettings } from '#libs/config';
-import { Database } from '#libs/persistence';
-import { SealedPlaces, SecretBox } from '#libs/secrets';
+import { AutomationsPlace } from '#domain/automations';
+import { withSettings } from '#platform/config';
+import { Database } from '#platform/persistence';
+import { SealedPlaces, SecretBox } from '#platform/secrets';
 import { type AutomationsRoom, automationsOf, openAutomationsRoom } from './automations-room.js';
 
 const SECRET = 'correct-horse-battery';

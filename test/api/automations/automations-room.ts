@@ -1,5 +1,5 @@
-import { CreateFactory } from '#libs/factories';
-import { DeliveryBuilder, startTestApi, type TestApi, type TestResponse, WebhookBuilder } from '#libs/testing';
+import { CreateFactory } from '#domain/factories';
+import { DeliveryBuilder, startTestApi, type TestApi, type TestResponse, WebhookBuilder } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
 
 export interface AutomationsRoom extends AgentsRoom {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Automation, type AutomationFields, DefinedAutomations, type Trigger } from '#libs/automations';
-import { Database, type Queryable } from '#libs/persistence';
+import { type Automation, type AutomationFields, DefinedAutomations, type Trigger } from '#domain/automations';
+import { Database, type Queryable } from '#platform/persistence';
 import { type AutomationsRoom, automationsOf, openAutomationsRoom, received } from './automations-room.js';
 
 let room: AutomationsRoom;

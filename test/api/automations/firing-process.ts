@@ -1,10 +1,10 @@
 import type { Type } from '@nestjs/common';
-import { AutomationsJobsModule } from '#libs/automations';
-import type { Settings } from '#libs/config';
-import { JobsModule, QueueConnections } from '#libs/jobs';
-import { ObservabilityModule } from '#libs/observability';
-import { StorageModule } from '#libs/storage';
-import { EvaluateDeliveries } from '#libs/webhooks';
+import { AutomationsJobsModule } from '#domain/automations';
+import type { Settings } from '#platform/config';
+import { JobsModule, QueueConnections } from '#platform/jobs';
+import { ObservabilityModule } from '#platform/observability';
+import { StorageModule } from '#platform/storage';
+import { EvaluateDeliveries } from '#domain/webhooks';
 import { evaluationLap, startParts } from '../../support/parts.js';
 
 /** What a processor has for automations, without its clockwork: nothing happens in it until a test asks. */

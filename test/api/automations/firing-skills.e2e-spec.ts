@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ResolvedSkill } from '#libs/agents';
+import type { ResolvedSkill } from '#domain/agents';
 import {
   AutomationBuilder,
   type BuiltWebhook,
@@ -10,7 +10,7 @@ import {
   type TestApi,
   type TestPrincipal,
   WebhookBuilder,
-} from '#libs/testing';
+} from '#testing';
 import { type FiringProcess, startFiring } from './firing-process.js';
 
 const ANSWERS: Record<string, ResolvedSkill> = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { newUid } from '#libs/kernel';
-import { CreateRun } from '#libs/runs';
+import { newUid } from '#platform/kernel';
+import { CreateRun } from '#domain/runs';
 import {
   AutomationBuilder,
   type BuiltWebhook,
@@ -9,7 +9,7 @@ import {
   type TestApi,
   type TestPrincipal,
   WebhookBuilder,
-} from '#libs/testing';
+} from '#testing';
 import { type FiringProcess, startFiring } from './firing-process.js';
 
 let api: TestApi;

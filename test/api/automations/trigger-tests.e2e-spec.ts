@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { BuiltWebhook } from '#libs/testing';
+import type { BuiltWebhook } from '#testing';
 import { type AutomationsRoom, automationsOf, openAutomationsRoom, received } from './automations-room.js';
 
 const BODY = '{"action":"opened","issue":{"labels":["bug","urgent"]}}';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BuiltRun, TestRunner } from '#libs/testing';
+import { type BuiltRun, TestRunner } from '#testing';
 import { openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
 
 let room: RunsRoom;

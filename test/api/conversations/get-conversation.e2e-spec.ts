@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TestRunner } from '#libs/testing';
+import { TestRunner } from '#testing';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
 
 let room: RunsRoom;

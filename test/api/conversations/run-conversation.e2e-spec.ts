@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 
 let api: TestApi;
 let team: string;

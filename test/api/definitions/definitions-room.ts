@@ -1,5 +1,5 @@
-import { CreateFactory } from '#libs/factories';
-import { startTestApi, type TestApi, type TestResponse } from '#libs/testing';
+import { CreateFactory } from '#domain/factories';
+import { startTestApi, type TestApi, type TestResponse } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
 
 /** Contents by path. */

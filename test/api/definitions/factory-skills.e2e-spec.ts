@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FactorySkillsModule } from '#libs/definitions';
-import { newUid } from '#libs/kernel';
-import { DeliveryBuilder } from '#libs/testing';
+import { FactorySkillsModule } from '#domain/definitions';
+import { newUid } from '#platform/kernel';
+import { DeliveryBuilder } from '#testing';
 import { type FiringProcess, startFiring } from '../automations/firing-process.js';
 import { type DefinitionsRoom, entryOf, FACTORY, openDefinitionsRoom } from './definitions-room.js';
 

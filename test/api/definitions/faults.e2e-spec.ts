@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newUid } from '#libs/kernel';
+import { newUid } from '#platform/kernel';
 import {
   automation,
   definitionOf,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { workerHostFault } from '#libs/worker-protocol';
+import { workerHostFault } from '#execution/worker-protocol';
 import { type DefinitionsRoom, entryOf, type Files, openDefinitionsRoom } from './definitions-room.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EnvironmentDirectory } from '#libs/environments';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { EnvironmentDirectory } from '#domain/environments';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 const CONFIG = {
   name: 'node-service',

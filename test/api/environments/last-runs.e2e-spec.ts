@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LastRun, LastRuns, LastRunSource } from '#libs/environments';
-import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { type LastRun, LastRuns, LastRunSource } from '#domain/environments';
+import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { statementsDuring } from '../runs/runs-room.js';
 import { grant, makeEnvironment, openSharingRoom, type SharingRoom } from './sharing-room.js';
 

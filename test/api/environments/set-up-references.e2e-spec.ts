@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 
 const VALUE = 'a-value-that-only-runners-see';
 const URL = 'https://git.example.test/a.git';

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 let api: TestApi;
 let owner: TestPrincipal;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Caller, resolveCaller, TokenAuthenticator } from '#libs/auth';
-import { EnvironmentDirectory } from '#libs/environments';
-import { ExecutionTokens } from '#libs/runs';
-import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { type Caller, resolveCaller, TokenAuthenticator } from '#platform/auth';
+import { EnvironmentDirectory } from '#domain/environments';
+import { ExecutionTokens } from '#domain/runs';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { grant, link, makeEnvironment, openSharingRoom, redeem, type SharingRoom } from './sharing-room.js';
 
 /** What a shared environment is to runs: what they get, and what ends when the sharing does. */

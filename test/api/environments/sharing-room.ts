@@ -1,5 +1,5 @@
-import { newUid } from '#libs/kernel';
-import type { TestApi, TestPrincipal } from '#libs/testing';
+import { newUid } from '#platform/kernel';
+import type { TestApi, TestPrincipal } from '#testing';
 
 /** Everybody's relation to an environment. People without a team of the environment's are members of one of their own. */
 export interface SharingRoom {

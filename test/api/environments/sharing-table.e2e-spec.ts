@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { noteExchange, startTestApi, type TestApi } from '#libs/testing';
+import { noteExchange, startTestApi, type TestApi } from '#testing';
 import {
   type Kind,
   openSharingRoom,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newUid } from '#libs/kernel';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { newUid } from '#platform/kernel';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { HUGE, pointersOf, UNKNOWN } from '../agents/agents-room.js';
 import { allAtOnce, answerTo } from '../runs/runs-room.js';
 import { grant, link, makeEnvironment, openSharingRoom, redeem, type SharingRoom } from './sharing-room.js';

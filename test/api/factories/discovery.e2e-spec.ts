@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestPrincipal } from '#libs/testing';
+import type { TestPrincipal } from '#testing';
 import { inTeam, pointersOf, UNKNOWN } from '../agents/agents-room.js';
 import { type FactoriesRoom, openFactoriesRoom } from './factories-room.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { offerSkills } from '#libs/testing';
+import { offerSkills } from '#testing';
 import { inTeam, pointersOf, UNKNOWN } from '../agents/agents-room.js';
 import { type FactoriesRoom, openFactoriesRoom } from './factories-room.js';
 

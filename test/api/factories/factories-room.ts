@@ -1,5 +1,5 @@
-import { CreateFactory, type CreateFactoryCommand } from '#libs/factories';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { CreateFactory, type CreateFactoryCommand } from '#domain/factories';
+import { startTestApi, type TestApi } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
 
 export interface FactoriesRoom extends AgentsRoom {

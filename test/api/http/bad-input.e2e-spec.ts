@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, type TestResponse } from '#libs/testing';
+import { startTestApi, type TestApi, type TestResponse } from '#testing';
 
 const SECRET_WORD = 'tell-nobody-7c1f';
 const PATH = 'POST /environments';

@@ -14,7 +14,7 @@ import {
   type TestApi,
   type TestDatabase,
   type TestIngress,
-} from '#libs/testing';
+} from '#testing';
 import { bearer, post } from '../../ingress/post.js';
 
 const QUERY_TIMEOUT_MS = 1_000;

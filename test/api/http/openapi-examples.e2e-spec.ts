@@ -1,8 +1,8 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#libs/factories';
-import { RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
-import { ObjectStore } from '#libs/storage';
+import { CreateFactory } from '#domain/factories';
+import { RunBuilder, startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { ObjectStore } from '#platform/storage';
 
 interface Operation {
   readonly operationId: string;

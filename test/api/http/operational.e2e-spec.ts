@@ -2,9 +2,9 @@ import { get, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:ht
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ERROR_CODES } from '#libs/kernel';
-import { Metrics } from '#libs/observability';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { ERROR_CODES } from '#platform/kernel';
+import { Metrics } from '#platform/observability';
+import { startTestApi, type TestApi } from '#testing';
 
 let api: TestApi;
 beforeAll(async () => {

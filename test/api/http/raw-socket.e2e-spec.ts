@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { onDatabase, startTestApi, type TestApi } from '#libs/testing';
+import { onDatabase, startTestApi, type TestApi } from '#testing';
 
 let api: TestApi;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Route, RouteTable } from '#libs/http';
+import { type Route, RouteTable } from '#platform/http';
 import {
   createDatabaseProxy,
   createTestDatabase,
@@ -7,7 +7,7 @@ import {
   startTestApi,
   type TestApi,
   type TestDatabase,
-} from '#libs/testing';
+} from '#testing';
 
 /** Errors that every operation with a bearer token shares, each brought about for every route there is. */
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { Readiness, Shutdown } from '#libs/http';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { Readiness, Shutdown } from '#platform/http';
+import { startTestApi, type TestApi } from '#testing';
 
 let api: TestApi | null = null;
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { startTestApi, type TestApi } from '#testing';
 
 const directory = mkdtempSync(join(tmpdir(), 'headrace-test-tls-'));
 const [tlsKeyFile, tlsCertFile] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateToken, DisableUser, EnableUser } from '#libs/auth';
-import { SweepExecutions } from '#libs/runs';
-import { UserSchedulesModule } from '#libs/schedules';
-import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { CreateToken, DisableUser, EnableUser } from '#platform/auth';
+import { SweepExecutions } from '#domain/runs';
+import { UserSchedulesModule } from '#domain/schedules';
+import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { until } from '../../support/installation.js';
 import { LiveClient } from '../runs/live-client.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 /** Personal runs are commands on the machine that executes runs: PERSONAL_RUNS says who may have them. */
 

@@ -13,9 +13,9 @@ import {
   ServiceAccounts,
   TokenAuthenticator,
   UpdateTeam,
-} from '#libs/auth';
-import { Database } from '#libs/persistence';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+} from '#platform/auth';
+import { Database } from '#platform/persistence';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 let api: TestApi;
 let red: string;

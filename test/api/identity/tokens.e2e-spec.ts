@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateToken, ListTokens, RevokeToken, TOKEN_CACHE_MS, TokenUsage } from '#libs/auth';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { CreateToken, ListTokens, RevokeToken, TOKEN_CACHE_MS, TokenUsage } from '#platform/auth';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 const OPERATION = 'GET /agent/environments';
 const HOUR_MS = 3_600_000;

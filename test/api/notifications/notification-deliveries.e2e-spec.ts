@@ -1,8 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { DeliverNotifications } from '#libs/notifications';
-import { SweepExecutions } from '#libs/runs';
-import { RunBuilder, TestRunner, type TestPrincipal } from '#libs/testing';
+import { DeliverNotifications } from '#domain/notifications';
+import { SweepExecutions } from '#domain/runs';
+import { RunBuilder, TestRunner, type TestPrincipal } from '#testing';
 import { pointersOf } from '../agents/agents-room.js';
 import { allAtOnce, answerTo } from '../runs/runs-room.js';
 import {

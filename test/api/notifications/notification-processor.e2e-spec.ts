@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startProcessor } from '#apps/processor/src/main';
-import { type RunningApp, withSettings } from '#libs/config';
+import { type RunningApp, withSettings } from '#platform/config';
 import { until } from '../../support/installation.js';
 import { type NotificationsRoom, openNotificationsRoom, PATH, Receiver } from './notifications-room.js';
 

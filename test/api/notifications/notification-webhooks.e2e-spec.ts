@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { startTestApi, type TestApi } from '#testing';
 import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from '../agents/agents-room.js';
 import { allAtOnce, answerTo } from '../runs/runs-room.js';
 import { PATH } from './notifications-room.js';

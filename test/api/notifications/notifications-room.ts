@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { DeliverNotifications } from '#libs/notifications';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { DeliverNotifications } from '#domain/notifications';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 export const PATH = '/notification-webhooks';
 

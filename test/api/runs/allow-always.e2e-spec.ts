@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ExecutionTokens, SweepExecutions } from '#libs/runs';
-import type { PermissionSubject } from '#libs/runner-protocol';
-import { TestRunner } from '#libs/testing';
+import { ExecutionTokens, SweepExecutions } from '#domain/runs';
+import type { PermissionSubject } from '#execution/runner-protocol';
+import { TestRunner } from '#testing';
 import { openRunsRoom, type RunsRoom } from './runs-room.js';
 
 let room: RunsRoom;

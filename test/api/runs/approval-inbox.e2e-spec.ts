@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TestPrincipal } from '#libs/testing';
+import type { TestPrincipal } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 interface Page {

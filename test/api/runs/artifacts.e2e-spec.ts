@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ObjectStore } from '#libs/storage';
-import { ArtifactBuilder, TestRunner, type TestPrincipal } from '#libs/testing';
+import { ObjectStore } from '#platform/storage';
+import { ArtifactBuilder, TestRunner, type TestPrincipal } from '#testing';
 import { answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 const MAX_ARTIFACT_BYTES = 2_000_000;

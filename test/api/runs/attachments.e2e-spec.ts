@@ -1,10 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ExecutionTokens } from '#libs/runs';
-import { ObjectDisposal } from '#libs/storage';
-import { TestRunner } from '#libs/testing';
-import { RunInserts } from '../../../libs/runs/src/persistence/run-inserts.js';
+import { ExecutionTokens } from '#domain/runs';
+import { ObjectDisposal } from '#platform/storage';
+import { TestRunner } from '#testing';
+import { RunInserts } from '../../../libs/domain/runs/src/persistence/run-inserts.js';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 let room: RunsRoom;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TestResponse } from '#libs/testing';
+import type { TestResponse } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 /** Stands where secrets and other private things may stand in a request that is refused. */

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Caller, resolveCaller, TokenAuthenticator } from '#libs/auth';
-import { CreateRun, type CreateRunCommand } from '#libs/runs';
-import { ObjectDisposal, ObjectStore } from '#libs/storage';
-import { offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#libs/testing';
+import { type Caller, resolveCaller, TokenAuthenticator } from '#platform/auth';
+import { CreateRun, type CreateRunCommand } from '#domain/runs';
+import { ObjectDisposal, ObjectStore } from '#platform/storage';
+import { offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#testing';
 import { inTeam, UNKNOWN } from '../agents/agents-room.js';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
 

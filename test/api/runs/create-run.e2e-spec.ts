@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { offerSkills, type TestPrincipal, TestRunner } from '#libs/testing';
+import { offerSkills, type TestPrincipal, TestRunner } from '#testing';
 import {
   allAtOnce,
   answerTo,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { SweepExecutions } from '#libs/runs';
-import { TestRunner } from '#libs/testing';
+import { SweepExecutions } from '#domain/runs';
+import { TestRunner } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 let room: RunsRoom;

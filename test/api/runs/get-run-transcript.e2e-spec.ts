@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { TestRunner } from '#libs/testing';
+import { TestRunner } from '#testing';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
 
 const TRANSCRIPT = '{"type":"session","id":"s1"}\n{"type":"text","text":"On it. 😀"}\n';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type RunShape, TestRunner } from '#libs/testing';
+import { type RunShape, TestRunner } from '#testing';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 
 let room: RunsRoom;

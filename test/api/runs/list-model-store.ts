@@ -1,6 +1,6 @@
-import { newUuid } from '#libs/kernel';
-import { facetsOf } from '#libs/runs';
-import type { TestDatabase } from '#libs/testing';
+import { newUuid } from '#platform/kernel';
+import { facetsOf } from '#domain/runs';
+import type { TestDatabase } from '#testing';
 import { at, type ModelRun } from './list-model.js';
 
 /** Address and owners of a data set in the database. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { newUuid } from '#libs/kernel';
-import { RUN_STATES } from '#libs/runs';
+import { newUuid } from '#platform/kernel';
+import { RUN_STATES } from '#domain/runs';
 
 /*
  * The rules of the list, in memory: small sets of runs with few values, so that ties, shared values and near misses are

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestPrincipal } from '#libs/testing';
+import type { TestPrincipal } from '#testing';
 import { dataSet, expectedIds, type ModelQuery, type ModelRun, query } from './list-model.js';
 import { type Place, store } from './list-model-store.js';
 import { openRunsRoom, type RunsRoom } from './runs-room.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { newUid } from '#libs/kernel';
-import { offerSkills, type RunShape } from '#libs/testing';
+import { newUid } from '#platform/kernel';
+import { offerSkills, type RunShape } from '#testing';
 import { newTeam, refuses } from './list-team.js';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
 

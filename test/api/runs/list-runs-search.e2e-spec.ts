@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
-import { parseSettings } from '#libs/config';
+import { parseSettings } from '#platform/config';
 import { dropDatabase, onDatabase, otherDatabase } from '../../../libs/testing/src/database/test-postgres.js';
 import { migrateAll } from '../../../apps/headrace/src/process/migrations.js';
 import { newTeam, refuses, type Team } from './list-team.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RUN_STATES } from '#libs/runs';
-import type { TestPrincipal } from '#libs/testing';
+import { RUN_STATES } from '#domain/runs';
+import type { TestPrincipal } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 
 const SORTS = ['updated_at', 'created_at', 'title', 'agent'] as const;

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { RunShape, TestPrincipal } from '#libs/testing';
+import type { RunShape, TestPrincipal } from '#testing';
 import { expectProblem, type RunsRoom } from './runs-room.js';
 
 export interface Team {

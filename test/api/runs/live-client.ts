@@ -1,6 +1,6 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import type { Step } from '#libs/conversations';
-import { noteExchange, type TestApi } from '#libs/testing';
+import type { Step } from '#domain/conversations';
+import { noteExchange, type TestApi } from '#testing';
 
 export interface LiveEvent {
   readonly event: string;

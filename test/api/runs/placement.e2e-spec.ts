@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { UpdateTeam } from '#libs/auth';
-import { newUuid } from '#libs/kernel';
-import type { TestPrincipal } from '#libs/testing';
-import { PlaceRuns } from '../../../libs/runs/src/application/execution/place-runs.js';
+import { UpdateTeam } from '#platform/auth';
+import { newUuid } from '#platform/kernel';
+import type { TestPrincipal } from '#testing';
+import { PlaceRuns } from '../../../libs/domain/runs/src/application/execution/place-runs.js';
 import { openRunsRoom, type RunsRoom } from './runs-room.js';
 
 const LIMIT = 6;

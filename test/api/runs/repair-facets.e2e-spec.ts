@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newUuid } from '#libs/kernel';
-import { RepairFacets } from '#libs/runs';
+import { newUuid } from '#platform/kernel';
+import { RepairFacets } from '#domain/runs';
 import { openRunsRoom, type RunsRoom } from './runs-room.js';
 
 let room: RunsRoom;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RUNNER_KINDS } from '#libs/runner-protocol';
-import { TestRunner } from '#libs/testing';
+import { RUNNER_KINDS } from '#execution/runner-protocol';
+import { TestRunner } from '#testing';
 import { openRunsRoom, type RunsRoom } from './runs-room.js';
 
 let room: RunsRoom;

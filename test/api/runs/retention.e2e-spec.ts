@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { PruneRuns, RunLog, type RunState } from '#libs/runs';
-import { ObjectDisposal, ObjectStore } from '#libs/storage';
-import { ArtifactBuilder, TestRunner } from '#libs/testing';
+import { PruneRuns, RunLog, type RunState } from '#domain/runs';
+import { ObjectDisposal, ObjectStore } from '#platform/storage';
+import { ArtifactBuilder, TestRunner } from '#testing';
 import { LiveClient } from './live-client.js';
 import { lockOfRun, openRunsRoom, type RunsRoom } from './runs-room.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ExecutionTokens, SweepExecutions } from '#libs/runs';
-import { type RunShape, TestRunner } from '#libs/testing';
+import { ExecutionTokens, SweepExecutions } from '#domain/runs';
+import { type RunShape, TestRunner } from '#testing';
 import { allAtOnce, answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, lockOfRun } from './runs-room.js';
 
 let room: RunsRoom;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RUN_STATES } from '#libs/runs';
+import { RUN_STATES } from '#domain/runs';
 import {
   createTestDatabase,
   RunBuilder,
@@ -7,7 +7,7 @@ import {
   type TestDatabase,
   TestIdentities,
   type TestPrincipal,
-} from '#libs/testing';
+} from '#testing';
 
 const SESSIONS = ['none', 'live', 'idle', 'stopping'] as const;
 const KINDS = ['hosted', 'self_hosted', 'local', 'github_action'] as const;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ArtifactBuilder, type TestPrincipal } from '#libs/testing';
+import { ArtifactBuilder, type TestPrincipal } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 
 let room: RunsRoom;

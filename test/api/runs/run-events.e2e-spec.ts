@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, TestRunner } from '#libs/testing';
+import { startTestApi, type TestApi, TestRunner } from '#testing';
 import { LiveClient, mergeConversation, timelineOf } from './live-client.js';
 import { NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 

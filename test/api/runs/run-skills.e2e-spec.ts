@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ResolvedSkill, SkillRuns } from '#libs/agents';
-import { type Caller, INITIAL_TEAM_SETTINGS } from '#libs/auth';
-import { offeredSkill, offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#libs/testing';
-import { CreateRun } from '#libs/runs';
+import { type ResolvedSkill, SkillRuns } from '#domain/agents';
+import { type Caller, INITIAL_TEAM_SETTINGS } from '#platform/auth';
+import { offeredSkill, offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#testing';
+import { CreateRun } from '#domain/runs';
 import { newTeam } from './list-team.js';
 import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 

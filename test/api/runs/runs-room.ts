@@ -1,8 +1,8 @@
 import pg, { type PoolClient } from 'pg';
 import { expect } from 'vitest';
-import type { ErrorCode } from '#libs/kernel';
-import { Database } from '#libs/persistence';
-import { ObjectStore } from '#libs/storage';
+import type { ErrorCode } from '#platform/kernel';
+import { Database } from '#platform/persistence';
+import { ObjectStore } from '#platform/storage';
 import {
   noteExchange,
   RunBuilder,
@@ -12,7 +12,7 @@ import {
   type TestPrincipal,
   type TestRequest,
   type TestResponse,
-} from '#libs/testing';
+} from '#testing';
 
 /** An API, two teams, and people on them with every standing that matters to a run. */
 export interface RunsRoom {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GitFixture, type TestPrincipal, TestRunner, type TestResponse } from '#libs/testing';
+import { GitFixture, type TestPrincipal, TestRunner, type TestResponse } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 
 /* Runs with skills of real repositories. What does not depend on where skills come from is in run-skills.e2e-spec.ts. */

@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ResolvedSkill, SkillDirectory } from '#libs/agents';
-import { newUid } from '#libs/kernel';
-import { CreateRun } from '#libs/runs';
-import { FireTimers, ScheduleFiringsStore, TimerFiringModule } from '#libs/schedules';
-import { offeredSkill, offerSkills, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#libs/testing';
+import { type ResolvedSkill, SkillDirectory } from '#domain/agents';
+import { newUid } from '#platform/kernel';
+import { CreateRun } from '#domain/runs';
+import { FireTimers, ScheduleFiringsStore, TimerFiringModule } from '#domain/schedules';
+import { offeredSkill, offerSkills, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { type FiringProcess, startFiring } from '../automations/firing-process.js';
 
 const MINUTE = 60_000;

@@ -1,4 +1,4 @@
-import { startTestApi, type TestApi, type TestPrincipal, type TestRequest, type TestResponse } from '#libs/testing';
+import { startTestApi, type TestApi, type TestPrincipal, type TestRequest, type TestResponse } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
 
 export interface SchedulesRoom extends AgentsRoom {

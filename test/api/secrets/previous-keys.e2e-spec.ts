@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ObjectStore } from '#libs/storage';
-import { startTestApi, type TestApi, TestRunner } from '#libs/testing';
+import { ObjectStore } from '#platform/storage';
+import { startTestApi, type TestApi, TestRunner } from '#testing';
 
 const KEY = 'a-key-that-comes-after-the-first-0123456789';
 

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withSettings } from '#libs/config';
-import { Database } from '#libs/persistence';
-import { ManagedSecretsPlace, type Reseal, SealedPlaces, SecretBox } from '#libs/secrets';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { withSettings } from '#platform/config';
+import { Database } from '#platform/persistence';
+import { ManagedSecretsPlace, type Reseal, SealedPlaces, SecretBox } from '#platform/secrets';
+import { startTestApi, type TestApi } from '#testing';
 
 const NEW = 'the-next-key-of-this-installation-01234';
 

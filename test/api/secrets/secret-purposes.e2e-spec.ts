@@ -1,9 +1,9 @@
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateFactory } from '#libs/factories';
-import { newUid } from '#libs/kernel';
-import { secretMigrations } from '#migrations/secrets';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { CreateFactory } from '#domain/factories';
+import { newUid } from '#platform/kernel';
+import { secretMigrations } from '#migrations/platform/secrets';
+import { startTestApi, type TestApi } from '#testing';
 import { type AgentsRoom, openRoom, pointersOf } from '../agents/agents-room.js';
 
 /** Secrets that webhooks check senders with are not given to runs: whoever reads one can forge deliveries. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Database, type Queryable } from '#libs/persistence';
-import { ManagedSecrets, SecretRefusedError, SecretSink, SecretSinks } from '#libs/secrets';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { Database, type Queryable } from '#platform/persistence';
+import { ManagedSecrets, SecretRefusedError, SecretSink, SecretSinks } from '#platform/secrets';
+import { startTestApi, type TestApi } from '#testing';
 import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from '../agents/agents-room.js';
 import { allAtOnce, answerTo } from '../runs/runs-room.js';
 

@@ -1,10 +1,10 @@
 import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Clock } from '#libs/kernel';
-import { Database } from '#libs/persistence';
-import { LocalObjectStore, ObjectDisposal, ObjectStore, ObjectStoreUnavailableError } from '#libs/storage';
-import { DisposalProcessor } from '../../../libs/storage/src/jobs/disposal.processor.js';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { Clock } from '#platform/kernel';
+import { Database } from '#platform/persistence';
+import { LocalObjectStore, ObjectDisposal, ObjectStore, ObjectStoreUnavailableError } from '#platform/storage';
+import { DisposalProcessor } from '../../../libs/platform/storage/src/jobs/disposal.processor.js';
+import { startTestApi, type TestApi } from '#testing';
 
 let api: TestApi;
 let store: ObjectStore;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startVerifyingS3, TestRunner, VERIFYING_S3_KEYS, type VerifyingS3 } from '#libs/testing';
+import { startVerifyingS3, TestRunner, VERIFYING_S3_KEYS, type VerifyingS3 } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
 
 const BUCKET = 'headrace-objects';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Factory, FindFactory } from '#libs/factories';
-import { Database, type Queryable } from '#libs/persistence';
-import { type DefinedWebhook, DefinedWebhooks, type WebhookSettings } from '#libs/webhooks';
+import { type Factory, FindFactory } from '#domain/factories';
+import { Database, type Queryable } from '#platform/persistence';
+import { type DefinedWebhook, DefinedWebhooks, type WebhookSettings } from '#domain/webhooks';
 import { openWebhooksRoom, type WebhooksRoom, webhooksOf } from './webhooks-room.js';
 
 let room: WebhooksRoom;

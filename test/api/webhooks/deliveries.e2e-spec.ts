@@ -7,7 +7,7 @@ import {
   type TestApi,
   type TestPrincipal,
   WebhookBuilder,
-} from '#libs/testing';
+} from '#testing';
 import { pointersOf, UNKNOWN } from '../agents/agents-room.js';
 
 const NO_DELIVERY = '01900000-0000-7000-8000-00000000dead';

@@ -1,6 +1,6 @@
-import type { Settings } from '#libs/config';
-import { Metrics } from '#libs/observability';
-import { Database } from '#libs/persistence';
+import type { Settings } from '#platform/config';
+import { Metrics } from '#platform/observability';
+import { Database } from '#platform/persistence';
 import {
   type AcceptedDelivery,
   type AutomationResult,
@@ -11,7 +11,7 @@ import {
   EvaluationSteps,
   PruneDeliveries,
   WebhookEvaluationModule,
-} from '#libs/webhooks';
+} from '#domain/webhooks';
 import { evaluationLap, startParts } from '../../support/parts.js';
 
 /** What a processor has for deliveries, with connections of its own and without its clockwork. Nothing happens in it until a test asks. */

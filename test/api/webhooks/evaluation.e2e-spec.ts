@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { AcceptedDelivery, AutomationResult } from '#libs/webhooks';
+import type { AcceptedDelivery, AutomationResult } from '#domain/webhooks';
 import {
   type BuiltWebhook,
   DeliveryBuilder,
@@ -7,7 +7,7 @@ import {
   type TestApi,
   type TestPrincipal,
   WebhookBuilder,
-} from '#libs/testing';
+} from '#testing';
 import { type EvaluationProcess, startEvaluation } from './evaluation-process.js';
 
 const MATCH: AutomationResult = { automationUid: 'a'.repeat(22), matched: true, runId: 'run-1', reason: 'no filter' };

@@ -6,7 +6,7 @@ import {
   startTestApi,
   type TestApi,
   WebhookBuilder,
-} from '#libs/testing';
+} from '#testing';
 import { type EvaluationProcess, startEvaluation } from './evaluation-process.js';
 
 const SECOND = 1000;

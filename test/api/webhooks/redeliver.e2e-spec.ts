@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startProcessor } from '#apps/processor/src/main';
-import { withSettings } from '#libs/config';
-import { newUuid } from '#libs/kernel';
+import { withSettings } from '#platform/config';
+import { newUuid } from '#platform/kernel';
 import {
   type BuiltWebhook,
   DeliveryBuilder,
@@ -10,7 +10,7 @@ import {
   type TestApi,
   type TestPrincipal,
   WebhookBuilder,
-} from '#libs/testing';
+} from '#testing';
 import { allAtOnce, answerTo } from '../runs/runs-room.js';
 
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
-import { CreateFactory } from '#libs/factories';
-import { SecretBox } from '#libs/secrets';
-import { startTestApi, type TestApi, type TestResponse } from '#libs/testing';
+import { CreateFactory } from '#domain/factories';
+import { SecretBox } from '#platform/secrets';
+import { startTestApi, type TestApi, type TestResponse } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
 
 export interface WebhooksRoom extends AgentsRoom {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { RevokeToken } from '#libs/auth';
-import { Metrics } from '#libs/observability';
-import { createDatabaseProxy, createTestDatabase, startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
-import { WorkerSockets } from '#libs/workers';
+import { RevokeToken } from '#platform/auth';
+import { Metrics } from '#platform/observability';
+import { createDatabaseProxy, createTestDatabase, startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { WorkerSockets } from '#execution/worker-gateway';
 import { until } from '../../support/installation.js';
 import { deafWorker, hello, refusal, WorkerSocket } from './worker-socket.js';
 

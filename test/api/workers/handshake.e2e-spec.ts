@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, type TestPrincipal } from '#libs/testing';
+import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { refusal, WorkerSocket } from './worker-socket.js';
 
 let api: TestApi;

@@ -1,12 +1,12 @@
 import WebSocket from 'ws';
-import type { TestApi } from '#libs/testing';
+import type { TestApi } from '#testing';
 import {
   type Hello,
   HELLO_HEADER,
   type ServerFrame,
   WORKER_SOCKET_PATH,
   type WorkerFrame,
-} from '#libs/worker-protocol';
+} from '#execution/worker-protocol';
 
 type Frame<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>;
 

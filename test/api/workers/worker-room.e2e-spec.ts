@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startTestApi, type TestApi } from '#libs/testing';
+import { startTestApi, type TestApi } from '#testing';
 import { WorkersRoom } from './workers-room.js';
 
 let room: WorkersRoom;

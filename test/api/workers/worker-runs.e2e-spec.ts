@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MAX_FRAME_BYTES } from '#libs/worker-protocol';
+import { MAX_FRAME_BYTES } from '#execution/worker-protocol';
 import { WorkersRoom } from './workers-room.js';
 
 let room: WorkersRoom;

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import WebSocket, { type ClientOptions } from 'ws';
-import { parseServerFrame, type ServerFrame, WORKER_SOCKET_PATH } from '#libs/worker-protocol';
+import { parseServerFrame, type ServerFrame, WORKER_SOCKET_PATH } from '#execution/worker-protocol';
 
 const PATH = `/api/v1${WORKER_SOCKET_PATH}`;
 

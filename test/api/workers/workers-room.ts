@@ -1,7 +1,7 @@
-import { SweepExecutions } from '#libs/runs';
-import { startTestApi, type TestApi, type TestApiOptions, type TestPrincipal } from '#libs/testing';
-import type { Assignment } from '#libs/runner-protocol';
-import { EXECUTION_ENV, type TaskAssignment } from '#libs/worker-protocol';
+import { SweepExecutions } from '#domain/runs';
+import { startTestApi, type TestApi, type TestApiOptions, type TestPrincipal } from '#testing';
+import type { Assignment } from '#execution/runner-protocol';
+import { EXECUTION_ENV, type TaskAssignment } from '#execution/worker-protocol';
 import { WorkerClient } from './worker-client.js';
 
 /** An API with a team, its service account, and the words that tests about its workers are told in. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { SettingsError } from '#libs/config';
+import { SettingsError } from '#platform/config';
 import { type Command, CommandError, UsageError } from './command.js';
 import { COMMANDS } from './command-table.js';
 import { runCommandLine } from './run-command-line.js';

@@ -1,4 +1,4 @@
-import { closestName, ownVersion } from '#libs/kernel';
+import { closestName, ownVersion } from '#platform/kernel';
 import { type Command, CommandError, UsageError } from './command.js';
 
 /** Sections of `--help`. */

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { Logger } from '@nestjs/common';
-import { SystemClock } from '#libs/kernel';
+import { SystemClock } from '#platform/kernel';
 import { CommandError, UsageError } from '../cli/command.js';
 import { readSecretFile } from '../cli/read-secret-file.js';
 import { examine } from '../doctor/doctor.js';

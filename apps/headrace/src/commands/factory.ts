@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { CreateFactory, ListFactories } from '#libs/factories';
+import { CreateFactory, ListFactories } from '#domain/factories';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, printResult, printRows } from '../cli/output.js';

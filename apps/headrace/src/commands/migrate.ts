@@ -1,4 +1,4 @@
-import { parseSettings } from '#libs/config';
+import { parseSettings } from '#platform/config';
 import { noArguments } from '../cli/no-arguments.js';
 import { openDatabase } from '../process/database.js';
 import { connectLauncher } from '../process/launcher.js';

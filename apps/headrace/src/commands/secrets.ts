@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
-import { ListTeams } from '#libs/auth';
+import { ListTeams } from '#platform/auth';
 import {
   RotateKey,
   SECRET_NAME,
@@ -9,7 +9,7 @@ import {
   SECRET_PURPOSES,
   type SecretPurpose,
   TeamSecrets,
-} from '#libs/secrets';
+} from '#platform/secrets';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';

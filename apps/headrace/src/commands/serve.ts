@@ -1,4 +1,4 @@
-import type { RunningApp, Settings } from '#libs/config';
+import type { RunningApp, Settings } from '#platform/config';
 import type { CommandModule } from '../cli/command.js';
 import { noArguments } from '../cli/no-arguments.js';
 import { openDatabase } from '../process/database.js';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { CreateServiceAccount, CreateTeam, ListTeams, type Team, type TeamChanges, UpdateTeam } from '#libs/auth';
-import { workerHostFault } from '#libs/worker-protocol';
+import { CreateServiceAccount, CreateTeam, ListTeams, type Team, type TeamChanges, UpdateTeam } from '#platform/auth';
+import { workerHostFault } from '#execution/worker-protocol';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { CreateToken, ListTokens, ListUsers, type PrincipalRef, RevokeToken } from '#libs/auth';
+import { CreateToken, ListTokens, ListUsers, type PrincipalRef, RevokeToken } from '#platform/auth';
 import type { INestApplicationContext } from '@nestjs/common';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { ensurePrivateDir, type Settings } from '#libs/config';
-import { LockHeldError, PidLock } from '#libs/persistence';
+import { ensurePrivateDir, type Settings } from '#platform/config';
+import { LockHeldError, PidLock } from '#platform/persistence';
 import { startApi } from '../../../api/src/main.js';
 import { startIngress } from '../../../ingress/src/main.js';
 import { startProcessor } from '../../../processor/src/main.js';

@@ -11,8 +11,8 @@ import {
   type Role,
   ROLES,
   SetRole,
-} from '#libs/auth';
-import { UserSchedulesModule } from '#libs/schedules';
+} from '#platform/auth';
+import { UserSchedulesModule } from '#domain/schedules';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { Settings } from '#libs/config';
-import { newUuid } from '#libs/kernel';
-import { type SignedDelivery, SignDelivery } from '#libs/webhooks';
+import { Settings } from '#platform/config';
+import { newUuid } from '#platform/kernel';
+import { type SignedDelivery, SignDelivery } from '#domain/webhooks';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, printResult } from '../cli/output.js';

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
-import { Settings } from '#libs/config';
-import { type Factory, FindFactory, ListFactories } from '#libs/factories';
+import { Settings } from '#platform/config';
+import { type Factory, FindFactory, ListFactories } from '#domain/factories';
 import {
   AUTH_MODES,
   type AuthMode,
@@ -13,7 +13,7 @@ import {
   type ManagedWebhook,
   ReadDeliveryLog,
   RotateWebhookSecret,
-} from '#libs/webhooks';
+} from '#domain/webhooks';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';

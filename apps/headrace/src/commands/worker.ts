@@ -1,4 +1,4 @@
-import { flagsHelp, readWorkerOptions, runWorker, WorkerFault } from '#libs/worker';
+import { flagsHelp, readWorkerOptions, runWorker, WorkerFault } from '#execution/worker-daemon';
 import { takeFromEnvironment } from '../runner-door/take-from-environment.js';
 
 const SECRETS = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import type { Clock } from '#libs/kernel';
+import type { Clock } from '#platform/kernel';
 
 export interface ApiAnswer {
   readonly status: number;

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import type { Settings } from '#libs/config';
-import { findEmbeddedPostgres, surviveConnectionLoss } from '#libs/persistence';
+import type { Settings } from '#platform/config';
+import { findEmbeddedPostgres, surviveConnectionLoss } from '#platform/persistence';
 
 /** What became of the attempt to reach the database. */
 export type DatabaseState =

@@ -1,6 +1,6 @@
-import type { Environment, Settings } from '#libs/config';
-import type { Clock } from '#libs/kernel';
-import { within } from '#libs/kernel';
+import type { Environment, Settings } from '#platform/config';
+import type { Clock } from '#platform/kernel';
+import { within } from '#platform/kernel';
 import { apiCheck } from './checks/api-check.js';
 import { clockCheck } from './checks/clock-check.js';
 import { containerCheck } from './checks/container-check.js';

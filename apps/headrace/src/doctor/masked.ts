@@ -1,4 +1,4 @@
-import { MASKED } from '#libs/kernel';
+import { MASKED } from '#platform/kernel';
 
 /** Address and database of a URL, without user, password and parameters: any of them may be a secret. */
 export function placeOf(url: string): string {

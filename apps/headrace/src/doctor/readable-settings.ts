@@ -1,4 +1,4 @@
-import { type Environment, parseSettings, type Settings, SettingsError } from '#libs/config';
+import { type Environment, parseSettings, type Settings, SettingsError } from '#platform/config';
 import { settingsNamedIn } from './patient.js';
 
 /** The settings with defaults for those that are wrong, so that everything else can be looked at. */

@@ -1,4 +1,4 @@
-import { within } from '#libs/kernel';
+import { within } from '#platform/kernel';
 import type { DoctorCheck } from './doctor-check.js';
 import { fail, type Finding, type NamedFinding, skip } from './finding.js';
 import type { SecretMask } from './masked.js';

@@ -1,4 +1,4 @@
-import type { RunnerEvent } from '#libs/runner-protocol';
+import type { RunnerEvent } from '#execution/runner-protocol';
 
 /** A run as the command tells of it; never with its token. */
 export interface ToldRun {

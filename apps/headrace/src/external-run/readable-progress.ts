@@ -1,4 +1,4 @@
-import type { RunnerEvent, ToolContent } from '#libs/runner-protocol';
+import type { RunnerEvent, ToolContent } from '#execution/runner-protocol';
 import { firstLines, printable } from '../cli/printable.js';
 import type { Progress, ToldEnd, ToldRun } from './progress.js';
 

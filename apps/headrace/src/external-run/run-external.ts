@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
-import { readHarnessesFile, type LogFields, type RunnerLog } from '#libs/runner';
+import { readHarnessesFile, type LogFields, type RunnerLog } from '#execution/runner';
 import { carryOut } from '../runner-door/carry-out.js';
 import { leave } from '../runner-door/json-log.js';
 import { placeEnvironment } from '../runner-door/place-environment.js';

@@ -1,4 +1,4 @@
-import type { Settings } from '#libs/config';
+import type { Settings } from '#platform/config';
 import { ConnectionFile } from '../up/connection-file.js';
 
 /** Where senders reach the ingress: of a running `up`, which may have chosen a port, what it says; else the setting. */

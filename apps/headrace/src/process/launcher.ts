@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import type { Environment } from '#libs/config';
+import type { Environment } from '#platform/config';
 
 /** Who started this process. */
 export interface Launcher {

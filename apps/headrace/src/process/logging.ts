@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import type { Settings } from '#libs/config';
-import { JsonLogger } from '#libs/observability';
+import type { Settings } from '#platform/config';
+import { JsonLogger } from '#platform/observability';
 
 /** What Nest says while it assembles an application: a hundred lines that nobody reads unless something is wrong with it. */
 const ASSEMBLY = new Set([

@@ -1,21 +1,21 @@
 import pg from 'pg';
-import type { Settings } from '#libs/config';
-import { agentMigrations } from '#migrations/agents';
-import { authMigrations } from '#migrations/auth';
-import { automationMigrations } from '#migrations/automations';
-import { conversationMigrations } from '#migrations/conversations';
-import { definitionMigrations } from '#migrations/definitions';
-import { environmentMigrations } from '#migrations/environments';
-import { factoryMigrations } from '#migrations/factories';
-import { migrateQueues } from '#libs/jobs';
-import { notificationMigrations } from '#migrations/notifications';
-import { assertMigrated, migrate, type MigrationClass, surviveConnectionLoss } from '#libs/persistence';
-import { runMigrations } from '#migrations/runs';
-import { scheduleMigrations } from '#migrations/schedules';
-import { secretMigrations } from '#migrations/secrets';
-import { storageMigrations } from '#migrations/storage';
-import { webhookMigrations } from '#migrations/webhooks';
-import { workerMigrations } from '#migrations/workers';
+import type { Settings } from '#platform/config';
+import { agentMigrations } from '#migrations/domain/agents';
+import { authMigrations } from '#migrations/platform/auth';
+import { automationMigrations } from '#migrations/domain/automations';
+import { conversationMigrations } from '#migrations/domain/conversations';
+import { definitionMigrations } from '#migrations/domain/definitions';
+import { environmentMigrations } from '#migrations/domain/environments';
+import { factoryMigrations } from '#migrations/domain/factories';
+import { migrateQueues } from '#platform/jobs';
+import { notificationMigrations } from '#migrations/domain/notifications';
+import { assertMigrated, migrate, type MigrationClass, surviveConnectionLoss } from '#platform/persistence';
+import { runMigrations } from '#migrations/domain/runs';
+import { scheduleMigrations } from '#migrations/domain/schedules';
+import { secretMigrations } from '#migrations/platform/secrets';
+import { storageMigrations } from '#migrations/platform/storage';
+import { webhookMigrations } from '#migrations/domain/webhooks';
+import { workerMigrations } from '#migrations/execution/worker-gateway';
 
 /** Every room's migrations; they run in the order of the times in their names. */
 const MIGRATIONS: readonly MigrationClass[] = [

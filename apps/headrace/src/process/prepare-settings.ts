@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { type Environment, ensureDataDir, hasLocalRunnerApi, parseSettings, type Settings } from '#libs/config';
+import { type Environment, ensureDataDir, hasLocalRunnerApi, parseSettings, type Settings } from '#platform/config';
 import { withInstallationKeys } from './secrets-keys.js';
 
 /**

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { findMisspeltSettings, type RunningApp, type Settings } from '#libs/config';
+import { findMisspeltSettings, type RunningApp, type Settings } from '#platform/config';
 import { CommandError } from '../cli/command.js';
 import { ClosingStack } from './closing-stack.js';
 import { connectLauncher } from './launcher.js';

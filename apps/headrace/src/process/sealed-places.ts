@@ -1,11 +1,11 @@
 import type { Type } from '@nestjs/common';
-import { IdentitiesPlace, McpServersPlace } from '#libs/agents';
-import { AutomationsPlace } from '#libs/automations';
-import { NotificationWebhooksPlace } from '#libs/notifications';
-import { RunsPlace } from '#libs/runs';
-import { SchedulesPlace } from '#libs/schedules';
-import { ManagedSecretsPlace, type SealedPlace } from '#libs/secrets';
-import { WebhooksPlace } from '#libs/webhooks';
+import { IdentitiesPlace, McpServersPlace } from '#domain/agents';
+import { AutomationsPlace } from '#domain/automations';
+import { NotificationWebhooksPlace } from '#domain/notifications';
+import { RunsPlace } from '#domain/runs';
+import { SchedulesPlace } from '#domain/schedules';
+import { ManagedSecretsPlace, type SealedPlace } from '#platform/secrets';
+import { WebhooksPlace } from '#domain/webhooks';
 
 /** Every table that holds sealed values: one that is missing here is lost when the key is changed. */
 export const SEALED_PLACES: readonly Type<SealedPlace>[] = [

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseSettings } from '#libs/config';
+import { parseSettings } from '#platform/config';
 import { withInstallationKeys } from './secrets-keys.js';
 
 const GIVEN = 'g'.repeat(32);

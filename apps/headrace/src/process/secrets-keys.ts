@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ensurePrivateDir, persistedSecret, readIfPresent, type Settings, withSettings } from '#libs/config';
+import { ensurePrivateDir, persistedSecret, readIfPresent, type Settings, withSettings } from '#platform/config';
 
 /**
  * The settings with this installation's keys: SECRETS_KEY, else the one that was generated into the data directory. A

@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { type DynamicModule, Global, type INestApplicationContext, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AuthModule } from '#libs/auth';
-import { Settings, withSettings } from '#libs/config';
-import { FactoriesModule } from '#libs/factories';
-import { Clock, SystemClock } from '#libs/kernel';
-import { PersistenceModule } from '#libs/persistence';
+import { AuthModule } from '#platform/auth';
+import { Settings, withSettings } from '#platform/config';
+import { FactoriesModule } from '#domain/factories';
+import { Clock, SystemClock } from '#platform/kernel';
+import { PersistenceModule } from '#platform/persistence';
 
 const FEW_CONNECTIONS = 2;
 

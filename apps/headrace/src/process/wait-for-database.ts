@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isDatabaseUnavailable } from '#libs/persistence';
+import { isDatabaseUnavailable } from '#platform/persistence';
 
 const RETRY_MS = 500;
 const REPORT_MS = 5_000;

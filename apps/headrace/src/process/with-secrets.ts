@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { SecretsModule } from '#libs/secrets';
-import { WebhooksModule } from '#libs/webhooks';
+import { SecretsModule } from '#platform/secrets';
+import { WebhooksModule } from '#domain/webhooks';
 import { CommandError } from '../cli/command.js';
 import { SEALED_PLACES } from './sealed-places.js';
 import { withInstallationKeys } from './secrets-keys.js';

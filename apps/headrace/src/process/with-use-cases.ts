@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureDataDir, parseSettings, type Settings, withSettings } from '#libs/config';
+import { ensureDataDir, parseSettings, type Settings, withSettings } from '#platform/config';
 import { CommandError } from '../cli/command.js';
 import { openDatabase } from './database.js';
 import { connectLauncher } from './launcher.js';

@@ -1,4 +1,4 @@
-import { parseSettings } from '#libs/config';
+import { parseSettings } from '#platform/config';
 import { CommandError, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, type OutputValues } from '../cli/output.js';
 import { readSecretFile } from '../cli/read-secret-file.js';

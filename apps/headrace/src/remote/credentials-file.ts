@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { ensurePrivateDir, type Environment, readIfPresent, writePrivateFile } from '#libs/config';
+import { ensurePrivateDir, type Environment, readIfPresent, writePrivateFile } from '#platform/config';
 import { CommandError } from '../cli/command.js';
 
 interface Credentials {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { removeTree, sweep } from '#libs/runner';
+import { removeTree, sweep } from '#execution/runner';
 
 /** What is left of an execution when its runner was killed. */
 interface Remains {

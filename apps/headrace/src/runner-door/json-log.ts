@@ -1,5 +1,5 @@
-import type { Clock } from '#libs/kernel';
-import { jsonLinesLog } from '#libs/runner';
+import type { Clock } from '#platform/kernel';
+import { jsonLinesLog } from '#execution/runner';
 
 const EXIT_GRACE_MS = 1_000;
 

@@ -1,4 +1,4 @@
-import { findProgram } from '#libs/kernel';
+import { findProgram } from '#platform/kernel';
 
 /** The command line's own entry, for children that are started from it. */
 export const OWN_ENTRY = findProgram();

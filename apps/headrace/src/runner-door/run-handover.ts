@@ -1,4 +1,4 @@
-import { SystemClock } from '#libs/kernel';
+import { SystemClock } from '#platform/kernel';
 import {
   HandoverError,
   jsonLinesLog,
@@ -7,7 +7,7 @@ import {
   RUNNER_EXIT,
   runExecution,
   sweep,
-} from '#libs/runner';
+} from '#execution/runner';
 import { keepLogClean, leave, stderrLine } from './json-log.js';
 import { BUILTIN_AGENT_ARGS } from './own-program.js';
 import { stopSignals } from './stop-signals.js';

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { SystemClock } from '#libs/kernel';
-import { HarnessesFileError, jsonLinesLog, readHarnessesFile, RUNNER_EXIT, type RunnerLog } from '#libs/runner';
-import type { InPlace } from '#libs/runner-protocol';
-import { EXECUTION_ENV } from '#libs/worker-protocol';
+import { SystemClock } from '#platform/kernel';
+import { HarnessesFileError, jsonLinesLog, readHarnessesFile, RUNNER_EXIT, type RunnerLog } from '#execution/runner';
+import type { InPlace } from '#execution/runner-protocol';
+import { EXECUTION_ENV } from '#execution/worker-protocol';
 import { type ArgumentVector, endsWithItsTurn, readArgumentVector } from './argument-vector.js';
 import { carryOut } from './carry-out.js';
 import { keepLogClean, leave, stderrLine } from './json-log.js';

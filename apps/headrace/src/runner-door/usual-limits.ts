@@ -1,4 +1,4 @@
-import type { GitHandover, RunnerLimits } from '#libs/runner-protocol';
+import type { GitHandover, RunnerLimits } from '#execution/runner-protocol';
 
 const MIB = 1_048_576;
 

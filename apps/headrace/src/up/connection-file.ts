@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { readIfPresent, writePrivateFile } from '#libs/config';
+import { readIfPresent, writePrivateFile } from '#platform/config';
 
 /** What a program needs to use this installation; `$HEADRACE_DATA_DIR/connection.json`, readable by its owner only. */
 export interface Connection {

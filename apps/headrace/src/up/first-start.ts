@@ -9,9 +9,9 @@ import {
   type PrincipalRef,
   SetRole,
   TokenAuthenticator,
-} from '#libs/auth';
-import { CreateFactory, FindFactory } from '#libs/factories';
-import { newUid } from '#libs/kernel';
+} from '#platform/auth';
+import { CreateFactory, FindFactory } from '#domain/factories';
+import { newUid } from '#platform/kernel';
 import type { Connection } from './connection-file.js';
 import type { KnownUids, UidFile } from './uid-file.js';
 

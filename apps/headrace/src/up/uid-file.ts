@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ensurePrivateDir, readIfPresent, writePrivateFile } from '#libs/config';
+import { ensurePrivateDir, readIfPresent, writePrivateFile } from '#platform/config';
 
 /** What the first start made, so that it is found again when `connection.json` is lost. */
 export interface KnownUids {

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { JsonLogger } from '#libs/observability';
+import { JsonLogger } from '#platform/observability';
 
 export interface LogLine {
   readonly level: string;

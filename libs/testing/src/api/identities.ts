@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Role } from '#libs/auth';
-import { base62, newUid } from '#libs/kernel';
+import type { Role } from '#platform/auth';
+import { base62, newUid } from '#platform/kernel';
 import type { TestDatabase } from '../database/test-database.js';
 
 export interface TestPrincipal {

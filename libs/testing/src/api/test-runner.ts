@@ -1,5 +1,5 @@
-import { ExecutionTokens } from '#libs/runs';
-import type { Assignment, BatchAck, RunnerEvent, RunnerEventKind } from '#libs/runner-protocol';
+import { ExecutionTokens } from '#domain/runs';
+import type { Assignment, BatchAck, RunnerEvent, RunnerEventKind } from '#execution/runner-protocol';
 import type { TestApi } from './test-api.js';
 
 /**

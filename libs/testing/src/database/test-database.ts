@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { advanceTestClock } from '#libs/persistence';
+import { advanceTestClock } from '#platform/persistence';
 import { dropDatabase, onDatabase, otherDatabase } from './test-postgres.js';
 
 declare module 'vitest' {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { EmbeddedPostgres, installTestClock, type Queryable } from '#libs/persistence';
+import { EmbeddedPostgres, installTestClock, type Queryable } from '#platform/persistence';
 
 const TEMPLATE = 'headrace_template';
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Clock } from '#libs/kernel';
+import type { Clock } from '#platform/kernel';
 import type { DoctorCheck } from '../doctor-check.js';
 import { fail, type Finding, ok, skip, warn } from '../finding.js';
 

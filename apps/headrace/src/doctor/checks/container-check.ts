@@ -5,8 +5,8 @@ import {
   EngineConnection,
   type ImageFacts,
   runnerMounts,
-} from '#libs/runner-host';
-import type { Settings } from '#libs/config';
+} from '#execution/runner-host';
+import type { Settings } from '#platform/config';
 import type { DoctorCheck } from '../doctor-check.js';
 import { fail, type Finding, ok, skip, warn } from '../finding.js';
 import type { Patient } from '../patient.js';

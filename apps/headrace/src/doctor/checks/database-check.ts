@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { sqlState } from '#libs/persistence';
+import { sqlState } from '#platform/persistence';
 import { migrationNames } from '../../process/migrations.js';
 import type { DatabaseState } from '../database-door.js';
 import type { DoctorCheck } from '../doctor-check.js';

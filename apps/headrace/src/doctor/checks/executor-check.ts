@@ -1,5 +1,5 @@
-import { DockerEngine, EngineConnection, EngineRefusal } from '#libs/runner-host';
-import type { EngineAddress } from '#libs/runner-host';
+import { DockerEngine, EngineConnection, EngineRefusal } from '#execution/runner-host';
+import type { EngineAddress } from '#execution/runner-host';
 import type { DoctorCheck } from '../doctor-check.js';
 import { fail, type Finding, ok } from '../finding.js';
 import type { Patient } from '../patient.js';

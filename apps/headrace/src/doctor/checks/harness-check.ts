@@ -5,7 +5,7 @@ import {
   HarnessesFileError,
   readHarnessesFile,
   STANDARD_HARNESSES,
-} from '#libs/runner';
+} from '#execution/runner';
 import type { DoctorCheck } from '../doctor-check.js';
 import { fail, type Finding, ok, skip, warn } from '../finding.js';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { areQueuesMigrated } from '#libs/jobs';
+import { areQueuesMigrated } from '#platform/jobs';
 import { type DatabaseState, impatientPool } from '../database-door.js';
 import type { DoctorCheck } from '../doctor-check.js';
 import { fail, type Finding, ok, skip, warn } from '../finding.js';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Settings, withSettings } from '#libs/config';
-import { sqlState } from '#libs/persistence';
-import { SealBrokenError, SealedPlaces, SecretBox, SecretsModule } from '#libs/secrets';
-import { WebhooksModule } from '#libs/webhooks';
+import { type Settings, withSettings } from '#platform/config';
+import { sqlState } from '#platform/persistence';
+import { SealBrokenError, SealedPlaces, SecretBox, SecretsModule } from '#platform/secrets';
+import { WebhooksModule } from '#domain/webhooks';
 import { SEALED_PLACES } from '../../process/sealed-places.js';
 import { withInstallationKeys } from '../../process/secrets-keys.js';
 import { withServices } from '../../process/services.js';

@@ -1,5 +1,5 @@
 import type { DoctorCheck } from '../doctor-check.js';
-import { findMisspeltSettings } from '#libs/config';
+import { findMisspeltSettings } from '#platform/config';
 import { fail, ok, warn } from '../finding.js';
 import { settingsNamedIn } from '../patient.js';
 

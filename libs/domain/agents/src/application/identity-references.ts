@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import { EnvironmentDirectory, variableFaults } from '#domain/environments';
+import { isUid, notAccessible } from '#platform/kernel';
+import { Database } from '#platform/persistence';
+import { ManagedSecrets } from '#platform/secrets';
+import type { IdentityChanges } from '../domain/agent-identity.js';
+import { type McpServers, pointerToken, registeredUids, serverIssues } from '../domain/mcp-server.js';
+import { McpServersStore } from '../persistence/mcp-servers.store.js';
+import type { ChangeRefusal } from './outcomes.js';
+
+/** What the fields of an identity point at. */
+@Injectable()
+export class IdentityReferences {
+  constructor(
+    private readonly environments: EnvironmentDirectory,
+    private readonly servers: McpServersStore,
+    private readonly database: Database,
+    private readonly secrets: ManagedSecrets,
+  ) {}
+
+  /** null when an identity of the team may have these. Only what is about to change is looked at. */
+  async check(
+    teamUid: string,
+    { environmentId, mcpServers, secrets = [] }: IdentityChanges,
+  ): Promise<ChangeRefusal | null> {
+    const issues = [
+      ...(mcpServers ? serverIssues(mcpServers, '/mcp_servers') : []),
+      ...variableFaults({ secrets: secrets.map((name) => ({ name })) }),
+    ];
+    if (issues.length > 0) return { kind: 'invalid', issues };
+    // The team works with the identity, so a person's own environment would not do for everybody else.
+    if (environmentId && !(await this.environments.findUsable(environmentId, { teamUid, caller: null })))
+      return refused('/environment_id', 'an environment');
+    const known = secrets.length === 0 ? null : await this.secrets.versionsForRuns(this.database, teamUid, secrets);
+    const unknown = secrets.findIndex((name) => known?.has(name) !== true);
+    if (unknown >= 0) return refused(`/secrets/${unknown}/name`, 'a managed secret');
+    const unregistered = mcpServers ? await this.findUnregistered(teamUid, mcpServers) : null;
+    return unregistered === null
+      ? null
+      : refused(`/mcp_servers/${pointerToken(unregistered)}/warp_id`, 'an MCP server');
+  }
+
+  private async findUnregistered(teamUid: string, mcpServers: McpServers): Promise<string | null> {
+    const wanted = registeredUids(mcpServers);
+    const possible = [...wanted.values()].filter(isUid);
+    const found = possible.length === 0 ? [] : await this.servers.findOfTeam(teamUid, possible);
+    const known = new Set(found.map(({ uid }) => uid));
+    return [...wanted].find(([, uid]) => !known.has(uid))?.[0] ?? null;
+  }
+}
+
+const refused = (pointer: string, noun: string): ChangeRefusal => ({
+  kind: 'not_authorized',
+  issues: [{ pointer, detail: notAccessible(noun) }],
+});

@@ -1,0 +1,128 @@
+import { MASKED } from '#platform/kernel';
+
+/** How an agent reaches an MCP server: exactly one of `warp_id`, `command` and `url`. As on the wire. */
+export interface McpServerConfig {
+  warp_id?: string;
+  command?: string;
+  args?: string[];
+  url?: string;
+  env?: Record<string, string>;
+  headers?: Record<string, string>;
+}
+
+export type McpServers = Readonly<Record<string, McpServerConfig>>;
+
+/** Where a secret value of a server stands, as a JSON pointer below the server: `/env/TOKEN`. */
+export type SecretPlace = string;
+
+const SECRET_MAPS = ['env', 'headers'] as const;
+
+/** The server with every value of `env` and `headers` replaced. */
+export function mapSecrets(
+  server: McpServerConfig,
+  change: (value: string, place: SecretPlace) => string,
+): McpServerConfig {
+  const changed = { ...server };
+  for (const map of SECRET_MAPS) {
+    const values = server[map];
+    if (values === undefined) continue;
+    changed[map] = Object.fromEntries(
+      Object.entries(values).map(([key, value]) => [key, change(value, `/${map}/${pointerToken(key)}`)]),
+    );
+  }
+  return changed;
+}
+
+/** Every value of `env` and `headers` by its place. */
+export function secretsOf(server: McpServerConfig): Map<SecretPlace, string> {
+  const found = new Map<SecretPlace, string>();
+  mapSecrets(server, (value, place) => {
+    found.set(place, value);
+    return value;
+  });
+  return found;
+}
+
+export function mapServers(
+  servers: McpServers,
+  change: (server: McpServerConfig, name: string) => McpServerConfig,
+): Record<string, McpServerConfig> {
+  return Object.fromEntries(Object.entries(servers).map(([name, server]) => [name, change(server, name)]));
+}
+
+/**
+ * What of `stored` a request may keep without knowing it. Nothing, unless both are the same program or address and the
+ * request says nothing in clear: another variable or header, such as `NODE_OPTIONS` or `Host`, decides just as much as the
+ * address does who gets to see the kept ones. Leaving a value out is no way to choose a receiver.
+ */
+export function keptSecrets(stored: McpServerConfig, asked: McpServerConfig): Map<SecretPlace, string> {
+  const target = ({ warp_id, command, args, url }: McpServerConfig): string =>
+    JSON.stringify([warp_id, command, args ?? [], url]);
+  const saysNothing = [...secretsOf(asked).values()].every((value) => value === MASKED);
+  return saysNothing && target(stored) === target(asked) ? secretsOf(stored) : new Map<SecretPlace, string>();
+}
+
+export interface FieldIssue {
+  /** JSON pointer. */
+  readonly pointer: string;
+  /** Completes "`field` …". */
+  readonly detail: string;
+}
+
+/** What no single field can check, such as that each server has exactly one way to reach it. `at` is the pointer of the map. */
+export function serverIssues(servers: McpServers | readonly McpServerConfig[], at: string): FieldIssue[] {
+  return Object.entries(servers).flatMap(([name, { warp_id, command, url }]) => {
+    const pointer = `${at}/${pointerToken(name)}`;
+    if ([warp_id, command, url].filter((way) => way !== undefined).length !== 1)
+      return [{ pointer, detail: 'must have exactly one of warp_id, command and url' }];
+    return urlIssues(url).map((issue) => ({ ...issue, pointer: pointer + issue.pointer }));
+  });
+}
+
+/** A URL is shown as it is; and clients of ours could not connect, as `fetch` refuses it. */
+function urlIssues(url: string | undefined): FieldIssue[] {
+  if (url === undefined || !URL.canParse(url)) return [];
+  const { username, password } = new URL(url);
+  if (username === '' && password === '') return [];
+  return [{ pointer: '/url', detail: 'must not contain a user or password: send them in headers' }];
+}
+
+/** The uids of registered servers that these refer to, by the name that refers. */
+export function registeredUids(servers: McpServers): Map<string, string> {
+  return new Map(
+    Object.entries(servers).flatMap(([name, { warp_id: uid }]) => (uid === undefined ? [] : [[name, uid] as const])),
+  );
+}
+
+export const pointerToken = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** An MCP server that a team has registered; runs and identities refer to it as `warp_id`. */
+export interface RegisteredServer {
+  readonly uid: string;
+  readonly teamUid: string;
+  readonly name: string;
+  readonly description: string | null;
+  /** Without `warp_id`; `env` and `headers` sealed. */
+  readonly config: McpServerConfig;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** What of a registered server can be set. */
+export interface ServerFields {
+  readonly name: string;
+  readonly description: string | null;
+  readonly config: McpServerConfig;
+}
+
+/** What a registered server may not say, whatever its fields are by themselves. Pointers into the request's body. */
+export function registeredServerIssues({ command, args, url, env, headers }: McpServerConfig): FieldIssue[] {
+  if ((command === undefined) === (url === undefined))
+    return [{ pointer: '', detail: 'must have exactly one of command and url' }];
+  const foreign = command === undefined ? { args, env } : { headers };
+  const way = command === undefined ? 'command' : 'url';
+  const misplaced = Object.entries(foreign).flatMap(([field, value]) =>
+    value === undefined ? [] : [{ pointer: `/${field}`, detail: `goes with ${way} only` }],
+  );
+  return [...misplaced, ...urlIssues(url)];
+}

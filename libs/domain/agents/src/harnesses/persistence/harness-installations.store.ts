@@ -1,0 +1,87 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Statement } from '#platform/persistence';
+import type { DetectedHarness } from '#execution/runner';
+
+/** Of one agent in one place, which may be several machines: installed on at least one of them. */
+export interface HarnessInstallation {
+  readonly id: string;
+  /** Null: where hosted runs are carried out. */
+  readonly workerHost: string | null;
+  readonly installed: boolean;
+  /** The highest one, as text orders them. */
+  readonly version: string | null;
+  /** As a worker tells it, of an agent that its own file defines; of several the first as text orders them. */
+  readonly installHint: string | null;
+  readonly lastSeenAt: Date;
+}
+
+interface Row {
+  id: string;
+  worker_host: string | null;
+  installed: boolean;
+  version: string | null;
+  install_hint: string | null;
+  last_seen_at: Date;
+}
+
+/** Processors tell every minute; one that has not for so long is gone. */
+const STALE = `interval '3 minutes'`;
+
+/** What workers tell of themselves lies with their connections. */
+const LIST: Statement = {
+  name: 'agents_list_harness_installations',
+  text: `
+WITH told AS (
+  SELECT NULL::text AS worker_host, harnesses, last_seen_at FROM headrace.harness_installations
+  WHERE last_seen_at > headrace.now() - ${STALE}
+  UNION ALL
+  SELECT worker_host, harnesses, last_seen_at FROM headrace.worker_connections
+  WHERE team_uid = ANY($1::text[]) AND alive_until > headrace.now())
+SELECT h.id, told.worker_host, bool_or(coalesce(h.installed, false)) AS installed,
+  max(h.version) FILTER (WHERE h.installed) AS version, min(h.install_hint) AS install_hint,
+  max(told.last_seen_at) AS last_seen_at
+FROM told, jsonb_to_recordset(told.harnesses) AS h (id text, installed boolean, version text, install_hint text)
+WHERE h.id IS NOT NULL
+GROUP BY h.id, told.worker_host ORDER BY told.worker_host NULLS FIRST, h.id`,
+};
+
+const PUT: Statement = {
+  name: 'agents_put_harness_installations',
+  text: `
+WITH gone AS (DELETE FROM headrace.harness_installations WHERE last_seen_at < headrace.now() - 2 * ${STALE})
+INSERT INTO headrace.harness_installations (instance, harnesses, last_seen_at) VALUES ($1, $2::jsonb, headrace.now())
+ON CONFLICT (instance) DO UPDATE SET harnesses = excluded.harnesses, last_seen_at = excluded.last_seen_at`,
+};
+
+const REMOVE: Statement = {
+  name: 'agents_remove_harness_installations',
+  text: 'DELETE FROM headrace.harness_installations WHERE instance = $1',
+};
+
+/** Which agents are installed where. */
+@Injectable()
+export class HarnessInstallationsStore {
+  constructor(private readonly database: Database) {}
+
+  /** Of hosted runs and of the teams' connected workers. */
+  async list(teamUids: readonly string[]): Promise<HarnessInstallation[]> {
+    const rows = await this.database.query<Row>(LIST, [teamUids]);
+    return rows.map((row) => ({
+      id: row.id,
+      workerHost: row.worker_host,
+      installed: row.installed,
+      version: row.version,
+      installHint: row.install_hint,
+      lastSeenAt: row.last_seen_at,
+    }));
+  }
+
+  /** What a process of ours finds on its machine. */
+  async put(instance: string, harnesses: readonly DetectedHarness[]): Promise<void> {
+    await this.database.query(PUT, [instance, JSON.stringify(harnesses)]);
+  }
+
+  async remove(instance: string): Promise<void> {
+    await this.database.query(REMOVE, [instance]);
+  }
+}

@@ -1,0 +1,124 @@
+import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Operation, pathId } from '#platform/http';
+import { CreateIdentity, DeleteIdentity, FindIdentities, UpdateIdentity } from '../application/identities.js';
+import {
+  CreateAgentIdentityRequest,
+  IdentityItem,
+  ListAgentIdentitiesQuery,
+  ListAgentIdentitiesResponse,
+  UpdateAgentIdentityRequest,
+} from './identity.dto.js';
+import { toIdentityChanges } from './identity-input.js';
+import { presentIdentity } from './presenters.js';
+import { refusal } from './refusals.js';
+
+const TAG = 'Agents';
+const NOUN = 'agent identity';
+
+@Controller('agent/identities')
+export class IdentitiesController {
+  constructor(
+    private readonly find: FindIdentities,
+    private readonly create: CreateIdentity,
+    private readonly update: UpdateIdentity,
+    private readonly remove: DeleteIdentity,
+  ) {}
+
+  @Get()
+  @Authorize('identities:read')
+  @Operation({
+    id: 'listAgentIdentities',
+    summary: 'List agent identities',
+    description:
+      'Those of the team, by name; without the team header, of all teams of the caller, 1,000 at most. `prompt` holds the first 2,048 characters.',
+    tag: TAG,
+    team: true,
+    success: { status: 200, description: 'The agent identities.', type: ListAgentIdentitiesResponse },
+    errors: [400, 403],
+  })
+  async listAgentIdentities(
+    @CurrentCaller() caller: Caller,
+    @Query() { factory_uid: factoryUid }: ListAgentIdentitiesQuery,
+  ): Promise<ListAgentIdentitiesResponse> {
+    return { agents: (await this.find.list(caller, factoryUid)).map(presentIdentity) };
+  }
+
+  @Post()
+  @Authorize('identities:manage')
+  @Operation({
+    id: 'createAgentIdentity',
+    summary: 'Create an agent identity',
+    description:
+      'An agent with a name of its own: runs that name it in `agent_identity_uid` are executed by it and take what it defines where the request says nothing. It owns a service account of the same uid, which can have tokens. A team has at most 1,000. Needs the role admin or owner.',
+    tag: TAG,
+    team: true,
+    request: { value: { name: 'reviewer', prompt: 'You review changes.' } },
+    success: { status: 201, description: 'The agent identity.', type: IdentityItem },
+    errors: [400, 403, 'limit_reached', 413, 415],
+  })
+  async createAgentIdentity(
+    @CurrentCaller() caller: Caller,
+    @Body() body: CreateAgentIdentityRequest,
+  ): Promise<IdentityItem> {
+    const result = await this.create.execute(caller, { ...toIdentityChanges(body), name: body.name });
+    if (result.kind !== 'created') throw refusal(NOUN, result);
+    return presentIdentity(result.identity);
+  }
+
+  @Get(':uid')
+  @Authorize('identities:read')
+  @Operation({
+    id: 'getAgentIdentity',
+    summary: 'Get an agent identity',
+    tag: TAG,
+    success: { status: 200, description: 'The agent identity.', type: IdentityItem },
+    errors: [400, 403, 404],
+  })
+  async getAgentIdentity(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+  ): Promise<IdentityItem> {
+    const lookup = await this.find.find(caller, uid, 'identities:read');
+    if (lookup.kind !== 'found') throw refusal(NOUN, lookup);
+    return presentIdentity(lookup.identity);
+  }
+
+  // Reading suffices here and at delete: the role that counts is that on the identity's team, which the use case knows.
+  @Put(':uid')
+  @Authorize('identities:read')
+  @Operation({
+    id: 'updateAgentIdentity',
+    summary: 'Change an agent identity',
+    description:
+      'What is absent or null stays as it is; an empty text, list or object clears. Runs that exist already are not touched. Needs the role admin or owner.',
+    tag: TAG,
+    request: { value: { prompt: 'You review changes and suggest tests.' } },
+    success: { status: 200, description: 'The agent identity as it is now.', type: IdentityItem },
+    errors: [400, 403, 404, 413, 415],
+  })
+  async updateAgentIdentity(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+    @Body() body: UpdateAgentIdentityRequest,
+  ): Promise<IdentityItem> {
+    const result = await this.update.execute(caller, uid, toIdentityChanges(body));
+    if (result.kind !== 'updated') throw refusal(NOUN, result);
+    return presentIdentity(result.identity);
+  }
+
+  @Delete(':uid')
+  @Authorize('identities:read')
+  @Operation({
+    id: 'deleteAgentIdentity',
+    summary: 'Delete an agent identity',
+    description: 'Its tokens end with it. Runs of the past keep its name. Needs the role admin or owner.',
+    tag: TAG,
+    success: { status: 204, description: 'It is gone.' },
+    errors: [400, 403, 404],
+  })
+  async deleteAgentIdentity(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
+    const result = await this.remove.execute(caller, uid);
+    if (result.kind !== 'deleted') throw refusal(NOUN, result);
+  }
+}

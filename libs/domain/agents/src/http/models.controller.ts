@@ -1,0 +1,28 @@
+import { Controller, Get } from '@nestjs/common';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Operation } from '#platform/http';
+import { OfferedModels } from '../adapters/offered-models.js';
+import { ListModelsResponse } from './model.dto.js';
+
+@Controller('agent/models')
+export class ModelsController {
+  constructor(private readonly offered: OfferedModels) {}
+
+  @Get()
+  @Authorize('runs:read')
+  @Operation({
+    id: 'listModels',
+    summary: 'List models',
+    description:
+      'Models to choose from, and the one that runs use which name none: the team’s default, or `auto`, the agent’s own. For a user on several teams without the team header it is `auto`. A run may also name a model that is not listed here: agents know more models than this list.',
+    tag: 'Agents',
+    team: true,
+    success: { status: 200, description: 'The models.', type: ListModelsResponse },
+    errors: [403],
+  })
+  listModels(@CurrentCaller() { principal, teamUid }: Caller): ListModelsResponse {
+    const team = principal.memberships.find((membership) => membership.teamUid === teamUid)?.team;
+    const { default_model_id, models } = this.offered.catalogue.forDefault(team?.defaultModelId ?? null);
+    return { default_model_id, models: [...models] };
+  }
+}

@@ -1,0 +1,108 @@
+import { GitFailure, type GitRepository, type Mirror, type MirrorCache, type TreeEntry } from '#platform/git';
+import { type SkillRepository, SkillSource, type SourceReading } from '../application/skill-source.js';
+import { pickSkillFiles, type TreeFile } from '../domain/pick-skill-files.js';
+import { MAX_SKILL_BYTES } from '../domain/skill-limits.js';
+import { SKILL_DIRECTORIES } from '../domain/skill-path.js';
+
+/** Any repository that git can reach, by a bare mirror on disk: trees and files are read as git's objects. */
+export class MirrorSkillSource extends SkillSource {
+  override readonly id = 'mirror';
+
+  constructor(private readonly mirrors: Pick<MirrorCache, 'mirror'>) {
+    super();
+  }
+
+  override reads(): boolean {
+    return true;
+  }
+
+  override async read(
+    { url, ref, credential }: SkillRepository,
+    known: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<SourceReading> {
+    const opened = credential && (await credential.open());
+    if (opened === null) return SECRET_GONE;
+    const repository = { url, ...(opened && { credential: opened }) };
+    try {
+      return await this.readMirror(repository, ref, known, signal);
+    } catch (error) {
+      if (signal.aborted || !(error instanceof GitFailure)) throw error;
+      // A copy that turned out to be broken is made anew when it is asked for again.
+      if (error.reason !== 'damaged') return toReading(error);
+    }
+    try {
+      return await this.readMirror(repository, ref, known, signal);
+    } catch (error) {
+      if (signal.aborted || !(error instanceof GitFailure)) throw error;
+      return toReading(error);
+    }
+  }
+
+  private async readMirror(
+    repository: GitRepository,
+    ref: string | undefined,
+    known: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<SourceReading> {
+    const mirror = await this.mirrors.mirror(repository, { signal, ...(ref !== undefined && { ref }) });
+    const commit = await mirror.resolve(ref);
+    if (commit === null) return { kind: 'read', files: [] };
+    const files = pickSkillFiles((await list(mirror, commit, signal)).flatMap(toTreeFile));
+    const contents = new Map<string, Buffer>();
+    for (const { oid, fault } of files) {
+      signal.throwIfAborted();
+      if (fault === undefined && !known.has(oid) && !contents.has(oid))
+        contents.set(oid, await mirror.read(oid, MAX_SKILL_BYTES));
+    }
+    return { kind: 'read', files: files.map((file) => ({ ...file, content: contents.get(file.oid) ?? null })) };
+  }
+}
+
+export const SECRET_GONE: SourceReading = {
+  kind: 'unreadable',
+  detail: 'The managed secret that the environment names for the repository is not there.',
+  retryable: false,
+};
+
+/** Of a tree that is too large to list whole: what the directories of skills have. */
+async function list(mirror: Mirror, commit: string, signal: AbortSignal): Promise<TreeEntry[]> {
+  try {
+    return await mirror.list(commit, { signal });
+  } catch (error) {
+    if (!(error instanceof GitFailure) || error.reason !== 'too_large') throw error;
+    return mirror.list(commit, { signal, below: SKILL_DIRECTORIES.map((directory) => `${directory}/skills`) });
+  }
+}
+
+function toTreeFile({ type, size, ...entry }: TreeEntry): TreeFile[] {
+  return type === 'blob' && size !== null ? [{ ...entry, size }] : [];
+}
+
+/** Git's own words stay out: they may name what callers must not learn, such as places of this machine. */
+function toReading({ reason }: GitFailure): SourceReading {
+  switch (reason) {
+    case 'empty':
+      return { kind: 'read', files: [] };
+    case 'invalid':
+    case 'not_allowed':
+      return { kind: 'unreadable', detail: 'Repositories of this place may not be read here.', retryable: false };
+    case 'authentication':
+    case 'not_found':
+      return { kind: 'unreadable', detail: 'There is no such repository, or it may not be read.', retryable: false };
+    case 'ref_not_found':
+      return {
+        kind: 'unreadable',
+        detail: 'The repository has no branch, tag or commit of this name.',
+        retryable: false,
+      };
+    case 'too_large':
+      return { kind: 'unreadable', detail: 'The repository is too large.', retryable: false };
+    case 'timeout':
+    case 'aborted':
+    case 'damaged':
+    case 'unavailable':
+    case 'failed':
+      return { kind: 'unreadable', detail: 'The repository cannot be reached now.', retryable: true };
+  }
+}

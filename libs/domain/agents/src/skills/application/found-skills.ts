@@ -1,0 +1,216 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '#platform/auth';
+import { EnvironmentDirectory } from '#domain/environments';
+import { isUid, nearMisses } from '#platform/kernel';
+import { findSkills, type FoundSkill, nameOf } from '../domain/found-skill.js';
+import { idOf } from '../domain/group-skills.js';
+import { directoryName } from '../domain/skill-path.js';
+import { parseSkillSpec, type SkillQuery, type SkillSpec } from '../domain/skill-spec.js';
+import { BUNDLED_NAME, BUNDLED_OWNER, BundledSkills, isBundled } from './bundled-skills.js';
+import { FactorySkills } from './factory-skills.js';
+import { SkillCache } from './skill-cache.js';
+import { type ResolvedSkill, SkillDirectory, type SkillSearch } from './skill-directory.js';
+import { type EnvironmentRepository, SkillRepositories } from './skill-repositories.js';
+import type { SkillRepository } from './skill-source.js';
+
+/** How long the creation of a run waits for a repository. */
+const WAIT_MS = 15_000;
+const MAX_CANDIDATES = 20;
+
+type Unreadable = Extract<ResolvedSkill, { kind: 'unreadable' }>;
+/** Skills of one repository. */
+interface Shelf {
+  readonly owner: string;
+  readonly repo: string;
+  readonly skills: readonly FoundSkill[];
+}
+interface Tier {
+  /** Whether a repository that cannot be read ends the search, so that a spec does not mean another skill for a while. */
+  readonly isFirm: boolean;
+  readonly repositories: readonly SkillRepository[];
+}
+interface Places {
+  readonly tiers: readonly Tier[];
+  /** Of environments that others share, named by nobody but them: looked into when nothing else is meant. */
+  readonly shared: readonly SkillRepository[];
+}
+type Match = Omit<Shelf, 'skills'> & { readonly skill: FoundSkill };
+
+/**
+ * Finds skills first in the run's factory, then in the environment at hand, then in the caller's own, then among the bundled ones, and last in what
+ * others share with the caller: whoever shares an environment does not say what a name means.
+ */
+@Injectable()
+export class FoundSkills extends SkillDirectory {
+  constructor(
+    private readonly repositories: SkillRepositories,
+    private readonly environments: EnvironmentDirectory,
+    private readonly cache: SkillCache,
+    private readonly bundled: BundledSkills,
+    private readonly factories: FactorySkills,
+  ) {
+    super();
+  }
+
+  override async resolve(
+    caller: Caller,
+    teamUid: string | null,
+    spec: string,
+    search: SkillSearch = {},
+  ): Promise<ResolvedSkill> {
+    const { environmentUid, waitMs = WAIT_MS } = search;
+    const asked = parseSkillSpec(spec);
+    if (asked.kind === 'invalid') return { kind: 'missing', candidates: [] };
+    const searched: Shelf[] = [];
+    const ofFactory = await this.factoryShelves(asked, teamUid, search);
+    for (const shelf of ofFactory ?? []) {
+      const found = conclude([shelf], asked.query);
+      if (found) return found;
+      searched.push(shelf);
+    }
+    if (ofFactory && asked.kind === 'repository')
+      return { kind: 'missing', candidates: suggest(searched, asked.query) };
+    let unreadable: Unreadable | undefined;
+    const { tiers, shared } = await this.placesOf(caller, teamUid, asked, environmentUid);
+    for (const tier of tiers) {
+      const { shelves, failure } = await this.read(tier.repositories, waitMs);
+      const found = conclude(shelves, asked.query);
+      if (found) return found;
+      if (failure && tier.isFirm) return failure;
+      unreadable ??= failure;
+      searched.push(...shelves);
+    }
+    const shelf = this.bundledShelf(asked);
+    const found = shelf && conclude([shelf], asked.query);
+    if (found) return found;
+    if (shelf) searched.push(shelf);
+    // A name that is taken, or may be, stays what it is.
+    const isTaken = asked.kind === 'repository' ? unreadable?.retryable !== false : unreadable?.retryable === true;
+    if (!isTaken && shared.length > 0) {
+      const { shelves } = await this.read(shared, waitMs);
+      const others = conclude(shelves, asked.query);
+      if (others) return others;
+      searched.push(...shelves);
+    }
+    return unreadable ?? { kind: 'missing', candidates: suggest(searched, asked.query) };
+  }
+
+  /** Of the factory that the spec names, or else of those at hand; null: of none. The first that fits is meant. */
+  private async factoryShelves(
+    asked: Exclude<SkillSpec, { kind: 'invalid' }>,
+    teamUid: string | null,
+    { factoryUids = [], agentUid }: SkillSearch,
+  ): Promise<Shelf[] | null> {
+    const uids = asked.kind === 'anywhere' ? new Set(factoryUids) : namedFactory(asked);
+    if (uids === null) return null;
+    const shelves: Shelf[] = [];
+    if (teamUid === null) return shelves;
+    for (const repo of uids) {
+      const found = await this.factories.find(repo, teamUid, agentUid ?? null);
+      shelves.push(...found.map((skills) => ({ owner: BUNDLED_OWNER, repo, skills })));
+    }
+    return shelves;
+  }
+
+  private async placesOf(
+    caller: Caller,
+    teamUid: string | null,
+    asked: Exclude<SkillSpec, { kind: 'invalid' }>,
+    environmentUid: string | undefined,
+  ): Promise<Places> {
+    if (asked.kind === 'repository' && isBundled(asked.owner, asked.repo)) return { tiers: [], shared: [] };
+    const isMeant = ({ owner, name }: SkillRepository): boolean => {
+      if (asked.kind === 'anywhere') return true;
+      if (name.toLowerCase() !== asked.repo.toLowerCase()) return false;
+      return asked.kind === 'repo_name' || owner.toLowerCase() === asked.owner.toLowerCase();
+    };
+    const tiers: Tier[] = [];
+    if (environmentUid !== undefined) {
+      const environment = await this.environments.findUsable(environmentUid, { teamUid, caller });
+      const near = await this.repositories.ofEnvironments(environment ? [environment] : [], caller);
+      const repositories = near.map(({ repository }) => repository).filter(isMeant);
+      if (repositories.length > 0) tiers.push({ isFirm: true, repositories });
+      if (repositories.length > 0 && asked.kind === 'repository') return { tiers, shared: [] };
+    }
+    const all = (await this.repositories.ofCaller(caller)).filter(({ repository }) => isMeant(repository));
+    const own = repositoriesOf(all, true);
+    const shared = repositoriesOf(all, false);
+    if (asked.kind !== 'repository') return { tiers: [...tiers, { isFirm: false, repositories: own }], shared };
+    if (own.length > 0) return { tiers: [{ isFirm: true, repositories: own }], shared: [] };
+    // Whose name it is on GitHub, GitHub says; another's credential may open it all the same.
+    const opened = shared.filter(({ isGithub }) => isGithub);
+    const named = opened.length > 0 ? opened : [this.repositories.publicOne(asked.owner, asked.repo)];
+    return { tiers: [{ isFirm: false, repositories: named }], shared: shared.filter(({ isGithub }) => !isGithub) };
+  }
+
+  private async read(
+    repositories: readonly SkillRepository[],
+    waitMs: number,
+  ): Promise<{ shelves: Shelf[]; failure: Unreadable | undefined }> {
+    const shelves: Shelf[] = [];
+    let failure: Unreadable | undefined;
+    const readings = await Promise.all(repositories.map((one) => this.cache.get(one, false, waitMs)));
+    for (const [index, { owner, name: repo }] of repositories.entries()) {
+      const reading = readings[index];
+      if (reading?.kind === 'read') shelves.push({ owner, repo, skills: reading.skills });
+      else failure ??= reading;
+    }
+    return { shelves, failure };
+  }
+
+  private bundledShelf(asked: Exclude<SkillSpec, { kind: 'invalid' }>): Shelf | null {
+    if (asked.kind === 'repository' && !isBundled(asked.owner, asked.repo)) return null;
+    if (asked.kind === 'repo_name' && asked.repo.toLowerCase() !== BUNDLED_NAME) return null;
+    return { owner: BUNDLED_OWNER, repo: BUNDLED_NAME, skills: this.bundled.skills };
+  }
+}
+
+/** A factory's skills are called as those that ship with us are, with the factory's uid for a repository. */
+function namedFactory(asked: Exclude<SkillSpec, { kind: 'invalid' }>): readonly string[] | null {
+  const isNamed = asked.kind === 'repository' && asked.owner.toLowerCase() === BUNDLED_OWNER && isUid(asked.repo);
+  return isNamed ? [asked.repo] : null;
+}
+
+/** Where environments name several states of a repository, the default branch's comes first. */
+function repositoriesOf(all: readonly EnvironmentRepository[], isOwn: boolean): SkillRepository[] {
+  const repositories = all.filter((one) => one.isOwn === isOwn).map(({ repository }) => repository);
+  return repositories.sort((a, b) => Number(a.ref !== undefined) - Number(b.ref !== undefined));
+}
+
+/** null: none of the skills is meant. */
+function conclude(shelves: readonly Shelf[], query: SkillQuery): ResolvedSkill | null {
+  const matches = new Map<string, Match>();
+  for (const { owner, repo, skills } of shelves) {
+    for (const skill of findSkills(skills, query)) {
+      const match = { owner, repo, skill };
+      if (!matches.has(idOf(match))) matches.set(idOf(match), match);
+    }
+  }
+  const [first, ...others] = matches.values();
+  if (!first) return null;
+  if (others.length > 0) return { kind: 'ambiguous', candidates: [...matches.keys()].slice(0, MAX_CANDIDATES) };
+  return toResolved(first);
+}
+
+function toResolved({ owner, repo, skill }: Match): ResolvedSkill {
+  const { path, parsed } = skill;
+  if (parsed.kind === 'malformed') return { kind: 'malformed', error: parsed.error };
+  const { description, body } = parsed;
+  const bundled = isBundled(owner, repo) ? { bundledSkillId: directoryName(path) } : {};
+  const id = idOf({ owner, repo, skill });
+  return { kind: 'found', skill: { id, name: nameOf(skill), description, body, owner, repo, path, ...bundled } };
+}
+
+/** Skills whose names are near, or else as many as fit. */
+function suggest(shelves: readonly Shelf[], { name }: SkillQuery): string[] {
+  const ids = new Map<string, string[]>();
+  for (const { owner, repo, skills } of shelves) {
+    for (const skill of skills) {
+      if (!skill.listed || skill.parsed.kind !== 'skill') continue;
+      ids.set(nameOf(skill), [...(ids.get(nameOf(skill)) ?? []), idOf({ owner, repo, skill })]);
+    }
+  }
+  const near = nearMisses(name, [...ids.keys()]);
+  const names = near.length > 0 ? near : [...ids.keys()].sort();
+  return [...new Set(names.flatMap((known) => ids.get(known) ?? []))].slice(0, MAX_CANDIDATES);
+}

@@ -1,0 +1,25 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '#platform/auth';
+
+/** Who knows when skills last ran: a room above. */
+export interface SkillRunSource {
+  /** When runs that the caller may see last used these skills (ids as in `Skill.id`), in one round trip. Never used: left out. */
+  lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>>;
+}
+
+/** The room of runs registers itself here on module init; without it no skill has ever run. */
+@Injectable()
+export class SkillRuns implements SkillRunSource {
+  private source: SkillRunSource | undefined;
+
+  /** Throws at a second one. */
+  register(source: SkillRunSource): void {
+    if (this.source !== undefined) throw new Error('SkillRuns has a source already.');
+    this.source = source;
+  }
+
+  async lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    if (this.source === undefined || skillIds.length === 0) return new Map();
+    return this.source.lastRuns(caller, skillIds);
+  }
+}

@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Statement } from '#platform/persistence';
+import type { SkillOccurrence } from '../domain/group-skills.js';
+import { repositoryNameOf } from '../domain/repository-name.js';
+
+interface Row {
+  worker_host: string;
+  name: string;
+  description: string;
+  repository: string;
+  path: string;
+}
+
+/** Workers report their skills with their hello, which is kept with the connection. Older ones report no path. */
+const LIST: Statement = {
+  name: 'agents_list_worker_skills',
+  text: `
+SELECT DISTINCT w.worker_host, s.name, s.description, s.repository, s.path
+FROM headrace.worker_connections w,
+  jsonb_to_recordset(w.skills) AS s (name text, description text, repository text, path text)
+WHERE w.team_uid = ANY($1::text[]) AND w.alive_until > headrace.now() AND s.path IS NOT NULL AND s.repository IS NOT NULL
+ORDER BY w.worker_host, s.repository, s.path`,
+};
+
+/** The skills in `skills_dirs` of connected workers. */
+@Injectable()
+export class WorkerSkillsStore {
+  constructor(private readonly database: Database) {}
+
+  /** Of the teams' workers. One round trip. */
+  async list(teamUids: readonly string[]): Promise<SkillOccurrence[]> {
+    const rows = await this.database.query<Row & Record<string, unknown>>(LIST, [teamUids]);
+    return rows.map(({ worker_host: workerHost, name, description, repository, path }) => {
+      const { owner, name: repo } = repositoryNameOf(repository);
+      const parsed = { kind: 'skill', name, description, body: '' } as const;
+      const skill = { path, oid: `worker ${workerHost}`, parsed, listed: true };
+      return { owner, repo, workerHost, skill, environments: [] };
+    });
+  }
+}

@@ -1,0 +1,56 @@
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { FindFactory } from '#domain/factories';
+import { isDatabaseUnavailable, type Queryable } from '#platform/persistence';
+import { type DueTimer, TimerHandler, TimerHandlers, type TimerOutcome } from '#domain/schedules';
+import { FireAutomations } from '../application/fire-automations.js';
+import { AUTOMATION_TIMER, readTimerKey, ScheduleTrigger } from './schedule-trigger.js';
+
+/** Due times of factories start automations. */
+@Injectable()
+export class AutomationTimer extends TimerHandler implements OnModuleInit {
+  override readonly kind = AUTOMATION_TIMER;
+  private readonly logger = new Logger(AutomationTimer.name);
+
+  constructor(
+    private readonly handlers: TimerHandlers,
+    private readonly factories: FindFactory,
+    private readonly trigger: ScheduleTrigger,
+    private readonly automations: FireAutomations,
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    this.handlers.register(this);
+  }
+
+  override async fire(_tx: Queryable, due: readonly DueTimer[], enough: AbortSignal): Promise<readonly TimerOutcome[]> {
+    const outcomes: TimerOutcome[] = [];
+    // One after the other: what one starts is started several at a time already.
+    for (const timer of due) outcomes.push(enough.aborted ? 'again' : await this.one(timer, enough));
+    return outcomes;
+  }
+
+  private async one({ key, fire, missed }: DueTimer, enough: AbortSignal): Promise<TimerOutcome> {
+    if (missed)
+      this.logger.warn({
+        msg: 'due times of automations were missed',
+        timer: key,
+        from: missed.first,
+        to: missed.last,
+      });
+    if (fire === null) return 'done';
+    const { factoryUid, subject } = readTimerKey(key);
+    try {
+      const factory = await this.factories.execute(factoryUid);
+      if (!factory) return 'gone';
+      const scope = { factoryUid, teamUid: factory.teamUid };
+      const results = await this.automations.execute(this.trigger.eventOf(scope, subject, fire), enough);
+      return results.length > 0 ? 'done' : 'gone';
+    } catch (error) {
+      // What it has started is found again.
+      if (!isDatabaseUnavailable(error) && error !== enough.reason) this.logger.error(error);
+      return 'again';
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Clock } from '#platform/kernel';
+import type { Queryable } from '#platform/persistence';
+import { type Cron, Timers } from '#domain/schedules';
+import {
+  type CompiledTrigger,
+  type SampledEvent,
+  TriggerProvider,
+  type TriggerSample,
+  type TriggerScope,
+} from '../application/trigger-provider.js';
+import { TriggerProviders } from '../application/trigger-providers.js';
+import { readScheduleTrigger, subjectOfCron } from '../domain/schedule-trigger.js';
+import type { Trigger, TriggerEvent, TriggerIssue } from '../domain/trigger.js';
+
+/** Timers of factories: one for each expression that triggers of the factory have. */
+export const AUTOMATION_TIMER = 'automation';
+
+/** Times of a cron expression. Fired by the clock of schedules, and so as exactly. */
+@Injectable()
+export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
+  override readonly provider = 'schedule';
+  override readonly event = 'cron_fired';
+  override readonly schema = {
+    properties: {
+      schedule: {
+        type: 'object',
+        description: 'When the automation is started.',
+        properties: {
+          name: { type: 'string', description: 'For people.', minLength: 1, maxLength: 128 },
+          cron: {
+            type: 'string',
+            description: 'Five fields: minute, hour, day of the month, month, weekday.',
+            examples: ['0 9 * * 1-5'],
+            maxLength: 256,
+          },
+          timezone: {
+            type: 'string',
+            description: 'IANA name of the time zone that the expression is read in.',
+            default: 'UTC',
+          },
+        },
+        required: ['cron'],
+        additionalProperties: false,
+      },
+    },
+    required: ['schedule'],
+  };
+
+  constructor(
+    private readonly timers: Timers,
+    private readonly clock: Clock,
+    private readonly providers: TriggerProviders,
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    this.providers.register(this);
+  }
+
+  override validate(
+    _tx: Queryable,
+    _scope: TriggerScope,
+    triggers: readonly Trigger[],
+  ): Promise<readonly (readonly TriggerIssue[])[]> {
+    const read = triggers.map(readScheduleTrigger);
+    return Promise.resolve(read.map((one) => (one.kind === 'invalid' ? one.issues : [])));
+  }
+
+  override subjectOf(trigger: Trigger): string {
+    const read = readScheduleTrigger(trigger);
+    return read.kind === 'valid' ? subjectOfCron(read.cron) : '';
+  }
+
+  /** The timer of an expression is the factory's; one that no trigger has any more goes when it is fired. */
+  override async listen(tx: Queryable, { factoryUid }: TriggerScope, triggers: readonly Trigger[]): Promise<void> {
+    const crons = new Map<string, Cron>();
+    for (const trigger of triggers) {
+      const read = readScheduleTrigger(trigger);
+      if (read.kind === 'valid') crons.set(subjectOfCron(read.cron), read.cron);
+    }
+    const wanted = [...crons].map(([subject, cron]) => ({
+      key: timerKey(factoryUid, subject),
+      cron,
+      jitterSeconds: 0,
+    }));
+    await this.timers.set(tx, AUTOMATION_TIMER, wanted);
+  }
+
+  override compile(trigger: Trigger): CompiledTrigger {
+    const read = readScheduleTrigger(trigger);
+    const subject = read.kind === 'valid' ? subjectOfCron(read.cron) : null;
+    return {
+      check: (event) => [
+        {
+          check: 'schedule',
+          passed: subject !== null && subject === event.subject,
+          reason:
+            subject === null
+              ? 'The stored schedule cannot be read.'
+              : subject === event.subject
+                ? 'The schedule was due.'
+                : `The schedule is “${subject}”, due was “${event.subject}”.`,
+        },
+      ],
+    };
+  }
+
+  override obstacles(_tx: Queryable, _scope: TriggerScope, triggers: readonly Trigger[]): Promise<undefined[]> {
+    return Promise.resolve(triggers.map(() => undefined));
+  }
+
+  /** A schedule has no deliveries; its next due time stands for any payload. */
+  override sample(_tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent> {
+    if (sample.kind === 'delivery')
+      return Promise.resolve({
+        kind: 'invalid',
+        pointer: '/delivery_id',
+        detail: 'must be left out: a schedule has none',
+      });
+    const read = readScheduleTrigger(trigger);
+    const dueAt = (read.kind === 'valid' ? read.cron.next(this.clock.now()) : null) ?? this.clock.now();
+    return Promise.resolve({ kind: 'event', event: this.eventOf(scope, this.subjectOf(trigger), dueAt) });
+  }
+
+  /** A due time as an event. */
+  eventOf({ factoryUid, teamUid }: TriggerScope, subject: string, dueAt: Date): TriggerEvent {
+    return {
+      provider: this.provider,
+      event: this.event,
+      subject,
+      key: `cron/${subject}/${dueAt.toISOString()}`,
+      factoryUid,
+      teamUid,
+      occurredAt: dueAt,
+      source: 'SCHEDULED_AGENT',
+      labels: { due_at: dueAt.toISOString() },
+      facts: [
+        { label: 'Schedule', value: subject },
+        { label: 'Due', value: dueAt.toISOString() },
+      ],
+      payload: null,
+      readPayload: () => null,
+      triggerUrl: null,
+      schedule: null,
+    };
+  }
+}
+
+const SEPARATOR = '/';
+
+export const timerKey = (factoryUid: string, subject: string): string => `${factoryUid}${SEPARATOR}${subject}`;
+
+/** The factory and the subject of a timer's key; a uid has no separator. */
+export function readTimerKey(key: string): { readonly factoryUid: string; readonly subject: string } {
+  const end = key.indexOf(SEPARATOR);
+  return { factoryUid: key.slice(0, end), subject: key.slice(end + 1) };
+}

@@ -1,0 +1,178 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { Clock, isUid } from '#platform/kernel';
+import type { Queryable } from '#platform/persistence';
+import { type AcceptedDelivery, WebhookDirectory } from '#domain/webhooks';
+import {
+  type CompiledTrigger,
+  type SampledEvent,
+  TriggerProvider,
+  type TriggerObstacle,
+  type TriggerSample,
+  type TriggerScope,
+} from '../application/trigger-provider.js';
+import { TriggerProviders } from '../application/trigger-providers.js';
+import {
+  evaluatePayloadFilter,
+  parsePayloadFilter,
+  type ParsedFilter,
+  PAYLOAD_FILTER_SCHEMA,
+} from '../domain/payload-filter/index.js';
+import { quoteValue } from '../domain/placeholders.js';
+import type { Trigger, TriggerCheck, TriggerEvent, TriggerIssue } from '../domain/trigger.js';
+import { readWebhookTrigger, webhookOf } from '../domain/webhook-trigger.js';
+
+const DELETED: TriggerObstacle = {
+  code: 'webhook_deleted',
+  detail: 'The webhook that this trigger selects has been deleted; it never fires.',
+};
+const NO_DELIVERY = 'must be an accepted delivery of this factory whose payload is still stored';
+
+/** Deliveries that a webhook of the factory has accepted. */
+@Injectable()
+export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
+  override readonly provider = 'webhook';
+  override readonly event = 'received';
+  override readonly schema = {
+    properties: {
+      filter: {
+        type: 'object',
+        description: 'Which deliveries start the automation.',
+        properties: {
+          webhook_ids: {
+            type: 'array',
+            description: 'UID of the webhook, exactly one. To listen to several, use a trigger for each.',
+            items: { type: 'string', pattern: '^[A-Za-z0-9]{22}$' },
+            minItems: 1,
+            maxItems: 1,
+          },
+          payload: PAYLOAD_FILTER_SCHEMA,
+        },
+        required: ['webhook_ids'],
+        additionalProperties: false,
+      },
+    },
+    required: ['filter'],
+  };
+
+  constructor(
+    private readonly webhooks: WebhookDirectory,
+    private readonly settings: Settings,
+    private readonly clock: Clock,
+    private readonly providers: TriggerProviders,
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    this.providers.register(this);
+  }
+
+  override async validate(
+    tx: Queryable,
+    { factoryUid }: TriggerScope,
+    triggers: readonly Trigger[],
+  ): Promise<readonly (readonly TriggerIssue[])[]> {
+    const read = triggers.map(readWebhookTrigger);
+    const uids = read.flatMap((one) => (one.kind === 'valid' ? [one.webhookUid] : []));
+    const live = uids.length > 0 ? await this.webhooks.live(tx, factoryUid, uids) : new Map();
+    return read.map((one) => {
+      if (one.kind === 'invalid') return one.issues;
+      if (live.has(one.webhookUid)) return [];
+      return [{ pointer: '/filter/webhook_ids/0', detail: 'must be the UID of a webhook of this factory' }];
+    });
+  }
+
+  override subjectOf(trigger: Trigger): string {
+    return webhookOf(trigger) ?? '';
+  }
+
+  override compile(trigger: Trigger): CompiledTrigger {
+    const webhookUid = webhookOf(trigger);
+    const filter = parsePayloadFilter((trigger.filter as { payload?: unknown } | undefined)?.payload ?? {});
+    return { check: (event) => checksOf(webhookUid, filter, event) };
+  }
+
+  override async obstacles(
+    tx: Queryable,
+    { factoryUid }: TriggerScope,
+    triggers: readonly Trigger[],
+  ): Promise<readonly (TriggerObstacle | undefined)[]> {
+    const uids = triggers.map(webhookOf);
+    const live = await this.webhooks.live(tx, factoryUid, uids.filter(isPresent));
+    return uids.map((uid) => (uid !== undefined && live.has(uid) ? undefined : DELETED));
+  }
+
+  override async sample(
+    tx: Queryable,
+    scope: TriggerScope,
+    trigger: Trigger,
+    sample: TriggerSample,
+  ): Promise<SampledEvent> {
+    if (sample.kind === 'delivery') {
+      const delivery = await this.webhooks.accepted(tx, scope.factoryUid, sample.deliveryId);
+      return delivery
+        ? { kind: 'event', event: this.eventOf(delivery) }
+        : { kind: 'invalid', pointer: '/delivery_id', detail: NO_DELIVERY };
+    }
+    const uid = webhookOf(trigger) ?? '';
+    const webhook = { uid, name: 'sample', ...scope };
+    const body = Buffer.from(JSON.stringify(sample.payload));
+    const delivery = { deliveryId: 'sample', webhook, identity: '', receivedAt: this.clock.now(), body, headers: {} };
+    // What JSON.parse made of a number beyond all numbers would come back as null.
+    return { kind: 'event', event: { ...this.eventOf(delivery), readPayload: () => sample.payload } };
+  }
+
+  /** A delivery as rooms above see it. */
+  eventOf({ deliveryId, webhook, receivedAt, body }: AcceptedDelivery): TriggerEvent {
+    const { uid, name, factoryUid, teamUid } = webhook;
+    return {
+      provider: this.provider,
+      event: this.event,
+      subject: uid,
+      key: `delivery/${deliveryId}`,
+      factoryUid,
+      teamUid,
+      occurredAt: receivedAt,
+      source: 'CUSTOM_WEBHOOK',
+      labels: { webhook_uid: uid, delivery_id: deliveryId },
+      facts: [
+        { label: 'Webhook', value: `${quoteValue(name)} (${uid})` },
+        { label: 'Delivery', value: deliveryId },
+      ],
+      payload: body,
+      readPayload: once(() => JSON.parse(body.toString()) as unknown),
+      triggerUrl: `${this.settings.publicUrl}/api/v1/factories/${factoryUid}/webhooks/${uid}/deliveries/${deliveryId}`,
+      schedule: null,
+    };
+  }
+}
+
+function checksOf(webhookUid: string | undefined, filter: ParsedFilter, event: TriggerEvent): TriggerCheck[] {
+  const selects = webhookUid !== undefined && webhookUid === event.subject;
+  const webhook: TriggerCheck = {
+    check: 'webhook',
+    passed: selects,
+    reason: selects
+      ? 'The trigger selects this webhook.'
+      : `The trigger selects the webhook ${webhookUid ?? '(none)'}, the delivery came to ${event.subject}.`,
+  };
+  return [webhook, payloadCheck(filter, event)];
+}
+
+function payloadCheck(filter: ParsedFilter, event: TriggerEvent): TriggerCheck {
+  if (filter.kind === 'invalid') {
+    const [issue] = filter.issues;
+    const reason = `The stored filter cannot be evaluated: ${issue ? `${issue.pointer} ${issue.detail}` : 'it cannot be read'}.`;
+    return { check: 'payload', passed: false, reason };
+  }
+  const { matched, reason } = evaluatePayloadFilter(filter.filter, event.readPayload());
+  return { check: 'payload', passed: matched, reason };
+}
+
+function once<T>(read: () => T): () => T {
+  let known: { readonly value: T } | undefined;
+  return () => (known ??= { value: read() }).value;
+}
+
+const isPresent = (uid: string | undefined): uid is string => uid !== undefined && isUid(uid);

@@ -1,0 +1,136 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Injectable } from '@nestjs/common';
+import { AgentDirectory } from '#domain/agents';
+import { notAccessible } from '#platform/kernel';
+import type { Queryable } from '#platform/persistence';
+import { type AgentConfig, ConfigReferences, readAgentConfig } from '#domain/runs';
+import { type AutomationIssue, below } from '../domain/automation-issue.js';
+import { type AutomationFields, MAX_AGENT_CONFIG_BYTES } from '../domain/automation.js';
+import { plainIssues, type RequestedAutomation } from '../domain/requested-automation.js';
+import type { Trigger } from '../domain/trigger.js';
+import { TriggerChecks } from './trigger-checks.js';
+import type { TriggerScope } from './trigger-provider.js';
+
+/** What an automation had before: it may keep that, though it could not be given it now. */
+export type KeptFields = Pick<AutomationFields, 'triggers' | 'agentConfig' | 'agentIdentityUid'>;
+
+export type CheckedAutomation =
+  | { readonly kind: 'valid'; readonly fields: AutomationFields }
+  | { readonly kind: 'invalid'; readonly issues: readonly AutomationIssue[] };
+
+type ConfigChecking =
+  | { readonly kind: 'valid'; readonly config: AgentConfig | null }
+  | { readonly kind: 'invalid'; readonly issues: readonly AutomationIssue[] };
+
+const NOTHING: KeptFields = { triggers: [], agentConfig: null, agentIdentityUid: null };
+
+/** The rules of automations, whoever writes them: the API, or a definition's files. */
+@Injectable()
+export class AutomationChecks {
+  constructor(
+    private readonly triggers: TriggerChecks,
+    private readonly configs: ConfigReferences,
+    private readonly agents: AgentDirectory,
+  ) {}
+
+  /** Everything that is wrong with it. References are followed in `queryable`. */
+  async check(
+    queryable: Queryable,
+    scope: TriggerScope,
+    asked: RequestedAutomation,
+    kept: KeptFields = NOTHING,
+  ): Promise<CheckedAutomation> {
+    const checking = await this.checkConfig(queryable, scope, asked.agentConfig, kept.agentConfig);
+    const issues = [
+      ...plainIssues(asked),
+      ...(checking.kind === 'invalid' ? checking.issues : []),
+      ...(await this.identityIssues(queryable, scope, asked.agentIdentityUid, kept.agentIdentityUid)),
+      ...(await this.triggerIssues(queryable, scope, asked.triggers, kept.triggers)),
+    ];
+    if (issues.length > 0 || checking.kind === 'invalid') return { kind: 'invalid', issues };
+    const { name, enabled, prompt, agentIdentityUid } = asked;
+    const triggers = asked.triggers as readonly Trigger[];
+    return {
+      kind: 'valid',
+      fields: { name, enabled, prompt, agentConfig: checking.config, agentIdentityUid, triggers },
+    };
+  }
+
+  private async checkConfig(
+    queryable: Queryable,
+    { teamUid }: TriggerScope,
+    raw: unknown,
+    kept: AgentConfig | null,
+  ): Promise<ConfigChecking> {
+    if (raw === null) return { kind: 'valid', config: null };
+    if (Buffer.byteLength(JSON.stringify(raw)) > MAX_AGENT_CONFIG_BYTES)
+      return { kind: 'invalid', issues: [TOO_LARGE] };
+    const reading = readAgentConfig(raw);
+    if (reading.kind === 'invalid')
+      return { kind: 'invalid', issues: below('/agent_config', as('invalid', reading.issues)) };
+    const { config } = reading;
+    const faults = (await this.configs.check({ teamUid, caller: null }, config, queryable)).filter(
+      ({ pointer }) => !isDeepStrictEqual(valueAt(config, pointer), valueAt(kept, pointer)),
+    );
+    return faults.length > 0
+      ? { kind: 'invalid', issues: below('/agent_config', as('not_authorized', faults)) }
+      : { kind: 'valid', config };
+  }
+
+  private async identityIssues(
+    queryable: Queryable,
+    { teamUid }: TriggerScope,
+    uid: string | null,
+    kept: string | null,
+  ): Promise<AutomationIssue[]> {
+    if (uid === null || uid === kept) return [];
+    const identity = await this.agents.findIdentity(uid, teamUid, queryable);
+    return identity?.available === true ? [] : [NO_IDENTITY];
+  }
+
+  private async triggerIssues(
+    queryable: Queryable,
+    scope: TriggerScope,
+    triggers: readonly unknown[],
+    kept: readonly Trigger[],
+  ): Promise<AutomationIssue[]> {
+    const changed = [...triggers.entries()].filter(([, one]) => !kept.some((had) => isDeepStrictEqual(one, had)));
+    const found = await this.triggers.check(
+      queryable,
+      scope,
+      changed.map(([, trigger]) => trigger),
+    );
+    return changed.flatMap(([place], index) => below(`/triggers/${place}`, as('invalid', found[index] ?? [])));
+  }
+}
+
+const as = (
+  kind: AutomationIssue['kind'],
+  issues: readonly { readonly pointer: string; readonly detail: string }[],
+): AutomationIssue[] => issues.map(({ pointer, detail }) => ({ pointer, detail, kind }));
+
+const TOO_LARGE: AutomationIssue = {
+  pointer: '/agent_config',
+  detail: `must have at most ${MAX_AGENT_CONFIG_BYTES} bytes as JSON`,
+  kind: 'invalid',
+};
+const NO_IDENTITY: AutomationIssue = {
+  pointer: '/agent_identity_uid',
+  detail: notAccessible('an agent identity'),
+  kind: 'not_authorized',
+};
+
+/** The value that a JSON pointer names; undefined where there is none. */
+function valueAt(document: unknown, pointer: string): unknown {
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce<unknown>(
+      (value, key) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+          ? (value as Readonly<Record<string, unknown>>)[key]
+          : undefined,
+      document,
+    );
+}

@@ -1,0 +1,108 @@
+import { Injectable } from '@nestjs/common';
+import { newUid } from '#platform/kernel';
+import type { Queryable } from '#platform/persistence';
+import { type AgentConfig, ConfigSecrets, type PrincipalRef } from '#domain/runs';
+import {
+  type Automation,
+  type AutomationFields,
+  type AutomationSource,
+  MAX_AUTOMATIONS,
+  secretsOf,
+} from '../domain/automation.js';
+import { invalid } from '../domain/automation-issue.js';
+import { AutomationPlaces } from '../persistence/automation-places.js';
+import { AutomationsStore, type WrittenAutomation } from '../persistence/automations.store.js';
+import type { InvalidAutomation, LimitReached } from './automation-outcomes.js';
+import type { TriggerScope } from './trigger-provider.js';
+import { TriggerProviders } from './trigger-providers.js';
+
+export interface AutomationAuthor {
+  readonly author: PrincipalRef;
+  readonly source: AutomationSource;
+}
+
+/** Writes automations that are valid, within the caller's transaction. */
+@Injectable()
+export class AutomationWrites {
+  constructor(
+    private readonly store: AutomationsStore,
+    private readonly places: AutomationPlaces,
+    private readonly secrets: ConfigSecrets,
+    private readonly providers: TriggerProviders,
+  ) {}
+
+  /** At most {@link MAX_AUTOMATIONS} a factory, also when several are made at once. */
+  async create(
+    tx: Queryable,
+    { factoryUid, teamUid }: TriggerScope,
+    { author, source }: AutomationAuthor,
+    fields: AutomationFields,
+  ): Promise<{ readonly kind: 'created'; readonly uid: string } | LimitReached | InvalidAutomation> {
+    const uid = newUid();
+    const written = this.prepare(uid, author, fields, null);
+    if ('kind' in written) return written;
+    if (!(await this.places.take(tx, factoryUid, MAX_AUTOMATIONS)))
+      return { kind: 'limit_reached', limit: MAX_AUTOMATIONS };
+    await this.store.insert(tx, { ...written, uid, factoryUid, teamUid, source });
+    await this.listen(tx, { factoryUid, teamUid }, fields);
+    return { kind: 'created', uid };
+  }
+
+  /** `stored`: as it is, locked. */
+  async replace(
+    tx: Queryable,
+    stored: Automation,
+    author: PrincipalRef,
+    fields: AutomationFields,
+  ): Promise<{ readonly kind: 'replaced' } | InvalidAutomation> {
+    const written = this.prepare(stored.uid, author, fields, stored.agentConfig);
+    if ('kind' in written) return written;
+    await this.store.update(tx, stored.id, written);
+    await this.listen(tx, stored, fields);
+    return { kind: 'replaced' };
+  }
+
+  /** False when there is none. */
+  async delete(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
+    await this.places.lock(tx, factoryUid);
+    if (!(await this.store.delete(tx, factoryUid, uid))) return false;
+    await this.places.giveBack(tx, factoryUid);
+    return true;
+  }
+
+  private async listen(
+    tx: Queryable,
+    { factoryUid, teamUid }: TriggerScope,
+    { triggers }: AutomationFields,
+  ): Promise<void> {
+    for (const provider of this.providers.all()) {
+      const own = triggers.filter((trigger) => this.providers.find(trigger) === provider);
+      if (own.length > 0) await provider.listen(tx, { factoryUid, teamUid }, own);
+    }
+  }
+
+  private prepare(
+    uid: string,
+    author: PrincipalRef,
+    fields: AutomationFields,
+    stored: AgentConfig | null,
+  ): WrittenAutomation | InvalidAutomation {
+    const { name, enabled, prompt, agentConfig, agentIdentityUid, triggers } = fields;
+    const sealing = agentConfig && this.secrets.seal(secretsOf(uid), agentConfig, stored);
+    if (sealing?.kind === 'invalid')
+      return { kind: 'invalid', issues: sealing.issues.map(({ pointer, detail }) => invalid(pointer, detail)) };
+    return {
+      name,
+      enabled,
+      prompt,
+      agentConfig: sealing?.value ?? null,
+      agentIdentityUid,
+      author,
+      // A kept trigger whose provider is gone listens to nothing.
+      triggers: triggers.map((trigger) => ({
+        trigger,
+        subject: this.providers.find(trigger)?.subjectOf(trigger) ?? '',
+      })),
+    };
+  }
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import { type Cron, isTimeZone, parseCron } from '#domain/schedules';
+import type { Trigger, TriggerIssue } from './trigger.js';
+
+export interface ScheduleOfTrigger {
+  /** Null when it has none. */
+  readonly name: string | null;
+  readonly cron: Cron;
+}
+
+export type ReadScheduleTrigger =
+  | ({ readonly kind: 'valid' } & ScheduleOfTrigger)
+  | { readonly kind: 'invalid'; readonly issues: readonly TriggerIssue[] };
+
+const KEYS = ['name', 'cron', 'timezone'];
+const MAX_NAME = 128;
+
+/** The fields of a `schedule` / `cron_fired` trigger: `schedule` with `cron`, and a name and a time zone where wanted. */
+export function readScheduleTrigger({ schedule }: Trigger): ReadScheduleTrigger {
+  if (typeof schedule !== 'object' || schedule === null || Array.isArray(schedule))
+    return invalid([{ pointer: '/schedule', detail: 'must be an object with cron' }]);
+  const given = schedule as Readonly<Record<string, unknown>>;
+  const issues: TriggerIssue[] = Object.keys(given)
+    .filter((key) => !KEYS.includes(key))
+    .map((key) => ({
+      pointer: `/schedule/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      detail: `is not known here; a schedule has ${KEYS.join(', ')}`,
+    }));
+  const name = given.name ?? null;
+  if (name !== null && (typeof name !== 'string' || name.trim() === '' || name.length > MAX_NAME))
+    issues.push({ pointer: '/schedule/name', detail: `must be text of 1 to ${MAX_NAME} characters` });
+  const timezone = given.timezone ?? 'UTC';
+  const isZone = typeof timezone === 'string' && isTimeZone(timezone);
+  if (!isZone)
+    issues.push({
+      pointer: '/schedule/timezone',
+      detail: 'must be the IANA name of a time zone, such as Europe/Berlin',
+    });
+  if (typeof given.cron !== 'string') return invalid([...issues, CRON_MISSING]);
+  const parsed = parseCron(given.cron, isZone ? timezone : 'UTC');
+  if (parsed.kind === 'invalid') return invalid([...issues, { pointer: '/schedule/cron', detail: parsed.detail }]);
+  return issues.length > 0
+    ? invalid(issues)
+    : { kind: 'valid', name: typeof name === 'string' ? name : null, cron: parsed.cron };
+}
+
+/** The same for all triggers that are due at the same times; at most 200 characters. */
+export function subjectOfCron({ expression, timezone }: Cron): string {
+  const plain = `${expression} ${timezone}`;
+  return plain.length <= 150 ? plain : createHash('sha256').update(plain).digest('hex');
+}
+
+const CRON_MISSING: TriggerIssue = { pointer: '/schedule/cron', detail: 'must be a cron expression of five fields' };
+const invalid = (issues: readonly TriggerIssue[]): ReadScheduleTrigger => ({ kind: 'invalid', issues });

@@ -1,0 +1,52 @@
+import { isUid } from '#platform/kernel';
+import { parsePayloadFilter } from './payload-filter/index.js';
+import type { Trigger, TriggerIssue } from './trigger.js';
+
+export type ReadWebhookTrigger =
+  | { readonly kind: 'valid'; readonly webhookUid: string }
+  | { readonly kind: 'invalid'; readonly issues: readonly TriggerIssue[] };
+
+/** The fields of a `webhook` / `received` trigger: `filter` with `webhook_ids` of one UID, and a payload filter. */
+export function readWebhookTrigger(trigger: Trigger): ReadWebhookTrigger {
+  const { filter } = trigger;
+  if (!isObject(filter))
+    return { kind: 'invalid', issues: [{ pointer: '/filter', detail: 'must be an object with webhook_ids' }] };
+  const issues: TriggerIssue[] = Object.keys(filter)
+    .filter((key) => key !== 'webhook_ids' && key !== 'payload')
+    .map((key) => ({
+      pointer: `/filter/${escapePointer(key)}`,
+      detail: 'is not known here; a filter has webhook_ids and payload',
+    }));
+  issues.push(...webhookIssues(filter.webhook_ids));
+  if (filter.payload !== undefined) {
+    const parsed = parsePayloadFilter(filter.payload);
+    if (parsed.kind === 'invalid')
+      issues.push(...parsed.issues.map(({ pointer, detail }) => ({ pointer: `/filter/payload${pointer}`, detail })));
+  }
+  const uid = webhookOf(trigger);
+  return issues.length > 0 || uid === undefined ? { kind: 'invalid', issues } : { kind: 'valid', webhookUid: uid };
+}
+
+/** The webhook that a trigger selects; undefined when it selects none that could be. */
+export function webhookOf({ filter }: Trigger): string | undefined {
+  const ids: unknown = isObject(filter) ? filter.webhook_ids : undefined;
+  const [uid] = isArray(ids) ? ids : [];
+  return typeof uid === 'string' && isUid(uid) ? uid : undefined;
+}
+
+function webhookIssues(ids: unknown): TriggerIssue[] {
+  const pointer = '/filter/webhook_ids';
+  if (!isArray(ids) || ids.length !== 1)
+    return [{ pointer, detail: 'must be an array of exactly one webhook UID; use a trigger for each webhook' }];
+  const [uid] = ids;
+  return typeof uid === 'string' && isUid(uid)
+    ? []
+    : [{ pointer: `${pointer}/0`, detail: 'must be the UID of a webhook, 22 letters and digits, and not its name' }];
+}
+
+const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const escapePointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');

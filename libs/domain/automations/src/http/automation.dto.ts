@@ -1,0 +1,125 @@
+import {
+  ArrayField,
+  BooleanField,
+  DateTimeField,
+  EnumField,
+  IntegerField,
+  json,
+  type Kind,
+  object,
+  ObjectField,
+  PageInfo,
+  StringField,
+} from '#platform/http';
+import { AmbientAgentConfig } from '#domain/runs';
+import {
+  AUTOMATION_SOURCES,
+  type AutomationSource,
+  MAX_AUTOMATION_NAME,
+  MAX_PROMPT_BYTES,
+  MAX_TRIGGERS,
+} from '../domain/automation.js';
+
+const OPTIONAL = { optional: true } as const;
+const UID = { pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' } as const;
+const IGNORED = { ...OPTIONAL, description: 'Ignored: what a GET answers can be sent back.' } as const;
+
+/** As on the wire, whole: which fields there are is the provider's business. */
+export interface AutomationTrigger {
+  provider: string;
+  event: string;
+  [field: string]: unknown;
+}
+
+const TRIGGER_SCHEMA: Kind['schema'] = {
+  type: 'object',
+  required: ['provider', 'event'],
+  properties: {
+    provider: { type: 'string', description: 'Where events come from.', example: 'webhook' },
+    event: { type: 'string', description: 'What has to happen.', example: 'received' },
+    obstacle: {
+      type: 'object',
+      required: ['code', 'detail'],
+      properties: {
+        code: { type: 'string', description: 'Stable code of the reason.', example: 'webhook_deleted' },
+        detail: { type: 'string', description: 'The reason in words.' },
+      },
+      description: 'In answers: why this trigger cannot fire at all. Ignored in requests.',
+    },
+  },
+  additionalProperties: true,
+};
+const trigger: Kind = { ...json(), schema: TRIGGER_SCHEMA };
+/** As a field of its own, whose `required` would take the place of the schema's. */
+export const oneTrigger: Kind = { ...json(), schema: { allOf: [TRIGGER_SCHEMA] } as Kind['schema'] };
+
+const NAME = { blank: false, max: MAX_AUTOMATION_NAME, description: 'Also the title of its runs.', example: 'triage' };
+const PROMPT = {
+  blank: false,
+  maxBytes: MAX_PROMPT_BYTES,
+  description: `What the agent is to do; at most ${MAX_PROMPT_BYTES} bytes of UTF-8. \`{{ payload.issue.title }}\` stands for a value of the payload.`,
+};
+const CONFIG = {
+  ...OPTIONAL,
+  nullable: true,
+  description: 'Configuration of its runs; 64 KiB of JSON at most.',
+} as const;
+const IDENTITY = {
+  ...OPTIONAL,
+  nullable: true,
+  max: 64,
+  description: 'Agent identity of the team that executes its runs.',
+} as const;
+const TRIGGERS = {
+  minItems: 1,
+  maxItems: MAX_TRIGGERS,
+  description:
+    'What starts it; several that fire for one event start one run. `{provider: "webhook", event: "received", filter: {webhook_ids: [uid], payload?}}`: an accepted delivery of that webhook.',
+};
+
+export class CreateAutomationRequest {
+  @StringField(NAME) name: string;
+  @BooleanField({ description: 'Nothing starts it while it is false.' }) enabled: boolean;
+  @StringField(PROMPT) prompt: string;
+  @ObjectField(() => AmbientAgentConfig, CONFIG) agent_config?: AmbientAgentConfig | null;
+  @StringField(IDENTITY) agent_identity_uid?: string | null;
+  @ArrayField(trigger, TRIGGERS) triggers: AutomationTrigger[];
+}
+
+export class ReplaceAutomationRequest extends CreateAutomationRequest {
+  @StringField(IGNORED) uid?: string;
+  @StringField(IGNORED) source?: string;
+  @StringField(IGNORED) created_at?: string;
+  @StringField(IGNORED) updated_at?: string;
+}
+
+export class AutomationItem {
+  @StringField({ ...UID, description: 'UID of the automation.' }) uid: string;
+  @StringField({ description: 'Name of the automation; also the title of its runs.' }) name: string;
+  @BooleanField({ description: 'Whether the automation starts runs.' }) enabled: boolean;
+  @StringField({ description: 'In lists the first 2,048 characters.' }) prompt: string;
+  @ObjectField(() => AmbientAgentConfig, { ...OPTIONAL, description: 'Values of `env` and `headers` are masked.' })
+  agent_config?: AmbientAgentConfig;
+  @StringField({ ...OPTIONAL, description: 'UID of the agent identity that executes the runs.' })
+  agent_identity_uid?: string;
+  @ArrayField(trigger, { description: 'Events that start a run.' }) triggers: AutomationTrigger[];
+  @EnumField(AUTOMATION_SOURCES, {
+    name: 'AutomationSource',
+    description: '`definition`: from a factory’s definition files, whose next apply brings back what they say.',
+  })
+  source: AutomationSource;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
+}
+
+export class ListAutomationsParameters {
+  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 100, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
+}
+
+export class ListAutomationsResponse {
+  @ArrayField(object(() => AutomationItem), { description: 'By name, then by uid.' }) automations: AutomationItem[];
+  @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
+}

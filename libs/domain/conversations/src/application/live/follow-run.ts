@@ -1,0 +1,121 @@
+import { performance } from 'node:perf_hooks';
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import type { RunHead } from '#domain/runs';
+import type { ConversationChange } from '../../domain/conversation-view.js';
+import { type LivePosition, LivePositions } from '../../domain/live-position.js';
+import { LiveRuns } from './live-runs.js';
+import type { WatchedRun } from './watched-run.js';
+
+/** One server-sent event, or null: nothing happened for a while. */
+export type LiveEvent = {
+  readonly event: 'state' | 'timeline' | 'conversation' | 'end';
+  readonly id: string;
+  /** JSON. */
+  readonly data: string;
+} | null;
+
+/** Why a stream ends for good. */
+export type EndReason = 'run_ended' | 'run_deleted' | 'access_ended';
+
+export interface FollowOptions {
+  readonly head: RunHead;
+  readonly from: LivePosition;
+  /** Asked now and then: whether the caller may still see the run. */
+  readonly mayStill: () => Promise<boolean>;
+  readonly abort: AbortSignal;
+}
+
+/**
+ * What a stream is told, at the reader's own pace: who reads slowly is told less often and in larger steps, and nobody's
+ * slowness is paid for in memory. Ends when the run has ended and all of it was told, or when aborted.
+ */
+@Injectable()
+export class FollowRun {
+  readonly positions: LivePositions;
+
+  constructor(
+    private readonly runs: LiveRuns,
+    private readonly settings: Settings,
+  ) {
+    this.positions = new LivePositions(settings.secretsKey ?? '');
+  }
+
+  /** Whether a reader at `from` has been told everything of a run that has ended. */
+  isAtEnd({ isEnded, lastSeq, conversationId }: RunHead, { timeline, conversation }: LivePosition): boolean {
+    return isEnded && timeline >= lastSeq && (conversationId === null || conversation >= lastSeq);
+  }
+
+  async *execute(options: FollowOptions): AsyncGenerator<LiveEvent> {
+    const run = await this.runs.watch(options.head, options.from.conversation);
+    try {
+      yield* this.follow(run, options);
+    } finally {
+      this.runs.release(run);
+    }
+  }
+
+  private async *follow(run: WatchedRun, { from, mayStill, abort }: FollowOptions): AsyncGenerator<LiveEvent> {
+    const { runId } = run.head;
+    let { timeline, conversation } = from;
+    let toldState = '';
+    let checkedAt = performance.now();
+    const event = (kind: NonNullable<LiveEvent>['event'], data: string): LiveEvent => ({
+      event: kind,
+      id: this.positions.encode(runId, { timeline, conversation }),
+      data,
+    });
+    const end = (reason: EndReason): LiveEvent => event('end', JSON.stringify({ run_id: runId, reason }));
+    while (!abort.aborted) {
+      // Taken together: what is told of the log never goes beyond the state that was told with it.
+      const { version, head, conversationSeq } = run;
+      const changes = head.conversationId === null ? [] : run.conversationAfter(conversation);
+      if (!run.exists) {
+        yield end('run_deleted');
+        return;
+      }
+      const state = stateOf(head);
+      if (state !== toldState) yield event('state', state);
+      toldState = state;
+      for await (const entry of run.timelineAfter(timeline, head.lastSeq)) {
+        timeline = entry.seq;
+        yield event('timeline', JSON.stringify(entry.event));
+      }
+      timeline = head.lastSeq;
+      for (const [index, change] of changes.entries()) {
+        // Only the last one moves on: who is cut off before it is told all of them again.
+        if (index === changes.length - 1) conversation = conversationSeq;
+        yield event('conversation', dataOf(head, change));
+      }
+      // Without a conversation there is nothing to have been told of: once it begins, all of it is new.
+      conversation = head.conversationId === null ? 0 : conversationSeq;
+      if (head.isEnded && conversationSeq === head.lastSeq) {
+        yield end('run_ended');
+        return;
+      }
+      const { liveHeartbeat, liveRecheck } = this.settings;
+      if (!(await run.changedSince(version, Math.min(liveHeartbeat, liveRecheck), abort))) yield null;
+      if (performance.now() - checkedAt >= liveRecheck) {
+        if (!(await mayStill())) {
+          yield end('access_ended');
+          return;
+        }
+        checkedAt = performance.now();
+      }
+    }
+  }
+}
+
+function stateOf({ runId, state, statusMessage, updatedAt }: RunHead): string {
+  return JSON.stringify({
+    run_id: runId,
+    state,
+    ...(statusMessage === null ? {} : { status_message: statusMessage }),
+    updated_at: updatedAt.toISOString(),
+  });
+}
+
+function dataOf({ conversationId }: RunHead, { path, step, message }: ConversationChange): string {
+  const place = `{"conversation_id":${JSON.stringify(conversationId)},"path":${JSON.stringify(path)},"step":${step}`;
+  return message === undefined ? `${place}}` : `${place},"message_index":${message.index},"message":${message.json}}`;
+}

@@ -1,0 +1,106 @@
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { isDatabaseUnavailable } from '#platform/persistence';
+import { type RunHead, RunTail } from '#domain/runs';
+import { ConversationOpener } from './conversation-opener.js';
+import { WatchedRun } from './watched-run.js';
+
+/** Runs whose news are read at the same moment: a crowd of watched runs must not take all connections. */
+const PARALLEL_READS = 3;
+
+/**
+ * The runs that somebody watches in this process. While there are any, one statement each LIVE_POLL asks where all of
+ * them stand, and only those that moved are read. Nobody is notified per event: commits that notify would queue up.
+ */
+@Injectable()
+export class LiveRuns implements OnModuleDestroy {
+  private readonly logger = new Logger(LiveRuns.name);
+  private readonly runs = new Map<string, Promise<WatchedRun>>();
+  private readonly opened = new Map<string, WatchedRun>();
+  private timer: NodeJS.Timeout | null = null;
+  private polling: Promise<void> | null = null;
+  private closed = false;
+
+  constructor(
+    private readonly tail: RunTail,
+    private readonly opener: ConversationOpener,
+    private readonly settings: Settings,
+  ) {}
+
+  /** `head`: where the run stands. `since`: what the caller knows of the conversation. Give it back with {@link release}. */
+  async watch(head: RunHead, since: number): Promise<WatchedRun> {
+    const opening = this.runs.get(head.runId) ?? this.open(head, since);
+    const run = await opening;
+    if (this.runs.get(head.runId) !== opening) return this.watch(head, since);
+    run.watchers += 1;
+    this.schedule();
+    return run;
+  }
+
+  release(run: WatchedRun): void {
+    run.watchers -= 1;
+    if (run.watchers === 0) this.forget(run.head.runId);
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.closed = true;
+    if (this.timer) clearTimeout(this.timer);
+    await this.polling;
+  }
+
+  private open(head: RunHead, since: number): Promise<WatchedRun> {
+    const opening = WatchedRun.open(head, since, this.tail, this.opener);
+    this.runs.set(head.runId, opening);
+    opening.then(
+      (run) => this.opened.set(head.runId, run),
+      () => this.forget(head.runId),
+    );
+    return opening;
+  }
+
+  private forget(runId: string): void {
+    this.runs.delete(runId);
+    this.opened.delete(runId);
+  }
+
+  private schedule(): void {
+    if (this.timer || this.polling || this.closed || this.opened.size === 0) return;
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      this.polling = this.poll()
+        .catch((error: unknown) => {
+          // While the database is away there is no news; the next round asks again.
+          if (!isDatabaseUnavailable(error)) this.logger.error(error);
+        })
+        .finally(() => {
+          this.polling = null;
+          this.schedule();
+        });
+    }, this.settings.livePoll);
+  }
+
+  private async poll(): Promise<void> {
+    const heads = new Map((await this.tail.heads([...this.opened.keys()])).map((head) => [head.runId, head]));
+    const moved: (readonly [WatchedRun, RunHead])[] = [];
+    for (const [runId, run] of this.opened) {
+      const head = heads.get(runId);
+      if (head === undefined) {
+        // Opened while the question was under way: the next round knows it.
+        if (run.exists && !(await this.isThere(runId))) run.vanish();
+      } else if (run.needs(head)) moved.push([run, head]);
+    }
+    const next = moved.values();
+    const reader = async (): Promise<void> => {
+      for (const [run, head] of next) {
+        await run.advance(head).catch((error: unknown) => {
+          if (!isDatabaseUnavailable(error)) this.logger.error(error);
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: PARALLEL_READS }, reader));
+  }
+
+  private async isThere(runId: string): Promise<boolean> {
+    return (await this.tail.heads([runId])).length > 0;
+  }
+}

@@ -1,0 +1,166 @@
+import { performance } from 'node:perf_hooks';
+import type { RunEvent } from '#execution/runner-protocol';
+import { foldTimeline, type RunHead, RunTail, type TimelineEvent } from '#domain/runs';
+import type { ConversationFolding } from '../../domain/conversation-normalizer.js';
+import { type ConversationChange, ConversationView } from '../../domain/conversation-view.js';
+import { ConversationOpener } from './conversation-opener.js';
+
+const PAGE_EVENTS = 1000;
+/** Timeline entries kept for streams that are a little behind; those further behind read the log. */
+const KEPT_TIMELINE = 500;
+/** Rendering takes at most this part of the time, so that a huge conversation is told in larger steps. */
+const RENDER_SHARE = 10;
+const MAX_RENDER_PAUSE_MS = 5_000;
+
+export interface TimelineEntry {
+  readonly seq: number;
+  readonly event: TimelineEvent;
+}
+
+/** What all streams of this process on one run share: its log is read once and its conversation folded once. */
+export class WatchedRun {
+  /** Streams that look at it. */
+  watchers = 0;
+  /** Rises with every change that a stream can see. */
+  version = 0;
+  /** False once the run's row is gone. */
+  exists = true;
+  private readonly view = new ConversationView();
+  private folding: ConversationFolding | null = null;
+  private timeline: TimelineEntry[] = [];
+  private timelineFrom: number;
+  private renderedSeq: number;
+  private renderAgainAt = 0;
+  private readonly waiting = new Set<() => void>();
+
+  private constructor(
+    private current: RunHead,
+    private readonly tail: RunTail,
+    private readonly opener: ConversationOpener,
+  ) {
+    this.timelineFrom = current.lastSeq;
+    this.renderedSeq = current.lastSeq;
+  }
+
+  /** `since`: from where the first stream wants to know the conversation’s changes. */
+  static async open(head: RunHead, since: number, tail: RunTail, opener: ConversationOpener): Promise<WatchedRun> {
+    const run = new WatchedRun(head, tail, opener);
+    await run.openConversation(head, since);
+    return run;
+  }
+
+  /** State and last sequence number that {@link timelineAfter} and {@link conversationAfter} have come to. */
+  get head(): RunHead {
+    return this.current;
+  }
+
+  /** The sequence number that the conversation has come to; at most the head's. */
+  get conversationSeq(): number {
+    return this.renderedSeq;
+  }
+
+  conversationAfter(seq: number): ConversationChange[] {
+    return this.view.changedSince(seq);
+  }
+
+  /** Timeline entries after `seq` in order, a page at a time, up to `upTo`. */
+  async *timelineAfter(seq: number, upTo: number): AsyncGenerator<TimelineEntry> {
+    let after = seq;
+    while (after < upTo && after < this.timelineFrom) {
+      const page = (await this.tail.readLifecycle(this.current.runId, after, 200)).filter((event) => event.seq <= upTo);
+      if (page.length === 0) return;
+      for (const event of page) yield* toEntries(event);
+      after = page.at(-1)?.seq ?? upTo;
+    }
+    for (const entry of this.timeline.filter((known) => known.seq > after && known.seq <= upTo)) yield entry;
+  }
+
+  /** Whether {@link advance} has something to do. */
+  needs(head: RunHead): boolean {
+    const known = this.current;
+    return (
+      this.isBehind ||
+      head.lastSeq > known.lastSeq ||
+      head.state !== known.state ||
+      head.statusMessage?.message !== known.statusMessage?.message ||
+      head.isEnded !== known.isEnded ||
+      head.conversationId !== known.conversationId ||
+      head.updatedAt.getTime() !== known.updatedAt.getTime()
+    );
+  }
+
+  /** Reads what is new up to `head`, and wakes the streams. Events beyond it wait, so that no stream is told of an end before its state. */
+  async advance(head: RunHead): Promise<void> {
+    const events: RunEvent[] = [];
+    for (let seq = this.current.lastSeq; seq < head.lastSeq;) {
+      const page = await this.tail.read(head.runId, seq, Math.min(PAGE_EVENTS, head.lastSeq - seq));
+      if (page.length === 0) break;
+      events.push(...page);
+      seq = page.at(-1)?.seq ?? head.lastSeq;
+    }
+    if (this.folding) this.folding.add(events);
+    else await this.openConversation(head, 0);
+    this.timeline.push(...events.flatMap(toEntries));
+    this.forgetOldTimeline();
+    this.current = head;
+    this.render();
+    this.change();
+  }
+
+  /** The run's row is gone. */
+  vanish(): void {
+    this.exists = false;
+    this.change();
+  }
+
+  /** Resolves true when something has changed since `version`, false after `ms` or when aborted. */
+  changedSince(version: number, ms: number, abort: AbortSignal): Promise<boolean> {
+    if (this.version !== version) return Promise.resolve(true);
+    if (abort.aborted) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const finish = (): void => {
+        clearTimeout(timer);
+        this.waiting.delete(finish);
+        abort.removeEventListener('abort', finish);
+        resolve(this.version !== version);
+      };
+      const timer = setTimeout(finish, ms);
+      this.waiting.add(finish);
+      abort.addEventListener('abort', finish, { once: true });
+    });
+  }
+
+  private get isBehind(): boolean {
+    return this.renderedSeq < this.current.lastSeq;
+  }
+
+  private async openConversation(head: RunHead, since: number): Promise<void> {
+    if (head.conversationId === null) return;
+    this.folding = await this.opener.open(head, since, (folding) => this.view.update(folding.render(), since));
+    if (this.folding) this.view.update(this.folding.render(), head.lastSeq);
+  }
+
+  private render(): void {
+    const started = performance.now();
+    if (this.folding && this.isBehind) {
+      if (started < this.renderAgainAt && !this.current.isEnded) return;
+      this.view.update(this.folding.render(), this.current.lastSeq);
+      const took = performance.now() - started;
+      this.renderAgainAt = started + Math.min(took * RENDER_SHARE, MAX_RENDER_PAUSE_MS);
+    }
+    this.renderedSeq = this.current.lastSeq;
+  }
+
+  private forgetOldTimeline(): void {
+    const dropped = this.timeline.splice(0, Math.max(0, this.timeline.length - KEPT_TIMELINE)).at(-1);
+    if (dropped) this.timelineFrom = dropped.seq;
+  }
+
+  private change(): void {
+    this.version += 1;
+    for (const wake of [...this.waiting]) wake();
+  }
+}
+
+const toEntries = (event: RunEvent): TimelineEntry[] =>
+  foldTimeline([event]).map((entry) => ({ seq: event.seq, event: entry }));

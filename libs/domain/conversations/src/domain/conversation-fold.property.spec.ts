@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { anyRunLog, conversationNormalizerConformance } from '#testing';
+import { HeadraceEventsNormalizer } from '../application/normalizers/headrace-events.normalizer.js';
+import { ACTION_CATEGORIES, type Block, type Step } from './conversation.js';
+import { foldConversation, foldFrom } from './conversation-fold.js';
+import { EMPTY_FOLD } from './fold-state.js';
+
+conversationNormalizerConformance('HeadraceEventsNormalizer', new HeadraceEventsNormalizer());
+
+const allSteps = (steps: Step[]): Step[] => steps.flatMap((step) => [step, ...allSteps(step.steps)]);
+const allBlocks = (steps: Step[]): Block[] =>
+  allSteps(steps).flatMap((step) => step.messages.flatMap((message) => message.content));
+
+describe('the fold over any log', () => {
+  it('puts every action into the category of its name', () => {
+    fc.assert(
+      fc.property(anyRunLog, (events) => {
+        for (const block of allBlocks(foldConversation('c', events).steps)) {
+          if (block.type === 'action') expect(block.category).toBe(ACTION_CATEGORIES[block.name]);
+        }
+      }),
+    );
+  });
+
+  it('leaves no call running when the run has ended, nor in a step that another one follows', () => {
+    const end = { run_id: 'r', execution_id: null, kind: 'run_errored' as const, at: new Date(0), data: {} };
+    fc.assert(
+      fc.property(anyRunLog, (events) => {
+        const { steps } = foldConversation('c', [...events, { ...end, seq: events.length + 1 }]);
+        const states = allBlocks(steps).flatMap((block) => (block.type === 'action_result' ? [block.state] : []));
+        expect(states).not.toContain('running');
+      }),
+    );
+  });
+
+  it('leaves the state that it goes on from as it was', () => {
+    fc.assert(
+      fc.property(anyRunLog, fc.nat(60), (events, cut) => {
+        const state = foldFrom(EMPTY_FOLD, events.slice(0, cut));
+        const before = structuredClone(state);
+        foldFrom(state, events.slice(cut));
+        expect(state).toEqual(before);
+      }),
+    );
+  });
+});

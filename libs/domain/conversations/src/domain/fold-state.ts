@@ -1,0 +1,74 @@
+import type { ToolKind, ToolStatus } from '#execution/runner-protocol';
+import type { EventName, JsonObject } from './conversation.js';
+
+/**
+ * What the fold knows after some events: plain JSON, so that it can be stored and gone on with.
+ * Steps hold their entries in the order of first appearance; `renderStep` makes messages and blocks of them.
+ */
+export interface FoldState {
+  /** Sequence number of the last event folded; events up to it are skipped when they come again. */
+  seq: number;
+  steps: StepFold[];
+}
+
+export type StepKind = 'setup' | 'turn' | 'agent';
+
+export interface StepFold {
+  id: string;
+  kind: StepKind;
+  /** 0 for a step of the conversation itself, 1 for an agent it started, … */
+  depth: number;
+  description?: string;
+  execution_id?: string;
+  started_at: string;
+  completed_at?: string;
+  entries: Entry[];
+  steps: StepFold[];
+}
+
+export type Entry =
+  | { kind: 'user' | 'text' | 'thinking'; at: string; message_id?: string; text: string }
+  | { kind: 'call'; at: string; call: CallFold }
+  | { kind: 'event'; at: string; role: 'user' | 'assistant' | 'system'; name: EventName; data: JsonObject }
+  | { kind: 'lifecycle'; at: string; events: LifecycleItem[] };
+
+export interface LifecycleItem {
+  event_type: string;
+  occurred_at: string;
+  payload?: JsonObject;
+}
+
+/** A tool call as the upserts so far have made it. Values are capped when they arrive, never stored whole. */
+export interface CallFold {
+  id: string;
+  tool_name?: string;
+  title?: string;
+  tool_kind?: ToolKind;
+  status?: ToolStatus;
+  /** A permission that it needed was refused. */
+  denied?: boolean;
+  input?: unknown;
+  input_truncated?: boolean;
+  output?: unknown;
+  output_truncated?: boolean;
+  content?: ContentFold[];
+  paths?: string[];
+  /** It delegates: other events name it as their parent. */
+  delegates?: boolean;
+  /** Set when the turn ended before the agent said how the call did. */
+  closed?: 'completed' | 'failed';
+}
+
+export interface ContentFold {
+  type: 'text' | 'diff' | 'resource';
+  text?: string;
+  path?: string;
+  old_text?: string | null;
+  new_text?: string;
+  uri?: string;
+  mime_type?: string;
+  size_bytes?: number;
+  truncated?: boolean;
+}
+
+export const EMPTY_FOLD: Readonly<FoldState> = Object.freeze({ seq: 0, steps: [] });

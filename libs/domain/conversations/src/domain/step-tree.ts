@@ -1,0 +1,179 @@
+import type { RunEvent } from '#execution/runner-protocol';
+import { isSettled } from './call-merge.js';
+import type { CallFold, Entry, StepFold } from './fold-state.js';
+
+/** Agents that start agents: what is deeper is shown at this depth. */
+const MAX_DEPTH = 8;
+
+interface Place {
+  call: CallFold;
+  step: StepFold;
+  turn: StepFold;
+}
+
+type EventEntry = Extract<Entry, { kind: 'event' }>;
+
+/**
+ * The steps of a conversation and where things are in them. Decides which step an event belongs to. The maps are made
+ * of the steps alone, so that a stored state and a grown one behave the same.
+ */
+export class StepTree {
+  /** Calls by id; an id that comes again in a later turn means the later one. */
+  private readonly calls = new Map<string, Place>();
+  /** Steps of agents started in the last turn, by the call that started them. */
+  private readonly agents = new Map<string, StepFold>();
+
+  /** Index of the first step that may differ from the steps given at the start. */
+  changedFrom: number;
+
+  constructor(readonly steps: StepFold[]) {
+    // A step that has another one after it changes only through what comes late; the last one may always grow.
+    this.changedFrom = Math.max(0, steps.length - 1);
+    for (const step of steps) this.index(step, step, step === steps.at(-1));
+  }
+
+  /** The turn that has started and not ended. */
+  openTurn(): StepFold | undefined {
+    const last = this.steps.at(-1);
+    return last?.kind === 'turn' && last.completed_at === undefined ? last : undefined;
+  }
+
+  /** The turn of that id, the latest first; without an id, or for one made up because its start was missing, the open turn. */
+  turn(id: string | undefined): StepFold | undefined {
+    const found = this.steps.findLast((step) => step.kind === 'turn' && step.id === id);
+    if (found) this.touch(found);
+    return found ?? (id === undefined || this.openTurn()?.id.startsWith('turn-') ? this.openTurn() : undefined);
+  }
+
+  startTurn(id: string, event: RunEvent, at: string): StepFold {
+    return this.push(newStep(id, 'turn', 0, event, at));
+  }
+
+  /** Where an event of the agent goes: the step of its parent call, or the turn; a turn is made up when there is none. */
+  stepFor(event: RunEvent, at: string, parentCallId?: string): StepFold {
+    const last = this.steps.at(-1);
+    const turn = last?.kind === 'turn' ? last : this.startTurn(`turn-${event.seq}`, event, at);
+    return parentCallId === undefined ? turn : this.agentStep(turn, parentCallId, event, at);
+  }
+
+  /** Where preparations go: the running turn, else a set-up step, a new one after a turn. */
+  preparingStep(event: RunEvent, at: string): StepFold {
+    const open = this.openTurn();
+    if (open) return open;
+    const last = this.steps.at(-1);
+    const step =
+      last?.kind === 'setup'
+        ? last
+        : this.push({ ...newStep(`setup-${event.seq}`, 'setup', 0, event, at), description: 'Setup' });
+    if (event.kind === 'agent_started') step.completed_at ??= at;
+    return step;
+  }
+
+  lastStep(event: RunEvent, at: string): StepFold {
+    return this.steps.at(-1) ?? this.preparingStep(event, at);
+  }
+
+  /**
+   * The call that an upsert means: one of the last turn, or one that an earlier turn of the same execution left open.
+   * Agents count their ids anew in every process, so the same id elsewhere is another call.
+   */
+  call(id: string, event: RunEvent): CallFold | undefined {
+    const place = this.calls.get(id);
+    if (!place) return undefined;
+    if (place.turn === this.steps.at(-1)) return place.call;
+    const sameExecution = (place.turn.execution_id ?? null) === event.execution_id;
+    if (!sameExecution || isSettled(place.call)) return undefined;
+    this.touch(place.turn);
+    return place.call;
+  }
+
+  indexCall(call: CallFold, step: StepFold): void {
+    const turn = this.steps.at(-1) ?? step;
+    this.calls.set(call.id, { call, step, turn });
+    if (this.agents.has(call.id)) call.delegates = true;
+  }
+
+  /** The step that shows the call, when it is one of the last turn. */
+  stepOfCall(id: string | undefined): StepFold | undefined {
+    const place = id === undefined ? undefined : this.calls.get(id);
+    return place && place.turn === this.steps.at(-1) ? place.step : undefined;
+  }
+
+  completeAgent(callId: string, at: string): void {
+    const step = this.agents.get(callId);
+    if (step) step.completed_at ??= at;
+  }
+
+  /** The latest request of that approval, searched in the last step that is a turn. */
+  findApproval(approvalId: string): { entry: EventEntry; step: StepFold } | undefined {
+    const turn = this.steps.findLast((step) => step.kind === 'turn');
+    if (turn) this.touch(turn);
+    const pending = turn ? [turn] : [];
+    for (let step = pending.pop(); step; step = pending.pop()) {
+      const entry = step.entries.findLast(
+        (item): item is EventEntry =>
+          item.kind === 'event' && item.name === 'permission_request' && item.data.approval_id === approvalId,
+      );
+      if (entry) return { entry, step };
+      pending.push(...step.steps);
+    }
+    return undefined;
+  }
+
+  /** Ends a step: what is still open in it gets `outcome`. */
+  close(step: StepFold, at: string, outcome: 'completed' | 'failed'): void {
+    step.completed_at ??= at;
+    for (const entry of step.entries) {
+      if (entry.kind === 'call' && !isSettled(entry.call)) entry.call.closed ??= outcome;
+    }
+    for (const child of step.steps) this.close(child, at, outcome);
+  }
+
+  private touch(step: StepFold): void {
+    this.changedFrom = Math.min(this.changedFrom, this.steps.lastIndexOf(step));
+  }
+
+  private agentStep(turn: StepFold, callId: string, event: RunEvent, at: string): StepFold {
+    const known = this.agents.get(callId);
+    if (known) return known;
+    const place = this.calls.get(callId);
+    const host = place?.turn === turn ? place.step : turn;
+    if (place?.turn === turn) place.call.delegates = true;
+    if (host.depth >= MAX_DEPTH) return host;
+    const step = newStep(callId, 'agent', host.depth + 1, event, at);
+    host.steps.push(step);
+    this.agents.set(callId, step);
+    return step;
+  }
+
+  /** Nothing is still running in a step that another one follows. */
+  private push(step: StepFold): StepFold {
+    const last = this.steps.at(-1);
+    if (last) this.close(last, step.started_at, last.completed_at === undefined ? 'failed' : 'completed');
+    this.steps.push(step);
+    this.agents.clear();
+    return step;
+  }
+
+  private index(step: StepFold, turn: StepFold, isLast: boolean): void {
+    for (const entry of step.entries) {
+      if (entry.kind === 'call') this.calls.set(entry.call.id, { call: entry.call, step, turn });
+    }
+    for (const child of step.steps) {
+      if (isLast) this.agents.set(child.id, child);
+      this.index(child, turn, isLast);
+    }
+  }
+}
+
+function newStep(id: string, kind: StepFold['kind'], depth: number, event: RunEvent, at: string): StepFold {
+  return {
+    id,
+    kind,
+    depth,
+    ...(event.execution_id === null ? {} : { execution_id: event.execution_id }),
+    started_at: at,
+    entries: [],
+    steps: [],
+  };
+}

@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { RunLog } from '#domain/runs';
+import type { ConversationFolding, ConversationNormalizer, StoredFold } from '../domain/conversation-normalizer.js';
+
+const LOAD: Statement = {
+  name: 'conversation-folds.load',
+  text: `SELECT upto_seq, fold FROM conversation_folds
+ WHERE run_id = $1 AND format = $2 AND format_version = $3 ORDER BY turn`,
+};
+
+/** Several readers may store at once: for each step the fold that has come furthest stays. */
+const SAVE: Statement = {
+  name: 'conversation-folds.save',
+  text: `WITH outdated AS (
+  DELETE FROM conversation_folds WHERE run_id = $1 AND format = $2 AND format_version < $3
+)
+INSERT INTO conversation_folds AS f (run_id, format, format_version, turn, upto_seq, fold)
+SELECT $1, $2, $3, $5::int + s.ord - 1, $4, s.fold::jsonb FROM unnest($6::text[]) WITH ORDINALITY AS s (fold, ord) ORDER BY s.ord
+ON CONFLICT (run_id, format, format_version, turn) DO UPDATE SET upto_seq = excluded.upto_seq, fold = excluded.fold
+ WHERE f.upto_seq < excluded.upto_seq`,
+};
+
+type Folded = Pick<ConversationNormalizer, 'format' | 'version'>;
+
+/** Folds of conversations, one row a top-level step. A cache of the log: losing it loses nothing, and it goes with the log. */
+@Injectable()
+export class ConversationFolds {
+  constructor(
+    private readonly database: Database,
+    private readonly log: RunLog,
+  ) {}
+
+  async load(runId: string, { format, version }: Folded): Promise<StoredFold> {
+    const rows = await this.database.query<{ upto_seq: string; fold: unknown }>(LOAD, [runId, format, version]);
+    // A step that a later save left out had not changed until then: together the rows stand where the furthest one does.
+    return {
+      seq: rows.reduce((furthest, row) => Math.max(furthest, Number(row.upto_seq)), 0),
+      steps: rows.map((row) => row.fold),
+    };
+  }
+
+  /**
+   * Stores nothing of a log that retention has taken since it was read, or whose beginning it has taken: a fold of such a
+   * log says what is meant to be gone.
+   */
+  async save(runId: string, { format, version }: Folded, folding: ConversationFolding): Promise<void> {
+    const { state, changedFrom } = folding;
+    const steps = state.steps.slice(changedFrom).map((step) => JSON.stringify(step));
+    if (steps.length === 0) return;
+    await this.database.transaction(async (tx) => {
+      if (await this.log.holdWhole(tx, runId))
+        await tx.query(SAVE, [runId, format, version, state.seq, changedFrom, steps]);
+    });
+  }
+
+  async remove(tx: Queryable, runIds: readonly string[]): Promise<void> {
+    await tx.query(`DELETE FROM conversation_folds WHERE run_id = ANY($1::uuid[])`, [runIds]);
+  }
+}

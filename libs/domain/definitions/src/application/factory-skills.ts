@@ -1,0 +1,33 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { type FactorySkillFile, FactorySkills, type FactorySkillSource } from '#domain/agents';
+import { FindFactory } from '#domain/factories';
+import { Database } from '#platform/persistence';
+import { placeOf } from '../domain/files/layout.js';
+import { DefinitionsStore } from '../persistence/definitions.store.js';
+
+/** Tells the room of agents the skills that definitions bring. */
+@Injectable()
+export class StoredFactorySkills implements FactorySkillSource, OnModuleInit {
+  constructor(
+    private readonly database: Database,
+    private readonly store: DefinitionsStore,
+    private readonly factories: FindFactory,
+    private readonly skills: FactorySkills,
+  ) {}
+
+  onModuleInit(): void {
+    this.skills.register(this);
+  }
+
+  async filesOf(factoryUid: string, teamUid: string, agentUid: string | null): Promise<readonly FactorySkillFile[]> {
+    const factory = await this.factories.execute(factoryUid);
+    if (factory?.teamUid !== teamUid) return [];
+    const { agent, files } = await this.store.findSkills(this.database, factoryUid, agentUid);
+    return files.flatMap(({ path, content }): FactorySkillFile[] => {
+      const place = placeOf(path);
+      if (place.kind !== 'skill') return [];
+      if (place.agent === null) return [{ path, content, reach: 'common' }];
+      return [{ path, content, reach: place.agent === agent ? 'own' : 'other' }];
+    });
+  }
+}

@@ -1,0 +1,126 @@
+import { SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
+import type { ResourceKind } from '../definition.js';
+import { AGENT_SETTINGS, text } from './agent-settings.schema.js';
+import { type KnownTrigger, triggerSchema } from './trigger.schema.js';
+
+/** What an installation knows that files may name. */
+export interface KnownParts {
+  readonly triggers: readonly KnownTrigger[];
+}
+
+export const SCHEMA_VERSION = 'v1alpha1';
+
+const enabled = (description: string): object => ({ type: 'boolean', default: true, description });
+
+const FACTORY = {
+  title: 'factory.yaml',
+  description: 'The factory itself: how it is called, and what its agents start with.',
+  properties: {
+    schemaVersion: { const: SCHEMA_VERSION, description: `Always ${SCHEMA_VERSION}.` },
+    name: text(200, 'What the factory is called.'),
+    description: { type: 'string', maxLength: 2000, default: '', description: 'What it is for.' },
+    alias: text(64, 'A short second name, unique in the team.'),
+    agentDefaults: {
+      type: 'object',
+      description: 'Settings of all its agents and automations that have no other.',
+      properties: AGENT_SETTINGS,
+      additionalProperties: false,
+    },
+  },
+  required: ['schemaVersion', 'name'],
+};
+
+const WEBHOOK = {
+  title: 'webhooks/<name>.yaml',
+  description: 'An address that a sender posts to. It is called like the file.',
+  properties: {
+    authMode: {
+      type: 'string',
+      enum: ['token', 'url_token', 'signature'],
+      default: 'token',
+      description:
+        '`token`: a bearer token in the Authorization header. `url_token`: the token is part of the URL. `signature`: the sender signs.',
+    },
+    signatureScheme: text(64, 'How the sender signs: an id of GET /webhook-signature-schemes.'),
+    secretName: {
+      type: 'string',
+      pattern: SECRET_NAME.source,
+      patternErrorMessage: `must be ${SECRET_NAME_RULE}`,
+      description: 'Name of the managed secret of the team that holds the credential.',
+    },
+    deliveryIdHeader: text(128, 'Header in which the sender puts its own id of a delivery.'),
+    enabled: enabled('Senders get 404 while it is false.'),
+  },
+  required: ['secretName'],
+  if: { properties: { authMode: { const: 'signature' } }, required: ['authMode'] },
+  then: { required: ['signatureScheme'] },
+  else: { properties: { signatureScheme: { not: {}, errorMessage: 'goes with `authMode: signature` only' } } },
+};
+
+const automation = (known: KnownParts): object => ({
+  title: 'automations/<name>/automation.md',
+  description: 'What starts runs, and with which settings; the prompt follows the front matter.',
+  properties: {
+    enabled: enabled('Starts nothing while it is false.'),
+    agent: text(63, 'Name of an agent of this definition, agents/<name>/agent.md, that executes the runs.'),
+    triggers: {
+      type: 'array',
+      minItems: 1,
+      items: triggerSchema(known.triggers),
+      description: 'What starts it, each by itself.',
+    },
+    ...AGENT_SETTINGS,
+  },
+  required: ['triggers'],
+});
+
+const AGENT = {
+  title: 'agents/<name>/agent.md',
+  description: 'An agent of the factory. Its base prompt follows the front matter.',
+  properties: {
+    description: { type: 'string', minLength: 1, maxLength: 2000, description: 'What it is for.' },
+    skills: {
+      type: 'array',
+      maxItems: 16,
+      items: text(
+        1024,
+        'The name or path of a skill, as `logs` or `:skills/logs/SKILL.md`, or a spec with a repository.',
+      ),
+      description: 'Skills whose instructions its runs begin with, unless a run names others.',
+    },
+    ...AGENT_SETTINGS,
+  },
+};
+
+const SKILL = {
+  title: 'SKILL.md',
+  description: 'What agents can read when they need it. The text follows the front matter.',
+  properties: {
+    name: text(128, 'What the skill is called; its directory’s name where it is left out.'),
+    description: text(2000, 'When to use it.'),
+  },
+};
+
+/** JSON Schemas (2020-12) of all that is YAML in a definition. They are what files are validated with. */
+export function definitionSchemas(known: KnownParts): Record<ResourceKind, object> {
+  return {
+    factory: closed('factory', FACTORY),
+    webhook: closed('webhook', WEBHOOK),
+    automation: closed('automation', automation(known)),
+    agent: closed('agent', AGENT),
+    // Skills are shared with other programs, which have keys of their own.
+    skill: schema('skill', SKILL),
+  };
+}
+
+const schema = (kind: ResourceKind, content: object): object => ({
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  $id: `urn:headrace:factory-files:${SCHEMA_VERSION}:${kind}`,
+  type: 'object',
+  ...content,
+});
+
+const closed = (kind: ResourceKind, content: object): object => ({
+  ...schema(kind, content),
+  additionalProperties: false,
+});

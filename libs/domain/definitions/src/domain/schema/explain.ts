@@ -1,0 +1,100 @@
+import type { ErrorObject } from 'ajv/dist/2020.js';
+import { nearMisses } from '#platform/kernel';
+import { printable } from '../diagnostics.js';
+import { parsePointer, spoken } from './pointer.js';
+import type { SchemaFault } from './schema-fault.js';
+import { aboutUnknownKey } from './unknown-key.js';
+
+const MAX_CHOICES = 20;
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'text',
+  object: 'a mapping of keys to values',
+  array: 'a list',
+  boolean: 'true or false',
+  number: 'a number',
+  integer: 'a whole number',
+  null: 'null',
+};
+
+/** What a schema's error says to people; undefined where another one says it, or nobody but the trigger's provider can. */
+export function explain(error: ErrorObject): SchemaFault | undefined {
+  const path = parsePointer(error.instancePath);
+  const say = (code: string, rule: string): SchemaFault => ({
+    code,
+    path,
+    side: 'value',
+    message: `${spoken(path)} ${rule}.`,
+  });
+  const value = (rule: string): SchemaFault => say('invalid_value', rule);
+  const { limit } = error.params as { readonly limit?: number };
+  switch (error.keyword) {
+    case 'required':
+      return say('missing_key', `needs ${String(error.params.missingProperty)}`);
+    case 'additionalProperties':
+      return aboutUnknownKey(path, String(error.params.additionalProperty), error.parentSchema);
+    case 'propertyNames':
+      return {
+        ...value('has a key that is empty or too long'),
+        path: [...path, String(error.params.propertyName)],
+        side: 'key',
+      };
+    case 'type':
+      return say('wrong_type', `must be ${typesOf(error.params.type)}`);
+    case 'enum':
+      return choice(error, path);
+    case 'const':
+      return path.join() === 'schemaVersion'
+        ? say('unsupported_schema_version', `must be ${String(error.params.allowedValue)}`)
+        : value(`must be ${printable(JSON.stringify(error.params.allowedValue))}`);
+    case 'pattern':
+      return error.propertyName === undefined
+        ? value(annotation(error, 'patternErrorMessage') ?? 'has another form')
+        : undefined;
+    case 'not':
+      return { ...say('unexpected_key', annotation(error, 'errorMessage') ?? 'is not allowed here'), side: 'key' };
+    case 'minLength':
+      return error.propertyName === undefined
+        ? value(limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`)
+        : undefined;
+    case 'maxLength':
+      return error.propertyName === undefined ? value(`must have at most ${limit} characters`) : undefined;
+    case 'minItems':
+      return value(`must have at least ${limit} ${limit === 1 ? 'entry' : 'entries'}`);
+    case 'maxItems':
+      return value(`must have at most ${limit} ${limit === 1 ? 'entry' : 'entries'}`);
+    case 'minProperties':
+      return value(`must have at least ${limit} ${limit === 1 ? 'key' : 'keys'}`);
+    case 'maxProperties':
+      return value(`must have at most ${limit} keys`);
+    case 'if':
+      // What then or else wanted has an error of its own.
+      return undefined;
+    default:
+      return value('is not allowed here');
+  }
+}
+
+function choice({ params, data }: ErrorObject, path: readonly string[]): SchemaFault {
+  const allowed = (params.allowedValues as readonly unknown[]).map(String);
+  const [near] = typeof data === 'string' ? nearMisses(data, allowed) : [];
+  const hint = near === undefined ? '' : ` Did you mean ${near}?`;
+  const isTrigger = path[0] === 'triggers' && path.length === 3 && (path[2] === 'provider' || path[2] === 'event');
+  const known = allowed.slice(0, MAX_CHOICES).join(', ');
+  return {
+    code: isTrigger ? 'unknown_trigger' : 'invalid_value',
+    path,
+    side: 'value',
+    message: `${spoken(path)} must be ${allowed.length === 1 ? known : `one of ${known}`}.${hint}`,
+  };
+}
+
+const typesOf = (types: unknown): string =>
+  [types]
+    .flat()
+    .map((type) => TYPES[String(type)] ?? String(type))
+    .join(' or ');
+
+function annotation({ parentSchema }: ErrorObject, name: string): string | undefined {
+  const text: unknown = parentSchema?.[name];
+  return typeof text === 'string' ? text : undefined;
+}

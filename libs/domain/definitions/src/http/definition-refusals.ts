@@ -1,0 +1,23 @@
+import { ProblemError } from '#platform/http';
+import type { DefinitionFile, Diagnostic } from '../domain/definition.js';
+
+const MAX_SENTENCES = 5;
+
+/** Nothing was applied. Every diagnostic is there twice: as an error of the request, and as it is. */
+export function invalidDefinition(files: readonly DefinitionFile[], diagnostics: readonly Diagnostic[]): ProblemError {
+  const places = new Map(files.map(({ path }, index) => [path, `/files/${index}/content`]));
+  const errors = diagnostics.map((diagnostic) => ({
+    pointer: places.get(diagnostic.path) ?? '/files',
+    detail: located(diagnostic),
+  }));
+  const told = errors.slice(0, MAX_SENTENCES).map(({ detail }) => detail);
+  const more = errors.length - told.length;
+  return new ProblemError(
+    'invalid_request',
+    [`Nothing was applied. ${told.join(' ')}`, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
+    { errors, members: { diagnostics } },
+  );
+}
+
+const located = ({ path, line, column, message }: Diagnostic): string =>
+  `${path === '' ? '' : `${path}:${line}:${column}: `}${message}`;

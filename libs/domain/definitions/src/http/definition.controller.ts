@@ -1,0 +1,120 @@
+import { Body, Controller, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { FactoryAccess, managedFactory, unknownFactory } from '#domain/factories';
+import { BodyLimit, MIB, Operation, pathId } from '#platform/http';
+import { ApplyDefinition } from '../application/apply-definition.js';
+import { ExportDefinition } from '../application/export-definition.js';
+import { ValidateDefinition } from '../application/validate-definition.js';
+import {
+  ApplyFactoryDefinitionParameters,
+  ApplyFactoryDefinitionResponse,
+  FactoryDefinitionFiles,
+  ValidateFactoryDefinitionResponse,
+} from './definition.dto.js';
+import { presentPlan } from './definition-presenters.js';
+import { invalidDefinition } from './definition-refusals.js';
+
+const TAG = 'Factories';
+/** All files together, as JSON. */
+const MAX_DEFINITION = 8 * MIB;
+
+const DEFINITION_EXAMPLE = {
+  value: {
+    files: [
+      { path: 'factory.yaml', content: 'schemaVersion: v1alpha1\nname: Maintenance\n' },
+      {
+        path: 'automations/nightly/automation.md',
+        content:
+          '---\ntriggers:\n  - provider: schedule\n    event: cron_fired\n    schedule:\n      cron: 0 3 * * *\n---\nUpdate the dependencies.\n',
+      },
+    ],
+  },
+};
+
+/** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
+@Controller('factories/:factoryUid/definition')
+export class DefinitionController {
+  constructor(
+    private readonly access: FactoryAccess,
+    private readonly apply: ApplyDefinition,
+    private readonly validate: ValidateDefinition,
+    private readonly write: ExportDefinition,
+  ) {}
+
+  @Put()
+  @Authorize('factories:read')
+  @BodyLimit(MAX_DEFINITION)
+  @Operation({
+    id: 'applyFactoryDefinition',
+    summary: 'Make a factory what its files say',
+    description:
+      'As a whole or not at all. Webhooks, agents and automations of files that are gone are deleted; what was made through the API is left alone. Applying the same files again changes nothing. What cannot be applied is a 400 that names file, line and column of every fault, in `errors` and once more as `diagnostics`, as in the answer of validate. At most 256 files of 262,144 bytes, 8 MiB together. Needs the role admin or owner.',
+    tag: TAG,
+    request: DEFINITION_EXAMPLE,
+    success: { status: 200, description: 'What was done, or would be.', type: ApplyFactoryDefinitionResponse },
+    errors: [400, 403, 404, 413, 415],
+  })
+  async applyFactoryDefinition(
+    @CurrentCaller() caller: Caller,
+    @Param('factoryUid', pathId('uid')) factoryUid: string,
+    @Query() { dry_run: isDry = false }: ApplyFactoryDefinitionParameters,
+    @Body() { files }: FactoryDefinitionFiles,
+  ): Promise<ApplyFactoryDefinitionResponse> {
+    const factory = await managedFactory(this.access, caller, factoryUid);
+    const { type, uid } = caller.principal;
+    const result = isDry
+      ? await this.validate.execute(factory, files)
+      : await this.apply.execute(factory.uid, { type, uid }, files);
+    switch (result.kind) {
+      case 'applied':
+        return presentPlan(true, result.plan);
+      case 'valid':
+        return presentPlan(false, result.plan);
+      case 'unknown':
+        throw unknownFactory();
+      case 'invalid':
+        throw invalidDefinition(files, result.diagnostics);
+    }
+  }
+
+  @Post('validate')
+  @Authorize('factories:read')
+  @BodyLimit(MAX_DEFINITION)
+  @Operation({
+    id: 'validateFactoryDefinition',
+    summary: 'Check whether a definition can be applied',
+    description: 'Changes nothing. Also about what the files refer to: secrets, webhooks, environments, names.',
+    tag: TAG,
+    request: DEFINITION_EXAMPLE,
+    success: { status: 200, description: 'All that is wrong with it.', type: ValidateFactoryDefinitionResponse },
+    errors: [400, 403, 404, 413, 415],
+  })
+  async validateFactoryDefinition(
+    @CurrentCaller() caller: Caller,
+    @Param('factoryUid', pathId('uid')) factoryUid: string,
+    @Body() { files }: FactoryDefinitionFiles,
+  ): Promise<ValidateFactoryDefinitionResponse> {
+    const result = await this.validate.execute(await managedFactory(this.access, caller, factoryUid), files);
+    return result.kind === 'valid'
+      ? { valid: true, diagnostics: [] }
+      : { valid: false, diagnostics: result.diagnostics.map((diagnostic) => ({ ...diagnostic })) };
+  }
+
+  @Get()
+  @Authorize('factories:read')
+  @Operation({
+    id: 'exportFactoryDefinition',
+    summary: 'Get a factory as files',
+    description:
+      'As it is now. A file that was applied comes back as it was where what it says is still so, else it is written anew. What was made through the API is not in it. Applying the answer changes nothing, unless something was changed through the API to what files cannot say.',
+    tag: TAG,
+    success: { status: 200, description: 'The files, by path.', type: FactoryDefinitionFiles },
+    errors: [400, 403, 404],
+  })
+  async exportFactoryDefinition(
+    @CurrentCaller() caller: Caller,
+    @Param('factoryUid', pathId('uid')) factoryUid: string,
+  ): Promise<FactoryDefinitionFiles> {
+    return { files: await this.write.execute(await managedFactory(this.access, caller, factoryUid)) };
+  }
+}

@@ -1,0 +1,116 @@
+import { Body, Controller, Get, Headers, Param, Post, Query } from '@nestjs/common';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Settings } from '#platform/config';
+import { unknownFactory } from '#domain/factories';
+import { BodyLimit, MIB, Operation, pathId } from '#platform/http';
+import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, refuseOversized } from '#domain/runs';
+import { DispatchRun } from '../application/dispatch-run.js';
+import { type DiscoveredFactory, FindFactories } from '../application/find-factories.js';
+import { FOREMAN } from '../domain/foreman.js';
+import {
+  DispatchFactoryRunRequest,
+  DispatchFactoryRunResponse,
+  FactoryItem,
+  ListFactoriesParameters,
+  ListFactoriesResponse,
+} from './factory.dto.js';
+import { badCursor, dispatchRefusal } from './factory-refusals.js';
+
+const TAG = 'Factories';
+const DEFAULT_LIMIT = 100;
+
+/** For those who have work and look for who does it. Another team's factory does not exist. */
+@Controller('factory')
+export class FactoryController {
+  constructor(
+    private readonly factories: FindFactories,
+    private readonly dispatch: DispatchRun,
+    private readonly settings: Settings,
+  ) {}
+
+  @Get()
+  @Authorize('factories:read')
+  @Operation({
+    id: 'listFactories',
+    summary: 'List factories',
+    description: 'Those of the team that the team header picks; without it, of all teams of the caller.',
+    tag: TAG,
+    team: true,
+    success: { status: 200, description: 'A page.', type: ListFactoriesResponse },
+    errors: [400, 403],
+  })
+  async listFactories(
+    @CurrentCaller() caller: Caller,
+    @Query() { query, limit = DEFAULT_LIMIT, cursor }: ListFactoriesParameters,
+  ): Promise<ListFactoriesResponse> {
+    const page = await this.factories.list(caller, { text: query ?? null, limit, cursor: cursor ?? null });
+    if (page.kind === 'bad_cursor') throw badCursor();
+    const { factories, nextCursor } = page;
+    return {
+      factories: factories.map(present),
+      page_info: nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: nextCursor },
+    };
+  }
+
+  @Get(':uid')
+  @Authorize('factories:read')
+  @Operation({
+    id: 'getFactory',
+    summary: 'Get a factory',
+    tag: TAG,
+    success: { status: 200, description: 'The factory.', type: FactoryItem },
+    errors: [400, 403, 404],
+  })
+  async getFactory(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<FactoryItem> {
+    const factory = await this.factories.find(caller, uid);
+    if (!factory) throw unknownFactory();
+    return present(factory);
+  }
+
+  @Post(':uid/runs')
+  @BodyLimit(20 * MIB)
+  // Reading suffices at the door: the role that counts is that on the factory's team.
+  @Authorize('factories:read')
+  @IdempotencyKeyHeader()
+  @Operation({
+    id: 'dispatchFactoryRun',
+    summary: 'Give work to a factory',
+    description:
+      'Starts a run of the factory’s foreman, the agent of that name in its definition; in a factory without one, a run with the factory’s defaults. The factory’s team owns the run. Its metadata are `factory_uid`, `ticket_source`, `ticket_id` and, if given, `ticket_url`. An `Idempotency-Key` makes retries safe.',
+    tag: TAG,
+    request: { value: { prompt: 'Find out why the nightly build fails.', ticket_ref: 'linear:ENG-42' } },
+    success: { status: 200, description: 'The run is queued.', type: DispatchFactoryRunResponse },
+    errors: [400, 403, 404, 413, 415, 422, 'idempotency_key_reused'],
+  })
+  async dispatchFactoryRun(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+    @Body() request: DispatchFactoryRunRequest,
+    @Headers(IDEMPOTENCY_KEY) key?: string,
+  ): Promise<DispatchFactoryRunResponse> {
+    const { prompt, title, ticket_ref: ticketRef, ticket_url: ticketUrl } = request;
+    refuseOversized('prompt', prompt);
+    const idempotency = idempotencyClaim(key, { factory_uid: uid, ...request });
+    const result = await this.dispatch.execute(caller, uid, { prompt, title, ticketRef, ticketUrl, idempotency });
+    if (result.kind !== 'dispatched') throw dispatchRefusal(result);
+    return {
+      factory_uid: uid,
+      foreman_agent: result.agent,
+      run_id: result.runId,
+      state: result.state,
+      ticket_ref: result.ticketRef,
+      run_url: `${this.settings.publicUrl}/runs/${result.runId}`,
+    };
+  }
+}
+
+const present = (factory: DiscoveredFactory): FactoryItem => ({
+  uid: factory.uid,
+  name: factory.name,
+  description: factory.description,
+  ...(factory.alias === null ? {} : { alias: factory.alias }),
+  scope: { type: 'Team', uid: factory.teamUid },
+  ...(factory.foremanUid === null ? {} : { foreman_agent: FOREMAN, foreman_agent_uid: factory.foremanUid }),
+  created_at: factory.createdAt.toISOString(),
+  updated_at: factory.updatedAt.toISOString(),
+});

@@ -1,0 +1,90 @@
+import {
+  ArrayField,
+  DateTimeField,
+  EnumField,
+  IntegerField,
+  object,
+  ObjectField,
+  PageInfo,
+  StringField,
+} from '#platform/http';
+import { MAX_TICKET_REF_BYTES, MAX_TICKET_URL } from '../domain/ticket.js';
+
+const OPTIONAL = { optional: true } as const;
+const UID = { pattern: /^[A-Za-z0-9]{22}$/ };
+const TICKET_REF = { example: 'linear:ENG-42' };
+
+export class FactoryScope {
+  @EnumField(['Team'], { description: 'Kind of owner; always a team.' }) type: 'Team';
+  @StringField({ ...UID, description: 'UID of the team.' }) uid: string;
+}
+
+export class FactoryItem {
+  @StringField({ ...UID, description: 'UID of the factory.' }) uid: string;
+  @StringField({ example: 'CI failures', description: 'Name of the factory.' }) name: string;
+  @StringField({ description: 'Empty when there is none.' }) description: string;
+  @StringField({ ...OPTIONAL, description: 'A short name, the factory’s alone within its team.' }) alias?: string;
+  @ObjectField(() => FactoryScope, { description: 'The team that owns the factory.' }) scope: FactoryScope;
+  @StringField({
+    ...OPTIONAL,
+    description: 'Name of the agent that gets what is dispatched; not there when the factory has no foreman.',
+    example: 'foreman',
+  })
+  foreman_agent?: string;
+  @StringField({ ...OPTIONAL, ...UID, description: 'The foreman’s agent identity.' }) foreman_agent_uid?: string;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
+}
+
+export class ListFactoriesParameters {
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 200,
+    description: 'Only factories with this in their name, alias or description, in any case.',
+  })
+  query?: string;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 500, default: 100, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
+}
+
+export class ListFactoriesResponse {
+  @ArrayField(object(() => FactoryItem), { description: 'By name.' }) factories: FactoryItem[];
+  @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
+}
+
+export class DispatchFactoryRunRequest {
+  @StringField({
+    blank: false,
+    description: 'What is to be done; at most 1 MiB of UTF-8.',
+    example: 'Find out why the nightly build fails.',
+  })
+  prompt: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Made from the prompt’s first line when absent.' })
+  title?: string;
+  @StringField({
+    ...OPTIONAL,
+    ...TICKET_REF,
+    maxBytes: MAX_TICKET_REF_BYTES,
+    description: 'What the work is about, as `<source>:<id>`. Left out, one of the source `adhoc` is made.',
+  })
+  ticket_ref?: string;
+  @StringField({ ...OPTIONAL, max: MAX_TICKET_URL, description: 'Where people read the ticket: http or https.' })
+  ticket_url?: string;
+}
+
+export class DispatchFactoryRunResponse {
+  @StringField({ ...UID, description: 'UID of the factory.' }) factory_uid: string;
+  @StringField({
+    description:
+      'Name of the agent that works on it: `foreman`; in a factory without one, the harness that works with the factory’s defaults, such as `oz`.',
+    example: 'foreman',
+  })
+  foreman_agent: string;
+  @StringField({ description: 'An ordinary run: follow it, answer it and cancel it as any other.' }) run_id: string;
+  @StringField({ example: 'QUEUED', description: 'State of the new run.' }) state: string;
+  @StringField({ ...TICKET_REF, description: 'As given, or as made.' }) ticket_ref: string;
+  @StringField({ ...OPTIONAL, description: 'Where people watch the run.' }) run_url?: string;
+}

@@ -1,0 +1,39 @@
+import { type Caller, can, type Permission, type Role, roleIn } from '#platform/auth';
+import type { Environment } from '../domain/environment.js';
+import type { Asker } from '../domain/environment-access.js';
+
+type Owned = Pick<Environment, 'teamUid' | 'ownerUserUid'>;
+
+/** What each act needs on the team through which one has an environment. Having runs work in it gives them its secrets. */
+const NEEDED = { see: 'environments:read', use: 'runs:write', manage: 'environments:write' } as const satisfies Record<
+  string,
+  Permission
+>;
+export type EnvironmentAct = keyof typeof NEEDED;
+
+/** The caller with all teams where they may do this: the team header narrows lists, not what may be seen or used. */
+export function askerOf({ principal }: Caller, act: EnvironmentAct): Asker {
+  return {
+    userUid: principal.type === 'user' ? principal.uid : null,
+    teamUids: teamsWhere(act, principal.memberships),
+  };
+}
+
+/** Those of the teams where a member with this role may do this. */
+export const teamsWhere = (
+  act: EnvironmentAct,
+  memberships: readonly { readonly teamUid: string; readonly role: Role }[],
+): string[] => memberships.filter(({ role }) => can(role, NEEDED[act])).map(({ teamUid }) => teamUid);
+
+/** {@link askerOf}, with the teams that lists are about. */
+export function listAskerOf(caller: Caller, act: EnvironmentAct): Asker {
+  const { userUid, teamUids } = askerOf(caller, act);
+  return { userUid, teamUids: teamUids.filter((teamUid) => caller.teamUids.includes(teamUid)) };
+}
+
+/** Whether the caller may change an environment and say who else may use it: their own, or by their role on its team. */
+export function mayManage({ principal }: Caller, { teamUid, ownerUserUid }: Owned): boolean {
+  if (teamUid === null) return principal.type === 'user' && principal.uid === ownerUserUid;
+  const role = roleIn(principal, teamUid);
+  return role !== null && can(role, 'environments:write');
+}

@@ -1,0 +1,123 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { directoryNames, repositoryUrl } from '#platform/git';
+import { Database, type Queryable } from '#platform/persistence';
+import type { RepositoryRef } from '#execution/runner-protocol';
+import { ManagedSecrets, SealBrokenError } from '#platform/secrets';
+import type { Environment, RepositoryLogin } from '../domain/environment.js';
+import { variableFaults, variableOf } from '../domain/secret-variables.js';
+
+export type SetUp =
+  | { readonly kind: 'ready'; readonly repositories: RepositoryRef[]; readonly secrets: Record<string, string> }
+  /** For the person whose run it is; names a secret, never a value. */
+  | { readonly kind: 'impossible'; readonly message: string };
+
+/** Together a process is given at most about two million bytes by the system; some are ours. */
+const MAX_VARIABLE_BYTES = 1_000_000;
+
+class Missing extends Error {}
+
+/** Something that names managed secrets for runs. */
+export interface SecretNames {
+  readonly kind: 'environment' | 'agent identity';
+  readonly uid: string;
+  /** Whose secrets they are; null: a person's, who has none. */
+  readonly teamUid: string | null;
+  readonly secrets: readonly string[];
+  /** Variables beside them, which no secret may replace. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const namesOf = ({ uid, teamUid, config: { secrets = [], env = {} } }: Environment): SecretNames => ({
+  kind: 'environment',
+  uid,
+  teamUid,
+  secrets: secrets.map(({ name }) => name),
+  env,
+});
+
+/** What a runner needs to prepare a workspace, with credentials in clear: for the runner, never for a response. */
+@Injectable()
+export class EnvironmentSetUp {
+  private readonly logger = new Logger(EnvironmentSetUp.name);
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly database: Database,
+    private readonly managed: ManagedSecrets,
+  ) {}
+
+  /** `identity`: the agent identity that executes the run, whose secrets win over variables of the environment. */
+  async of(environment: Environment | null, identity: SecretNames | null): Promise<SetUp> {
+    try {
+      const env = environment?.config.env ?? {};
+      const resolved = await this.database.transaction(async (tx) => ({
+        repositories: environment ? await this.repositoriesOf(environment, tx) : [],
+        secrets: {
+          ...(environment && (await this.secretsOf(namesOf(environment), tx))),
+          ...(identity && (await this.secretsOf(identity, tx))),
+        },
+      }));
+      const variables = Object.entries({ ...env, ...resolved.secrets });
+      const bytes = variables.reduce(
+        (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value),
+        0,
+      );
+      if (bytes > MAX_VARIABLE_BYTES)
+        return impossible(
+          `Variables and secrets of the environment and the agent identity have ${bytes} bytes; at most ${MAX_VARIABLE_BYTES} fit.`,
+        );
+      return { kind: 'ready', ...resolved };
+    } catch (error) {
+      if (error instanceof Missing) return impossible(error.message);
+      throw error;
+    }
+  }
+
+  private async repositoriesOf(environment: Environment, tx: Queryable): Promise<RepositoryRef[]> {
+    const { github_repos = [], git_repos = [] } = environment.config;
+    const asked: readonly ({ url: string; ref?: string } & RepositoryLogin)[] = [
+      ...github_repos.map(({ owner, repo, ...rest }) => ({
+        ...rest,
+        url: repositoryUrl(this.settings, { owner, repo }),
+      })),
+      ...git_repos,
+    ];
+    const directories = directoryNames(asked.map(({ url }) => url));
+    const repositories: RepositoryRef[] = [];
+    for (const [index, { url, ref, secret_name: secretName, username }] of asked.entries()) {
+      const password = secretName === undefined ? undefined : await this.valueOf(namesOf(environment), secretName, tx);
+      repositories.push({
+        url,
+        ...(ref === undefined ? {} : { ref }),
+        directory: directories[index] ?? 'repository',
+        ...(password === undefined
+          ? {}
+          : { credential: { password, ...(username === undefined ? {} : { username }) } }),
+      });
+    }
+    return repositories;
+  }
+
+  private async secretsOf(holder: SecretNames, tx: Queryable): Promise<Record<string, string>> {
+    const [fault] = variableFaults({ env: holder.env, secrets: holder.secrets.map((name) => ({ name })) });
+    if (fault) throw new Missing(`A secret of the ${holder.kind} ${fault.detail}.`);
+    const values: Record<string, string> = {};
+    for (const name of holder.secrets) values[variableOf(name)] = await this.valueOf(holder, name, tx);
+    return values;
+  }
+
+  private async valueOf({ kind, uid, teamUid }: SecretNames, name: string, tx: Queryable): Promise<string> {
+    try {
+      const found = teamUid === null ? null : await this.managed.readForRun(tx, teamUid, name);
+      if (found) return found.value;
+    } catch (error) {
+      if (!(error instanceof SealBrokenError)) throw error;
+      this.logger.error(`The managed secret ${name}, which ${kind} ${uid} names, does not open: ${error.message}`);
+      throw new Missing(`The managed secret ${name}, which the ${kind} names, cannot be read.`);
+    }
+    throw new Missing(`The managed secret ${name}, which the ${kind} names, no longer exists or is for webhooks.`);
+  }
+}
+
+const impossible = (message: string): SetUp => ({ kind: 'impossible', message });

@@ -1,0 +1,43 @@
+import { Body, Controller, Post } from '@nestjs/common';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Operation, ProblemError } from '#platform/http';
+import { RedeemLink } from '../application/redeem-link.js';
+import { EnvironmentItem } from './environment.dto.js';
+import { EnvironmentPresenter } from './environment-presenter.js';
+import { RedeemEnvironmentLinkRequest } from './environment-sharing.dto.js';
+
+/** The token comes in the body: addresses are logged. */
+@Controller('environments/links')
+export class RedeemLinkController {
+  constructor(
+    private readonly redeem: RedeemLink,
+    private readonly presenter: EnvironmentPresenter,
+  ) {}
+
+  @Post('redeem')
+  @Authorize('environments:read')
+  @Operation({
+    id: 'redeemEnvironmentLink',
+    summary: 'Come by a shared environment',
+    description:
+      'From then on it is in your list and your runs may work in it, until the link is revoked. A link that is unknown, has expired, was revoked or has been used up is a 404, the same for all. For people: a service account uses what its team was granted.',
+    tag: 'Environments',
+    request: { value: { token: 'hrl_' }, fill: '`token` by the one of a link' },
+    success: { status: 200, description: 'The environment.', type: EnvironmentItem },
+    errors: [400, 403, 404, 413, 415],
+  })
+  async redeemLink(
+    @CurrentCaller() caller: Caller,
+    @Body() { token }: RedeemEnvironmentLinkRequest,
+  ): Promise<EnvironmentItem> {
+    const result = await this.redeem.execute(caller, token.trim());
+    switch (result.kind) {
+      case 'redeemed':
+        return this.presenter.presentOne(caller, result.environment);
+      case 'no_link':
+        throw new ProblemError('resource_not_found', 'There is no link with this token, or it is no longer valid.');
+      case 'no_person':
+        throw new ProblemError('not_authorized', 'Links are for people: have the environment granted to your team.');
+    }
+  }
+}

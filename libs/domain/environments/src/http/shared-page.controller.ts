@@ -1,0 +1,24 @@
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Public } from '#platform/auth';
+import { OutsideApi, PageFiles } from '#platform/http';
+
+/** Where links lead to. The page is the same for all of them: the token stands behind the #, which no server is told. */
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+@Controller('environments')
+export class SharedPageController {
+  private readonly page = new PageFiles('shared', 'libs/domain/environments/assets');
+
+  @Get('shared')
+  show(@Res() response: Response): void {
+    this.page.show(response);
+  }
+
+  @Get('assets/:name')
+  asset(@Param('name') name: string, @Res() response: Response): void {
+    this.page.asset(name, response);
+  }
+}

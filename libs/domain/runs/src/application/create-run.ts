@@ -1,0 +1,280 @@
+import { Injectable } from '@nestjs/common';
+import { type Caller, ownerFor } from '#platform/auth';
+import { newUuid } from '#platform/kernel';
+import { ObjectDisposal } from '#platform/storage';
+import { workerHostFault } from '#execution/worker-protocol';
+import type { AttachmentInput } from '../domain/attachment.js';
+import { type Metadata, MAX_METADATA_KEYS, mergeMetadata } from '../domain/metadata.js';
+import { isOversized, MAX_CONFIG_BYTES, resolveConfig } from '../domain/resolve-config.js';
+import {
+  type AgentConfig,
+  EXTERNAL_POOL,
+  poolOf,
+  type PrincipalRef,
+  type Run,
+  type RunExecutionLocation,
+  type RunMode,
+  type RunOwner,
+  type RunSchedule,
+  type RunSourceType,
+  slotKey,
+  titleFromPrompt,
+} from '../domain/run.js';
+import type { RunState } from '../domain/run-state.js';
+import type { NewRun } from '../persistence/new-run.js';
+import { objectFolders } from '../persistence/run-insert-sql.js';
+import { type IdempotencyClaim, launchClaim, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
+import { Attachments } from './attachments.js';
+import { Transcripts } from './execution/transcripts.js';
+import { McpSecrets } from './mcp-secrets.js';
+import { PersonalRunPolicy } from './personal-run-policy.js';
+import { PlacementNudge } from './ports.js';
+import { mayOnOwner } from './run-access.js';
+import {
+  type FoundReferences,
+  type ReferenceRefusal,
+  type RequestedReferences,
+  RunReferences,
+} from './run-references.js';
+import { RunSkills, type SkilledConfig, type SkillFault } from './run-skills.js';
+
+export interface CreateRunCommand extends RequestedReferences {
+  readonly prompt: string;
+  readonly title?: string;
+  readonly mode?: RunMode;
+  readonly skill?: string;
+  /** What skills are given as arguments. Default: the prompt. */
+  readonly skillArguments?: string;
+  /** How long to wait for repositories of skills, where that is less than people wait. */
+  readonly skillWaitMs?: number;
+  readonly team?: boolean;
+  readonly interactive?: boolean;
+  readonly metadata?: Metadata;
+  readonly config?: AgentConfig;
+  readonly attachments?: readonly AttachmentInput[];
+  readonly source: RunSourceType;
+  /** Labels that the platform stamps; the request's and the parent's win. */
+  readonly automaticMetadata?: Metadata;
+  readonly schedule?: RunSchedule;
+  /** Where to read what triggered the run. */
+  readonly triggerUrl?: string;
+  /** The caller executes the run, there: an execution for it to claim is made with the run. Default: it is queued. */
+  readonly external?: RunExecutionLocation;
+  readonly idempotency: IdempotencyClaim | null;
+  /**
+   * In place of `idempotency`, for runs that the service starts by itself: names what the run is started for, at most 255
+   * characters. The same name starts one run, whoever asks and whatever has been changed in between.
+   */
+  readonly launchKey?: string;
+}
+
+export interface CreatedRun {
+  readonly kind: 'created';
+  readonly runId: string;
+  readonly state: RunState;
+  readonly atCapacity: boolean;
+}
+
+export type CreateRunResult =
+  | CreatedRun
+  | ReferenceRefusal
+  /** `others`: what else is wrong of the same kind. */
+  | ({ readonly kind: 'invalid'; readonly others: readonly SkillFault[] } & SkillFault)
+  | { readonly kind: 'too_large'; readonly pointer: string; readonly detail: string }
+  /** Something that the run needs cannot be read at the moment; the same request may succeed later. */
+  | { readonly kind: 'unavailable'; readonly pointer: string; readonly detail: string }
+  | { readonly kind: 'key_reused' };
+
+/** What creating a run takes besides its row. */
+@Injectable()
+export class RunParts {
+  constructor(
+    readonly references: RunReferences,
+    readonly attachments: Attachments,
+    readonly transcripts: Transcripts,
+    readonly objects: ObjectDisposal,
+    readonly secrets: McpSecrets,
+    readonly skills: RunSkills,
+  ) {}
+}
+
+/**
+ * Queues a run: config resolved, run and first event committed together. One round trip when nothing is referenced; an
+ * identity, the environment, the MCP servers, the parent and the conversation cost one each. A service account pays one
+ * to see whether it is an identity. Skills cost what their directory asks, and with a key one to see whether it was used.
+ */
+@Injectable()
+export class CreateRun {
+  constructor(
+    private readonly inserts: RunInserts,
+    private readonly parts: RunParts,
+    private readonly nudge: PlacementNudge,
+    private readonly personalRuns: PersonalRunPolicy,
+  ) {}
+
+  async execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
+    const owner = ownerFor(caller, command.team);
+    if (owner === null)
+      return invalid('/team', 'a caller on several teams picks the team with the X-Headrace-Team-Uid header');
+    if (!mayOnOwner(caller, owner, 'runs:write'))
+      return { kind: 'not_authorized', detail: 'Your role on the team does not allow creating runs.' };
+    const refused = this.personalRuns.refusal(caller, owner);
+    if (refused !== null) return { kind: 'not_authorized', detail: refused };
+    const claim = claimOf(caller, owner, command);
+    const found = await this.parts.references.find(caller, owner, command);
+    if ('kind' in found) return this.replayOr(found, claim);
+    const metadata = mergeMetadata(
+      command.metadata ?? null,
+      found.parent?.metadata ?? null,
+      command.automaticMetadata ?? null,
+    );
+    if (metadata === 'too_many')
+      return invalid('/metadata', `must have at most ${MAX_METADATA_KEYS} keys with those of the parent run`);
+    const config = resolveConfig(withHarnessOf(found.continued, command.config ?? {}), command.skill, {
+      identity: found.identity,
+      team: caller.principal.memberships.find(({ teamUid }) => teamUid === owner.teamUid)?.team ?? null,
+    });
+    if (isOversized(config)) return this.replayOr(CONFIG_TOO_LARGE, claim);
+    const refusal =
+      unreachableHost(config) ??
+      (await this.parts.references.checkConfig(caller, owner, config)) ??
+      otherHarness(found.continued, config);
+    if (refusal) return this.replayOr(refusal, claim);
+    // What was answered before is answered the same again: skills are not looked up for it.
+    const known = config.skills === undefined ? null : await this.replay(claim);
+    if (known) return known;
+    const { prompt: given, skillArguments, skillWaitMs } = command;
+    const skilled = await this.parts.skills.apply(caller, owner, config, {
+      request: command,
+      given: skillArguments ?? given,
+      search: {
+        factoryUids: [metadata?.factory_uid, found.identity?.factoryUid].filter((uid) => uid != null),
+        ...(found.identity && { agentUid: found.identity.uid }),
+        ...(skillWaitMs !== undefined && { waitMs: skillWaitMs }),
+      },
+    });
+    if (skilled.kind !== 'skilled') return this.replayOr(skilled, claim);
+    return this.insert(caller, owner, command, { found, skilled, metadata }, claim);
+  }
+
+  private async insert(
+    { principal }: Caller,
+    owner: RunOwner,
+    command: CreateRunCommand,
+    { found: { identity, parent, continued }, skilled: { config, skill }, metadata }: Settled,
+    claim: ScopedClaim | null,
+  ): Promise<CreateRunResult> {
+    const id = newUuid();
+    const creator: PrincipalRef = { type: principal.type, uid: principal.uid };
+    const run: NewRun = {
+      id,
+      owner,
+      pool: command.external === undefined ? poolOf(config) : EXTERNAL_POOL,
+      title: command.title ?? titleFromPrompt(command.prompt),
+      prompt: command.prompt,
+      source: command.source,
+      executionLocation: command.external ?? 'REMOTE',
+      mode: command.mode ?? 'normal',
+      interactive: command.interactive ?? false,
+      creator,
+      executor: identity ? { type: 'service_account', uid: identity.uid } : creator,
+      config: this.parts.secrets.seal(id, config),
+      skill,
+      metadata,
+      parentRunId: parent?.id ?? null,
+      ancestorRunIds: parent ? [...parent.ancestorRunIds, parent.id] : [],
+      schedule: command.schedule ?? null,
+      triggerUrl: command.triggerUrl ?? null,
+      ...(await this.storeObjects(id, continued, command.attachments ?? [])),
+    };
+    const result = await this.inserts.insert(run, claim);
+    switch (result.kind) {
+      case 'created':
+        // At capacity the next freed slot nudges.
+        if (!result.atCapacity && command.external === undefined) this.nudge.nudge();
+        return {
+          kind: 'created',
+          runId: id,
+          state: command.external === undefined ? 'QUEUED' : 'PENDING',
+          atCapacity: result.atCapacity,
+        };
+      case 'replayed':
+        return { kind: 'created', runId: result.runId, state: result.state, atCapacity: false };
+      case 'key_reused':
+        return result;
+    }
+  }
+
+  /**
+   * Objects go before the row that names them. First of all they are noted for deletion, and the statement that writes the
+   * row takes the note back: whatever happens in between, nothing is lost and nothing stays behind.
+   */
+  private async storeObjects(
+    runId: string,
+    continued: Run | null,
+    inputs: readonly AttachmentInput[],
+  ): Promise<Pick<NewRun, 'continues' | 'attachments'>> {
+    const { attachments, transcripts, objects } = this.parts;
+    if (continued !== null || inputs.length > 0) await objects.discardLater(objectFolders(runId));
+    const transcript = continued && (await transcripts.copyFor(continued.id, runId));
+    return {
+      continues:
+        continued !== null && continued.conversationId !== null
+          ? { conversationId: continued.conversationId, sessionId: continued.sessionId, transcript }
+          : null,
+      attachments: await attachments.prepare(runId, inputs),
+    };
+  }
+
+  /** A request that was answered before is answered the same again, though what it refers to may have changed since. */
+  private async replayOr(refusal: CreateRunResult, claim: ScopedClaim | null): Promise<CreateRunResult> {
+    return (await this.replay(claim)) ?? refusal;
+  }
+
+  private async replay(claim: ScopedClaim | null): Promise<CreateRunResult | null> {
+    const known = claim && (await this.inserts.find(claim));
+    if (known?.kind !== 'replayed') return known;
+    return { kind: 'created', runId: known.runId, state: known.state, atCapacity: false };
+  }
+}
+
+/** All that a run is made of besides its command. */
+interface Settled {
+  readonly found: FoundReferences;
+  readonly skilled: Extract<SkilledConfig, { kind: 'skilled' }>;
+  readonly metadata: Metadata | null;
+}
+
+/** A caller's key is one of theirs for this owner; what the service starts has a scope of its own. */
+function claimOf({ principal }: Caller, owner: RunOwner, command: CreateRunCommand): ScopedClaim | null {
+  const { idempotency, launchKey } = command;
+  if (launchKey !== undefined) return launchClaim(launchKey);
+  return idempotency && { ...idempotency, scope: `${slotKey(owner)}/${principal.uid}`, isLaunch: false };
+}
+
+const invalid = (pointer: string, detail: string): ReferenceRefusal => ({ kind: 'invalid', pointer, detail });
+
+const CONFIG_TOO_LARGE = {
+  kind: 'too_large',
+  pointer: '/config',
+  detail: `must have at most ${MAX_CONFIG_BYTES} bytes as JSON, with what the agent identity brings`,
+} as const;
+
+/** Whoever continues a conversation goes on with its agent, whatever an identity would bring. */
+function withHarnessOf(continued: Run | null, config: AgentConfig): AgentConfig {
+  return continued === null || config.harness !== undefined
+    ? config
+    : { ...config, harness: continued.config.harness ?? { type: 'oz' } };
+}
+
+function otherHarness(continued: Run | null, { harness }: AgentConfig): ReferenceRefusal | null {
+  const type = continued?.config.harness?.type ?? 'oz';
+  if (!continued || (harness?.type ?? 'oz') === type) return null;
+  return invalid('/config/harness/type', `must be ${type}, the harness of the conversation`);
+}
+
+/** Requests are checked before; identities, schedules and defaults of teams may be older than the rule. */
+function unreachableHost({ worker_host: host }: AgentConfig): ReferenceRefusal | null {
+  const fault = host === undefined ? null : workerHostFault(host);
+  return fault === null ? null : invalid('/config/worker_host', `${fault}, wherever it comes from`);
+}

@@ -1,0 +1,135 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '#platform/auth';
+import { Settings } from '#platform/config';
+import { CursorCodec, type CursorValue, isUuid } from '#platform/kernel';
+import { QUERY_CANCELED, sqlState } from '#platform/persistence';
+import { type Run, slotKeys } from '../domain/run.js';
+import type { RunFilters, RunSearch } from '../domain/run-filters.js';
+import { searchWords } from '../domain/search-terms.js';
+import {
+  isSearched,
+  type RunListQuery,
+  type RunPosition,
+  type RunSort,
+  type SortOrder,
+} from '../persistence/run-list-parts.js';
+import { type FoundPage, RunLists } from '../persistence/run-lists.js';
+import { ListGate } from './list-gate.js';
+import { RunAccess } from './run-access.js';
+
+export interface ListRunsQuery {
+  readonly sort: RunSort;
+  readonly order: SortOrder;
+  readonly filters: Omit<RunFilters, 'search'>;
+  /** Text to find, with at least one letter or digit. */
+  readonly text: string | null;
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+export type ListRunsResult =
+  | { readonly kind: 'page'; readonly runs: readonly Run[]; readonly nextCursor: string | null }
+  | { readonly kind: 'bad_cursor' }
+  | { readonly kind: 'unknown_ancestor' }
+  /** The search did not end in time. */
+  | { readonly kind: 'too_slow' }
+  /** Too many searches at once. */
+  | { readonly kind: 'busy' };
+
+interface Place {
+  readonly after: RunPosition;
+  /** How the first page read the words of the search: `~` for a misspelt one. */
+  readonly reading: string;
+}
+
+/** One page of the runs that the caller may see: those of the teams at hand, and a person's own. */
+@Injectable()
+export class ListRuns {
+  private readonly cursors: CursorCodec;
+
+  constructor(
+    private readonly lists: RunLists,
+    private readonly gate: ListGate,
+    private readonly access: RunAccess,
+    settings: Settings,
+  ) {
+    this.cursors = new CursorCodec(`run cursors ${settings.secretsKey ?? ''}`);
+  }
+
+  async execute(caller: Caller, asked: ListRunsQuery): Promise<ListRunsResult> {
+    const { sort, order, limit, text } = asked;
+    const owners = ownersOf(caller);
+    const filters = {
+      ...asked.filters,
+      ...(asked.filters.states && { states: [...new Set(asked.filters.states)].sort() }),
+    };
+    const identity = { owners, sort, order, filters, text };
+    const place = asked.cursor === null ? null : placeOf(this.cursors.decode(asked.cursor, identity));
+    if (asked.cursor !== null && place === null) return { kind: 'bad_cursor' };
+    const { ancestorRunId } = filters;
+    if (ancestorRunId !== undefined && (await this.access.find(caller, ancestorRunId, 'runs:read')).kind !== 'found')
+      return { kind: 'unknown_ancestor' };
+    const search = text === null ? null : searchOf(text, place);
+    const query: RunListQuery = {
+      owners,
+      sort,
+      order,
+      filters: search ? { ...filters, search } : filters,
+      limit: limit + 1,
+      after: place?.after ?? null,
+    };
+    const found = await this.find(query, search !== null && place === null);
+    if ('kind' in found) return found;
+    const last = found.runs.at(-1);
+    const reading = found.terms.map(({ fuzzy }) => (fuzzy ? '~' : '=')).join('');
+    return {
+      kind: 'page',
+      runs: found.runs.map(({ run }) => run),
+      nextCursor:
+        found.goesOn && last ? this.cursors.encode(positionOf({ after: last.position, reading }), identity) : null,
+    };
+  }
+
+  private async find(query: RunListQuery, resolve: boolean): Promise<FoundPage | { kind: 'too_slow' | 'busy' }> {
+    if (query.owners.length === 0) return { runs: [], goesOn: false, terms: [] };
+    if (!isSearched(query)) return this.lists.ordered(query);
+    try {
+      return (await this.gate.run(() => this.lists.searched(query, resolve))) ?? { kind: 'busy' };
+    } catch (error) {
+      if (sqlState(error) === QUERY_CANCELED) return { kind: 'too_slow' };
+      throw error;
+    }
+  }
+}
+
+/** `slot_key` of each owner whose runs the caller may see. */
+export const ownersOf = ({ principal, teamUids }: Caller): string[] =>
+  slotKeys({ teamUids, userUid: principal.type === 'user' ? principal.uid : null });
+
+function searchOf(text: string, place: Place | null): RunSearch {
+  const whole = text.trim().toLowerCase();
+  if (isUuid(whole)) return { terms: [], runId: whole };
+  return {
+    terms: searchWords(text).map((word, index) => ({ word, fuzzy: place?.reading[index] === '~' })),
+    runId: null,
+  };
+}
+
+/** Values of any text, kept short: JSON would write some characters with six. */
+const positionOf = ({ after: [value, id], reading }: Place): CursorValue[] => [
+  value === null ? null : Buffer.from(value).toString('base64url'),
+  id,
+  reading,
+];
+
+function placeOf(decoded: readonly CursorValue[] | null): Place | null {
+  if (!decoded) return null;
+  const [value, id, reading] = decoded;
+  return {
+    after: [
+      value === null || value === undefined ? null : Buffer.from(String(value), 'base64url').toString(),
+      String(id),
+    ],
+    reading: String(reading ?? ''),
+  };
+}

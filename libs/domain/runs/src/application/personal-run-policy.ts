@@ -1,0 +1,42 @@
+import { Injectable } from '@nestjs/common';
+import { type Caller, can, mayHavePersonalRuns, PrincipalLookup } from '#platform/auth';
+import { Settings } from '#platform/config';
+import type { Run, RunOwner } from '../domain/run.js';
+
+/** For the person who asks; says what is missing. */
+export const PERSONAL_RUNS_REFUSED = {
+  members:
+    'Personal runs need a role on a team that allows creating runs: member, admin or owner (setting PERSONAL_RUNS).',
+  nobody: 'Personal runs are switched off (setting PERSONAL_RUNS): create the run for a team.',
+} as const;
+
+/** Who may have personal runs: created, scheduled or continued. Reading and cancelling one's own needs nothing. */
+@Injectable()
+export class PersonalRunPolicy {
+  constructor(
+    private readonly settings: Settings,
+    private readonly principals: PrincipalLookup,
+  ) {}
+
+  /** Why the caller may start no work for this owner, or null. No round trip. */
+  refusal({ principal }: Caller, { teamUid }: RunOwner): string | null {
+    const { personalRuns } = this.settings;
+    if (teamUid !== null || mayHavePersonalRuns(personalRuns, principal.memberships)) return null;
+    return PERSONAL_RUNS_REFUSED[personalRuns === 'nobody' ? 'nobody' : 'members'];
+  }
+
+  /**
+   * Whether the run may be executed now. A personal one while its owner may have personal runs, a team's always; one that
+   * its creator executes while the creator may create runs of the team. At most one round trip, none for hosted runs of a team.
+   */
+  async mayBegin(
+    { owner: { teamUid, userUid }, creator }: Pick<Run, 'owner' | 'creator'>,
+    isExternal: boolean,
+  ): Promise<boolean> {
+    if (userUid === null && !(isExternal && creator.type === 'user')) return true;
+    const memberships = await this.principals.membershipsOf(userUid ?? creator.uid);
+    if (memberships === null) return false;
+    if (teamUid === null) return mayHavePersonalRuns(this.settings.personalRuns, memberships);
+    return memberships.some((membership) => membership.teamUid === teamUid && can(membership.role, 'runs:write'));
+  }
+}

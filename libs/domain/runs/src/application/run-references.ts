@@ -1,0 +1,118 @@
+import { Injectable } from '@nestjs/common';
+import { AgentDirectory, type AgentIdentity } from '#domain/agents';
+import type { Caller } from '#platform/auth';
+import { Settings } from '#platform/config';
+import { notAccessible } from '#platform/kernel';
+import type { AgentConfig, Run, RunOwner } from '../domain/run.js';
+import { isEnded } from '../domain/run-state.js';
+import { type ConfigFault, ConfigReferences } from './config-references.js';
+import { RunAccess } from './run-access.js';
+
+/** What a request to create a run points at. */
+export interface RequestedReferences {
+  readonly agentIdentityUid?: string;
+  readonly parentRunId?: string;
+  readonly conversationId?: string;
+  /** Of a run that the service starts: its creator is named for the record, and does not execute it. */
+  readonly launchKey?: string;
+}
+
+export type ReferenceRefusal =
+  | { readonly kind: 'invalid'; readonly pointer: string; readonly detail: string }
+  | { readonly kind: 'not_authorized'; readonly detail: string; readonly errors?: readonly ConfigFault[] }
+  | { readonly kind: 'conversation_busy' };
+
+export interface FoundReferences {
+  /** Executes the run, and brings its defaults; null: the caller executes it with no defaults of its own. */
+  readonly identity: AgentIdentity | null;
+  readonly parent: Run | null;
+  /** The newest run of the conversation to continue. */
+  readonly continued: Run | null;
+}
+
+const NOTHING: FoundReferences = { identity: null, parent: null, continued: null };
+
+const refused = (detail: string): ReferenceRefusal => ({ kind: 'not_authorized', detail });
+
+/**
+ * Follows the references of a new run through the caller's permissions. What does not exist and what may not be used
+ * are refused alike, so that nothing is told about it. Costs no round trip when nothing is referenced.
+ */
+@Injectable()
+export class RunReferences {
+  constructor(
+    private readonly access: RunAccess,
+    private readonly agents: AgentDirectory,
+    private readonly configs: ConfigReferences,
+    private readonly settings: Settings,
+  ) {}
+
+  async find(caller: Caller, owner: RunOwner, asked: RequestedReferences): Promise<FoundReferences | ReferenceRefusal> {
+    const identity = await this.findIdentity(caller, owner, asked);
+    if (identity && 'kind' in identity) return identity;
+    const parent = asked.parentRunId === undefined ? null : await this.findParent(caller, asked.parentRunId);
+    if (parent && 'kind' in parent) return parent;
+    const continued =
+      asked.conversationId === undefined ? null : await this.findContinued(caller, asked.conversationId);
+    if (continued && 'kind' in continued) return continued;
+    return { ...NOTHING, identity, parent, continued };
+  }
+
+  /** Whether a run of `owner` may have this resolved configuration; null when it may. */
+  async checkConfig(caller: Caller, owner: RunOwner, config: AgentConfig): Promise<ReferenceRefusal | null> {
+    const faults = await this.configs.check({ teamUid: owner.teamUid, caller }, config);
+    return faults.length === 0
+      ? null
+      : inaccessible(faults.map((fault) => ({ ...fault, pointer: `/config${fault.pointer}` })));
+  }
+
+  /** The identity that was asked for; else the one that a service account is itself, if it is one. */
+  private async findIdentity(
+    { principal }: Caller,
+    { teamUid }: RunOwner,
+    { agentIdentityUid: uid, launchKey }: RequestedReferences,
+  ): Promise<AgentIdentity | ReferenceRefusal | null> {
+    if (uid === undefined) {
+      if (principal.type !== 'service_account' || teamUid === null || launchKey !== undefined) return null;
+      const self = await this.agents.findIdentity(principal.uid, teamUid);
+      return self?.available === false ? refused('This agent identity is not available.') : self;
+    }
+    if (teamUid === null)
+      return { kind: 'invalid', pointer: '/agent_identity_uid', detail: 'needs a run that the team owns' };
+    const identity = await this.agents.findIdentity(uid, teamUid);
+    return identity?.available === true
+      ? identity
+      : inaccessible([{ pointer: '/agent_identity_uid', detail: notAccessible('an agent identity') }]);
+  }
+
+  private async findParent(caller: Caller, runId: string): Promise<Run | ReferenceRefusal> {
+    const parent = await this.access.find(caller, runId, 'runs:read');
+    if (parent.kind !== 'found')
+      return { kind: 'invalid', pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' };
+    const depth = parent.run.ancestorRunIds.length + 1;
+    if (depth <= this.settings.maxRunDepth) return parent.run;
+    const detail = `must not be ${this.settings.maxRunDepth} levels deep already, which is the limit`;
+    return { kind: 'invalid', pointer: '/parent_run_id', detail };
+  }
+
+  private async findContinued(caller: Caller, conversationId: string): Promise<Run | ReferenceRefusal> {
+    const run = await this.access.findNewestOf(caller, conversationId);
+    if (!run) {
+      const detail = 'must be a conversation that exists and that you may see';
+      return { kind: 'invalid', pointer: '/conversation_id', detail };
+    }
+    // Two runs that work on at once would tell two stories of one conversation.
+    return run.hasLiveExecution || !isEnded(run.state, false) ? { kind: 'conversation_busy' } : run;
+  }
+}
+
+/** Names every field that refers to something which does not exist or may not be used. */
+const inaccessible = (errors: readonly ConfigFault[]): ReferenceRefusal => ({
+  kind: 'not_authorized',
+  detail: errors.map(({ pointer, detail }) => `${readable(pointer)} ${detail}.`).join(' '),
+  errors,
+});
+
+/** `/config/mcp_servers/tools/warp_id` as people write it: `config.mcp_servers.tools.warp_id`. */
+const readable = (pointer: string): string =>
+  pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');

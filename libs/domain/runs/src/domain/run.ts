@@ -1,0 +1,227 @@
+import type { ErrorCode } from '#platform/kernel';
+import { HOSTED_WORKERS } from '#execution/worker-protocol';
+import type { Artifact } from './artifact.js';
+import type { RunState } from './run-state.js';
+
+export const RUN_SOURCE_TYPES = [
+  'API',
+  'CLI',
+  'LOCAL',
+  'WEB_APP',
+  'SCHEDULED_AGENT',
+  'CUSTOM_WEBHOOK',
+  'ORCHESTRATION',
+  'GITHUB_ACTION',
+  'GITHUB_WEBHOOK',
+  'GITLAB_WEBHOOK',
+  'LINEAR',
+  'SLACK',
+  'JIRA',
+  'CLOUD_MODE',
+  'SELF_IMPROVEMENT',
+  'AUTOFIX',
+  'RUN_SCORER',
+] as const;
+export type RunSourceType = (typeof RUN_SOURCE_TYPES)[number];
+
+export const EXECUTION_LOCATIONS = ['LOCAL', 'REMOTE'] as const;
+export type RunExecutionLocation = (typeof EXECUTION_LOCATIONS)[number];
+
+export const RUN_MODES = ['normal', 'plan', 'orchestrate'] as const;
+export type RunMode = (typeof RUN_MODES)[number];
+
+/** The agent of runs that name none: the built-in one. */
+export const DEFAULT_HARNESS = 'oz';
+
+export const HOSTED_POOL = 'hosted';
+/** Of runs that are executed by whoever registers them: nobody places them, and they hold no slots. */
+export const EXTERNAL_POOL = 'external';
+
+/** The pool of runs that go to the self-hosted workers with this name. */
+export const workerPool = (host: string): string => `worker:${host}`;
+
+/** Where a run with this configuration is placed when it is queued. */
+export function poolOf({ worker_host: host }: AgentConfig): string {
+  return host === undefined || host === HOSTED_WORKERS ? HOSTED_POOL : workerPool(host);
+}
+
+/** Who owns a run: a team, or one person. */
+export type RunOwner =
+  { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
+
+/** The row that counts the owner's concurrent executions, and the scope of idempotency keys. */
+export function slotKey(owner: RunOwner): string {
+  return owner.teamUid !== null ? `team:${owner.teamUid}` : `user:${owner.userUid}`;
+}
+
+/** The keys of owners: these teams, and this person. */
+export function slotKeys({ teamUids, userUid }: { teamUids: readonly string[]; userUid: string | null }): string[] {
+  const teams = teamUids.map((teamUid) => slotKey({ teamUid, userUid: null }));
+  return userUid === null ? teams : [...teams, slotKey({ teamUid: null, userUid })];
+}
+
+export interface PrincipalRef {
+  readonly type: 'user' | 'service_account';
+  readonly uid: string;
+}
+
+export interface McpServerConfig {
+  warp_id?: string;
+  command?: string;
+  args?: string[];
+  url?: string;
+  env?: Record<string, string>;
+  headers?: Record<string, string>;
+}
+
+/** The contract's AmbientAgentConfig, as stored: resolved, with `skill_spec` repeating the first of `skills`. */
+export interface AgentConfig {
+  name?: string;
+  model_id?: string;
+  base_prompt?: string;
+  environment_id?: string;
+  worker_host?: string;
+  skill_spec?: string;
+  skills?: string[];
+  mcp_servers?: Record<string, McpServerConfig>;
+  harness?: { type?: string; model_id?: string; reasoning_level?: string };
+  /** Names of managed secrets, by `<harness>_auth_secret_name`. */
+  harness_auth_secrets?: Record<string, string>;
+  idle_timeout_minutes?: number;
+  permission_policy?: 'allow' | 'deny' | 'ask' | 'allow_list';
+  permission_allow_list?: string[];
+  approval_timeout_minutes?: number;
+  max_runtime_minutes?: number;
+  max_cost_usd?: number;
+  max_tokens?: number;
+  [other: string]: unknown;
+}
+
+/** The skill that a run was created with, as it was then; of several, the first. */
+export interface RunSkill {
+  readonly name: string;
+  readonly description: string;
+  /** `owner/repo:path/to/SKILL.md`; of a skill that ships with Headrace its id instead. */
+  readonly full_path?: string;
+  readonly bundled_skill_id?: string;
+  /** Shorter specs under which lists find the run besides the full one. */
+  readonly specs: readonly string[];
+}
+
+/** The schedule that created a run, as it was then. */
+export interface RunSchedule {
+  readonly schedule_id: string;
+  readonly schedule_name: string;
+  readonly cron_schedule: string;
+}
+
+/** What a run's agents have reported to have used, over all turns. */
+export interface RunUsage {
+  readonly input_tokens?: number;
+  readonly output_tokens?: number;
+  readonly total_tokens?: number;
+  readonly cost_usd?: number;
+}
+
+/** Why a run is where it is; the wire's `status_message`. */
+export interface StatusMessage {
+  readonly message: string;
+  readonly error_code?: ErrorCode;
+  readonly retryable?: boolean;
+  /** What the agent itself reported, without paths and stack traces. */
+  readonly detail?: string;
+  /** RFC 3339; this and the next one are never stored, see `withDebugWindow`. */
+  readonly session_debug_until?: string;
+  readonly debug_agent_active?: boolean;
+}
+
+/** Why a queued run is not placed. `limit`: slots of the pool, or runs that the owner may execute at the same time. */
+export type WaitingReason =
+  | { readonly kind: 'previous_execution_stopping' | 'no_worker_for_personal_run' }
+  | { readonly kind: 'no_worker_connected' | 'workers_busy'; readonly worker_host: string }
+  | { readonly kind: 'owner_limit' | 'pool_full'; readonly limit: number };
+
+/** An execution whose set-up failed stays for a debug agent; see docs/debug-window.md. */
+export interface DebugWindow {
+  /** A message until then reaches the session. It moves on with every message and every turn's end. */
+  readonly until: Date;
+  /** The debug agent works, or a message waits for it. */
+  readonly isAgentActive: boolean;
+}
+
+export interface Run {
+  readonly id: string;
+  readonly owner: RunOwner;
+  readonly title: string;
+  readonly prompt: string;
+  readonly state: RunState;
+  readonly source: RunSourceType;
+  readonly executionLocation: RunExecutionLocation;
+  readonly creator: PrincipalRef;
+  readonly executor: PrincipalRef;
+  readonly config: AgentConfig;
+  /** Null without a skill, and of runs that an older version has created. */
+  readonly skill: RunSkill | null;
+  readonly mode: RunMode;
+  readonly interactive: boolean;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  readonly parentRunId: string | null;
+  /** Oldest first; the parent is the last one. */
+  readonly ancestorRunIds: readonly string[];
+  readonly schedule: RunSchedule | null;
+  /** Where to read what triggered the run. */
+  readonly triggerUrl: string | null;
+  readonly usage: RunUsage | null;
+  readonly conversationId: string | null;
+  /** Which normalizer reads the conversation; null: the one of the runner protocol’s events. */
+  readonly conversationFormat: string | null;
+  readonly sessionId: string | null;
+  readonly statusMessage: StatusMessage | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly startedAt: Date | null;
+  /** Milliseconds that executions worked, the running turn included; null before the first start. */
+  readonly runTimeMs: number | null;
+  readonly hasLiveExecution: boolean;
+  /** Null unless it is open. */
+  readonly debugWindow: DebugWindow | null;
+  /** Of a queued run, where one run is read; null in lists, and when it only waits for the next placement. */
+  readonly waitingReason: WaitingReason | null;
+  /** Oldest first; in lists the newest {@link MAX_LISTED_ARTIFACTS} of them. */
+  readonly artifacts: readonly Artifact[];
+}
+
+const MAX_TITLE = 120;
+
+/** A title from the prompt's first line that says something: not blank, and no code fence where another line is to be had. */
+export function titleFromPrompt(prompt: string): string {
+  const lines = prompt
+    .split(/\r?\n/)
+    .map((candidate) => candidate.trim())
+    .filter((candidate) => candidate !== '');
+  const line = lines.find((candidate) => !candidate.startsWith('```')) ?? lines[0] ?? '';
+  const characters = [...line];
+  return characters.length <= MAX_TITLE ? line : `${characters.slice(0, MAX_TITLE - 1).join('')}…`;
+}
+
+/** ISO 8601 duration in hours, minutes and whole seconds: `PT2M30S`, `PT0S`. */
+export function isoDuration(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  const parts = [
+    [Math.floor(seconds / 3600), 'H'],
+    [Math.floor((seconds % 3600) / 60), 'M'],
+    [seconds % 60, 'S'],
+  ] as const;
+  const text = parts.map(([value, unit]) => (value > 0 ? `${value}${unit}` : '')).join('');
+  return `PT${text === '' ? '0S' : text}`;
+}
+
+/** Where a run may execute, which decides whether the platform can cancel it; `selfHosted`: on self-hosted workers too. */
+export function isCancellableKind(
+  run: Pick<Run, 'source' | 'executionLocation' | 'config'>,
+  selfHosted: boolean,
+): boolean {
+  const host = run.config.worker_host;
+  const isSelfHosted = host !== undefined && host !== HOSTED_WORKERS;
+  return (selfHosted || !isSelfHosted) && run.executionLocation !== 'LOCAL' && run.source !== 'GITHUB_ACTION';
+}

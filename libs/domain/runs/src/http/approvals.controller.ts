@@ -1,0 +1,117 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Operation, pathId, ProblemError } from '#platform/http';
+import { ApprovalInbox } from '../application/approval-inbox.js';
+import { DecideApproval } from '../application/decide-approval.js';
+import { RunAccess } from '../application/run-access.js';
+import { ApprovalsStore } from '../persistence/approvals.store.js';
+import { ApprovalDecisionRequest, ListApprovalsParameters } from './dto/run-requests.dto.js';
+import { ApprovalInboxResponse, ApprovalItem, ListApprovalsResponse } from './dto/run-responses.dto.js';
+import { foundOrThrow } from './outcomes.js';
+import { RunPresenter } from './run-presenter.js';
+
+const RUN_ID = pathId('uuid');
+const DEFAULT_LIMIT = 20;
+
+/** The permission requests of all runs that the caller may see. */
+@Controller('agent/approvals')
+export class ApprovalInboxController {
+  constructor(
+    private readonly inbox: ApprovalInbox,
+    private readonly presenter: RunPresenter,
+  ) {}
+
+  @Get()
+  @Authorize('runs:read')
+  @Operation({
+    id: 'listApprovals',
+    summary: 'List permission requests over all runs',
+    tag: 'Approvals',
+    errors: [400, 403],
+    team: true,
+    description: 'With `state=pending` those that can be answered now: an inbox.',
+    success: { status: 200, description: 'One page.', type: ApprovalInboxResponse },
+  })
+  async list(@CurrentCaller() caller: Caller, @Query() query: ListApprovalsParameters): Promise<ApprovalInboxResponse> {
+    const { state = null, limit = DEFAULT_LIMIT, cursor = null } = query;
+    const result = await this.inbox.execute(caller, state, limit, cursor);
+    if (result.kind === 'bad_cursor') {
+      const detail = 'is not a cursor of this list';
+      throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
+        errors: [{ pointer: '/cursor', detail }],
+      });
+    }
+    const items = await this.presenter.approvals(result.approvals);
+    return {
+      approvals: items.map((item, index) => ({ ...item, run_title: result.approvals[index]?.run_title ?? '' })),
+      page_info:
+        result.nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: result.nextCursor },
+    };
+  }
+}
+
+@Controller('agent/runs/:runId/approvals')
+export class ApprovalsController {
+  constructor(
+    private readonly access: RunAccess,
+    private readonly approvals: ApprovalsStore,
+    private readonly decideApproval: DecideApproval,
+    private readonly presenter: RunPresenter,
+  ) {}
+
+  @Get()
+  @Authorize('runs:read')
+  @Operation({
+    id: 'listRunApprovals',
+    summary: 'List a run’s permission requests',
+    tag: 'Approvals',
+    errors: [400, 403, 404],
+    description:
+      'All of the run, over all its executions. `rules` are the answers `allow_always`: what is the same is allowed for the rest of the run, without another question.',
+    success: { status: 200, description: 'Pending and decided requests, oldest first.', type: ListApprovalsResponse },
+  })
+  async list(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<ListApprovalsResponse> {
+    foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
+    const [approvals, rules] = await Promise.all([this.approvals.list(runId), this.approvals.rules(runId)]);
+    return { approvals: await this.presenter.approvals(approvals), rules: await this.presenter.approvals(rules) };
+  }
+
+  // Whether one may write depends on whose run it is, and one's own needs no role.
+  @Post(':approvalId')
+  @Authorize('runs:read')
+  @Operation({
+    id: 'decideRunApproval',
+    summary: 'Allow or deny a permission request',
+    tag: 'Approvals',
+    errors: [400, 403, 404, 409, 413, 415],
+    description:
+      'The first answer counts; every later one is a 409. `allow_always` also answers what else waits in the run and is the same.',
+    request: { value: { decision: 'allow' } },
+    success: { status: 200, description: 'The decided request.', type: ApprovalItem },
+  })
+  async decide(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', RUN_ID) runId: string,
+    @Param('approvalId', pathId(/^[A-Za-z0-9._-]{1,128}$/)) approvalId: string,
+    @Body() request: ApprovalDecisionRequest,
+  ): Promise<ApprovalItem> {
+    foundOrThrow(await this.access.find(caller, runId, 'runs:write'));
+    const { type, uid } = caller.principal;
+    const result = await this.decideApproval.execute(runId, approvalId, request.decision, request.note ?? null, {
+      type,
+      uid,
+    });
+    if (result.kind === 'unknown')
+      throw new ProblemError('resource_not_found', 'The run has no permission request with this id.');
+    if (result.kind === 'too_late') throw new ProblemError('conflict', tooLate(result.approval.state));
+    const [item] = await this.presenter.approvals([result.approval]);
+    if (!item) throw new Error('A decided approval could not be presented.');
+    return item;
+  }
+}
+
+function tooLate(state: ApprovalItem['state']): string {
+  return state === 'pending'
+    ? 'The run does not wait for an answer any more.'
+    : `The request was decided before: it is ${state}.`;
+}

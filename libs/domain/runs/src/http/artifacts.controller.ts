@@ -1,0 +1,90 @@
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import { ApiExtraModels } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Operation, pathId, ProblemError } from '#platform/http';
+import { Artifacts } from '../application/artifacts.js';
+import { PLAN_CONTENT_TYPE } from '../domain/artifact.js';
+import type { StoredArtifact } from '../persistence/artifacts.store.js';
+import { ARTIFACT_CLASSES, ARTIFACT_SCHEMA, type ArtifactResponse } from './dto/artifact-responses.dto.js';
+
+const ARTIFACT_UID = pathId('uid');
+
+@ApiExtraModels(...ARTIFACT_CLASSES)
+@Controller('agent/artifacts/:artifactUid')
+export class ArtifactsController {
+  constructor(private readonly artifacts: Artifacts) {}
+
+  @Get()
+  @Authorize('runs:read')
+  @Operation({
+    id: 'getArtifact',
+    summary: 'Get an artifact',
+    tag: 'Artifacts',
+    errors: [400, 403, 404],
+    description: 'A plan comes with its text, a file or screenshot with a link that works for a limited time.',
+    success: { status: 200, description: 'The artifact.', schema: ARTIFACT_SCHEMA },
+  })
+  async get(
+    @CurrentCaller() caller: Caller,
+    @Param('artifactUid', ARTIFACT_UID) artifactUid: string,
+  ): Promise<ArtifactResponse> {
+    const artifact = await this.found(caller, artifactUid);
+    return {
+      artifact_uid: artifact.uid,
+      artifact_type: artifact.type,
+      created_at: artifact.createdAt.toISOString(),
+      data: { ...artifact.data, ...(await this.content(artifact)) },
+    };
+  }
+
+  @Get('download')
+  @Authorize('runs:read')
+  @Operation({
+    id: 'downloadArtifact',
+    summary: 'Download an artifact',
+    tag: 'Artifacts',
+    errors: [400, 403, 404],
+    description: 'For plans, screenshots and files. A pull request or an external reference has no content: 404.',
+    success: {
+      status: 302,
+      description: 'The content is at `Location`, for a limited time.',
+      headers: { Location: 'Time-limited download URL.' },
+    },
+  })
+  async download(
+    @CurrentCaller() caller: Caller,
+    @Param('artifactUid', ARTIFACT_UID) artifactUid: string,
+    @Res() response: Response,
+  ): Promise<void> {
+    const artifact = await this.found(caller, artifactUid);
+    const link = await this.artifacts.link(artifact);
+    if (link === null) {
+      throw new ProblemError('resource_not_found', `An artifact of type ${artifact.type} has no content to download.`);
+    }
+    response.redirect(302, link.url);
+  }
+
+  private async found(caller: Caller, uid: string): Promise<StoredArtifact> {
+    const lookup = await this.artifacts.find(caller, uid);
+    switch (lookup.kind) {
+      case 'found':
+        return lookup.artifact;
+      case 'unknown':
+        throw new ProblemError('resource_not_found', 'There is no artifact with this id.');
+      case 'not_yours':
+        throw new ProblemError('not_authorized', 'You have no access to the run that this artifact belongs to.');
+    }
+  }
+
+  private async content(artifact: StoredArtifact): Promise<object> {
+    if (artifact.type === 'PLAN') {
+      const content = await this.artifacts.planText(artifact);
+      if (content === null) throw new ProblemError('resource_not_found', 'The text of this plan is not kept any more.');
+      return { content, content_type: PLAN_CONTENT_TYPE };
+    }
+    const link = await this.artifacts.link(artifact);
+    if (link === null) return {};
+    return { download_url: link.url, expires_at: link.expiresAt.toISOString(), content_type: link.contentType };
+  }
+}

@@ -1,0 +1,39 @@
+import { type Issue, ProblemError } from '#platform/http';
+import type { CreateRunResult } from '../application/create-run.js';
+import { tooLarge } from './outcomes.js';
+
+/** The answer when no run was created. */
+export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): ProblemError {
+  switch (refused.kind) {
+    case 'invalid':
+      return invalid([refused, ...('others' in refused ? refused.others : [])]);
+    case 'unavailable':
+      return new ProblemError('resource_unavailable', `${sentence(refused)} Try again shortly.`, {
+        errors: [issue(refused)],
+        retryAfterSeconds: RETRY_SECONDS,
+      });
+    case 'too_large':
+      return tooLarge(refused.pointer, refused.detail);
+    case 'not_authorized':
+      return new ProblemError('not_authorized', refused.detail, {
+        errors: 'errors' in refused ? refused.errors : undefined,
+      });
+    case 'conversation_busy':
+      return new ProblemError(
+        'conflict',
+        'A run is open in this conversation. Send that run a follow-up, or wait until its session has ended.',
+        { retryAfterSeconds: 5 },
+      );
+    case 'key_reused':
+      return new ProblemError('idempotency_key_reused', 'This `Idempotency-Key` was used with another request body.');
+  }
+}
+
+const RETRY_SECONDS = 10;
+
+const issue = ({ pointer, detail }: Issue): Issue => ({ pointer, detail });
+const sentence = ({ pointer, detail }: Issue): string => `\`${pointer.slice(1)}\` ${detail}.`;
+
+function invalid(issues: readonly Issue[]): ProblemError {
+  return new ProblemError('invalid_request', issues.map(sentence).join(' '), { errors: issues.map(issue) });
+}

@@ -1,0 +1,92 @@
+import { applyDecorators, Body, Controller, Headers, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { BodyLimit, MIB, Operation } from '#platform/http';
+import { CreateRun } from '../application/create-run.js';
+import { createRunRefusal } from './create-run-refusals.js';
+import { RunAgentRequest } from './dto/run-requests.dto.js';
+import { RunAgentResponse } from './dto/run-responses.dto.js';
+import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader } from './idempotency.js';
+import { refuseOversized } from './outcomes.js';
+import { toCreateRunCommand } from './run-request-input.js';
+
+const ERRORS = [400, 403, 409, 413, 415, 'idempotency_key_reused'] as const;
+const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };
+const RUN_EXAMPLE = { value: { prompt: 'Fix the failing test.' } };
+/** When `/agent/run` was superseded: 2026-01-01, as RFC 9745 writes a date. */
+const DEPRECATED_SINCE = '@1767225600';
+
+/** What both addresses of create have in common. */
+const CreatesRun = (): MethodDecorator =>
+  applyDecorators(
+    BodyLimit(20 * MIB),
+    // Reading suffices at the door: whether one may write depends on who is to own the run, and one's own needs no role.
+    Authorize('runs:read'),
+    IdempotencyKeyHeader(),
+  );
+
+@Controller('agent')
+export class CreateRunController {
+  constructor(private readonly createRun: CreateRun) {}
+
+  @Post('runs')
+  @CreatesRun()
+  @Operation({
+    id: 'createRun',
+    summary: 'Create a run',
+    tag: 'Runs',
+    team: true,
+    request: RUN_EXAMPLE,
+    success: SUCCESS,
+    errors: ERRORS,
+    description:
+      'Queues a run of an agent, in the mode `normal` unless it names another. An `Idempotency-Key` makes retries safe. `config` may have 512 KiB of JSON, with what an agent identity and skills add to it. Skills are looked up now, and the run executes them as they are now.',
+  })
+  create(
+    @CurrentCaller() caller: Caller,
+    @Body() request: RunAgentRequest,
+    @Headers(IDEMPOTENCY_KEY) key?: string,
+  ): Promise<RunAgentResponse> {
+    return this.run(caller, request, key);
+  }
+
+  @Post('run')
+  @CreatesRun()
+  @Operation({
+    id: 'runAgent',
+    summary: 'Create a run (deprecated)',
+    tag: 'Runs',
+    team: true,
+    deprecated: true,
+    request: RUN_EXAMPLE,
+    success: SUCCESS,
+    errors: ERRORS,
+    description: 'The same as `POST /agent/runs`, which replaces it.',
+  })
+  createDeprecated(
+    @CurrentCaller() caller: Caller,
+    @Body() request: RunAgentRequest,
+    @Res({ passthrough: true }) response: Response,
+    @Headers(IDEMPOTENCY_KEY) key?: string,
+  ): Promise<RunAgentResponse> {
+    response.setHeader('Deprecation', DEPRECATED_SINCE);
+    response.setHeader('Link', '</api/v1/agent/runs>; rel="successor-version"');
+    return this.run(caller, request, key);
+  }
+
+  private async run(caller: Caller, request: RunAgentRequest, key: string | undefined): Promise<RunAgentResponse> {
+    refuseOversized('prompt', request.prompt);
+    const result = await this.createRun.execute(caller, {
+      ...toCreateRunCommand(request),
+      source: request.parent_run_id === undefined ? 'API' : 'ORCHESTRATION',
+      idempotency: idempotencyClaim(key, request),
+    });
+    if (result.kind !== 'created') throw createRunRefusal(result);
+    return {
+      run_id: result.runId,
+      task_id: result.runId,
+      state: result.state,
+      ...(result.atCapacity ? { at_capacity: true } : {}),
+    };
+  }
+}

@@ -1,0 +1,124 @@
+import {
+  ArrayField,
+  BooleanField,
+  EnumField,
+  IntegerField,
+  MapField,
+  object,
+  ObjectField,
+  StringField,
+  text,
+} from '#platform/http';
+import {
+  APPROVAL_DECISIONS,
+  APPROVAL_STATES,
+  type ApprovalDecisionWord,
+  type ApprovalState,
+} from '../../domain/approval.js';
+import { RUN_MODES, type RunMode } from '../../domain/run.js';
+import { AmbientAgentConfig } from './agent-config.dto.js';
+
+const OPTIONAL = { optional: true } as const;
+
+export class AttachmentInput {
+  @StringField({ blank: false, max: 255, description: 'Name of the file, without directories.' }) file_name: string;
+  @StringField({ blank: false, max: 255, description: 'Media type.' }) mime_type: string;
+  @StringField({ description: 'Base64.' }) data: string;
+}
+
+/** Bytes of UTF-8 that a prompt may have; more is a 413. */
+export const MAX_PROMPT_BYTES = 1_048_576;
+
+/**
+ * Defaults of body fields stand in their descriptions: client generators take a schema's `default` for a promise that the
+ * field is there, and would ask for it in every request.
+ */
+export class RunAgentRequest {
+  @StringField({
+    blank: false,
+    description: 'What the agent is to do; at most 1 MiB of UTF-8.',
+    example: 'Fix the failing test.',
+  })
+  prompt: string;
+  @ObjectField(() => AmbientAgentConfig, { ...OPTIONAL, description: 'Configuration of the run.' })
+  config?: AmbientAgentConfig;
+  @StringField({ ...OPTIONAL, blank: false, max: 512, description: 'Made from the prompt’s first line when absent.' })
+  title?: string;
+  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Mode in which the agent starts.' })
+  mode?: RunMode;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 1024,
+    description:
+      'Skill whose instructions become part of the base prompt, with the prompt as arguments: `repo:skill`, `owner/repo:skill` or `:path`; wins over config.skill_spec.',
+  })
+  skill?: string;
+  @BooleanField({ ...OPTIONAL, description: 'Whether the team owns the run. Default: true for a caller on one team.' })
+  team?: boolean;
+  @StringField({
+    ...OPTIONAL,
+    blank: false,
+    max: 64,
+    description: 'Agent identity that executes the run; team-owned runs only.',
+  })
+  agent_identity_uid?: string;
+  @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'Conversation to continue.' })
+  conversation_id?: string;
+  @ArrayField(object(() => AttachmentInput), {
+    ...OPTIONAL,
+    maxItems: 5,
+    description: 'Files that are placed beside the prompt, at most 5.',
+  })
+  attachments?: AttachmentInput[];
+  @StringField({ ...OPTIONAL, blank: false, max: 64, description: 'ID of the run that started this one.' })
+  parent_run_id?: string;
+  @BooleanField({
+    ...OPTIONAL,
+    description: 'A person watches: the agent’s permission requests block the run until answered. Default: false.',
+  })
+  interactive?: boolean;
+  @MapField(text({ maxBytes: 256 }), {
+    ...OPTIONAL,
+    maxEntries: 20,
+    keyPattern: /^[A-Za-z0-9._-]{1,64}$/,
+    keySays: '1 to 64 of A-Z a-z 0-9 . _ -',
+    description: 'Immutable labels.',
+  })
+  metadata?: Record<string, string>;
+}
+
+export class RunFollowupRequest {
+  @StringField({
+    ...OPTIONAL,
+    description: 'At most 1 MiB of UTF-8; may be empty only when the run continues from its saved conversation.',
+  })
+  message?: string;
+  @EnumField(RUN_MODES, { ...OPTIONAL, name: 'RunMode', description: 'Mode in which the agent starts.' })
+  mode?: RunMode;
+}
+
+export class TimelineParameters {
+  @IntegerField({ ...OPTIONAL, min: 1, max: 1000, default: 1000, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
+}
+
+export class ApprovalDecisionRequest {
+  @EnumField(APPROVAL_DECISIONS, {
+    name: 'ApprovalDecision',
+    description: '`allow_always`: this request, and for the rest of the run all that have the same `subject`.',
+  })
+  decision: ApprovalDecisionWord;
+  @StringField({ ...OPTIONAL, max: 4096, description: 'Told to the agent and kept in the timeline.' }) note?: string;
+}
+
+export class ListApprovalsParameters {
+  @EnumField(APPROVAL_STATES, { ...OPTIONAL, description: 'Default: all.' })
+  state?: ApprovalState;
+  @IntegerField({ ...OPTIONAL, min: 1, max: 100, default: 20, description: 'Maximum number of entries in a page.' })
+  limit?: number;
+  @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
+  cursor?: string;
+}

@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Statement } from '#platform/persistence';
+import type { Approval, ApprovalState } from '../domain/approval.js';
+
+/** An approval with what a list over all runs shows besides. */
+export type ListedApproval = Approval & {
+  readonly run_title: string;
+  /** Of the list's order: microseconds of `requested_at` count. */
+  readonly position: string;
+};
+
+/** RFC 3339 with microseconds, run, approval. */
+export type ApprovalPosition = readonly [requestedAt: string, runId: string, approvalId: string];
+
+/**
+ * Newest first over owners and states, each pair from its own place in the index. What waits is left out when nobody can
+ * answer it any more: the run was cancelled or failed, and its runner has not said its last word yet.
+ */
+const LIST: Statement = {
+  name: 'approvals.inbox',
+  text: `SELECT a.*, r.title AS run_title, to_char(a.requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS position
+  FROM unnest($1::text[]) AS o (slot_key) CROSS JOIN unnest($2::text[]) AS s (state)
+  CROSS JOIN LATERAL (
+    SELECT c.* FROM approvals c
+     WHERE c.slot_key = o.slot_key AND c.state = s.state
+       AND (c.requested_at, c.run_id, c.id) < ($3::timestamptz, $4::uuid, $5::text)
+       AND (c.state <> 'pending' OR EXISTS (
+         SELECT 1 FROM runs b LEFT JOIN executions e ON e.id = c.execution_id
+          WHERE b.id = c.run_id AND (b.state = 'BLOCKED' OR (e.phase = 'debug' AND e.desired = 'run'))))
+     ORDER BY c.requested_at DESC, c.run_id DESC, c.id DESC LIMIT $6
+  ) a
+  JOIN runs r ON r.id = a.run_id
+ ORDER BY a.requested_at DESC, a.run_id DESC, a.id DESC LIMIT $6`,
+};
+
+/** A place in front of the newest one; a condition that may be left out would keep the index from being entered there. */
+const BEFORE_ALL: ApprovalPosition = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', ''];
+
+@Injectable()
+export class ApprovalInboxStore {
+  constructor(private readonly database: Database) {}
+
+  /** @param owners `slot_key`s of those whose runs may be seen. */
+  async list(
+    owners: readonly string[],
+    states: readonly ApprovalState[],
+    after: ApprovalPosition | null,
+    limit: number,
+  ): Promise<ListedApproval[]> {
+    const [requestedAt, runId, approvalId] = after ?? BEFORE_ALL;
+    return this.database.query<ListedApproval & Record<string, unknown>>(LIST, [
+      owners,
+      states,
+      requestedAt,
+      runId,
+      approvalId,
+      limit,
+    ]);
+  }
+}

@@ -1,0 +1,65 @@
+import { Injectable } from '@nestjs/common';
+import type { Queryable, Statement } from '#platform/persistence';
+import type { FollowupOutcome } from '../domain/followup-routing.js';
+import type { PrincipalRef } from '../domain/run.js';
+
+export interface NewFollowup {
+  readonly id: string;
+  readonly runId: string;
+  readonly message: string;
+  readonly mode: string | null;
+  readonly outcome: FollowupOutcome;
+  readonly author: PrincipalRef;
+  /** The debug session that it is meant for; null: the run. */
+  readonly debugExecutionId: string | null;
+}
+
+const INSERT: Statement = {
+  name: 'followups.insert',
+  text: `INSERT INTO run_followups (id, run_id, message, mode, outcome, author_type, author_uid, debug_execution_id, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, headrace.now())`,
+};
+const CONSUME: Statement = {
+  name: 'followups.consume',
+  text: `UPDATE run_followups SET consumed_at = headrace.now(), execution_id = $3 WHERE id = $1 AND run_id = $2 AND consumed_at IS NULL`,
+};
+const DROP_PENDING: Statement = {
+  name: 'followups.drop-pending',
+  text: `UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1 AND consumed_at IS NULL`,
+};
+const HAS_PENDING: Statement = {
+  name: 'followups.has-pending',
+  text: `SELECT EXISTS (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL) AS pending`,
+};
+const COUNT_PENDING: Statement = {
+  name: 'followups.count-pending',
+  text: `SELECT count(*)::int AS pending FROM (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL LIMIT $2) p`,
+};
+
+@Injectable()
+export class FollowupsStore {
+  async insert(tx: Queryable, followup: NewFollowup): Promise<void> {
+    const { id, runId, message, mode, outcome, author, debugExecutionId } = followup;
+    await tx.query(INSERT, [id, runId, message, mode, outcome, author.type, author.uid, debugExecutionId]);
+  }
+
+  async consume(tx: Queryable, followupId: string, runId: string, executionId: string): Promise<void> {
+    await tx.query(CONSUME, [followupId, runId, executionId]);
+  }
+
+  /** What waits when the run is cancelled is cancelled with it. */
+  async dropPending(tx: Queryable, runId: string): Promise<void> {
+    await tx.query(DROP_PENDING, [runId]);
+  }
+
+  async hasPending(tx: Queryable, runId: string): Promise<boolean> {
+    const [row] = await tx.query<{ pending: boolean }>(HAS_PENDING, [runId]);
+    return row?.pending ?? false;
+  }
+
+  /** Counts to `limit` at most. The caller holds the run's lock, so the count holds until it commits. */
+  async countPending(tx: Queryable, runId: string, limit: number): Promise<number> {
+    const [row] = await tx.query<{ pending: number }>(COUNT_PENDING, [runId, limit]);
+    return row?.pending ?? 0;
+  }
+}

@@ -1,0 +1,135 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { Database, type Queryable } from '#platform/persistence';
+import type { Run } from '../domain/run.js';
+import { mayBeMisspelt, type SearchTerm } from '../domain/search-terms.js';
+import { type RunListQuery, type RunPosition, SORTS } from './run-list-parts.js';
+import { ListShapes } from './run-list-shapes.js';
+import { nearStatement, orderedStatement, WALK_SETTINGS, wholeStatement } from './run-list-sql.js';
+import { type RunRow, toRun } from './run-rows.js';
+
+export interface ListedRun {
+  readonly run: Run;
+  readonly position: RunPosition;
+}
+
+export interface FoundPage {
+  /** Fewer than were asked for when they are large. */
+  readonly runs: readonly ListedRun[];
+  /** Whether more runs follow. */
+  readonly goesOn: boolean;
+  /** How the words of the search were read; a later page must read them the same. */
+  readonly terms: readonly SearchTerm[];
+}
+
+type ListRow = RunRow & { sort_text: string | null; found: number };
+/** Without an id: a page without runs. */
+type NearRow = ListRow & { complete: boolean };
+
+/** Tables of this kind are never read whole for one page, whatever the planner expects of a rare value. */
+const SEARCH_SETTINGS = { enable_seqscan: 'off' };
+/** Runs that are looked at for a word before the index is asked whether it occurs at all. */
+const RECENT = 200;
+
+@Injectable()
+export class RunLists {
+  private readonly shapes = new ListShapes();
+
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+  ) {}
+
+  /** A page of a list that an index holds in its order. One round trip; its cost does not depend on how many runs there are. */
+  async ordered(query: RunListQuery): Promise<FoundPage> {
+    const page = orderedStatement(query);
+    const statement = this.shapes.statementOf(query, page);
+    const read = (from: Queryable): Promise<ListRow[]> =>
+      from.query<ListRow & Record<string, unknown>>(statement, page.values);
+    const rows = await (SORTS[query.sort].isReplanned
+      ? this.database.reading(WALK_SETTINGS, read)
+      : read(this.database));
+    return toPage(rows, []);
+  }
+
+  /**
+   * A page of a list whose filters the order does not serve; each statement within `LIST_TIMEOUT`, else SQLSTATE 57014.
+   * With `resolve` the words of the search are read: one that occurs nowhere in the owners' runs is taken for a
+   * misspelling.
+   */
+  async searched(query: RunListQuery, resolve: boolean): Promise<FoundPage> {
+    const { search } = query.filters;
+    if (!search) return this.search(query, []);
+    const folded = await fold(this.database, search.terms);
+    const terms = resolve ? await this.readTerms(query, folded) : folded;
+    return this.search({ ...query, filters: { ...query.filters, search: { ...search, terms } } }, terms);
+  }
+
+  /** Along the order first, in vain when the values are rare. */
+  private async search(query: RunListQuery, terms: readonly SearchTerm[]): Promise<FoundPage> {
+    const near = nearStatement(query);
+    const statement = this.shapes.statementOf(query, near);
+    const rows = await this.reading(WALK_SETTINGS, (tx) =>
+      tx.query<NearRow & Record<string, unknown>>(statement, near.values),
+    );
+    if (rows[0]?.complete) return toPage(isEmptyPage(rows) ? [] : rows, terms);
+    const whole = wholeStatement(query);
+    return toPage(
+      await this.reading(SEARCH_SETTINGS, (tx) =>
+        tx.query<ListRow & Record<string, unknown>>(whole.text, whole.values),
+      ),
+      terms,
+    );
+  }
+
+  private async readTerms(query: RunListQuery, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
+    const doubtful = terms.filter(({ word }) => mayBeMisspelt(word));
+    if (doubtful.length === 0) return [...terms];
+    const known = await this.reading(SEARCH_SETTINGS, (tx) => knownWords(tx, query, doubtful));
+    return terms.map(({ word }) => ({ word, fuzzy: mayBeMisspelt(word) && !known.has(word) }));
+  }
+
+  private reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
+    return this.database.reading({ ...settings, statement_timeout: String(this.settings.listTimeout) }, work);
+  }
+}
+
+const isEmptyPage = ([first]: readonly { readonly id: string | null }[]): boolean => first?.id === null;
+
+const toPage = (rows: readonly ListRow[], terms: readonly SearchTerm[]): FoundPage => ({
+  runs: rows.map((row) => ({ run: toRun(row), position: [row.sort_text, row.id] })),
+  goesOn: (rows[0]?.found ?? 0) > rows.length,
+  terms,
+});
+
+/** By the very function that has folded the text. One round trip, or none without words. */
+async function fold(database: Queryable, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {
+  if (terms.length === 0) return [];
+  const [row] = await database.query<{ words: string[] }>(
+    `SELECT ARRAY(SELECT headrace.search_fold(w.word) FROM unnest($1::text[]) WITH ORDINALITY w (word, ord) ORDER BY w.ord) AS words`,
+    [terms.map(({ word }) => word)],
+  );
+  return terms.map((term, index) => ({ ...term, word: row?.words[index] ?? term.word }));
+}
+
+/** Which of the words occur; recent runs first, because most words that are looked for are in them. */
+async function knownWords(
+  tx: Queryable,
+  { owners }: RunListQuery,
+  terms: readonly SearchTerm[],
+): Promise<ReadonlySet<string>> {
+  const recent = owners
+    .map(
+      (_, index) =>
+        `(SELECT r.id FROM runs r WHERE r.slot_key = $${index + 2} ORDER BY r.updated_at DESC, r.id DESC LIMIT ${RECENT})`,
+    )
+    .join(' UNION ALL ');
+  const rows = await tx.query<{ word: string }>(
+    `WITH recent AS MATERIALIZED (SELECT f.search FROM (${recent}) u JOIN run_facets f ON f.run_id = u.id)
+     SELECT w.word FROM unnest($1::text[]) w (word)
+      WHERE EXISTS (SELECT FROM recent WHERE recent.search LIKE '%' || w.word || '%')
+         OR EXISTS (SELECT FROM run_facets f WHERE f.slot_key = ANY($${owners.length + 2}::text[]) AND f.search LIKE '%' || w.word || '%')`,
+    [terms.map(({ word }) => word), ...owners, owners],
+  );
+  return new Set(rows.map(({ word }) => word));
+}

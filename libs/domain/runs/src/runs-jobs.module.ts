@@ -1,0 +1,53 @@
+import { BullModule } from '@nestjs/bullmq';
+import { Injectable, Module } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { Settings } from '#platform/config';
+import { Executor } from './application/ports.js';
+import { RepairFacets } from './application/repair-facets.js';
+import { ExecutorsModule } from './executors.module.js';
+import { PRUNE_IDEMPOTENCY_KEYS_JOB } from './jobs/maintenance-jobs.js';
+import { MaintenanceProcessor } from './jobs/maintenance.processor.js';
+import { Placement } from './jobs/placement.js';
+import { PlacementProcessor } from './jobs/placement.processor.js';
+import { RetentionRounds } from './jobs/retention-rounds.js';
+import { Sweeper } from './jobs/sweeper.js';
+import { RunsModule } from './runs.module.js';
+
+/** Starts placing runs, and stops the room's work in order before the application closes. */
+@Injectable()
+export class RunsWork {
+  constructor(
+    private readonly placement: Placement,
+    private readonly executor: Executor,
+    private readonly sweeper: Sweeper,
+    private readonly retention: RetentionRounds,
+    private readonly repairFacets: RepairFacets,
+    private readonly settings: Settings,
+  ) {}
+
+  /** Begins to place runs. To be called once everything else is there; rejects when runs cannot be carried out as set up. */
+  async start(): Promise<void> {
+    await this.placement.start();
+  }
+
+  async drain(): Promise<void> {
+    this.retention.stop();
+    this.repairFacets.stop();
+    await this.placement.stop();
+    await this.executor.drain(this.settings.shutdownGrace);
+    await this.sweeper.stop();
+  }
+}
+
+/** The room's background work: placing runs, sweeping, housekeeping. */
+@Module({
+  imports: [
+    RunsModule,
+    ExecutorsModule,
+    ScheduleModule.forRoot(),
+    BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue }),
+  ],
+  providers: [Placement, PlacementProcessor, Sweeper, MaintenanceProcessor, RetentionRounds, RunsWork],
+  exports: [RunsWork, ExecutorsModule],
+})
+export class RunsJobsModule {}

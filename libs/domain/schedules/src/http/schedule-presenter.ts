@@ -1,0 +1,100 @@
+import { setImmediate } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { AgentDirectory } from '#domain/agents';
+import { type Caller, PrincipalDirectory } from '#platform/auth';
+import { type EnvironmentConfig, EnvironmentDirectory, shownConfig } from '#domain/environments';
+import { maskConfig, type PrincipalInfo, type PrincipalRef } from '#domain/runs';
+import { parseCron } from '../domain/cron/index.js';
+import { type Schedule, UPCOMING } from '../domain/schedule.js';
+import type { ScheduledAgentItem } from './schedule.dto.js';
+
+type Principals = ReadonlyMap<string, PrincipalInfo>;
+
+/** Schedules at once: due times take a while to find, and others wait for this process. */
+const AT_ONCE = 20;
+
+/** Schedules as the wire shows them: principals by name, environments resolved, secret values masked. */
+@Injectable()
+export class SchedulePresenter {
+  constructor(
+    private readonly directory: PrincipalDirectory,
+    private readonly environments: EnvironmentDirectory,
+    private readonly agents: AgentDirectory,
+  ) {}
+
+  async one(caller: Caller, schedule: Schedule): Promise<ScheduledAgentItem> {
+    const principals = await this.directory.describe([schedule.createdBy, schedule.updatedBy]);
+    return toItem(schedule, principals, await this.environmentOf(caller, schedule));
+  }
+
+  /** Principals of all cost one query, and each environment and each identity among them one. */
+  async list(caller: Caller, schedules: readonly Schedule[]): Promise<ScheduledAgentItem[]> {
+    const principals = await this.directory.describe(schedules.flatMap((one) => [one.createdBy, one.updatedBy]));
+    const known = new Map<string, EnvironmentConfig | null>();
+    const items: ScheduledAgentItem[] = [];
+    for (const schedule of schedules) {
+      const key = `${schedule.owner.teamUid} ${schedule.agentConfig?.environment_id} ${schedule.agentIdentityUid}`;
+      const environment = known.get(key) ?? (known.has(key) ? null : await this.environmentOf(caller, schedule));
+      known.set(key, environment);
+      items.push(toItem(schedule, principals, environment));
+      if (items.length % AT_ONCE === 0) await setImmediate();
+    }
+    return items;
+  }
+
+  /** As when a run is created: what the configuration names, else the identity. Null for what the caller may not see. */
+  private async environmentOf(
+    caller: Caller,
+    { owner: { teamUid }, agentConfig, agentIdentityUid }: Schedule,
+  ): Promise<EnvironmentConfig | null> {
+    const uid = agentConfig?.environment_id ?? (await this.identityEnvironment(teamUid, agentIdentityUid));
+    if (uid === null) return null;
+    const environment = await this.environments.findVisible(uid, caller);
+    return environment && shownConfig(environment.config);
+  }
+
+  private async identityEnvironment(teamUid: string | null, uid: string | null): Promise<string | null> {
+    if (uid === null || teamUid === null) return null;
+    return (await this.agents.findIdentity(uid, teamUid))?.environmentId ?? null;
+  }
+}
+
+const info = (ref: PrincipalRef, principals: Principals): PrincipalInfo =>
+  principals.get(ref.uid) ?? { type: ref.type, uid: ref.uid };
+
+function toItem(schedule: Schedule, principals: Principals, environment: EnvironmentConfig | null): ScheduledAgentItem {
+  const { owner, agentConfig, agentIdentityUid, metadata, nextDueAt } = schedule;
+  return {
+    id: schedule.uid,
+    name: schedule.name,
+    cron_schedule: schedule.cronSchedule,
+    timezone: schedule.timezone,
+    prompt: schedule.prompt,
+    enabled: schedule.enabled,
+    paused_reason: schedule.pausedReason,
+    mode: schedule.mode,
+    overlap_policy: schedule.overlapPolicy,
+    jitter_seconds: schedule.jitterSeconds,
+    created_at: schedule.createdAt.toISOString(),
+    updated_at: schedule.updatedAt.toISOString(),
+    created_by: info(schedule.createdBy, principals),
+    updated_by: info(schedule.updatedBy, principals),
+    ...(agentConfig !== null && { agent_config: maskConfig(agentConfig) }),
+    ...(agentIdentityUid !== null && { agent_uid: agentIdentityUid }),
+    ...(metadata !== null && { metadata: { ...metadata } }),
+    ...(environment !== null && { environment }),
+    history: {
+      last_ran: schedule.lastRanAt?.toISOString() ?? null,
+      next_run: nextDueAt?.toISOString() ?? null,
+      upcoming: upcomingOf(schedule).map((time) => time.toISOString()),
+    },
+    last_spawn_error: schedule.lastSpawnError,
+    scope: owner.teamUid === null ? { type: 'User', uid: owner.userUid } : { type: 'Team', uid: owner.teamUid },
+  };
+}
+
+function upcomingOf({ nextDueAt, cronSchedule, timezone }: Schedule): Date[] {
+  if (nextDueAt === null) return [];
+  const parsed = parseCron(cronSchedule, timezone);
+  return parsed.kind === 'valid' ? [nextDueAt, ...parsed.cron.upcoming(nextDueAt, UPCOMING - 1)] : [nextDueAt];
+}

@@ -1,0 +1,77 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '#platform/kernel';
+import { SERVICE_ID_HEADERS } from '../domain/delivery-identity.js';
+import { ingressUrl } from '../domain/ingress-url.js';
+import type { ManagedWebhook } from '../domain/managed-webhook.js';
+import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
+import { WebhooksStore } from '../persistence/webhooks.store.js';
+import { WebhookSecrets } from './webhook-secrets.js';
+
+export interface DeliveryToSign {
+  readonly webhookUid: string;
+  readonly body: Buffer;
+  /** The sender's own id of the delivery. */
+  readonly deliveryId: string;
+  /** Public origin of the ingress, as senders know it. */
+  readonly origin: string;
+}
+
+export interface SignedDelivery {
+  /** Holds the token in `url_token` mode. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+export type SignDeliveryResult =
+  | ({ readonly kind: 'signed' } & SignedDelivery)
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'no_secret' }
+  /** Only the sender has the key, or the body is none that the sender could send. */
+  | { readonly kind: 'not_signable'; readonly scheme: string };
+
+const [SERVICE_HEADER] = SERVICE_ID_HEADERS;
+
+/** Makes a delivery as a webhook's sender would: for whoever tries a webhook out. */
+@Injectable()
+export class SignDelivery {
+  constructor(
+    private readonly store: WebhooksStore,
+    private readonly secrets: WebhookSecrets,
+    private readonly schemes: SignatureSchemes,
+    private readonly clock: Clock,
+  ) {}
+
+  async execute(delivery: DeliveryToSign): Promise<SignDeliveryResult> {
+    const found = await this.store.findWithSecret(delivery.webhookUid);
+    if (!found) return { kind: 'unknown' };
+    if (found.sealedSecret === null) return { kind: 'no_secret' };
+    const { webhook } = found;
+    const secret = this.secrets.open(webhook.uid, found.sealedSecret);
+    const url = ingressUrl(delivery.origin, webhook, secret);
+    if (webhook.authMode === 'signature') return this.sign(webhook, secret, url, delivery);
+    const { body, deliveryId } = delivery;
+    const headers = {
+      ...idHeader(webhook.deliveryIdHeader ?? SERVICE_HEADER, deliveryId),
+      ...(webhook.authMode === 'token' && { authorization: `Bearer ${secret}` }),
+    };
+    return { kind: 'signed', url, headers, body };
+  }
+
+  private sign(
+    { signatureScheme, deliveryIdHeader }: ManagedWebhook,
+    secret: string,
+    url: string,
+    { body, deliveryId }: DeliveryToSign,
+  ): SignDeliveryResult {
+    const scheme = this.schemes.find(signatureScheme ?? '');
+    const signed = scheme?.sign({ body, secret, now: this.clock.now(), url, deliveryId });
+    if (!scheme || !signed) return { kind: 'not_signable', scheme: scheme?.label ?? signatureScheme ?? '' };
+    // Where neither webhook nor scheme has a header for it, the service's own.
+    const header = deliveryIdHeader ?? (scheme.deliveryIdHeaders.length === 0 ? SERVICE_HEADER : null);
+    const headers = { ...(header !== null && idHeader(header, deliveryId)), ...signed.headers };
+    return { kind: 'signed', url: signed.url, headers, body: signed.body };
+  }
+}
+
+const idHeader = (name: string, deliveryId: string): Record<string, string> => ({ [name]: deliveryId });

@@ -1,0 +1,83 @@
+import { nearMisses } from '#platform/kernel';
+import { type Authentication, credentialFault, generateCredential } from './credential.js';
+import { deliveryIdHeaderFault } from './delivery-id-header.js';
+import type { FieldIssue } from './field-issue.js';
+import type { SignatureSchemes } from './signing/signature-schemes.js';
+import type { AuthMode } from './webhook.js';
+
+/** What somebody asks for. */
+export interface WebhookRequest {
+  readonly name: string;
+  readonly authMode: AuthMode;
+  readonly signatureScheme: string | null;
+  /** The sender's, in `signature` mode. */
+  readonly secret: string | null;
+  /** A managed secret that is there. */
+  readonly secretName: string | null;
+  readonly deliveryIdHeader: string | null;
+  readonly enabled: boolean;
+}
+
+/** Where the secret of a new webhook comes from. */
+export type SecretPlan =
+  | { readonly kind: 'managed'; readonly name: string }
+  /** Kept as a managed secret of its own. */
+  | { readonly kind: 'own'; readonly value: string }
+  | { readonly kind: 'brought_by_handshake' }
+  | { readonly kind: 'supplied_later' };
+
+export interface WebhookPlan {
+  readonly authentication: Authentication;
+  /** Lower case. */
+  readonly deliveryIdHeader: string | null;
+  readonly secret: SecretPlan;
+}
+
+export type Planning =
+  | { readonly kind: 'planned'; readonly plan: WebhookPlan }
+  | { readonly kind: 'invalid'; readonly issues: readonly FieldIssue[] };
+
+/** What is made of a request, or everything that is wrong with it. */
+export function planWebhook(request: WebhookRequest, schemes: SignatureSchemes): Planning {
+  const { authMode, signatureScheme, deliveryIdHeader: header } = request;
+  const scheme = signatureScheme === null ? null : schemes.find(signatureScheme);
+  const authentication = { authMode, scheme };
+  const issues = [
+    ...issue('/signature_scheme', schemeFault(request, schemes)),
+    ...issue('/secret', secretFault(request, authentication)),
+    ...issue('/delivery_id_header', header === null ? null : deliveryIdHeaderFault(header, schemes)),
+  ];
+  if (issues.length > 0) return { kind: 'invalid', issues };
+  const secret = planSecret(request, authentication);
+  return { kind: 'planned', plan: { authentication, secret, deliveryIdHeader: header?.toLowerCase() ?? null } };
+}
+
+const issue = (pointer: string, detail: string | null): FieldIssue[] => (detail === null ? [] : [{ pointer, detail }]);
+
+function schemeFault({ authMode, signatureScheme }: WebhookRequest, schemes: SignatureSchemes): string | null {
+  if (authMode !== 'signature') return signatureScheme === null ? null : 'goes with the mode `signature` only';
+  if (signatureScheme === null) return 'is required in the mode `signature`';
+  if (schemes.find(signatureScheme)) return null;
+  const near = nearMisses(
+    signatureScheme,
+    schemes.all().map(({ id }) => id),
+  );
+  const hint = near.length === 0 ? '' : ` (did you mean ${near.join(' or ')}?)`;
+  return `must be the id of a signature scheme${hint}; GET /webhook-signature-schemes lists them`;
+}
+
+function secretFault({ authMode, secret, secretName }: WebhookRequest, authentication: Authentication): string | null {
+  if (secret === null) return null;
+  if (authMode !== 'signature') return 'goes with `auth_mode` signature only: the service generates it in the others';
+  if (secretName !== null) return 'excludes `secret_name`';
+  // Without a scheme that is what is wrong.
+  return authentication.scheme ? credentialFault(authentication, secret) : null;
+}
+
+function planSecret({ secret, secretName }: WebhookRequest, authentication: Authentication): SecretPlan {
+  if (secretName !== null) return { kind: 'managed', name: secretName };
+  if (secret !== null) return { kind: 'own', value: secret };
+  if (authentication.scheme?.secretComesByHandshake) return { kind: 'brought_by_handshake' };
+  const generated = generateCredential(authentication);
+  return generated === null ? { kind: 'supplied_later' } : { kind: 'own', value: generated };
+}

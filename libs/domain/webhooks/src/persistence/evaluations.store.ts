@@ -1,0 +1,161 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Statement } from '#platform/persistence';
+import type { AcceptedDelivery } from '../application/ports.js';
+import { EVALUATION_LEASES_MS, type EvaluationTries } from '../domain/evaluation-retry.js';
+import type { WaitingWebhook, WebhookTurn } from '../domain/evaluation-turns.js';
+import { type AcceptedDeliveryRow, toAcceptedDelivery } from './accepted-delivery-row.js';
+import { writeResults } from './automation-results.js';
+
+/** Taken, and nobody else's until its lease ends. */
+export interface TakenEvaluation extends AcceptedDelivery {
+  readonly webhookId: string;
+  /** What became of the attempts before this one. */
+  readonly tries: EvaluationTries;
+}
+
+/** How the evaluation of one delivery went. */
+export type EvaluationRecord = { readonly delivery: TakenEvaluation } & (
+  | { readonly kind: 'evaluated'; readonly resultsJson: string }
+  /** `counts`: after a failed attempt; else after lost ones, without another. */
+  | { readonly kind: 'given_up'; readonly error: string; readonly counts: boolean }
+  | { readonly kind: 'retry'; readonly waitMs: number; readonly counts: boolean }
+  /** There was no time to begin: it is due at once. */
+  | { readonly kind: 'put_back' }
+);
+
+interface Row extends AcceptedDeliveryRow {
+  webhook_id: string;
+  evaluation_attempts: number;
+  evaluation_losses: number;
+}
+
+const DUE = `outcome = 'A' AND evaluated_at IS NULL AND evaluate_at <= headrace.now()`;
+
+/** From webhook to webhook by the index, however many deliveries each has waiting. */
+const WALK: Statement = {
+  name: 'webhooks.walk-unevaluated',
+  text: `WITH RECURSIVE walk AS (
+  (SELECT webhook_id FROM webhook_deliveries WHERE ${DUE} AND webhook_id > $1 ORDER BY webhook_id LIMIT 1)
+  UNION ALL
+  SELECT next.webhook_id FROM walk CROSS JOIN LATERAL (
+    SELECT d.webhook_id FROM webhook_deliveries d WHERE ${DUE} AND d.webhook_id > walk.webhook_id
+     ORDER BY d.webhook_id LIMIT 1) next
+) SELECT walk.webhook_id, w.factory_uid FROM (SELECT webhook_id FROM walk LIMIT $2) walk
+  JOIN webhooks w ON w.id = walk.webhook_id ORDER BY walk.webhook_id`,
+};
+
+/**
+ * Takes and counts in one. Of what nobody is at hand any more for, one alone is taken, so that whatever killed its
+ * evaluator has no company the next time. By ctid: plans made without statistics would read the whole table. Nobody waits
+ * for the disk: a taking that PostgreSQL forgets in a crash of its own is one that need not count.
+ */
+const TAKE: Statement = {
+  name: 'webhooks.take-unevaluated',
+  text: `WITH unhurried AS MATERIALIZED (
+  SELECT set_config('synchronous_commit', 'off', true)
+), candidate AS MATERIALIZED (
+  SELECT d.* FROM unhurried CROSS JOIN unnest($1::bigint[], $2::int[]) AS turn (webhook_id, share) CROSS JOIN LATERAL (
+    SELECT ctid AS place, id, evaluation_losses AS losses FROM webhook_deliveries
+     WHERE webhook_id = turn.webhook_id AND ${DUE} ORDER BY id LIMIT turn.share FOR UPDATE SKIP LOCKED) d
+), picked AS (
+  SELECT place FROM candidate WHERE NOT EXISTS (SELECT FROM candidate WHERE losses > 0)
+  UNION ALL (SELECT place FROM candidate WHERE losses > 0 ORDER BY losses, id LIMIT 1)
+)
+UPDATE webhook_deliveries d
+   SET evaluation_losses = d.evaluation_losses + 1, evaluate_at = headrace.now() + interval '1 millisecond' *
+       ('{${EVALUATION_LEASES_MS.join()}}'::int[])[1 + least(d.evaluation_attempts + d.evaluation_losses, ${EVALUATION_LEASES_MS.length - 1})]
+  FROM webhooks w
+ WHERE d.ctid = ANY (ARRAY(SELECT place FROM picked)) AND w.id = d.webhook_id
+RETURNING d.webhook_id, d.id, d.identity, d.received_at, d.body, d.headers, d.evaluation_attempts, d.evaluation_losses,
+  w.uid, w.name, w.factory_uid, w.team_uid`,
+};
+
+/** Only as it was taken: whoever comes after the lease has to leave it to the next one. */
+const RECORD: Statement = {
+  name: 'webhooks.record-evaluations',
+  text: `UPDATE webhook_deliveries d
+   SET evaluated_at = CASE WHEN r.results IS NOT NULL THEN headrace.now() END,
+       results = r.results::jsonb, evaluation_error = r.error,
+       evaluation_attempts = d.evaluation_attempts + r.attempts, evaluation_losses = r.losses,
+       evaluate_at = headrace.now() + r.wait_ms * interval '1 millisecond'
+  FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::int[], $8::int[])
+    AS r (webhook_id, id, results, error, attempts, wait_ms, losses, failures)
+ WHERE d.webhook_id = r.webhook_id AND d.id = r.id AND d.evaluated_at IS NULL
+   AND d.evaluation_losses = r.losses + 1 AND d.evaluation_attempts = r.failures`,
+};
+
+@Injectable()
+export class EvaluationsStore {
+  constructor(private readonly database: Database) {}
+
+  /** Deliveries that are not evaluated yet, due or not: up to `most`, so that a flood costs whoever asks no more. */
+  async countWaiting(most: number): Promise<number> {
+    const [row] = await this.database.query<{ waiting: number }>(
+      `SELECT count(*)::int AS waiting FROM (
+         SELECT FROM webhook_deliveries WHERE outcome = 'A' AND evaluated_at IS NULL LIMIT $1) AS waiting`,
+      [most],
+    );
+    return row?.waiting ?? 0;
+  }
+
+  /** Webhooks with deliveries that are due, by id from the one after `after`. */
+  async webhooksWaiting(after: string, limit: number): Promise<WaitingWebhook[]> {
+    const rows = await this.database.query<{ webhook_id: string; factory_uid: string }>(WALK, [after, limit]);
+    return rows.map((row) => ({ webhookId: row.webhook_id, factoryUid: row.factory_uid }));
+  }
+
+  /**
+   * Of each webhook its share, the oldest first, or a single one whose last attempt was lost. Nobody else gets them until
+   * they are recorded or their lease ends.
+   */
+  async take(turns: readonly WebhookTurn[]): Promise<TakenEvaluation[]> {
+    const rows = await this.database.query<Row>(TAKE, [
+      turns.map(({ webhookId }) => webhookId),
+      turns.map(({ share }) => share),
+    ]);
+    return rows
+      .sort((one, other) => (one.id < other.id ? -1 : 1))
+      .map((row) => ({
+        ...toAcceptedDelivery(row),
+        webhookId: row.webhook_id,
+        tries: { failures: row.evaluation_attempts, losses: row.evaluation_losses - 1 },
+      }));
+  }
+
+  async record(records: readonly EvaluationRecord[]): Promise<void> {
+    await this.database.query(RECORD, [
+      records.map(({ delivery }) => delivery.webhookId),
+      records.map(({ delivery }) => delivery.deliveryId),
+      records.map(resultsOf),
+      records.map((record) => (record.kind === 'given_up' ? record.error : null)),
+      records.map((record) => (isCounted(record) ? 1 : 0)),
+      records.map((record) => (record.kind === 'retry' ? record.waitMs : 0)),
+      records.map(({ delivery }) => delivery.tries.losses),
+      records.map(({ delivery }) => delivery.tries.failures),
+    ]);
+  }
+}
+
+function isCounted(record: EvaluationRecord): boolean {
+  switch (record.kind) {
+    case 'evaluated':
+      return true;
+    case 'given_up':
+    case 'retry':
+      return record.counts;
+    case 'put_back':
+      return false;
+  }
+}
+
+function resultsOf(record: EvaluationRecord): string | null {
+  switch (record.kind) {
+    case 'evaluated':
+      return record.resultsJson;
+    case 'given_up':
+      return writeResults([]);
+    case 'retry':
+    case 'put_back':
+      return null;
+  }
+}

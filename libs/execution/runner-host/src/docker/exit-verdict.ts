@@ -1,0 +1,60 @@
+import { RUNNER_EXIT } from '#execution/runner';
+import { unreachableApi } from '../unreachable-api.js';
+import type { ContainerState } from './engine/docker-engine.js';
+
+/** What the end of a container means for its execution. */
+export type ExitVerdict =
+  | { readonly kind: 'in_order' }
+  | { readonly kind: 'lost'; readonly reason: string; readonly hint?: string }
+  | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly exitCode: number };
+
+/** What a shell, or the init of a container, says of a program that cannot be started. */
+const NOT_STARTED = [126, 127];
+const MIB = 1_048_576;
+
+export interface VerdictFacts {
+  /** As it is called by the environment. */
+  readonly image: string;
+  readonly memoryBytes: number;
+  /** What the container wrote last. */
+  readonly tail: string;
+  /** Where the runner reaches the API, for a hint. */
+  readonly runnerApiUrl?: string;
+}
+
+export function exitVerdict(
+  state: ContainerState | null,
+  { image, memoryBytes, tail, runnerApiUrl }: VerdictFacts,
+): ExitVerdict {
+  if (!state) return { kind: 'lost', reason: 'container_removed' };
+  const { exitCode } = state;
+  if (exitCode === RUNNER_EXIT.reported) return { kind: 'in_order' };
+  if (state.isOutOfMemory) {
+    const message = `The run’s container needed more than its ${Math.round(memoryBytes / MIB)} MiB of memory and was killed.`;
+    return { kind: 'failed', code: 'agent_process_failed', message, exitCode };
+  }
+  if (NOT_STARTED.includes(exitCode))
+    return {
+      kind: 'failed',
+      code: 'environment_setup_failed',
+      message: unfitImage(image, state.error || tail),
+      exitCode,
+    };
+  if (exitCode === RUNNER_EXIT.notClaimed)
+    return {
+      kind: 'lost',
+      reason: `runner_exit_${exitCode}`,
+      ...(runnerApiUrl === undefined ? {} : { hint: unreachableApi(runnerApiUrl) }),
+    };
+  return { kind: 'lost', reason: `runner_exit_${exitCode}` };
+}
+
+export function unfitImage(image: string, detail: string): string {
+  const said = detail === '' ? '' : ` It said: ${detail}`;
+  return `The image ${image} cannot run Headrace’s runner. It needs glibc and libstdc++, as Debian, Ubuntu and Fedora have them (Alpine does not), for the processor that the engine runs on.${said}`;
+}
+
+/** Whether the engine could not start the runner's program, as it does without an init. */
+export function isUnfit(engineMessage: string): boolean {
+  return /exec.*(format error|no such file or directory|file not found|permission denied)/i.test(engineMessage);
+}

@@ -1,0 +1,105 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Socket } from 'node:net';
+import type { RunnerHandover } from '#execution/runner-protocol';
+import type { HostLog } from '../host-log.js';
+import { HOME_DIRECTORY } from './container-specification.js';
+import { directoryArchive } from './engine/directory-archive.js';
+import type { ContainerState, DockerEngine } from './engine/docker-engine.js';
+import { EngineUnreachable, isMissing } from './engine/engine-errors.js';
+import { OutputFrames } from './engine/output-frames.js';
+import type { EngineWatch } from './engine-watch.js';
+import { RunnerOutput } from './runner-output.js';
+
+const RETRY_MS = 500;
+
+export interface ContainerParts {
+  readonly engine: DockerEngine;
+  readonly watch: EngineWatch;
+  readonly log: HostLog;
+}
+
+/** A container with a runner in it, by its name, which is unique on an engine. */
+export class RunnerContainer {
+  private readonly output: RunnerOutput;
+  private input: Socket | null = null;
+  /** Signals that the engine has not answered yet. */
+  private readonly sending = new Set<NodeJS.Signals>();
+
+  constructor(
+    readonly name: string,
+    private readonly executionId: string,
+    private readonly parts: ContainerParts,
+  ) {
+    this.output = new RunnerOutput(executionId, parts.log);
+  }
+
+  /** What the runner wrote last, on one line. */
+  get tail(): string {
+    return this.output.tail;
+  }
+
+  /** Makes it, with its workspace, and listens to it. Returns its id. */
+  async create(specification: object): Promise<string> {
+    const { engine, log } = this.parts;
+    const id = await engine.createContainer(this.name, specification);
+    await engine.putArchive(this.name, '/', directoryArchive(HOME_DIRECTORY));
+    const { socket, head } = await engine.attach(this.name);
+    const frames = new OutputFrames((content) => this.output.push(content));
+    frames.push(head);
+    socket.on('data', (chunk: Buffer) => frames.push(chunk));
+    // An engine that goes away breaks it; the container tells its own story when the engine is back.
+    socket.on('error', (error) =>
+      log.debug('a container’s output ended', { execution_id: this.executionId, error: error.message }),
+    );
+    this.input = socket;
+    return id;
+  }
+
+  start(): Promise<void> {
+    return this.parts.engine.startContainer(this.name);
+  }
+
+  /** Gives the runner what it waits for; once. */
+  assign(handover: RunnerHandover): void {
+    this.input?.write(`${JSON.stringify(handover)}\n`);
+    this.input = null;
+  }
+
+  /**
+   * Rejects when the engine does not answer. Does nothing for a container that does not run, and while the same signal is
+   * being sent: an engine that is slow gets no more of them.
+   */
+  async signal(signal: NodeJS.Signals): Promise<void> {
+    if (this.sending.has(signal)) return;
+    this.sending.add(signal);
+    try {
+      await this.parts.engine.signalContainer(this.name, signal);
+    } finally {
+      this.sending.delete(signal);
+    }
+  }
+
+  /** Waits as long as it takes, also over restarts of the engine. Null: somebody has removed the container. */
+  async exit(signal: AbortSignal): Promise<ContainerState | null> {
+    const { engine, watch, log } = this.parts;
+    for (;;) {
+      try {
+        await engine.waitContainer(this.name, signal);
+        const state = await engine.inspectContainer(this.name);
+        if (!state?.isRunning) return state;
+      } catch (error) {
+        if (signal.aborted) throw error;
+        if (isMissing(error)) return null;
+        if (error instanceof EngineUnreachable) watch.isDown(error);
+        else
+          log.warn('the container could not be waited for', { execution_id: this.executionId, error: String(error) });
+      }
+      await wait(RETRY_MS);
+    }
+  }
+
+  /** Kills it first. One that is not there is fine. */
+  remove(): Promise<void> {
+    return this.parts.engine.removeContainer(this.name);
+  }
+}

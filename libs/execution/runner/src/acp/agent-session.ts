@@ -1,0 +1,276 @@
+import { Readable, Writable } from 'node:stream';
+import {
+  client,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  type AnyMessage,
+  type ClientConnection,
+  type ContentBlock,
+  type InitializeResponse,
+  type McpServer,
+  type NewSessionResponse,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type Stream,
+} from '@agentclientprotocol/sdk';
+import type { HarnessDefinition } from '#execution/runner-protocol';
+import type { ManagedProcess } from '../process/managed-process.js';
+import type { PromptAbilities } from './attachment-content.js';
+import { fields, text } from './fields.js';
+
+export interface AgentSessionHandlers {
+  /** A `session/update` of our session, in the order the agent sent it. */
+  readonly onUpdate: (update: unknown) => void;
+  /** A notification of the vendor's own. */
+  readonly onExtension: (method: string, params: unknown) => void;
+  /** An update that `session/load` replays. */
+  readonly onReplay: (update: unknown) => void;
+  readonly onPermission: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>;
+}
+
+export interface SessionSettings {
+  readonly modelId?: string | undefined;
+  readonly reasoningLevel?: string | undefined;
+}
+
+const VERSION = '0.1.0';
+
+/** The client's side of one ACP session over a process' standard streams. Requests reject when the agent says no or goes away. */
+export class AgentSession {
+  private readonly connection: ClientConnection;
+  private info: InitializeResponse | undefined;
+  private sessionId: string | undefined;
+  private modes: readonly string[] = [];
+  private mode: string | undefined;
+  private options: readonly { id: string; category: string | undefined; current: string; values: string[] }[] = [];
+  private isLoading = false;
+
+  constructor(
+    process: ManagedProcess,
+    private readonly handlers: AgentSessionHandlers,
+    private readonly harness: Pick<HarnessDefinition, 'client_meta' | 'session_meta'>,
+  ) {
+    const stream = this.withUpdatesTaken(
+      ndJsonStream(
+        Writable.toWeb(process.stdin) as WritableStream<Uint8Array>,
+        Readable.toWeb(process.stdout) as ReadableStream<Uint8Array>,
+      ),
+    );
+    // Requests without a handler (files, terminals, a vendor's own) are answered "method not found" by the SDK.
+    this.connection = client({ name: 'headrace' })
+      .onRequest(methods.client.session.requestPermission, ({ params }) => handlers.onPermission(params))
+      .connect(stream);
+  }
+
+  get id(): string {
+    if (this.sessionId === undefined) throw new Error('The session has not been opened yet.');
+    return this.sessionId;
+  }
+
+  get agentName(): string | undefined {
+    return this.info?.agentInfo?.name;
+  }
+
+  get agentVersion(): string | undefined {
+    return this.info?.agentInfo?.version;
+  }
+
+  /** An earlier session can be gone on with. */
+  get canResume(): boolean {
+    return this.canLoad || this.info?.agentCapabilities?.sessionCapabilities?.resume != null;
+  }
+
+  private get canLoad(): boolean {
+    return this.info?.agentCapabilities?.loadSession === true;
+  }
+
+  get takesHttpMcpServers(): boolean {
+    return this.info?.agentCapabilities?.mcpCapabilities?.http === true;
+  }
+
+  get promptAbilities(): PromptAbilities {
+    return this.info?.agentCapabilities?.promptCapabilities ?? {};
+  }
+
+  /** Resolves when the connection has ended. */
+  get closed(): Promise<void> {
+    return this.connection.closed;
+  }
+
+  async initialize(): Promise<void> {
+    const { client_meta: clientMeta } = this.harness;
+    this.info = await this.connection.agent.request(methods.agent.initialize, {
+      protocolVersion: PROTOCOL_VERSION,
+      clientCapabilities: {
+        fs: { readTextFile: false, writeTextFile: false },
+        terminal: false,
+        ...(clientMeta === undefined ? {} : { _meta: clientMeta }),
+      },
+      clientInfo: { name: 'headrace', version: VERSION },
+    });
+  }
+
+  /** Whether it offers to log in this way; it may do so also without needing it. */
+  offersLogin(methodId: string): boolean {
+    return this.info?.authMethods?.some(({ id }) => id === methodId) === true;
+  }
+
+  async authenticate(methodId: string): Promise<void> {
+    await this.connection.agent.request(methods.agent.authenticate, { methodId });
+  }
+
+  async open(cwd: string, mcpServers: McpServer[]): Promise<void> {
+    const response = await this.connection.agent.request(methods.agent.session.new, {
+      cwd,
+      mcpServers,
+      ...this.sessionMeta,
+    });
+    this.sessionId = response.sessionId;
+    this.noteModes(response);
+  }
+
+  /** Goes on with an earlier session: by loading it, or without a replay where the agent knows only that. */
+  async resume(sessionId: string, cwd: string, mcpServers: McpServer[]): Promise<void> {
+    this.isLoading = true;
+    const request = { sessionId, cwd, mcpServers, ...this.sessionMeta };
+    try {
+      const response = this.canLoad
+        ? await this.connection.agent.request(methods.agent.session.load, request)
+        : await this.connection.agent.request(methods.agent.session.resume, request);
+      this.sessionId = sessionId;
+      this.noteModes(response ?? {});
+    } finally {
+      this.isLoading = false;
+    }
+  }
+
+  /** Chooses model and reasoning level where the agent offers what was asked for; returns what it does not offer. */
+  async configure(settings: SessionSettings): Promise<string[]> {
+    const missing: string[] = [];
+    for (const [category, value] of [
+      ['model', settings.modelId],
+      ['thought_level', settings.reasoningLevel],
+    ] as const) {
+      if (value === undefined) continue;
+      const option = this.options.find(
+        (candidate) => candidate.category === category && candidate.values.includes(value),
+      );
+      if (!option) missing.push(category);
+      else if (option.current !== value)
+        await this.connection.agent.request(methods.agent.session.setConfigOption, {
+          sessionId: this.id,
+          configId: option.id,
+          value,
+        });
+    }
+    return missing;
+  }
+
+  get currentMode(): string | undefined {
+    return this.mode;
+  }
+
+  hasMode(modeId: string): boolean {
+    return this.modes.includes(modeId);
+  }
+
+  async setMode(modeId: string): Promise<void> {
+    if (this.mode === modeId) return;
+    await this.connection.agent.request(methods.agent.session.setMode, { sessionId: this.id, modeId });
+    this.mode = modeId;
+  }
+
+  /** The answer to the prompt, with whatever the agent adds to it. */
+  async prompt(
+    prompt: string,
+    files: readonly ContentBlock[] = [],
+  ): Promise<{ readonly stopReason: string; readonly _meta?: unknown }> {
+    return this.connection.agent.request(methods.agent.session.prompt, {
+      sessionId: this.id,
+      prompt: [{ type: 'text', text: prompt }, ...files],
+    });
+  }
+
+  async cancel(): Promise<void> {
+    await this.connection.agent.notify(methods.agent.session.cancel, { sessionId: this.id });
+  }
+
+  /** Asks the agent to close the session, if it knows how. */
+  async close(): Promise<void> {
+    if (this.sessionId === undefined || !this.info?.agentCapabilities?.sessionCapabilities?.close) return;
+    await this.connection.agent.request(methods.agent.session.close, { sessionId: this.sessionId });
+  }
+
+  private get sessionMeta(): { _meta?: Record<string, unknown> } {
+    const { session_meta: meta } = this.harness;
+    return meta === undefined ? {} : { _meta: meta };
+  }
+
+  private noteModes({ modes, configOptions }: Pick<NewSessionResponse, 'modes' | 'configOptions'>): void {
+    this.modes = modes?.availableModes.map(({ id }) => id) ?? [];
+    this.mode = modes?.currentModeId;
+    this.options = (configOptions ?? []).flatMap((option) => {
+      if (option.type !== 'select') return [];
+      const choices: unknown[] = option.options.flatMap((entry) => ('options' in entry ? entry.options : [entry]));
+      const values = choices.flatMap((choice) => text(fields(choice)['value']) ?? []);
+      return [{ id: option.id, category: option.category ?? undefined, current: option.currentValue, values }];
+    });
+  }
+
+  /**
+   * Takes the updates out of the stream before the SDK sees it. The SDK starts handlers in order but finishes them when
+   * it can, so the answer to a prompt could overtake the turn's last update; here nothing overtakes anything.
+   */
+  private withUpdatesTaken(stream: Stream): Stream {
+    const { onUpdate, onReplay, onExtension } = this.handlers;
+    const taken = new TransformStream<AnyMessage, AnyMessage>({
+      transform: (message, controller) => {
+        const { method, id, params } = fields(message);
+        if (typeof method === 'string' && method.startsWith('_') && id === undefined) {
+          onExtension(method, params);
+          return;
+        }
+        if (method !== methods.client.session.update || id !== undefined) {
+          controller.enqueue(message);
+          return;
+        }
+        const { sessionId, update } = fields(params);
+        const { sessionUpdate, currentModeId } = fields(update);
+        // Agents switch by themselves, such as at the end of a plan.
+        if (sessionUpdate === 'current_mode_update') this.mode = text(currentModeId);
+        if (this.isLoading) onReplay(update);
+        else if (this.sessionId === undefined || sessionId === this.sessionId) onUpdate(update);
+      },
+    });
+    return { writable: stream.writable, readable: stream.readable.pipeThrough(taken) };
+  }
+}
+
+/** The run's MCP servers in ACP's shape; `left` names those that the agent cannot take. */
+export function mcpServersFor(
+  servers: Readonly<
+    Record<
+      string,
+      {
+        command?: string;
+        args?: string[];
+        url?: string;
+        env?: Record<string, string>;
+        headers?: Record<string, string>;
+      }
+    >
+  >,
+  takesHttp: boolean,
+): { servers: McpServer[]; left: string[] } {
+  const result: McpServer[] = [];
+  const left: string[] = [];
+  const pairs = (record: Record<string, string> = {}) =>
+    Object.entries(record).map(([name, value]) => ({ name, value }));
+  for (const [name, { command, args, url, env, headers }] of Object.entries(servers)) {
+    if (command !== undefined) result.push({ name, command, args: args ?? [], env: pairs(env) });
+    else if (url !== undefined && takesHttp) result.push({ type: 'http', name, url, headers: pairs(headers) });
+    else left.push(name);
+  }
+  return { servers: result, left };
+}

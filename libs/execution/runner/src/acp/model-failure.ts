@@ -1,0 +1,189 @@
+import type { AgentFailureCode, AgentFailureReport } from '#execution/runner-protocol';
+import { fields, items, number, text } from './fields.js';
+import { vendorMessage } from './vendor-output.js';
+
+/** What went wrong between an agent and its model. `other`: nothing that is known to be about the model. */
+export type FailureKind =
+  'rate_limit' | 'credentials' | 'credits' | 'unknown_model' | 'connection' | 'provider_error' | 'other';
+
+interface KindFacts {
+  readonly sentence: string;
+  /** While the agent repeats the request. */
+  readonly waiting: string;
+  readonly code: AgentFailureCode;
+  readonly retryable: boolean;
+}
+
+const facts = (sentence: string, waiting: string, retryable: boolean, code: AgentFailureCode): KindFacts => ({
+  sentence,
+  waiting,
+  code,
+  retryable,
+});
+
+const KINDS: Readonly<Record<FailureKind, KindFacts>> = {
+  rate_limit: facts(
+    'The model provider limits the rate of requests',
+    'The agent waits for the rate limit of its model provider',
+    true,
+    'rate_limited',
+  ),
+  credentials: facts(
+    'The model provider requires valid credentials',
+    'The model provider rejects the credentials; the agent repeats the request',
+    false,
+    'external_authentication_required',
+  ),
+  credits: facts(
+    'The account at the model provider has no credits left',
+    'The account at the model provider has no credits left; the agent repeats the request',
+    false,
+    'insufficient_credits',
+  ),
+  unknown_model: facts(
+    'The model provider does not offer the model',
+    'The model provider does not offer the model; the agent repeats the request',
+    false,
+    'agent_process_failed',
+  ),
+  connection: facts(
+    'The connection to the model provider failed',
+    'The agent reconnects to its model provider',
+    true,
+    'agent_process_failed',
+  ),
+  provider_error: facts(
+    'The model provider reported an error',
+    'The model provider reported an error; the agent repeats the request',
+    true,
+    'agent_process_failed',
+  ),
+  other: facts('The agent could not finish the turn', 'The agent repeats a request', false, 'agent_process_failed'),
+};
+
+/** Providers answer it with the status of a rate limit. */
+const NO_CREDITS = /insufficient[_ ]quota|credit balance|out of credits|no credits/i;
+
+const BY_TEXT: readonly (readonly [RegExp, FailureKind])[] = [
+  [/rate.?limit|too many requests|overloaded|quota|resource.exhausted/i, 'rate_limit'],
+  [/unauthori[sz]ed|authenticat|api[- _]?key|credential/i, 'credentials'],
+  [/\bmodel\b.{0,120}(?:not found|not exist|unknown|not supported)|(?:unknown|no such) model/i, 'unknown_model'],
+  [
+    /E(?:CONN|NOTFOUND|AI_AGAIN|TIMEDOUT|PIPE)|socket|fetch failed|terminated|disconnect|connection|timed? ?out/i,
+    'connection',
+  ],
+];
+
+/** An HTTP status where vendors write it: at the beginning, in parentheses, or behind the word. */
+const STATUS = /(?:^|\(|\bstatus(?: code)?:? |\bHTTP |\berror:? )([45]\d\d)\b/i;
+
+const byStatus = (status: number): FailureKind | undefined => {
+  if (status === 401 || status === 403) return 'credentials';
+  if (status === 402) return 'credits';
+  if (status === 429 || status === 529) return 'rate_limit';
+  if (status === 404) return 'unknown_model';
+  return undefined;
+};
+
+/** @param status HTTP status of the provider's answer, where the agent reports it as a number. */
+export function failureKind(message: string, status?: number): FailureKind {
+  if (NO_CREDITS.test(message)) return 'credits';
+  const told = status ?? number(Number(STATUS.exec(message)?.[1] ?? Number.NaN));
+  const known = told === undefined ? undefined : byStatus(told);
+  if (known !== undefined) return known;
+  const meant = BY_TEXT.find(([words]) => words.test(message))?.[1];
+  return meant ?? (told !== undefined && told >= 500 ? 'provider_error' : 'other');
+}
+
+/** Vendors' words for a kind of failure. What is not listed says less than the message does. */
+const VENDOR_KINDS: Readonly<Record<string, FailureKind>> = {
+  authentication_failed: 'credentials',
+  oauth_org_not_allowed: 'credentials',
+  rate_limit: 'rate_limit',
+  overloaded: 'rate_limit',
+  billing_error: 'credits',
+  account_on_hold: 'credits',
+  model_not_found: 'unknown_model',
+};
+
+export const vendorKind = (word: unknown): FailureKind | undefined =>
+  typeof word === 'string' && Object.hasOwn(VENDOR_KINDS, word) ? VENDOR_KINDS[word] : undefined;
+
+/** A failure that an agent reports with its type: `_meta.jetbrains.air.sessionFailure`. */
+export interface SessionFailure {
+  readonly severity: 'error' | 'warning';
+  readonly kind: FailureKind;
+  readonly title: string;
+  /** A remark, not a failure. */
+  readonly isAdvice: boolean;
+}
+
+/** The typed failure in the `_meta` of an update or of the answer to a prompt, or null. */
+export function sessionFailureIn(meta: unknown): SessionFailure | null {
+  const failure = fields(fields(fields(fields(meta)['jetbrains'])['air'])['sessionFailure']);
+  const title = text(failure['title']);
+  if (title === undefined) return null;
+  const category = text(failure['category']);
+  return {
+    severity: failure['severity'] === 'error' ? 'error' : 'warning',
+    kind: kindOfCategory(category, items(failure['actions']), title),
+    title: [title, text(failure['details'])].filter(Boolean).join('\n'),
+    isAdvice: category === 'unknown' || category === undefined,
+  };
+}
+
+/** Categories are coarse: a missing key is a `service` failure, an unknown model a `connection` one. */
+function kindOfCategory(category: string | undefined, actions: readonly unknown[], title: string): FailureKind {
+  if (category === 'access') return 'credentials';
+  const byText = failureKind(title);
+  if (byText !== 'other') return byText;
+  if (category === 'limit')
+    return actions.includes('retry') ? 'rate_limit' : actions.length === 0 ? 'credits' : 'other';
+  if (category === 'connection') return 'connection';
+  return category === 'service' ? 'provider_error' : 'other';
+}
+
+const MAX_SENTENCE = 300;
+const MAX_DETAIL = 4_000;
+/** What agents say when they say nothing. */
+const EMPTY_WORDS = /^(?:internal error|authentication required|error)?[.:]?$/i;
+
+export interface FailureText {
+  readonly message: string;
+  readonly report: AgentFailureReport;
+}
+
+/** The failure as the run shows it. `opening` replaces the sentence of a failure that is not known to be the model's. */
+export function describeFailure(kind: FailureKind, output: string, opening = KINDS.other.sentence): FailureText {
+  const { sentence, code, retryable } = KINDS[kind];
+  const shown = vendorMessage(output);
+  const message = sentenceOf(kind === 'other' ? opening : sentence, shown);
+  return {
+    message,
+    report: { error_code: code, retryable, ...detailFor(message, shown) },
+  };
+}
+
+/** What the run shows while the agent repeats a request that failed. `attempt`: such as "attempt 2 of 10". */
+export function describeWaiting(
+  kind: FailureKind,
+  output: string,
+  attempt?: string,
+): { message: string; detail?: string } {
+  const message = `${KINDS[kind].waiting}${attempt === undefined ? '' : ` (${attempt})`}.`;
+  return { message, ...detailFor(message, vendorMessage(output)) };
+}
+
+/** `detail` where it says more than the message. */
+export function detailFor(message: string, detail: string): { detail?: string } {
+  return detail === '' || EMPTY_WORDS.test(detail) || message.includes(detail)
+    ? {}
+    : { detail: detail.slice(0, MAX_DETAIL) };
+}
+
+function sentenceOf(opening: string, shown: string): string {
+  const [line = ''] = shown.split('\n');
+  const said = line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE)}…` : line;
+  if (EMPTY_WORDS.test(said)) return `${opening}.`;
+  return `${opening}: ${/[.!?…]$/.test(said) ? said : `${said}.`}`;
+}

@@ -1,0 +1,293 @@
+import { newUuid, toStorableJson } from '#platform/kernel';
+import {
+  TOOL_KINDS,
+  TOOL_STATUSES,
+  type Plan,
+  type ToolCall,
+  type ToolKind,
+  type ToolStatus,
+  type Usage,
+} from '#execution/runner-protocol';
+import type { PlainEvent } from '../protocol/coalesce.js';
+import { shrinkJson, shrinkText } from '../protocol/shrink.js';
+import { defined, fields, items, number, text, type Fields } from './fields.js';
+import { sessionFailureIn } from './model-failure.js';
+import { toolNameOf } from './permissions.js';
+import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './tool-content.js';
+import { SessionCost } from './session-cost.js';
+import { tokensIn, TurnTokens } from './turn-tokens.js';
+
+const KINDS: readonly string[] = TOOL_KINDS;
+const STATUSES: readonly string[] = TOOL_STATUSES;
+const PLAN_STATUSES: readonly string[] = ['pending', 'in_progress', 'completed'];
+const MAX_RAW_BYTES = 65_536;
+const MAX_TERMINAL_LENGTH = 4 * MAX_TEXT_BYTES;
+
+interface CallState {
+  isOpen: boolean;
+  hasTitle: boolean;
+  isDenied: boolean;
+  terminalText?: string;
+  /** What was told of it last; permission requests need not repeat it. */
+  title?: string;
+  name?: string;
+  kind?: string;
+  input?: unknown;
+}
+
+/**
+ * Turns the updates of an ACP session into run events: stable ids where the agent sends none, upserts for tool calls,
+ * one `usage` a turn, nothing binary, nothing that cannot be stored. Knows one session; feed it everything in order.
+ */
+export class AcpNormalizer {
+  private message: { kind: string; id: string } | null = null;
+  private readonly calls = new Map<string, CallState>();
+  private readonly cost = new SessionCost();
+  private tellsCostEarly = false;
+  private deniedInTurn = false;
+  private readonly tokens = new TurnTokens();
+
+  constructor(private readonly mintId: () => string = newUuid) {}
+
+  /** The events of one `session/update`. Unknown kinds of update are none. */
+  update(raw: unknown): PlainEvent[] {
+    const update = fields(toStorableJson(raw).value);
+    switch (update['sessionUpdate']) {
+      case 'agent_message_chunk':
+        return this.chunk('message_chunk', update);
+      case 'agent_thought_chunk':
+        return this.chunk('thought_chunk', update);
+      case 'tool_call':
+      case 'tool_call_update':
+        this.message = null;
+        return this.toolCall(update);
+      case 'plan':
+        return [{ kind: 'plan', data: { ...plan(update) } }];
+      case 'current_mode_update':
+        return [{ kind: 'mode_changed', data: { mode: text(update['currentModeId']) ?? '' } }];
+      case 'session_info_update':
+        return this.advice(update);
+      case 'usage_update':
+        withCost(update, (total) => this.cost.note(total));
+        return this.tellsCostEarly ? usageEvent({ cost_usd: this.cost.growth() || undefined }) : [];
+      default:
+        return [];
+    }
+  }
+
+  /** What a `session/load` replays is known already; only the cost so far is taken from it. */
+  replayed(raw: unknown): void {
+    const update = fields(raw);
+    if (update['sessionUpdate'] === 'usage_update') withCost(update, (total) => this.cost.replayed(total));
+  }
+
+  /**
+   * @param usageScope see HarnessDefinition; `resumed`: the session had turns that are not known here, but for what they
+   * have cost in US dollars where `earlierCost` says so.
+   */
+  startSession(usageScope: 'turn' | 'session', resumed: boolean, earlierCost?: number): void {
+    this.tokens.startSession(usageScope, resumed);
+    this.cost.startSession(resumed, earlierCost);
+  }
+
+  /** @param tellsCostEarly tells the growth of cost in `usage` events during the turn, not at its end only. */
+  startTurn(tellsCostEarly = false): void {
+    this.tokens.startTurn();
+    this.deniedInTurn = false;
+    this.message = null;
+    this.tellsCostEarly = tellsCostEarly;
+  }
+
+  /** A permission request describes its tool call, sometimes better than the updates before it. */
+  permissionCall(raw: unknown): PlainEvent[] {
+    const call = fields(toStorableJson(raw).value);
+    const isKnown = this.calls.get(String(call['toolCallId']))?.hasTitle === true;
+    const { title: _title, ...rest } = call;
+    return Object.keys(rest).length <= 1 && isKnown ? [] : this.toolCall(isKnown ? rest : call);
+  }
+
+  /** Of calls that were denied some agents never report the end. */
+  get hasOpenCalls(): boolean {
+    return [...this.calls.values()].some(({ isOpen, isDenied }) => isOpen && !isDenied);
+  }
+
+  /** What updates have told of a call so far. */
+  knownCall(toolCallId: string): {
+    readonly title?: string;
+    readonly name?: string;
+    readonly kind?: string;
+    readonly input?: unknown;
+  } {
+    return this.calls.get(toolCallId) ?? {};
+  }
+
+  /** A permission request of this turn was denied. */
+  get hasDenied(): boolean {
+    return this.deniedInTurn;
+  }
+
+  /** From here on a failure of this call counts as the refusal that it is. */
+  markDenied(toolCallId: string): void {
+    this.state(toolCallId).isDenied = true;
+    this.deniedInTurn = true;
+  }
+
+  /** Ends what the agent left open. */
+  closeOpenCalls(status: 'completed' | 'failed'): PlainEvent[] {
+    const open = [...this.calls].filter(([, state]) => state.isOpen);
+    return open.map(([id, state]) => {
+      state.isOpen = false;
+      const call: ToolCall = { tool_call_id: id, status: state.isDenied ? 'failed' : status };
+      return { kind: 'tool_call', data: { ...call, ...(state.isDenied ? { denied: true } : {}) } };
+    });
+  }
+
+  /** What the turn used, from the answer to its prompt and the growth of the session's cost, which is cumulative everywhere. */
+  turnUsage(promptResponse: unknown): PlainEvent[] {
+    const tokens = this.tokens.ofTurn(tokensIn(fields(promptResponse)));
+    this.tellsCostEarly = false;
+    return usageEvent({ ...tokens, cost_usd: this.cost.growth() });
+  }
+
+  /** A remark of the agent about its session, which agents without typed failures put into the conversation. */
+  private advice(update: Fields): PlainEvent[] {
+    const failure = sessionFailureIn(update['_meta']);
+    if (failure?.severity !== 'warning' || !failure.isAdvice) return [];
+    return [{ kind: 'message_chunk', data: { message_id: this.mintId(), text: `Warning: ${failure.title}\n\n` } }];
+  }
+
+  private chunk(kind: 'message_chunk' | 'thought_chunk', update: Fields): PlainEvent[] {
+    const id = text(update['messageId']) ?? (this.message?.kind === kind ? this.message.id : this.mintId());
+    this.message = { kind, id };
+    this.tokens.noteRequest(fields(update['_meta']));
+    const content = chunkText(fields(update['content']));
+    if (content === '') return [];
+    const parent = parentCallId(update);
+    return [{ kind, data: defined({ message_id: id, text: content, parent_tool_call_id: parent }) }];
+  }
+
+  private toolCall(update: Fields): PlainEvent[] {
+    const id = text(update['toolCallId']);
+    if (id === undefined || id === '') return [];
+    const state = this.state(id);
+    const meta = fields(update['_meta']);
+    const status = oneOf<ToolStatus>(STATUSES, update['status']);
+    const terminal = this.terminal(state, meta);
+    const title = text(update['title']);
+    if (title !== undefined) {
+      state.hasTitle = true;
+      state.title = title;
+    }
+    const name = toolNameOf(update);
+    const kind = text(update['kind']);
+    if (name !== undefined) state.name = name;
+    if (kind !== undefined) state.kind = kind;
+    if (update['rawInput'] !== undefined) state.input = askedAbout(fields(update['rawInput']));
+    if (status !== undefined) state.isOpen = status !== 'completed' && status !== 'failed';
+    const call = defined<ToolCall>({
+      tool_call_id: id,
+      tool_name: name,
+      title: title === undefined ? undefined : shrinkText(title, 4_096),
+      tool_kind: oneOf<ToolKind>(KINDS, update['kind']),
+      status,
+      denied: status === 'failed' && state.isDenied ? true : undefined,
+      input: raw(update['rawInput']),
+      output: raw(update['rawOutput']) ?? terminal.output,
+      content: update['content'] === null ? null : this.content(update, state, terminal.changed),
+      locations: locations(update['locations']),
+      parent_tool_call_id: parentCallId(update),
+    });
+    // Vendors send updates that carry only what we don't keep.
+    return Object.keys(call).length === 1 && update['sessionUpdate'] === 'tool_call_update'
+      ? []
+      : [{ kind: 'tool_call', data: { ...call } }];
+  }
+
+  private content(update: Fields, state: CallState, terminalChanged: boolean): ToolCall['content'] | undefined {
+    if (Array.isArray(update['content'])) return toolContent(items(update['content']), state.terminalText);
+    return terminalChanged ? toolContent([{ type: 'terminal' }], state.terminalText) : undefined;
+  }
+
+  /** Codex shows a command's output in `_meta` only, piece by piece, and its exit code beside the last one. */
+  private terminal(state: CallState, meta: Fields): { changed: boolean; output?: unknown } {
+    const delta = text(fields(meta['terminal_output_delta'])['data']);
+    const whole = text(fields(meta['terminal_output'])['data']);
+    if (delta !== undefined || whole !== undefined) {
+      const shown = whole ?? `${state.terminalText ?? ''}${delta ?? ''}`;
+      state.terminalText = shown.length > MAX_TERMINAL_LENGTH ? shrinkText(shown, MAX_TEXT_BYTES) : shown;
+    }
+    const exit = fields(meta['terminal_exit']);
+    const exitCode = number(exit['exit_code']);
+    const changed = delta !== undefined || whole !== undefined;
+    if (exitCode === undefined) return { changed };
+    return {
+      changed,
+      output: raw(defined({ output: state.terminalText, exit_code: exitCode, signal: text(exit['signal']) })),
+    };
+  }
+
+  private state(id: string): CallState {
+    const known = this.calls.get(id);
+    if (known) return known;
+    const state: CallState = { isOpen: true, hasTitle: false, isDenied: false };
+    this.calls.set(id, state);
+    return state;
+  }
+}
+
+/** The part of an input that permissions depend on; files need not be kept for it. */
+const askedAbout = ({ command, cmd, url }: Fields): Fields => ({ command, cmd, url });
+
+function usageEvent(usage: { [K in keyof Usage]: Usage[K] | undefined }): PlainEvent[] {
+  const data = defined(usage);
+  return Object.keys(data).length === 0 ? [] : [{ kind: 'usage', data: { ...data } }];
+}
+
+function withCost(update: Fields, then: (totalUsd: number) => void): void {
+  const { currency, amount } = fields(update['cost']);
+  const total = number(amount);
+  if (currency === 'USD' && total !== undefined) then(total);
+}
+
+function raw(value: unknown): unknown {
+  return value === undefined
+    ? undefined
+    : shrinkJson(withoutBinary(typeof value === 'string' ? shrinkText(value, MAX_TEXT_BYTES) : value), MAX_RAW_BYTES);
+}
+
+function plan(update: Fields): Plan {
+  const entries = items(update['entries'])
+    .slice(0, 200)
+    .map((entry) => {
+      const { content, status, priority } = fields(entry);
+      return defined({
+        content: shrinkText(text(content) ?? '', 4_096),
+        status: oneOf<Plan['entries'][number]['status']>(PLAN_STATUSES, status) ?? 'pending',
+        priority: text(priority),
+      });
+    });
+  return { entries };
+}
+
+function locations(value: unknown): ToolCall['locations'] | undefined {
+  if (!Array.isArray(value)) return value === null ? null : undefined;
+  return value.slice(0, 100).flatMap((entry) => {
+    const path = text(fields(entry)['path']);
+    return path === undefined ? [] : [defined({ path, line: number(fields(entry)['line']) })];
+  });
+}
+
+/** Sub-agents: ACP has no field for it yet, so vendors say in `_meta`, at its top or one level down, whose child a call is. */
+function parentCallId(update: Fields): string | undefined {
+  const meta = fields(update['_meta']);
+  for (const place of [meta, ...Object.values(meta).map(fields)]) {
+    for (const [key, value] of Object.entries(place)) {
+      if (/^parent_?tool_?(use|call)_?id$/i.test(key) && typeof value === 'string' && value !== '') return value;
+    }
+  }
+  return undefined;
+}
+
+function oneOf<T extends string>(allowed: readonly string[], value: unknown): T | undefined {
+  return typeof value === 'string' && allowed.includes(value) ? (value as T) : undefined;
+}

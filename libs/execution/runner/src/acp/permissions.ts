@@ -1,0 +1,96 @@
+import type { Assignment } from '#execution/runner-protocol';
+import { fields, items, text } from './fields.js';
+
+export type Decision = 'allow' | 'deny';
+/** `allow_always`: the agent may also remember it by itself, where it has such an option. */
+export type Answer = Decision | 'allow_always';
+
+/** What a permission request is about, as far as the agent tells. */
+export interface PermissionFacts {
+  readonly toolName?: string | undefined;
+  readonly toolKind?: string | undefined;
+  readonly commandLine?: string | undefined;
+  readonly address?: string | undefined;
+}
+
+export type PermissionRules = Pick<
+  Assignment,
+  'permission_policy' | 'permission_allow_list' | 'permission_rules' | 'interactive'
+>;
+
+/**
+ * What the policy says. `allow_list` allows what an entry matches; anything else is asked of a person when the run is
+ * interactive, and refused when nobody would answer.
+ */
+export function decideByPolicy(rules: PermissionRules, facts: PermissionFacts): Decision | 'ask' {
+  switch (rules.permission_policy) {
+    case 'allow':
+    case 'deny':
+    case 'ask':
+      return rules.permission_policy;
+    case 'allow_list':
+      if (rules.permission_allow_list.some((entry) => matchesEntry(entry, facts))) return 'allow';
+      return rules.interactive ? 'ask' : 'deny';
+  }
+}
+
+const COMMAND_ENTRY = 'command:';
+/** What lets one command line run more than one command, or write somewhere. */
+const SHELL_OPERATORS = /[;&|<>`\n\r]|\$\(/;
+
+/**
+ * An entry matches when it is exactly the tool's name (`Bash`), or exactly its kind (`read`), or, as `command:<start>`,
+ * when the command line starts with it: the next character must be a space or the end, and what follows may hold no
+ * shell operator, so that `command:git status` does not let `git status; rm -rf .` pass.
+ */
+export function matchesEntry(entry: string, { toolName, toolKind, commandLine }: PermissionFacts): boolean {
+  if (!entry.startsWith(COMMAND_ENTRY)) return entry !== '' && (entry === toolName || entry === toolKind);
+  const start = entry.slice(COMMAND_ENTRY.length).trim();
+  const line = commandLine?.trim();
+  if (start === '' || line === undefined || !line.startsWith(start)) return false;
+  const rest = line.slice(start.length);
+  return (rest === '' || /^\s/.test(rest)) && !SHELL_OPERATORS.test(rest);
+}
+
+/** @param known what updates before the request have told of its call: agents need not repeat it. */
+export function permissionFacts(
+  toolCall: unknown,
+  known: { name?: string; kind?: string; input?: unknown } = {},
+): PermissionFacts {
+  const call = fields(toolCall);
+  const input = fields(call['rawInput'] ?? known.input);
+  return {
+    toolName: toolNameOf(call) ?? known.name,
+    toolKind: text(call['kind']) ?? known.kind,
+    commandLine: commandLine(input),
+    address: text(input['url']),
+  };
+}
+
+/** Where agents put the name of the tool that a call is of. */
+export function toolNameOf(call: Readonly<Record<string, unknown>>): string | undefined {
+  const meta = fields(call['_meta']);
+  return text(call['name']) ?? text(fields(meta['claudeCode'])['toolName']) ?? text(meta['toolName']);
+}
+
+function commandLine(input: Readonly<Record<string, unknown>>): string | undefined {
+  const command = input['command'] ?? input['cmd'];
+  if (typeof command === 'string') return command;
+  const words = items(command);
+  return words.length > 0 ? words.map(String).join(' ') : undefined;
+}
+
+const WANTED: Readonly<Record<Answer, readonly string[]>> = {
+  allow: ['allow_once', 'allow_always'],
+  allow_always: ['allow_always', 'allow_once'],
+  deny: ['reject_once', 'reject_always'],
+};
+
+/** The option that says the answer, for this one time unless it is meant for always; null when the agent offers none. */
+export function pickOption(options: readonly { optionId: string; kind: string }[], answer: Answer): string | null {
+  for (const kind of WANTED[answer]) {
+    const option = options.find((candidate) => candidate.kind === kind);
+    if (option) return option.optionId;
+  }
+  return null;
+}

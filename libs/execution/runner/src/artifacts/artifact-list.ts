@@ -1,0 +1,151 @@
+import { extname } from 'node:path';
+import { isDeeperThan } from '#platform/kernel';
+
+/** The file in the artifacts directory that names artifacts, one JSON object a line. */
+export const ARTIFACT_LIST = 'artifacts.jsonl';
+
+export interface ListedFile {
+  readonly artifact_type: 'PLAN' | 'SCREENSHOT' | 'FILE';
+  /** Absolute, or relative to the working directory. */
+  readonly path: string;
+  readonly mime_type?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly url?: string;
+}
+
+export interface ListedReference {
+  readonly artifact_type: 'PULL_REQUEST' | 'EXTERNAL_REFERENCE';
+  readonly url: string;
+  readonly branch?: string;
+  readonly reference_type?: string;
+  readonly title?: string;
+  readonly metadata?: Record<string, unknown>;
+}
+
+export interface ArtifactProblem {
+  readonly artifact: string;
+  readonly problem: string;
+}
+
+export interface ArtifactList {
+  readonly files: readonly ListedFile[];
+  readonly references: readonly ListedReference[];
+  readonly problems: readonly ArtifactProblem[];
+}
+
+const MAX_LINES = 2000;
+/** Levels that one line may nest; the control plane takes no more of any body. */
+const MAX_LINE_DEPTH = 64;
+const TEXT_FIELDS = ['mime_type', 'title', 'description', 'url', 'branch', 'reference_type'] as const;
+
+/** Reads the list; agents write it by hand, so a line that is wrong costs that line only. */
+export function parseArtifactList(text: string): ArtifactList {
+  const files: ListedFile[] = [];
+  const references: ListedReference[] = [];
+  const problems: ArtifactProblem[] = [];
+  const lines = text.split('\n');
+  for (const [index, line] of lines.slice(0, MAX_LINES).entries()) {
+    if (line.trim() === '') continue;
+    const entry = readLine(line);
+    if (typeof entry === 'string') problems.push({ artifact: `${ARTIFACT_LIST}, line ${index + 1}`, problem: entry });
+    else if ('path' in entry) files.push(entry);
+    else references.push(entry);
+  }
+  if (lines.length > MAX_LINES + 1)
+    problems.push({ artifact: ARTIFACT_LIST, problem: `has more than ${MAX_LINES} lines` });
+  return { files, references, problems };
+}
+
+/** A string says what is wrong with the line. */
+function readLine(line: string): ListedFile | ListedReference | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return 'is not JSON';
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object';
+  // JSON.parse nests as deep as it is told to; everything that walks the value afterwards does so by recursion.
+  if (isDeeperThan(value, MAX_LINE_DEPTH)) return `nests deeper than ${MAX_LINE_DEPTH} levels`;
+  const given = value as Record<string, unknown>;
+  const texts: Partial<Record<(typeof TEXT_FIELDS)[number], string>> = {};
+  for (const name of TEXT_FIELDS) {
+    const text = given[name];
+    if (text === undefined || text === null || text === '') continue;
+    if (typeof text !== 'string') return `has a \`${name}\` that is not text`;
+    texts[name] = text;
+  }
+  const { branch, reference_type, ...described } = texts;
+  switch (given['artifact_type']) {
+    case 'PLAN':
+    case 'SCREENSHOT':
+    case 'FILE':
+      if (typeof given['path'] !== 'string' || given['path'] === '') return 'names no `path`';
+      return { artifact_type: given['artifact_type'], path: given['path'], ...described };
+    case 'PULL_REQUEST':
+      if (texts.url === undefined || branch === undefined) return 'needs `url` and `branch`';
+      return { artifact_type: 'PULL_REQUEST', url: texts.url, branch };
+    case 'EXTERNAL_REFERENCE': {
+      if (texts.url === undefined || reference_type === undefined) return 'needs `url` and `reference_type`';
+      const { metadata } = given;
+      const { url, title } = texts;
+      return {
+        artifact_type: 'EXTERNAL_REFERENCE',
+        url,
+        reference_type,
+        ...(title === undefined ? {} : { title }),
+        ...(typeof metadata === 'object' && metadata !== null ? { metadata: metadata as Record<string, unknown> } : {}),
+      };
+    }
+    default:
+      return 'has no `artifact_type` out of PLAN, PULL_REQUEST, SCREENSHOT, FILE, EXTERNAL_REFERENCE';
+  }
+}
+
+const IMAGES: Readonly<Record<string, string>> = {
+  '.avif': 'image/avif',
+  '.bmp': 'image/bmp',
+  '.gif': 'image/gif',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.png': 'image/png',
+  '.webp': 'image/webp',
+};
+
+const OTHERS: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.diff': 'text/x-diff',
+  '.gz': 'application/gzip',
+  '.html': 'text/html',
+  '.json': 'application/json',
+  '.log': 'text/plain',
+  '.md': 'text/markdown',
+  '.mp4': 'video/mp4',
+  '.patch': 'text/x-diff',
+  '.pdf': 'application/pdf',
+  '.svg': 'image/svg+xml',
+  '.tar': 'application/x-tar',
+  '.txt': 'text/plain',
+  '.webm': 'video/webm',
+  '.xml': 'application/xml',
+  '.yaml': 'application/yaml',
+  '.yml': 'application/yaml',
+  '.zip': 'application/zip',
+};
+
+export function mimeTypeOf(path: string): string {
+  const extension = extname(path).toLowerCase();
+  return IMAGES[extension] ?? OTHERS[extension] ?? 'application/octet-stream';
+}
+
+/** What a file is that was only put there: pictures are screenshots, `PLAN.md` and `*.plan.md` plans. */
+export function typeOfDropped(path: string): ListedFile['artifact_type'] {
+  if (/(^|\/)PLAN\.md$|[^/]\.plan\.md$/i.test(path)) return 'PLAN';
+  return extname(path).toLowerCase() in IMAGES ? 'SCREENSHOT' : 'FILE';
+}
+
+/** A plan's first heading. */
+export function headingOf(markdown: string): string | undefined {
+  return /^#{1,6}[ \t]+(\S.*?)[ \t#]*$/m.exec(markdown)?.[1]?.slice(0, 512);
+}

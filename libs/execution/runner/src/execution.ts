@@ -1,0 +1,311 @@
+import { realpath } from 'node:fs/promises';
+import type { Assignment, Commands, Desired, RunnerHandover, SessionStarted } from '#execution/runner-protocol';
+import { AgentHost } from './agent-host.js';
+import { ArtifactSync } from './artifacts/artifact-sync.js';
+import { Conversation } from './conversation.js';
+import { findHarness, harnessIds, type Harness } from './harness/harnesses.js';
+import { AgentFailure, executionEnvironment, type LaunchContext } from './harness/launch.js';
+import {
+  agentFailed,
+  cancelled,
+  closed,
+  failed,
+  Halted,
+  handedBack,
+  stopped,
+  type Ending,
+  type Interruption,
+} from './interruption.js';
+import { bringDown } from './process/bring-down.js';
+import { killMatching, sweep, type SweepTargets } from './process/kill-tree.js';
+import type { ManagedProcess } from './process/managed-process.js';
+import type { PlainEvent } from './protocol/coalesce.js';
+import type { ControlPlane } from './protocol/control-plane.js';
+import { Inbox } from './protocol/inbox.js';
+import type { Outbox } from './protocol/outbox.js';
+import type { Redactor } from './redaction/redactor.js';
+import { retainedFailure } from './retained-failure.js';
+import { errorText, type RunnerLog } from './runner-log.js';
+import { prepareWorkspace, startDirectory } from './setup/prepare-workspace.js';
+import { isTransient, retryTransient } from './transient.js';
+import { placeAttachments } from './workspace/attachments.js';
+import { watchDisk } from './workspace/disk-meter.js';
+import { makeHomeDirectories } from './workspace/home-directories.js';
+import { TranscriptSync } from './workspace/transcript-sync.js';
+import { Workspace } from './workspace/workspace.js';
+
+export interface ExecutionOptions {
+  readonly handover: RunnerHandover;
+  readonly assignment: Assignment;
+  readonly plane: ControlPlane;
+  readonly outbox: Outbox;
+  readonly interruption: Interruption;
+  readonly builtinAgentArgs: readonly string[];
+  readonly redactor: Redactor;
+  readonly log: RunnerLog;
+  /** The session ends when the turn is over and no message waits. */
+  readonly endsWhenIdle?: boolean;
+  /** Whoever stops the runner means the run: it is cancelled. */
+  readonly stopMeansCancel?: boolean;
+}
+
+const DEFAULT_PROGRESS_TIMEOUT_SECONDS = 1_800;
+const SWEEP_MS = 30_000;
+/** For artifacts of a turn that has not ended by itself: whoever cancels does not wait for large files. */
+const LAST_ARTIFACTS_MS = 10_000;
+
+/** One execution from its workspace to its last event; claiming before it and finishing after it are the caller's. */
+export class Execution {
+  private readonly inbox = new Inbox();
+  private readonly host: AgentHost;
+  private readonly conversation: Conversation;
+  private readonly groups: number[] = [];
+  private workspace: Workspace | null = null;
+  private workspaceRealPath: string | undefined;
+  private transcripts: TranscriptSync | null = null;
+  private artifacts: ArtifactSync | null = null;
+  private setup: ManagedProcess | null = null;
+  private isRetiring = false;
+
+  constructor(private readonly options: ExecutionOptions) {
+    const { assignment, interruption, outbox, redactor, log } = options;
+    const { agent_progress_timeout_seconds: progressTimeout = DEFAULT_PROGRESS_TIMEOUT_SECONDS } =
+      options.handover.limits;
+    const emit = (event: PlainEvent): void => this.conversation.emit(event);
+    this.host = new AgentHost(assignment, interruption, redactor, log, emit, progressTimeout * 1000);
+    this.conversation = new Conversation({
+      assignment,
+      host: this.host,
+      inbox: this.inbox,
+      outbox,
+      interruption,
+      collectArtifacts: () => this.collectArtifacts(interruption.signal),
+      ...(options.endsWhenIdle === true ? { lookForMore: () => this.lookForMore() } : {}),
+    });
+  }
+
+  onCommands({ prompts, decisions }: Commands): void {
+    this.inbox.receive(prompts);
+    this.host.permissions.decide(decisions);
+  }
+
+  onDesired(desired: Desired, reason?: string): void {
+    const { interruption } = this.options;
+    if (desired === 'stop') interruption.decide(cancelled('ladder', reason));
+    else if (desired === 'kill') interruption.decide(cancelled('kill', reason));
+    else this.conversation.wantClose(desired === 'close' || this.isRetiring, reason);
+  }
+
+  /** Whoever has started the runner wants to leave: as `close`, and nobody takes it back. */
+  retire(): void {
+    this.isRetiring = true;
+    this.conversation.wantClose(true);
+  }
+
+  /** The runner itself is told to stop: the first time with manners, then without. */
+  onShutdown(urgent: boolean): void {
+    const { hasStarted, isIdle, isDebugging } = this.conversation;
+    if (this.options.stopMeansCancel === true && !isIdle)
+      return this.options.interruption.decide(cancelled(urgent ? 'kill' : 'ladder'));
+    const ending = !hasStarted && !isDebugging ? handedBack() : isIdle ? closed('The runner was stopped.') : stopped();
+    this.options.interruption.decide(urgent ? { ...ending, manner: 'kill' } : ending);
+  }
+
+  /** SIGKILL to everything, now, synchronously. */
+  killNow(): void {
+    killMatching(this.targets());
+  }
+
+  /** Works until there is an ending, then brings everything down and reports what is to be reported before `finish`. */
+  async run(): Promise<Ending> {
+    const { interruption, log } = this.options;
+    try {
+      interruption.decide(await this.work());
+    } catch (error) {
+      if (error instanceof AgentFailure) {
+        interruption.decide(agentFailed(error.message, error.report));
+      } else if (isTransient(error) && !this.conversation.hasStarted && !this.conversation.isDebugging) {
+        log.warn('the set-up is handed back', { error: errorText(error) });
+        interruption.decide(handedBack(`The set-up failed for a reason that may pass: ${errorText(error)}`));
+      } else if (!(error instanceof Halted)) {
+        log.error('the runner has failed', { error: errorText(error) });
+        interruption.decide(failed('internal_error', `The runner has failed: ${errorText(error)}`));
+      }
+    }
+    const { manner, report } = interruption.ending ?? closed();
+    log.info('ending', { manner, outcome: report.outcome, error_code: report.error_code });
+    await this.endProcesses();
+    const ending = interruption.ending ?? closed();
+    if (!interruption.isFenced) await this.reportRest(ending);
+    return ending;
+  }
+
+  async removeWorkspace(): Promise<void> {
+    await this.workspace?.remove(this.options.log);
+  }
+
+  private async work(): Promise<Ending> {
+    const { handover, assignment, interruption, outbox, plane, redactor, log } = this.options;
+    const harness = this.harness();
+    const retry = { signal: interruption.signal, log };
+    const { workspace_dir: root, run_as: runAs, in_place: inPlace } = handover;
+    const workspace = await retryTransient(
+      () => Workspace.create(root, runAs, startDirectory(assignment), inPlace),
+      retry,
+    );
+    this.workspace = workspace;
+    this.workspaceRealPath = await realpath(workspace.root);
+    await retryTransient(() => makeHomeDirectories(harness, workspace), retry);
+    this.limitDisk(workspace);
+    outbox.push('sandbox_ready', {});
+    const transcripts = new TranscriptSync(plane, harness, workspace, log, redactor);
+    this.transcripts = transcripts;
+    const { max_artifact_bytes: maxArtifactBytes } = handover.limits;
+    this.artifacts = new ArtifactSync({
+      plane,
+      workspace,
+      log,
+      ...(maxArtifactBytes === undefined ? {} : { maxBytes: maxArtifactBytes }),
+    });
+    const { resume } = assignment;
+    // Before anything else runs in there: nobody can have laid a trap where the file goes.
+    const transcriptPlaced =
+      resume?.transcript === true &&
+      (await interruption.orHalt(transcripts.fetch(resume.session_id, interruption.signal)));
+    const attachments = await interruption.orHalt(
+      placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
+    );
+    const context: LaunchContext = {
+      workspace,
+      assignment,
+      cookie: handover.cookie,
+      placeEnv: handover.place_env ?? {},
+    };
+    const setupFailure = await this.runSetupCommands(context);
+    if (setupFailure) {
+      const retained = this.options.endsWhenIdle === true ? null : retainedFailure(assignment, setupFailure);
+      if (retained === null) return setupFailure;
+      await this.conversation.openDebugWindow(retained);
+    }
+    if (interruption.ending) throw new Halted();
+    const started = await this.startAgent(harness, context, transcriptPlaced);
+    outbox.push('session_started', started);
+    const { session } = this.host;
+    if (!session) throw new Error('The agent was started without a session.');
+    // A session that began in a debug window has heard nothing of the run itself, one of another run nothing of its skill.
+    const isUnprepared = resume?.debug === true || resume?.skill === true;
+    const isNew = !started.resumed || (isUnprepared && assignment.prompt !== null);
+    return this.conversation.run(session, { harnessId: harness.id, transcripts, isNew, attachments });
+  }
+
+  private async startAgent(
+    harness: Harness,
+    context: LaunchContext,
+    transcriptPlaced: boolean,
+  ): Promise<SessionStarted> {
+    try {
+      return await this.host.start(harness, context, transcriptPlaced, (pid) => this.groups.push(pid));
+    } catch (error) {
+      if (error instanceof AgentFailure) this.conversation.failDebugging();
+      throw error;
+    }
+  }
+
+  private harness(): Harness {
+    const { handover, assignment, builtinAgentArgs } = this.options;
+    const extra = handover.harnesses ?? {};
+    const harness = findHarness(assignment.harness.type, extra, builtinAgentArgs);
+    if (harness) return harness;
+    throw new AgentFailure(
+      `There is no harness "${assignment.harness.type}". Known are: ${harnessIds(extra).join(', ')}.`,
+    );
+  }
+
+  /** Messages that came while the agent worked may not have reached us yet. */
+  private async lookForMore(): Promise<void> {
+    const commands = await this.options.plane.commands(0, 0);
+    if (commands) this.onCommands(commands);
+  }
+
+  private limitDisk(workspace: Workspace): void {
+    const { handover, interruption } = this.options;
+    const limit = handover.limits.max_workspace_bytes;
+    void watchDisk(workspace.root, limit, interruption.signal).then((bytes) => {
+      const message = `The workspace takes ${bytes} bytes on disk; the limit (max_workspace_bytes) is ${limit}.`;
+      interruption.decide(agentFailed(message));
+    });
+  }
+
+  private runSetupCommands(context: LaunchContext): Promise<Ending | null> {
+    const { handover, assignment, interruption, outbox, redactor } = this.options;
+    const preparing = prepareWorkspace({
+      handover,
+      assignment,
+      workspace: context.workspace,
+      env: executionEnvironment(context),
+      onProcess: (process) => {
+        this.setup = process;
+        this.groups.push(process.pid);
+      },
+      tell: (kind, data) => {
+        if (!interruption.isFenced) outbox.push(kind, data);
+      },
+      redactor,
+      signal: interruption.signal,
+    });
+    return interruption.orHalt(preparing);
+  }
+
+  private async endProcesses(): Promise<void> {
+    const { interruption, handover, log } = this.options;
+    this.host.permissions.cancelAll();
+    await bringDown({
+      manner: interruption.ending?.manner ?? 'kill',
+      agent: this.host.process,
+      session: this.host.session,
+      turn: this.conversation.openTurn,
+      setup: this.setup,
+      stepMs: handover.limits.cancel_step_seconds * 1000,
+      urgent: interruption.urgent,
+    });
+    const { killed, left } = await sweep(this.targets(), SWEEP_MS);
+    if (left > 0) log.error('processes are left that cannot be killed', { left });
+    else log.info('all processes are gone', { swept: killed });
+  }
+
+  private async reportRest({ openTurn }: Ending): Promise<void> {
+    const { outbox, log, interruption } = this.options;
+    const { session } = this.host;
+    try {
+      this.conversation.closeCalls();
+      if (session && this.conversation.hasStarted) {
+        await this.transcripts?.upload(session.id);
+        await this.collectArtifacts(AbortSignal.any([interruption.urgent, AbortSignal.timeout(LAST_ARTIFACTS_MS)]));
+      }
+      this.conversation.closeTurn(openTurn);
+      await outbox.flush();
+    } catch (error) {
+      log.warn('the last reports could not be delivered', { error: errorText(error) });
+    }
+  }
+
+  /** What is not taken is told as output that did not come through. */
+  private async collectArtifacts(signal: AbortSignal): Promise<void> {
+    const problems = (await this.artifacts?.collect(signal)) ?? [];
+    if (problems.length === 0 || this.options.interruption.isFenced) return;
+    this.options.outbox.push('output_truncated', { artifacts: problems });
+  }
+
+  private targets(): SweepTargets {
+    const { cookie, run_as: runAs } = this.options.handover;
+    const directory = this.workspaceRealPath;
+    // A user is swept only when it is the execution's own.
+    const hasOwnUser = runAs !== undefined && runAs.uid !== 0 && runAs.uid !== process.getuid?.();
+    return {
+      groups: this.groups,
+      cookie,
+      ...(directory === undefined ? {} : { directory }),
+      ...(hasOwnUser ? { uid: runAs.uid } : {}),
+    };
+  }
+}

@@ -1,0 +1,106 @@
+import type { AgentFailureReport, Assignment } from '#execution/runner-protocol';
+import { errorText } from '../runner-log.js';
+import { childEnvironment, findCommand } from '../process/child-environment.js';
+import { ManagedProcess } from '../process/managed-process.js';
+import { beforeSteppingDown } from '../oz/drop-privileges.js';
+import type { Workspace } from '../workspace/workspace.js';
+import { askedOf, fillPlaceholders } from './fill-placeholders.js';
+import type { Harness } from './harnesses.js';
+
+/** Something is wrong with the agent; the message is for the person who started the run. */
+export class AgentFailure extends Error {
+  constructor(
+    message: string,
+    readonly report: Omit<AgentFailureReport, 'message'> & { readonly exitCode?: number } = {},
+  ) {
+    super(message);
+  }
+}
+
+export interface LaunchContext {
+  readonly workspace: Workspace;
+  readonly assignment: Assignment;
+  readonly cookie: string;
+  /** Of the place where all this runs; everything else wins. */
+  readonly placeEnv?: Readonly<Record<string, string>>;
+}
+
+/** The environment of set-up commands, and of the agent when a harness is given. */
+export function executionEnvironment(
+  { workspace, assignment, cookie, placeEnv = {} }: LaunchContext,
+  harness?: Harness,
+): Record<string, string> {
+  const values = { home: workspace.home, ...askedOf(assignment.harness) };
+  const own = Object.entries(harness?.env ?? {}).flatMap(([name, text]): [string, string][] => {
+    const value = fillPlaceholders(text, values);
+    return value === null ? [] : [[name, value]];
+  });
+  return childEnvironment({
+    home: workspace.home,
+    tmp: workspace.tmp,
+    artifacts: workspace.artifacts,
+    attachments: workspace.attachments,
+    cookie,
+    runId: assignment.run_id,
+    hasOwnUser: workspace.runAs !== undefined,
+    layers: [
+      placeEnv,
+      Object.fromEntries(own),
+      assignment.environment?.env ?? {},
+      assignment.secrets ?? {},
+      harness ? agentSecrets(harness, assignment) : {},
+      assignment.permission_policy === 'allow' ? {} : (harness?.permission_env ?? {}),
+    ],
+  });
+}
+
+/** `_meta` of the session. */
+export function sessionMeta(
+  { session_meta: own, permission_session_meta: restricting }: Harness,
+  { permission_policy: policy }: Assignment,
+): Record<string, unknown> | undefined {
+  return policy === 'allow' || restricting === undefined ? own : { ...own, ...restricting };
+}
+
+/** What the agent alone gets. Throws AgentFailure when there is no telling where its secret is to go. */
+function agentSecrets({ id, auth_variable: variable }: Harness, assignment: Assignment): Record<string, string> {
+  const { auth, variables = {} } = assignment.agent_secrets ?? {};
+  if (auth === undefined) return variables;
+  if (variable !== undefined) return { ...variables, [variable]: auth };
+  throw new AgentFailure(
+    `The run names a secret for harness "${id}", which takes none: its "auth_variable" says where such a secret goes.`,
+  );
+}
+
+/** Starts the agent's process. Rejects with AgentFailure when it is not installed or cannot be started. */
+export async function launchHarness(harness: Harness, context: LaunchContext): Promise<ManagedProcess> {
+  const env = executionEnvironment(context, harness);
+  const { work, runAs } = context.workspace;
+  const command = findCommand(harness.command, env['PATH'] ?? '');
+  if (command === null) throw notInstalled(harness);
+  // The built-in agent's files may lie where only we can read: it starts as we are and steps down after loading them.
+  const stepsDown = harness.isBuiltin && runAs !== undefined;
+  try {
+    return await ManagedProcess.start({
+      command,
+      args: harness.args.flatMap(
+        (arg) => fillPlaceholders(arg, { home: context.workspace.home, ...askedOf(context.assignment.harness) }) ?? [],
+      ),
+      cwd: work,
+      env: stepsDown ? beforeSteppingDown(env, runAs) : env,
+      stdin: 'pipe',
+      ...(runAs && !harness.isBuiltin ? { runAs } : {}),
+    });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw notInstalled(harness);
+    throw new AgentFailure(
+      `The command "${harness.command}" of harness "${harness.id}" could not be started: ${errorText(error)}.`,
+    );
+  }
+}
+
+function notInstalled({ id, command, install_hint: hint }: Harness): AgentFailure {
+  return new AgentFailure(
+    `The command "${command}" of harness "${id}" was not found on the machine that runs it. To install it: ${hint}`,
+  );
+}

@@ -1,0 +1,94 @@
+import type { AgentWaiting } from '#execution/runner-protocol';
+import { describeFailure, type FailureKind } from './acp/model-failure.js';
+import type { RetryNotice } from './acp/retry-notice.js';
+import { AgentFailure } from './harness/launch.js';
+import type { PlainEvent } from './protocol/coalesce.js';
+
+export interface ProgressWatchOptions {
+  readonly timeoutMs: number;
+  /** A tool call or a permission request is open: the agent waits for that, for as long as it takes. */
+  readonly isBusy: () => boolean;
+  readonly emit: (event: PlainEvent) => void;
+}
+
+const MAX_NOTICE_MS = 60_000;
+
+/**
+ * Reports while an agent makes no progress in its turn, and ends a turn that makes none for too long. Agents repeat failing
+ * requests for minutes, and most of them without a word.
+ */
+export class ProgressWatch {
+  private progressAt = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private shown: string | null = null;
+  private lastRetry: RetryNotice | null = null;
+  private readonly noticeMs: number;
+
+  constructor(private readonly options: ProgressWatchOptions) {
+    this.noticeMs = Math.min(MAX_NOTICE_MS, options.timeoutMs / 2);
+  }
+
+  /** Begins a turn. Rejects with AgentFailure when the turn makes no progress for too long, and never resolves. */
+  start(): Promise<never> {
+    this.stop();
+    this.progressAt = performance.now();
+    this.shown = null;
+    this.lastRetry = null;
+    const expired = new Promise<never>((_resolve, reject) => {
+      this.timer = setInterval(() => {
+        const failure = this.check();
+        if (failure) reject(failure);
+      }, this.noticeMs / 4);
+    });
+    expired.catch(() => undefined);
+    return expired;
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  progress(): void {
+    this.progressAt = performance.now();
+    this.lastRetry = null;
+    if (this.shown !== null) this.options.emit({ kind: 'agent_resumed', data: {} });
+    this.shown = null;
+  }
+
+  retry(notice: RetryNotice): void {
+    this.lastRetry = notice;
+    const { kind: _kind, ...waiting } = notice;
+    if (this.timer) this.show(waiting);
+  }
+
+  private check(): AgentFailure | null {
+    if (this.options.isBusy()) this.progressAt = performance.now();
+    const idleMs = performance.now() - this.progressAt;
+    if (idleMs >= this.options.timeoutMs) {
+      this.stop();
+      return this.failure();
+    }
+    if (idleMs >= this.noticeMs && this.shown === null)
+      this.show({
+        message: `The agent has reported nothing for ${seconds(this.noticeMs)}; it may be waiting for its model provider.`,
+      });
+    return null;
+  }
+
+  private show(waiting: AgentWaiting): void {
+    if (this.shown === waiting.message) return;
+    this.shown = waiting.message;
+    this.options.emit({ kind: 'agent_waiting', data: { ...waiting } });
+  }
+
+  private failure(): AgentFailure {
+    const kind: FailureKind = this.lastRetry?.kind ?? 'other';
+    const time = seconds(this.options.timeoutMs);
+    const opening = `The agent made no progress for ${time} (AGENT_PROGRESS_TIMEOUT)`;
+    const { message, report } = describeFailure(kind, kind === 'other' ? '' : `no progress for ${time}`, opening);
+    return new AgentFailure(message, { ...report, retryable: true });
+  }
+}
+
+const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;

@@ -1,0 +1,223 @@
+import type { ReadableStream } from 'node:stream/web';
+import type {
+  ArtifactAck,
+  ArtifactContentQuery,
+  ArtifactReference,
+  Assignment,
+  BatchAck,
+  BeatAck,
+  Commands,
+  FinishRequest,
+} from '#execution/runner-protocol';
+import { RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
+import { errorText } from '../runner-log.js';
+import { backoffMs, sleep } from '../sleep.js';
+
+/** The control plane says that this execution is over for us: stop everything, report nothing. */
+export class LeaseLostError extends Error {}
+
+/** The control plane refuses what we sent, for good. */
+export class RefusedError extends Error {}
+
+/** Worth another try: no answer, or one that says so (408, 429, 5xx). */
+export class NoAnswerError extends Error {}
+
+export interface ControlPlaneOptions {
+  readonly baseUrl: string;
+  readonly executionId: string;
+  readonly token: string;
+  /** Random per runner process. */
+  readonly instanceId: string;
+  /** An answer that renews the lease arrived; `sentAt` is when its request left, on `performance.now()`. */
+  readonly onContact: (sentAt: number) => void;
+  /** Ends every request in flight. */
+  readonly signal: AbortSignal;
+}
+
+interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly path: string;
+  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream;
+  /** May be a part of a lease, and so no whole number, which timers of signals refuse. */
+  readonly timeoutMs: number;
+  /** `/commands` and `/attachments` do not renew the lease. */
+  readonly renews?: boolean;
+  /** Statuses that are an answer and not an error. */
+  readonly also?: readonly number[];
+  /** Ends this request alone. */
+  readonly signal?: AbortSignal;
+}
+
+/** `refused`: why it was not taken, for good; the execution goes on. */
+export interface ArtifactAnswer {
+  readonly refused?: string;
+}
+
+const REQUEST_MS = 10_000;
+const UPLOAD_MS = 60_000;
+/** What is wrong with an artifact is the agent's doing: not the runner's fault, and no reason to end. */
+const NOT_TAKEN = [400, 413];
+/** Answers that end an execution: its token dies with it, so an unknown token or execution is the same news as 412. */
+const LOST = [401, 403, 404, 410, 412];
+
+/** The runner protocol over HTTP, one method a call. Errors are the three classes above. */
+export class ControlPlane {
+  private leaseEpoch = 0;
+
+  constructor(private readonly options: ControlPlaneOptions) {}
+
+  /** Retries until `deadlineMs` have passed or `signal` aborts. */
+  async claim(deadlineMs: number, signal?: AbortSignal): Promise<{ assignment: Assignment; sentAt: number }> {
+    const body = JSON.stringify({ protocol_version: RUNNER_PROTOCOL_VERSION, instance_id: this.options.instanceId });
+    const giveUpAt = performance.now() + deadlineMs;
+    for (let attempt = 0; ; attempt += 1) {
+      const sentAt = performance.now();
+      try {
+        const response = await this.call({ method: 'POST', path: '/claim', body, timeoutMs: REQUEST_MS });
+        const assignment = await json<Assignment>(response);
+        this.leaseEpoch = assignment.lease_epoch;
+        return { assignment, sentAt };
+      } catch (error) {
+        if (!(error instanceof NoAnswerError) || performance.now() >= giveUpAt || signal?.aborted) throw error;
+        await sleep(backoffMs(attempt, 100, 2_000), signal);
+      }
+    }
+  }
+
+  /** Sends events that are JSON already, so that a repeated batch is the same bytes. */
+  async sendEvents(eventsJson: readonly string[]): Promise<BatchAck> {
+    const body = `{"lease_epoch":${this.leaseEpoch},"events":[${eventsJson.join(',')}]}`;
+    const response = await this.call({ method: 'POST', path: '/events', body, timeoutMs: REQUEST_MS });
+    return json<BatchAck>(response);
+  }
+
+  async beat(timeoutMs: number): Promise<BeatAck> {
+    const body = JSON.stringify({ lease_epoch: this.leaseEpoch });
+    const response = await this.call({ method: 'POST', path: '/beat', body, timeoutMs });
+    return json<BeatAck>(response);
+  }
+
+  /** null: nothing newer than `version` within `waitSeconds`. */
+  async commands(version: number, waitSeconds: number): Promise<Commands | null> {
+    const path = `/commands?lease_epoch=${this.leaseEpoch}&version=${version}&wait=${waitSeconds}`;
+    const response = await this.call({
+      method: 'GET',
+      path,
+      timeoutMs: waitSeconds * 1000 + REQUEST_MS,
+      renews: false,
+    });
+    return response.status === 204 ? null : json<Commands>(response);
+  }
+
+  async putTranscript(bytes: Uint8Array<ArrayBuffer>, format: string, sessionId: string): Promise<void> {
+    const query = new URLSearchParams({ lease_epoch: String(this.leaseEpoch), format, session_id: sessionId });
+    await this.call({ method: 'PUT', path: `/transcript?${query.toString()}`, body: bytes, timeoutMs: UPLOAD_MS });
+  }
+
+  /** null: none is stored. */
+  async getTranscript(): Promise<Buffer | null> {
+    const path = `/transcript?lease_epoch=${this.leaseEpoch}`;
+    const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, also: [404] });
+    return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
+  }
+
+  /** null: it is not stored any more. */
+  async getAttachment(attachmentId: string): Promise<Buffer | null> {
+    const path = `/attachments/${encodeURIComponent(attachmentId)}?lease_epoch=${this.leaseEpoch}`;
+    const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, renews: false, also: [404] });
+    return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
+  }
+
+  /** @param content the bytes, once per call. */
+  async putArtifact(
+    artifact: Omit<ArtifactContentQuery, 'lease_epoch'>,
+    content: ReadableStream,
+    signal?: AbortSignal,
+  ): Promise<ArtifactAnswer> {
+    const query = new URLSearchParams({ lease_epoch: String(this.leaseEpoch) });
+    for (const [name, value] of Object.entries<string | undefined>({ ...artifact })) {
+      if (value !== undefined) query.set(name, value);
+    }
+    return this.artifactCall(
+      { method: 'PUT', path: `/artifacts?${query.toString()}`, body: content, timeoutMs: UPLOAD_MS },
+      signal,
+    );
+  }
+
+  async reportReference(
+    reference: Omit<ArtifactReference, 'lease_epoch'>,
+    signal?: AbortSignal,
+  ): Promise<ArtifactAnswer> {
+    const body = JSON.stringify({ lease_epoch: this.leaseEpoch, ...reference } satisfies ArtifactReference);
+    return this.artifactCall({ method: 'POST', path: '/artifacts', body, timeoutMs: REQUEST_MS }, signal);
+  }
+
+  private async artifactCall(call: Call, signal: AbortSignal | undefined): Promise<ArtifactAnswer> {
+    const response = await this.call({ ...call, also: NOT_TAKEN, ...(signal ? { signal } : {}) });
+    if (response.ok) {
+      await json<ArtifactAck>(response);
+      return {};
+    }
+    // Something in between may have answered without saying why.
+    const problem: unknown = await response.json().catch(() => null);
+    const detail = typeof problem === 'object' && problem !== null && 'detail' in problem ? problem.detail : null;
+    return { refused: typeof detail === 'string' ? detail : `was refused with status ${response.status}` };
+  }
+
+  async finish(request: Omit<FinishRequest, 'lease_epoch'>, timeoutMs = REQUEST_MS): Promise<void> {
+    const body = JSON.stringify({ lease_epoch: this.leaseEpoch, ...request } satisfies FinishRequest);
+    await this.call({ method: 'POST', path: '/finish', body, timeoutMs });
+  }
+
+  private async call({
+    method,
+    path,
+    body,
+    timeoutMs,
+    renews = true,
+    also = [],
+    signal: own,
+  }: Call): Promise<Response> {
+    const { baseUrl, executionId, token, signal, onContact } = this.options;
+    const sentAt = performance.now();
+    const contentType = typeof body === 'string' ? 'application/json' : 'application/octet-stream';
+    let response: Response;
+    try {
+      response = await fetch(
+        `${baseUrl.replace(/\/$/, '')}/runner/v1/executions/${encodeURIComponent(executionId)}${path}`,
+        {
+          method,
+          headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': contentType }) },
+          // A stream goes out while nothing has come back yet, which `fetch` wants to be told.
+          ...(body === undefined ? {} : { body, duplex: 'half' }),
+          redirect: 'error',
+          signal: AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeoutMs)), ...(own ? [own] : [])]),
+        },
+      );
+    } catch (error) {
+      throw new NoAnswerError(`${method} ${withoutQuery(path)}: ${errorText(error)}`);
+    }
+    if (response.ok || also.includes(response.status)) {
+      if (renews && response.ok) onContact(sentAt);
+      return response;
+    }
+    await response.body?.cancel();
+    const message = `${method} ${withoutQuery(path)} answered ${response.status}`;
+    if (LOST.includes(response.status)) throw new LeaseLostError(message);
+    if (response.status >= 500 || response.status === 408 || response.status === 429) throw new NoAnswerError(message);
+    throw new RefusedError(message);
+  }
+}
+
+/** The connection may still break while the body arrives; a body that is not JSON comes from something in between. */
+async function body<T>(response: Response, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw new NoAnswerError(`The answer ${response.status} broke off: ${errorText(error)}`);
+  }
+}
+
+const json = <T>(response: Response): Promise<T> => body(response, () => response.json() as Promise<T>);
+
+const withoutQuery = (path: string): string => path.split('?')[0] ?? path;

@@ -1,0 +1,164 @@
+import { toStorableJson, type Clock } from '#platform/kernel';
+import type { BatchAck, RunnerEvent, RunnerEventKind } from '#execution/runner-protocol';
+import { backoffMs, sleep } from '../sleep.js';
+import { EventRedactor } from '../redaction/event-redactor.js';
+import type { Redactor } from '../redaction/redactor.js';
+import { coalesce, type PlainEvent } from './coalesce.js';
+import { NoAnswerError } from './control-plane.js';
+import { OutputLimit } from './output-limit.js';
+import { jsonBytes, shrinkJson } from './shrink.js';
+
+export interface OutboxOptions {
+  /** Sends events that are JSON; rejects with NoAnswerError when it is worth another try. */
+  readonly send: (eventsJson: readonly string[]) => Promise<BatchAck>;
+  readonly onAck: (ack: BatchAck) => void;
+  /** Sending is over: the lease is lost or the events are refused. */
+  readonly onFailure: (error: unknown) => void;
+  readonly clock: Clock;
+  readonly maxOutputBytes: number;
+  /** Takes secrets out of everything that is pushed. */
+  readonly redactor: Redactor;
+  /** Gets each event once, as it goes out. */
+  readonly onSealed?: (event: RunnerEvent) => void;
+  readonly signal: AbortSignal;
+}
+
+interface Sealed {
+  readonly seq: number;
+  readonly json: string;
+}
+
+const MAX_WAIT_MS = 250;
+const BATCH_BYTES = 65_536;
+const BATCH_EVENTS = 400;
+const MAX_EVENT_BYTES = 393_216;
+/** Somebody waits for these: they don't wait for the batch to fill. */
+const URGENT: ReadonlySet<RunnerEventKind> = new Set([
+  'agent_started',
+  'permission_requested',
+  'turn_started',
+  'turn_ended',
+]);
+
+/**
+ * Events in order, each sent until acknowledged. Once an event has been part of a request it is sealed: its number and
+ * its bytes never change, so that a repeated batch changes nothing. Before that, neighbours may be merged.
+ */
+export class Outbox {
+  private pending: { event: PlainEvent; at: string; bytes: number }[] = [];
+  private pendingBytes = 0;
+  private sealed: Sealed[] = [];
+  private nextSeq = 1;
+  private timer: NodeJS.Timeout | undefined;
+  private sending = false;
+  private failed = false;
+  private waiters: (() => void)[] = [];
+  private readonly limit: OutputLimit;
+  private readonly redaction: EventRedactor;
+
+  constructor(private readonly options: OutboxOptions) {
+    this.limit = new OutputLimit(options.maxOutputBytes);
+    this.redaction = new EventRedactor(options.redactor);
+  }
+
+  push<T extends object>(kind: RunnerEventKind, data: T): void {
+    for (const event of this.redaction.take({ kind, data: { ...data } as Record<string, unknown> })) this.admit(event);
+    if (URGENT.has(kind) || this.pendingBytes >= BATCH_BYTES) this.sendSoon(0);
+    else this.sendSoon(MAX_WAIT_MS);
+  }
+
+  /** Resolves when everything pushed so far is acknowledged, or sending has failed for good. */
+  async flush(): Promise<void> {
+    for (const event of this.redaction.release()) this.admit(event);
+    while (!this.failed && !this.options.signal.aborted && (this.pending.length > 0 || this.sealed.length > 0)) {
+      const settled = new Promise<void>((resolve) => this.waiters.push(resolve));
+      this.sendSoon(0);
+      await settled;
+    }
+  }
+
+  private admit({ kind, data }: PlainEvent): void {
+    const { value, changed } = toStorableJson(data);
+    const clean = { ...(value as Record<string, unknown>), ...(changed ? { sanitized: true } : {}) };
+    const event = { kind, data: shrinkJson(clean, MAX_EVENT_BYTES) as Record<string, unknown> };
+    for (const admitted of this.limit.admit(event)) this.append(admitted);
+  }
+
+  private append(event: PlainEvent): void {
+    const last = this.pending.at(-1);
+    const merged = last ? coalesce(last.event, event) : null;
+    if (last && merged && last.bytes < BATCH_BYTES / 2) {
+      const bytes = jsonBytes(merged.data);
+      this.pendingBytes += bytes - last.bytes;
+      this.pending[this.pending.length - 1] = { event: merged, at: last.at, bytes };
+      return;
+    }
+    const bytes = jsonBytes(event.data);
+    this.pendingBytes += bytes;
+    this.pending.push({ event, at: this.options.clock.now().toISOString(), bytes });
+  }
+
+  private sendSoon(ms: number): void {
+    if (this.sending || this.failed) return;
+    if (ms > 0 && this.timer !== undefined) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.sendAll(), ms);
+  }
+
+  private async sendAll(): Promise<void> {
+    this.timer = undefined;
+    if (this.sending) return;
+    this.sending = true;
+    try {
+      do {
+        this.seal();
+        await this.sendSealed();
+        this.wakeWaiters();
+      } while (this.pendingBytes >= BATCH_BYTES);
+    } catch (error) {
+      this.failed = true;
+      this.options.onFailure(error);
+    } finally {
+      this.sending = false;
+      this.wakeWaiters();
+    }
+    if (this.pending.length > 0) this.sendSoon(MAX_WAIT_MS);
+  }
+
+  private seal(): void {
+    let bytes = 0;
+    while (this.sealed.length < BATCH_EVENTS && bytes < BATCH_BYTES) {
+      const next = this.pending.shift();
+      if (!next) break;
+      const seq = this.nextSeq;
+      this.nextSeq += 1;
+      bytes += next.bytes;
+      this.pendingBytes -= next.bytes;
+      const { kind, data } = next.event;
+      const event: RunnerEvent = { source_seq: seq, kind, at: next.at, data };
+      this.sealed.push({ seq, json: JSON.stringify(event) });
+      this.options.onSealed?.(event);
+    }
+  }
+
+  private async sendSealed(): Promise<void> {
+    for (let attempt = 0; this.sealed.length > 0; attempt += 1) {
+      try {
+        const ack = await this.options.send(this.sealed.map(({ json }) => json));
+        const before = this.sealed.length;
+        this.sealed = this.sealed.filter(({ seq }) => seq > ack.acked_seq);
+        this.options.onAck(ack);
+        if (this.sealed.length < before) attempt = -1;
+        else await sleep(backoffMs(attempt, 100, 2_000), this.options.signal);
+      } catch (error) {
+        if (!(error instanceof NoAnswerError) || this.options.signal.aborted) throw error;
+        await sleep(backoffMs(attempt, 100, 2_000), this.options.signal);
+        if (this.options.signal.aborted) throw error;
+      }
+    }
+  }
+
+  private wakeWaiters(): void {
+    for (const wake of this.waiters.splice(0)) wake();
+  }
+}

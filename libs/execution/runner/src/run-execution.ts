@@ -1,0 +1,192 @@
+import { newUuid, SystemClock, type Clock } from '#platform/kernel';
+import type { Assignment, RunnerEvent, RunnerHandover } from '#execution/runner-protocol';
+import type { Execution } from './execution.js';
+import { RUNNER_EXIT, type RunnerExitCode } from './exit-codes.js';
+import { failed, fenced, Interruption, type Ending } from './interruption.js';
+import { ControlPlane, LeaseLostError, NoAnswerError } from './protocol/control-plane.js';
+import { Lease } from './protocol/lease.js';
+import { beatLoop, commandLoop } from './protocol/loops.js';
+import { Outbox } from './protocol/outbox.js';
+import { redactingLog } from './redaction/redacting-log.js';
+import { Redactor } from './redaction/redactor.js';
+import { secretValues } from './redaction/secret-values.js';
+import { errorText, type RunnerLog } from './runner-log.js';
+import { backoffMs, sleep } from './sleep.js';
+
+export interface RunExecutionOptions {
+  /** What this Node is started with to be the built-in agent: the compiled entry and its arguments. */
+  readonly builtinAgentArgs: readonly string[];
+  readonly log: RunnerLog;
+  readonly clock?: Clock;
+  /** Aborts when the runner shall stop (SIGTERM). */
+  readonly drain?: AbortSignal;
+  /** Aborts when it shall stop at once (a second SIGTERM). */
+  readonly abort?: AbortSignal;
+  /** Aborts when the session shall end once it is idle (RETIRE_SIGNAL). */
+  readonly retire?: AbortSignal;
+  /** How long the claim is tried. Default: as the hand-over says, else 60 s. */
+  readonly claimMs?: number;
+  /** Gets the run that was claimed, before anything happens. */
+  readonly onClaimed?: (assignment: Assignment) => void;
+  /** Gets every event as it is reported, without secrets. */
+  readonly onEvent?: (event: RunnerEvent) => void;
+  /** The session ends when the turn is over and no message waits. Default: it waits for messages until it is told to end. */
+  readonly endsWhenIdle?: boolean;
+  /** `drain` and `abort` cancel the run. Default: the platform has stopped the runner. */
+  readonly stopMeansCancel?: boolean;
+}
+
+const HURRY_MS = 3_000;
+const DEFAULT_CLAIM_SECONDS = 60;
+const CLAIM_REPORT_MS = 5_000;
+
+/**
+ * Claims one execution, carries it out and reports it. Resolves with the exit code for the process (see RUNNER_EXIT) when
+ * no process of the execution is left and its workspace is removed; does not reject.
+ */
+export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
+  const { drain, abort, builtinAgentArgs, clock = new SystemClock() } = options;
+  const { claimMs = (handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000 } = options;
+  const { onEvent, endsWhenIdle, stopMeansCancel, retire } = options;
+  let { log } = options;
+  const interruption = new Interruption();
+  const lost = new AbortController();
+  const over = new AbortController();
+  let execution: Execution | null = null;
+
+  const loseLease = (reason: string): void => {
+    if (lost.signal.aborted || over.signal.aborted) return;
+    log.error('the lease is lost', { reason });
+    interruption.decide(fenced());
+    lost.abort();
+    execution?.killNow();
+  };
+  const onFailure = (error: unknown): void => {
+    if (lost.signal.aborted || over.signal.aborted) return;
+    if (error instanceof LeaseLostError) return loseLease(error.message);
+    log.error('the control plane refuses the runner', { error: errorText(error) });
+    interruption.decide(
+      failed('internal_error', `The control plane refused what the runner reported: ${errorText(error)}`),
+    );
+  };
+
+  const lease = new Lease(() => loseLease('no answer from the control plane in time'));
+  const signal = AbortSignal.any([lost.signal, over.signal]);
+  const plane = new ControlPlane({
+    baseUrl: handover.base_url,
+    executionId: handover.execution_id,
+    token: handover.token,
+    instanceId: newUuid(),
+    onContact: (sentAt) => lease.renewed(sentAt),
+    signal,
+  });
+
+  const slow = setTimeout(
+    () => log.warn('the API has not answered the claim yet', { base_url: handover.base_url }),
+    CLAIM_REPORT_MS,
+  );
+  let assignment;
+  let parts;
+  try {
+    // What drives an agent is loaded while the claim is under way: it takes longer than all that the claim needs.
+    const [claimed, loaded] = await Promise.all([plane.claim(claimMs, drain), import('./execution.js')]);
+    parts = loaded;
+    assignment = claimed.assignment;
+    lease.start(assignment.ttl_seconds, claimed.sentAt);
+  } catch (error) {
+    log.error('the execution could not be claimed', { base_url: handover.base_url, error: errorText(error) });
+    over.abort();
+    return error instanceof NoAnswerError ? RUNNER_EXIT.notClaimed : RUNNER_EXIT.claimRefused;
+  } finally {
+    clearTimeout(slow);
+  }
+  const { [assignment.harness.type]: harness } = handover.harnesses ?? {};
+  const redactor = new Redactor(secretValues(assignment, { ...handover.place_env, ...harness?.env }));
+  options.onClaimed?.(assignment);
+  log = redactingLog(log, redactor);
+  log.info('claimed', {
+    run_id: assignment.run_id,
+    lease_epoch: assignment.lease_epoch,
+    harness: assignment.harness.type,
+  });
+
+  const outbox = new Outbox({
+    send: (events) => plane.sendEvents(events),
+    onAck: ({ desired }) => execution?.onDesired(desired),
+    onFailure,
+    clock,
+    maxOutputBytes: handover.limits.max_output_bytes,
+    redactor,
+    signal,
+    ...(onEvent ? { onSealed: onEvent } : {}),
+  });
+  const running = new parts.Execution({
+    handover,
+    assignment,
+    plane,
+    outbox,
+    interruption,
+    builtinAgentArgs,
+    redactor,
+    log,
+    ...(endsWhenIdle === undefined ? {} : { endsWhenIdle }),
+    ...(stopMeansCancel === undefined ? {} : { stopMeansCancel }),
+  });
+  execution = running;
+  const loops = {
+    plane,
+    lease,
+    onDesired: running.onDesired.bind(running),
+    onCommands: running.onCommands.bind(running),
+    onFailure,
+    signal,
+    ...(handover.beats_per_lease === undefined ? {} : { beatsPerLease: handover.beats_per_lease }),
+  };
+  void beatLoop(assignment.next_beat_seconds, loops);
+  void commandLoop(loops);
+  onAbort(retire, () => running.retire());
+  onAbort(drain, () => running.onShutdown(false));
+  onAbort(abort, () => {
+    running.onShutdown(true);
+    // Whatever cannot be told by then stays untold.
+    void sleep(HURRY_MS, over.signal).then(() => loseLease('the runner was stopped at once'));
+  });
+
+  const { report } = await running.run();
+  const told = redactor.json(report) as Ending['report'];
+  const [code] = await Promise.all([
+    interruption.isFenced ? RUNNER_EXIT.fenced : finish(plane, told, lost.signal, abort, log),
+    running.removeWorkspace(),
+  ]);
+  over.abort();
+  lease.stop();
+  return code;
+}
+
+/** Repeats the final report until it is acknowledged or the lease is lost; in a hurry it says it once. */
+async function finish(
+  plane: ControlPlane,
+  report: Ending['report'],
+  lost: AbortSignal,
+  abort: AbortSignal | undefined,
+  log: RunnerLog,
+): Promise<RunnerExitCode> {
+  for (let attempt = 0; !lost.aborted; attempt += 1) {
+    try {
+      await plane.finish(report);
+      log.info('finished', { outcome: report.outcome });
+      return RUNNER_EXIT.reported;
+    } catch (error) {
+      log.warn('the end could not be reported', { error: errorText(error), attempt });
+      if (error instanceof LeaseLostError) return RUNNER_EXIT.fenced;
+      if (!(error instanceof NoAnswerError) || abort?.aborted) return RUNNER_EXIT.fault;
+      await sleep(backoffMs(attempt, 100, 2_000), lost);
+    }
+  }
+  return RUNNER_EXIT.fenced;
+}
+
+function onAbort(signal: AbortSignal | undefined, then: () => void): void {
+  if (signal?.aborted) then();
+  else signal?.addEventListener('abort', then, { once: true });
+}

@@ -1,0 +1,122 @@
+import { RequestError, type McpServer } from '@agentclientprotocol/sdk';
+import type { Assignment, SessionStarted } from '#execution/runner-protocol';
+import { mcpServersFor, type AgentSession } from './acp/agent-session.js';
+import { askedOf, mentions } from './harness/fill-placeholders.js';
+import type { Harness } from './harness/harnesses.js';
+import { AgentFailure } from './harness/launch.js';
+import { errorText, type RunnerLog } from './runner-log.js';
+
+/** Waits for the agent's answer; what it turns a failure into is an AgentFailure (or the halt of the execution). */
+export type AskAgent = <T>(what: string, answer: Promise<T>) => Promise<T>;
+
+export interface OpenSessionOptions {
+  readonly session: AgentSession;
+  readonly assignment: Assignment;
+  readonly harness: Harness;
+  readonly cwd: string;
+  /** The stored transcript lies where the agent looks for it. */
+  readonly transcriptPlaced: boolean;
+  readonly ask: AskAgent;
+  readonly log: RunnerLog;
+}
+
+/** Greets the agent and opens a session, the earlier one when there is one to go on with. */
+export async function openSession(options: OpenSessionOptions): Promise<SessionStarted> {
+  const { session, assignment, cwd, ask, log } = options;
+  await ask('initialize', session.initialize());
+  const mcp = mcpServersFor(assignment.mcp_servers, session.takesHttpMcpServers);
+  const warnings: string[] = [];
+  if (mcp.left.length > 0)
+    warnings.push(`The agent takes no MCP servers over HTTP: it goes without ${mcp.left.join(', ')}.`);
+  const resumed = await resume(options, mcp.servers);
+  if (!resumed && assignment.resume) warnings.push('The agent cannot load the earlier session: it begins a new one.');
+  if (!resumed) await withLogin(options, 'session/new', () => session.open(cwd, mcp.servers));
+  warnings.push(...(await choosePermissionMode(options)));
+  warnings.push(...(await choose(options)));
+  for (const warning of warnings) log.warn(warning);
+  const { agentName, agentVersion } = session;
+  return {
+    session_id: session.id,
+    ...(agentName === undefined ? {} : { agent_name: agentName }),
+    ...(agentVersion === undefined ? {} : { agent_version: agentVersion }),
+    resumed,
+    ...(warnings.length === 0 ? {} : { warnings }),
+  };
+}
+
+/**
+ * Makes the agent request permission as the run's policy needs it; throws AgentFailure where that is not possible. Returns
+ * a warning where it is not known whether the agent requests permission at all.
+ */
+async function choosePermissionMode({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
+  const { permission_policy: policy } = assignment;
+  const { permission_modes: modes, permission_env: env } = harness;
+  const mode = policy === 'allow' ? modes?.allow : modes?.ask;
+  if (mode !== undefined && session.hasMode(mode)) await ask('session/set_mode', session.setMode(mode));
+  else if (mode !== undefined && policy !== 'allow')
+    throw new AgentFailure(
+      `The agent does not offer its mode "${mode}", in which it requests permission before it acts, so the permission policy "${policy}" cannot be enforced.`,
+    );
+  if (policy === 'allow' || mode !== undefined || env !== undefined || harness.isBuiltin) return [];
+  return [
+    `It is not known whether this agent requests permission before it acts: the permission policy "${policy}" applies to what it requests.`,
+  ];
+}
+
+/** Model and reasoning level, where the session has them to choose from. Returns what the agent was not told in any way. */
+async function choose({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
+  const { model, reasoningLevel } = askedOf(assignment.harness);
+  const missing = await ask('session/set_config_option', session.configure({ modelId: model, reasoningLevel }));
+  return [
+    ...(missing.includes('model') && !mentions(harness, 'model')
+      ? [`The agent does not offer the model ${model}: it uses one of its own.`]
+      : []),
+    ...(missing.includes('thought_level') && !mentions(harness, 'reasoning_level')
+      ? [`The agent does not offer the reasoning level ${reasoningLevel}: it uses its own.`]
+      : []),
+  ];
+}
+
+/**
+ * Loads the earlier session. Without a transcript there is nothing to lose: the agent starts a new session. With one,
+ * an agent that cannot load it must not go on as if nothing had been said before.
+ */
+async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Promise<boolean> {
+  const { session, assignment, cwd, transcriptPlaced, log } = options;
+  const earlier = assignment.resume;
+  if (!earlier) return false;
+  if (!session.canResume || (earlier.transcript && !transcriptPlaced)) {
+    log.warn('the earlier session cannot be loaded; a new one is started', { can_resume: session.canResume });
+    return false;
+  }
+  try {
+    await withLogin(options, 'session/load', () => session.resume(earlier.session_id, cwd, mcpServers));
+    return true;
+  } catch (error) {
+    if (!(error instanceof AgentFailure) || !(error.cause instanceof RequestError)) throw error;
+    if (transcriptPlaced) throw new AgentFailure(`The agent could not load the earlier session. ${error.message}`);
+    log.warn('the earlier session is unknown to the agent; a new one is started', { error: errorText(error) });
+    return false;
+  }
+}
+
+const AUTH_REQUIRED = -32_000;
+
+/** Agents say only then that they need a login, which a secret in their environment is good for. */
+async function withLogin(
+  { session, harness, ask, log }: OpenSessionOptions,
+  what: string,
+  call: () => Promise<void>,
+): Promise<void> {
+  try {
+    await ask(what, call());
+  } catch (error) {
+    const method = harness.auth_method;
+    const cause = error instanceof AgentFailure ? error.cause : undefined;
+    if (!(cause instanceof RequestError) || cause.code !== AUTH_REQUIRED) throw error;
+    if (method === undefined || !session.offersLogin(method)) throw error;
+    log.info('the agent wants a login', { method });
+    await ask('authenticate', session.authenticate(method));
+    await ask(what, call());
+  }
+}

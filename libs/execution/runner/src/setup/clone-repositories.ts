@@ -1,0 +1,134 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkOut, GitFailure, type Mirror, MirrorCache } from '#platform/git';
+import type { RepositoryRef, RunnerHandover, SetupCommandFinished } from '#execution/runner-protocol';
+import type { Workspace } from '../workspace/workspace.js';
+import type { SetupFailure } from './run-setup.js';
+
+export interface CloneOptions {
+  readonly repositories: readonly RepositoryRef[];
+  readonly handover: RunnerHandover;
+  readonly workspace: Workspace;
+  /** In the order of the repositories. */
+  readonly onFinished: (result: SetupCommandFinished) => void;
+  readonly signal: AbortSignal;
+}
+
+const AT_ONCE = 4;
+const DEFAULT_TIMEOUT_SECONDS = 600;
+const DIRECTORY = /^(?!\.{1,2}$|\.git$)[A-Za-z0-9._-]{1,120}$/;
+
+/** Clones all, several at the same time; the first that fails ends the others. Null when all are there, or it was stopped. */
+export async function cloneRepositories(options: CloneOptions): Promise<SetupFailure | null> {
+  const { repositories, handover, onFinished, signal } = options;
+  if (repositories.length === 0) return null;
+  const given = handover.git?.mirrors_dir;
+  const directory = given ?? (await mkdtemp(join(tmpdir(), 'headrace-mirrors-')));
+  try {
+    const cache = mirrorCache(directory, handover);
+    const failing = new AbortController();
+    const either = AbortSignal.any([signal, failing.signal]);
+    const results: (SetupCommandFinished | null)[] = repositories.map(() => null);
+    let told = 0;
+    const queue = [...repositories.entries()];
+    const work = async (): Promise<void> => {
+      for (let next = queue.shift(); next && !either.aborted; next = queue.shift()) {
+        const [index, repository] = next;
+        const result = await clone(index, repository, cache, options, either);
+        if (signal.aborted) return;
+        // What another's failure has stopped has not failed itself.
+        if (result.exit_code !== 0 && failing.signal.aborted) return;
+        results[index] = result;
+        if (result.exit_code !== 0) failing.abort();
+        for (let ready = results[told]; ready && !failing.signal.aborted; ready = results[told]) {
+          onFinished(ready);
+          told += 1;
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    if (signal.aborted) return null;
+    for (const result of results.slice(told)) if (result) onFinished(result);
+    const failed = results.find((result) => result !== null && result.exit_code !== 0);
+    return failed ? { result: failed, timedOut: false } : null;
+  } finally {
+    if (given === undefined) await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function mirrorCache(directory: string, handover: RunnerHandover): MirrorCache {
+  const { local_roots: localRoots = [], max_repository_bytes: maxBytes, max_mirrors_bytes, hosts } = handover.git ?? {};
+  return new MirrorCache({
+    directory,
+    localRoots,
+    ...(hosts && { hosts: { allowPrivate: hosts.allow_private, trustedUrls: hosts.trusted_urls } }),
+    timeoutMs: timeoutOf(handover),
+    environment: marks(handover),
+    ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...(max_mirrors_bytes === undefined ? {} : { maxTotalBytes: max_mirrors_bytes }),
+  });
+}
+
+const timeoutOf = ({ git }: RunnerHandover): number => (git?.clone_timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
+
+/** So that a sweep finds what a killed runner has left. */
+const marks = ({ cookie }: RunnerHandover): Record<string, string> => ({ HEADRACE_EXECUTION_COOKIE: cookie });
+
+async function clone(
+  index: number,
+  repository: RepositoryRef,
+  cache: MirrorCache,
+  { handover, workspace }: CloneOptions,
+  signal: AbortSignal,
+): Promise<SetupCommandFinished> {
+  const startedAt = performance.now();
+  const finished = (exitCode: number, output: string): SetupCommandFinished => ({
+    index,
+    command: `git clone ${withoutLogin(repository.url)}`,
+    exit_code: exitCode,
+    duration_ms: Math.round(performance.now() - startedAt),
+    output: output.endsWith('\n') ? output : `${output}\n`,
+  });
+  try {
+    const { url, ref, directory, credential } = repository;
+    if (!DIRECTORY.test(directory)) throw new GitFailure('invalid', 'The name of its directory is not one.');
+    const asked = { url, ...(credential ? { credential } : {}) };
+    const options = { ...(ref === undefined ? {} : { ref }), signal };
+    const mirror = await mirrorOf(cache, asked, options);
+    const timeoutMs = Math.max(1, timeoutOf(handover) - (performance.now() - startedAt));
+    const { base: parent, runAs } = workspace;
+    const place = { url, parent, directory, ...(runAs ? { runAs } : {}) };
+    await checkOut({ mirror, ...options, ...place, environment: marks(handover), timeoutMs });
+    const at = mirror && (await mirror.describe(ref));
+    return finished(0, at ? `${at.name} at ${at.commit}, in ${directory}` : `an empty repository, in ${directory}`);
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    return finished(error.exitCode, explain(error));
+  }
+}
+
+/** An environment of an earlier version may still have a password in a URL. It is refused, and not shown. */
+const withoutLogin = (url: string): string =>
+  url.replace(/^([a-z][a-z0-9+.-]*:\/\/)(.*)@/i, (whole, scheme: string, login: string) =>
+    /^ssh:/i.test(scheme) && !login.includes(':') ? whole : `${scheme}***@`,
+  );
+
+/** Null: an empty repository, which is none to complain about. */
+async function mirrorOf(cache: MirrorCache, ...asked: Parameters<MirrorCache['mirror']>): Promise<Mirror | null> {
+  try {
+    return await cache.mirror(...asked);
+  } catch (error) {
+    if (error instanceof GitFailure && error.reason === 'empty' && asked[1]?.ref === undefined) return null;
+    throw error;
+  }
+}
+
+function explain({ reason, message, output }: GitFailure): string {
+  const said = output.includes(message) ? output : [output, message].filter((text) => text !== '').join('\n');
+  if (reason === 'not_allowed' && output !== '')
+    return `${said}\nRedirects are not followed: name the URL that this one redirects to.`;
+  return reason === 'authentication'
+    ? `${said}\nThe repository does not open. Its \`secret_name\` is to name a managed secret with a password or token that does.`
+    : said;
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { EngineAddress } from '#execution/runner-host';
+import { parseDuration } from '../options/duration.js';
+import { numberField, wholeNumberField } from '../options/number-field.js';
+import type { WorkerDocker } from './worker-docker.js';
+
+const MIB = 1_048_576;
+
+const engineAddress = z
+  .string()
+  .default('unix:///var/run/docker.sock')
+  .transform((value, context): EngineAddress => {
+    const [, path] = /^unix:\/\/(\/.+)$/.exec(value) ?? [];
+    if (path !== undefined) return { kind: 'socket', path };
+    if (/^tcp:\/\/[^/@]+:\d+\/?$/.test(value) && URL.canParse(value)) {
+      const { hostname, port } = new URL(value);
+      return { kind: 'tcp', host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
+    }
+    context.addIssue({ code: 'custom', message: 'must be unix:///path of a socket, or tcp://host:port' });
+    return z.NEVER;
+  });
+const pullTimeout = z
+  .string()
+  .default('10min')
+  .transform((value, context): number => {
+    const parsed = parseDuration(value);
+    if (parsed !== null && parsed >= 1000 && parsed <= 21_600_000) return parsed;
+    context.addIssue({ code: 'custom', message: 'must be a duration such as 90s or 10min, from 1s to 6h' });
+    return z.NEVER;
+  });
+const network = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must be the name of a network')
+  .refine((value) => !['none', 'host', 'default'].includes(value), 'must be a network of the containers’ own')
+  .default('bridge');
+const volume = z.string().regex(/^[^:]+:\/[^:]*(:[A-Za-z,]+)?$/, 'must be host:container or host:container:mode');
+
+/** Keys of the docker section besides `environment`. */
+export const dockerKeys = {
+  volumes: z.array(volume).default([]),
+  default_image: z.string().min(1).default('node:22-bookworm'),
+  server_root_url: z.url({ protocol: /^https?$/ }).optional(),
+  host: engineAddress,
+  cert_path: z.string().default(''),
+  pull: z.enum(['missing', 'always', 'never']).default('missing'),
+  pull_timeout: pullTimeout,
+  auth_file: z.string().default(''),
+  memory_bytes: wholeNumberField(256 * MIB, Number.MAX_SAFE_INTEGER).default(4096 * MIB),
+  cpus: numberField(0.1, 4096).default(2),
+  pids: wholeNumberField(64, 4_194_304).default(1024),
+  disk_bytes: wholeNumberField(0, Number.MAX_SAFE_INTEGER).default(0),
+  network,
+  user: z.string().default(''),
+  runner_source: z.string().default(''),
+};
+
+type DockerSection = z.output<z.ZodObject<typeof dockerKeys>>;
+
+/** Variables that say the same as a key, with the names that the server and Docker’s own tools know. */
+const VARIABLES: Readonly<Record<string, string>> = {
+  host: 'DOCKER_HOST',
+  cert_path: 'DOCKER_CERT_PATH',
+  default_image: 'DOCKER_DEFAULT_IMAGE',
+  auth_file: 'DOCKER_AUTH_FILE',
+  network: 'DOCKER_NETWORK',
+  runner_source: 'DOCKER_RUNNER_SOURCE',
+};
+
+/** What the environment says; it counts before the config file. */
+export function dockerVariables(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const said = Object.entries(VARIABLES).flatMap(([key, name]) => {
+    const value = environment[name];
+    return value === undefined || value === '' ? [] : [[key, value] as const];
+  });
+  return Object.fromEntries(said);
+}
+
+export function workerDocker(docker: DockerSection, serverRootUrl: string): WorkerDocker {
+  return {
+    dockerHost: docker.host,
+    dockerCertPath: docker.cert_path,
+    dockerPull: docker.pull,
+    dockerPullTimeout: docker.pull_timeout,
+    dockerAuthFile: docker.auth_file,
+    dockerMemoryBytes: docker.memory_bytes,
+    dockerCpus: docker.cpus,
+    dockerPids: docker.pids,
+    dockerDiskBytes: docker.disk_bytes,
+    dockerNetwork: docker.network,
+    dockerUser: docker.user,
+    dockerRunnerSource: docker.runner_source,
+    defaultImage: docker.default_image,
+    volumes: docker.volumes,
+    serverRootUrl: (docker.server_root_url ?? serverRootUrl).replace(/\/+$/, ''),
+  };
+}

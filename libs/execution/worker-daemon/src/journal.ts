@@ -1,0 +1,115 @@
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { HostLog } from '#execution/runner-host';
+
+const shape = z.object({
+  task_id: z.string().min(1),
+  execution_id: z.string().regex(/^\d{1,19}$/),
+  cookie: z.string().min(8),
+  /** RFC 3339. */
+  started_at: z.string(),
+  backend: z.string(),
+  handle: z.record(z.string(), z.union([z.string(), z.number()])),
+});
+
+/** What a later process of the daemon needs to know about an execution. Holds no token. */
+export type JournalEntry = Readonly<z.infer<typeof shape>>;
+
+/**
+ * The executions that this worker has begun and whose end the server is not known to have heard of: a file each, on disk
+ * before the runner begins.
+ */
+export class Journal {
+  private readonly directory: string;
+
+  constructor(
+    dataDir: string,
+    private readonly log: HostLog,
+  ) {
+    this.directory = join(dataDir, 'journal');
+    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+  }
+
+  /** Why no entry could be written now, as an error code; null when one could. Makes its directory again if need be. */
+  fault(): string | null {
+    const probe = join(this.directory, 'probe');
+    try {
+      mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+      writeFileSync(probe, 'An entry is shorter than this.\n'.repeat(32), { mode: 0o600 });
+      rmSync(probe, { force: true });
+      return null;
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code ?? 'unknown';
+    }
+  }
+
+  /** Returns when the entry is on the disk. */
+  write(entry: JournalEntry): void {
+    const unfinished = `${this.fileOf(entry.execution_id)}.new`;
+    const file = openSync(unfinished, 'w', 0o600);
+    try {
+      writeSync(file, `${JSON.stringify(entry)}\n`);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(unfinished, this.fileOf(entry.execution_id));
+    this.syncDirectory();
+  }
+
+  /** Never throws: an entry that stays is cleared away by the next daemon, and told again. */
+  remove(executionId: string): void {
+    try {
+      rmSync(this.fileOf(executionId), { force: true });
+      this.syncDirectory();
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+      this.log.warn('an entry of the journal stays', { execution_id: executionId, error: code });
+    }
+  }
+
+  /** Oldest first. Files that nobody can read are left where they are, with a warning. */
+  read(): JournalEntry[] {
+    const entries = readdirSync(this.directory)
+      .filter((name) => name.endsWith('.json'))
+      .flatMap((name) => this.readFile(name));
+    return entries.sort((one, other) => one.started_at.localeCompare(other.started_at));
+  }
+
+  private readFile(name: string): JournalEntry[] {
+    try {
+      return [shape.parse(JSON.parse(readFileSync(join(this.directory, name), 'utf8')))];
+    } catch (error) {
+      this.log.warn('an entry of the journal cannot be read', { file: name, error: faultOf(error) });
+      return [];
+    }
+  }
+
+  private fileOf(executionId: string): string {
+    return join(this.directory, `${executionId}.json`);
+  }
+
+  /** A new name is on the disk when its directory is. */
+  private syncDirectory(): void {
+    const directory = openSync(this.directory, 'r');
+    try {
+      fsyncSync(directory);
+    } finally {
+      closeSync(directory);
+    }
+  }
+}
+
+const faultOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown');

@@ -1,0 +1,146 @@
+import { join } from 'node:path';
+import { findProgram } from '#platform/kernel';
+import {
+  AgentUsers,
+  clearExecution,
+  type HostLog,
+  identify,
+  isSameProcess,
+  openWorkspacesDir,
+  type ProcessIdentity,
+  RunnerProcess,
+} from '#execution/runner-host';
+import {
+  type Backend,
+  type BackendTask,
+  type ClaimedTask,
+  type TaskEnd,
+  type TaskHandle,
+  WorkerFault,
+} from '../backend.js';
+import type { JournalEntry } from '../journal.js';
+import type { WorkerOptions } from '../options/worker-options.js';
+import { OrphanRunner } from './orphan-runner.js';
+
+/** Runs each execution as processes of this machine; as root every execution has a numeric user of its own. */
+export class ProcessBackend implements Backend {
+  readonly name = 'process';
+  private readonly users: AgentUsers | null;
+  private workspacesDir = '';
+  private entry = '';
+
+  /** @param installationKey chooses the range of users; never leaves the process. */
+  constructor(
+    private readonly options: WorkerOptions,
+    installationKey: string,
+    private readonly log: HostLog,
+  ) {
+    const { agentUidBase, agentUidCount } = options.process;
+    this.users =
+      process.getuid?.() === 0 ? new AgentUsers({ agentUidBase, agentUidCount, secretsKey: installationKey }) : null;
+  }
+
+  prepare(): Promise<void> {
+    const { process: place, dataDir } = this.options;
+    try {
+      this.entry = findProgram();
+      this.workspacesDir = openWorkspacesDir({
+        workspacesDir: place.workspaceRoot,
+        dataDir,
+        settingName: '--workspace-root',
+      });
+    } catch (error) {
+      return Promise.reject(new WorkerFault(error instanceof Error ? error.message : String(error)));
+    }
+    return Promise.resolve();
+  }
+
+  launch(task: ClaimedTask): Promise<BackendTask> {
+    const { executionId } = task;
+    const runner = new RunnerProcess(this.entry, this.log);
+    const identity = runner.pid === undefined ? null : identify(runner.pid);
+    if (identity === null) {
+      runner.signal('SIGKILL');
+      return Promise.reject(new Error('The runner could not be started.'));
+    }
+    const uid = this.users?.uidOf(executionId);
+    const place = { workspace_dir: join(this.workspacesDir, executionId) };
+    const handle: TaskHandle = { ...identity, ...place, ...(uid === undefined ? {} : { uid }) };
+    const { environment, git } = this.options;
+    const handover = task.handover({
+      ...place,
+      ...(uid === undefined ? {} : { run_as: { uid, gid: uid } }),
+      place_env: { ...environment },
+      git: {
+        clone_timeout_seconds: git.cloneTimeoutSeconds,
+        max_repository_bytes: git.maxRepositoryBytes,
+        max_mirrors_bytes: git.maxMirrorsBytes,
+        mirrors_dir: join(this.options.dataDir, 'mirrors'),
+        local_roots: [...git.localRoots],
+      },
+    });
+    const ended = runner.exited.then(async ({ code, signal }): Promise<TaskEnd> => {
+      await this.clearQuietly(executionId, task.cookie, handle);
+      return { kind: 'exited', code, signal };
+    });
+    return Promise.resolve({
+      handle,
+      begin: () => {
+        runner.assign(handover);
+        return Promise.resolve();
+      },
+      signal: (signal) => runner.signal(signal),
+      ended,
+    });
+  }
+
+  reattach(entry: JournalEntry): Promise<BackendTask | null> {
+    const identity = identityOf(entry.handle);
+    if (identity === null || !isSameProcess(identity)) return Promise.resolve(null);
+    const runner = new OrphanRunner(identity);
+    const ended = runner.gone.then(async (): Promise<TaskEnd> => {
+      await this.clearQuietly(entry.execution_id, entry.cookie, entry.handle);
+      return { kind: 'vanished', message: 'The runner has ended while nobody could see how.' };
+    });
+    return Promise.resolve({
+      handle: entry.handle,
+      begin: () => Promise.resolve(),
+      signal: (signal) => runner.signal(signal),
+      ended,
+    });
+  }
+
+  clear({ execution_id: executionId, cookie, handle }: JournalEntry): Promise<void> {
+    const identity = identityOf(handle);
+    const { workspace_dir: directory, uid } = handle;
+    return clearExecution(
+      {
+        executionId,
+        cookie,
+        workspaceDir: typeof directory === 'string' ? directory : join(this.workspacesDir, executionId),
+        uid: typeof uid === 'number' ? uid : undefined,
+        groups: identity !== null && isSameProcess(identity) ? [identity.pid] : [],
+      },
+      this.log,
+    );
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  private async clearQuietly(executionId: string, cookie: string, handle: TaskHandle): Promise<void> {
+    const entry = { task_id: '', execution_id: executionId, cookie, started_at: '', backend: this.name, handle };
+    await this.clear(entry).catch((error: unknown) =>
+      this.log.error('what is left of an execution could not be cleared', {
+        execution_id: executionId,
+        error: String(error),
+      }),
+    );
+  }
+}
+
+function identityOf({ pid, started, boot }: TaskHandle): ProcessIdentity | null {
+  const isWhole = typeof pid === 'number' && typeof started === 'string' && typeof boot === 'string';
+  return isWhole ? { pid, started, boot } : null;
+}

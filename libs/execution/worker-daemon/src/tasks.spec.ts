@@ -1,0 +1,228 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SystemClock } from '#platform/kernel';
+import type { HostLog } from '#execution/runner-host';
+import type { TaskAssignmentData, WorkerFrame } from '#execution/worker-protocol';
+import { type Backend, type BackendTask, type ClaimedTask, SetupFault, type TaskEnd } from './backend.js';
+import { Journal } from './journal.js';
+import { WorkerMetrics } from './metrics.js';
+import { readWorkerOptions } from './options/read-worker-options.js';
+import { Tasks } from './tasks.js';
+
+const silent: HostLog = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+const assignment = (executionId: string, taskId = `task-${executionId}`): TaskAssignmentData => ({
+  task_id: taskId,
+  execution_id: executionId,
+  task: { id: taskId, title: '', task_definition: { prompt: '' }, created_at: '', updated_at: '' },
+  env_vars: { HEADRACE_EXECUTION_TOKEN: 'token' },
+});
+
+/** A backend without processes, that tells in which order it was used. */
+class Places implements Backend {
+  readonly name = 'process';
+  readonly steps: string[] = [];
+  readonly ends = new Map<string, (end: TaskEnd) => void>();
+  readonly signals: string[] = [];
+  refusal: Error | null = null;
+
+  constructor(private readonly journalled: () => string[]) {}
+
+  launch({ executionId }: ClaimedTask): Promise<BackendTask> {
+    if (this.refusal) return Promise.reject(this.refusal);
+    this.steps.push(`launch ${executionId}`);
+    const ended = new Promise<TaskEnd>((resolve) => this.ends.set(executionId, resolve));
+    return Promise.resolve({
+      handle: { pid: 1 },
+      begin: () => {
+        this.steps.push(`begin ${executionId} with ${this.journalled().join()}`);
+        return Promise.resolve();
+      },
+      signal: (signal) => void this.signals.push(`${signal} ${executionId}`),
+      ended,
+    });
+  }
+
+  prepare = (): Promise<void> => Promise.resolve();
+  reattach = (): Promise<null> => Promise.resolve(null);
+  clear = (): Promise<void> => Promise.resolve();
+  close = (): Promise<void> => Promise.resolve();
+}
+
+describe('Tasks', () => {
+  let dataDir: string;
+  let sent: WorkerFrame[];
+  let reaches: boolean;
+  let places: Places;
+  let tasks: Tasks;
+
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'headrace-tasks-'));
+    sent = [];
+    reaches = true;
+    places = new Places(() => readdirSync(join(dataDir, 'journal')));
+    tasks = new Tasks({
+      options: readWorkerOptions(['--worker-id', 'a', '--max-concurrent-tasks', '1'], { HEADRACE_TOKEN: 'key' }),
+      backend: places,
+      journal: new Journal(dataDir, silent),
+      metrics: new WorkerMetrics({ version: '0', backend: 'process', worker_id: 'a' }),
+      clock: new SystemClock(),
+      log: silent,
+      send: (frame) => {
+        if (reaches) sent.push(frame);
+        return Promise.resolve(reaches);
+      },
+      changed: () => undefined,
+    });
+  });
+  afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+  const types = (): string[] => sent.map(({ type }) => type);
+  const end = async (
+    executionId: string,
+    value: TaskEnd = { kind: 'exited', code: 0, signal: null },
+  ): Promise<void> => {
+    places.ends.get(executionId)?.(value);
+    await new Promise(setImmediate);
+  };
+
+  it('claims, launches, journals, and only then lets the runner begin', async () => {
+    await tasks.assign(assignment('7'), null);
+    expect(types()).toEqual(['task_claimed']);
+    expect(places.steps).toEqual(['launch 7', 'begin 7 with 7.json']);
+  });
+
+  it('does not start what it could not claim', async () => {
+    reaches = false;
+    await tasks.assign(assignment('7'), null);
+    expect(places.steps).toEqual([]);
+    expect(tasks.all).toEqual([]);
+    expect(tasks.freeSlots).toBe(1);
+  });
+
+  it('rejects while its journal cannot be written, and outlives one that has gone', async () => {
+    const journal = join(dataDir, 'journal');
+    await tasks.assign(assignment('7'), null);
+    rmSync(journal, { recursive: true });
+    await end('7');
+    tasks.forget('7');
+    expect(tasks.all).toEqual([]);
+    writeFileSync(journal, '');
+    await tasks.assign(assignment('8'), null);
+    expect(sent.at(-1)).toMatchObject({ type: 'task_rejected', data: { task_id: 'task-8' } });
+    expect(places.steps).not.toContain('launch 8');
+    rmSync(journal);
+    await tasks.assign(assignment('9'), null);
+    expect(places.steps.at(-1)).toBe('begin 9 with 9.json');
+  });
+
+  it('rejects with a reason: no slot, draining, no token, an earlier execution of the task', async () => {
+    await tasks.assign(assignment('7'), 'draining');
+    await tasks.assign({ ...assignment('7'), env_vars: {} }, null);
+    await tasks.assign(assignment('7', 'one'), null);
+    await tasks.assign(assignment('8', 'two'), null);
+    await tasks.assign(assignment('9', 'one'), null);
+    expect(types()).toEqual(['task_rejected', 'task_rejected', 'task_claimed', 'task_rejected', 'task_rejected']);
+    expect(sent[3]).toMatchObject({ data: { task_id: 'two', reason: 'at capacity' } });
+    // The server has given the earlier execution up.
+    expect(places.signals).toEqual(['SIGKILL 7']);
+  });
+
+  it('ignores an assignment that is known', async () => {
+    await tasks.assign(assignment('7'), null);
+    await tasks.assign(assignment('7'), null);
+    expect(places.steps).toHaveLength(2);
+  });
+
+  it('keeps an end in the journal until the server has received it, over any number of connections', async () => {
+    await tasks.assign(assignment('7'), null);
+    await end('7');
+    let mark = 0;
+    const next = (): number => (mark += 1);
+    reaches = false;
+    await tasks.tell(next);
+    expect(tasks.untold).toHaveLength(1);
+    reaches = true;
+    await tasks.tell(next);
+    tasks.doubt();
+    await tasks.tell(next);
+    expect(types()).toEqual(['task_claimed', 'task_completed', 'task_completed']);
+    expect(readdirSync(join(dataDir, 'journal'))).toEqual(['7.json']);
+    tasks.confirmed(mark);
+    expect(readdirSync(join(dataDir, 'journal'))).toEqual([]);
+    expect(tasks.all).toEqual([]);
+  });
+
+  it.each([
+    [
+      { kind: 'exited', code: null, signal: 'SIGKILL' },
+      { failure_reason: 'infrastructure_timeout', exit_code: 137 },
+    ],
+    [
+      { kind: 'exited', code: 70, signal: null },
+      { failure_reason: 'internal_error', exit_code: 70 },
+    ],
+    [
+      { kind: 'exited', code: 75, signal: null },
+      { failure_reason: 'infrastructure_timeout', exit_code: 75 },
+    ],
+    [
+      { kind: 'vanished', message: 'gone' },
+      { failure_reason: 'infrastructure_timeout', message: 'gone' },
+    ],
+  ] as const)('tells how a runner has ended: %j', async (how, told) => {
+    await tasks.assign(assignment('7'), null);
+    await end('7', how);
+    await tasks.tell(() => 1);
+    expect(sent[1]).toMatchObject({ type: 'task_failed', data: { task_id: 'task-7', ...told } });
+  });
+
+  it('tells what cannot be had as a failed set-up', async () => {
+    places.refusal = new SetupFault('No such image.');
+    await tasks.assign(assignment('7'), null);
+    await tasks.tell(() => 1);
+    expect(sent[1]).toMatchObject({ data: { failure_reason: 'environment_setup_failed', message: 'No such image.' } });
+  });
+
+  it('tells a cancelled task as cancelled, though the worker was stopped while it ended', async () => {
+    await tasks.assign(assignment('7'), null);
+    tasks.ask({ taskId: 'task-7' }, 'stop');
+    const [task] = tasks.live;
+    task?.ask('drain');
+    task?.ask('drain');
+    expect(places.signals).toEqual(['SIGTERM 7']);
+    await end('7', { kind: 'exited', code: null, signal: 'SIGKILL' });
+    await tasks.tell(() => 1);
+    expect(sent[1]).toMatchObject({ type: 'task_completed', data: { task_state: 'CANCELLED' } });
+  });
+
+  it.each([
+    [['drain', 'stop', 'kill', 'lost'], 'lost', ['SIGTERM 7', 'SIGKILL 7', 'SIGKILL 7']],
+    [['kill', 'stop', 'drain'], 'kill', ['SIGKILL 7']],
+    [['lost', 'kill', 'stop'], 'lost', ['SIGKILL 7', 'SIGKILL 7']],
+    [['stop', 'drain'], 'stop', ['SIGTERM 7']],
+  ] as const)('is asked %j: the gravest wish stands', async (wishes, stands, signals) => {
+    await tasks.assign(assignment('7'), null);
+    const [task] = tasks.live;
+    for (const wish of wishes) task?.ask(wish);
+    expect(task?.wish).toBe(stands);
+    expect(places.signals).toEqual(signals);
+    await end('7');
+  });
+
+  it('says nothing about an execution that is somebody else’s', async () => {
+    await tasks.assign(assignment('7'), null);
+    tasks.forget('7');
+    expect(places.signals).toEqual(['SIGKILL 7']);
+    await end('7', { kind: 'exited', code: null, signal: 'SIGKILL' });
+    await tasks.tell(() => 1);
+    expect(types()).toEqual(['task_claimed']);
+    expect(readdirSync(join(dataDir, 'journal'))).toEqual([]);
+  });
+});

@@ -1,0 +1,173 @@
+import { performance } from 'node:perf_hooks';
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import type {
+  Beat,
+  Hello,
+  ServerFrame,
+  TaskClaimed,
+  TaskFailed,
+  TaskRejected,
+  WorkerFrame,
+} from '#execution/worker-protocol';
+import { PresenceStore } from '../persistence/presence.store.js';
+import { TaskDoor } from './task-door.js';
+import type { WorkerSession } from './worker-session.js';
+import { WorkerSockets } from './worker-sockets.js';
+
+const SECOND_MS = 1_000;
+const LONGEST_BEAT_SECONDS = 30;
+/** What the published daemon gives as the reason when it kills a task because its own process stops. */
+const GRACEFUL_SHUTDOWN = 'graceful_shutdown';
+
+/** A connection as its frames see it. */
+export interface FrameSource {
+  readonly session: WorkerSession;
+  readonly ref: WorkerSession['ref'];
+  /** Frames that were read are handled after the connection has ended, too; but nothing is offered to it any more. */
+  readonly isOpen: boolean;
+  send(frame: ServerFrame): boolean;
+}
+
+/** Carries out what a worker says. Each frame may be handled again after a failure. */
+@Injectable()
+export class HandleFrame {
+  constructor(
+    private readonly door: TaskDoor,
+    private readonly presence: PresenceStore,
+    private readonly sockets: WorkerSockets,
+    private readonly settings: Settings,
+  ) {}
+
+  /** `receivedAt`: of a clock that only goes forward. */
+  async execute(source: FrameSource, frame: WorkerFrame, receivedAt: number): Promise<void> {
+    const { session } = source;
+    switch (frame.type) {
+      case 'task_claimed':
+        return this.claimed(session, frame.data, receivedAt);
+      case 'task_rejected':
+        return this.rejected(session, frame.data);
+      case 'task_completed':
+        await this.door.tasks.completed(session.ref, frame.data);
+        return this.ended(session);
+      case 'task_failed':
+        return this.failed(session, frame.data);
+      case 'hello':
+        return this.hello(source, frame.data);
+      case 'beat':
+        return this.beat(source, frame.data);
+      case 'heartbeat':
+        return;
+    }
+  }
+
+  /** From now on runs may be offered to it, here and by other processes. */
+  async announce(source: FrameSource): Promise<void> {
+    const { session } = source;
+    this.sockets.add(source);
+    if (!session.announced && !session.ref.speaksHello) await this.door.tasks.arriving(session.ref);
+    await this.presence.put(session.row(performance.now()));
+    if (!source.isOpen) return this.forget(session);
+    const first = !session.announced;
+    session.announced = true;
+    if (first) this.door.tasks.connected(session.ref);
+    else this.door.tasks.roomAgain(session.ref);
+  }
+
+  /** The connection has ended. */
+  async forget({ id }: WorkerSession): Promise<void> {
+    this.sockets.remove(id);
+    await this.presence.remove(id);
+  }
+
+  /** The process of the worker ends, as it has said by the way it closed the connection. */
+  async leaving(session: WorkerSession): Promise<void> {
+    this.sockets.remove(session.id);
+    await this.door.tasks.leaving(session.ref);
+  }
+
+  async left(session: WorkerSession): Promise<void> {
+    await this.door.tasks.left(session.ref);
+  }
+
+  private async hello(source: FrameSource, data: Hello['data']): Promise<void> {
+    const { session } = source;
+    if (!source.isOpen) return;
+    const { instance_id: instanceId, version, backend, slots, harnesses, skills, features, tasks } = data;
+    session.report = { instanceId, version, backend, slots, harnesses, skills };
+    session.freeSlots = Math.max(0, slots - tasks.length);
+    session.ref = { ...session.ref, speaksHello: true };
+    // Here before its tasks are looked at, in case they are answered by a frame; offered to only when they are counted.
+    this.sockets.add(source);
+    await this.presence.supersede(session.row(performance.now()));
+    const verdicts = tasks.length === 0 ? [] : await this.door.tasks.reconcile(session.ref, tasks);
+    const known = features.filter((feature) => FEATURES.includes(feature));
+    source.send({ type: 'hello', data: { features: known, ...this.rhythm(), tasks: verdicts } });
+    await this.announce(source);
+  }
+
+  private async beat(source: FrameSource, { draining, free_slots: freeSlots, tasks }: Beat['data']): Promise<void> {
+    const { session } = source;
+    if (!source.isOpen) return;
+    const changed = session.draining !== draining || session.freeSlots !== freeSlots;
+    session.draining = draining;
+    session.freeSlots = freeSlots;
+    if (changed && session.announced) await this.presence.touch(session.state(performance.now()));
+    const desired = tasks.length === 0 ? [] : await this.door.tasks.desired(session.ref, tasks);
+    source.send({ type: 'beat', data: { ...this.rhythm(), tasks: desired } });
+    if (changed && !draining && freeSlots > 0) this.door.tasks.roomAgain(session.ref);
+  }
+
+  private async claimed(session: WorkerSession, data: TaskClaimed['data'], receivedAt: number): Promise<void> {
+    // It claims until its process ends, and kills what it has claimed without a word.
+    if (session.isStopping) return;
+    await this.door.tasks.claimed(session.ref, data, performance.now() - receivedAt);
+    if (session.ref.speaksHello) return;
+    const { capacity } = session;
+    if (capacity.slots !== null && capacity.claimed(await this.door.tasks.executing(session.ref)))
+      await this.presence.touch(session.state(performance.now()));
+    // It answers one offer after the other: the next one may be made.
+    this.door.tasks.roomAgain(session.ref);
+  }
+
+  private async rejected(session: WorkerSession, data: TaskRejected['data']): Promise<void> {
+    const executing = await this.door.tasks.executing(session.ref);
+    const now = performance.now();
+    const pauseMs = session.capacity.rejected(executing, now);
+    // Before the run goes back to the queue, where it would be offered to this connection again.
+    await this.presence.touch(session.state(now));
+    if (pauseMs > 0) {
+      // Begun when the database has begun the same pause, so that it is over there too.
+      setTimeout(() => {
+        if (this.sockets.find(session.id) !== undefined) this.door.tasks.roomAgain(session.ref);
+      }, pauseMs).unref();
+    }
+    await this.door.tasks.rejected(session.ref, data);
+  }
+
+  private async failed(session: WorkerSession, data: TaskFailed['data']): Promise<void> {
+    if (!session.ref.speaksHello && data.failure_reason === GRACEFUL_SHUTDOWN) {
+      session.isStopping = true;
+      session.draining = true;
+      // Before the run goes back to the queue, where it would be offered to this connection.
+      await this.presence.touch(session.state(performance.now()));
+    }
+    await this.door.tasks.failed(session.ref, data);
+    await this.ended(session);
+  }
+
+  private async ended(session: WorkerSession): Promise<void> {
+    const { capacity } = session;
+    if (capacity.slots !== null && capacity.ended(await this.door.tasks.executing(session.ref)))
+      await this.presence.touch(session.state(performance.now()));
+    this.door.tasks.roomAgain(session.ref);
+  }
+
+  private rhythm(): { ttl_seconds: number; next_beat_seconds: number } {
+    const ttl = this.settings.leaseTtl / SECOND_MS;
+    return { ttl_seconds: ttl, next_beat_seconds: Math.min(LONGEST_BEAT_SECONDS, ttl / 3) };
+  }
+}
+
+/** What both ends may agree on beyond protocol 1; nothing yet. */
+const FEATURES: readonly string[] = [];

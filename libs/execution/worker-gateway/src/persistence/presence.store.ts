@@ -1,0 +1,175 @@
+import { Injectable } from '@nestjs/common';
+import type { QueryResultRow } from 'pg';
+import { Settings } from '#platform/config';
+import { Database, GroupedStatement, type Statement } from '#platform/persistence';
+import type { WorkerReport } from '../domain/worker-report.js';
+
+/** What changes while a connection lives. */
+export interface PresenceState {
+  readonly id: string;
+  /** Milliseconds since its last sign of life. */
+  readonly silentMs: number;
+  readonly freeSlots: number | null;
+  readonly draining: boolean;
+  /** How many runs it takes at once, learnt from its rejections; null: not known. */
+  readonly knownSlots: number | null;
+  /** Milliseconds for which it is offered no more than that; 0 for none. */
+  readonly pausedMs: number;
+}
+
+export interface PresenceRow extends PresenceState {
+  readonly teamUid: string;
+  readonly workerHost: string;
+  readonly accountUid: string;
+  readonly instance: string;
+  readonly connectedAt: Date;
+  readonly report: WorkerReport | null;
+}
+
+const STATE = '"silentMs" float8, "freeSlots" int, draining boolean, "knownSlots" int, "pausedMs" float8';
+const ago = (milliseconds: string): string => `headrace.now() - make_interval(secs => ${milliseconds} / 1000)`;
+const UNTIL = `${ago('r."silentMs"')} + make_interval(secs => $2::float8 / 1000)`;
+const PAUSED = `CASE WHEN r."pausedMs" > 0 THEN headrace.now() + make_interval(secs => r."pausedMs" / 1000) END`;
+
+const PUT: Statement = {
+  name: 'workers_put_connections',
+  text: `
+INSERT INTO headrace.worker_connections AS w (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until,
+  free_slots, draining, known_slots, rejected_until, account_uid, worker_instance, version, backend, slots, harnesses, skills)
+SELECT r.id, r."teamUid", r."workerHost", r.instance, r."connectedAt", ${ago('r."silentMs"')}, ${UNTIL},
+  r."freeSlots", r.draining, r."knownSlots", ${PAUSED}, r."accountUid", r.report->>'instanceId', r.report->>'version', r.report->>'backend',
+  (r.report->>'slots')::int, coalesce(r.report->'harnesses', '[]'), coalesce(r.report->'skills', '[]')
+FROM jsonb_to_recordset($1::jsonb) AS r (id uuid, "teamUid" text, "workerHost" text, "accountUid" text, instance uuid,
+  "connectedAt" timestamptz, report jsonb, ${STATE})
+ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at, alive_until = excluded.alive_until,
+  free_slots = excluded.free_slots, draining = excluded.draining, known_slots = excluded.known_slots, rejected_until = excluded.rejected_until,
+  worker_instance = excluded.worker_instance, version = excluded.version, backend = excluded.backend,
+  slots = excluded.slots, harnesses = excluded.harnesses, skills = excluded.skills`,
+};
+
+const TOUCH: Statement = {
+  name: 'workers_touch_connections',
+  text: `
+UPDATE headrace.worker_connections w SET last_seen_at = ${ago('r."silentMs"')}, alive_until = ${UNTIL},
+  free_slots = r."freeSlots", draining = r.draining, known_slots = r."knownSlots", rejected_until = ${PAUSED}
+FROM jsonb_to_recordset($1::jsonb) AS r (id uuid, ${STATE})
+WHERE w.id = r.id RETURNING w.id`,
+};
+
+/** The process of the worker has connected again: its earlier connections are closed, whichever API process holds them. */
+const SUPERSEDE: Statement = {
+  name: 'workers_supersede_connections',
+  text: `
+WITH gone AS (
+  DELETE FROM headrace.worker_connections
+  WHERE team_uid = $1 AND worker_host = $2 AND worker_instance = $3 AND id <> $4
+    AND account_uid = $5 RETURNING id)
+SELECT pg_notify('headrace_worker_superseded', id::text) FROM gone`,
+};
+
+/** The first sign after a gap begins a new period. */
+const REACHABLE: Statement = {
+  name: 'workers_note_reachable',
+  text: `
+INSERT INTO headrace.worker_reachability AS r (since, alive_until)
+VALUES (headrace.now(), headrace.now() + make_interval(secs => $1::float8 / 1000))
+ON CONFLICT (singleton) DO UPDATE SET alive_until = greatest(r.alive_until, excluded.alive_until),
+  since = CASE WHEN r.alive_until < headrace.now() THEN excluded.since ELSE r.since END`,
+};
+
+const REMOVE: Statement = {
+  name: 'workers_remove_connections',
+  text: 'DELETE FROM headrace.worker_connections WHERE id = ANY($1::uuid[])',
+};
+const REMOVE_INSTANCE: Statement = {
+  name: 'workers_remove_instance',
+  text: 'DELETE FROM headrace.worker_connections WHERE instance = $1',
+};
+/** Long after they ceased to count, so that a process that was only away for a while finds its rows. */
+const REMOVE_DEAD: Statement = {
+  name: 'workers_remove_dead',
+  text: `DELETE FROM headrace.worker_connections WHERE alive_until < headrace.now() - interval '5 minutes'`,
+};
+
+export const SUPERSEDED_CHANNEL = 'headrace_worker_superseded';
+
+/**
+ * Who is connected. Many connections share a statement, whether they come, change or go at the same time. One statement
+ * at a time: what is written later is later, and two never wait for each other's rows.
+ */
+@Injectable()
+export class PresenceStore {
+  private readonly puts = this.grouped((rows: readonly PresenceRow[]) => this.putAll(rows));
+  private readonly touches = this.grouped((states: readonly PresenceState[]) => this.touchAll(states));
+  private readonly removals = this.grouped((ids: readonly string[]) => this.removeAll(ids));
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+  ) {}
+
+  put(row: PresenceRow): Promise<null> {
+    return this.puts.execute(row);
+  }
+
+  /** False: there is no such row any more. */
+  touch(state: PresenceState): Promise<boolean> {
+    return this.touches.execute(state);
+  }
+
+  remove(id: string): Promise<null> {
+    return this.removals.execute(id);
+  }
+
+  async removeInstance(instance: string): Promise<void> {
+    await this.inTurn(REMOVE_INSTANCE, [instance]);
+  }
+
+  /** Workers can connect to this process, and for `forMs` nobody takes it for gone. */
+  async noteReachable(forMs: number): Promise<void> {
+    await this.database.query(REACHABLE, [forMs]);
+  }
+
+  async removeDead(): Promise<void> {
+    await this.database.query(REMOVE_DEAD);
+  }
+
+  async supersede({ id, teamUid, workerHost, accountUid, report }: PresenceRow): Promise<void> {
+    if (report !== null) await this.inTurn(SUPERSEDE, [teamUid, workerHost, report.instanceId, id, accountUid]);
+  }
+
+  private async putAll(rows: readonly PresenceRow[]): Promise<null[]> {
+    await this.inTurn(PUT, [JSON.stringify(latest(rows)), this.settings.workerSilence]);
+    return rows.map(() => null);
+  }
+
+  private async touchAll(states: readonly PresenceState[]): Promise<boolean[]> {
+    const rows = await this.inTurn<{ id: string }>(TOUCH, [
+      JSON.stringify(latest(states)),
+      this.settings.workerSilence,
+    ]);
+    const found = new Set(rows.map(({ id }) => id));
+    return states.map(({ id }) => found.has(id));
+  }
+
+  private async removeAll(ids: readonly string[]): Promise<null[]> {
+    await this.inTurn(REMOVE, [ids]);
+    return ids.map(() => null);
+  }
+
+  private grouped<Item, Result>(run: (items: readonly Item[]) => Promise<Result[]>): GroupedStatement<Item, Result> {
+    return new GroupedStatement(run, { maxGroup: 250, maxInFlight: 1 });
+  }
+
+  private inTurn<Row extends QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const result = this.last.then(() => this.database.query<Row>(statement, values));
+    this.last = result.catch(() => undefined);
+    return result;
+  }
+}
+
+/** One statement cannot write a row twice. */
+const latest = <Item extends PresenceState>(items: readonly Item[]): Item[] => [
+  ...new Map(items.map((item) => [item.id, item])).values(),
+];

@@ -1,0 +1,115 @@
+import { performance } from 'node:perf_hooks';
+import type { WebSocket } from 'ws';
+import { CLOSE_CODES, type ServerFrame } from '#execution/worker-protocol';
+import type { FrameSource } from '../application/handle-frame.js';
+import type { WorkerSession } from '../application/worker-session.js';
+import type { WorkerRef } from '../domain/worker-ref.js';
+import type { FrameGate } from './frame-gate.js';
+import { FrameInbox } from './frame-inbox.js';
+import type { DropReason, WorkerMeters } from './worker-meters.js';
+
+/** Bytes that wait for the other end to read them; four of the largest frames. */
+const MAX_BUFFERED_BYTES = 4 * 1_048_576;
+/** How long the other end may take to answer a close. */
+const CLOSE_GRACE_MS = 2_000;
+
+const REASONS: Readonly<Record<DropReason, string>> = {
+  silent: 'There was no sign of life for too long.',
+  malformed: 'A frame is one JSON object with a type, as text.',
+  too_many_frames: 'Too many frames.',
+  slow_reader: 'What was sent is not being read.',
+  token_ended: 'The token is no longer valid.',
+  superseded: 'The worker has another connection.',
+};
+
+/** A socket of a worker: what goes out, and how it ends. */
+export class WorkerConnection implements FrameSource {
+  readonly inbox: FrameInbox;
+  private ending = false;
+  private held = false;
+  private pingedAt: number;
+
+  constructor(
+    private readonly socket: WebSocket,
+    readonly session: WorkerSession,
+    /** Uid of the token that it was let in with. */
+    readonly tokenUid: string,
+    private readonly meters: WorkerMeters,
+    gate: FrameGate,
+    failed: (what: string, error: unknown) => void,
+  ) {
+    this.pingedAt = session.seenAt;
+    this.inbox = new FrameInbox({ failed, hold: () => this.hold(), goOn: () => this.goOn() }, gate);
+  }
+
+  get ref(): WorkerRef {
+    return this.session.ref;
+  }
+
+  /** Whether what it says still counts. */
+  get isOpen(): boolean {
+    return !this.ending && this.socket.readyState === this.socket.OPEN;
+  }
+
+  send(frame: ServerFrame): boolean {
+    if (!this.isOpen) return false;
+    this.socket.send(JSON.stringify(frame));
+    this.meters.frame('out', frame.type);
+    return this.readsWell();
+  }
+
+  /** Milliseconds since its last sign of life. */
+  silentFor(now: number): number {
+    return this.held ? 0 : now - this.session.seenAt;
+  }
+
+  /** Asks for a sign of life when the last question was `everyMs` ago. */
+  ping(everyMs: number): void {
+    const now = performance.now();
+    if (!this.isOpen || now - this.pingedAt < everyMs) return;
+    this.pingedAt = now;
+    this.socket.ping();
+    this.readsWell();
+  }
+
+  /** Ends it for a reason that the worker is told. */
+  drop(reason: DropReason): void {
+    if (this.ending) return;
+    this.meters.drop(reason);
+    // Nobody reads at the other end: a close frame would wait behind all the rest.
+    if (reason === 'silent' || reason === 'slow_reader') this.destroy();
+    else this.close(CLOSE_CODES.policyViolation, REASONS[reason]);
+  }
+
+  close(code: number, reason: string): void {
+    if (this.ending) return;
+    this.ending = true;
+    this.socket.close(code, reason);
+    const timer = setTimeout(() => this.socket.terminate(), CLOSE_GRACE_MS);
+    this.socket.once('close', () => clearTimeout(timer));
+    this.socket.resume();
+  }
+
+  destroy(): void {
+    this.ending = true;
+    this.socket.terminate();
+  }
+
+  private readsWell(): boolean {
+    if (this.socket.bufferedAmount <= MAX_BUFFERED_BYTES) return true;
+    this.drop('slow_reader');
+    return false;
+  }
+
+  /** Reads no more for a while; that nothing is heard of it then is not its fault. */
+  private hold(): void {
+    this.held = true;
+    this.socket.pause();
+  }
+
+  private goOn(): void {
+    this.held = false;
+    this.session.seenAt = performance.now();
+    this.socket.resume();
+  }
+}

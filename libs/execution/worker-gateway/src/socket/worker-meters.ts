@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common';
+import { Metrics } from '#platform/observability';
+
+export type DropReason = 'silent' | 'malformed' | 'too_many_frames' | 'slow_reader' | 'token_ended' | 'superseded';
+
+/** What the gateway tells Prometheus. */
+@Injectable()
+export class WorkerMeters {
+  private readonly connections;
+  private readonly handshakes;
+  private readonly frames;
+  private readonly drops;
+
+  constructor(metrics: Metrics) {
+    this.connections = metrics.gauge('headrace_worker_connections', 'Open connections of self-hosted workers.');
+    this.handshakes = metrics.counter(
+      'headrace_worker_handshakes_total',
+      'Requests for a worker’s connection, by the status they were answered with.',
+      ['status'],
+    );
+    this.frames = metrics.counter(
+      'headrace_worker_frames_total',
+      'Frames from and to workers, by type; those not understood as unknown, invalid or malformed.',
+      ['direction', 'type'],
+    );
+    this.drops = metrics.counter('headrace_worker_drops_total', 'Connections that the service has ended, by reason.', [
+      'reason',
+    ]);
+  }
+
+  open(count: number): void {
+    this.connections.set(count);
+  }
+
+  handshake(status: number): void {
+    this.handshakes.inc({ status: String(status) });
+  }
+
+  frame(direction: 'in' | 'out', type: string): void {
+    this.frames.inc({ direction, type });
+  }
+
+  drop(reason: DropReason): void {
+    this.drops.inc({ reason });
+  }
+}

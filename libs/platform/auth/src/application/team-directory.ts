@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Statement } from '#platform/persistence';
+import type { Caller, Membership } from '../domain/principal.js';
+import { INITIAL_TEAM_SETTINGS, type TeamSettings } from '../domain/team-settings.js';
+import type { PrincipalRef } from './principal-directory.js';
+import { PrincipalLookup } from './principal-lookup.js';
+
+/** As long as settings are remembered that come with a token. */
+const FRESH_MS = 1000;
+const MAX_CACHED = 5000;
+
+const FIND: Statement = {
+  name: 'auth.team-settings',
+  text: `SELECT default_model_id, default_worker_host, metadata_filter, schedules FROM teams WHERE uid = $1`,
+};
+
+interface Row {
+  default_model_id: string | null;
+  default_worker_host: string | null;
+  metadata_filter: boolean;
+  schedules: boolean;
+}
+
+/** What teams have set, for what the service does for them without a token. May be a second old. */
+@Injectable()
+export class TeamDirectory {
+  private readonly cache = new Map<string, { readonly settings: TeamSettings; readonly at: number }>();
+
+  constructor(
+    private readonly database: Database,
+    private readonly principals: PrincipalLookup,
+  ) {}
+
+  /** One round trip, or none. */
+  async settings(teamUid: string): Promise<TeamSettings> {
+    const now = performance.now();
+    const cached = this.cache.get(teamUid);
+    if (cached && now - cached.at < FRESH_MS) return cached.settings;
+    const [row] = await this.database.query<Row>(FIND, [teamUid]);
+    const settings = row ? toSettings(row) : INITIAL_TEAM_SETTINGS;
+    if (this.cache.size >= MAX_CACHED) this.cache.clear();
+    this.cache.set(teamUid, { settings, at: now });
+    return settings;
+  }
+
+  /**
+   * The author of what the service starts by itself, as the caller that starts it. What belongs to a team is started as by
+   * a member, also when the author has left it; what is personal (`teamUid` null) with the current memberships of its owner.
+   */
+  async authorOf({ type, uid }: PrincipalRef, teamUid: string | null): Promise<Caller> {
+    const memberships: readonly Membership[] =
+      teamUid === null
+        ? ((await this.principals.membershipsOf(uid)) ?? [])
+        : [{ teamUid, role: 'member', team: await this.settings(teamUid) }];
+    const principal = { type, uid, displayName: '', memberships, tokenUid: '' };
+    return { principal, teamUid, teamUids: teamUid === null ? [] : [teamUid] };
+  }
+}
+
+const toSettings = (row: Row): TeamSettings => ({
+  defaultModelId: row.default_model_id,
+  defaultWorkerHost: row.default_worker_host,
+  features: { metadata_filter: row.metadata_filter, schedules: row.schedules },
+});

@@ -1,0 +1,20 @@
+import { Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { RequestGate, SenderAddress } from '#platform/http';
+import { AuthModule } from './auth.module.js';
+import { AuthorizeGuard } from './http/authorize.guard.js';
+import { BearerGate } from './http/bearer-gate.js';
+import { UnauthorizedPace } from './http/unauthorized-pace.js';
+
+/** Closes every route that is not declared open: the gate before the body, the guard before the handler. */
+@Module({
+  imports: [AuthModule],
+  providers: [
+    SenderAddress,
+    UnauthorizedPace,
+    { provide: RequestGate, useClass: BearerGate },
+    { provide: APP_GUARD, useClass: AuthorizeGuard },
+  ],
+  exports: [RequestGate, UnauthorizedPace],
+})
+export class AuthHttpModule {}

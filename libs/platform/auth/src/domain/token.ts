@@ -1,0 +1,42 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { base62 } from '#platform/kernel';
+
+export const TOKEN_PREFIX = 'hr_';
+const RANDOM_BYTES = 32;
+/** 32 bytes need 43 digits of base 62. */
+const DIGITS = 43;
+const TOKEN = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${DIGITS}}$`);
+const SHOWN = TOKEN_PREFIX.length + 4;
+
+/** `hr_` and 32 random bytes in base62. */
+export function newToken(): string {
+  return TOKEN_PREFIX + base62(randomBytes(RANDOM_BYTES), DIGITS);
+}
+
+export function isTokenShaped(value: string): boolean {
+  return TOKEN.test(value);
+}
+
+/** What is stored. The token is random in full, so a plain digest suffices: there is nothing to guess. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+/** Enough to recognise a token in a list: `hr_aB3x…`. */
+export function displayPrefix(token: string): string {
+  return `${token.slice(0, SHOWN)}…`;
+}
+
+/** `no_bearer`: a header without the scheme `Bearer`. */
+export type TokenRefusal = 'missing' | 'no_bearer' | 'malformed' | 'unknown' | 'expired' | 'revoked';
+
+/** The token of an `Authorization` header, or why there is none. The scheme's case does not matter (RFC 9110). */
+export function readBearer(
+  header: string | undefined,
+): { readonly token: string } | { readonly refusal: 'missing' | 'no_bearer' | 'malformed' } {
+  if (header === undefined || header.trim() === '') return { refusal: 'missing' };
+  if (!/^Bearer(?: |$)/i.test(header)) return { refusal: 'no_bearer' };
+  const match = /^Bearer +(\S+) *$/i.exec(header);
+  const token = match?.[1];
+  return token !== undefined && isTokenShaped(token) ? { token } : { refusal: 'malformed' };
+}

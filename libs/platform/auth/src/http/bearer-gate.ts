@@ -1,0 +1,66 @@
+import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { Request } from 'express';
+import { edgeStateOf, ProblemError, RequestGate } from '#platform/http';
+import { AccessChanges } from '../application/access-changes.js';
+import { TokenAuthenticator } from '../application/token-authenticator.js';
+import type { TokenRefusal } from '../domain/token.js';
+import { TokenUsage } from '../application/token-usage.js';
+import { rememberPrincipal } from './request-principal.js';
+import { UnauthorizedPace } from './unauthorized-pace.js';
+
+/** Authenticates by bearer token. Why a token is not valid is written to the log only. */
+@Injectable()
+export class BearerGate extends RequestGate implements OnModuleInit, OnModuleDestroy {
+  private unsubscribe: (() => void) | null = null;
+
+  constructor(
+    private readonly authenticator: TokenAuthenticator,
+    private readonly usage: TokenUsage,
+    private readonly changes: AccessChanges,
+    private readonly pace: UnauthorizedPace,
+  ) {
+    super();
+  }
+
+  /** The subscription itself empties the cache of tokens. */
+  onModuleInit(): void {
+    this.unsubscribe = this.changes.subscribe(() => undefined);
+  }
+
+  onModuleDestroy(): void {
+    this.unsubscribe?.();
+  }
+
+  override async admit(request: Request): Promise<void> {
+    const principal = await this.authenticator.authenticate(request.headers.authorization);
+    const state = edgeStateOf(request);
+    if (typeof principal === 'string') {
+      state.refusal = `token ${principal}`;
+      await this.pace.hold(request);
+      throw unauthenticated(principal);
+    }
+    rememberPrincipal(request, principal);
+    state.tokenUid = principal.tokenUid;
+    state.context.principal = principal.uid;
+    this.usage.note(principal.tokenUid);
+  }
+}
+
+/** Tells mistakes in sending a token apart; what is wrong with a token that was sent stays unsaid. */
+export function unauthenticated(refusal: TokenRefusal = 'missing'): ProblemError {
+  return new ProblemError('authentication_required', detailOf(refusal));
+}
+
+function detailOf(refusal: TokenRefusal): string {
+  switch (refusal) {
+    case 'missing':
+      return 'The request has no token. Send one as `Authorization: Bearer <token>`.';
+    case 'no_bearer':
+      return 'The Authorization header has no `Bearer` before the token. Send it as `Authorization: Bearer <token>`.';
+    case 'malformed':
+    case 'unknown':
+    case 'expired':
+    case 'revoked':
+      return 'The token is not valid: it is unknown, has expired or was revoked.';
+  }
+}

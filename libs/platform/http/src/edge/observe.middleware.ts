@@ -1,0 +1,56 @@
+import { performance } from 'node:perf_hooks';
+import { Logger } from '@nestjs/common';
+import type { RequestHandler } from 'express';
+import { type Metrics, newContext, runInContext } from '#platform/observability';
+import { pathOf } from '../problems/problem-writer.js';
+import { rememberEdgeState, type EdgeState } from './edge-state.js';
+import type { RouteTable } from './route-table.js';
+
+const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+/** Asked every few seconds by machines: not worth a line each. */
+const QUIET = new Set(['/health/live', '/health/ready']);
+
+/** First of all: trace context, the matched route, one metric and one log line for every request. */
+export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {
+  const logger = new Logger('Http');
+  const duration = metrics.histogram(
+    'http_request_duration_seconds',
+    'Time to answer a request, by operation and status.',
+    ['operation', 'status'],
+    BUCKETS,
+  );
+  return (request, response, next) => {
+    const started = performance.now();
+    const path = pathOf(request);
+    const context = newContext(headerText(request.headers.traceparent));
+    const route = routes.match(request.method, path);
+    context.route = `${request.method} ${route?.path ?? '(unknown)'}`;
+    const state: EdgeState = { context, route };
+    rememberEdgeState(request, state);
+    response.setHeader('X-Trace-Id', context.traceId);
+    response.once('close', () => {
+      const seconds = (performance.now() - started) / 1000;
+      const status = response.writableFinished ? response.statusCode : 499;
+      duration.observe(
+        { operation: route?.operation?.id ?? route?.handler ?? 'unknown', status: String(status) },
+        seconds,
+      );
+      const fields = {
+        method: request.method,
+        status,
+        duration_ms: Math.round(seconds * 1e5) / 100,
+        ...(state.errorCode === undefined ? {} : { error_code: state.errorCode }),
+        ...(state.refusal === undefined ? {} : { refusal: state.refusal }),
+      };
+      runInContext(context, () => {
+        if (QUIET.has(path)) logger.debug('request', fields);
+        else logger.log('request', fields);
+      });
+    });
+    runInContext(context, () => next());
+  };
+}
+
+export function headerText(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}

@@ -1,0 +1,78 @@
+import { existsSync, readFileSync } from 'node:fs';
+import type { Response } from 'express';
+import { ProblemError } from '../problems/problem-error.js';
+
+const CONTENT_TYPES = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+} as const;
+
+/** Only files of ours, only our own service, nothing inline: what an agent says could not run even if it were markup. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+interface PageFile {
+  readonly contentType: string;
+  readonly content: Buffer;
+}
+
+/** A page of ours: `<name>.html` with its `<name>.css` and `<name>.js`, read once. A program without them does not start. */
+export class PageFiles {
+  private readonly files: ReadonlyMap<string, PageFile>;
+
+  /** `directory`: from the root of the project, such as `libs/domain/conversations/assets`. Throws when a file is missing. */
+  constructor(
+    private readonly name: string,
+    directory: string,
+  ) {
+    const place = placeOf(directory, `${name}.html`);
+    this.files = new Map(
+      Object.entries(CONTENT_TYPES).map(([extension, contentType]) => {
+        const file = `${name}.${extension}`;
+        return [file, { contentType, content: readFileSync(new URL(file, place)) }];
+      }),
+    );
+  }
+
+  show(response: Response): void {
+    this.send(`${this.name}.html`, response);
+  }
+
+  /** What the page asks for; the page itself is not there. Throws a 404. */
+  asset(file: string, response: Response): void {
+    if (file === `${this.name}.html`) throw notThere();
+    this.send(file, response);
+  }
+
+  private send(name: string, response: Response): void {
+    const file = this.files.get(name);
+    if (!file) throw notThere();
+    response.set({
+      'Content-Type': file.contentType,
+      'Content-Security-Policy': POLICY,
+      'Referrer-Policy': 'no-referrer',
+      'X-Content-Type-Options': 'nosniff',
+      'Cache-Control': 'no-cache',
+    });
+    response.end(file.content);
+  }
+}
+
+const notThere = (): ProblemError => new ProblemError('resource_not_found', 'No route matches this path.');
+
+/** Beside the sources, whether this file runs from them or from what was built of them. */
+function placeOf(directory: string, file: string): URL {
+  for (let up = new URL('./', import.meta.url); up.pathname !== '/'; up = new URL('../', up)) {
+    const candidate = new URL(`${directory}/`, up);
+    if (existsSync(new URL(file, candidate))) return candidate;
+  }
+  throw new Error(`The files of a page are missing: ${directory}.`);
+}

@@ -1,0 +1,59 @@
+import { Global, Module, type OnModuleInit } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, APP_PIPE, ModulesContainer } from '@nestjs/core';
+import { ThrottlerModule } from '@nestjs/throttler';
+import { Settings } from '#platform/config';
+import { Database } from '#platform/persistence';
+import { QueryGuard } from './edge/query.guard.js';
+import { RATE_WINDOW_MS, RateLimitGuard, WindowStorage } from './edge/rate-limit.js';
+import { Readiness } from './edge/readiness.js';
+import { RouteTable } from './edge/route-table.js';
+import { Shutdown } from './edge/shutdown.js';
+import { Upgrades } from './edge/upgrades.js';
+import { InputPipe } from './fields/input.pipe.js';
+import { HealthController } from './operational/health.controller.js';
+import { HomeController } from './operational/home.controller.js';
+import { ProblemPagesController } from './operational/problem-pages.controller.js';
+import { ProblemFilter } from './problems/problem.filter.js';
+import { ProblemWriter } from './problems/problem-writer.js';
+
+/** The HTTP edge of one application: filter, input pipe, rate limit, health, error pages. */
+@Global()
+@Module({
+  imports: [
+    ThrottlerModule.forRootAsync({
+      inject: [Settings],
+      useFactory: ({ apiRatePerMinute }: Settings) => ({
+        throttlers: [{ ttl: RATE_WINDOW_MS, limit: apiRatePerMinute }],
+        storage: new WindowStorage(),
+        skipIf: () => apiRatePerMinute === 0,
+      }),
+    }),
+  ],
+  controllers: [HomeController, HealthController, ProblemPagesController],
+  providers: [
+    {
+      provide: RouteTable,
+      inject: [ModulesContainer],
+      useFactory: (modules: ModulesContainer) => new RouteTable(modules),
+    },
+    ProblemWriter,
+    Readiness,
+    Shutdown,
+    Upgrades,
+    { provide: APP_FILTER, useClass: ProblemFilter },
+    { provide: APP_PIPE, useClass: InputPipe },
+    { provide: APP_GUARD, useClass: RateLimitGuard },
+    { provide: APP_GUARD, useClass: QueryGuard },
+  ],
+  exports: [RouteTable, ProblemWriter, Readiness, Shutdown, Upgrades],
+})
+export class HttpModule implements OnModuleInit {
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly database: Database,
+  ) {}
+
+  onModuleInit(): void {
+    this.readiness.register('database', () => this.database.assertWritable());
+  }
+}

@@ -1,0 +1,93 @@
+import { Injectable, Logger, NotFoundException } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Settings } from '#platform/config';
+import { edgeStateOf } from '../edge/edge-state.js';
+import { API_PREFIX, RouteTable } from '../edge/route-table.js';
+import { loggedMessage } from './logged-message.js';
+import { toProblemDocument } from './problem.dto.js';
+import { ProblemError } from './problem-error.js';
+import { toProblemError } from './to-problem-error.js';
+
+export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
+const MAX_INSTANCE = 2048;
+/** Of the ingress, which is another listener. */
+const INGRESS_PREFIX = '/webhooks/w/';
+
+/** Answers a request with the problem document of whatever was thrown, and logs what is our fault. */
+@Injectable()
+export class ProblemWriter {
+  private readonly logger = new Logger(ProblemWriter.name);
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly routes: RouteTable,
+  ) {}
+
+  write(request: Request, response: Response, error: unknown): void {
+    const problem = error instanceof NotFoundException ? this.unrouted(request) : toProblemError(error);
+    const state = edgeStateOf(request);
+    state.errorCode = problem.code;
+    this.log(problem);
+    if (response.headersSent) {
+      // Half an answer cannot be taken back; a broken connection at least does not pass for a whole one.
+      response.destroy();
+      return;
+    }
+    const { headers, retryAfterSeconds } = problem.options;
+    if (headers) response.set(headers);
+    if (retryAfterSeconds !== undefined) response.set('Retry-After', String(Math.max(1, Math.ceil(retryAfterSeconds))));
+    if (problem.status === 401) response.set('WWW-Authenticate', 'Bearer');
+    response.removeHeader('Content-Disposition');
+    response.status(problem.status).set('Content-Type', PROBLEM_MEDIA_TYPE);
+    const document = toProblemDocument(problem, {
+      publicUrl: this.settings.publicUrl,
+      instance: pathOf(request).slice(0, MAX_INSTANCE),
+      traceId: state.context.traceId,
+    });
+    response.end(JSON.stringify(document));
+  }
+
+  /** The router found no handler: the path is unknown, or it takes other methods. */
+  private unrouted(request: Request): ProblemError {
+    const allowed = this.routes.methodsOf(pathOf(request));
+    if (allowed.length === 0)
+      return new ProblemError('resource_not_found', this.noRoute(request.method, pathOf(request)));
+    return new ProblemError(
+      'method_not_allowed',
+      `This path does not take ${request.method}; it takes ${allowed.join(', ')}.`,
+      {
+        headers: { Allow: allowed.join(', ') },
+      },
+    );
+  }
+
+  private noRoute(method: string, path: string): string {
+    if (path.startsWith(INGRESS_PREFIX))
+      return `No route matches this path. Deliveries of webhooks are sent to the ingress, at ${this.settings.ingressPublicUrl}${INGRESS_PREFIX}<uid>.`;
+    if (path.startsWith(`${API_PREFIX}/`)) return 'No route matches this path.';
+    const meant = this.routes.match(method, API_PREFIX + path);
+    const hint = meant === undefined ? '' : ` Did you mean ${API_PREFIX}${path}?`;
+    return `No route matches this path. Paths of the API begin with ${API_PREFIX}.${hint}`;
+  }
+
+  private log(problem: ProblemError): void {
+    if (problem.status < 500) return;
+    const cause = problem.options.cause;
+    const fields = { error_code: problem.code, stack: cause instanceof Error ? describe(cause) : problem.stack };
+    if (problem.status === 503) this.logger.warn(problem.detail, fields);
+    else this.logger.error(cause instanceof Error ? loggedMessage(cause) : problem.detail, fields);
+  }
+}
+
+export function pathOf(request: Request): string {
+  const url = request.originalUrl;
+  const query = url.indexOf('?');
+  return query === -1 ? url : url.slice(0, query);
+}
+
+/** The stack with those of its causes, without the properties: a failed query carries its parameters there. */
+function describe(error: Error): string {
+  const cause = error.cause instanceof Error ? `\ncaused by ${describe(error.cause)}` : '';
+  const { stack = '', message } = error;
+  return `${stack === '' ? loggedMessage(error) : stack.replace(message, () => loggedMessage(error))}${cause}`;
+}

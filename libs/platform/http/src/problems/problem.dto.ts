@@ -1,0 +1,98 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ERROR_CODES, type ErrorCode } from '#platform/kernel';
+import type { ProblemError } from './problem-error.js';
+
+export class ProblemIssue {
+  @ApiProperty({
+    description: 'JSON pointer (RFC 6901) to the field, or `/name` of a query parameter.',
+    example: '/config/environment_id',
+  })
+  pointer: string;
+
+  @ApiProperty({ description: 'The rule that failed.' })
+  detail: string;
+}
+
+export class ProblemDiagnostic {
+  @ApiProperty({ description: 'Stable.', example: 'unknown_key' })
+  code: string;
+
+  @ApiProperty({ description: 'Of the file.', example: 'webhooks/ci.yaml' })
+  path: string;
+
+  @ApiProperty({ type: 'integer', minimum: 1, description: 'Line of the file, from 1.' })
+  line: number;
+
+  @ApiProperty({ type: 'integer', minimum: 1, description: 'Column of the line, from 1.' })
+  column: number;
+
+  @ApiProperty({ description: 'For people.' })
+  message: string;
+}
+
+/** RFC 9457 document; media type `application/problem+json`. */
+export class Problem {
+  @ApiProperty({ format: 'uri-reference', description: 'A page that explains the code.' })
+  type: string;
+
+  @ApiProperty({ description: 'Title of the error code.' })
+  title: string;
+
+  @ApiProperty({ type: 'integer', description: 'HTTP status of the response.' })
+  status: number;
+
+  @ApiPropertyOptional({ description: 'This occurrence: what failed, naming the field and its rule.' })
+  detail?: string;
+
+  @ApiProperty({ description: 'Path of the request.' })
+  instance: string;
+
+  @ApiProperty({ enum: Object.keys(ERROR_CODES), enumName: 'ErrorCode', description: 'Stable code of the error.' })
+  error_code: ErrorCode;
+
+  @ApiProperty({ description: 'Whether sending the same request again later may succeed.' })
+  retryable: boolean;
+
+  @ApiProperty({ description: 'Title and detail in one line.' })
+  error: string;
+
+  @ApiProperty({
+    description: 'Finds the request in the logs; also in the header `X-Trace-Id`.',
+    pattern: '^[0-9a-f]{32}$',
+  })
+  trace_id: string;
+
+  @ApiPropertyOptional({ type: [ProblemIssue], description: 'Validation: one entry per failing field.' })
+  errors?: ProblemIssue[];
+
+  @ApiPropertyOptional({
+    type: [ProblemDiagnostic],
+    description: 'Of a definition that cannot be applied: one entry per fault, by its place in the files.',
+  })
+  diagnostics?: ProblemDiagnostic[];
+}
+
+export interface ProblemPlace {
+  readonly publicUrl: string;
+  readonly instance: string;
+  readonly traceId: string;
+}
+
+export function toProblemDocument(problem: ProblemError, { publicUrl, instance, traceId }: ProblemPlace): Problem {
+  const { title, retryable } = ERROR_CODES[problem.code];
+  return {
+    ...problem.options.members,
+    type: `${publicUrl}/problems/${problem.code}`,
+    title,
+    status: problem.status,
+    detail: problem.detail,
+    instance,
+    error_code: problem.code,
+    retryable,
+    error: `${title}: ${problem.detail}`,
+    trace_id: traceId,
+    ...(problem.options.errors && problem.options.errors.length > 0
+      ? { errors: problem.options.errors.map((issue) => ({ ...issue })) }
+      : {}),
+  };
+}

@@ -1,0 +1,131 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Queryable } from '#platform/persistence';
+import type { SecretPurpose, SecretRecord } from '../domain/managed-secret.js';
+
+interface Row {
+  name: string;
+  purpose: SecretPurpose;
+  version: number;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const COLUMNS = 'name, purpose, version, created_at, updated_at';
+interface StoredValue {
+  version: number;
+  sealed: string;
+}
+
+/** No caller gets an unbounded list; those that the service makes for webhooks come on top of a team's limit. */
+const MAX_LISTED = 10_000;
+
+@Injectable()
+export class ManagedSecretsStore {
+  constructor(private readonly database: Database) {}
+
+  /** By name, whoever uses them. */
+  async list(teamUid: string): Promise<SecretRecord[]> {
+    const rows = await this.database.query<Row>(
+      `SELECT ${COLUMNS} FROM managed_secrets WHERE team_uid = $1 ORDER BY lower(name), name LIMIT ${MAX_LISTED}`,
+      [teamUid],
+    );
+    return rows.map(toRecord);
+  }
+
+  /**
+   * Creates it, as version 1, or stores its next version. `purpose` null: it keeps the stored one; a new one is for runs. Its
+   * row is locked from then on.
+   */
+  async put(
+    tx: Queryable,
+    teamUid: string,
+    name: string,
+    { sealed, purpose }: { readonly sealed: string; readonly purpose: SecretPurpose | null },
+  ): Promise<SecretRecord> {
+    const [row] = await tx.query<Row>(
+      `INSERT INTO managed_secrets AS s (team_uid, name, sealed, purpose) VALUES ($1, $2, $3, coalesce($4, 'run'))
+       ON CONFLICT (team_uid, name) DO UPDATE
+         SET sealed = excluded.sealed, version = s.version + 1, updated_at = headrace.now(), purpose = coalesce($4, s.purpose)
+       RETURNING ${COLUMNS}`,
+      [teamUid, name, sealed, purpose],
+    );
+    if (!row) throw new Error('A statement with RETURNING gave no row.');
+    return toRecord(row);
+  }
+
+  /** One for runs. Nobody changes or deletes it until the transaction ends. */
+  async shareForRun(tx: Queryable, teamUid: string, name: string): Promise<StoredValue | null> {
+    const [row] = await tx.query<StoredValue>(
+      `SELECT version, sealed FROM managed_secrets WHERE team_uid = $1 AND name = $2 AND purpose = 'run' FOR SHARE`,
+      [teamUid, name],
+    );
+    return row ?? null;
+  }
+
+  /** Whatever it is for now: a webhook may take it. Nobody else reads, changes or deletes it until the transaction ends. */
+  async lockForWebhook(tx: Queryable, teamUid: string, name: string): Promise<StoredValue | null> {
+    const [row] = await tx.query<StoredValue>(
+      'SELECT version, sealed FROM managed_secrets WHERE team_uid = $1 AND name = $2 FOR NO KEY UPDATE',
+      [teamUid, name],
+    );
+    return row ?? null;
+  }
+
+  async setPurpose(tx: Queryable, teamUid: string, name: string, purpose: SecretPurpose): Promise<void> {
+    await tx.query('UPDATE managed_secrets SET purpose = $3 WHERE team_uid = $1 AND name = $2 AND purpose <> $3', [
+      teamUid,
+      name,
+      purpose,
+    ]);
+  }
+
+  /** Of those that exist. `purpose` null: whatever they are for. */
+  versions(
+    tx: Queryable,
+    teamUid: string,
+    names: readonly string[],
+    purpose: SecretPurpose | null,
+  ): Promise<{ name: string; version: number }[]> {
+    return tx.query(
+      `SELECT name, version FROM managed_secrets
+       WHERE team_uid = $1 AND name = ANY($2) AND ($3::text IS NULL OR purpose = $3)`,
+      [teamUid, names, purpose],
+    );
+  }
+
+  /** False when there is none. */
+  async lock(tx: Queryable, teamUid: string, name: string): Promise<boolean> {
+    const rows = await tx.query('SELECT 1 FROM managed_secrets WHERE team_uid = $1 AND name = $2 FOR UPDATE', [
+      teamUid,
+      name,
+    ]);
+    return rows.length > 0;
+  }
+
+  async delete(tx: Queryable, teamUid: string, name: string): Promise<void> {
+    await tx.query('DELETE FROM managed_secrets WHERE team_uid = $1 AND name = $2', [teamUid, name]);
+  }
+
+  /** Counts one more, unless the team has `limit` already: then false. Null: whatever it has. */
+  async takePlace(tx: Queryable, teamUid: string, limit: number | null): Promise<boolean> {
+    const rows = await tx.query(
+      `INSERT INTO managed_secret_counts AS c (team_uid, secrets) VALUES ($1, 1)
+       ON CONFLICT (team_uid) DO UPDATE SET secrets = c.secrets + 1 WHERE $2::int IS NULL OR c.secrets < $2
+       RETURNING 1`,
+      [teamUid, limit],
+    );
+    return rows.length > 0;
+  }
+
+  async givePlaceBack(tx: Queryable, teamUid: string): Promise<void> {
+    await tx.query('UPDATE managed_secret_counts SET secrets = secrets - 1 WHERE team_uid = $1', [teamUid]);
+  }
+}
+
+const toRecord = ({ name, purpose, version, created_at, updated_at }: Row): SecretRecord => ({
+  name,
+  purpose,
+  version,
+  createdAt: created_at,
+  updatedAt: updated_at,
+});

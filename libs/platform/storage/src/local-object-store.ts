@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, type FileHandle, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { makeDirectory } from '#platform/kernel';
+import { type ByteRange, resolveByteRange } from './byte-range.js';
+import { chunksOf, mediaType } from './content.js';
+import { objectKeySegments } from './object-key.js';
+import {
+  ObjectStore,
+  ObjectTooLargeError,
+  type PutOptions,
+  type SignedUrlOptions,
+  type StoredObject,
+} from './object-store.js';
+import { ObjectStoreUnavailableError } from './s3/s3-error.js';
+import { SignedLinks } from './signed-links.js';
+
+/** `@` stands in no key: so a key may also be the prefix of others, and a half-written file is never an object. */
+const FILE_SUFFIX = '@';
+const INCOMING = '@incoming';
+const MAX_HEADER_BYTES = 1024;
+const ABANDONED_AFTER_MS = 24 * 3_600_000;
+/** What an operator corrects, such as a full disk or one that is not mounted; the same request then succeeds. */
+const UNWRITABLE_CODES: readonly unknown[] = [
+  ...['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'ESTALE'],
+  ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EMFILE', 'ENFILE'],
+];
+
+export interface LocalObjectStoreOptions {
+  readonly directory: string;
+  /** Origin of the API, without a trailing slash; asked at every URL because a port 0 is settled late. */
+  readonly publicUrl: () => string;
+}
+
+/** A part of an object; `range` is what the caller got. */
+export type ObjectPart = StoredObject & { readonly range: ByteRange | null };
+
+/**
+ * Objects as files. A file is one line of JSON with the media type and then the content: a single file, because a
+ * single rename replaces both. Directories are 0700 and files 0600: agents run on the same machine.
+ */
+export class LocalObjectStore extends ObjectStore {
+  private readonly incoming: string;
+
+  constructor(
+    private readonly options: LocalObjectStoreOptions,
+    private readonly links: SignedLinks,
+  ) {
+    super();
+    this.incoming = join(options.directory, INCOMING);
+  }
+
+  override async put(
+    key: string,
+    content: Readable | Buffer,
+    { contentType, maxBytes }: PutOptions,
+  ): Promise<{ sizeBytes: number }> {
+    const target = this.fileOf(key);
+    const header = Buffer.from(`${JSON.stringify({ content_type: mediaType(contentType) })}\n`);
+    const temporary = join(this.incoming, randomUUID());
+    try {
+      const file = await this.openNew(temporary);
+      let sizeBytes = 0;
+      try {
+        await file.writeFile(header);
+        for await (const chunk of chunksOf(content)) {
+          sizeBytes += chunk.length;
+          if (maxBytes !== undefined && sizeBytes > maxBytes) throw new ObjectTooLargeError(key, maxBytes);
+          await file.writeFile(chunk);
+        }
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await publish(temporary, target);
+      return { sizeBytes };
+    } catch (error) {
+      // On a read-only file system this fails as well, also for a file that does not exist.
+      await rm(temporary, { force: true }).catch((failure: unknown) => {
+        if (!isUnwritable(failure)) throw failure;
+      });
+      throw isUnwritable(error) ? new ObjectStoreUnavailableError(error) : error;
+    }
+  }
+
+  /** Looks only at the file system: a quota shows itself when something is written. */
+  override async assertWritable(): Promise<void> {
+    const { directory } = this.options;
+    await makeDirectory(directory);
+    await access(directory, constants.W_OK);
+    const { bavail, files, ffree } = await statfs(directory);
+    // File systems without a fixed number of files report 0 of 0.
+    if (bavail === 0 || (files > 0 && ffree === 0)) throw new Error(`No space is left in ${directory}.`);
+  }
+
+  override async get(key: string): Promise<StoredObject | null> {
+    const part = await this.getPart(key, undefined);
+    return part === null || 'unsatisfiable' in part ? null : part;
+  }
+
+  /** The object, or the part of it that a `Range` header asks for; `unsatisfiable` carries the size for `Content-Range`. */
+  async getPart(
+    key: string,
+    rangeHeader: string | undefined,
+  ): Promise<ObjectPart | { unsatisfiable: true; sizeBytes: number } | null> {
+    const file = await openIfThere(this.fileOf(key));
+    if (!file) return null;
+    try {
+      const { contentType, offset } = await readHeader(file);
+      const sizeBytes = (await file.stat()).size - offset;
+      const range = resolveByteRange(rangeHeader, sizeBytes);
+      if (range === 'unsatisfiable') {
+        await file.close();
+        return { unsatisfiable: true, sizeBytes };
+      }
+      // The stream owns the handle from here and closes it at its end or when it is destroyed.
+      const stream = file.createReadStream({
+        start: offset + (range?.start ?? 0),
+        ...(range ? { end: offset + range.end } : {}),
+      });
+      return { stream, sizeBytes, contentType, range };
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  override async delete(key: string): Promise<void> {
+    await rm(this.fileOf(key), { force: true });
+  }
+
+  override async deletePrefix(prefix: string): Promise<void> {
+    await rm(join(this.options.directory, ...objectKeySegments(prefix)), { recursive: true, force: true });
+  }
+
+  override signedUrl(key: string, { ttlMs, fileName, contentType }: SignedUrlOptions): Promise<string> {
+    const path = objectKeySegments(key).join('/');
+    const said = {
+      key,
+      ...(fileName === undefined ? {} : { fileName: fileName.toWellFormed() }),
+      ...(contentType === undefined ? {} : { contentType: mediaType(contentType) }),
+    };
+    return Promise.resolve(`${this.options.publicUrl()}/objects/${path}?${this.links.query(said, ttlMs).toString()}`);
+  }
+
+  /** Removes what a killed process left half-written. Young files stay: another process may be writing them. */
+  async removeAbandoned(olderThanMs: number = ABANDONED_AFTER_MS): Promise<number> {
+    const names = await readdir(this.incoming).catch(emptyWhenMissing);
+    let removed = 0;
+    for (const name of names) {
+      const path = join(this.incoming, name);
+      const found = await stat(path).catch(() => null);
+      // The file system's own time on both sides: an offset of the service's clock says nothing about files.
+      if (!found || Date.now() - found.mtimeMs < olderThanMs) continue;
+      await rm(path, { force: true });
+      removed += 1;
+    }
+    return removed;
+  }
+
+  /** The directory is there after the first file, so it is only made when that turns out not to be so. */
+  private async openNew(path: string): Promise<FileHandle> {
+    try {
+      return await open(path, 'wx', 0o600);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      await makeDirectory(this.incoming);
+      return open(path, 'wx', 0o600);
+    }
+  }
+
+  private fileOf(key: string): string {
+    return `${join(this.options.directory, ...objectKeySegments(key))}${FILE_SUFFIX}`;
+  }
+}
+
+/** Renames into place and makes the name durable too. Tries again when `deletePrefix` takes the directory away meanwhile. */
+async function publish(temporary: string, target: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await makeDirectory(dirname(target));
+      await rename(temporary, target);
+      break;
+    } catch (error) {
+      if (attempt === 5 || codeOf(error) !== 'ENOENT') throw error;
+    }
+  }
+  const directory = await openIfThere(dirname(target));
+  try {
+    await directory?.sync();
+  } finally {
+    await directory?.close();
+  }
+}
+
+async function readHeader(file: FileHandle): Promise<{ contentType: string; offset: number }> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_HEADER_BYTES), 0, MAX_HEADER_BYTES, 0);
+  const newline = buffer.subarray(0, bytesRead).indexOf(0x0a);
+  if (newline < 0) throw new Error('A stored object has no header: the file is damaged.');
+  const header = JSON.parse(buffer.toString('utf8', 0, newline)) as { content_type: string };
+  return { contentType: header.content_type, offset: newline + 1 };
+}
+
+async function openIfThere(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    throw error;
+  }
+}
+
+const isUnwritable = (error: unknown): boolean => UNWRITABLE_CODES.includes(codeOf(error));
+
+const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
+
+function emptyWhenMissing(error: unknown): string[] {
+  if (codeOf(error) === 'ENOENT') return [];
+  throw error;
+}

@@ -1,0 +1,109 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { Database, type Queryable } from '#platform/persistence';
+import { objectKeySegments } from './object-key.js';
+import { ObjectStore } from './object-store.js';
+import { ObjectStoreUnavailableError } from './s3/s3-error.js';
+
+/** Beyond the life of a link that was handed out a moment ago: a download that has begun, clocks that differ. */
+const LINK_MARGIN_MS = 60_000;
+/** What could not be deleted is tried again after this, so that one bad object does not hold up the others. */
+const RETRY_MS = 10 * 60_000;
+const DELETIONS_AT_ONCE = 8;
+
+/** SQL that takes back what was noted; `names`: a query of names, those of prefixes with a slash at their end. */
+export const keepDiscarded = (names: string): string => `DELETE FROM discarded_objects WHERE name IN (${names})`;
+
+/**
+ * Deletes objects that nothing points to any more: later, so that download links handed out keep working, and for
+ * certain, because the intention commits together with the change that made the object superfluous. A name that was
+ * discarded must not be written again: whoever replaces an object gives the new one a new key.
+ */
+@Injectable()
+export class ObjectDisposal {
+  private readonly logger = new Logger(ObjectDisposal.name);
+
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly database: Database,
+    private readonly settings: Settings,
+  ) {}
+
+  /** Notes objects for deletion. Give the transaction that drops the last pointer to them. */
+  async discard(on: Queryable, keys: readonly string[]): Promise<void> {
+    await this.note(
+      on,
+      keys.map((key) => objectKeySegments(key).join('/')),
+    );
+  }
+
+  /** Notes everything below the prefixes (`artifacts/{run_id}`) for deletion. */
+  async discardBelow(on: Queryable, prefixes: readonly string[]): Promise<void> {
+    await this.note(
+      on,
+      prefixes.map((prefix) => `${objectKeySegments(prefix).join('/')}/`),
+    );
+  }
+
+  /**
+   * Notes the prefixes of objects that are about to be written for a row that may never come. The statement that writes
+   * the row takes the note back with {@link keepDiscarded}. Deleted not before a link's life is over: minutes.
+   */
+  async discardLater(prefixes: readonly string[]): Promise<void> {
+    await this.discardBelow(this.database, prefixes);
+  }
+
+  /**
+   * Deletes what is due, at most `limit` names. Returns how many it dealt with: fewer than `limit` means that nothing
+   * is left for now. Safe to run several times at once and to break off anywhere. Rejects when the store does not answer.
+   */
+  async sweep(limit = 500): Promise<number> {
+    const due = await this.database.query<{ name: string }>(
+      `SELECT name FROM discarded_objects WHERE delete_after <= headrace.now() ORDER BY delete_after LIMIT $1`,
+      [limit],
+    );
+    const names = due.map(({ name }) => name);
+    const deleted: string[] = [];
+    const failures: unknown[] = [];
+    for (let start = 0; start < names.length; start += DELETIONS_AT_ONCE) {
+      const group = names.slice(start, start + DELETIONS_AT_ONCE);
+      const results = await Promise.allSettled(group.map((name) => this.remove(name)));
+      results.forEach((result, index) => {
+        if (result.status === 'fulfilled') deleted.push(group[index] ?? '');
+        else failures.push(result.reason);
+      });
+      // A store that is away would fail the rest as slowly; what it did delete is deleted again next time.
+      const away = failures.find((failure) => failure instanceof ObjectStoreUnavailableError);
+      if (away !== undefined) throw away;
+    }
+    await this.database.query(`DELETE FROM discarded_objects WHERE name = ANY($1::text[])`, [deleted]);
+    if (failures.length > 0) {
+      await this.postpone(names.filter((name) => !deleted.includes(name)));
+      this.logger.warn(`${failures.length} discarded object(s) could not be deleted: ${String(failures[0])}`);
+    }
+    return names.length;
+  }
+
+  private async remove(name: string): Promise<void> {
+    if (name.endsWith('/')) await this.store.deletePrefix(name.slice(0, -1));
+    else await this.store.delete(name);
+  }
+
+  private async note(on: Queryable, names: readonly string[]): Promise<void> {
+    if (names.length === 0) return;
+    await on.query(
+      `INSERT INTO discarded_objects (name, delete_after)
+       SELECT DISTINCT name, headrace.now() + $2 * interval '1 millisecond' FROM unnest($1::text[]) AS name
+       ON CONFLICT (name) DO NOTHING`,
+      [names, this.settings.signedUrlTtl + LINK_MARGIN_MS],
+    );
+  }
+
+  private async postpone(names: readonly string[]): Promise<void> {
+    await this.database.query(
+      `UPDATE discarded_objects SET delete_after = headrace.now() + $2 * interval '1 millisecond'
+        WHERE name = ANY($1::text[])`,
+      [names, RETRY_MS],
+    );
+  }
+}

@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { Global, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { Clock } from '#platform/kernel';
+import { LocalObjectStore } from './local-object-store.js';
+import { ObjectDisposal } from './object-disposal.js';
+import { ObjectStore } from './object-store.js';
+import { openConfiguredS3 } from './s3/open-configured-store.js';
+import { SignedLinks } from './signed-links.js';
+
+/**
+ * The object store that the settings name: on disk under the data directory, or in an S3 bucket. Needs `Settings`,
+ * `Clock` and `Database` to be provided globally.
+ */
+@Global()
+@Module({
+  providers: [
+    {
+      provide: SignedLinks,
+      inject: [Settings, Clock],
+      useFactory: ({ secretsKey, secretsKeyPrevious }: Settings, clock: Clock) => {
+        if (secretsKey === undefined) throw new Error('SECRETS_KEY is needed: it signs download links.');
+        return new SignedLinks(secretsKey, clock, secretsKeyPrevious);
+      },
+    },
+    {
+      // Also beside S3: links that were handed out before the change keep working.
+      provide: LocalObjectStore,
+      inject: [Settings, SignedLinks],
+      useFactory: (settings: Settings, links: SignedLinks) =>
+        new LocalObjectStore(
+          { directory: join(settings.dataDir, 'objects'), publicUrl: () => settings.publicUrl },
+          links,
+        ),
+    },
+    {
+      provide: ObjectStore,
+      inject: [Settings, LocalObjectStore],
+      useFactory: async (settings: Settings, local: LocalObjectStore): Promise<ObjectStore> =>
+        (await openConfiguredS3(settings)) ?? local,
+    },
+    ObjectDisposal,
+  ],
+  exports: [ObjectStore, LocalObjectStore, SignedLinks, ObjectDisposal],
+})
+export class StorageModule implements OnModuleInit, OnApplicationShutdown {
+  constructor(
+    private readonly local: LocalObjectStore,
+    private readonly store: ObjectStore,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    await this.local.removeAbandoned();
+  }
+
+  onApplicationShutdown(): void {
+    this.store.close();
+  }
+}
