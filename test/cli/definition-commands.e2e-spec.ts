@@ -190,7 +190,7 @@ describe('headrace apply', () => {
     writeFileSync(tokenFile, `${viewer.token}\n`);
     const of = ['--factory', factory];
     const forbidden = await remote(1, 'apply', root, ...of, '--token-file', tokenFile);
-    expect(forbidden.errors).toContain('does not allow to manage the factory');
+    expect(forbidden.errors).toContain('You have no access to this factory');
     writeFileSync(tokenFile, 'not-a-token');
     const wrong = await remote(1, 'apply', root, ...of, '--token-file', tokenFile);
     expect(wrong.errors).toContain('the token is not accepted');

@@ -62,8 +62,8 @@ describe('headrace environment', () => {
     const stored = await api.app.get(EnvironmentDirectory).find(uid);
     expect(stored?.config).toEqual({ name: 'node', setup_commands: ['npm test'], env: { TOKEN: 'swordfish' } });
     await environment(0, 'delete', uid);
-    expect((await environment(1, 'show', uid)).errors).toContain('There is no environment with this uid.');
-    expect((await environment(1, 'delete', uid)).errors).toContain('There is no environment with this uid.');
+    expect((await environment(1, 'show', uid)).errors).toContain('Environment not found.');
+    expect((await environment(1, 'delete', uid)).errors).toContain('Environment not found.');
   });
 
   it('makes personal ones, and those of the team that is named', async () => {
@@ -95,10 +95,10 @@ describe('headrace environment', () => {
     expect(own).not.toContain(toTeam.trim());
     as(admin);
     await environment(0, 'revoke', uid, '--grant', byAddress.trim());
-    expect((await environment(1, 'revoke', uid, '--grant', byAddress.trim())).errors).toContain('no grant');
+    expect((await environment(1, 'revoke', uid, '--grant', byAddress.trim())).errors).toContain('Grant not found');
     as(guest);
     expect((await environment(0, 'list')).output).not.toContain(uid);
-    expect((await environment(1, 'sharing', uid)).errors).toContain('not yours');
+    expect((await environment(1, 'sharing', uid)).errors).toContain('You have no access to this environment');
   });
 
   it('lets guests leave', async () => {

@@ -6,7 +6,6 @@ import {
   type SampledEvent,
   type Trigger,
   type TriggerEvent,
-  type TriggerIssue,
   type TriggerObstacle,
   TriggerProvider,
   TriggerProviders,
@@ -15,6 +14,7 @@ import {
   TriggersModule,
 } from '#domain/automations';
 import type { Queryable } from '#platform/persistence';
+import type { Issue } from '#platform/kernel';
 
 const environmentOf = ({ environment }: Trigger): string => (typeof environment === 'string' ? environment : '');
 
@@ -43,7 +43,7 @@ export class DeployTrigger extends TriggerProvider implements OnModuleInit {
     _tx: Queryable,
     _scope: TriggerScope,
     triggers: readonly Trigger[],
-  ): Promise<readonly (readonly TriggerIssue[])[]> {
+  ): Promise<readonly (readonly Issue[])[]> {
     const detail = 'must be staging or production';
     return Promise.resolve(
       triggers.map((trigger) =>

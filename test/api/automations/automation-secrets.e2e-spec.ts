@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AutomationsPlace } from '#domain/automations';
+import { AUTOMATIONS_ENCRYPTED_COLUMNS } from '#domain/automations';
 import { withSettings } from '#platform/config';
 import { Database } from '#platform/persistence';
-import { SealedPlaces, SecretBox } from '#platform/secrets';
+import { KeyRotation, SecretBox } from '#platform/secrets';
 import { type AutomationsRoom, automationsOf, openAutomationsRoom } from './automations-room.js';
 
 const SECRET = 'correct-horse-battery';
@@ -88,21 +88,20 @@ describe('values of env and headers', () => {
     await room.ask(400, `POST ${automationsOf(room.factory)}`, await room.valid({ agent_config: body.agent_config }));
   });
 
-  it('are sealed anew when the key changes', async () => {
+  it('re-encrypts credentials when the key changes', async () => {
     const { uid } = await room.make({ agent_config: config() });
     await room.make({ agent_config: { model_id: 'large' } });
     const { version } = await rowOf(uid);
     const { secretsKey = '' } = room.api.settings;
     const key = { secretsKey: 'the-next-key-of-this-installation-01234' };
     const next = new SecretBox(withSettings(room.api.settings, { ...key, secretsKeyPrevious: [secretsKey] }));
-    const place = new AutomationsPlace(
-      room.api.app.get(SealedPlaces, { strict: false }),
-      room.api.app.get(Database, { strict: false }),
-    );
-    const { changed, broken } = await place.reseal((sealed, context) => next.reseal(sealed, context));
-    expect([changed >= 2, broken]).toEqual([true, 0]);
+    const rotation = new KeyRotation(room.api.app.get(Database, { strict: false }), next);
+    const rotate = async () => (await rotation.rotate(AUTOMATIONS_ENCRYPTED_COLUMNS).next()).value;
+    const first = await rotate();
+    expect(first).toMatchObject({ table: 'automations', broken: 0 });
+    expect(first.changed).toBeGreaterThanOrEqual(2);
     expect(await opened(uid, new SecretBox(withSettings(room.api.settings, key)))).toEqual([SECRET, HEADER]);
     expect((await rowOf(uid)).version).toBe(version);
-    expect(await place.reseal((sealed, context) => next.reseal(sealed, context))).toEqual({ changed: 0, broken: 0 });
+    expect(await rotate()).toEqual({ table: 'automations', changed: 0, broken: 0 });
   });
 });

@@ -116,7 +116,7 @@ describe('grants', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 403, 403, 403, 403, 403]);
     expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({
       error_code: 'limit_reached',
-      detail: 'An environment has at most 100 grants.',
+      detail: 'An environment can have at most 100 grants.',
     });
     expect((await ask(200, `GET /environments/${uid}/grants`)).body.grants).toHaveLength(100);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database, type Queryable } from '#platform/persistence';
-import { ManagedSecrets, SecretRefusedError, SecretSink, SecretSinks } from '#platform/secrets';
+import { ManagedSecrets, SecretRejectedError, SecretChangeListener, SecretChangeListeners } from '#platform/secrets';
 import { startTestApi, type TestApi } from '#testing';
 import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from '../agents/agents-room.js';
 import { allAtOnce, answerTo } from '../runs/runs-room.js';
@@ -11,13 +11,16 @@ let api: TestApi;
 let room: AgentsRoom;
 
 /** Stands for a room that uses secrets. */
-class RecordingSink extends SecretSink {
+class RecordingListener extends SecretChangeListener {
   readonly seen: string[] = [];
   refuses = '';
   user = '';
 
-  override changed(_tx: Queryable, { name, version, value }: Parameters<SecretSink['changed']>[1]): Promise<void> {
-    if (name === this.refuses) return Promise.reject(new SecretRefusedError('is no good for webhook ci (uid 7)'));
+  override changed(
+    _tx: Queryable,
+    { name, version, value }: Parameters<SecretChangeListener['changed']>[1],
+  ): Promise<void> {
+    if (name === this.refuses) return Promise.reject(new SecretRejectedError('is no good for webhook ci (uid 7)'));
     this.seen.push(`${name} ${version} ${value}`);
     return Promise.resolve();
   }
@@ -26,12 +29,12 @@ class RecordingSink extends SecretSink {
     return Promise.resolve(name === this.user ? ['webhook ci (uid 7)', 'webhook cd (uid 8)'] : []);
   }
 }
-const sink = new RecordingSink();
+const listener = new RecordingListener();
 
 beforeAll(async () => {
   api = await startTestApi();
   room = await openRoom(api);
-  api.app.get(SecretSinks).register(sink);
+  api.app.get(SecretChangeListeners).register(listener);
 });
 afterAll(() => api.close());
 
@@ -69,7 +72,7 @@ describe('putSecret', () => {
     expect(changed).toMatchObject({ name: 'deploy.key_1', version: 2, created_at: made.created_at });
     expect(Date.parse(changed.updated_at) - Date.parse(made.updated_at)).toBeGreaterThanOrEqual(60_000);
     expect(await read(room.team, 'deploy.key_1')).toEqual({ version: 2, value: 'marlin' });
-    expect(sink.seen).toEqual(['deploy.key_1 1 swordfish', 'deploy.key_1 2 marlin']);
+    expect(listener.seen).toEqual(['deploy.key_1 1 swordfish', 'deploy.key_1 2 marlin']);
   });
 
   it('keeps every byte of a value', async () => {
@@ -112,9 +115,9 @@ describe('putSecret', () => {
 
   it('400 when something that uses it cannot use the value, and nothing has changed', async () => {
     await put('picky', 'good');
-    sink.refuses = 'picky';
+    listener.refuses = 'picky';
     const answer = await put('picky', 'bad value', room.admin, 400);
-    sink.refuses = '';
+    listener.refuses = '';
     expect(pointersOf(answer.body)).toEqual(['/value']);
     expect(answer.body.detail).toContain('is no good for webhook ci (uid 7)');
     expect(answer.text).not.toContain('bad value');
@@ -215,9 +218,9 @@ describe('deleteSecret', () => {
 
   it('409 while it is used, naming what uses it', async () => {
     await put('used', 'x');
-    sink.user = 'used';
+    listener.user = 'used';
     const answer = await api.request(409, 'DELETE /secrets/used', { token: room.admin.token });
-    sink.user = '';
+    listener.user = '';
     expect(answer.body).toMatchObject({
       error_code: 'conflict',
       detail: 'The secret is in use by webhook ci (uid 7), webhook cd (uid 8).',
@@ -233,10 +236,10 @@ describe('deleteSecret', () => {
       deleting = answerTo(api, 'DELETE /secrets/wanted', { token: room.admin.token });
       for (let turn = 0; turn < 20; turn += 1) await api.atOrigin(200, 'GET /health/live');
       // By now it waits for this transaction; what it then sees is that the secret is used.
-      sink.user = 'wanted';
+      listener.user = 'wanted';
     });
     expect((await deleting).status).toBe(409);
-    sink.user = '';
+    listener.user = '';
   });
 });
 

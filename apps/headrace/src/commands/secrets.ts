@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
 import { ListTeams } from '#platform/auth';
 import {
-  RotateKey,
+  KeyRotation,
   SECRET_NAME,
   SECRET_NAME_RULE,
   SECRET_PURPOSES,
@@ -13,6 +13,7 @@ import {
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
+import { ENCRYPTED_COLUMNS } from '../process/encrypted-columns.js';
 import { withSecrets } from '../process/with-secrets.js';
 
 const TEAM = { ...OUTPUT_OPTIONS, team: { type: 'string' } } as const;
@@ -46,9 +47,9 @@ export const set: CommandModule = {
     if (value === '') throw new UsageError('the value is missing on standard input');
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
-      const result = await services.get(TeamSecrets).set(teamUid, name, { value, purpose });
+      const result = await services.get(TeamSecrets).put(teamUid, name, { value, purpose });
       switch (result.kind) {
-        case 'refused':
+        case 'invalid_value':
           throw new CommandError(`the value ${result.reason}.`);
         case 'in_use':
           throw new CommandError(`the secret is in use by ${result.by.join(', ')}, so it cannot be for runs.`);
@@ -56,7 +57,7 @@ export const set: CommandModule = {
           throw new CommandError('names that begin with webhook- are for webhooks: leave --purpose out.');
         case 'limit_reached':
           throw new CommandError(`a team has at most ${result.limit} secrets.`);
-        case 'set': {
+        case 'stored': {
           const { version } = result.secret;
           printResult(output, { name, version }, `Secret ${name} is stored as version ${version}.`);
           return 0;
@@ -73,11 +74,11 @@ export const remove: CommandModule = {
       await assertTeam(services, teamUid);
       const result = await services.get(TeamSecrets).delete(teamUid, name);
       switch (result.kind) {
-        case 'unknown':
+        case 'not_found':
           throw new CommandError(`the team has no secret ${name}; \`headrace secrets list\` shows the names.`);
         case 'in_use':
           throw new CommandError(`secret ${name} is in use by ${result.by.join(', ')}.`);
-        case 'removed':
+        case 'deleted':
           printResult(output, { name, deleted: true }, `Secret ${name} is deleted.`);
           return 0;
       }
@@ -92,9 +93,9 @@ export const rotateKey: CommandModule = {
     return withSecrets(async (services) => {
       let broken = 0;
       const rows: (string | number)[][] = [];
-      for await (const place of services.get(RotateKey).execute()) {
-        rows.push([place.name, place.changed, place.broken]);
-        broken += place.broken;
+      for await (const { table, changed, broken: notOpened } of services.get(KeyRotation).rotate(ENCRYPTED_COLUMNS)) {
+        rows.push([table, changed, notOpened]);
+        broken += notOpened;
       }
       printRows(values, ['PLACE', 'CHANGED', 'DO NOT OPEN'], rows);
       if (broken === 0) return 0;

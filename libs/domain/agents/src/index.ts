@@ -1,19 +1,24 @@
 export { AgentsHttpModule, AgentsJobsModule, AgentsModule } from './agents.module.js';
 export { AgentDirectory } from './application/agent-directory.js';
 export { type CreateDefinedIdentityResult, DefinedIdentities } from './application/defined-identities.js';
-export { resealServers, type Sealing, ServerSecrets } from './application/server-secrets.js';
+export {
+  AGENTS_ENCRYPTED_COLUMNS,
+  type Sealing,
+  SERVER_VALUES,
+  serverPurpose,
+  ServerSecrets,
+} from './application/server-secrets.js';
 export {
   type AgentIdentity,
   BLANK_IDENTITY,
   type IdentityFields,
   type IdentityHarness,
 } from './domain/agent-identity.js';
-export type { DefinedIdentity, IdentityIssue } from './domain/defined-identity.js';
+export type { DefinedIdentity } from './domain/defined-identity.js';
 export { mapSecrets, mapServers, type McpServerConfig, type McpServers, serverIssues } from './domain/mcp-server.js';
 export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
 export { AUTO_MODEL } from './domain/model-catalogue.js';
 export { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
-export { IdentitiesPlace, McpServersPlace } from './persistence/sealed-places.js';
 export { type FactorySkillFile, FactorySkills, type FactorySkillSource } from './skills/application/factory-skills.js';
 export {
   type ResolvedSkill,

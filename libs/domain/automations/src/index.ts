@@ -11,14 +11,13 @@ export { TriggerProviders } from './application/trigger-providers.js';
 export type { Automation, AutomationFields, AutomationSource } from './domain/automation.js';
 export {
   evaluatePayloadFilter,
-  type FilterIssue,
   type FilterVerdict,
   parsePayloadFilter,
   type ParsedFilter,
   PAYLOAD_FILTER_SCHEMA,
   type PayloadFilter,
 } from './domain/payload-filter/index.js';
-export type { Trigger, TriggerCheck, TriggerEvent, TriggerIssue } from './domain/trigger.js';
+export type { Trigger, TriggerCheck, TriggerEvent } from './domain/trigger.js';
 
 export { FireAutomations } from './application/fire-automations.js';
 export { FIRING_STEPS, type FiringStep, FiringSteps } from './application/firing-steps.js';
@@ -28,4 +27,4 @@ export { TriggersModule } from './triggers.module.js';
 export { DefinedAutomations } from './application/defined-automations.js';
 export { AutomationsHttpModule } from './automations-http.module.js';
 export { AutomationsModule } from './automations.module.js';
-export { AutomationsPlace } from './persistence/automations-sealed-place.js';
+export { AUTOMATIONS_ENCRYPTED_COLUMNS } from './persistence/encrypted-columns.js';

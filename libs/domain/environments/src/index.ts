@@ -9,7 +9,7 @@ export { EnvironmentSetUp, type SecretNames, type SetUp } from './application/en
 export { ListEnvironments } from './application/list-environments.js';
 export type { Environment, EnvironmentConfig, EnvironmentDetails } from './domain/environment.js';
 export type { LastRun } from './domain/last-run.js';
-export { type ConfigFault, variableFaults } from './domain/secret-variables.js';
+export { variableFaults } from './domain/secret-variables.js';
 export { shownConfig } from './domain/shown-config.js';
 export { EnvironmentsHttpModule, EnvironmentsModule } from './environments.module.js';
 export { EnvironmentConfigDto } from './http/environment.dto.js';

@@ -1,4 +1,4 @@
 export { DeliverNotifications } from './application/deliver-notifications.js';
 export { NOTIFICATION_EVENTS, type NotificationEvent } from './domain/notification-webhook.js';
 export { NotificationsHttpModule, NotificationsJobsModule, NotificationsModule } from './notifications.module.js';
-export { NotificationWebhooksPlace } from './persistence/webhooks-sealed-place.js';
+export { NOTIFICATIONS_ENCRYPTED_COLUMNS } from './application/webhook-secrets.js';

@@ -25,7 +25,7 @@ export { IngressFilter } from './ingress/ingress.filter.js';
 export { writeProblem } from './ingress/write-answer.js';
 export { type KnownWebhook, WebhookDirectory } from './application/webhook-directory.js';
 export { WebhookDirectoryModule } from './webhook-directory.module.js';
-export { WebhooksPlace } from './persistence/webhook-sealed-place.js';
+export { WEBHOOKS_ENCRYPTED_COLUMNS } from './application/webhook-secrets.js';
 export { WebhooksHttpModule, WebhooksModule } from './webhooks.module.js';
 export { WebhooksIngressModule } from './webhooks-ingress.module.js';
 export { WebhookEvaluationModule } from './webhook-evaluation.module.js';

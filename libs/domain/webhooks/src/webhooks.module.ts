@@ -11,7 +11,7 @@ import { ReadDeliveryLog } from './application/read-delivery-log.js';
 import { RotateWebhookSecret } from './application/rotate-secret.js';
 import { SignDelivery } from './application/sign-delivery.js';
 import { UpdateWebhook } from './application/update-webhook.js';
-import { WebhookSecretSink } from './application/webhook-secret-sink.js';
+import { WebhookSecretListener } from './application/webhook-secret-listener.js';
 import { WebhookSecrets } from './application/webhook-secrets.js';
 import { SignatureSchemes } from './domain/signing/signature-schemes.js';
 import { SignatureSchemesController } from './http/signature-schemes.controller.js';
@@ -48,7 +48,7 @@ const USE_CASES = [
     SecretCopies,
     DeliveriesStore,
     WebhookSecrets,
-    WebhookSecretSink,
+    WebhookSecretListener,
     signatureSchemesProvider,
     ...USE_CASES,
   ],

@@ -45,8 +45,20 @@ export {
   TEAM_HEADER,
   TEAM_HEADER_ALIAS,
 } from './operations/operation.decorator.js';
-export { page, PageInfo } from './operations/page-info.dto.js';
+export { PageInfo, pageInfo } from './operations/page-info.dto.js';
 export { Problem } from './problems/problem.dto.js';
-export { type Issue, ProblemError, type ProblemOptions } from './problems/problem-error.js';
+export { ProblemError, type ProblemOptions } from './problems/problem-error.js';
 export { PROBLEM_MEDIA_TYPE, ProblemWriter } from './problems/problem-writer.js';
+export {
+  forbidden,
+  inaccessibleReferences,
+  invalidCursor,
+  invalidInput,
+  limitReached,
+  notFound,
+  rejectionProblem,
+  type ResourceWords,
+  teamRequired,
+  tooLarge,
+} from './problems/rejection-problem.js';
 export { toProblemError } from './problems/to-problem-error.js';

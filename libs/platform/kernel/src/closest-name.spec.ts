@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { closestName } from './closest-name.js';
+import { closestName } from './near-misses.js';
 
 describe('closestName', () => {
   it.each([

@@ -31,3 +31,35 @@ export class CursorCodec {
     return createHmac('sha256', this.key).update(payload).update(digest).digest().subarray(0, 16);
   }
 }
+
+/** The page cursors of one list. */
+export class PageCursors {
+  private readonly codec: CursorCodec;
+
+  /** `list` distinguishes the cursors of the lists: no list accepts one of another list. */
+  constructor(list: string, { secretsKey = '' }: { readonly secretsKey?: string | undefined }) {
+    this.codec = new CursorCodec(`${list} cursors ${secretsKey}`);
+  }
+
+  /** The position after which the page begins, empty for the first page; null for an invalid cursor. */
+  decode(cursor: string | null, query: unknown): readonly CursorValue[] | null {
+    return cursor === null ? [] : this.codec.decode(cursor, query);
+  }
+
+  encode(position: readonly CursorValue[], query: unknown): string {
+    return this.codec.encode(position, query);
+  }
+
+  /** Cuts rows that were read with `limit + 1` to a page, with the cursor of the next page if there is one. */
+  page<Row>(
+    rows: readonly Row[],
+    limit: number,
+    query: unknown,
+    positionOf: (last: Row) => readonly CursorValue[],
+  ): { readonly items: readonly Row[]; readonly nextCursor: string | null } {
+    const items = rows.slice(0, limit);
+    const last = items.at(-1);
+    const hasMore = rows.length > limit && last !== undefined;
+    return { items, nextCursor: hasMore ? this.encode(positionOf(last), query) : null };
+  }
+}

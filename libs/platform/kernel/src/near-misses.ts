@@ -24,6 +24,9 @@ function distanceTo(wanted: string, name: string): number {
   return isBeginning ? 1 : editDistance(one, other);
 }
 
+/** The known name that was probably meant, for "Did you mean". */
+export const closestName = (given: string, known: readonly string[]): string | undefined => nearMisses(given, known)[0];
+
 /** Edits between two texts; two adjacent characters that changed places count as one. */
 export function editDistance(one: string, other: string): number {
   let before: readonly number[] = [];

@@ -1,12 +1,20 @@
-export { ManagedSecrets, type RemoveSecretResult } from './application/managed-secrets.js';
-export { RotateKey } from './application/rotate-key.js';
-export { type Reseal, type ResealCount, SealedPlace, SealedPlaces } from './application/sealed-places.js';
-export { type ChangedSecret, SecretRefusedError, SecretSink, SecretSinks } from './application/secret-sinks.js';
-export { type SetSecretResult, TeamSecrets } from './application/team-secrets.js';
-export { SECRET_NAME, SECRET_NAME_RULE, SECRET_PURPOSES, type SecretPurpose } from './domain/managed-secret.js';
-export { ManagedSecretsPlace } from './persistence/managed-secrets-place.js';
-export { sealedText, type SealedColumn, type SealedTable } from './persistence/reseal-table.js';
-export { SealedTablePlace } from './persistence/sealed-table-place.js';
+export { byTable, KeyRotation } from './application/key-rotation.js';
+export { type DeleteSecretResult, ManagedSecrets } from './application/managed-secrets.js';
+export {
+  type ChangedSecret,
+  SecretChangeListener,
+  SecretChangeListeners,
+  SecretRejectedError,
+} from './application/secret-change-listeners.js';
+export { type PutSecretResult, TeamSecrets } from './application/team-secrets.js';
+export {
+  MANAGED_SECRET,
+  SECRET_NAME,
+  SECRET_NAME_RULE,
+  SECRET_PURPOSES,
+  type SecretPurpose,
+} from './domain/managed-secret.js';
+export { type EncryptedColumn, encryptedColumn } from './encrypted-column.js';
 export { SealBrokenError, SecretBox } from './secret-box.js';
 export { SecretsHttpModule } from './secrets-http.module.js';
 export { SecretsModule } from './secrets.module.js';

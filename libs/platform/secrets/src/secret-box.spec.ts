@@ -83,21 +83,21 @@ describe('SecretBox', () => {
 
     it('seals anew what is not under the current key, for the same place', () => {
       const old = before.seal('swordfish', 'here');
-      const anew = during.reseal(old, 'here') ?? '';
+      const anew = during.reencrypt(old, 'here') ?? '';
       expect(keyOf(anew)).toBe(keyOf(during.seal('', '')));
       expect(boxWith(second).open(anew, 'here')).toBe('swordfish');
-      expect(during.reseal(anew, 'here')).toBeNull();
+      expect(during.reencrypt(anew, 'here')).toBeNull();
     });
 
     it('seals nothing anew that does not open, under whatever key', () => {
-      expect(reasonOf(() => `${during.reseal(before.seal('x', 'here'), 'there')}`)).toBe('not_authentic');
-      expect(reasonOf(() => `${during.reseal(during.seal('x', 'here'), 'there')}`)).toBe('not_authentic');
-      expect(reasonOf(() => `${boxWith(second).reseal(before.seal('x', 'here'), 'here')}`)).toBe('unknown_key');
+      expect(reasonOf(() => `${during.reencrypt(before.seal('x', 'here'), 'there')}`)).toBe('not_authentic');
+      expect(reasonOf(() => `${during.reencrypt(during.seal('x', 'here'), 'there')}`)).toBe('not_authentic');
+      expect(reasonOf(() => `${boxWith(second).reencrypt(before.seal('x', 'here'), 'here')}`)).toBe('unknown_key');
     });
 
     it('is one key when the current one is named among the others', () => {
       const box = boxWith(first, first ?? '');
-      expect(box.reseal(before.seal('x', 'here'), 'here')).toBeNull();
+      expect(box.reencrypt(before.seal('x', 'here'), 'here')).toBeNull();
     });
   });
 

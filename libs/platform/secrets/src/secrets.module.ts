@@ -1,13 +1,12 @@
 import { Global, Module } from '@nestjs/common';
+import { KeyRotation } from './application/key-rotation.js';
 import { ManagedSecrets } from './application/managed-secrets.js';
-import { RotateKey } from './application/rotate-key.js';
-import { SealedPlaces } from './application/sealed-places.js';
-import { SecretSinks } from './application/secret-sinks.js';
+import { SecretChangeListeners } from './application/secret-change-listeners.js';
 import { TeamSecrets } from './application/team-secrets.js';
 import { ManagedSecretsStore } from './persistence/managed-secrets.store.js';
 import { SecretBox } from './secret-box.js';
 
-const PUBLIC = [SecretBox, SecretSinks, SealedPlaces, ManagedSecrets, TeamSecrets, RotateKey];
+const PUBLIC = [SecretBox, SecretChangeListeners, ManagedSecrets, TeamSecrets, KeyRotation];
 
 /** Encryption at rest, and managed secrets. Needs `Settings` with a secrets key and `Database` to be provided globally. */
 @Global()

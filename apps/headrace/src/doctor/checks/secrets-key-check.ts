@@ -3,17 +3,17 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Settings, withSettings } from '#platform/config';
 import { sqlState } from '#platform/persistence';
-import { SealBrokenError, SealedPlaces, SecretBox, SecretsModule } from '#platform/secrets';
+import { byTable, KeyRotation, SealBrokenError, SecretBox, SecretsModule } from '#platform/secrets';
 import { WebhooksModule } from '#domain/webhooks';
-import { SEALED_PLACES } from '../../process/sealed-places.js';
+import { ENCRYPTED_COLUMNS } from '../../process/encrypted-columns.js';
 import { withInstallationKeys } from '../../process/secrets-keys.js';
 import { withServices } from '../../process/services.js';
 import type { DoctorCheck } from '../doctor-check.js';
 import { fail, type Finding, ok, warn } from '../finding.js';
 import { reasonOf } from '../reason.js';
 
-/** Of each table: enough to know whether the key is the right one. `headrace secrets rotate-key` looks at all. */
-const VALUES_A_PLACE = 20;
+/** Enough values of each table to know whether the key is the right one; `headrace secrets rotate-key` reads all. */
+const VALUES_PER_TABLE = 20;
 
 /** There is a key, only its owner reads it, and it opens what is stored. */
 export const secretsKeyCheck: DoctorCheck = {
@@ -71,29 +71,30 @@ async function tryKey(settings: Settings, databaseUrl: string): Promise<{ opened
       const box = services.get(SecretBox);
       let opened = 0;
       const broken: string[] = [];
-      for (const place of services.get(SealedPlaces).all) {
+      for (const [table, columns] of byTable(ENCRYPTED_COLUMNS)) {
         let [tried, failed] = [0, 0];
         try {
-          await place.reseal((sealed, context) => {
-            if ((tried += 1) > VALUES_A_PLACE) throw new EnoughTried();
+          const tryValue = (sealed: string, purpose: string): null => {
+            if ((tried += 1) > VALUES_PER_TABLE) throw new EnoughTried();
             try {
-              box.open(sealed, context);
+              box.open(sealed, purpose);
             } catch (error) {
               if (error instanceof SealBrokenError) failed += 1;
               throw error;
             }
             opened += 1;
             return null;
-          });
+          };
+          for (const column of columns) await services.get(KeyRotation).reencrypt(column, tryValue);
         } catch (error) {
           // A database that is not migrated has no such table, or column: another check tells that.
           const isBehind = sqlState(error) === '42P01' || sqlState(error) === '42703';
           if (!(error instanceof EnoughTried) && !isBehind) throw error;
         }
-        if (failed > 0) broken.push(place.name);
+        if (failed > 0) broken.push(table);
       }
       return { opened, broken };
     },
-    { imports: [SecretsModule, WebhooksModule], providers: [...SEALED_PLACES] },
+    { imports: [SecretsModule, WebhooksModule] },
   );
 }

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { ServiceAccounts, TokenAuthenticator } from '#platform/auth';
-import { newUid } from '#platform/kernel';
+import { type Issue, newUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import type { IdentityFields } from '../domain/agent-identity.js';
-import type { DefinedIdentity, IdentityIssue } from '../domain/defined-identity.js';
+import type { DefinedIdentity } from '../domain/defined-identity.js';
 import { DefinedIdentitiesStore } from '../persistence/defined-identities.store.js';
 import { IdentitiesStore } from '../persistence/identities.store.js';
 import { hasRoom } from '../persistence/team-limit.js';
@@ -38,11 +38,7 @@ export class DefinedIdentities {
   }
 
   /** What is wrong with each. */
-  validate(
-    tx: Queryable,
-    teamUid: string,
-    fields: readonly IdentityFields[],
-  ): Promise<readonly (readonly IdentityIssue[])[]> {
+  validate(tx: Queryable, teamUid: string, fields: readonly IdentityFields[]): Promise<readonly (readonly Issue[])[]> {
     return this.rules.issues(tx, teamUid, fields);
   }
 

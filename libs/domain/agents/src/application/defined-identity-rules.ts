@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { EnvironmentDirectory } from '#domain/environments';
-import { isUid } from '#platform/kernel';
+import { type Issue, isUid, pointerOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { workerHostFault } from '#execution/worker-protocol';
 import type { IdentityFields } from '../domain/agent-identity.js';
-import type { IdentityIssue } from '../domain/defined-identity.js';
-import { pointerToken, registeredUids } from '../domain/mcp-server.js';
+import { registeredUids } from '../domain/mcp-server.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
 
 const MAX_NAME = 200;
@@ -21,7 +20,7 @@ export class DefinedIdentityRules {
     private readonly servers: McpServersStore,
   ) {}
 
-  async issues(tx: Queryable, teamUid: string, all: readonly IdentityFields[]): Promise<IdentityIssue[][]> {
+  async issues(tx: Queryable, teamUid: string, all: readonly IdentityFields[]): Promise<Issue[][]> {
     const known = await this.findServers(tx, teamUid, all);
     const environments = await this.findEnvironments(tx, teamUid, all);
     return all.map((fields) => [
@@ -32,7 +31,7 @@ export class DefinedIdentityRules {
       ...[...registeredUids(fields.mcpServers ?? {})]
         .filter(([, uid]) => !known.has(uid))
         .map(([name]) => ({
-          pointer: `/mcpServers/${pointerToken(name)}/warp_id`,
+          pointer: pointerOf('mcpServers', name, 'warp_id'),
           detail: 'must be the uid of an MCP server that is registered for the team',
         })),
     ]);
@@ -63,8 +62,8 @@ export class DefinedIdentityRules {
   }
 }
 
-function fieldIssues({ name, description, prompt, workerHost, baseModel }: IdentityFields): IdentityIssue[] {
-  const atMost = (field: string, value: string | null, characters: number): IdentityIssue[] =>
+function fieldIssues({ name, description, prompt, workerHost, baseModel }: IdentityFields): Issue[] {
+  const atMost = (field: string, value: string | null, characters: number): Issue[] =>
     (value?.length ?? 0) > characters
       ? [{ pointer: `/${field}`, detail: `must have at most ${characters} characters` }]
       : [];
@@ -79,7 +78,7 @@ function fieldIssues({ name, description, prompt, workerHost, baseModel }: Ident
   ];
 }
 
-function hostIssues(workerHost: string | null): IdentityIssue[] {
+function hostIssues(workerHost: string | null): Issue[] {
   const fault = workerHost === null ? null : workerHostFault(workerHost);
   return fault === null ? [] : [{ pointer: '/workerHost', detail: fault }];
 }

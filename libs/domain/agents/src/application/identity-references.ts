@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { EnvironmentDirectory, variableFaults } from '#domain/environments';
-import { isUid, notAccessible } from '#platform/kernel';
+import { isUid, notAccessible, pointerOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
 import type { IdentityChanges } from '../domain/agent-identity.js';
-import { type McpServers, pointerToken, registeredUids, serverIssues } from '../domain/mcp-server.js';
+import { type McpServers, registeredUids, serverIssues } from '../domain/mcp-server.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
 import type { ChangeRefusal } from './outcomes.js';
 
@@ -35,9 +35,7 @@ export class IdentityReferences {
     const unknown = secrets.findIndex((name) => known?.has(name) !== true);
     if (unknown >= 0) return refused(`/secrets/${unknown}/name`, 'a managed secret');
     const unregistered = mcpServers ? await this.findUnregistered(teamUid, mcpServers) : null;
-    return unregistered === null
-      ? null
-      : refused(`/mcp_servers/${pointerToken(unregistered)}/warp_id`, 'an MCP server');
+    return unregistered === null ? null : refused(pointerOf('mcp_servers', unregistered, 'warp_id'), 'an MCP server');
   }
 
   private async findUnregistered(teamUid: string, mcpServers: McpServers): Promise<string | null> {

@@ -1,5 +1,5 @@
 import { type Caller, can, type Permission, roleIn } from '#platform/auth';
-import type { FieldIssue } from '../domain/mcp-server.js';
+import type { Issue } from '#platform/kernel';
 
 /** Why something of a team is not shown, changed or deleted. */
 export type LookupRefusal = { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
@@ -13,9 +13,9 @@ export type CreateRefusal =
 
 /** Why given values are not taken. */
 export type ChangeRefusal =
-  | { readonly kind: 'invalid'; readonly issues: readonly FieldIssue[] }
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] }
   /** It names what does not exist or may not be used. */
-  | { readonly kind: 'not_authorized'; readonly issues: readonly FieldIssue[] }
+  | { readonly kind: 'not_authorized'; readonly issues: readonly Issue[] }
   | { readonly kind: 'name_taken' };
 
 /** Whether the caller's role on this team allows it. */

@@ -4,11 +4,3 @@ import type { IdentityFields } from './agent-identity.js';
 export interface DefinedIdentity extends IdentityFields {
   readonly uid: string;
 }
-
-/** One thing that is wrong with an identity. */
-export interface IdentityIssue {
-  /** JSON pointer into the fields: `/name`, `/environmentId`, `/mcpServers/issues/warp_id`. */
-  readonly pointer: string;
-  /** Completes "`field` …". */
-  readonly detail: string;
-}

@@ -1,4 +1,4 @@
-import { MASKED } from '#platform/kernel';
+import { type Issue, MASKED, pointerOf, prefixIssues } from '#platform/kernel';
 
 /** How an agent reaches an MCP server: exactly one of `warp_id`, `command` and `url`. As on the wire. */
 export interface McpServerConfig {
@@ -27,7 +27,7 @@ export function mapSecrets(
     const values = server[map];
     if (values === undefined) continue;
     changed[map] = Object.fromEntries(
-      Object.entries(values).map(([key, value]) => [key, change(value, `/${map}/${pointerToken(key)}`)]),
+      Object.entries(values).map(([key, value]) => [key, change(value, pointerOf(map, key))]),
     );
   }
   return changed;
@@ -62,25 +62,18 @@ export function keptSecrets(stored: McpServerConfig, asked: McpServerConfig): Ma
   return saysNothing && target(stored) === target(asked) ? secretsOf(stored) : new Map<SecretPlace, string>();
 }
 
-export interface FieldIssue {
-  /** JSON pointer. */
-  readonly pointer: string;
-  /** Completes "`field` …". */
-  readonly detail: string;
-}
-
 /** What no single field can check, such as that each server has exactly one way to reach it. `at` is the pointer of the map. */
-export function serverIssues(servers: McpServers | readonly McpServerConfig[], at: string): FieldIssue[] {
+export function serverIssues(servers: McpServers | readonly McpServerConfig[], at: string): Issue[] {
   return Object.entries(servers).flatMap(([name, { warp_id, command, url }]) => {
-    const pointer = `${at}/${pointerToken(name)}`;
+    const pointer = at + pointerOf(name);
     if ([warp_id, command, url].filter((way) => way !== undefined).length !== 1)
       return [{ pointer, detail: 'must have exactly one of warp_id, command and url' }];
-    return urlIssues(url).map((issue) => ({ ...issue, pointer: pointer + issue.pointer }));
+    return prefixIssues(pointer, urlIssues(url));
   });
 }
 
 /** A URL is shown as it is; and clients of ours could not connect, as `fetch` refuses it. */
-function urlIssues(url: string | undefined): FieldIssue[] {
+function urlIssues(url: string | undefined): Issue[] {
   if (url === undefined || !URL.canParse(url)) return [];
   const { username, password } = new URL(url);
   if (username === '' && password === '') return [];
@@ -93,8 +86,6 @@ export function registeredUids(servers: McpServers): Map<string, string> {
     Object.entries(servers).flatMap(([name, { warp_id: uid }]) => (uid === undefined ? [] : [[name, uid] as const])),
   );
 }
-
-export const pointerToken = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** An MCP server that a team has registered; runs and identities refer to it as `warp_id`. */
 export interface RegisteredServer {
@@ -116,7 +107,7 @@ export interface ServerFields {
 }
 
 /** What a registered server may not say, whatever its fields are by themselves. Pointers into the request's body. */
-export function registeredServerIssues({ command, args, url, env, headers }: McpServerConfig): FieldIssue[] {
+export function registeredServerIssues({ command, args, url, env, headers }: McpServerConfig): Issue[] {
   if ((command === undefined) === (url === undefined))
     return [{ pointer: '', detail: 'must have exactly one of command and url' }];
   const foreign = command === undefined ? { args, env } : { headers };

@@ -1,8 +1,8 @@
 import { workerHostFault } from '#execution/worker-protocol';
+import { invalidInput } from '#platform/http';
 import type { IdentityChanges } from '../domain/agent-identity.js';
 import type { McpServers } from '../domain/mcp-server.js';
 import type { IdentityInput } from './identity.dto.js';
-import { invalidFields } from './refusals.js';
 
 /** All MCP servers of one identity as JSON: a list of identities shows every identity's. */
 const MAX_SERVERS_BYTES = 65_536;
@@ -46,7 +46,7 @@ const orNull = (value: string | null | undefined): string | typeof CLEARED | nul
 
 function hostOf(host: string | null | undefined): string | typeof CLEARED | null | undefined {
   const fault = host ? workerHostFault(host) : null;
-  if (fault !== null) throw invalidFields([{ pointer: '/worker_host', detail: fault }]);
+  if (fault !== null) throw invalidInput([{ pointer: '/worker_host', detail: fault }]);
   return orNull(host);
 }
 
@@ -56,7 +56,7 @@ const filled = <T extends object>(value: T | null | undefined): T | typeof CLEAR
 function serversOf({ mcp_servers }: IdentityInput): McpServers | typeof CLEARED | null | undefined {
   const servers = plain(mcp_servers);
   if (servers && Buffer.byteLength(JSON.stringify(servers)) > MAX_SERVERS_BYTES)
-    throw invalidFields([{ pointer: '/mcp_servers', detail: `must have at most ${MAX_SERVERS_BYTES} bytes as JSON` }]);
+    throw invalidInput([{ pointer: '/mcp_servers', detail: `must not exceed ${MAX_SERVERS_BYTES} bytes as JSON` }]);
   return filled(servers);
 }
 

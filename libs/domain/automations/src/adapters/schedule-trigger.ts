@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { Clock } from '#platform/kernel';
+import { Clock, type Issue } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type Cron, Timers } from '#domain/schedules';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../application/trigger-provider.js';
 import { TriggerProviders } from '../application/trigger-providers.js';
 import { readScheduleTrigger, subjectOfCron } from '../domain/schedule-trigger.js';
-import type { Trigger, TriggerEvent, TriggerIssue } from '../domain/trigger.js';
+import type { Trigger, TriggerEvent } from '../domain/trigger.js';
 
 /** Timers of factories: one for each expression that triggers of the factory have. */
 export const AUTOMATION_TIMER = 'automation';
@@ -63,7 +63,7 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
     _tx: Queryable,
     _scope: TriggerScope,
     triggers: readonly Trigger[],
-  ): Promise<readonly (readonly TriggerIssue[])[]> {
+  ): Promise<readonly (readonly Issue[])[]> {
     const read = triggers.map(readScheduleTrigger);
     return Promise.resolve(read.map((one) => (one.kind === 'invalid' ? one.issues : [])));
   }

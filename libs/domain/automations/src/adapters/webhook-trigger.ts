@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Clock, isUid } from '#platform/kernel';
+import { Clock, type Issue, isUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type AcceptedDelivery, WebhookDirectory } from '#domain/webhooks';
 import {
@@ -19,7 +19,7 @@ import {
   PAYLOAD_FILTER_SCHEMA,
 } from '../domain/payload-filter/index.js';
 import { quoteValue } from '../domain/placeholders.js';
-import type { Trigger, TriggerCheck, TriggerEvent, TriggerIssue } from '../domain/trigger.js';
+import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 import { readWebhookTrigger, webhookOf } from '../domain/webhook-trigger.js';
 
 const DELETED: TriggerObstacle = {
@@ -72,7 +72,7 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
     tx: Queryable,
     { factoryUid }: TriggerScope,
     triggers: readonly Trigger[],
-  ): Promise<readonly (readonly TriggerIssue[])[]> {
+  ): Promise<readonly (readonly Issue[])[]> {
     const read = triggers.map(readWebhookTrigger);
     const uids = read.flatMap((one) => (one.kind === 'valid' ? [one.webhookUid] : []));
     const live = uids.length > 0 ? await this.webhooks.live(tx, factoryUid, uids) : new Map();

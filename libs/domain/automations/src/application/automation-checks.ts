@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#domain/agents';
-import { notAccessible } from '#platform/kernel';
+import { type Issue, notAccessible, prefixIssues, valueAt } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type AgentConfig, ConfigReferences, readAgentConfig } from '#domain/runs';
-import { type AutomationIssue, below } from '../domain/automation-issue.js';
+import type { AutomationIssue } from '../domain/automation-issue.js';
 import { type AutomationFields, MAX_AGENT_CONFIG_BYTES } from '../domain/automation.js';
 import { plainIssues, type RequestedAutomation } from '../domain/requested-automation.js';
 import type { Trigger } from '../domain/trigger.js';
@@ -67,13 +67,13 @@ export class AutomationChecks {
       return { kind: 'invalid', issues: [TOO_LARGE] };
     const reading = readAgentConfig(raw);
     if (reading.kind === 'invalid')
-      return { kind: 'invalid', issues: below('/agent_config', as('invalid', reading.issues)) };
+      return { kind: 'invalid', issues: prefixIssues('/agent_config', as('invalid', reading.issues)) };
     const { config } = reading;
     const faults = (await this.configs.check({ teamUid, caller: null }, config, queryable)).filter(
       ({ pointer }) => !isDeepStrictEqual(valueAt(config, pointer), valueAt(kept, pointer)),
     );
     return faults.length > 0
-      ? { kind: 'invalid', issues: below('/agent_config', as('not_authorized', faults)) }
+      ? { kind: 'invalid', issues: prefixIssues('/agent_config', as('not_authorized', faults)) }
       : { kind: 'valid', config };
   }
 
@@ -100,14 +100,12 @@ export class AutomationChecks {
       scope,
       changed.map(([, trigger]) => trigger),
     );
-    return changed.flatMap(([place], index) => below(`/triggers/${place}`, as('invalid', found[index] ?? [])));
+    return changed.flatMap(([place], index) => prefixIssues(`/triggers/${place}`, as('invalid', found[index] ?? [])));
   }
 }
 
-const as = (
-  kind: AutomationIssue['kind'],
-  issues: readonly { readonly pointer: string; readonly detail: string }[],
-): AutomationIssue[] => issues.map(({ pointer, detail }) => ({ pointer, detail, kind }));
+const as = (kind: AutomationIssue['kind'], issues: readonly Issue[]): AutomationIssue[] =>
+  issues.map(({ pointer, detail }) => ({ pointer, detail, kind }));
 
 const TOO_LARGE: AutomationIssue = {
   pointer: '/agent_config',
@@ -119,18 +117,3 @@ const NO_IDENTITY: AutomationIssue = {
   detail: notAccessible('an agent identity'),
   kind: 'not_authorized',
 };
-
-/** The value that a JSON pointer names; undefined where there is none. */
-function valueAt(document: unknown, pointer: string): unknown {
-  return pointer
-    .slice(1)
-    .split('/')
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>(
-      (value, key) =>
-        typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-          ? (value as Readonly<Record<string, unknown>>)[key]
-          : undefined,
-      document,
-    );
-}

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { CursorCodec, type CursorValue } from '#platform/kernel';
+import { type CursorValue, PageCursors } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import type { Automation } from '../domain/automation.js';
 import { type AutomationPlace, AutomationsStore } from '../persistence/automations.store.js';
@@ -16,7 +16,7 @@ export interface AutomationPageQuery {
 /** Automations of a factory, for those who manage it. */
 @Injectable()
 export class FindAutomations {
-  private readonly cursors: CursorCodec;
+  private readonly cursors: PageCursors;
 
   constructor(
     private readonly database: Database,
@@ -24,7 +24,7 @@ export class FindAutomations {
     private readonly obstacles: TriggerObstacles,
     settings: Settings,
   ) {
-    this.cursors = new CursorCodec(`automation cursors ${settings.secretsKey ?? ''}`);
+    this.cursors = new PageCursors('automation', settings);
   }
 
   async find(scope: TriggerScope, uid: string): Promise<FindAutomationResult> {
@@ -37,7 +37,7 @@ export class FindAutomations {
   /** By name, prompts cut. */
   async page(scope: TriggerScope, { limit, cursor }: AutomationPageQuery): Promise<AutomationPageResult> {
     const query = { factoryUid: scope.factoryUid };
-    const position = cursor === null ? [] : this.cursors.decode(cursor, query);
+    const position = this.cursors.decode(cursor, query);
     if (position === null) return { kind: 'bad_cursor' };
     const { automations, hasMore } = await this.store.page(scope.factoryUid, placeOf(position), limit);
     const last = automations.at(-1);

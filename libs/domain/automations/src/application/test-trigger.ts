@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#platform/persistence';
-import { below, invalid } from '../domain/automation-issue.js';
+import { prefixIssues } from '#platform/kernel';
+import { invalid } from '../domain/automation-issue.js';
 import type { Automation } from '../domain/automation.js';
 import type { Trigger, TriggerCheck } from '../domain/trigger.js';
 import { AutomationsStore } from '../persistence/automations.store.js';
@@ -41,7 +42,7 @@ export class TestTrigger {
     const [issues = []] = await this.checks.check(this.database, scope, [trigger]);
     if (issues.length > 0) {
       const found = issues.map(({ pointer, detail }) => invalid(pointer, detail));
-      return { kind: 'invalid', issues: below('/trigger', found) };
+      return { kind: 'invalid', issues: prefixIssues('/trigger', found) };
     }
     return this.test(scope, trigger as Trigger, sample, []);
   }

@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#platform/persistence';
-import type { Trigger, TriggerIssue } from '../domain/trigger.js';
+import { type Issue, pointerOf } from '#platform/kernel';
+import type { Trigger } from '../domain/trigger.js';
 import type { TriggerProvider, TriggerScope } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
 
 type Sorting =
   | { readonly kind: 'of'; readonly provider: TriggerProvider; readonly trigger: Trigger }
-  | { readonly kind: 'invalid'; readonly issues: readonly TriggerIssue[] };
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
 
 /** Whether triggers are what their providers understand. */
 @Injectable()
@@ -18,9 +19,9 @@ export class TriggerChecks {
     queryable: Queryable,
     scope: TriggerScope,
     raw: readonly unknown[],
-  ): Promise<readonly (readonly TriggerIssue[])[]> {
+  ): Promise<readonly (readonly Issue[])[]> {
     const sorted = raw.map((trigger) => this.sort(trigger));
-    const issues: (readonly TriggerIssue[])[] = sorted.map((one) => (one.kind === 'invalid' ? one.issues : []));
+    const issues: (readonly Issue[])[] = sorted.map((one) => (one.kind === 'invalid' ? one.issues : []));
     for (const provider of this.providers.all()) {
       const own = sorted.flatMap((one, place) =>
         one.kind === 'of' && one.provider === provider ? [{ place, trigger: one.trigger }] : [],
@@ -62,13 +63,13 @@ const issue = (pointer: string, detail: string): Sorting => ({ kind: 'invalid', 
 
 const ALWAYS = ['provider', 'event'];
 
-function shapeIssues({ schema }: TriggerProvider, given: Readonly<Record<string, unknown>>): TriggerIssue[] {
+function shapeIssues({ schema }: TriggerProvider, given: Readonly<Record<string, unknown>>): Issue[] {
   const known = [...ALWAYS, ...Object.keys(schema.properties)];
   const unknown = Object.keys(given).filter((key) => !known.includes(key));
   const missing = schema.required.filter((key) => !Object.hasOwn(given, key));
   return [
     ...unknown.map((key) => ({
-      pointer: `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      pointer: pointerOf(key),
       detail: `is not a known field: a trigger of this provider has ${known.join(', ')}`,
     })),
     ...missing.map((key) => ({ pointer: `/${key}`, detail: 'is required' })),

@@ -1,5 +1,6 @@
 import type { Queryable } from '#platform/persistence';
-import type { Trigger, TriggerCheck, TriggerEvent, TriggerIssue } from '../domain/trigger.js';
+import type { Issue } from '#platform/kernel';
+import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 
 export interface TriggerScope {
   readonly factoryUid: string;
@@ -40,7 +41,7 @@ export abstract class TriggerProvider {
     tx: Queryable,
     scope: TriggerScope,
     triggers: readonly Trigger[],
-  ): Promise<readonly (readonly TriggerIssue[])[]>;
+  ): Promise<readonly (readonly Issue[])[]>;
   /** What a valid trigger listens to, at most 200 characters. */
   abstract subjectOf(trigger: Trigger): string;
   /**

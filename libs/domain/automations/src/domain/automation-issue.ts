@@ -1,15 +1,9 @@
-/** Something wrong with an automation as it was given. */
-export interface AutomationIssue {
-  /** JSON pointer into the automation as on the wire: `/triggers/0/filter/webhook_ids/0`. */
-  readonly pointer: string;
-  /** Continues the sentence that the field's name begins: “must be …”. */
-  readonly detail: string;
-  /** `not_authorized`: it names something that is not there, or that runs of the team may not use. */
+import { type Issue } from '#platform/kernel';
+
+/** An issue of an automation, with a pointer into the automation as it is on the wire: `/triggers/0/filter/webhook_ids/0`. */
+export interface AutomationIssue extends Issue {
+  /** `not_authorized`: it refers to something that does not exist or that runs of the team may not use. */
   readonly kind: 'invalid' | 'not_authorized';
 }
-
-/** What is wrong below `at`, seen from above. */
-export const below = <T extends { readonly pointer: string }>(at: string, issues: readonly T[]): T[] =>
-  issues.map((issue) => ({ ...issue, pointer: `${at}${issue.pointer}` }));
 
 export const invalid = (pointer: string, detail: string): AutomationIssue => ({ pointer, detail, kind: 'invalid' });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Cron, isTimeZone, parseCron } from '#domain/schedules';
-import type { Trigger, TriggerIssue } from './trigger.js';
+import { type Issue, pointerOf } from '#platform/kernel';
+import type { Trigger } from './trigger.js';
 
 export interface ScheduleOfTrigger {
   /** Null when it has none. */
@@ -9,8 +10,7 @@ export interface ScheduleOfTrigger {
 }
 
 export type ReadScheduleTrigger =
-  | ({ readonly kind: 'valid' } & ScheduleOfTrigger)
-  | { readonly kind: 'invalid'; readonly issues: readonly TriggerIssue[] };
+  ({ readonly kind: 'valid' } & ScheduleOfTrigger) | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
 
 const KEYS = ['name', 'cron', 'timezone'];
 const MAX_NAME = 128;
@@ -20,10 +20,10 @@ export function readScheduleTrigger({ schedule }: Trigger): ReadScheduleTrigger 
   if (typeof schedule !== 'object' || schedule === null || Array.isArray(schedule))
     return invalid([{ pointer: '/schedule', detail: 'must be an object with cron' }]);
   const given = schedule as Readonly<Record<string, unknown>>;
-  const issues: TriggerIssue[] = Object.keys(given)
+  const issues: Issue[] = Object.keys(given)
     .filter((key) => !KEYS.includes(key))
     .map((key) => ({
-      pointer: `/schedule/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      pointer: pointerOf('schedule', key),
       detail: `is not known here; a schedule has ${KEYS.join(', ')}`,
     }));
   const name = given.name ?? null;
@@ -50,5 +50,5 @@ export function subjectOfCron({ expression, timezone }: Cron): string {
   return plain.length <= 150 ? plain : createHash('sha256').update(plain).digest('hex');
 }
 
-const CRON_MISSING: TriggerIssue = { pointer: '/schedule/cron', detail: 'must be a cron expression of five fields' };
-const invalid = (issues: readonly TriggerIssue[]): ReadScheduleTrigger => ({ kind: 'invalid', issues });
+const CRON_MISSING: Issue = { pointer: '/schedule/cron', detail: 'must be a cron expression of five fields' };
+const invalid = (issues: readonly Issue[]): ReadScheduleTrigger => ({ kind: 'invalid', issues });

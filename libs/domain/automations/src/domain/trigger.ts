@@ -41,11 +41,3 @@ export interface TriggerCheck {
   /** One sentence for people: the clause and the value that decided it. */
   readonly reason: string;
 }
-
-/** What is wrong with a trigger. */
-export interface TriggerIssue {
-  /** JSON pointer within the trigger, `/filter/webhook_ids/0`. */
-  readonly pointer: string;
-  /** Continues the sentence that the field's name begins: “must be …”. */
-  readonly detail: string;
-}

@@ -1,20 +1,20 @@
-import { isUid } from '#platform/kernel';
+import { type Issue, isUid, pointerOf } from '#platform/kernel';
 import { parsePayloadFilter } from './payload-filter/index.js';
-import type { Trigger, TriggerIssue } from './trigger.js';
+import type { Trigger } from './trigger.js';
 
 export type ReadWebhookTrigger =
   | { readonly kind: 'valid'; readonly webhookUid: string }
-  | { readonly kind: 'invalid'; readonly issues: readonly TriggerIssue[] };
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
 
 /** The fields of a `webhook` / `received` trigger: `filter` with `webhook_ids` of one UID, and a payload filter. */
 export function readWebhookTrigger(trigger: Trigger): ReadWebhookTrigger {
   const { filter } = trigger;
   if (!isObject(filter))
     return { kind: 'invalid', issues: [{ pointer: '/filter', detail: 'must be an object with webhook_ids' }] };
-  const issues: TriggerIssue[] = Object.keys(filter)
+  const issues: Issue[] = Object.keys(filter)
     .filter((key) => key !== 'webhook_ids' && key !== 'payload')
     .map((key) => ({
-      pointer: `/filter/${escapePointer(key)}`,
+      pointer: pointerOf('filter', key),
       detail: 'is not known here; a filter has webhook_ids and payload',
     }));
   issues.push(...webhookIssues(filter.webhook_ids));
@@ -34,7 +34,7 @@ export function webhookOf({ filter }: Trigger): string | undefined {
   return typeof uid === 'string' && isUid(uid) ? uid : undefined;
 }
 
-function webhookIssues(ids: unknown): TriggerIssue[] {
+function webhookIssues(ids: unknown): Issue[] {
   const pointer = '/filter/webhook_ids';
   if (!isArray(ids) || ids.length !== 1)
     return [{ pointer, detail: 'must be an array of exactly one webhook UID; use a trigger for each webhook' }];
@@ -48,5 +48,3 @@ const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(v
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const escapePointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');

@@ -1,8 +1,7 @@
-import { ProblemError } from '#platform/http';
+import { invalidInput, ProblemError } from '#platform/http';
 import type { TriggerSample } from '../application/trigger-provider.js';
 import type { RequestedAutomation } from '../domain/requested-automation.js';
 import type { CreateAutomationRequest } from './automation.dto.js';
-import { invalidFields } from './automation-refusals.js';
 import { MAX_PAYLOAD_BYTES, type TestAutomationTriggerRequest } from './test-trigger.dto.js';
 
 /** What is absent or null is not there. */
@@ -27,7 +26,7 @@ export function withoutObstacle(trigger: unknown): unknown {
 /** Exactly one of delivery and payload, which may be null. Throws a problem for anything else. */
 export function toSample({ delivery_id: deliveryId, payload }: TestAutomationTriggerRequest): TriggerSample {
   if ((deliveryId === undefined) === (payload === undefined))
-    throw invalidFields([{ pointer: '', detail: 'must have exactly one of delivery_id and payload' }]);
+    throw invalidInput([{ pointer: '', detail: 'must have exactly one of delivery_id and payload' }]);
   if (deliveryId !== undefined) return { kind: 'delivery', deliveryId };
   if (Buffer.byteLength(JSON.stringify(payload)) > MAX_PAYLOAD_BYTES) {
     const detail = `must have at most ${MAX_PAYLOAD_BYTES} bytes as JSON, like a delivery`;

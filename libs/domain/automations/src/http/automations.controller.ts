@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { FactoryAccess } from '#domain/factories';
-import { Operation, pathId } from '#platform/http';
+import { Operation, pageInfo, pathId } from '#platform/http';
 import { CreateAutomation } from '../application/create-automation.js';
 import { DeleteAutomation } from '../application/delete-automation.js';
 import { FindAutomations } from '../application/find-automations.js';
@@ -52,7 +52,7 @@ export class AutomationsController {
     const { views, nextCursor } = result;
     return {
       automations: views.map(presentAutomation),
-      page_info: nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: nextCursor },
+      page_info: pageInfo(nextCursor),
     };
   }
 

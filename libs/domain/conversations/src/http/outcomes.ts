@@ -1,9 +1,9 @@
-import { ProblemError } from '#platform/http';
+import { forbidden, notFound, ProblemError } from '#platform/http';
 import type { ConversationRun, ConversationLookup } from '#domain/runs';
 import type { ConversationReading } from '../application/read-conversation.js';
 import type { ConversationResponse } from './conversation.dto.js';
 
-/** Folds that were stored on the way make the next reading faster. */
+/** Projections that were stored while reading make the next reading faster. */
 const RETRY_SECONDS = 30;
 
 export function readingOrThrow(reading: ConversationReading): ConversationResponse {
@@ -33,8 +33,8 @@ export function runsOrThrow(lookup: ConversationLookup): readonly ConversationRu
     case 'found':
       return lookup.runs;
     case 'unknown':
-      throw new ProblemError('resource_not_found', 'There is no conversation with this id.');
+      throw notFound('conversation');
     case 'not_yours':
-      throw new ProblemError('not_authorized', 'You have no access to this conversation.');
+      throw forbidden('conversation');
   }
 }

@@ -1,14 +1,9 @@
 import { unknownFactory } from '#domain/factories';
-import { ProblemError } from '#platform/http';
+import { invalidCursor, ProblemError } from '#platform/http';
 import { createRunRefusal } from '#domain/runs';
 import type { DispatchRunResult } from '../application/dispatch-run.js';
 
-export function badCursor(): ProblemError {
-  const detail = 'is not a cursor of this list with this `query`';
-  return new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
-    errors: [{ pointer: '/cursor', detail }],
-  });
-}
+export const badCursor = (): ProblemError => invalidCursor('this list with this `query`');
 
 /** The answer when nothing was dispatched. */
 export function dispatchRefusal(refused: Exclude<DispatchRunResult, { kind: 'dispatched' }>): ProblemError {

@@ -2,7 +2,7 @@ import { Body, Controller, Get, Headers, Param, Post, Query } from '@nestjs/comm
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { unknownFactory } from '#domain/factories';
-import { BodyLimit, MIB, Operation, pathId } from '#platform/http';
+import { BodyLimit, MIB, Operation, pageInfo, pathId } from '#platform/http';
 import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, refuseOversized } from '#domain/runs';
 import { DispatchRun } from '../application/dispatch-run.js';
 import { type DiscoveredFactory, FindFactories } from '../application/find-factories.js';
@@ -48,7 +48,7 @@ export class FactoryController {
     const { factories, nextCursor } = page;
     return {
       factories: factories.map(present),
-      page_info: nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: nextCursor },
+      page_info: pageInfo(nextCursor),
     };
   }
 

@@ -1,17 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { gitUrlFault, parseGitUrl, refFault } from '#platform/git';
-import { notAccessible } from '#platform/kernel';
+import { type Issue, notAccessible } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
 import type { EnvironmentConfig } from '../domain/environment.js';
-import { type ConfigFault, reservedFaults, variableFaults } from '../domain/secret-variables.js';
+import { reservedFaults, variableFaults } from '../domain/secret-variables.js';
 
 export type ReferenceFaults =
   | { readonly kind: 'none' }
-  | { readonly kind: 'invalid'; readonly faults: readonly ConfigFault[] }
+  | { readonly kind: 'invalid'; readonly faults: readonly Issue[] }
   /** It names what does not exist, or what is not the owner's. */
-  | { readonly kind: 'not_authorized'; readonly faults: readonly ConfigFault[] };
+  | { readonly kind: 'not_authorized'; readonly faults: readonly Issue[] };
 
 const NO_TEAM = 'must not be given: a personal environment has no managed secrets, they belong to teams';
 
@@ -43,8 +43,8 @@ export class EnvironmentReferences {
     return { kind: 'not_authorized', faults: unknown.map(({ pointer }) => ({ pointer, detail })) };
   }
 
-  private async repositoryFaults({ git_repos = [] }: EnvironmentConfig): Promise<ConfigFault[]> {
-    const faults: ConfigFault[] = [];
+  private async repositoryFaults({ git_repos = [] }: EnvironmentConfig): Promise<Issue[]> {
+    const faults: Issue[] = [];
     for (const [index, { url, ref, secret_name: secretName }] of git_repos.entries()) {
       const urlFault = await gitUrlFault(url, this.settings.gitLocalRoots);
       if (urlFault !== null) faults.push({ pointer: `/git_repos/${index}/url`, detail: urlFault });

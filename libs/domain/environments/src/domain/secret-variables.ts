@@ -1,9 +1,4 @@
-/** Something about a configuration that cannot be, completing "`field` …". */
-export interface ConfigFault {
-  /** JSON pointer into the configuration. */
-  readonly pointer: string;
-  readonly detail: string;
-}
+import type { Issue } from '#platform/kernel';
 
 interface WithVariables {
   readonly env?: Readonly<Record<string, string>>;
@@ -20,13 +15,13 @@ const OURS = /^(?:HEADRACE_.*|HOME|TMPDIR)$/;
 export const variableOf = (secretName: string): string => secretName.replaceAll(/[.-]/g, '_').replace(/^(?=\d)/, '_');
 
 /** Variables whose names are reserved. */
-export const reservedFaults = ({ env = {} }: Pick<WithVariables, 'env'>): ConfigFault[] =>
+export const reservedFaults = ({ env = {} }: Pick<WithVariables, 'env'>): Issue[] =>
   Object.keys(env)
     .filter((name) => OURS.test(name))
     .map((name) => ({ pointer: `/env/${name}`, detail: 'is a name that Headrace sets itself' }));
 
 /** Names of secrets that two things would have to be called by. */
-export function variableFaults({ env = {}, secrets = [] }: WithVariables): ConfigFault[] {
+export function variableFaults({ env = {}, secrets = [] }: WithVariables): Issue[] {
   const taken = new Set(Object.keys(env));
   return secrets.flatMap(({ name }, index) => {
     const variable = variableOf(name);

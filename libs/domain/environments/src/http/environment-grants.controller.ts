@@ -1,8 +1,8 @@
 import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, ProblemError } from '#platform/http';
+import { invalidInput, limitReached, notFound, Operation, pathId } from '#platform/http';
 import { GrantEnvironment, ListGrants, RevokeGrant } from '../application/environment-grants.js';
-import { environmentRefusal, invalidFields } from './environment-refusals.js';
+import { environmentRefusal } from './environment-refusals.js';
 import {
   EnvironmentGrantItem,
   GrantEnvironmentRequest,
@@ -49,13 +49,13 @@ export class EnvironmentGrantsController {
       case 'granted':
         return this.presenter.presentGrant(result.grant);
       case 'unknown_grantee':
-        throw invalidFields([
+        throw invalidInput([
           { pointer, detail: `names no ${pointer === '/team_uid' ? 'team' : 'person'} of this service` },
         ]);
       case 'is_owner':
-        throw invalidFields([{ pointer, detail: 'names whom the environment belongs to' }]);
+        throw invalidInput([{ pointer, detail: 'names whom the environment belongs to' }]);
       case 'limit_reached':
-        throw new ProblemError('limit_reached', `An environment has at most ${result.limit} grants.`);
+        throw limitReached('An environment', result.limit, 'grants');
       case 'unknown':
       case 'not_yours':
         throw environmentRefusal(result);
@@ -102,7 +102,7 @@ export class EnvironmentGrantsController {
       case 'revoked':
         return;
       case 'unknown_grant':
-        throw new ProblemError('resource_not_found', 'The environment has no grant with this uid.');
+        throw notFound('grant');
       case 'unknown':
       case 'not_yours':
         throw environmentRefusal(result);

@@ -1,9 +1,9 @@
 import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { ApiBody } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, optionalBody, pathId, ProblemError } from '#platform/http';
+import { invalidInput, limitReached, notFound, Operation, optionalBody, pathId } from '#platform/http';
 import { CreateLink, ListLinks, RevokeLink } from '../application/environment-links.js';
-import { environmentRefusal, invalidFields } from './environment-refusals.js';
+import { environmentRefusal } from './environment-refusals.js';
 import {
   CreatedEnvironmentLink,
   CreateEnvironmentLinkRequest,
@@ -55,9 +55,9 @@ export class EnvironmentLinksController {
       case 'created':
         return this.presenter.presentCreated(result.link, result.token);
       case 'already_expired':
-        throw invalidFields([{ pointer: '/expires_at', detail: 'must lie in the future' }]);
+        throw invalidInput([{ pointer: '/expires_at', detail: 'must lie in the future' }]);
       case 'limit_reached':
-        throw new ProblemError('limit_reached', `An environment has at most ${result.limit} links; revoke one first.`);
+        throw limitReached('An environment', result.limit, 'links');
       case 'unknown':
       case 'not_yours':
         throw environmentRefusal(result);
@@ -105,7 +105,7 @@ export class EnvironmentLinksController {
       case 'revoked':
         return;
       case 'unknown_link':
-        throw new ProblemError('resource_not_found', 'The environment has no link with this uid.');
+        throw notFound('link');
       case 'unknown':
       case 'not_yours':
         throw environmentRefusal(result);

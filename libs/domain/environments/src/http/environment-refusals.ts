@@ -1,33 +1,22 @@
-import { type Issue, ProblemError } from '#platform/http';
+import { forbidden, inaccessibleReferences, invalidInput, notFound, type ProblemError } from '#platform/http';
+import { prefixIssues } from '#platform/kernel';
 import type { ReferenceFaults } from '../application/environment-references.js';
 import type { EnvironmentRefusal } from '../application/find-environment.js';
 
 export const environmentRefusal = ({ kind }: EnvironmentRefusal): ProblemError =>
-  kind === 'unknown'
-    ? new ProblemError('resource_not_found', 'There is no environment with this uid.')
-    : new ProblemError('not_authorized', 'The environment is not yours, or your role does not allow this.');
+  kind === 'unknown' ? notFound('environment') : forbidden('environment');
 
-/** `/config/env/A` as people write it: `config.env.A`. */
-const nameOf = (pointer: string): string => `\`${pointer.slice(1).replaceAll('/', '.')}\``;
-
-export const invalidFields = (errors: readonly Issue[]): ProblemError =>
-  new ProblemError('invalid_request', errors.map(({ pointer, detail }) => `${nameOf(pointer)} ${detail}.`).join(' '), {
-    errors,
-  });
-
-/** What a configuration names and cannot have. */
+/** What a configuration refers to and cannot use. */
 export function referenceRefusal({ kind, faults }: Exclude<ReferenceFaults, { kind: 'none' }>): ProblemError {
-  const errors = faults.map(({ pointer, detail }) => ({ pointer: `/config${pointer}`, detail }));
-  if (kind === 'invalid') return invalidFields(errors);
-  const said = errors.map(({ pointer, detail }) => `${nameOf(pointer)} ${detail}.`).join(' ');
-  return new ProblemError('not_authorized', said, { errors });
+  const errors = prefixIssues('/config', faults);
+  return kind === 'invalid' ? invalidInput(errors) : inaccessibleReferences(errors);
 }
 
 /** Variables that are to keep a value that they do not have. */
 export const nothingToKeep = (names: readonly string[]): ProblemError =>
-  invalidFields(
+  invalidInput(
     names.map((name) => ({
       pointer: `/config/env/${name}`,
-      detail: 'must be sent in clear: *** keeps a stored value, and there is none',
+      detail: 'must be sent in clear: *** keeps a stored value, and none is stored',
     })),
   );

@@ -1,5 +1,5 @@
+import { invalidInput } from '#platform/http';
 import type { NamedGrantee } from '../application/environment-grants.js';
-import { invalidFields } from './environment-refusals.js';
 import type { GrantEnvironmentRequest } from './environment-sharing.dto.js';
 
 /** Whom a request names, and by which of its fields. Refuses one that names nobody, or several. */
@@ -12,8 +12,8 @@ export function readGrantee(body: GrantEnvironmentRequest): { readonly pointer: 
   ];
   const [only, ...others] = given;
   if (!only)
-    throw invalidFields([{ pointer: '/user_uid', detail: 'is required, unless user_email or team_uid is given' }]);
+    throw invalidInput([{ pointer: '/user_uid', detail: 'is required, unless user_email or team_uid is given' }]);
   if (others.length > 0)
-    throw invalidFields(others.map(({ pointer }) => ({ pointer, detail: 'must not be given beside another one' })));
+    throw invalidInput(others.map(({ pointer }) => ({ pointer, detail: 'must not be given beside another one' })));
   return only;
 }

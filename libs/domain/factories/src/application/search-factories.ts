@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, can, type Role, roleIn } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { CursorCodec } from '#platform/kernel';
+import { PageCursors } from '#platform/kernel';
 import { FactoriesStore } from '../persistence/factories.store.js';
 import type { Factory } from './factory.js';
 
@@ -19,13 +19,13 @@ export type SearchFactoriesResult =
 /** One page of the factories of the teams at hand, by name. */
 @Injectable()
 export class SearchFactories {
-  private readonly cursors: CursorCodec;
+  private readonly cursors: PageCursors;
 
   constructor(
     private readonly store: FactoriesStore,
     settings: Settings,
   ) {
-    this.cursors = new CursorCodec(`factory cursors ${settings.secretsKey ?? ''}`);
+    this.cursors = new PageCursors('factory', settings);
   }
 
   async execute(
@@ -34,13 +34,12 @@ export class SearchFactories {
   ): Promise<SearchFactoriesResult> {
     const teamUids = asked.filter((teamUid) => mayRead(roleIn(principal, teamUid))).sort();
     const query = { teamUids, text };
-    const position = cursor === null ? null : this.cursors.decode(cursor, query);
-    if (cursor !== null && position === null) return { kind: 'bad_cursor' };
-    const after = position && { name: String(position[0]), uid: String(position[1]) };
+    const position = this.cursors.decode(cursor, query);
+    if (position === null) return { kind: 'bad_cursor' };
+    const [name, uid] = position;
+    const after = name === undefined ? null : { name: String(name), uid: String(uid) };
     const rows = await this.store.search({ teamUids, text, after, limit: limit + 1 });
-    const factories = rows.slice(0, limit);
-    const last = factories.at(-1);
-    const nextCursor = rows.length > limit && last ? this.cursors.encode([last.name, last.uid], query) : null;
+    const { items: factories, nextCursor } = this.cursors.page(rows, limit, query, (last) => [last.name, last.uid]);
     return { kind: 'page', factories, nextCursor };
   }
 }

@@ -1,9 +1,9 @@
 import type { Caller } from '#platform/auth';
-import { ProblemError } from '#platform/http';
+import { forbidden, notFound, type ProblemError } from '#platform/http';
 import type { FactoryAccess } from '../application/factory-access.js';
 import type { Factory } from '../application/factory.js';
 
-/** The factory, for those who manage it; throws a problem for everybody else. */
+/** The factory, for a caller who may manage it; throws a problem for every other caller. */
 export async function managedFactory(access: FactoryAccess, caller: Caller, factoryUid: string): Promise<Factory> {
   const lookup = await access.find(caller, factoryUid);
   switch (lookup.kind) {
@@ -12,9 +12,8 @@ export async function managedFactory(access: FactoryAccess, caller: Caller, fact
     case 'unknown':
       throw unknownFactory();
     case 'forbidden':
-      throw new ProblemError('not_authorized', 'Your role on the factory’s team does not allow to manage the factory.');
+      throw forbidden('factory');
   }
 }
 
-export const unknownFactory = (): ProblemError =>
-  new ProblemError('resource_not_found', 'There is no factory with this uid.');
+export const unknownFactory = (): ProblemError => notFound('factory');

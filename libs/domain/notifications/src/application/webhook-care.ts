@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { CursorCodec } from '#platform/kernel';
+import { PageCursors } from '#platform/kernel';
 import type { Delivery } from '../domain/delivery.js';
 import { type NotificationWebhook, OLD_SECRET_MS } from '../domain/notification-webhook.js';
 import { newSecret } from '../domain/signature.js';
@@ -67,26 +67,24 @@ export class TestWebhook {
 /** What was sent to a webhook, newest first. */
 @Injectable()
 export class ListDeliveries {
-  private readonly cursors: CursorCodec;
+  private readonly cursors: PageCursors;
 
   constructor(
     private readonly find: FindWebhooks,
     private readonly deliveries: DeliveriesStore,
     settings: Settings,
   ) {
-    this.cursors = new CursorCodec(`notification delivery cursors ${settings.secretsKey ?? ''}`);
+    this.cursors = new PageCursors('notification delivery', settings);
   }
 
   async execute(caller: Caller, uid: string, limit: number, cursor: string | null): Promise<ListDeliveriesResult> {
     const lookup = await this.find.find(caller, uid, 'notifications:read');
     if (lookup.kind !== 'found') return lookup;
-    const place = cursor === null ? [] : this.cursors.decode(cursor, uid);
+    const place = this.cursors.decode(cursor, uid);
     if (place === null) return { kind: 'bad_cursor' };
     const before = place[0] === undefined ? null : String(place[0]);
     const rows = await this.deliveries.list(uid, before, limit + 1);
-    const deliveries = rows.slice(0, limit);
-    const last = deliveries.at(-1);
-    const nextCursor = rows.length > limit && last ? this.cursors.encode([last.id], uid) : null;
+    const { items: deliveries, nextCursor } = this.cursors.page(rows, limit, uid, ({ id }) => [id]);
     return { kind: 'page', deliveries, nextCursor, webhook: lookup.webhook };
   }
 }

@@ -1,19 +1,26 @@
 import { Injectable } from '@nestjs/common';
-import { SecretBox } from '#platform/secrets';
+import { encryptedColumn, SecretBox } from '#platform/secrets';
 
-/** Signing secrets lie sealed, each for its own webhook. */
+const SECRET = encryptedColumn({
+  table: 'notification_webhooks',
+  key: { column: 'uid', type: 'text' },
+  context: ['uid'],
+  column: 'secret',
+  purpose: ({ uid }) => `notification-webhook/${uid}/secret`,
+});
+
+export const NOTIFICATIONS_ENCRYPTED_COLUMNS = [SECRET, { ...SECRET, column: 'previous_secret' }];
+
+/** Encrypts the signing secrets of notification webhooks. */
 @Injectable()
 export class WebhookSecrets {
   constructor(private readonly box: SecretBox) {}
 
   seal(uid: string, secret: string): string {
-    return this.box.seal(secret, secretContext(uid));
+    return this.box.sealColumn(SECRET, { uid }, secret);
   }
 
   open(uid: string, sealed: string): string {
-    return this.box.open(sealed, secretContext(uid));
+    return this.box.openColumn(SECRET, { uid }, sealed);
   }
 }
-
-/** Where the values lie, for whoever seals them anew under another key. */
-export const secretContext = (uid: string): string => `notification-webhook/${uid}/secret`;

@@ -1,33 +1,29 @@
-import { ProblemError } from '#platform/http';
+import {
+  forbidden,
+  invalidCursor,
+  invalidInput,
+  limitReached,
+  notFound,
+  ProblemError,
+  teamRequired,
+} from '#platform/http';
 import type { Refusal } from '../application/outcomes.js';
 
 /** Answers to what a use case refuses. */
 export function refusal(refused: Refusal): ProblemError {
   switch (refused.kind) {
     case 'unknown':
-      return new ProblemError('resource_not_found', 'There is no notification webhook with this uid.');
+      return notFound('notification webhook');
     case 'not_yours':
-      return new ProblemError(
-        'not_authorized',
-        'The notification webhook belongs to a team that is not yours, or your role does not allow this.',
-      );
+      return forbidden('notification webhook');
     case 'team_needed':
-      return new ProblemError(
-        'invalid_request',
-        'A team is needed: a user on several teams picks one with the X-Headrace-Team-Uid header.',
-      );
+      return teamRequired();
     case 'limit_reached':
-      return new ProblemError('limit_reached', `A team has at most ${refused.limit} notification webhooks.`);
+      return limitReached('A team', refused.limit, 'notification webhooks');
     case 'bad_url':
-      return new ProblemError('invalid_request', `\`url\` ${refused.rule}.`, {
-        errors: [{ pointer: '/url', detail: refused.rule }],
-      });
-    case 'bad_cursor': {
-      const detail = 'is not a cursor of these deliveries';
-      return new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
-        errors: [{ pointer: '/cursor', detail }],
-      });
-    }
+      return invalidInput([{ pointer: '/url', detail: refused.rule }]);
+    case 'bad_cursor':
+      return invalidCursor('these deliveries');
     case 'test_pending':
       return new ProblemError('conflict', 'A test of this webhook is still on its way.');
   }

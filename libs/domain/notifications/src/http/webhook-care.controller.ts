@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId } from '#platform/http';
+import { Operation, pageInfo, pathId } from '#platform/http';
 import { mayOnTeam } from '../application/outcomes.js';
 import { ListDeliveries, RotateSecret, TestWebhook } from '../application/webhook-care.js';
 import { presentDelivery, presentWebhook } from './presenters.js';
@@ -44,8 +44,7 @@ export class NotificationWebhookCareController {
     const mayManage = mayOnTeam(caller, result.webhook.teamUid, 'notifications:manage');
     return {
       deliveries: result.deliveries.map((delivery) => presentDelivery(delivery, mayManage)),
-      page_info:
-        result.nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: result.nextCursor },
+      page_info: pageInfo(result.nextCursor),
     };
   }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { CursorCodec } from '#platform/kernel';
+import { PageCursors } from '#platform/kernel';
 import { APPROVAL_STATES, type ApprovalState } from '../domain/approval.js';
 import { ApprovalInboxStore, type ApprovalPosition, type ListedApproval } from '../persistence/approval-inbox.store.js';
 import { ownersOf } from './list-runs.js';
@@ -13,13 +13,13 @@ export type ApprovalInboxResult =
 /** The permission requests of all runs that the caller may see: those of the teams at hand, and a person's own. */
 @Injectable()
 export class ApprovalInbox {
-  private readonly cursors: CursorCodec;
+  private readonly cursors: PageCursors;
 
   constructor(
     private readonly store: ApprovalInboxStore,
     settings: Settings,
   ) {
-    this.cursors = new CursorCodec(`approval cursors ${settings.secretsKey ?? ''}`);
+    this.cursors = new PageCursors('approval', settings);
   }
 
   /** @param state null: any. */
@@ -31,14 +31,15 @@ export class ApprovalInbox {
   ): Promise<ApprovalInboxResult> {
     const owners = ownersOf(caller);
     const query = { owners, state };
-    const place = cursor === null ? null : this.cursors.decode(cursor, query);
-    if (cursor !== null && place === null) return { kind: 'bad_cursor' };
-    const after = place?.map(String) as unknown as ApprovalPosition | undefined;
-    const rows = await this.store.list(owners, state === null ? APPROVAL_STATES : [state], after ?? null, limit + 1);
-    const approvals = rows.slice(0, limit);
-    const last = approvals.at(-1);
-    const nextCursor =
-      rows.length > limit && last ? this.cursors.encode([last.position, last.run_id, last.id], query) : null;
+    const position = this.cursors.decode(cursor, query);
+    if (position === null) return { kind: 'bad_cursor' };
+    const after = position.length === 0 ? null : (position.map(String) as unknown as ApprovalPosition);
+    const rows = await this.store.list(owners, state === null ? APPROVAL_STATES : [state], after, limit + 1);
+    const { items: approvals, nextCursor } = this.cursors.page(rows, limit, query, (last) => [
+      last.position,
+      last.run_id,
+      last.id,
+    ]);
     return { kind: 'page', approvals, nextCursor };
   }
 }

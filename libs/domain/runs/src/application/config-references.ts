@@ -2,18 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#domain/agents';
 import type { Caller } from '#platform/auth';
 import { EnvironmentDirectory } from '#domain/environments';
-import { notAccessible } from '#platform/kernel';
+import { type Issue, notAccessible, pointerOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
 import type { AgentConfig } from '../domain/run.js';
-
-/** Something that a configuration names and that cannot be used; the same whether it exists or not. */
-export interface ConfigFault {
-  /** JSON pointer into the configuration. */
-  readonly pointer: string;
-  /** Completes "`field` …". */
-  readonly detail: string;
-}
 
 /** Whose runs are to have the configuration. */
 export interface ConfigUse {
@@ -34,7 +26,7 @@ export class ConfigReferences {
   ) {}
 
   /** Empty when runs may have it. No round trip when nothing is named; `queryable`: the caller's transaction. */
-  async check(use: ConfigUse, config: AgentConfig, queryable?: Queryable): Promise<ConfigFault[]> {
+  async check(use: ConfigUse, config: AgentConfig, queryable?: Queryable): Promise<Issue[]> {
     return [
       ...(await this.checkSecrets(use, config, queryable)),
       ...(await this.checkServers(use, config, queryable)),
@@ -46,7 +38,7 @@ export class ConfigReferences {
     { teamUid }: ConfigUse,
     { mcp_servers }: AgentConfig,
     queryable?: Queryable,
-  ): Promise<ConfigFault[]> {
+  ): Promise<Issue[]> {
     const asked = Object.entries(mcp_servers ?? {}).flatMap(([name, { warp_id: uid }]) =>
       uid === undefined ? [] : [{ name, uid }],
     );
@@ -56,7 +48,7 @@ export class ConfigReferences {
     return asked
       .filter(({ uid }) => known?.has(uid) !== true)
       .map(({ name }) => ({
-        pointer: `/mcp_servers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}/warp_id`,
+        pointer: pointerOf('mcp_servers', name, 'warp_id'),
         detail: notAccessible('an MCP server'),
       }));
   }
@@ -66,7 +58,7 @@ export class ConfigReferences {
     { teamUid }: ConfigUse,
     { harness_auth_secrets: named = {} }: AgentConfig,
     queryable: Queryable = this.database,
-  ): Promise<ConfigFault[]> {
+  ): Promise<Issue[]> {
     const names = [...new Set(Object.values(named))];
     if (names.length === 0) return [];
     const known = teamUid === null ? null : await this.secrets.versionsForRuns(queryable, teamUid, names);
@@ -82,7 +74,7 @@ export class ConfigReferences {
     use: ConfigUse,
     { environment_id: uid }: AgentConfig,
     queryable?: Queryable,
-  ): Promise<ConfigFault[]> {
+  ): Promise<Issue[]> {
     if (uid === undefined) return [];
     if ((await this.environments.findUsable(uid, use, queryable)) !== null) return [];
     return [{ pointer: '/environment_id', detail: notAccessible('an environment') }];

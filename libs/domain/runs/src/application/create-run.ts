@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, ownerFor } from '#platform/auth';
-import { newUuid } from '#platform/kernel';
+import { type Issue, newUuid } from '#platform/kernel';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
@@ -36,7 +36,7 @@ import {
   type RequestedReferences,
   RunReferences,
 } from './run-references.js';
-import { RunSkills, type SkilledConfig, type SkillFault } from './run-skills.js';
+import { RunSkills, type SkilledConfig } from './run-skills.js';
 
 export interface CreateRunCommand extends RequestedReferences {
   readonly prompt: string;
@@ -79,7 +79,7 @@ export type CreateRunResult =
   | CreatedRun
   | ReferenceRefusal
   /** `others`: what else is wrong of the same kind. */
-  | ({ readonly kind: 'invalid'; readonly others: readonly SkillFault[] } & SkillFault)
+  | ({ readonly kind: 'invalid'; readonly others: readonly Issue[] } & Issue)
   | { readonly kind: 'too_large'; readonly pointer: string; readonly detail: string }
   /** Something that the run needs cannot be read at the moment; the same request may succeed later. */
   | { readonly kind: 'unavailable'; readonly pointer: string; readonly detail: string }

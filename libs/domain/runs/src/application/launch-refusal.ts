@@ -1,3 +1,4 @@
+import { fieldName } from '#platform/kernel';
 import type { CreateRunResult } from './create-run.js';
 
 /** Why the service could not start a run by itself. `unavailable`: perhaps it can in a while; else somebody has to change something. */
@@ -10,10 +11,10 @@ export interface LaunchRefusal {
 export function launchRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): LaunchRefusal {
   switch (refused.kind) {
     case 'unavailable':
-      return { kind: 'unavailable', reason: `${fieldOf(refused.pointer)} ${refused.detail}` };
+      return { kind: 'unavailable', reason: `${fieldName(refused.pointer)} ${refused.detail}` };
     case 'invalid':
     case 'too_large':
-      return { kind: 'refused', reason: `${fieldOf(refused.pointer)} ${refused.detail}` };
+      return { kind: 'refused', reason: `${fieldName(refused.pointer)} ${refused.detail}` };
     case 'not_authorized':
       return { kind: 'refused', reason: refused.detail };
     case 'conversation_busy':
@@ -21,5 +22,3 @@ export function launchRefusal(refused: Exclude<CreateRunResult, { kind: 'created
       return { kind: 'refused', reason: refused.kind };
   }
 }
-
-const fieldOf = (pointer: string): string => pointer.slice(1).replaceAll('/', '.');

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { CursorCodec, type CursorValue, isUuid } from '#platform/kernel';
+import { type CursorValue, isUuid, PageCursors } from '#platform/kernel';
 import { QUERY_CANCELED, sqlState } from '#platform/persistence';
 import { type Run, slotKeys } from '../domain/run.js';
 import type { RunFilters, RunSearch } from '../domain/run-filters.js';
@@ -45,7 +45,7 @@ interface Place {
 /** One page of the runs that the caller may see: those of the teams at hand, and a person's own. */
 @Injectable()
 export class ListRuns {
-  private readonly cursors: CursorCodec;
+  private readonly cursors: PageCursors;
 
   constructor(
     private readonly lists: RunLists,
@@ -53,7 +53,7 @@ export class ListRuns {
     private readonly access: RunAccess,
     settings: Settings,
   ) {
-    this.cursors = new CursorCodec(`run cursors ${settings.secretsKey ?? ''}`);
+    this.cursors = new PageCursors('run', settings);
   }
 
   async execute(caller: Caller, asked: ListRunsQuery): Promise<ListRunsResult> {

@@ -1,36 +1,44 @@
 import { Injectable } from '@nestjs/common';
-import { SecretBox } from '#platform/secrets';
-import { mapServerSecrets } from '../domain/resolve-config.js';
+import { SERVER_VALUES, serverPurpose } from '#domain/agents';
+import { type EncryptedColumn, encryptedColumn, SecretBox } from '#platform/secrets';
 import type { AgentConfig } from '../domain/run.js';
 
-/** What a run's MCP servers are given in `env` and `headers` is often a credential: it lies in the table sealed. */
+/** Values of runs from before encryption are in clear, without the prefix. */
+const RUN_SERVERS = encryptedColumn({
+  table: 'runs',
+  key: { column: 'id', type: 'uuid' },
+  context: ['id'],
+  column: 'config',
+  json: { path: 'mcp_servers', values: SERVER_VALUES, prefix: 'sealed:' },
+  purpose: ({ id }) => `run/${id}/mcp-servers`,
+});
+
+export const RUNS_ENCRYPTED_COLUMNS = [RUN_SERVERS];
+
+/** A column `agent_config` of a table with the key `uid`, whose values `ConfigSecrets` seals for `ownerOf(uid)`. */
+export const agentConfigColumn = (table: string, ownerOf: (uid: string) => string): EncryptedColumn<'uid'> => ({
+  table,
+  key: { column: 'uid', type: 'text' },
+  context: ['uid'],
+  column: 'agent_config',
+  json: { path: 'mcp_servers', values: SERVER_VALUES },
+  purpose: ({ uid }, pointer) => serverPurpose(ownerOf(uid), pointer),
+});
+
+/** Encrypts `env` and `headers` of the MCP servers of runs: they often hold credentials. */
 @Injectable()
 export class McpSecrets {
   constructor(private readonly box: SecretBox) {}
 
   seal(runId: string, config: AgentConfig): AgentConfig {
-    return mapServerSecrets(config, (value) => `${MARK}${this.box.seal(value, context(runId))}`);
+    const { mcp_servers: servers } = config;
+    if (servers === undefined) return config;
+    return { ...config, mcp_servers: this.box.sealColumn(RUN_SERVERS, { id: runId }, servers) };
   }
 
-  /** Values of runs from before sealing lie in clear, without the mark. */
   open(runId: string, config: AgentConfig): AgentConfig {
-    return mapServerSecrets(config, (value) =>
-      value.startsWith(MARK) ? this.box.open(value.slice(MARK.length), context(runId)) : value,
-    );
+    const { mcp_servers: servers } = config;
+    if (servers === undefined) return config;
+    return { ...config, mcp_servers: this.box.openColumn(RUN_SERVERS, { id: runId }, servers) };
   }
 }
-
-/** A run's `mcp_servers` as stored, with every sealed value replaced by `anew`. */
-export function resealServers(
-  runId: string,
-  stored: unknown,
-  anew: (sealed: string, context: string) => string,
-): AgentConfig['mcp_servers'] {
-  const config = { mcp_servers: stored } as AgentConfig;
-  return mapServerSecrets(config, (value) =>
-    value.startsWith(MARK) ? `${MARK}${anew(value.slice(MARK.length), context(runId))}` : value,
-  ).mcp_servers;
-}
-
-const MARK = 'sealed:';
-const context = (runId: string): string => `run/${runId}/mcp-servers`;

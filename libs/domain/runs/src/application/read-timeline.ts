@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { CursorCodec } from '#platform/kernel';
+import { PageCursors } from '#platform/kernel';
 import { foldTimeline, type TimelineEvent } from '../domain/timeline.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
 
@@ -12,24 +12,20 @@ export interface TimelinePage {
 /** A page of a run's timeline, oldest first. The caller's right to the run has been checked. */
 @Injectable()
 export class ReadTimeline {
-  private readonly cursors: CursorCodec;
+  private readonly cursors: PageCursors;
 
   constructor(
     private readonly log: RunLogStore,
     settings: Settings,
   ) {
-    this.cursors = new CursorCodec(`timeline cursors ${settings.secretsKey ?? ''}`);
+    this.cursors = new PageCursors('timeline', settings);
   }
 
   async execute(runId: string, limit: number, cursor: string | null): Promise<TimelinePage | 'bad_cursor'> {
-    const after = cursor === null ? [0] : this.cursors.decode(cursor, runId);
+    const after = this.cursors.decode(cursor, runId);
     if (after === null) return 'bad_cursor';
-    const rows = await this.log.readLifecycle(runId, Number(after[0]), limit + 1);
-    const page = rows.slice(0, limit);
-    const last = page.at(-1);
-    return {
-      events: foldTimeline(page),
-      nextCursor: rows.length > limit && last ? this.cursors.encode([last.seq], runId) : null,
-    };
+    const rows = await this.log.readLifecycle(runId, Number(after[0] ?? 0), limit + 1);
+    const { items, nextCursor } = this.cursors.page(rows, limit, runId, ({ seq }) => [seq]);
+    return { events: foldTimeline(items), nextCursor };
   }
 }

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { AgentDirectory, type AgentIdentity } from '#domain/agents';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { notAccessible } from '#platform/kernel';
+import { type Issue, issueSentences, notAccessible } from '#platform/kernel';
 import type { AgentConfig, Run, RunOwner } from '../domain/run.js';
 import { isEnded } from '../domain/run-state.js';
-import { type ConfigFault, ConfigReferences } from './config-references.js';
+import { ConfigReferences } from './config-references.js';
 import { RunAccess } from './run-access.js';
 
 /** What a request to create a run points at. */
@@ -19,7 +19,7 @@ export interface RequestedReferences {
 
 export type ReferenceRefusal =
   | { readonly kind: 'invalid'; readonly pointer: string; readonly detail: string }
-  | { readonly kind: 'not_authorized'; readonly detail: string; readonly errors?: readonly ConfigFault[] }
+  | { readonly kind: 'not_authorized'; readonly detail: string; readonly errors?: readonly Issue[] }
   | { readonly kind: 'conversation_busy' };
 
 export interface FoundReferences {
@@ -107,12 +107,8 @@ export class RunReferences {
 }
 
 /** Names every field that refers to something which does not exist or may not be used. */
-const inaccessible = (errors: readonly ConfigFault[]): ReferenceRefusal => ({
+const inaccessible = (errors: readonly Issue[]): ReferenceRefusal => ({
   kind: 'not_authorized',
-  detail: errors.map(({ pointer, detail }) => `${readable(pointer)} ${detail}.`).join(' '),
+  detail: issueSentences(errors),
   errors,
 });
-
-/** `/config/mcp_servers/tools/warp_id` as people write it: `config.mcp_servers.tools.warp_id`. */
-const readable = (pointer: string): string =>
-  pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type ResolvedSkill, SkillDirectory, type SkillSearch } from '#domain/agents';
 import type { Caller } from '#platform/auth';
+import type { Issue } from '#platform/kernel';
 import { isOversized, MAX_CONFIG_BYTES } from '../domain/resolve-config.js';
 import type { AgentConfig, RunOwner, RunSkill } from '../domain/run.js';
 import { applySkills, type ChosenSkill } from '../domain/run-skill.js';
@@ -12,19 +13,12 @@ export interface SkillRequest {
   readonly agentIdentityUid?: string;
 }
 
-export interface SkillFault {
-  /** JSON pointer into the request. */
-  readonly pointer: string;
-  /** Completes "`field` …". */
-  readonly detail: string;
-}
-
 export type SkilledConfig =
   | { readonly kind: 'skilled'; readonly config: AgentConfig; readonly skill: RunSkill | null }
-  | ({ readonly kind: 'invalid'; readonly others: readonly SkillFault[] } & SkillFault)
-  | ({ readonly kind: 'too_large' } & SkillFault)
+  | ({ readonly kind: 'invalid'; readonly others: readonly Issue[] } & Issue)
+  | ({ readonly kind: 'too_large' } & Issue)
   /** Cannot be read at the moment; the same request may succeed later. */
-  | ({ readonly kind: 'unavailable' } & SkillFault);
+  | ({ readonly kind: 'unavailable' } & Issue);
 
 /** Finds the skills of new runs and makes them part of the configuration, so that a run executes them as they are now. */
 @Injectable()
@@ -85,7 +79,7 @@ function placeOf({ skill, config, agentIdentityUid }: SkillRequest, spec: string
 const isInvalid = (found: ResolvedSkill): boolean =>
   found.kind !== 'found' && !(found.kind === 'unreadable' && found.retryable === true);
 
-function fault({ pointer, brought }: Place, found: ResolvedSkill): SkillFault {
+function fault({ pointer, brought }: Place, found: ResolvedSkill): Issue {
   const detail = complaint(found);
   return { pointer, detail: brought === null ? detail : `brings the skill ${brought}, which ${detail}` };
 }

@@ -1,3 +1,5 @@
+import type { Issue } from '#platform/kernel';
+
 /** At most so many a request; the contract's figure. */
 export const MAX_ATTACHMENTS = 5;
 /** Bytes of one attachment, and of all of a request together: in base64 they fit a request's 20 MiB. */
@@ -33,16 +35,10 @@ export interface RawAttachment {
   readonly data: string;
 }
 
-export interface AttachmentIssue {
-  /** JSON pointer into the request. */
-  readonly pointer: string;
-  readonly detail: string;
-}
-
 export type CheckedAttachments =
   | { readonly kind: 'valid'; readonly attachments: readonly AttachmentInput[] }
-  | { readonly kind: 'invalid'; readonly issues: readonly AttachmentIssue[] }
-  | ({ readonly kind: 'too_large' } & AttachmentIssue);
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] }
+  | ({ readonly kind: 'too_large' } & Issue);
 
 /** Checks and decodes what a request brought. Sizes are counted before anything is decoded. */
 export function checkAttachments(raw: readonly RawAttachment[]): CheckedAttachments {

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, ProblemError } from '#platform/http';
+import { invalidCursor, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
 import { ApprovalInbox } from '../application/approval-inbox.js';
 import { DecideApproval } from '../application/decide-approval.js';
 import { RunAccess } from '../application/run-access.js';
@@ -35,17 +35,11 @@ export class ApprovalInboxController {
   async list(@CurrentCaller() caller: Caller, @Query() query: ListApprovalsParameters): Promise<ApprovalInboxResponse> {
     const { state = null, limit = DEFAULT_LIMIT, cursor = null } = query;
     const result = await this.inbox.execute(caller, state, limit, cursor);
-    if (result.kind === 'bad_cursor') {
-      const detail = 'is not a cursor of this list';
-      throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
-        errors: [{ pointer: '/cursor', detail }],
-      });
-    }
+    if (result.kind === 'bad_cursor') throw invalidCursor('this list');
     const items = await this.presenter.approvals(result.approvals);
     return {
       approvals: items.map((item, index) => ({ ...item, run_title: result.approvals[index]?.run_title ?? '' })),
-      page_info:
-        result.nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: result.nextCursor },
+      page_info: pageInfo(result.nextCursor),
     };
   }
 }

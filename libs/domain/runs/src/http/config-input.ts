@@ -1,17 +1,15 @@
 import { serverIssues } from '#domain/agents';
-import { type Issue, object, ProblemError } from '#platform/http';
+import { invalidInput, object } from '#platform/http';
 import { workerHostFault } from '#execution/worker-protocol';
+import { type Issue, prefixIssues } from '#platform/kernel';
 import type { AgentConfig } from '../domain/run.js';
 import { AmbientAgentConfig, type ListedMcpServer } from './dto/agent-config.dto.js';
 
 /** The configuration of a request to create a run. Throws a 400 that names each place that breaks a rule. */
 export function toAgentConfig(config: AmbientAgentConfig | undefined): AgentConfig | undefined {
   if (!config) return undefined;
-  const issues = furtherIssues(config).map(({ pointer, detail }) => ({ pointer: `/config${pointer}`, detail }));
-  if (issues.length > 0) {
-    const detail = issues.map((issue) => `\`${readable(issue.pointer)}\` ${issue.detail}.`).join(' ');
-    throw new ProblemError('invalid_request', detail, { errors: issues });
-  }
+  const issues = furtherIssues(config);
+  if (issues.length > 0) throw invalidInput(prefixIssues('/config', issues));
   return stored(config);
 }
 
@@ -66,11 +64,6 @@ function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentC
       )
     : servers;
   return plain({ ...config, mcp_servers: named }) as AgentConfig;
-}
-
-/** `/config/skills` as people write it: `config.skills`. */
-function readable(pointer: string): string {
-  return pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** DTO instances as plain data without unset properties. */

@@ -1,19 +1,19 @@
-import { type Issue, ProblemError } from '#platform/http';
+import { invalidInput, ProblemError, tooLarge } from '#platform/http';
+import { issueSentence } from '#platform/kernel';
 import type { CreateRunResult } from '../application/create-run.js';
-import { tooLarge } from './outcomes.js';
 
 /** The answer when no run was created. */
 export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): ProblemError {
   switch (refused.kind) {
     case 'invalid':
-      return invalid([refused, ...('others' in refused ? refused.others : [])]);
+      return invalidInput([refused, ...('others' in refused ? refused.others : [])]);
     case 'unavailable':
-      return new ProblemError('resource_unavailable', `${sentence(refused)} Try again shortly.`, {
-        errors: [issue(refused)],
+      return new ProblemError('resource_unavailable', `${issueSentence(refused)} Try again shortly.`, {
+        errors: [refused],
         retryAfterSeconds: RETRY_SECONDS,
       });
     case 'too_large':
-      return tooLarge(refused.pointer, refused.detail);
+      return tooLarge(refused);
     case 'not_authorized':
       return new ProblemError('not_authorized', refused.detail, {
         errors: 'errors' in refused ? refused.errors : undefined,
@@ -30,10 +30,3 @@ export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'crea
 }
 
 const RETRY_SECONDS = 10;
-
-const issue = ({ pointer, detail }: Issue): Issue => ({ pointer, detail });
-const sentence = ({ pointer, detail }: Issue): string => `\`${pointer.slice(1)}\` ${detail}.`;
-
-function invalid(issues: readonly Issue[]): ProblemError {
-  return new ProblemError('invalid_request', issues.map(sentence).join(' '), { errors: issues.map(issue) });
-}

@@ -1,6 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { type Issue, Operation, ProblemError } from '#platform/http';
+import { invalidCursor, Operation, pageInfo, ProblemError } from '#platform/http';
+import type { Issue } from '#platform/kernel';
 import { ListRuns, type ListRunsResult } from '../application/list-runs.js';
 import type { RunFilters } from '../domain/run-filters.js';
 import { MAX_SEARCH_TERMS, searchWords } from '../domain/search-terms.js';
@@ -47,7 +48,7 @@ export class ListRunsController {
     const { nextCursor } = result;
     return {
       runs: await this.presenter.runs(result.runs),
-      page_info: nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: nextCursor },
+      page_info: pageInfo(nextCursor),
     };
   }
 }
@@ -101,7 +102,7 @@ const refused = (issue: Issue): ProblemError =>
 function problemOf({ kind }: Exclude<ListRunsResult, { kind: 'page' }>): ProblemError {
   switch (kind) {
     case 'bad_cursor':
-      return refused({ pointer: '/cursor', detail: 'is not a cursor of a list with this sort and these filters' });
+      return invalidCursor('a list with this sort and these filters');
     case 'unknown_ancestor':
       return refused({ pointer: '/ancestor_run_id', detail: 'must be a run that exists and that you may see' });
     case 'too_slow':

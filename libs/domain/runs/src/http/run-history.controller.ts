@@ -2,7 +2,7 @@ import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { Operation, pathId, ProblemError } from '#platform/http';
+import { invalidCursor, Operation, pathId, ProblemError } from '#platform/http';
 import { Transcripts } from '../application/execution/transcripts.js';
 import { ReadTimeline } from '../application/read-timeline.js';
 import { RunAccess } from '../application/run-access.js';
@@ -37,12 +37,7 @@ export class RunHistoryController {
   ): Promise<GetRunTimelineResponse> {
     foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
     const page = await this.readTimeline.execute(runId, query.limit ?? 1000, query.cursor ?? null);
-    if (page === 'bad_cursor') {
-      const detail = 'is not a cursor of this timeline';
-      throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
-        errors: [{ pointer: '/cursor', detail }],
-      });
-    }
+    if (page === 'bad_cursor') throw invalidCursor('this timeline');
     const { events, nextCursor } = page;
     return { events, ...(nextCursor === null ? {} : { page_info: { has_next_page: true, next_cursor: nextCursor } }) };
   }

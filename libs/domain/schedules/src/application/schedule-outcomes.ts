@@ -1,9 +1,10 @@
+import type { Issue } from '#platform/kernel';
 import type { Schedule } from '../domain/schedule.js';
 
 /** What is asked for cannot be. */
 export type ScheduleRefusal =
-  | { readonly kind: 'invalid'; readonly issues: readonly { readonly pointer: string; readonly detail: string }[] }
-  | { readonly kind: 'too_large'; readonly pointer: string; readonly detail: string }
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] }
+  | ({ readonly kind: 'too_large' } & Issue)
   | { readonly kind: 'not_authorized'; readonly detail: string }
   /** Schedules are switched off for the team. */
   | { readonly kind: 'feature_not_available' };

@@ -1,8 +1,8 @@
-import type { Issue } from '#platform/http';
 import { type AgentConfig, type AmbientAgentConfig, readAgentConfig, refuseOversized } from '#domain/runs';
+import type { Issue } from '#platform/kernel';
+import { invalidInput } from '#platform/http';
 import type { RequestedSchedule } from '../application/schedule-outcomes.js';
 import type { CreateScheduledAgentRequest, UpdateScheduledAgentRequest } from './schedule.dto.js';
-import { invalidFields } from './schedule-refusals.js';
 
 /** What is left out goes to its default, but for `agent_config`. Throws a problem for fields that contradict each other. */
 export function toRequestedSchedule(
@@ -27,7 +27,7 @@ export function toRequestedSchedule(
 function toConfig(config: AmbientAgentConfig): AgentConfig {
   const read = readAgentConfig(JSON.parse(JSON.stringify(config)));
   if (read.kind === 'valid') return read.config;
-  throw invalidFields(read.issues.map(inConfig));
+  throw invalidInput(read.issues.map(inConfig));
 }
 
 const inConfig = ({ pointer, detail }: Issue): Issue => ({ pointer: `/agent_config${pointer}`, detail });

@@ -22,7 +22,7 @@ export class DeleteWebhook {
     const deletion = await this.database.transaction((tx) => this.remove(tx, factory, uid));
     if (deletion.kind === 'unknown') return deletion;
     const { secretToRemove: name } = deletion;
-    if (name !== null) await this.database.transaction((tx) => this.managed.remove(tx, factory.teamUid, name));
+    if (name !== null) await this.database.transaction((tx) => this.managed.delete(tx, factory.teamUid, name));
     return { kind: 'deleted' };
   }
 
@@ -36,7 +36,7 @@ export class DeleteWebhook {
     if (!(await this.store.markDeleted(tx, factoryUid, uid))) return { kind: 'unknown' };
     await this.places.giveBack(tx, factoryUid);
     // In use by another webhook that was pointed at it, it stays for that one.
-    if (isHeld) await this.managed.remove(tx, teamUid, secretName);
+    if (isHeld) await this.managed.delete(tx, teamUid, secretName);
     // One that came into being since would be taken in the wrong order.
     return { kind: 'deleted', secretToRemove: secretOwned && !isHeld ? secretName : null };
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import type { FactoryRefusal } from '#domain/factories';
 import { Settings } from '#platform/config';
-import { CursorCodec } from '#platform/kernel';
+import { PageCursors } from '#platform/kernel';
 import type { DeliveryOutcome } from '../domain/delivery.js';
 import type { LoggedDelivery } from '../domain/logged-delivery.js';
 import { DeliveriesStore } from '../persistence/deliveries.store.js';
@@ -23,14 +23,14 @@ export type ListDeliveriesResult =
 /** One page of a webhook's delivery log, newest first. */
 @Injectable()
 export class ListDeliveries {
-  private readonly cursors: CursorCodec;
+  private readonly cursors: PageCursors;
 
   constructor(
     private readonly access: WebhookAccess,
     private readonly deliveries: DeliveriesStore,
     settings: Settings,
   ) {
-    this.cursors = new CursorCodec(`webhook delivery cursors ${settings.secretsKey ?? ''}`);
+    this.cursors = new PageCursors('webhook delivery', settings);
   }
 
   async execute(
@@ -42,13 +42,11 @@ export class ListDeliveries {
     const lookup = await this.access.webhook(caller, factoryUid, webhookUid);
     if (lookup.kind !== 'found') return lookup;
     const query = { webhookUid, outcome };
-    const place = cursor === null ? [] : this.cursors.decode(cursor, query);
+    const place = this.cursors.decode(cursor, query);
     if (place === null) return { kind: 'bad_cursor' };
     const before = place[0] === undefined ? null : String(place[0]);
     const rows = await this.deliveries.list(lookup.webhook.id, { outcome, before, limit: limit + 1 });
-    const deliveries = rows.slice(0, limit);
-    const last = deliveries.at(-1);
-    const nextCursor = rows.length > limit && last ? this.cursors.encode([last.id], query) : null;
+    const { items: deliveries, nextCursor } = this.cursors.page(rows, limit, query, ({ id }) => [id]);
     return { kind: 'page', deliveries, nextCursor };
   }
 }

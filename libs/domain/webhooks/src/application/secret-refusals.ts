@@ -1,4 +1,4 @@
-import { SecretRefusedError } from '#platform/secrets';
+import { SecretRejectedError } from '#platform/secrets';
 import { type InvalidInput, invalid } from './webhook-outcomes.js';
 
 /** Runs a transaction that changes a managed secret, which whoever uses it may refuse. */
@@ -6,7 +6,7 @@ export async function orSecretRefusal<T>(work: () => Promise<T>): Promise<T | In
   try {
     return await work();
   } catch (error) {
-    if (error instanceof SecretRefusedError) return invalid('/secret', error.reason);
+    if (error instanceof SecretRejectedError) return invalid('/secret', error.reason);
     throw error;
   }
 }

@@ -1,8 +1,8 @@
-import type { FieldIssue } from '../domain/field-issue.js';
+import type { Issue } from '#platform/kernel';
 import type { ManagedWebhook } from '../domain/managed-webhook.js';
 
 export type UnknownWebhook = { readonly kind: 'unknown' };
-export type InvalidInput = { readonly kind: 'invalid'; readonly issues: readonly FieldIssue[] };
+export type InvalidInput = { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
 /** The webhook, as it is, does not allow it; `reason` says what to do instead. */
 export type NotSupported = { readonly kind: 'not_supported'; readonly reason: string };
 

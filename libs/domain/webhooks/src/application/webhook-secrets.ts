@@ -1,34 +1,47 @@
 import { Injectable } from '@nestjs/common';
-import { SealBrokenError, SecretBox } from '#platform/secrets';
+import { encryptedColumn, SealBrokenError, SecretBox } from '#platform/secrets';
 
-/** A webhook's copies of its credential lie sealed, each for its own webhook and place. */
+/** Re-encryption does not change `version`: senders are authenticated with the same value as before. */
+const SECRET = encryptedColumn({
+  table: 'webhooks',
+  key: { column: 'id', type: 'bigint' },
+  context: ['uid'],
+  column: 'sealed_secret',
+  purpose: ({ uid }) => `webhook/${uid}/secret`,
+});
+
+const CAPTURED_SECRET = encryptedColumn({
+  ...SECRET,
+  column: 'sealed_captured_secret',
+  purpose: ({ uid }) => `webhook/${uid}/captured-secret`,
+});
+
+export const WEBHOOKS_ENCRYPTED_COLUMNS = [SECRET, CAPTURED_SECRET];
+
+/** Encrypts the copies of its credential that a webhook keeps. */
 @Injectable()
 export class WebhookSecrets {
   constructor(private readonly box: SecretBox) {}
 
   seal(uid: string, secret: string): string {
-    return this.box.seal(secret, secretContext(uid));
+    return this.box.sealColumn(SECRET, { uid }, secret);
   }
 
   open(uid: string, sealed: string): string {
-    return this.box.open(sealed, secretContext(uid));
+    return this.box.openColumn(SECRET, { uid }, sealed);
   }
 
   sealCaptured(uid: string, secret: string): string {
-    return this.box.seal(secret, capturedContext(uid));
+    return this.box.sealColumn(CAPTURED_SECRET, { uid }, secret);
   }
 
-  /** Null for one that does not open under the keys at hand: nobody can confirm what nobody can read. */
+  /** Null for one that does not open under the known keys: nobody can confirm what nobody can read. */
   openCaptured(uid: string, sealed: string): string | null {
     try {
-      return this.box.open(sealed, capturedContext(uid));
+      return this.box.openColumn(CAPTURED_SECRET, { uid }, sealed);
     } catch (error) {
       if (error instanceof SealBrokenError) return null;
       throw error;
     }
   }
 }
-
-/** Where the values lie, for whoever seals them anew under another key. */
-export const secretContext = (uid: string): string => `webhook/${uid}/secret`;
-export const capturedContext = (uid: string): string => `webhook/${uid}/captured-secret`;

@@ -1,7 +1,6 @@
-import { nearMisses } from '#platform/kernel';
+import { type Issue, nearMisses } from '#platform/kernel';
 import { type Authentication, credentialFault, generateCredential } from './credential.js';
 import { deliveryIdHeaderFault } from './delivery-id-header.js';
-import type { FieldIssue } from './field-issue.js';
 import type { SignatureSchemes } from './signing/signature-schemes.js';
 import type { AuthMode } from './webhook.js';
 
@@ -35,7 +34,7 @@ export interface WebhookPlan {
 
 export type Planning =
   | { readonly kind: 'planned'; readonly plan: WebhookPlan }
-  | { readonly kind: 'invalid'; readonly issues: readonly FieldIssue[] };
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
 
 /** What is made of a request, or everything that is wrong with it. */
 export function planWebhook(request: WebhookRequest, schemes: SignatureSchemes): Planning {
@@ -52,7 +51,7 @@ export function planWebhook(request: WebhookRequest, schemes: SignatureSchemes):
   return { kind: 'planned', plan: { authentication, secret, deliveryIdHeader: header?.toLowerCase() ?? null } };
 }
 
-const issue = (pointer: string, detail: string | null): FieldIssue[] => (detail === null ? [] : [{ pointer, detail }]);
+const issue = (pointer: string, detail: string | null): Issue[] => (detail === null ? [] : [{ pointer, detail }]);
 
 function schemeFault({ authMode, signatureScheme }: WebhookRequest, schemes: SignatureSchemes): string | null {
   if (authMode !== 'signature') return signatureScheme === null ? null : 'goes with the mode `signature` only';

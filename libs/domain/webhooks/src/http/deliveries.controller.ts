@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId } from '#platform/http';
+import { Operation, pageInfo, pathId } from '#platform/http';
 import { GetDelivery } from '../application/get-delivery.js';
 import { ListDeliveries } from '../application/list-deliveries.js';
 import { RedeliverDelivery } from '../application/redeliver-delivery.js';
@@ -48,7 +48,7 @@ export class DeliveryLogController {
     const { deliveries, nextCursor } = result;
     return {
       deliveries: deliveries.map(presentDelivery),
-      page_info: nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: nextCursor },
+      page_info: pageInfo(nextCursor),
     };
   }
 

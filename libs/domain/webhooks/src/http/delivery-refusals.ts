@@ -1,4 +1,4 @@
-import { ProblemError } from '#platform/http';
+import { forbidden, invalidCursor, notFound, ProblemError } from '#platform/http';
 import type { GetDeliveryResult } from '../application/get-delivery.js';
 import type { ListDeliveriesResult } from '../application/list-deliveries.js';
 import type { RedeliverResult } from '../application/redeliver-delivery.js';
@@ -10,20 +10,13 @@ type Refusal = Exclude<Result, { kind: 'page' | 'found' | 'redelivered' }>;
 export function deliveryRefusal(refused: Refusal): ProblemError {
   switch (refused.kind) {
     case 'unknown':
-      return new ProblemError('resource_not_found', 'The factory has no webhook with this uid.');
+      return notFound('webhook');
     case 'forbidden':
-      return new ProblemError(
-        'not_authorized',
-        'Your role on the factory’s team does not allow to manage the factory.',
-      );
+      return forbidden('factory');
     case 'unknown_delivery':
-      return new ProblemError('resource_not_found', 'The log of this webhook has no delivery with this id.');
-    case 'bad_cursor': {
-      const detail = 'is not a cursor of these deliveries with this `outcome`';
-      return new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
-        errors: [{ pointer: '/cursor', detail }],
-      });
-    }
+      return notFound('delivery');
+    case 'bad_cursor':
+      return invalidCursor('these deliveries with this `outcome`');
     case 'not_accepted':
       return new ProblemError(
         'operation_not_supported',

@@ -1,4 +1,4 @@
-import { ProblemError } from '#platform/http';
+import { invalidInput, limitReached, notFound, ProblemError } from '#platform/http';
 import type {
   CreateWebhookResult,
   DeleteWebhookResult,
@@ -13,14 +13,12 @@ type Refusal = Exclude<Result, { kind: 'created' | 'updated' | 'rotated' | 'dele
 export function webhookRefusal(refused: Refusal): ProblemError {
   switch (refused.kind) {
     case 'unknown':
-      return new ProblemError('resource_not_found', 'The factory has no webhook with this uid.');
+      return notFound('webhook');
     case 'limit_reached':
-      return new ProblemError('limit_reached', `A factory has at most ${refused.limit} webhooks.`);
+      return limitReached('A factory', refused.limit, 'webhooks');
     case 'not_supported':
       return new ProblemError('operation_not_supported', refused.reason);
-    case 'invalid': {
-      const sentences = refused.issues.map(({ pointer, detail }) => `\`${pointer.slice(1)}\` ${detail}.`);
-      return new ProblemError('invalid_request', sentences.join(' '), { errors: refused.issues });
-    }
+    case 'invalid':
+      return invalidInput(refused.issues);
   }
 }

@@ -1,5 +1,6 @@
 import { getSchemaPath } from '@nestjs/swagger';
-import { below, isPlainObject, type Kind, type SchemaOptions, token, wrong } from './kind.js';
+import { pointerOf } from '#platform/kernel';
+import { below, isPlainObject, type Kind, type SchemaOptions, wrong } from './kind.js';
 import { checkDto, type DtoClass, readDto } from './read-dto.js';
 
 /** DTO classes that the document reaches only as values of maps, which the explorer does not follow by itself. */
@@ -80,7 +81,10 @@ export function mapOf(item: Kind, { maxEntries, keyPattern, keySays }: MapOption
         return wrong(`must have at most ${maxEntries} entries`);
       return entries.flatMap(([key, entry]) =>
         keyPattern && !keyPattern.test(key)
-          ? wrong(`is not a valid key: it must be ${keySays ?? `text that matches ${keyPattern.source}`}`, token(key))
+          ? wrong(
+              `is not a valid key: it must be ${keySays ?? `text that matches ${keyPattern.source}`}`,
+              pointerOf(key),
+            )
           : below(key, item.check(entry)),
       );
     },

@@ -1,5 +1,5 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
-import type { Issue } from '../problems/problem-error.js';
+import { type Issue, issueSentence } from '#platform/kernel';
 import { ProblemError } from '../problems/problem-error.js';
 import { fieldsOf } from './field.js';
 import { isPlainObject, type Source } from './kind.js';
@@ -33,23 +33,12 @@ export class InputPipe implements PipeTransform {
   }
 }
 
-/** `/config/skills/0` as a person writes it: `config.skills[0]`. */
-function nameOf(pointer: string): string {
-  return pointer
-    .slice(1)
-    .split('/')
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce((name, part) => (/^\d+$/.test(part) ? `${name}[${part}]` : name === '' ? part : `${name}.${part}`), '');
-}
-
 /** Throws a 400 that names every one of `issues`, if there are any. */
 export function refuse(source: Source, issues: readonly Issue[]): void {
   if (issues.length === 0) return;
   const reported = issues.slice(0, MAX_REPORTED);
   const place = source === 'query' ? 'Query parameter ' : '';
-  const sentences = reported
-    .slice(0, 5)
-    .map(({ pointer, detail }) => `${pointer === '' ? 'The body' : `${place}\`${nameOf(pointer)}\``} ${detail}.`);
+  const sentences = reported.slice(0, 5).map((issue) => (issue.pointer === '' ? '' : place) + issueSentence(issue));
   if (issues.length > 5) sentences.push(`${issues.length - 5} more.`);
   throw new ProblemError('invalid_request', sentences.join(' '), { errors: reported });
 }

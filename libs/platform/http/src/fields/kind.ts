@@ -1,5 +1,5 @@
 import type { ApiPropertyOptions } from '@nestjs/swagger';
-import type { Issue } from '../problems/problem-error.js';
+import { type Issue, pointerOf, prefixIssues } from '#platform/kernel';
 
 /** Where a value comes from: JSON has types, a query string has only text. */
 export type Source = 'body' | 'query';
@@ -20,8 +20,4 @@ export const wrong = (detail: string, pointer = ''): Issue[] => [{ pointer, deta
 export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
-/** One reference token of a JSON pointer. */
-export const token = (key: string | number): string => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`;
-
-export const below = (key: string | number, issues: readonly Issue[]): Issue[] =>
-  issues.map(({ pointer, detail }) => ({ pointer: token(key) + pointer, detail }));
+export const below = (key: string | number, issues: readonly Issue[]): Issue[] => prefixIssues(pointerOf(key), issues);

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import type * as ClassValidator from 'class-validator';
-import type { Issue } from '../problems/problem-error.js';
+import { type Issue, pointerOf } from '#platform/kernel';
 import { type Field, fieldsOf } from './field.js';
-import { below, type Source, token, wrong } from './kind.js';
+import { below, type Source, wrong } from './kind.js';
 import { unknownField } from './unknown-field.js';
 
 export type DtoClass<T extends object = object> = new () => T;
@@ -72,7 +72,7 @@ function foreignIssues(instance: object, issues: readonly Issue[]): Issue[] {
   return (errors ?? []).flatMap(({ property, constraints }) => {
     const [message] = Object.values(constraints ?? {});
     const isKnown = issues.some(
-      ({ pointer }) => pointer === token(property) || pointer.startsWith(`${token(property)}/`),
+      ({ pointer }) => pointer === pointerOf(property) || pointer.startsWith(`${pointerOf(property)}/`),
     );
     return message === undefined || isKnown ? [] : below(property, wrong(message));
   });

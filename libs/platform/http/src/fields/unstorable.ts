@@ -1,6 +1,4 @@
-import { isStorableText } from '#platform/kernel';
-import type { Issue } from '../problems/problem-error.js';
-import { token } from './kind.js';
+import { isStorableText, type Issue, pointerOf } from '#platform/kernel';
 
 const NOT_STORABLE = 'must not contain NUL characters or lone surrogates';
 
@@ -11,10 +9,10 @@ const NOT_STORABLE = 'must not contain NUL characters or lone surrogates';
 export function findUnstorable(value: unknown, pointer = ''): Issue[] {
   if (typeof value === 'string') return isStorableText(value) ? [] : [{ pointer, detail: NOT_STORABLE }];
   if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap((item, index) => findUnstorable(item, pointer + token(index)));
+  if (Array.isArray(value)) return value.flatMap((item, index) => findUnstorable(item, pointer + pointerOf(index)));
   return Object.entries(value).flatMap(([key, item]) => {
     if (!isStorableText(key)) return [{ pointer, detail: 'has a key with a NUL character or a lone surrogate' }];
-    if (key === '__proto__') return [{ pointer: pointer + token(key), detail: 'is not a known field' }];
-    return findUnstorable(item, pointer + token(key));
+    if (key === '__proto__') return [{ pointer: pointer + pointerOf(key), detail: 'is not a known field' }];
+    return findUnstorable(item, pointer + pointerOf(key));
   });
 }

@@ -8,14 +8,6 @@ export class PageInfo {
   next_cursor?: string;
 }
 
-/** Cuts a list that was asked for with `limit + 1` rows, and says whether there is more. */
-export function page<T>(
-  rows: readonly T[],
-  limit: number,
-  cursorOf: (last: T) => string,
-): { items: T[]; page_info: PageInfo } {
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  const more = rows.length > limit && last !== undefined;
-  return { items, page_info: more ? { has_next_page: true, next_cursor: cursorOf(last) } : { has_next_page: false } };
-}
+/** The `page_info` of a response; `nextCursor` null on the last page. */
+export const pageInfo = (nextCursor: string | null): PageInfo =>
+  nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: nextCursor };

@@ -1,10 +1,4 @@
-import { ERROR_CODES, type ErrorCode } from '#platform/kernel';
-
-/** One thing that is wrong with the input: an RFC 6901 pointer into the body (or `/parameter` of the query) and the rule. */
-export interface Issue {
-  readonly pointer: string;
-  readonly detail: string;
-}
+import { ERROR_CODES, type ErrorCode, type Issue } from '#platform/kernel';
 
 export interface ProblemOptions {
   /** Validation: one entry per failing field. */

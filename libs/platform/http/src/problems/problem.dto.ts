@@ -92,7 +92,7 @@ export function toProblemDocument(problem: ProblemError, { publicUrl, instance, 
     error: `${title}: ${problem.detail}`,
     trace_id: traceId,
     ...(problem.options.errors && problem.options.errors.length > 0
-      ? { errors: problem.options.errors.map((issue) => ({ ...issue })) }
+      ? { errors: problem.options.errors.map(({ pointer, detail }) => ({ pointer, detail })) }
       : {}),
   };
 }

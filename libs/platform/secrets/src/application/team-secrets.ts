@@ -7,29 +7,27 @@ import {
   WEBHOOK_SECRET_PREFIX,
 } from '../domain/managed-secret.js';
 import { ManagedSecretsStore } from '../persistence/managed-secrets.store.js';
-import { ManagedSecrets, type RemoveSecretResult } from './managed-secrets.js';
-import { SecretRefusedError } from './secret-sinks.js';
+import { type DeleteSecretResult, ManagedSecrets } from './managed-secrets.js';
+import { SecretRejectedError } from './secret-change-listeners.js';
 
-export type SetSecretResult =
-  | { readonly kind: 'set'; readonly secret: SecretRecord }
+export type PutSecretResult =
+  | { readonly kind: 'stored'; readonly secret: SecretRecord }
   /** `reason` completes "`value` …". */
-  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'invalid_value'; readonly reason: string }
   | { readonly kind: 'limit_reached'; readonly limit: number }
-  /** It cannot become one for runs while these, in words for a person, check senders with it. */
+  /** It cannot become a secret for runs: these webhooks, named for people, authenticate senders with it. */
   | { readonly kind: 'in_use'; readonly by: readonly string[] }
   /** Names of this form are for webhooks. */
   | { readonly kind: 'reserved_name' };
 
-/** Rolls back what a transaction has written that turned out to be one too many. */
-class OneTooMany extends Error {}
-
-class InUse extends Error {
-  constructor(readonly by: readonly string[]) {
-    super('The secret is in use.');
+/** Rolls back a transaction with the result that the caller receives. */
+class Rollback extends Error {
+  constructor(readonly result: PutSecretResult) {
+    super('The transaction is rolled back.');
   }
 }
 
-/** What people may do with the managed secrets of a team. Whether they may is asked at the edge. */
+/** Managed secrets for people. The caller has been authorized before. */
 @Injectable()
 export class TeamSecrets {
   constructor(
@@ -42,31 +40,30 @@ export class TeamSecrets {
     return this.store.list(teamUid);
   }
 
-  /** Creates it, or changes its value; what follows it follows in the same transaction. `purpose` null: it stays. */
-  async set(
+  /** Creates a secret or replaces its value; copies follow in the same transaction. `purpose` null keeps the stored one. */
+  async put(
     teamUid: string,
     name: string,
     { value, purpose }: { readonly value: string; readonly purpose: SecretPurpose | null },
-  ): Promise<SetSecretResult> {
+  ): Promise<PutSecretResult> {
     if (purpose === 'run' && name.startsWith(WEBHOOK_SECRET_PREFIX)) return { kind: 'reserved_name' };
     try {
       const secret = await this.database.transaction(async (tx) => {
-        const put = await this.managed.putWithin(tx, { teamUid, name, value, purpose }, MAX_SECRETS_PER_TEAM);
-        if (!put) throw new OneTooMany();
+        const stored = await this.managed.putWithin(tx, { teamUid, name, value, purpose }, MAX_SECRETS_PER_TEAM);
+        if (!stored) throw new Rollback({ kind: 'limit_reached', limit: MAX_SECRETS_PER_TEAM });
         const by = purpose === 'run' ? await this.managed.usedBy(tx, teamUid, name) : [];
-        if (by.length > 0) throw new InUse(by);
-        return put;
+        if (by.length > 0) throw new Rollback({ kind: 'in_use', by });
+        return stored;
       });
-      return { kind: 'set', secret };
+      return { kind: 'stored', secret };
     } catch (error) {
-      if (error instanceof OneTooMany) return { kind: 'limit_reached', limit: MAX_SECRETS_PER_TEAM };
-      if (error instanceof InUse) return { kind: 'in_use', by: error.by };
-      if (error instanceof SecretRefusedError) return { kind: 'refused', reason: error.reason };
+      if (error instanceof Rollback) return error.result;
+      if (error instanceof SecretRejectedError) return { kind: 'invalid_value', reason: error.reason };
       throw error;
     }
   }
 
-  delete(teamUid: string, name: string): Promise<RemoveSecretResult> {
-    return this.database.transaction((tx) => this.managed.remove(tx, teamUid, name));
+  delete(teamUid: string, name: string): Promise<DeleteSecretResult> {
+    return this.database.transaction((tx) => this.managed.delete(tx, teamUid, name));
   }
 }

@@ -1,13 +1,23 @@
-import { Body, Controller, Delete, Get, Param, Put } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, type PipeTransform, Put } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, ProblemError } from '#platform/http';
-import { TeamSecrets } from '../application/team-secrets.js';
-import { SECRET_NAME } from '../domain/managed-secret.js';
-import { nameOfNewSecret } from './new-secret-name.js';
-import { refusal } from './refusals.js';
-import { ListSecretsResponse, PutSecretRequest, SecretVersion } from './secret.dto.js';
+import { invalidInput, limitReached, notFound, Operation, pathId, ProblemError, teamRequired } from '#platform/http';
+import type { DeleteSecretResult } from '../application/managed-secrets.js';
+import { type PutSecretResult, TeamSecrets } from '../application/team-secrets.js';
+import { SECRET_NAME, SECRET_NAME_RULE, type SecretRecord } from '../domain/managed-secret.js';
+import { ListSecretsResponse, PutSecretRequest, type SecretItem, SecretVersion } from './secret.dto.js';
 
 const TAG = 'Secrets';
+
+/** The path names what the request creates, so a name that breaks the rule is a 400 and not a 404. */
+const newSecretName: PipeTransform<string, string> = {
+  transform(name) {
+    if (SECRET_NAME.test(name)) return name;
+    const detail = `must be ${SECRET_NAME_RULE}`;
+    throw new ProblemError('invalid_request', `The path parameter \`name\` ${detail}.`, {
+      errors: [{ pointer: '/name', detail }],
+    });
+  },
+};
 
 @Controller('secrets')
 export class SecretsController {
@@ -17,70 +27,90 @@ export class SecretsController {
   @Authorize('secrets:manage')
   @Operation({
     id: 'listSecrets',
-    summary: 'List managed secrets',
-    description: 'Names and dates of the team’s secrets, by name, never a value. Needs the role admin or owner.',
+    summary: 'List secrets',
+    description:
+      'Names and dates of the managed secrets of the team, sorted by name. Values are never returned. Requires the role admin or owner.',
     tag: TAG,
     team: true,
-    success: { status: 200, description: 'The secrets.', type: ListSecretsResponse },
+    success: { status: 200, description: 'The managed secrets of the team.', type: ListSecretsResponse },
     errors: [400, 403],
   })
   async listSecrets(@CurrentCaller() caller: Caller): Promise<ListSecretsResponse> {
     const secrets = await this.secrets.list(teamOf(caller));
-    return {
-      secrets: secrets.map(({ name, purpose, createdAt, updatedAt }) => ({
-        name,
-        purpose,
-        created_at: createdAt.toISOString(),
-        updated_at: updatedAt.toISOString(),
-      })),
-    };
+    return { secrets: secrets.map(presentSecret) };
   }
 
   @Put(':name')
   @Authorize('secrets:manage')
   @Operation({
     id: 'putSecret',
-    summary: 'Make a managed secret, or give it another value',
+    summary: 'Create or update a secret',
     description:
-      'The value is encrypted at rest and never told again. Webhooks that use the secret follow at once, unless they come from a definition. A team has at most 1,000. Needs the role admin or owner.',
+      'The value is encrypted at rest and never returned. Webhooks that use the secret use the new value at once, unless a factory definition manages them. A team can have at most 1,000 secrets. Requires the role admin or owner.',
     tag: TAG,
     team: true,
     request: { value: { value: 'replace-this-value' } },
-    success: { status: 200, description: 'The secret without its value, also when it is new.', type: SecretVersion },
+    success: { status: 200, description: 'The created or updated secret, without its value.', type: SecretVersion },
     errors: [400, 403, 'limit_reached', 409, 413, 415],
   })
   async putSecret(
     @CurrentCaller() caller: Caller,
-    @Param('name', nameOfNewSecret) name: string,
+    @Param('name', newSecretName) name: string,
     @Body() { value, purpose }: PutSecretRequest,
   ): Promise<SecretVersion> {
-    const result = await this.secrets.set(teamOf(caller), name, { value, purpose: purpose ?? null });
-    if (result.kind !== 'set') throw refusal(result);
-    const { version, purpose: stored, createdAt, updatedAt } = result.secret;
-    return { name, purpose: stored, version, created_at: createdAt.toISOString(), updated_at: updatedAt.toISOString() };
+    const result = await this.secrets.put(teamOf(caller), name, { value, purpose: purpose ?? null });
+    if (result.kind !== 'stored') throw problemOf(result);
+    return { ...presentSecret(result.secret), version: result.secret.version };
   }
 
   @Delete(':name')
   @Authorize('secrets:manage')
   @Operation({
     id: 'deleteSecret',
-    summary: 'Delete a managed secret',
-    description: 'Refused while something uses it; `detail` names what. Needs the role admin or owner.',
+    summary: 'Delete a secret',
+    description:
+      'A secret that is in use cannot be deleted; `detail` names its users. Requires the role admin or owner.',
     tag: TAG,
     team: true,
-    success: { status: 204, description: 'It is gone.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404, 409],
   })
   async deleteSecret(@CurrentCaller() caller: Caller, @Param('name', pathId(SECRET_NAME)) name: string): Promise<void> {
     const result = await this.secrets.delete(teamOf(caller), name);
-    if (result.kind !== 'removed') throw refusal(result);
+    if (result.kind !== 'deleted') throw problemOf(result);
   }
 }
 
 function teamOf({ teamUid }: Caller): string {
   if (teamUid !== null) return teamUid;
-  throw new ProblemError(
-    'invalid_request',
-    'A team is needed: a user on several teams picks one with the X-Headrace-Team-Uid header.',
-  );
+  throw teamRequired();
+}
+
+const presentSecret = ({ name, purpose, createdAt, updatedAt }: SecretRecord): SecretItem => ({
+  name,
+  purpose,
+  created_at: createdAt.toISOString(),
+  updated_at: updatedAt.toISOString(),
+});
+
+type Failure = Exclude<PutSecretResult, { kind: 'stored' }> | Exclude<DeleteSecretResult, { kind: 'deleted' }>;
+
+function problemOf(failure: Failure): ProblemError {
+  switch (failure.kind) {
+    case 'not_found':
+      return notFound('Secret');
+    case 'limit_reached':
+      return limitReached('A team', failure.limit, 'secrets');
+    case 'invalid_value':
+      return invalidInput([{ pointer: '/value', detail: failure.reason }]);
+    case 'reserved_name':
+      return invalidInput([
+        {
+          pointer: '/purpose',
+          detail: 'must be `webhook`: names that begin with `webhook-` are reserved for webhooks',
+        },
+      ]);
+    case 'in_use':
+      return new ProblemError('conflict', `The secret is in use by ${failure.by.join(', ')}.`);
+  }
 }

@@ -11,19 +11,20 @@ interface Row {
 }
 
 const COLUMNS = 'name, purpose, version, created_at, updated_at';
-interface StoredValue {
+
+export interface StoredValue {
   version: number;
   sealed: string;
 }
 
-/** No caller gets an unbounded list; those that the service makes for webhooks come on top of a team's limit. */
+/** Lists are bounded. Secrets that webhooks create for themselves are not subject to a team's limit. */
 const MAX_LISTED = 10_000;
 
 @Injectable()
 export class ManagedSecretsStore {
   constructor(private readonly database: Database) {}
 
-  /** By name, whoever uses them. */
+  /** All of the team, by name. */
   async list(teamUid: string): Promise<SecretRecord[]> {
     const rows = await this.database.query<Row>(
       `SELECT ${COLUMNS} FROM managed_secrets WHERE team_uid = $1 ORDER BY lower(name), name LIMIT ${MAX_LISTED}`,
@@ -33,8 +34,8 @@ export class ManagedSecretsStore {
   }
 
   /**
-   * Creates it, as version 1, or stores its next version. `purpose` null: it keeps the stored one; a new one is for runs. Its
-   * row is locked from then on.
+   * Creates it as version 1, or stores its next version. `purpose` null keeps the stored one; a new secret is for runs. The
+   * row stays locked until the transaction ends.
    */
   async put(
     tx: Queryable,
@@ -49,11 +50,11 @@ export class ManagedSecretsStore {
        RETURNING ${COLUMNS}`,
       [teamUid, name, sealed, purpose],
     );
-    if (!row) throw new Error('A statement with RETURNING gave no row.');
+    if (!row) throw new Error('The statement with RETURNING returned no row.');
     return toRecord(row);
   }
 
-  /** One for runs. Nobody changes or deletes it until the transaction ends. */
+  /** A secret for runs. Nobody can change or delete it until the transaction ends. */
   async shareForRun(tx: Queryable, teamUid: string, name: string): Promise<StoredValue | null> {
     const [row] = await tx.query<StoredValue>(
       `SELECT version, sealed FROM managed_secrets WHERE team_uid = $1 AND name = $2 AND purpose = 'run' FOR SHARE`,
@@ -62,7 +63,7 @@ export class ManagedSecretsStore {
     return row ?? null;
   }
 
-  /** Whatever it is for now: a webhook may take it. Nobody else reads, changes or deletes it until the transaction ends. */
+  /** With any purpose: a webhook may reserve it. Nobody else can read, change or delete it until the transaction ends. */
   async lockForWebhook(tx: Queryable, teamUid: string, name: string): Promise<StoredValue | null> {
     const [row] = await tx.query<StoredValue>(
       'SELECT version, sealed FROM managed_secrets WHERE team_uid = $1 AND name = $2 FOR NO KEY UPDATE',
@@ -79,21 +80,22 @@ export class ManagedSecretsStore {
     ]);
   }
 
-  /** Of those that exist. `purpose` null: whatever they are for. */
-  versions(
+  /** By name, of those that exist. `purpose` null: of any purpose. */
+  async versions(
     tx: Queryable,
     teamUid: string,
     names: readonly string[],
     purpose: SecretPurpose | null,
-  ): Promise<{ name: string; version: number }[]> {
-    return tx.query(
+  ): Promise<ReadonlyMap<string, number>> {
+    const rows = await tx.query<{ name: string; version: number }>(
       `SELECT name, version FROM managed_secrets
        WHERE team_uid = $1 AND name = ANY($2) AND ($3::text IS NULL OR purpose = $3)`,
       [teamUid, names, purpose],
     );
+    return new Map(rows.map(({ name, version }) => [name, version]));
   }
 
-  /** False when there is none. */
+  /** False when it does not exist. */
   async lock(tx: Queryable, teamUid: string, name: string): Promise<boolean> {
     const rows = await tx.query('SELECT 1 FROM managed_secrets WHERE team_uid = $1 AND name = $2 FOR UPDATE', [
       teamUid,
@@ -106,8 +108,8 @@ export class ManagedSecretsStore {
     await tx.query('DELETE FROM managed_secrets WHERE team_uid = $1 AND name = $2', [teamUid, name]);
   }
 
-  /** Counts one more, unless the team has `limit` already: then false. Null: whatever it has. */
-  async takePlace(tx: Queryable, teamUid: string, limit: number | null): Promise<boolean> {
+  /** Adds one to the team's count. False: the team has `limit` already. `limit` null: no limit applies. */
+  async countCreated(tx: Queryable, teamUid: string, limit: number | null): Promise<boolean> {
     const rows = await tx.query(
       `INSERT INTO managed_secret_counts AS c (team_uid, secrets) VALUES ($1, 1)
        ON CONFLICT (team_uid) DO UPDATE SET secrets = c.secrets + 1 WHERE $2::int IS NULL OR c.secrets < $2
@@ -117,7 +119,7 @@ export class ManagedSecretsStore {
     return rows.length > 0;
   }
 
-  async givePlaceBack(tx: Queryable, teamUid: string): Promise<void> {
+  async countDeleted(tx: Queryable, teamUid: string): Promise<void> {
     await tx.query('UPDATE managed_secret_counts SET secrets = secrets - 1 WHERE team_uid = $1', [teamUid]);
   }
 }

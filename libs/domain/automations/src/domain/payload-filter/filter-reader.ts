@@ -1,4 +1,4 @@
-import { isStorableText } from '#platform/kernel';
+import { isStorableText, type Issue, pointerOf } from '#platform/kernel';
 import {
   type Clause,
   type Condition,
@@ -16,21 +16,13 @@ import {
 import { bareScalarDetail, setValueDetail, unknownOperatorDetail } from './issue-details.js';
 import { nearOperator } from './near-operator.js';
 
-/** What is wrong with a filter. */
-export interface FilterIssue {
-  /** JSON pointer within the filter, `/data/type/0`. */
-  readonly pointer: string;
-  /** Continues the sentence that the field's name begins: “must be …”. */
-  readonly detail: string;
-}
-
 /** What is beyond is told once these are mended. */
 const MAX_ISSUES = 20;
 const NO_PATTERN: Pattern = { clauses: [], required: [], optional: new Map() };
 
 /** Reads one filter and notes what is wrong with it. Goes no deeper than the limit, whatever it is given. */
 export class FilterReader {
-  readonly issues: FilterIssue[] = [];
+  readonly issues: Issue[] = [];
   private leaves = 0;
 
   read(raw: JsonObject): PayloadFilter {
@@ -150,4 +142,4 @@ function looksLikeOperator(key: string, value: unknown): boolean {
   return near !== undefined && (near === 'exists' ? typeof value === 'boolean' : Array.isArray(value));
 }
 
-const below = (pointer: string, key: string): string => `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+const below = (pointer: string, key: string): string => pointer + pointerOf(key);

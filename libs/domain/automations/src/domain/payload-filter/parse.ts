@@ -1,13 +1,13 @@
-import { type FilterIssue, FilterReader } from './filter-reader.js';
+import type { Issue } from '#platform/kernel';
+import { FilterReader } from './filter-reader.js';
 import { isObject, type PayloadFilter } from './filter.js';
 
-export type { FilterIssue } from './filter-reader.js';
 export type { PayloadFilter } from './filter.js';
 
 export type ParsedFilter =
   | { readonly kind: 'valid'; readonly filter: PayloadFilter }
   /** At least one issue, at most 20. */
-  | { readonly kind: 'invalid'; readonly issues: readonly FilterIssue[] };
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
 
 /**
  * Understands a filter as somebody wrote it: any JSON value as `JSON.parse` gives it. Never throws. Keys are own
