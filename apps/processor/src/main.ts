@@ -2,8 +2,9 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { RunningApp, Settings } from '#platform/config';
 import { QueueConnections } from '#platform/jobs';
-import { Metrics, type MetricsServer, serveMetrics } from '#platform/observability';
+import { Metrics, serveMetrics } from '#platform/observability';
 import { RunsWork } from '#domain/runs';
+import type { MetricsServer } from '#platform/kernel';
 import { ProcessorModule } from './processor.module.js';
 
 /** Starts the background work. It has no listener but that of its metrics, where there is a port for them. */

@@ -166,7 +166,7 @@ describe('the secrets of an agent', () => {
       body: { prompt: 'Hello', config: named('anthropic') },
     });
     const field = 'config.harness_auth_secrets.claude_auth_secret_name';
-    expect(problem.detail).toBe(`${field} names a managed secret that was not found or is not accessible.`);
+    expect(problem.detail).toBe(`\`${field}\` names a managed secret that was not found or is not accessible.`);
     expect(problem.errors).toMatchObject([{ pointer: `/${field.replaceAll('.', '/')}` }]);
     await api.request(403, 'POST /agent/runs', {
       token: room.member.token,

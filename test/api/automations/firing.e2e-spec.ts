@@ -146,7 +146,7 @@ describe('an accepted delivery', () => {
       automation_uid: gone.uid,
       matched: true,
       reason: expect.stringMatching(
-        /No run was started: agent_identity_uid names an agent identity that was not found/,
+        /No run was started: `agent_identity_uid` names an agent identity that was not found/,
       ),
     });
     expect(second).toMatchObject({ automation_uid: fine.uid, matched: true, run_id: expect.any(String) });

@@ -147,7 +147,7 @@ describe('updateEnvironment', () => {
       api.request(status, `PUT /environments/${uid}`, { token: admin.token, body });
     const { body } = await put(400, { config: { env: { KNOWN: '***', TYPO: '***' } } });
     expect(body.errors).toEqual([
-      { pointer: '/config/env/TYPO', detail: 'must be sent in clear: *** keeps a stored value, and there is none' },
+      { pointer: '/config/env/TYPO', detail: 'must be sent in clear: *** keeps a stored value, and none is stored' },
     ]);
     expect((await put(400, {})).body.errors).toEqual([{ pointer: '/config', detail: 'is required' }]);
     expect((await put(400, { config: { setup_commands: 'npm ci' } })).body.errors).toEqual([

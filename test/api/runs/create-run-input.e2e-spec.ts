@@ -59,7 +59,7 @@ describe('the prompt', () => {
     ).toBe(prompt);
     for (const more of [`${prompt}x`, 'é'.repeat(524_289)]) {
       expectProblem(room.api, await post(413, { prompt: more }), 'payload_too_large', [
-        { pointer: '/prompt', detail: 'must have at most 1048576 bytes in UTF-8' },
+        { pointer: '/prompt', detail: 'must not exceed 1048576 bytes in UTF-8' },
       ]);
     }
   });

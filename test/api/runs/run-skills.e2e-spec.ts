@@ -3,6 +3,7 @@ import { type ResolvedSkill, SkillRuns } from '#domain/agents';
 import { type Caller, INITIAL_TEAM_SETTINGS } from '#platform/auth';
 import { offeredSkill, offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#testing';
 import { CreateRun } from '#domain/runs';
+import { fieldName } from '#platform/kernel';
 import { newTeam } from './list-team.js';
 import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 
@@ -187,7 +188,7 @@ describe('a skill that a run cannot have', () => {
     ] as const) {
       const answer = await post(400, body);
       expectProblem(room.api, answer, 'invalid_request', [{ pointer, detail }]);
-      expect(answer.body.detail).toBe(`\`${pointer.slice(1)}\` ${detail}.`);
+      expect(answer.body.detail).toBe(`\`${fieldName(pointer)}\` ${detail}.`);
     }
   });
 

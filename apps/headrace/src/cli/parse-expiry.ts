@@ -1,4 +1,4 @@
-import { parseDuration } from '#platform/config';
+import { parseDuration } from '#platform/kernel';
 import { UsageError } from './command.js';
 
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;

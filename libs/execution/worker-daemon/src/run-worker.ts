@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Clock, SystemClock, ownVersion } from '#platform/kernel';
+import { type Clock, type MetricsServer, ownVersion, startMetricsServer, SystemClock } from '#platform/kernel';
 import { BUILTIN_HARNESS, type DetectedHarness, detectHarnesses } from '#execution/runner';
 import type { WorkerHarness } from '#execution/worker-protocol';
 import { WorkerFault } from './backend.js';
@@ -7,7 +7,6 @@ import { chooseBackend } from './choose-backend.js';
 import { alone, installationKey, openDataDirectory, withinDataDirectory } from './data-directory.js';
 import { Journal } from './journal.js';
 import { localSkills } from './local-skills.js';
-import { serveMetrics } from './metrics-server.js';
 import { WorkerMetrics } from './metrics.js';
 import { isOpenToAll } from './options/api-key.js';
 import type { WorkerOptions } from './options/worker-options.js';
@@ -56,15 +55,9 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
       describe,
       instanceId: instanceIdOf(key),
     });
-    const served =
-      options.metricsPort === null
-        ? null
-        : await serveMetrics(
-            { port: options.metricsPort, host: options.metricsHost },
-            metrics,
-            () => worker.isConnected,
-          );
-    if (served) log.info('metrics are served', { host: options.metricsHost, port: served.port });
+    const { metricsHost: host, metricsPort } = options;
+    const served = metricsPort === null ? null : await serveMetrics(host, metricsPort, metrics, worker);
+    if (served) log.info('metrics are served', { host, port: served.port });
     onAbort(run.drain, () => worker.drain());
     onAbort(run.stop, () => worker.stop());
     if (options.apiKeyFile !== null && isOpenToAll(options.apiKeyFile))
@@ -83,6 +76,21 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
   const code = end.task === null ? 0 : await outcomeCode(options, end.task);
   log.info('worker ends', { exit_code: options.oneShot ? code : 0 });
   return options.oneShot ? code : 0;
+}
+
+/** `GET /metrics`, and `GET /healthz`: 200 while the worker is connected, else 503. */
+async function serveMetrics(
+  host: string,
+  port: number,
+  { registry }: WorkerMetrics,
+  worker: { readonly isConnected: boolean },
+): Promise<MetricsServer> {
+  const { contentType } = registry;
+  const render = (): Promise<string> => registry.metrics();
+  const health = () => ({ healthy: worker.isConnected, text: worker.isConnected ? 'connected' : 'not connected' });
+  return startMetricsServer({ host, port, contentType, render, health }).catch((error: NodeJS.ErrnoException) => {
+    throw new WorkerFault(`Metrics cannot be served on ${host}:${port} (${error.code ?? 'unknown'}).`);
+  });
 }
 
 /** The same over restarts, because a journal has one daemon at a time. Tells nothing of the key. */

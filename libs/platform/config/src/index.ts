@@ -5,4 +5,3 @@ export * from './parse-settings.js';
 export * from './private-file.js';
 export * from './running-app.js';
 export * from './settings.js';
-export { parseDuration } from './setting-kinds.js';

@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { isIP } from 'node:net';
 import { isAbsolute, normalize, resolve } from 'node:path';
+import { parseDuration } from '#platform/kernel';
 
 /** How a setting is read from text. `parse` throws an Error whose message completes "NAME …". */
 export interface SettingKind<T> {
@@ -111,15 +112,6 @@ export const literal = <const T extends string>(fallback: T, allowed: readonly T
     if (match === undefined) throw new Error(`must be one of ${allowed.join(', ')}`);
     return match;
   });
-
-const UNITS = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
-/** Milliseconds of a duration such as `250ms`, `90s`, `10min`, `24h`, `7d`; null when it is none. */
-export function parseDuration(value: string): number | null {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|min|h|d)$/.exec(value);
-  if (!match) return null;
-  return Math.round(Number(match[1]) * UNITS[match[2] as keyof typeof UNITS]);
-}
 
 export const duration = (fallback: string, min: string, max: string): SettingKind<number> => {
   const [low, high] = [parseDuration(min) ?? 0, parseDuration(max) ?? 0];

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { bootId, processStart } from '#platform/kernel';
 import { GitFailure } from './git-failure.js';
 
 interface Owner {
@@ -22,7 +23,12 @@ const WAIT_MS = 100;
  * Rejects with GitFailure `aborted` when the signal aborts while waiting.
  */
 export async function withFileLock<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const owner: Owner = { token: randomUUID(), pid: process.pid, started: startOf(process.pid) ?? '', realm: REALM };
+  const owner: Owner = {
+    token: randomUUID(),
+    pid: process.pid,
+    started: processStart(process.pid) ?? '',
+    realm: REALM,
+  };
   while (!(await acquire(path, owner))) {
     if (signal.aborted) throw new GitFailure('aborted', 'git was stopped.');
     await takeFromTheDead(path);
@@ -70,7 +76,7 @@ async function takeFromTheDead(path: string): Promise<void> {
 }
 
 async function isDead(path: string, owner: Owner | null): Promise<boolean> {
-  if (owner !== null && owner.realm === REALM && REALM !== '') return startOf(owner.pid) !== owner.started;
+  if (owner !== null && owner.realm === REALM && REALM !== '') return processStart(owner.pid) !== owner.started;
   const stats = await stat(path).catch(() => null);
   return stats !== null && Date.now() - stats.mtimeMs > SILENT_MS;
 }
@@ -84,21 +90,11 @@ async function readOwner(path: string): Promise<Owner | null> {
   }
 }
 
-function startOf(pid: number): string | null {
-  try {
-    const line = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? null : (fields[19] ?? null);
-  } catch {
-    return null;
-  }
-}
-
 const REALM = ((): string => {
   try {
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
+    return `${bootId()} ${readlinkSync('/proc/self/ns/pid')}`;
   } catch {
-    return ''; // no /proc: owners are judged by their silence
+    return ''; // no /proc: an owner counts as dead when it has been silent for too long
   }
 })();
 

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { readdir } from 'node:fs/promises';
-import { type Clock, SystemClock } from '#platform/kernel';
+import { type Clock, SingleFlight, SystemClock } from '#platform/kernel';
 import { withinSize } from './directory-size.js';
 import { withFileLock } from './file-lock.js';
 import { GitFailure } from './git-failure.js';
@@ -15,7 +15,6 @@ import type { GitRepository, MirrorOptions } from './mirror-types.js';
 import { keptRef, readRecord, writeRecord } from './ref-records.js';
 import { type AskingCall, askRepository } from './remote-end.js';
 import type { GitHosts } from './remote-host.js';
-import { SharedFlights } from './shared-flights.js';
 
 export interface MirrorCacheOptions {
   /** Made when it is not there, mode 0700. */
@@ -41,7 +40,7 @@ const MANY_PACKS = 30;
 export class MirrorCache {
   private readonly store: MirrorStore;
   private readonly room: MirrorRoom;
-  private readonly flights = new SharedFlights<Mirror>();
+  private readonly flights = new SingleFlight<Mirror>(() => new GitFailure('aborted', 'git was stopped.'));
   private readonly mirrors = new Map<string, Mirror>();
   private readonly clock: Clock;
 
@@ -63,9 +62,7 @@ export class MirrorCache {
       await touch(place, this.clock.now());
       return this.at(place);
     }
-    return this.flights.join(`${place} ${ref ?? ''}`, signal, (flight) =>
-      this.bringUpToDate(asked, ref, place, flight),
-    );
+    return this.flights.run(`${place} ${ref ?? ''}`, signal, (flight) => this.bringUpToDate(asked, ref, place, flight));
   }
 
   private async bringUpToDate(

@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { ReachedTrigger } from '../persistence/firing.store.js';
 import type { CompiledTrigger } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
 
 const MAX_COMPILED = 10_000;
 
-/** Triggers as they were understood last; a version of an automation never changes. */
+/** Compiled triggers by automation and position; a version of an automation never changes. */
 @Injectable()
 export class CompiledTriggers {
-  private readonly known = new Map<string, { readonly version: string; readonly compiled: CompiledTrigger }>();
+  private readonly known = new LRUCache<string, { readonly version: string; readonly compiled: CompiledTrigger }>({
+    max: MAX_COMPILED,
+  });
 
   constructor(private readonly providers: TriggerProviders) {}
 
@@ -17,7 +20,6 @@ export class CompiledTriggers {
     const known = this.known.get(key);
     if (known?.version === version) return known.compiled;
     const compiled = this.providers.find(trigger)?.compile(trigger) ?? UNKNOWN;
-    if (this.known.size >= MAX_COMPILED) this.known.clear();
     this.known.set(key, { version, compiled });
     return compiled;
   }

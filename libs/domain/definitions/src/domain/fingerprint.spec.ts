@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalJson, differences, fingerprint } from './fingerprint.js';
+import { canonicalJson } from '#platform/kernel';
+import { differences, fingerprint } from './fingerprint.js';
 
 describe('fingerprint', () => {
   it('is the same for what says the same', () => {

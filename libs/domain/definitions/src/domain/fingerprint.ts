@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '#platform/kernel';
 
 /** What a resource is, as far as files can say it: by the names that fields have in the files. */
 export type Shape = Readonly<Record<string, unknown>>;
@@ -26,15 +27,3 @@ function isSilent(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
-
-/** JSON with the keys of objects in order: equal for what is equal. Undefined is absent. */
-export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) => (isObject(part) ? ordered(part) : part)) ?? 'null';
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Entries instead of assignments: `__proto__` is a key like any other. */
-const ordered = (object: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(object).sort(([one], [other]) => (one < other ? -1 : 1)));

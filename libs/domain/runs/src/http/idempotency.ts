@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ApiHeader } from '@nestjs/swagger';
 import { ProblemError } from '#platform/http';
+import { canonicalJson } from '#platform/kernel';
 import type { IdempotencyClaim } from '../persistence/run-inserts.js';
 
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
@@ -33,14 +34,6 @@ export function idempotencyClaim(header: string | undefined, body: unknown): Ide
       },
     );
   }
-  return { key: header, requestHash: createHash('sha256').update(canonical(body)).digest() };
-}
-
-/** JSON with sorted keys: the same request in another key order is the same request. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, item: unknown) =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
-      : item,
-  );
+  // The same request with its keys in another order is the same request.
+  return { key: header, requestHash: createHash('sha256').update(canonicalJson(body)).digest() };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { EngineAddress } from '#execution/runner-host';
-import { parseDuration } from '../options/duration.js';
+import { parseDuration } from '#platform/kernel';
 import { numberField, wholeNumberField } from '../options/number-field.js';
 import type { WorkerDocker } from './worker-docker.js';
 

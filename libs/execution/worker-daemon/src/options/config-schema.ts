@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { workerNameFault } from '#execution/worker-protocol';
+import { parseDuration } from '#platform/kernel';
 import { dockerKeys } from '../docker/docker-config.js';
 import { LOG_LEVELS } from '../worker-log.js';
-import { parseDuration } from './duration.js';
 import { wholeNumberField } from './number-field.js';
 
 /** What a frame can list: the most that "as many as come" can mean. */

@@ -1,4 +1,4 @@
-import { isSameProcess, type ProcessIdentity } from '#execution/runner-host';
+import { isSameProcess, type ProcessIdentity } from '#platform/kernel';
 
 const LOOK_MS = 500;
 

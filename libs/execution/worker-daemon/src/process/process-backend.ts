@@ -1,15 +1,6 @@
 import { join } from 'node:path';
-import { findProgram } from '#platform/kernel';
-import {
-  AgentUsers,
-  clearExecution,
-  type HostLog,
-  identify,
-  isSameProcess,
-  openWorkspacesDir,
-  type ProcessIdentity,
-  RunnerProcess,
-} from '#execution/runner-host';
+import { findProgram, identify, isSameProcess, type ProcessIdentity } from '#platform/kernel';
+import { AgentUsers, clearExecution, type HostLog, openWorkspacesDir, RunnerProcess } from '#execution/runner-host';
 import {
   type Backend,
   type BackendTask,

@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { FrameGate } from './frame-gate.js';
+import { KeyedSemaphore } from '#platform/kernel';
 import { FrameInbox } from './frame-inbox.js';
 
 const away = (): Error => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
 let events: string[];
-let gate: FrameGate;
+let semaphore: KeyedSemaphore;
 let now: number;
 
 beforeEach(() => {
   events = [];
-  gate = new FrameGate();
+  semaphore = new KeyedSemaphore({ total: 16 });
   now = 0;
 });
 
@@ -21,7 +21,7 @@ const inbox = (): FrameInbox =>
       hold: () => events.push('hold'),
       goOn: () => events.push('go on'),
     },
-    gate,
+    semaphore,
     {
       now: () => now,
       wait: (milliseconds) => {

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDatabaseUnavailable } from '#platform/persistence';
-import type { FrameGate } from './frame-gate.js';
+import type { KeyedSemaphore } from '#platform/kernel';
 
 /** So much waits at most before no more is read from the socket. */
 const FULL = 128;
@@ -43,7 +43,7 @@ export class FrameInbox {
 
   constructor(
     private readonly owner: InboxOwner,
-    private readonly gate: FrameGate,
+    private readonly semaphore: KeyedSemaphore,
     private readonly pace = REAL,
   ) {}
 
@@ -80,7 +80,7 @@ export class FrameInbox {
   private async carryOut({ what, work, until }: Entry): Promise<void> {
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
       try {
-        await this.gate.run(work);
+        await this.semaphore.run('', work);
         return;
       } catch (error) {
         if (!isDatabaseUnavailable(error) || this.pace.now() + waitMs > until) {

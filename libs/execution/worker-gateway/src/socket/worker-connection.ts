@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import type { WebSocket } from 'ws';
 import { CLOSE_CODES, type ServerFrame } from '#execution/worker-protocol';
+import type { KeyedSemaphore } from '#platform/kernel';
 import type { FrameSource } from '../application/handle-frame.js';
 import type { WorkerSession } from '../application/worker-session.js';
 import type { WorkerRef } from '../domain/worker-ref.js';
-import type { FrameGate } from './frame-gate.js';
 import { FrameInbox } from './frame-inbox.js';
 import type { DropReason, WorkerMeters } from './worker-meters.js';
 
@@ -35,11 +35,11 @@ export class WorkerConnection implements FrameSource {
     /** Uid of the token that it was let in with. */
     readonly tokenUid: string,
     private readonly meters: WorkerMeters,
-    gate: FrameGate,
+    semaphore: KeyedSemaphore,
     failed: (what: string, error: unknown) => void,
   ) {
     this.pingedAt = session.seenAt;
-    this.inbox = new FrameInbox({ failed, hold: () => this.hold(), goOn: () => this.goOn() }, gate);
+    this.inbox = new FrameInbox({ failed, hold: () => this.hold(), goOn: () => this.goOn() }, semaphore);
   }
 
   get ref(): WorkerRef {

@@ -2,18 +2,19 @@ import { performance } from 'node:perf_hooks';
 import { Injectable, Logger } from '@nestjs/common';
 import type { WebSocket } from 'ws';
 import type { Upgrade } from '#platform/http';
-import { Clock, newUuid } from '#platform/kernel';
+import { Clock, KeyedSemaphore, newUuid } from '#platform/kernel';
 import { HELLO_HEADER } from '#execution/worker-protocol';
 import { HandleFrame } from '../application/handle-frame.js';
 import { WorkerSession } from '../application/worker-session.js';
 import { PresenceStore } from '../persistence/presence.store.js';
 import { Connections } from './connections.js';
 import { FrameDoor, nameOf } from './frame-door.js';
-import { FrameGate } from './frame-gate.js';
 import type { Admitted } from './worker-admission.js';
 import { WorkerConnection } from './worker-connection.js';
 import { WorkerMeters } from './worker-meters.js';
 
+/** Frames of all connections that are handled at once: each needs a connection to the database. */
+const MAX_FRAMES = 16;
 /** With which a worker closes its connection because its process ends; one that only connects again does not close it. */
 const NORMAL_CLOSURE = 1000;
 
@@ -21,7 +22,7 @@ const NORMAL_CLOSURE = 1000;
 @Injectable()
 export class WorkerReception {
   private readonly logger = new Logger('Workers');
-  private readonly gate = new FrameGate();
+  private readonly semaphore = new KeyedSemaphore({ total: MAX_FRAMES });
   /** This process, in the rows of its connections. */
   private readonly instance = newUuid();
   /** Connections, open or not, of which something may still be to do. */
@@ -46,7 +47,7 @@ export class WorkerReception {
       awaitsHello: request.headers[HELLO_HEADER] === '1',
     });
     const failed = (what: string, error: unknown): void => this.failed(session, what, error);
-    const connection = new WorkerConnection(socket, session, tokenUid, this.meters, this.gate, failed);
+    const connection = new WorkerConnection(socket, session, tokenUid, this.meters, this.semaphore, failed);
     this.connections.add(connection);
     this.unsettled.add(connection);
     socket.on('error', (error) => this.logger.debug('A worker’s connection broke.', { error: error.message }));

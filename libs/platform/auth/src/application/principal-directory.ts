@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 import type { PrincipalType } from '../domain/principal.js';
@@ -36,32 +37,35 @@ interface Row {
   photo_url: string | null;
 }
 
-/** Names and faces of principals, for showing who created or ran something. Names may be five seconds old. */
+/** Names and photos of principals, for presenting who created or executed something. Names may be five seconds old. */
 @Injectable()
 export class PrincipalDirectory {
-  /** By type and uid; null for one that there is not, or no longer: lists show those again and again. */
-  private readonly cache = new Map<string, { readonly info: PrincipalInfo | null; readonly at: number }>();
+  /** By type and uid. An unknown or deleted principal is cached too: lists refer to those again and again. */
+  private readonly cache = new LRUCache<string, { readonly info: PrincipalInfo | null }>({
+    max: MAX_CACHED,
+    ttl: FRESH_MS,
+    ttlResolution: 0,
+  });
 
   constructor(private readonly database: Database) {}
 
   /** By uid; unknown ones are left out. One query for all that are not known yet, none when all are. */
   async describe(refs: readonly PrincipalRef[]): Promise<Map<string, PrincipalInfo>> {
-    const now = performance.now();
+    const start = performance.now();
     const found = new Map<string, PrincipalInfo>();
     const missing = new Map<string, PrincipalRef>();
     for (const ref of refs) {
       if (found.has(ref.uid)) continue;
       const key = keyOf(ref);
       const cached = this.cache.get(key);
-      if (!cached || now - cached.at >= FRESH_MS) missing.set(key, ref);
+      if (!cached) missing.set(key, ref);
       else if (cached.info) found.set(ref.uid, cached.info);
     }
     if (missing.size === 0) return found;
     const ofType = (type: PrincipalType): string[] =>
       [...missing.values()].filter((ref) => ref.type === type).map(({ uid }) => uid);
     const rows = await this.database.query<Row>(DESCRIBE, [ofType('user'), ofType('service_account')]);
-    if (this.cache.size + missing.size > MAX_CACHED) this.cache.clear();
-    for (const key of missing.keys()) this.cache.set(key, { info: null, at: now });
+    for (const key of missing.keys()) this.cache.set(key, { info: null }, { start });
     for (const { type, uid, display_name, email, photo_url } of rows) {
       const info = {
         type,
@@ -70,7 +74,7 @@ export class PrincipalDirectory {
         ...(email === null ? {} : { email }),
         ...(photo_url === null ? {} : { photo_url }),
       };
-      this.cache.set(keyOf(info), { info, at: now });
+      this.cache.set(keyOf(info), { info }, { start });
       found.set(uid, info);
     }
     return found;

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 import type { Caller, Membership } from '../domain/principal.js';
@@ -5,7 +6,7 @@ import { INITIAL_TEAM_SETTINGS, type TeamSettings } from '../domain/team-setting
 import type { PrincipalRef } from './principal-directory.js';
 import { PrincipalLookup } from './principal-lookup.js';
 
-/** As long as settings are remembered that come with a token. */
+/** The same time as for the settings that come with a token. */
 const FRESH_MS = 1000;
 const MAX_CACHED = 5000;
 
@@ -24,7 +25,7 @@ interface Row {
 /** What teams have set, for what the service does for them without a token. May be a second old. */
 @Injectable()
 export class TeamDirectory {
-  private readonly cache = new Map<string, { readonly settings: TeamSettings; readonly at: number }>();
+  private readonly cache = new LRUCache<string, TeamSettings>({ max: MAX_CACHED, ttl: FRESH_MS, ttlResolution: 0 });
 
   constructor(
     private readonly database: Database,
@@ -33,13 +34,13 @@ export class TeamDirectory {
 
   /** One round trip, or none. */
   async settings(teamUid: string): Promise<TeamSettings> {
-    const now = performance.now();
+    // The time counts from before the query, so that nothing older than FRESH_MS is returned.
+    const start = performance.now();
     const cached = this.cache.get(teamUid);
-    if (cached && now - cached.at < FRESH_MS) return cached.settings;
+    if (cached) return cached;
     const [row] = await this.database.query<Row>(FIND, [teamUid]);
     const settings = row ? toSettings(row) : INITIAL_TEAM_SETTINGS;
-    if (this.cache.size >= MAX_CACHED) this.cache.clear();
-    this.cache.set(teamUid, { settings, at: now });
+    this.cache.set(teamUid, settings, { start });
     return settings;
   }
 

@@ -1,27 +1,24 @@
-import { performance } from 'node:perf_hooks';
+import { LRUCache } from 'lru-cache';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { TokenQueries } from '../persistence/token-queries.js';
 
 const ONCE_PER_MS = 60_000;
 const FLUSH_AFTER_MS = 2_000;
-const SWEEP_ABOVE = 10_000;
+const MAX_NOTED = 10_000;
 
-/** Notes when a token was last used: at most once a minute each, in batches, never in a request's way. */
+/** Stores when tokens were last used: at most once a minute for each, in batches, and never while a request waits. */
 @Injectable()
 export class TokenUsage implements OnModuleDestroy {
   private readonly logger = new Logger(TokenUsage.name);
-  private readonly noted = new Map<string, number>();
+  private readonly noted = new LRUCache<string, true>({ max: MAX_NOTED, ttl: ONCE_PER_MS, ttlResolution: 0 });
   private readonly pending = new Set<string>();
   private timer: NodeJS.Timeout | null = null;
 
   constructor(private readonly tokens: TokenQueries) {}
 
   note(tokenUid: string): void {
-    const now = performance.now();
-    const last = this.noted.get(tokenUid);
-    if (last !== undefined && now - last < ONCE_PER_MS) return;
-    if (this.noted.size > SWEEP_ABOVE) this.noted.clear();
-    this.noted.set(tokenUid, now);
+    if (this.noted.has(tokenUid)) return;
+    this.noted.set(tokenUid, true);
     this.pending.add(tokenUid);
     this.timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS).unref();
   }
@@ -38,7 +35,7 @@ export class TokenUsage implements OnModuleDestroy {
     if (uids.length === 0) return;
     await this.tokens.markUsed(uids).catch((error: Error) => {
       for (const uid of uids) this.noted.delete(uid);
-      this.logger.warn(`Last use of ${uids.length} token(s) not noted: ${error.message}`);
+      this.logger.warn(`Last use of ${uids.length} token(s) not stored: ${error.message}`);
     });
   }
 }

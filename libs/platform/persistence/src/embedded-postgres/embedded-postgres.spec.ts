@@ -19,11 +19,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { isAlive, processStart } from '#platform/kernel';
 import { openCluster } from './cluster.js';
 import { EmbeddedPostgres } from './embedded-postgres.js';
 import { self } from './pid-lock.js';
 import { findPostmaster, stopPostmaster } from './postmaster.js';
-import { isAlive, processStart } from './process-identity.js';
 import { canReach } from './server-account.js';
 import { SERVER_ENVIRONMENT } from './server-options.js';
 

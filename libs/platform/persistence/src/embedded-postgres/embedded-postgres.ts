@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isAlive } from '#platform/kernel';
 import { bringUp, bringUpAgain, type RunningServer } from './bring-up.js';
 import { databaseUrl } from './cluster.js';
 import { PidLock } from './pid-lock.js';
 import { findPostmaster, type Postmaster, stopPostmaster } from './postmaster.js';
-import { isAlive } from './process-identity.js';
 import { type ServerPaths, serverPaths } from './server-paths.js';
 import { removeSocketDirectory } from './server-socket.js';
 import { ServerUsers } from './server-users.js';

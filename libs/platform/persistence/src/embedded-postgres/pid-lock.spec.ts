@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { processStart } from '#platform/kernel';
 import { LockHeldError, PidLock } from './pid-lock.js';
-import { processStart } from './process-identity.js';
 
 let directory = '';
 let path = '';

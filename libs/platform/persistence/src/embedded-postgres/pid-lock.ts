@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { processStart } from './process-identity.js';
+import { processStart } from '#platform/kernel';
 
 export interface LockHolder {
   readonly pid: number;

@@ -3,8 +3,8 @@ import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync } 
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readIfPresent } from '#platform/config';
+import { isAlive, processArguments } from '#platform/kernel';
 import type { Cluster } from './cluster.js';
-import { isAlive, processArguments } from './process-identity.js';
 import { SERVER_ENVIRONMENT, startArguments } from './server-options.js';
 import { clearSocket } from './server-socket.js';
 

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { KeyedSemaphore } from '#platform/kernel';
 import type { FoundSkill } from '../domain/found-skill.js';
 import { type ParsedSkill, parseSkill } from '../domain/parse-skill.js';
 import { directoryRank } from '../domain/skill-path.js';
-import { FairTurns } from './fair-turns.js';
 import type { SkillRepository, SourceFile } from './skill-source.js';
 import { SkillSources } from './skill-sources.js';
 
@@ -12,7 +12,7 @@ export type SkillsReading =
   | { readonly kind: 'unreadable'; readonly detail: string; readonly retryable: boolean };
 
 /** Repositories that are read at once, and how many of them for the environments of one team or person. */
-const MAX_READINGS = { all: 8, group: 3 };
+const MAX_READINGS = { total: 8, perKey: 3 };
 /** All in all; callers do not wait for so long. */
 const READING_LIMIT_MS = 600_000;
 
@@ -21,7 +21,7 @@ const READING_LIMIT_MS = 600_000;
 export class ReadSkills implements OnModuleDestroy {
   private readonly logger = new Logger('Skills');
   private readonly stop = new AbortController();
-  private readonly turns = new FairTurns(MAX_READINGS);
+  private readonly semaphore = new KeyedSemaphore(MAX_READINGS);
 
   constructor(private readonly sources: SkillSources) {}
 
@@ -36,7 +36,12 @@ export class ReadSkills implements OnModuleDestroy {
 
   /** Never rejects. */
   async execute(repository: SkillRepository, before: readonly FoundSkill[]): Promise<SkillsReading> {
-    const endTurn = await this.turns.take(repository.readFor ?? 'everybody');
+    const key = repository.readFor ?? 'everybody';
+    const reading = await this.semaphore.run(key, () => this.readInTime(repository, before));
+    return reading ?? unreadable('The repository cannot be read now.');
+  }
+
+  private async readInTime(repository: SkillRepository, before: readonly FoundSkill[]): Promise<SkillsReading> {
     const limit = AbortSignal.timeout(READING_LIMIT_MS);
     try {
       return await this.read(repository, before, AbortSignal.any([limit, this.stop.signal]));
@@ -48,8 +53,6 @@ export class ReadSkills implements OnModuleDestroy {
         error instanceof Error ? error.stack : error,
       );
       return unreadable('The repository cannot be read now.');
-    } finally {
-      endTurn();
     }
   }
 

@@ -1,42 +1,41 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { Clock, within } from '#platform/kernel';
 import type { FoundSkill } from '../domain/found-skill.js';
 import { ReadSkills, type SkillsReading } from './read-skills.js';
 import { keyOf, type SkillRepository } from './skill-source.js';
 
-/** Failures are forgotten sooner than skills. */
+/** A failure is cached for a shorter time than skills. */
 const FAILURE_MS = 30_000;
-/** Forced reads of one repository, in a window of a minute; further ones get what is there. */
+/** Forced reads of one repository in a window of a minute; further requests receive what is cached. */
 const MAX_FORCED = 20;
 const FORCED_WINDOW_MS = 60_000;
 const MAX_BYTES = 128 * 1_048_576;
-/** What an entry takes besides its texts, about. */
+/** Approximate size of an entry without its texts. */
 const ENTRY_BYTES = 2_048;
-/** How long a caller waits for news when there is something older to show. */
+/** How long a caller waits for a new reading when an older one is cached. */
 const STALE_WAIT_MS = 2_000;
 
 interface Entry {
   skills?: readonly FoundSkill[];
-  /** Of the last reading, and how it ended when it failed. */
+  /** When the last reading ended, and its result if it failed. */
   readAt?: number;
   failure?: Extract<SkillsReading, { kind: 'unreadable' }>;
-  bytes: number;
   running?: Promise<SkillsReading>;
-  /** Begins when `running` ends: for those who asked for news after it had begun. */
+  /** Begins when `running` ends, for callers who requested a refresh after `running` had begun. */
   next?: Promise<SkillsReading>;
   forcedAt: number[];
 }
 
 /**
- * Skills of repositories as they were lately, in the memory of this process, the least recently used forgotten first.
- * One reading of a repository at a time, whoever asks. Who reads by another credential has an entry of their own.
+ * The recently read skills of repositories, in the memory of this process. A repository is read once at a time. There is an
+ * entry for each credential that a repository is read with.
  */
 @Injectable()
 export class SkillCache {
   private readonly logger = new Logger('Skills');
-  private readonly entries = new Map<string, Entry>();
-  private bytes = 0;
+  private readonly entries = new LRUCache<string, Entry>({ maxSize: MAX_BYTES });
 
   constructor(
     private readonly reader: ReadSkills,
@@ -45,23 +44,23 @@ export class SkillCache {
   ) {}
 
   /**
-   * `refresh`: what a reading says that begins now, within a rate. While a repository cannot be read for a time, its
-   * last known skills stand. After `waitMs` an answer is given with what there is; the reading goes on.
+   * `refresh` requests a reading that begins now, within a rate limit. While a repository cannot be read temporarily, its last
+   * known skills are returned. After `waitMs` the cached result is returned and the reading continues.
    */
   async get(repository: SkillRepository, refresh: boolean, waitMs: number): Promise<SkillsReading> {
     const entry = this.touch(keyOf(repository));
-    if (!(refresh && this.mayForce(entry)) && this.isFresh(entry)) return standing(entry);
-    const reading = refresh ? this.readAnew(entry, repository) : (entry.running ?? this.begin(entry, repository));
-    const patience = entry.skills === undefined || refresh ? waitMs : Math.min(waitMs, STALE_WAIT_MS);
-    const answer = await within(patience, reading, () => null);
-    return answer ?? standing(entry);
+    if (!(refresh && this.mayForce(entry)) && this.isFresh(entry)) return cachedReading(entry);
+    const reading = refresh ? this.refresh(entry, repository) : (entry.running ?? this.begin(entry, repository));
+    const longest = entry.skills === undefined || refresh ? waitMs : Math.min(waitMs, STALE_WAIT_MS);
+    const answer = await within(longest, reading, () => null);
+    return answer ?? cachedReading(entry);
   }
 
   private touch(key: string): Entry {
-    const entry = this.entries.get(key) ?? { bytes: ENTRY_BYTES, forcedAt: [] };
-    if (!this.entries.delete(key)) this.bytes += entry.bytes;
-    this.entries.set(key, entry);
-    this.shrink(entry);
+    const known = this.entries.get(key);
+    if (known) return known;
+    const entry: Entry = { forcedAt: [] };
+    this.entries.set(key, entry, { size: ENTRY_BYTES });
     return entry;
   }
 
@@ -80,7 +79,7 @@ export class SkillCache {
     return true;
   }
 
-  private readAnew(entry: Entry, repository: SkillRepository): Promise<SkillsReading> {
+  private refresh(entry: Entry, repository: SkillRepository): Promise<SkillsReading> {
     if (!entry.running) return this.begin(entry, repository);
     entry.next ??= entry.running.then(() => entry.running ?? this.begin(entry, repository));
     return entry.next;
@@ -96,41 +95,33 @@ export class SkillCache {
     return running;
   }
 
-  private settle(entry: Entry, { owner, name }: SkillRepository, reading: SkillsReading): SkillsReading {
+  private settle(entry: Entry, repository: SkillRepository, reading: SkillsReading): SkillsReading {
     entry.readAt = this.clock.now().getTime();
     if (reading.kind === 'read') {
       delete entry.failure;
-      this.keep(entry, reading.skills);
+      this.store(entry, repository, reading.skills);
       return reading;
     }
-    this.logger.warn(`The skills of ${owner}/${name} cannot be read: ${reading.detail}`);
+    this.logger.warn(`The skills of ${repository.owner}/${repository.name} cannot be read: ${reading.detail}`);
     entry.failure = reading;
-    if (!reading.retryable) this.keep(entry, undefined);
-    return standing(entry);
+    if (!reading.retryable) this.store(entry, repository, undefined);
+    return cachedReading(entry);
   }
 
-  private keep(entry: Entry, skills: readonly FoundSkill[] | undefined): void {
+  private store(entry: Entry, repository: SkillRepository, skills: readonly FoundSkill[] | undefined): void {
     if (skills) entry.skills = skills;
     else delete entry.skills;
-    const bytes = ENTRY_BYTES + sizeOf(skills ?? []);
-    // One that was forgotten meanwhile counts no more.
-    if ([...this.entries.values()].includes(entry)) this.bytes += bytes - entry.bytes;
-    entry.bytes = bytes;
-    this.shrink(entry);
-  }
-
-  private shrink(spared: Entry): void {
-    for (const [key, entry] of this.entries) {
-      if (this.bytes <= MAX_BYTES) return;
-      if (entry === spared || entry.running) continue;
-      this.entries.delete(key);
-      this.bytes -= entry.bytes;
-    }
+    const key = keyOf(repository);
+    // An entry that was evicted during the reading is not cached again.
+    if (this.entries.peek(key) !== entry) return;
+    // The library ignores the new size when the value of a key is the same object.
+    this.entries.delete(key);
+    this.entries.set(key, entry, { size: ENTRY_BYTES + sizeOf(skills ?? []) });
   }
 }
 
-/** What an entry says without reading. */
-function standing({ skills, failure }: Entry): SkillsReading {
+/** The result of an entry without reading. */
+function cachedReading({ skills, failure }: Entry): SkillsReading {
   if (skills) return { kind: 'read', skills };
   return failure ?? { kind: 'unreadable', detail: 'The repository is still being read.', retryable: true };
 }

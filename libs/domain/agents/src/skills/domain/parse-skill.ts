@@ -1,5 +1,6 @@
+import { findFrontMatter } from '#platform/kernel';
 import { firstParagraph, shorten } from './first-paragraph.js';
-import { type FrontMatter, readFrontMatter } from './front-matter.js';
+import { readFrontMatter, type SkillFields } from './skill-front-matter.js';
 import { MAX_DESCRIPTION } from './skill-limits.js';
 
 /** What a SKILL.md says, wherever it lies. `error` is a sentence or more. */
@@ -18,11 +19,14 @@ export type ParsedSkill =
 export function parseSkill(content: Uint8Array): ParsedSkill {
   const text = decode(content);
   if (text === null) return { kind: 'malformed', error: 'The file is not UTF-8 text.' };
-  const split = splitFrontMatter(text);
-  if (split === null) return { kind: 'malformed', error: 'The front matter has no closing line `---`.' };
-  const read: FrontMatter = split.front === null ? { kind: 'read' } : readFrontMatter(split.front);
-  if (read.kind === 'faulty') return { kind: 'malformed', error: read.error };
-  const body = split.body.trim();
+  const found = findFrontMatter(text);
+  if (found.kind === 'unclosed') return { kind: 'malformed', error: 'The front matter has no closing line `---`.' };
+  const read: SkillFields =
+    found.kind === 'missing'
+      ? { kind: 'read' }
+      : readFrontMatter(text.slice(found.start, found.end).replace(/\n$/, ''));
+  if (read.kind === 'malformed') return read;
+  const body = (found.kind === 'missing' ? text : text.slice(found.body)).trim();
   const description = shorten(read.description ?? firstParagraph(body), MAX_DESCRIPTION);
   return { kind: 'skill', name: read.name ?? null, description, body };
 }
@@ -36,13 +40,4 @@ function decode(content: Uint8Array): string | null {
     if (error instanceof TypeError) return null;
     throw error;
   }
-}
-
-/** `front` is null where there is none; the result is null where it has no end. */
-function splitFrontMatter(text: string): { front: string | null; body: string } | null {
-  const [first = '', ...rest] = text.split('\n');
-  if (first.trimEnd() !== '---') return { front: null, body: text };
-  const end = rest.findIndex((line) => line.trimEnd() === '---');
-  if (end === -1) return null;
-  return { front: rest.slice(0, end).join('\n'), body: rest.slice(end + 1).join('\n') };
 }

@@ -25,3 +25,10 @@ export class SourceText {
     return { line: low + 1, column: within - (this.lineStarts[low] ?? 0) + 1 };
   }
 }
+
+/** The prompt after the front matter, without the empty line before it and the line break at its end. */
+export const promptOf = (body: string): string => body.replace(/^\r?\n/, '').replace(/\r?\n$/, '');
+
+/** The text from which {@link promptOf} reads this prompt. */
+export const bodyOf = (prompt: string): string =>
+  prompt === '' ? '' : `\n${prompt}${prompt.endsWith('\r') ? '\r\n' : '\n'}`;

@@ -1,7 +1,7 @@
 import { type DefinitionFile, type Diagnostic, type ReadDefinition } from '../definition.js';
 import { sortedDiagnostics } from '../diagnostics.js';
 import { checkFiles, type PlacedFile } from '../files/check-files.js';
-import { promptOf } from '../files/front-matter.js';
+import { promptOf } from '../files/source-text.js';
 import { checkValue } from '../schema/check-value.js';
 import type { KnownParts } from '../schema/definition-schemas.js';
 import { type Validators, validatorsFor } from '../schema/validators.js';

@@ -1,6 +1,6 @@
 import type { ParsedNode } from 'yaml';
+import { findFrontMatter } from '#platform/kernel';
 import type { PlacedFile } from '../files/check-files.js';
-import { findFrontMatter } from '../files/front-matter.js';
 import { SourceText } from '../files/source-text.js';
 import { readYaml } from '../yaml/read-yaml.js';
 import type { LexemeBudget, YamlFault } from '../yaml/scan-yaml.js';

@@ -7,7 +7,7 @@ import type {
   FactorySpec,
   WebhookSpec,
 } from '../definition.js';
-import { bodyOf } from '../files/front-matter.js';
+import { bodyOf } from '../files/source-text.js';
 import { resourcePath } from '../resource-paths.js';
 import { SCHEMA_VERSION } from '../schema/definition-schemas.js';
 import { writeYaml } from './write-yaml.js';

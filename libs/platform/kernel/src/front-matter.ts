@@ -4,13 +4,13 @@ export type FrontMatter =
       /** Where its YAML begins and ends. */
       readonly start: number;
       readonly end: number;
-      /** Where what follows the closing fence begins. */
+      /** Where the text after the closing fence begins. */
       readonly body: number;
     }
   | { readonly kind: 'missing' }
   | { readonly kind: 'unclosed' };
 
-/** The YAML between two lines of `---` at the very beginning of a text. */
+/** Finds the YAML between two lines of `---` at the beginning of a text. */
 export function findFrontMatter(text: string): FrontMatter {
   const start = fenceEnd(text, 0);
   if (start === undefined) return { kind: 'missing' };
@@ -21,7 +21,7 @@ export function findFrontMatter(text: string): FrontMatter {
   return { kind: 'unclosed' };
 }
 
-/** Of the line that begins at `line`, if it is a fence: where the next one begins. */
+/** Where the next line begins, if the line that begins at `line` is a fence. */
 function fenceEnd(text: string, line: number): number | undefined {
   if (!text.startsWith('---', line)) return undefined;
   const next = nextLine(text, line);
@@ -31,18 +31,4 @@ function fenceEnd(text: string, line: number): number | undefined {
 function nextLine(text: string, line: number): number {
   const end = text.indexOf('\n', line);
   return end === -1 ? text.length : end + 1;
-}
-
-/**
- * The prompt in what follows the front matter: all of it, but for one empty line before and one line break at the end,
- * with which people and editors set it apart.
- */
-export function promptOf(body: string): string {
-  return body.replace(/^\r?\n/, '').replace(/\r?\n$/, '');
-}
-
-/** What gives the prompt back when {@link promptOf} reads it. */
-export function bodyOf(prompt: string): string {
-  if (prompt === '') return '';
-  return `\n${prompt}${prompt.endsWith('\r') ? '\r\n' : '\n'}`;
 }

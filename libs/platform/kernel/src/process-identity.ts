@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** Identifies one process as long as the machine exists: process numbers are reused, and all of them after a boot. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly started: string;
+  readonly boot: string;
+}
+
+/** Null: there is no such process. */
+export function identify(pid: number): ProcessIdentity | null {
+  const started = processStart(pid);
+  return started === null ? null : { pid, started, boot: bootId() };
+}
+
+/** Whether that very process is still alive. */
+export const isSameProcess = ({ pid, started, boot }: ProcessIdentity): boolean =>
+  boot === bootId() && processStart(pid) === started;
+
+/**
+ * When a process started, as text that no later process with the same number repeats; null when it has ended. A zombie
+ * counts as ended: under a slow init it still answers `kill(pid, 0)`, although it does nothing any more.
+ */
+export function processStart(pid: number): string | null {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return null;
+  return process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid);
+}
+
+export const isAlive = (pid: number): boolean => processStart(pid) !== null;
+
+/** The arguments of a process, the program first; empty when it has ended or may not be read. */
+export function processArguments(pid: number): string[] {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    return execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' })
+      .trim()
+      .split(' ');
+  } catch {
+    return [];
+  }
+}
+
+/** Identifies the boot of the machine; empty where there is no /proc. */
+export function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  } catch {
+    return '';
+  }
+}
+
+function startFromProc(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The program's name is in parentheses and may contain any character; the fields after it are plain.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [state, started] = [fields[0], fields[19]];
+    return state === undefined || started === undefined || 'ZX'.includes(state) ? null : started;
+  } catch {
+    return null;
+  }
+}
+
+function startFromPs(pid: number): string | null {
+  try {
+    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    return line === '' || line.startsWith('Z') ? null : line.replace(/^\S+\s+/, '');
+  } catch {
+    return null;
+  }
+}
