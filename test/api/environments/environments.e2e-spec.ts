@@ -56,7 +56,7 @@ describe('createEnvironment', () => {
     const { token } = await api.identities.user({ [team]: 'admin', [other]: 'admin' });
     await api.request(201, 'POST /environments', { token, body: { config: {} } });
     const { body } = await api.request(400, 'POST /environments', { token, body: { config: {}, team: true } });
-    expect(body.errors).toEqual([{ pointer: '/team', detail: 'needs the team header' }]);
+    expect(body.errors).toEqual([{ pointer: '/team', detail: 'requires the team header' }]);
     await api.request(201, 'POST /environments', {
       token,
       headers: { 'X-Headrace-Team-Uid': other },

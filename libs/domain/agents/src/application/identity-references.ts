@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { EnvironmentDirectory, variableFaults } from '#domain/environments';
+import { EnvironmentDirectory, variableIssues } from '#domain/environments';
 import { isUid, notAccessible, pointerOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
@@ -25,7 +25,7 @@ export class IdentityReferences {
   ): Promise<ChangeRefusal | null> {
     const issues = [
       ...(mcpServers ? serverIssues(mcpServers, '/mcp_servers') : []),
-      ...variableFaults({ secrets: secrets.map((name) => ({ name })) }),
+      ...variableIssues({ secrets: secrets.map((name) => ({ name })) }),
     ];
     if (issues.length > 0) return { kind: 'invalid', issues };
     // The team works with the identity, so a person's own environment would not do for everybody else.

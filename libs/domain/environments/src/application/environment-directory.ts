@@ -7,15 +7,15 @@ import { type Asker, maySee, mayUse } from '../domain/environment-access.js';
 import { EnvironmentsStore } from '../persistence/environments.store.js';
 import { askerOf, listAskerOf, teamsWhere } from './environment-permissions.js';
 
-/** Whose run is to work in an environment. */
+/** The owner of a run that is to use an environment. */
 export interface EnvironmentUse {
   /** The team that owns the run; null: a person's own. */
   readonly teamUid: string | null;
-  /** Null: whoever it is; then only what belongs to the team, or was shared with it, will do. */
+  /** Null: no particular caller; then only environments that belong to the team, or were shared with it, are usable. */
   readonly caller: Caller | null;
 }
 
-/** A run that is there already. */
+/** An existing run. */
 export interface RunInEnvironment {
   readonly teamUid: string | null;
   /** The person whose own run it is; null for a team's. */
@@ -23,57 +23,37 @@ export interface RunInEnvironment {
   readonly creatorUid: string;
 }
 
-/** What other rooms may ask about environments. */
-export abstract class EnvironmentDirectory {
-  /** With its env values in clear: for the runner, never for a response. `queryable`: the caller's transaction. */
-  abstract find(uid: string, queryable?: Queryable): Promise<Environment | null>;
-  /** Null also when there is one that the caller may not see. One round trip. */
-  abstract findVisible(uid: string, caller: Caller): Promise<Environment | null>;
-  /** Null also when there is one that runs of this kind may not use. One round trip. */
-  abstract findUsable(uid: string, use: EnvironmentUse, queryable?: Queryable): Promise<Environment | null>;
-  /**
-   * The environment of a run that is about to be executed, if it still exists and the run's owner or creator may still use
-   * it: both may have lost their role on a team, or be disabled. At most three round trips.
-   */
-  abstract findForRun(uid: string, run: RunInEnvironment): Promise<Environment | null>;
-  /**
-   * What the caller owns, has through the teams of the request, was granted or reached by a link, where they may do this;
-   * at most 2,000, by name.
-   */
-  abstract list(caller: Caller, act: 'see' | 'use'): Promise<Environment[]>;
-  /** How the last set-up of this environment went; shown in the list. */
-  abstract noteSetup(uid: string, failed: boolean): Promise<void>;
-}
-
+/** Environments for other libraries. */
 @Injectable()
-export class StoredEnvironmentDirectory extends EnvironmentDirectory {
+export class EnvironmentDirectory {
   constructor(
     private readonly store: EnvironmentsStore,
     private readonly principals: PrincipalLookup,
-  ) {
-    super();
-  }
+  ) {}
 
-  override async find(uid: string, queryable?: Queryable): Promise<Environment | null> {
+  /** With its env values in clear: for the runner, never for a response. `queryable`: the caller's transaction. */
+  async find(uid: string, queryable?: Queryable): Promise<Environment | null> {
     return isUid(uid) ? this.store.find(uid, queryable) : null;
   }
 
-  override findUsable(
-    uid: string,
-    { teamUid, caller }: EnvironmentUse,
-    queryable?: Queryable,
-  ): Promise<Environment | null> {
+  /** Null also for an environment that runs of this kind may not use. One round trip. */
+  findUsable(uid: string, { teamUid, caller }: EnvironmentUse, queryable?: Queryable): Promise<Environment | null> {
     const team = { userUid: null, teamUids: teamUid === null ? [] : [teamUid] };
     return this.findIfUsable(uid, caller ? askerOf(caller, 'use') : team, teamUid, queryable);
   }
 
-  override async findVisible(uid: string, caller: Caller): Promise<Environment | null> {
+  /** Null also for an environment that the caller may not see. One round trip. */
+  async findVisible(uid: string, caller: Caller): Promise<Environment | null> {
     const asker = askerOf(caller, 'see');
     const environment = isUid(uid) ? await this.store.findFor(uid, asker) : null;
     return environment && maySee(environment, asker) ? environment : null;
   }
 
-  override async findForRun(uid: string, run: RunInEnvironment): Promise<Environment | null> {
+  /**
+   * The environment of a run that is about to be executed, if it still exists and the run's owner or creator may still use
+   * it: both may have lost their role on a team, or be disabled. At most three round trips.
+   */
+  async findForRun(uid: string, run: RunInEnvironment): Promise<Environment | null> {
     const { teamUid, userUid, creatorUid } = run;
     const ofTeam = teamUid === null ? null : await this.findUsable(uid, { teamUid, caller: null });
     if (ofTeam) return ofTeam;
@@ -83,11 +63,16 @@ export class StoredEnvironmentDirectory extends EnvironmentDirectory {
     return this.findIfUsable(uid, { userUid: userUid ?? creatorUid, teamUids }, teamUid);
   }
 
-  override list(caller: Caller, act: 'see' | 'use'): Promise<Environment[]> {
+  /**
+   * What the caller owns, has through the teams of the request, was granted or reached by a link, where they may do this;
+   * at most 2,000, by name.
+   */
+  list(caller: Caller, act: 'see' | 'use'): Promise<Environment[]> {
     return this.store.listFor(listAskerOf(caller, act), 'name');
   }
 
-  override noteSetup(uid: string, failed: boolean): Promise<void> {
+  /** Stores whether the last set-up of this environment failed; shown in the list. */
+  noteSetup(uid: string, failed: boolean): Promise<void> {
     return this.store.setSetupFailed(uid, failed);
   }
 

@@ -4,7 +4,7 @@ import type { Asker } from '../domain/environment-access.js';
 
 type Owned = Pick<Environment, 'teamUid' | 'ownerUserUid'>;
 
-/** What each act needs on the team through which one has an environment. Having runs work in it gives them its secrets. */
+/** The permission for each act on the team that has the environment. Runs that use an environment receive its secrets. */
 const NEEDED = { see: 'environments:read', use: 'runs:write', manage: 'environments:write' } as const satisfies Record<
   string,
   Permission
@@ -19,7 +19,7 @@ export function askerOf({ principal }: Caller, act: EnvironmentAct): Asker {
   };
 }
 
-/** Those of the teams where a member with this role may do this. */
+/** The teams on which the role of the member permits the act. */
 export const teamsWhere = (
   act: EnvironmentAct,
   memberships: readonly { readonly teamUid: string; readonly role: Role }[],
@@ -31,7 +31,7 @@ export function listAskerOf(caller: Caller, act: EnvironmentAct): Asker {
   return { userUid, teamUids: teamUids.filter((teamUid) => caller.teamUids.includes(teamUid)) };
 }
 
-/** Whether the caller may change an environment and say who else may use it: their own, or by their role on its team. */
+/** Whether the caller may update and share an environment: their own, or one of a team by their role there. */
 export function mayManage({ principal }: Caller, { teamUid, ownerUserUid }: Owned): boolean {
   if (teamUid === null) return principal.type === 'user' && principal.uid === ownerUserUid;
   const role = roleIn(principal, teamUid);

@@ -1,21 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { gitUrlFault, parseGitUrl, refFault } from '#platform/git';
-import { type Issue, notAccessible } from '#platform/kernel';
+import { type Issue, notAccessible, prefixIssues, type RejectionOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
 import type { EnvironmentConfig } from '../domain/environment.js';
-import { reservedFaults, variableFaults } from '../domain/secret-variables.js';
-
-export type ReferenceFaults =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'invalid'; readonly faults: readonly Issue[] }
-  /** It names what does not exist, or what is not the owner's. */
-  | { readonly kind: 'not_authorized'; readonly faults: readonly Issue[] };
+import { reservedNameIssues, variableIssues } from '../domain/secret-variables.js';
 
 const NO_TEAM = 'must not be given: a personal environment has no managed secrets, they belong to teams';
 
-/** Follows what a configuration names: repositories and managed secrets. Asked again when a run begins. */
+/** Checks what a configuration refers to: repositories and managed secrets. */
 @Injectable()
 export class EnvironmentReferences {
   constructor(
@@ -24,36 +18,39 @@ export class EnvironmentReferences {
     private readonly secrets: ManagedSecrets,
   ) {}
 
-  /** `teamUid`: whose environment it is to be; null for a person's. At most one round trip. */
-  async check(teamUid: string | null, config: EnvironmentConfig): Promise<ReferenceFaults> {
+  /** `teamUid`: the team of the environment; null for a personal one. At most one round trip. Null: nothing is wrong. */
+  async check(
+    teamUid: string | null,
+    config: EnvironmentConfig,
+  ): Promise<RejectionOf<'invalid' | 'not_accessible'> | null> {
     const named = namedSecrets(config);
-    const faults = [
-      ...(await this.repositoryFaults(config)),
-      ...reservedFaults(config),
-      ...variableFaults(config),
+    const issues = [
+      ...(await this.repositoryIssues(config)),
+      ...reservedNameIssues(config),
+      ...variableIssues(config),
       ...(teamUid === null ? named.map(({ pointer }) => ({ pointer, detail: NO_TEAM })) : []),
     ];
-    if (faults.length > 0) return { kind: 'invalid', faults };
-    if (named.length === 0 || teamUid === null) return { kind: 'none' };
+    if (issues.length > 0) return { kind: 'invalid', issues: prefixIssues('/config', issues) };
+    if (named.length === 0 || teamUid === null) return null;
     const names = [...new Set(named.map(({ name }) => name))];
     const known = await this.secrets.versionsForRuns(this.database, teamUid, names);
     const unknown = named.filter(({ name }) => !known.has(name));
-    if (unknown.length === 0) return { kind: 'none' };
+    if (unknown.length === 0) return null;
     const detail = notAccessible('a managed secret');
-    return { kind: 'not_authorized', faults: unknown.map(({ pointer }) => ({ pointer, detail })) };
+    return { kind: 'not_accessible', issues: unknown.map(({ pointer }) => ({ pointer: `/config${pointer}`, detail })) };
   }
 
-  private async repositoryFaults({ git_repos = [] }: EnvironmentConfig): Promise<Issue[]> {
-    const faults: Issue[] = [];
+  private async repositoryIssues({ git_repos = [] }: EnvironmentConfig): Promise<Issue[]> {
+    const issues: Issue[] = [];
     for (const [index, { url, ref, secret_name: secretName }] of git_repos.entries()) {
-      const urlFault = await gitUrlFault(url, this.settings.gitLocalRoots);
-      if (urlFault !== null) faults.push({ pointer: `/git_repos/${index}/url`, detail: urlFault });
+      const urlRule = await gitUrlFault(url, this.settings.gitLocalRoots);
+      if (urlRule !== null) issues.push({ pointer: `/git_repos/${index}/url`, detail: urlRule });
       else if (secretName !== undefined && !takesCredential(url))
-        faults.push({ pointer: `/git_repos/${index}/secret_name`, detail: 'has no meaning for this kind of URL' });
-      const fault = ref === undefined ? null : refFault(ref);
-      if (fault !== null) faults.push({ pointer: `/git_repos/${index}/ref`, detail: fault });
+        issues.push({ pointer: `/git_repos/${index}/secret_name`, detail: 'has no meaning for this kind of URL' });
+      const rule = ref === undefined ? null : refFault(ref);
+      if (rule !== null) issues.push({ pointer: `/git_repos/${index}/ref`, detail: rule });
     }
-    return faults;
+    return issues;
   }
 }
 

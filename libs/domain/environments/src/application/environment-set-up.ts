@@ -5,26 +5,26 @@ import { Database, type Queryable } from '#platform/persistence';
 import type { RepositoryRef } from '#execution/runner-protocol';
 import { ManagedSecrets, SealBrokenError } from '#platform/secrets';
 import type { Environment, RepositoryLogin } from '../domain/environment.js';
-import { variableFaults, variableOf } from '../domain/secret-variables.js';
+import { variableIssues, variableOf } from '../domain/secret-variables.js';
 
 export type SetUp =
   | { readonly kind: 'ready'; readonly repositories: RepositoryRef[]; readonly secrets: Record<string, string> }
-  /** For the person whose run it is; names a secret, never a value. */
+  /** For the owner of the run; names a secret and never contains a value. */
   | { readonly kind: 'impossible'; readonly message: string };
 
-/** Together a process is given at most about two million bytes by the system; some are ours. */
+/** The system passes about two million bytes to a process, some of which the runner needs. */
 const MAX_VARIABLE_BYTES = 1_000_000;
 
-class Missing extends Error {}
+class MissingSecretError extends Error {}
 
-/** Something that names managed secrets for runs. */
+/** A resource that refers to managed secrets for runs. */
 export interface SecretNames {
   readonly kind: 'environment' | 'agent identity';
   readonly uid: string;
-  /** Whose secrets they are; null: a person's, who has none. */
+  /** The team of the secrets; null for a person, who has none. */
   readonly teamUid: string | null;
   readonly secrets: readonly string[];
-  /** Variables beside them, which no secret may replace. */
+  /** Further variables, which no secret may replace. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -65,11 +65,11 @@ export class EnvironmentSetUp {
       );
       if (bytes > MAX_VARIABLE_BYTES)
         return impossible(
-          `Variables and secrets of the environment and the agent identity have ${bytes} bytes; at most ${MAX_VARIABLE_BYTES} fit.`,
+          `Variables and secrets of the environment and the agent identity have ${bytes} bytes; the limit is ${MAX_VARIABLE_BYTES} bytes.`,
         );
       return { kind: 'ready', ...resolved };
     } catch (error) {
-      if (error instanceof Missing) return impossible(error.message);
+      if (error instanceof MissingSecretError) return impossible(error.message);
       throw error;
     }
   }
@@ -100,8 +100,8 @@ export class EnvironmentSetUp {
   }
 
   private async secretsOf(holder: SecretNames, tx: Queryable): Promise<Record<string, string>> {
-    const [fault] = variableFaults({ env: holder.env, secrets: holder.secrets.map((name) => ({ name })) });
-    if (fault) throw new Missing(`A secret of the ${holder.kind} ${fault.detail}.`);
+    const [issue] = variableIssues({ env: holder.env, secrets: holder.secrets.map((name) => ({ name })) });
+    if (issue) throw new MissingSecretError(`A secret of the ${holder.kind} ${issue.detail}.`);
     const values: Record<string, string> = {};
     for (const name of holder.secrets) values[variableOf(name)] = await this.valueOf(holder, name, tx);
     return values;
@@ -114,9 +114,11 @@ export class EnvironmentSetUp {
     } catch (error) {
       if (!(error instanceof SealBrokenError)) throw error;
       this.logger.error(`The managed secret ${name}, which ${kind} ${uid} names, does not open: ${error.message}`);
-      throw new Missing(`The managed secret ${name}, which the ${kind} names, cannot be read.`);
+      throw new MissingSecretError(`The managed secret ${name}, which the ${kind} names, cannot be read.`);
     }
-    throw new Missing(`The managed secret ${name}, which the ${kind} names, no longer exists or is for webhooks.`);
+    throw new MissingSecretError(
+      `The managed secret ${name}, which the ${kind} names, no longer exists or is for webhooks.`,
+    );
   }
 }
 

@@ -1,25 +1,25 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
-import type { LastRun } from '../domain/last-run.js';
+import type { LastRun } from '../domain/environment.js';
 
-/** Knows which run was the last in an environment. The room of the runs registers one with {@link LastRuns}. */
+/** Finds the last run in an environment. The library that owns runs registers one with {@link LastRuns}. */
 export abstract class LastRunSource {
   /**
-   * By the environment's uid, among the runs that the caller may read; environments without one are not there. A bounded
-   * number of round trips, however many environments are asked for.
+   * By the environment's uid, among the runs that the caller may read; environments without one are absent. The number of
+   * round trips does not depend on the number of environments.
    */
   abstract find(caller: Caller, environmentUids: readonly string[]): Promise<ReadonlyMap<string, LastRun>>;
 }
 
 const NONE: ReadonlyMap<string, LastRun> = new Map();
 
-/** Runs lie in a room above this one: it comes and says where to ask. */
+/** Inverts the dependency: the library that owns runs is above this one. */
 @Injectable()
 export class LastRuns {
   private source: LastRunSource | null = null;
 
   register(source: LastRunSource): void {
-    if (this.source !== null) throw new Error('Somebody else tells the last runs of environments already.');
+    if (this.source !== null) throw new Error('A source of the last runs is registered already.');
     this.source = source;
   }
 

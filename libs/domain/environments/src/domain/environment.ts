@@ -34,3 +34,27 @@ export interface EnvironmentDetails extends Environment {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
+
+/** The latest run in an environment, as its list shows it. */
+export interface LastRun {
+  readonly id: string;
+  readonly title: string;
+  readonly state: LastRunState;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly startedAt: Date | null;
+}
+
+/** The states of runs; the library that owns runs defines their meaning. */
+export const LAST_RUN_STATES = [
+  'QUEUED',
+  'PENDING',
+  'CLAIMED',
+  'INPROGRESS',
+  'SUCCEEDED',
+  'FAILED',
+  'BLOCKED',
+  'ERROR',
+  'CANCELLED',
+] as const;
+export type LastRunState = (typeof LAST_RUN_STATES)[number];

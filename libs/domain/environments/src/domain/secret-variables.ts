@@ -5,8 +5,8 @@ interface WithVariables {
   readonly secrets?: readonly { readonly name: string }[];
 }
 
-/** What the runner itself sets: a variable or secret of such a name would never arrive. */
-const OURS = /^(?:HEADRACE_.*|HOME|TMPDIR)$/;
+/** Variables that the runner sets itself: a variable or secret with such a name would have no effect. */
+const RESERVED = /^(?:HEADRACE_.*|HOME|TMPDIR)$/;
 
 /**
  * The environment variable that has a managed secret's value: its name where that is one, else with `_` for each dot and
@@ -15,18 +15,19 @@ const OURS = /^(?:HEADRACE_.*|HOME|TMPDIR)$/;
 export const variableOf = (secretName: string): string => secretName.replaceAll(/[.-]/g, '_').replace(/^(?=\d)/, '_');
 
 /** Variables whose names are reserved. */
-export const reservedFaults = ({ env = {} }: Pick<WithVariables, 'env'>): Issue[] =>
+export const reservedNameIssues = ({ env = {} }: Pick<WithVariables, 'env'>): Issue[] =>
   Object.keys(env)
-    .filter((name) => OURS.test(name))
+    .filter((name) => RESERVED.test(name))
     .map((name) => ({ pointer: `/env/${name}`, detail: 'is a name that Headrace sets itself' }));
 
-/** Names of secrets that two things would have to be called by. */
-export function variableFaults({ env = {}, secrets = [] }: WithVariables): Issue[] {
+/** Secrets whose variable is reserved or has another value already. */
+export function variableIssues({ env = {}, secrets = [] }: WithVariables): Issue[] {
   const taken = new Set(Object.keys(env));
   return secrets.flatMap(({ name }, index) => {
     const variable = variableOf(name);
     const pointer = `/secrets/${index}/name`;
-    if (OURS.test(variable)) return [{ pointer, detail: `becomes the variable ${variable}, which is Headrace's own` }];
+    if (RESERVED.test(variable))
+      return [{ pointer, detail: `becomes the variable ${variable}, which is Headrace's own` }];
     if (taken.has(variable))
       return [{ pointer, detail: `becomes the variable ${variable}, which \`env\` or another secret has already` }];
     taken.add(variable);

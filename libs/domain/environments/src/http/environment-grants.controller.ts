@@ -1,25 +1,22 @@
 import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidInput, limitReached, notFound, Operation, pathId } from '#platform/http';
-import { GrantEnvironment, ListGrants, RevokeGrant } from '../application/environment-grants.js';
-import { environmentRefusal } from './environment-refusals.js';
+import { EnvironmentGrantsService, type NamedGrantee } from '../application/environment-grants.service.js';
+import { environmentProblem } from './environment-problem.js';
 import {
   EnvironmentGrantItem,
   GrantEnvironmentRequest,
   ListEnvironmentGrantsResponse,
 } from './environment-sharing.dto.js';
-import { readGrantee } from './grantee-input.js';
 import { SharingPresenter } from './sharing-presenter.js';
 
 const TAG = 'Environments';
 
-/** Reading suffices at the door: who may share depends on whose environment it is, and one's own needs no role. */
+/** The service decides who may share: it depends on the owner of the environment, and a personal one needs no role. */
 @Controller('environments/:uid/grants')
 export class EnvironmentGrantsController {
   constructor(
-    private readonly grant: GrantEnvironment,
-    private readonly list: ListGrants,
-    private readonly revoke: RevokeGrant,
+    private readonly grants: EnvironmentGrantsService,
     private readonly presenter: SharingPresenter,
   ) {}
 
@@ -44,7 +41,7 @@ export class EnvironmentGrantsController {
     @Body() body: GrantEnvironmentRequest,
   ): Promise<EnvironmentGrantItem> {
     const { pointer, named } = readGrantee(body);
-    const result = await this.grant.execute(caller, uid, named);
+    const result = await this.grants.create(caller, uid, named);
     switch (result.kind) {
       case 'granted':
         return this.presenter.presentGrant(result.grant);
@@ -53,12 +50,12 @@ export class EnvironmentGrantsController {
           { pointer, detail: `names no ${pointer === '/team_uid' ? 'team' : 'person'} of this service` },
         ]);
       case 'is_owner':
-        throw invalidInput([{ pointer, detail: 'names whom the environment belongs to' }]);
+        throw invalidInput([{ pointer, detail: 'names the owner of the environment' }]);
       case 'limit_reached':
         throw limitReached('An environment', result.limit, 'grants');
-      case 'unknown':
-      case 'not_yours':
-        throw environmentRefusal(result);
+      case 'not_found':
+      case 'forbidden':
+        throw environmentProblem(result);
     }
   }
 
@@ -76,8 +73,8 @@ export class EnvironmentGrantsController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<ListEnvironmentGrantsResponse> {
-    const result = await this.list.execute(caller, uid);
-    if (result.kind !== 'found') throw environmentRefusal(result);
+    const result = await this.grants.list(caller, uid);
+    if (result.kind !== 'found') throw environmentProblem(result);
     return { grants: await this.presenter.presentGrants(result.grants) };
   }
 
@@ -97,15 +94,33 @@ export class EnvironmentGrantsController {
     @Param('uid', pathId('uid')) uid: string,
     @Param('grantUid', pathId('uid')) grantUid: string,
   ): Promise<void> {
-    const result = await this.revoke.execute(caller, uid, grantUid);
+    const result = await this.grants.revoke(caller, uid, grantUid);
     switch (result.kind) {
       case 'revoked':
         return;
-      case 'unknown_grant':
+      case 'grant_not_found':
         throw notFound('grant');
-      case 'unknown':
-      case 'not_yours':
-        throw environmentRefusal(result);
+      case 'not_found':
+      case 'forbidden':
+        throw environmentProblem(result);
     }
   }
+}
+
+/** The grantee of a request, and the field that names it. Throws for a request that names no grantee, or several. */
+function readGrantee(body: GrantEnvironmentRequest): { readonly pointer: string; readonly named: NamedGrantee } {
+  const { user_uid: userUid, user_email: userEmail, team_uid: teamUid } = body;
+  const given = [
+    ...(userUid === undefined ? [] : [{ pointer: '/user_uid', named: { userUid } }]),
+    ...(userEmail === undefined ? [] : [{ pointer: '/user_email', named: { userEmail: userEmail.trim() } }]),
+    ...(teamUid === undefined ? [] : [{ pointer: '/team_uid', named: { teamUid } }]),
+  ];
+  const [only, ...others] = given;
+  if (!only)
+    throw invalidInput([{ pointer: '/user_uid', detail: 'is required, unless user_email or team_uid is given' }]);
+  if (others.length > 0)
+    throw invalidInput(
+      others.map(({ pointer }) => ({ pointer, detail: 'must not be given together with another one' })),
+    );
+  return only;
 }

@@ -2,8 +2,8 @@ import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { ApiBody } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidInput, limitReached, notFound, Operation, optionalBody, pathId } from '#platform/http';
-import { CreateLink, ListLinks, RevokeLink } from '../application/environment-links.js';
-import { environmentRefusal } from './environment-refusals.js';
+import { EnvironmentLinksService } from '../application/environment-links.service.js';
+import { environmentProblem } from './environment-problem.js';
 import {
   CreatedEnvironmentLink,
   CreateEnvironmentLinkRequest,
@@ -15,13 +15,11 @@ const TAG = 'Environments';
 
 optionalBody(CreateEnvironmentLinkRequest);
 
-/** Reading suffices at the door: who may share depends on whose environment it is, and one's own needs no role. */
+/** The service decides who may share: it depends on the owner of the environment, and a personal one needs no role. */
 @Controller('environments/:uid/links')
 export class EnvironmentLinksController {
   constructor(
-    private readonly create: CreateLink,
-    private readonly list: ListLinks,
-    private readonly revoke: RevokeLink,
+    private readonly links: EnvironmentLinksService,
     private readonly presenter: SharingPresenter,
   ) {}
 
@@ -47,7 +45,7 @@ export class EnvironmentLinksController {
     @Param('uid', pathId('uid')) uid: string,
     @Body() { expires_at: expiresAt, max_uses: maxUses }: CreateEnvironmentLinkRequest,
   ): Promise<CreatedEnvironmentLink> {
-    const result = await this.create.execute(caller, uid, {
+    const result = await this.links.create(caller, uid, {
       expiresAt: expiresAt ?? null,
       maxUses: maxUses ?? null,
     });
@@ -58,9 +56,9 @@ export class EnvironmentLinksController {
         throw invalidInput([{ pointer: '/expires_at', detail: 'must lie in the future' }]);
       case 'limit_reached':
         throw limitReached('An environment', result.limit, 'links');
-      case 'unknown':
-      case 'not_yours':
-        throw environmentRefusal(result);
+      case 'not_found':
+      case 'forbidden':
+        throw environmentProblem(result);
     }
   }
 
@@ -79,8 +77,8 @@ export class EnvironmentLinksController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<ListEnvironmentLinksResponse> {
-    const result = await this.list.execute(caller, uid);
-    if (result.kind !== 'found') throw environmentRefusal(result);
+    const result = await this.links.list(caller, uid);
+    if (result.kind !== 'found') throw environmentProblem(result);
     return { links: await this.presenter.presentLinks(result.links) };
   }
 
@@ -100,15 +98,15 @@ export class EnvironmentLinksController {
     @Param('uid', pathId('uid')) uid: string,
     @Param('linkUid', pathId('uid')) linkUid: string,
   ): Promise<void> {
-    const result = await this.revoke.execute(caller, uid, linkUid);
+    const result = await this.links.revoke(caller, uid, linkUid);
     switch (result.kind) {
       case 'revoked':
         return;
-      case 'unknown_link':
+      case 'link_not_found':
         throw notFound('link');
-      case 'unknown':
-      case 'not_yours':
-        throw environmentRefusal(result);
+      case 'not_found':
+      case 'forbidden':
+        throw environmentProblem(result);
     }
   }
 }

@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { LastRuns } from '../application/last-runs.js';
-import type { EnvironmentDetails } from '../domain/environment.js';
-import { shownConfig } from '../domain/shown-config.js';
-import type { LastRun } from '../domain/last-run.js';
-import type { EnvironmentItem } from './environment.dto.js';
-import type { EnvironmentLastRun } from './last-run.dto.js';
+import type { EnvironmentDetails, LastRun } from '../domain/environment.js';
+import { shownConfig } from '../domain/masked-config.js';
+import type { EnvironmentItem, EnvironmentLastRun } from './environment.dto.js';
 
 /** Environments as responses show them: env values masked, principals by name, the last run that the caller may read. */
 @Injectable()
@@ -37,7 +35,7 @@ export class EnvironmentPresenter {
 
   async presentOne(caller: Caller, environment: EnvironmentDetails): Promise<EnvironmentItem> {
     const [item] = await this.present(caller, [environment]);
-    if (!item) throw new Error('as many are presented as are given');
+    if (!item) throw new Error('An environment was not presented.');
     return item;
   }
 }

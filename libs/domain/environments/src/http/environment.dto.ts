@@ -12,7 +12,22 @@ import {
   StringField,
   text,
 } from '#platform/http';
-import { EnvironmentLastRun } from './last-run.dto.js';
+import { LAST_RUN_STATES, type LastRunState } from '../domain/environment.js';
+
+/** The contract's `last_task_created`. */
+export class EnvironmentLastRun {
+  @StringField({ description: 'The run’s id.' }) id: string;
+  @StringField({ description: 'Title of the run.' }) title: string;
+  @EnumField(LAST_RUN_STATES, { name: 'RunState', description: 'State of the run.' }) state: LastRunState;
+  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
+  @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
+  @DateTimeField({
+    optional: true,
+    nullable: true,
+    description: 'Time at which the agent was first started; null before that.',
+  })
+  started_at?: string | null;
+}
 
 const NO_EFFECT_YET = 'Stored and returned; has no effect yet.';
 
@@ -226,4 +241,12 @@ export class EnvironmentItem {
 export class ListEnvironmentsResponse {
   @ArrayField(object(() => EnvironmentItem), { description: 'The environments that the caller may use.' })
   environments: EnvironmentItem[];
+}
+
+export class UpdateEnvironmentRequest {
+  @ObjectField(() => EnvironmentConfigDto, {
+    description:
+      'The whole configuration: fields that are absent are removed. `***` as a value of `env` keeps the stored one.',
+  })
+  config: EnvironmentConfigDto;
 }

@@ -1,11 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError } from '#platform/http';
-import { CreateEnvironment } from '../application/create-environment.js';
-import { DeleteEnvironment } from '../application/delete-environment.js';
-import { FindEnvironment } from '../application/find-environment.js';
-import { ListEnvironments } from '../application/list-environments.js';
-import { UpdateEnvironment } from '../application/update-environment.js';
+import { EnvironmentsService } from '../application/environments.service.js';
 import type { EnvironmentConfig } from '../domain/environment.js';
 import {
   CreateEnvironmentRequest,
@@ -13,21 +9,17 @@ import {
   EnvironmentItem,
   ListEnvironmentsQuery,
   ListEnvironmentsResponse,
+  UpdateEnvironmentRequest,
 } from './environment.dto.js';
 import { EnvironmentPresenter } from './environment-presenter.js';
-import { environmentRefusal, nothingToKeep, referenceRefusal } from './environment-refusals.js';
-import { UpdateEnvironmentRequest } from './environment-requests.dto.js';
+import { environmentProblem } from './environment-problem.js';
 
 const TAG = 'Environments';
 
 @Controller()
 export class EnvironmentsController {
   constructor(
-    private readonly list: ListEnvironments,
-    private readonly find: FindEnvironment,
-    private readonly create: CreateEnvironment,
-    private readonly update: UpdateEnvironment,
-    private readonly remove: DeleteEnvironment,
+    private readonly environments: EnvironmentsService,
     private readonly presenter: EnvironmentPresenter,
   ) {}
 
@@ -47,7 +39,7 @@ export class EnvironmentsController {
     @CurrentCaller() caller: Caller,
     @Query() query: ListEnvironmentsQuery,
   ): Promise<ListEnvironmentsResponse> {
-    const environments = await this.list.execute(caller, query.sort_by ?? 'last_updated');
+    const environments = await this.environments.list(caller, query.sort_by ?? 'last_updated');
     return { environments: await this.presenter.present(caller, environments) };
   }
 
@@ -68,25 +60,21 @@ export class EnvironmentsController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateEnvironmentRequest,
   ): Promise<EnvironmentItem> {
-    const result = await this.create.execute(caller, { config: toConfig(body.config), team: body.team });
+    const result = await this.environments.create(caller, { config: toConfig(body.config), team: body.team });
     switch (result.kind) {
       case 'created':
         return this.presenter.presentOne(caller, result.environment);
-      case 'team_needed':
+      case 'team_required':
         throw new ProblemError(
           'invalid_request',
-          'You are on several teams: pick one with the X-Headrace-Team-Uid header.',
-          {
-            errors: [{ pointer: '/team', detail: 'needs the team header' }],
-          },
+          'You are a member of several teams: select one with the X-Headrace-Team-Uid header.',
+          { errors: [{ pointer: '/team', detail: 'requires the team header' }] },
         );
-      case 'nothing_to_keep':
-        throw nothingToKeep(result.names);
+      case 'forbidden':
+        throw new ProblemError('not_authorized', 'Your role on the team does not permit managing environments.');
       case 'invalid':
-      case 'not_authorized':
-        throw referenceRefusal(result);
-      case 'not_yours':
-        throw new ProblemError('not_authorized', 'Your role on the team does not allow managing environments.');
+      case 'not_accessible':
+        throw environmentProblem(result);
     }
   }
 
@@ -104,8 +92,8 @@ export class EnvironmentsController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<EnvironmentItem> {
-    const lookup = await this.find.execute(caller, uid, 'see');
-    if (lookup.kind !== 'found') throw environmentRefusal(lookup);
+    const lookup = await this.environments.get(caller, uid, 'see');
+    if (lookup.kind !== 'found') throw environmentProblem(lookup);
     return this.presenter.presentOne(caller, lookup.environment);
   }
 
@@ -126,19 +114,9 @@ export class EnvironmentsController {
     @Param('uid', pathId('uid')) uid: string,
     @Body() { config }: UpdateEnvironmentRequest,
   ): Promise<EnvironmentItem> {
-    const result = await this.update.execute(caller, uid, toConfig(config));
-    switch (result.kind) {
-      case 'updated':
-        return this.presenter.presentOne(caller, result.environment);
-      case 'nothing_to_keep':
-        throw nothingToKeep(result.names);
-      case 'invalid':
-      case 'not_authorized':
-        throw referenceRefusal(result);
-      case 'unknown':
-      case 'not_yours':
-        throw environmentRefusal(result);
-    }
+    const result = await this.environments.update(caller, uid, toConfig(config));
+    if (result.kind !== 'updated') throw environmentProblem(result);
+    return this.presenter.presentOne(caller, result.environment);
   }
 
   @Delete('environments/:uid')
@@ -153,11 +131,11 @@ export class EnvironmentsController {
     errors: [400, 403, 404],
   })
   async deleteEnvironment(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
-    const result = await this.remove.execute(caller, uid);
-    if (result.kind !== 'deleted') throw environmentRefusal(result);
+    const result = await this.environments.delete(caller, uid);
+    if (result.kind !== 'deleted') throw environmentProblem(result);
   }
 }
 
-/** A plain object: the DTO's prototype has no business in the store. */
+/** A plain object, without the prototype of the DTO. */
 const toConfig = (config: EnvironmentConfigDto): EnvironmentConfig =>
   JSON.parse(JSON.stringify(config)) as EnvironmentConfig;

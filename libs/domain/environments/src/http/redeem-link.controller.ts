@@ -1,16 +1,16 @@
 import { Body, Controller, Post } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, ProblemError } from '#platform/http';
-import { RedeemLink } from '../application/redeem-link.js';
+import { EnvironmentLinksService } from '../application/environment-links.service.js';
 import { EnvironmentItem } from './environment.dto.js';
 import { EnvironmentPresenter } from './environment-presenter.js';
 import { RedeemEnvironmentLinkRequest } from './environment-sharing.dto.js';
 
-/** The token comes in the body: addresses are logged. */
+/** The token is in the body because paths are logged. */
 @Controller('environments/links')
 export class RedeemLinkController {
   constructor(
-    private readonly redeem: RedeemLink,
+    private readonly links: EnvironmentLinksService,
     private readonly presenter: EnvironmentPresenter,
   ) {}
 
@@ -30,13 +30,13 @@ export class RedeemLinkController {
     @CurrentCaller() caller: Caller,
     @Body() { token }: RedeemEnvironmentLinkRequest,
   ): Promise<EnvironmentItem> {
-    const result = await this.redeem.execute(caller, token.trim());
+    const result = await this.links.redeem(caller, token.trim());
     switch (result.kind) {
       case 'redeemed':
         return this.presenter.presentOne(caller, result.environment);
-      case 'no_link':
+      case 'link_not_found':
         throw new ProblemError('resource_not_found', 'There is no link with this token, or it is no longer valid.');
-      case 'no_person':
+      case 'not_a_person':
         throw new ProblemError('not_authorized', 'Links are for people: have the environment granted to your team.');
     }
   }

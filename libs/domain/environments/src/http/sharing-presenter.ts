@@ -28,7 +28,7 @@ export class SharingPresenter {
 
   async presentGrant(grant: EnvironmentGrant): Promise<EnvironmentGrantItem> {
     const [item] = await this.presentGrants([grant]);
-    if (!item) throw new Error('as many are presented as are given');
+    if (!item) throw new Error('A grant or link was not presented.');
     return item;
   }
 
@@ -44,10 +44,10 @@ export class SharingPresenter {
     }));
   }
 
-  /** With the token, which is told this once. Behind the # of the address it reaches no server and no log. */
+  /** With the token, which is returned only here. After the # of the URL it reaches no server and no log. */
   async presentCreated(link: EnvironmentLink, token: string): Promise<CreatedEnvironmentLink> {
     const [item] = await this.presentLinks([link]);
-    if (!item) throw new Error('as many are presented as are given');
+    if (!item) throw new Error('A grant or link was not presented.');
     return { ...item, token, url: `${this.settings.publicUrl}/environments/shared#${token}` };
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shownConfig } from './shown-config.js';
+import { shownConfig } from './masked-config.js';
 
 it('shows no value of env and no login of a URL, and the rest as it is', () => {
   const login = (url: string) => shownConfig({ git_repos: [{ url, ref: 'main' }] }).git_repos;
