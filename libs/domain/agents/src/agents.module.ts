@@ -4,12 +4,12 @@ import { AuthModule } from '#platform/auth';
 import { EnvironmentsModule } from '#domain/environments';
 import { SecretsModule } from '#platform/secrets';
 import { OfferedModels } from './adapters/offered-models.js';
-import { AgentDirectory, StoredAgentDirectory } from './application/agent-directory.js';
+import { AgentDirectory } from './application/agent-directory.js';
 import { DefinedIdentities } from './application/defined-identities.js';
 import { DefinedIdentityRules } from './application/defined-identity-rules.js';
-import { CreateIdentity, DeleteIdentity, FindIdentities, UpdateIdentity } from './application/identities.js';
+import { IdentitiesService } from './application/identities.service.js';
 import { IdentityReferences } from './application/identity-references.js';
-import { CreateMcpServer, DeleteMcpServer, FindMcpServers, UpdateMcpServer } from './application/mcp-servers.js';
+import { McpServersService } from './application/mcp-servers.service.js';
 import { ServerSecrets } from './application/server-secrets.js';
 import { ConfiguredHarnesses } from './harnesses/adapters/configured-harnesses.js';
 import { ListHarnesses } from './harnesses/application/list-harnesses.js';
@@ -19,14 +19,13 @@ import { HarnessInstallationsStore } from './harnesses/persistence/harness-insta
 import { IdentitiesController } from './http/identities.controller.js';
 import { McpServersController } from './http/mcp-servers.controller.js';
 import { ModelsController } from './http/models.controller.js';
-import { DefinedIdentitiesStore } from './persistence/defined-identities.store.js';
 import { IdentitiesStore } from './persistence/identities.store.js';
 import { McpServersStore } from './persistence/mcp-servers.store.js';
 import { BuiltInSources } from './skills/adapters/built-in-sources.js';
 import { ShippedSkills } from './skills/adapters/shipped-skills.js';
 import { BundledSkills } from './skills/application/bundled-skills.js';
 import { FactorySkills } from './skills/application/factory-skills.js';
-import { FoundSkills } from './skills/application/found-skills.js';
+import { SkillResolver } from './skills/application/skill-resolver.js';
 import { WorkerSkillsStore } from './skills/persistence/worker-skills.store.js';
 import { ListSkills } from './skills/application/list-skills.js';
 import { ReadSkills } from './skills/application/read-skills.js';
@@ -36,20 +35,11 @@ import { SkillRepositories } from './skills/application/skill-repositories.js';
 import { SkillRuns } from './skills/application/skill-runs.js';
 import { SkillSources } from './skills/application/skill-sources.js';
 import { SkillsController } from './skills/http/skills.controller.js';
-import { SkillsFarewell } from './skills/http/skills-farewell.js';
+import { SkillsShutdownHook } from './skills/http/skills-shutdown-hook.js';
 
-const USE_CASES = [
-  FindIdentities,
-  CreateIdentity,
-  UpdateIdentity,
-  DeleteIdentity,
-  FindMcpServers,
-  CreateMcpServer,
-  UpdateMcpServer,
-  DeleteMcpServer,
-];
+const SERVICES = [IdentitiesService, McpServersService];
 
-/** Skills: found in repositories, and those that ship with us. */
+/** Skills of repositories, and those that ship with Headrace. */
 const SKILLS = [
   SkillRuns,
   FactorySkills,
@@ -61,10 +51,10 @@ const SKILLS = [
   ListSkills,
   WorkerSkillsStore,
   { provide: BundledSkills, useClass: ShippedSkills },
-  { provide: SkillDirectory, useClass: FoundSkills },
+  { provide: SkillDirectory, useClass: SkillResolver },
 ];
 
-/** The agents room: agent identities, registered MCP servers, skills, and the harnesses that are known. */
+/** Agent identities, registered MCP servers, skills, and the known harnesses. */
 @Module({
   imports: [AuthModule, EnvironmentsModule, SecretsModule],
   providers: [
@@ -72,14 +62,13 @@ const SKILLS = [
     McpServersStore,
     ServerSecrets,
     IdentityReferences,
-    DefinedIdentitiesStore,
     DefinedIdentityRules,
     DefinedIdentities,
     ConfiguredHarnesses,
     HarnessInstallationsStore,
-    { provide: AgentDirectory, useClass: StoredAgentDirectory },
+    AgentDirectory,
     ...SKILLS,
-    ...USE_CASES,
+    ...SERVICES,
   ],
   exports: [
     AgentDirectory,
@@ -93,7 +82,7 @@ const SKILLS = [
     ReadSkills,
     DefinedIdentities,
     ServerSecrets,
-    ...USE_CASES,
+    ...SERVICES,
   ],
 })
 export class AgentsModule {}
@@ -101,10 +90,10 @@ export class AgentsModule {}
 @Module({
   imports: [AgentsModule],
   controllers: [IdentitiesController, McpServersController, ModelsController, HarnessesController, SkillsController],
-  providers: [OfferedModels, ListHarnesses, SkillsFarewell],
+  providers: [OfferedModels, ListHarnesses, SkillsShutdownHook],
 })
 export class AgentsHttpModule {}
 
-/** Tells which agents this machine has. */
+/** Reports which agents are installed on this machine. */
 @Module({ imports: [AgentsModule, ScheduleModule.forRoot()], providers: [HarnessReports] })
 export class AgentsJobsModule {}

@@ -14,7 +14,7 @@ export {
   type IdentityFields,
   type IdentityHarness,
 } from './domain/agent-identity.js';
-export type { DefinedIdentity } from './domain/defined-identity.js';
+export type { DefinedIdentity } from './application/defined-identities.js';
 export { mapSecrets, mapServers, type McpServerConfig, type McpServers, serverIssues } from './domain/mcp-server.js';
 export { HarnessConfig as HarnessConfigDto, McpServerConfig as McpServerConfigDto } from './http/agent-parts.dto.js';
 export { AUTO_MODEL } from './domain/model-catalogue.js';

@@ -52,6 +52,7 @@ export {
   type Principal,
   type PrincipalType,
   resolveCaller,
+  hasPermission,
   roleIn,
 } from './domain/principal.js';
 export { can, isRole, type Permission, PERMISSIONS, type Role, ROLES, SERVICE_ACCOUNT_ROLE } from './domain/roles.js';

@@ -7,29 +7,17 @@ import { IdentitiesStore } from '../persistence/identities.store.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
 import { identityOwner, registeredOwner, ServerSecrets } from './server-secrets.js';
 
-/** What other rooms may ask about agents. `queryable`: the caller's transaction. */
-export abstract class AgentDirectory {
-  /** null when unknown, foreign to the team, or deleted. One round trip. */
-  abstract findIdentity(uid: string, teamUid: string, queryable?: Queryable): Promise<AgentIdentity | null>;
-  /** Registered servers of the team among `uids`, with env and headers opened. */
-  abstract findMcpServers(
-    teamUid: string,
-    uids: readonly string[],
-    queryable?: Queryable,
-  ): Promise<ReadonlyMap<string, McpServerConfig>>;
-}
-
+/** Identities and registered MCP servers for other libraries. `queryable`: the caller's transaction. */
 @Injectable()
-export class StoredAgentDirectory extends AgentDirectory {
+export class AgentDirectory {
   constructor(
     private readonly identities: IdentitiesStore,
     private readonly servers: McpServersStore,
     private readonly secrets: ServerSecrets,
-  ) {
-    super();
-  }
+  ) {}
 
-  override async findIdentity(uid: string, teamUid: string, queryable?: Queryable): Promise<AgentIdentity | null> {
+  /** Null when it is unknown, belongs to another team, or is deleted. One round trip. */
+  async findIdentity(uid: string, teamUid: string, queryable?: Queryable): Promise<AgentIdentity | null> {
     const found = isUid(uid) ? await this.identities.find(uid, queryable) : null;
     if (found?.teamUid !== teamUid) return null;
     const { factoryUid, name, prompt, environmentId, workerHost } = found;
@@ -51,7 +39,8 @@ export class StoredAgentDirectory extends AgentDirectory {
     };
   }
 
-  override async findMcpServers(
+  /** The registered servers of the team among `uids`, with env and headers in clear. */
+  async findMcpServers(
     teamUid: string,
     uids: readonly string[],
     queryable?: Queryable,

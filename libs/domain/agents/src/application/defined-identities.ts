@@ -1,54 +1,62 @@
 import { Injectable } from '@nestjs/common';
 import { ServiceAccounts, TokenAuthenticator } from '#platform/auth';
-import { type Issue, newUid } from '#platform/kernel';
+import { type Issue, newUid, type RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import type { IdentityFields } from '../domain/agent-identity.js';
-import type { DefinedIdentity } from '../domain/defined-identity.js';
-import { DefinedIdentitiesStore } from '../persistence/defined-identities.store.js';
 import { IdentitiesStore } from '../persistence/identities.store.js';
-import { hasRoom } from '../persistence/team-limit.js';
+import { isBelowLimit } from '../persistence/team-constraints.js';
 import { DefinedIdentityRules } from './defined-identity-rules.js';
-import { MAX_IDENTITIES } from './identities.js';
+import { MAX_IDENTITIES } from './identities.service.js';
+
+/** An identity of a team as definitions see it; `env` and `headers` of its MCP servers are sealed. */
+export interface DefinedIdentity extends IdentityFields {
+  readonly uid: string;
+}
 
 export type CreateDefinedIdentityResult =
-  { readonly kind: 'created'; readonly uid: string } | { readonly kind: 'limit_reached'; readonly limit: number };
+  { readonly kind: 'created'; readonly uid: string } | RejectionOf<'limit_reached'>;
 
 /**
- * Agent identities that files define, for the room of the definitions: within its transaction, without asking who is
- * allowed to. Their names are unique within the factory. MCP servers are registered ones only: files hold no credentials.
+ * Agent identities that the files of a factory define, in the transaction of the library `definitions`, which has authorized
+ * the caller. Their names are unique in the factory. Their MCP servers are registered ones: files contain no credentials.
  */
 @Injectable()
 export class DefinedIdentities {
   constructor(
-    private readonly store: DefinedIdentitiesStore,
     private readonly identities: IdentitiesStore,
     private readonly accounts: ServiceAccounts,
     private readonly rules: DefinedIdentityRules,
     private readonly tokens: TokenAuthenticator,
   ) {}
 
-  /** Those of the team among `uids`. `held`: nobody else changes them until the transaction ends. */
-  find(tx: Queryable, teamUid: string, uids: readonly string[], held: boolean): Promise<DefinedIdentity[]> {
-    return this.store.find(tx, teamUid, uids, held);
+  /** The identities of the team among `uids`. `locked`: nobody else can change them until the transaction ends. */
+  async find(tx: Queryable, teamUid: string, uids: readonly string[], locked: boolean): Promise<DefinedIdentity[]> {
+    const found: DefinedIdentity[] = [];
+    // Sorted, so that transactions that lock several identities cannot deadlock.
+    for (const uid of [...uids].sort()) {
+      const identity = await (locked ? this.identities.lock(tx, uid) : this.identities.find(uid, tx));
+      if (identity?.teamUid === teamUid) found.push(identity);
+    }
+    return found;
   }
 
-  /** How many more the team may have. */
+  /** How many more identities the team can have. */
   async places(tx: Queryable, teamUid: string): Promise<number> {
-    return MAX_IDENTITIES - (await this.store.count(tx, teamUid));
+    return MAX_IDENTITIES - (await this.identities.count(tx, teamUid));
   }
 
-  /** What is wrong with each. */
+  /** The issues of each. */
   validate(tx: Queryable, teamUid: string, fields: readonly IdentityFields[]): Promise<readonly (readonly Issue[])[]> {
     return this.rules.issues(tx, teamUid, fields);
   }
 
-  /** With its service account. */
+  /** Creates it with its service account. */
   async create(
     tx: Queryable,
     { teamUid, factoryUid }: { readonly teamUid: string; readonly factoryUid: string },
     fields: IdentityFields,
   ): Promise<CreateDefinedIdentityResult> {
-    if (!(await hasRoom(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
+    if (!(await isBelowLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
       return { kind: 'limit_reached', limit: MAX_IDENTITIES };
     const uid = newUid();
     await this.accounts.create(tx, { uid, teamUid, name: fields.name });
@@ -56,27 +64,27 @@ export class DefinedIdentities {
     return { kind: 'created', uid };
   }
 
-  /** All at once: names may change places. */
+  /** Replaces all of them in one act, so that two of them can exchange their names. */
   async replaceAll(tx: Queryable, teamUid: string, all: readonly DefinedIdentity[]): Promise<void> {
-    await this.store.freeNames(
+    await this.identities.freeNames(
       tx,
       teamUid,
       all.map(({ uid }) => uid),
     );
     for (const { uid, ...fields } of all) {
       await this.accounts.rename(tx, uid, fields.name);
-      // Files name no secrets: those that were set over the API stay.
+      // Files contain no secrets: those that were set through the API stay.
       const secrets = (await this.identities.lock(tx, uid))?.secrets ?? [];
       await this.identities.update(tx, uid, teamUid, { ...fields, secrets });
     }
   }
 
-  /** Its service account stays, disabled, so that runs of the past keep the name. */
+  /** The service account stays, disabled, so that past runs keep its name. */
   async remove(tx: Queryable, uid: string): Promise<void> {
     if (await this.identities.delete(tx, uid)) await this.accounts.disable(tx, uid);
   }
 
-  /** Call it after the commit of removals: tokens of what is gone end in this process at once, in others within a second. */
+  /** To be called after the commit of removals: their tokens become invalid in this process at once, in others within a second. */
   forgetRemoved(): void {
     this.tokens.forgetKnown();
   }

@@ -1,14 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { EnvironmentDirectory, variableIssues } from '#domain/environments';
-import { isUid, notAccessible, pointerOf } from '#platform/kernel';
+import { isUid, notAccessible, pointerOf, type RejectionOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
 import type { IdentityChanges } from '../domain/agent-identity.js';
 import { type McpServers, registeredUids, serverIssues } from '../domain/mcp-server.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
-import type { ChangeRefusal } from './outcomes.js';
 
-/** What the fields of an identity point at. */
+/** Checks what the fields of an identity refer to. */
 @Injectable()
 export class IdentityReferences {
   constructor(
@@ -18,24 +17,26 @@ export class IdentityReferences {
     private readonly secrets: ManagedSecrets,
   ) {}
 
-  /** null when an identity of the team may have these. Only what is about to change is looked at. */
+  /** Null when an identity of the team may have these. Only fields that change are checked. */
   async check(
     teamUid: string,
     { environmentId, mcpServers, secrets = [] }: IdentityChanges,
-  ): Promise<ChangeRefusal | null> {
+  ): Promise<RejectionOf<'invalid' | 'not_accessible'> | null> {
     const issues = [
       ...(mcpServers ? serverIssues(mcpServers, '/mcp_servers') : []),
       ...variableIssues({ secrets: secrets.map((name) => ({ name })) }),
     ];
     if (issues.length > 0) return { kind: 'invalid', issues };
-    // The team works with the identity, so a person's own environment would not do for everybody else.
+    // All members use the identity, so a personal environment is not usable.
     if (environmentId && !(await this.environments.findUsable(environmentId, { teamUid, caller: null })))
-      return refused('/environment_id', 'an environment');
+      return inaccessible('/environment_id', 'an environment');
     const known = secrets.length === 0 ? null : await this.secrets.versionsForRuns(this.database, teamUid, secrets);
     const unknown = secrets.findIndex((name) => known?.has(name) !== true);
-    if (unknown >= 0) return refused(`/secrets/${unknown}/name`, 'a managed secret');
+    if (unknown >= 0) return inaccessible(`/secrets/${unknown}/name`, 'a managed secret');
     const unregistered = mcpServers ? await this.findUnregistered(teamUid, mcpServers) : null;
-    return unregistered === null ? null : refused(pointerOf('mcp_servers', unregistered, 'warp_id'), 'an MCP server');
+    return unregistered === null
+      ? null
+      : inaccessible(pointerOf('mcp_servers', unregistered, 'warp_id'), 'an MCP server');
   }
 
   private async findUnregistered(teamUid: string, mcpServers: McpServers): Promise<string | null> {
@@ -47,7 +48,7 @@ export class IdentityReferences {
   }
 }
 
-const refused = (pointer: string, noun: string): ChangeRefusal => ({
-  kind: 'not_authorized',
+const inaccessible = (pointer: string, noun: string): RejectionOf<'not_accessible'> => ({
+  kind: 'not_accessible',
   issues: [{ pointer, detail: notAccessible(noun) }],
 });

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId } from '#platform/http';
-import { CreateIdentity, DeleteIdentity, FindIdentities, UpdateIdentity } from '../application/identities.js';
+import { IdentitiesService } from '../application/identities.service.js';
 import {
   CreateAgentIdentityRequest,
   IdentityItem,
@@ -11,19 +11,13 @@ import {
 } from './identity.dto.js';
 import { toIdentityChanges } from './identity-input.js';
 import { presentIdentity } from './presenters.js';
-import { refusal } from './refusals.js';
+import { agentProblem, IDENTITY } from './agent-problem.js';
 
 const TAG = 'Agents';
-const NOUN = 'agent identity';
 
 @Controller('agent/identities')
 export class IdentitiesController {
-  constructor(
-    private readonly find: FindIdentities,
-    private readonly create: CreateIdentity,
-    private readonly update: UpdateIdentity,
-    private readonly remove: DeleteIdentity,
-  ) {}
+  constructor(private readonly identities: IdentitiesService) {}
 
   @Get()
   @Authorize('identities:read')
@@ -41,7 +35,7 @@ export class IdentitiesController {
     @CurrentCaller() caller: Caller,
     @Query() { factory_uid: factoryUid }: ListAgentIdentitiesQuery,
   ): Promise<ListAgentIdentitiesResponse> {
-    return { agents: (await this.find.list(caller, factoryUid)).map(presentIdentity) };
+    return { agents: (await this.identities.list(caller, factoryUid)).map(presentIdentity) };
   }
 
   @Post()
@@ -61,8 +55,8 @@ export class IdentitiesController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateAgentIdentityRequest,
   ): Promise<IdentityItem> {
-    const result = await this.create.execute(caller, { ...toIdentityChanges(body), name: body.name });
-    if (result.kind !== 'created') throw refusal(NOUN, result);
+    const result = await this.identities.create(caller, { ...toIdentityChanges(body), name: body.name });
+    if (result.kind !== 'created') throw agentProblem(IDENTITY, result);
     return presentIdentity(result.identity);
   }
 
@@ -79,12 +73,12 @@ export class IdentitiesController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<IdentityItem> {
-    const lookup = await this.find.find(caller, uid, 'identities:read');
-    if (lookup.kind !== 'found') throw refusal(NOUN, lookup);
+    const lookup = await this.identities.get(caller, uid, 'identities:read');
+    if (lookup.kind !== 'found') throw agentProblem(IDENTITY, lookup);
     return presentIdentity(lookup.identity);
   }
 
-  // Reading suffices here and at delete: the role that counts is that on the identity's team, which the use case knows.
+  // The service checks the role on the team of the identity; the guard knows only the team of the request.
   @Put(':uid')
   @Authorize('identities:read')
   @Operation({
@@ -102,8 +96,8 @@ export class IdentitiesController {
     @Param('uid', pathId('uid')) uid: string,
     @Body() body: UpdateAgentIdentityRequest,
   ): Promise<IdentityItem> {
-    const result = await this.update.execute(caller, uid, toIdentityChanges(body));
-    if (result.kind !== 'updated') throw refusal(NOUN, result);
+    const result = await this.identities.update(caller, uid, toIdentityChanges(body));
+    if (result.kind !== 'updated') throw agentProblem(IDENTITY, result);
     return presentIdentity(result.identity);
   }
 
@@ -118,7 +112,7 @@ export class IdentitiesController {
     errors: [400, 403, 404],
   })
   async deleteAgentIdentity(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
-    const result = await this.remove.execute(caller, uid);
-    if (result.kind !== 'deleted') throw refusal(NOUN, result);
+    const result = await this.identities.delete(caller, uid);
+    if (result.kind !== 'deleted') throw agentProblem(IDENTITY, result);
   }
 }

@@ -1,23 +1,17 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId } from '#platform/http';
-import { CreateMcpServer, DeleteMcpServer, FindMcpServers, UpdateMcpServer } from '../application/mcp-servers.js';
+import { McpServersService } from '../application/mcp-servers.service.js';
 import type { McpServerConfig, ServerFields } from '../domain/mcp-server.js';
 import { ListMcpServersResponse, McpServerItem, McpServerRequest } from './mcp-server.dto.js';
 import { presentServer } from './presenters.js';
-import { refusal } from './refusals.js';
+import { agentProblem, MCP_SERVER } from './agent-problem.js';
 
 const TAG = 'Agents';
-const NOUN = 'MCP server';
 
 @Controller('mcp-servers')
 export class McpServersController {
-  constructor(
-    private readonly find: FindMcpServers,
-    private readonly create: CreateMcpServer,
-    private readonly update: UpdateMcpServer,
-    private readonly remove: DeleteMcpServer,
-  ) {}
+  constructor(private readonly servers: McpServersService) {}
 
   @Get()
   @Authorize('mcp_servers:read')
@@ -32,7 +26,7 @@ export class McpServersController {
     errors: [403],
   })
   async listMcpServers(@CurrentCaller() caller: Caller): Promise<ListMcpServersResponse> {
-    return { mcp_servers: (await this.find.list(caller)).map(presentServer) };
+    return { mcp_servers: (await this.servers.list(caller)).map(presentServer) };
   }
 
   @Post()
@@ -49,8 +43,8 @@ export class McpServersController {
     errors: [400, 403, 'limit_reached', 413, 415],
   })
   async createMcpServer(@CurrentCaller() caller: Caller, @Body() body: McpServerRequest): Promise<McpServerItem> {
-    const result = await this.create.execute(caller, toFields(body));
-    if (result.kind !== 'created') throw refusal(NOUN, result);
+    const result = await this.servers.create(caller, toFields(body));
+    if (result.kind !== 'created') throw agentProblem(MCP_SERVER, result);
     return presentServer(result.server);
   }
 
@@ -67,12 +61,12 @@ export class McpServersController {
     @CurrentCaller() caller: Caller,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<McpServerItem> {
-    const lookup = await this.find.find(caller, uid, 'mcp_servers:read');
-    if (lookup.kind !== 'found') throw refusal(NOUN, lookup);
+    const lookup = await this.servers.get(caller, uid, 'mcp_servers:read');
+    if (lookup.kind !== 'found') throw agentProblem(MCP_SERVER, lookup);
     return presentServer(lookup.server);
   }
 
-  // Reading suffices here and at delete: the role that counts is that on the server's team, which the use case knows.
+  // The service checks the role on the team of the server; the guard knows only the team of the request.
   @Put(':uid')
   @Authorize('mcp_servers:read')
   @Operation({
@@ -90,8 +84,8 @@ export class McpServersController {
     @Param('uid', pathId('uid')) uid: string,
     @Body() body: McpServerRequest,
   ): Promise<McpServerItem> {
-    const result = await this.update.execute(caller, uid, toFields(body));
-    if (result.kind !== 'updated') throw refusal(NOUN, result);
+    const result = await this.servers.update(caller, uid, toFields(body));
+    if (result.kind !== 'updated') throw agentProblem(MCP_SERVER, result);
     return presentServer(result.server);
   }
 
@@ -107,8 +101,8 @@ export class McpServersController {
     errors: [400, 403, 404],
   })
   async deleteMcpServer(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
-    const result = await this.remove.execute(caller, uid);
-    if (result.kind !== 'deleted') throw refusal(NOUN, result);
+    const result = await this.servers.delete(caller, uid);
+    if (result.kind !== 'deleted') throw agentProblem(MCP_SERVER, result);
   }
 }
 

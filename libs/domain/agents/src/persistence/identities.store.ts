@@ -111,6 +111,22 @@ export class IdentitiesStore {
     const rows = await tx.query('DELETE FROM headrace.agent_identities WHERE uid = $1 RETURNING 1', [uid]);
     return rows.length > 0;
   }
+
+  async count(tx: Queryable, teamUid: string): Promise<number> {
+    const [row] = await tx.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM headrace.agent_identities WHERE team_uid = $1',
+      [teamUid],
+    );
+    return row?.count ?? 0;
+  }
+
+  /** Their uids become their names until each has its new name. */
+  async freeNames(tx: Queryable, teamUid: string, uids: readonly string[]): Promise<void> {
+    await tx.query('UPDATE headrace.agent_identities SET name = uid WHERE team_uid = $1 AND uid = ANY($2::text[])', [
+      teamUid,
+      uids,
+    ]);
+  }
 }
 
 /** In the order of {@link FIELDS}. */

@@ -1,5 +1,3 @@
-import { type Caller, can, type Permission, roleIn } from '#platform/auth';
-
 /** Why something of a team is not shown, changed or deleted. */
 export type LookupRefusal = { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
 /** `rule` completes "`url` …". */
@@ -12,9 +10,3 @@ export type Refusal =
   | { readonly kind: 'limit_reached'; readonly limit: number }
   | { readonly kind: 'test_pending' }
   | { readonly kind: 'bad_cursor' };
-
-/** Whether the caller's role on this team allows it. */
-export function mayOnTeam({ principal }: Caller, teamUid: string, permission: Permission): boolean {
-  const role = roleIn(principal, teamUid);
-  return role !== null && can(role, permission);
-}

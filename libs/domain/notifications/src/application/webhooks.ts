@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller, Permission } from '#platform/auth';
+import { type Caller, hasPermission, type Permission } from '#platform/auth';
 import { newUid } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { TargetRules } from '../adapters/target-rules.js';
@@ -13,7 +13,7 @@ import {
 import { newSecret } from '../domain/signature.js';
 import { DeliveriesStore } from '../persistence/deliveries.store.js';
 import { WebhooksStore } from '../persistence/webhooks.store.js';
-import { type BadUrl, type LookupRefusal, mayOnTeam } from './outcomes.js';
+import type { BadUrl, LookupRefusal } from './outcomes.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 
 export type WebhookLookup = { readonly kind: 'found'; readonly webhook: NotificationWebhook } | LookupRefusal;
@@ -34,7 +34,7 @@ export class FindWebhooks {
   async find(caller: Caller, uid: string, permission: Permission): Promise<WebhookLookup> {
     const webhook = await this.store.find(uid);
     if (!webhook) return { kind: 'unknown' };
-    return mayOnTeam(caller, webhook.teamUid, permission) ? { kind: 'found', webhook } : { kind: 'not_yours' };
+    return hasPermission(caller, webhook.teamUid, permission) ? { kind: 'found', webhook } : { kind: 'not_yours' };
   }
 
   /** Those of the teams at hand, by name. */

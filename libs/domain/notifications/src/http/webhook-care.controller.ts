@@ -1,7 +1,6 @@
 import { Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Authorize, type Caller, CurrentCaller, hasPermission } from '#platform/auth';
 import { Operation, pageInfo, pathId } from '#platform/http';
-import { mayOnTeam } from '../application/outcomes.js';
 import { ListDeliveries, RotateSecret, TestWebhook } from '../application/webhook-care.js';
 import { presentDelivery, presentWebhook } from './presenters.js';
 import { refusal } from './refusals.js';
@@ -41,7 +40,7 @@ export class NotificationWebhookCareController {
   ): Promise<ListNotificationDeliveriesResponse> {
     const result = await this.deliveries.execute(caller, uid, limit, cursor ?? null);
     if (result.kind !== 'page') throw refusal(result);
-    const mayManage = mayOnTeam(caller, result.webhook.teamUid, 'notifications:manage');
+    const mayManage = hasPermission(caller, result.webhook.teamUid, 'notifications:manage');
     return {
       deliveries: result.deliveries.map((delivery) => presentDelivery(delivery, mayManage)),
       page_info: pageInfo(result.nextCursor),

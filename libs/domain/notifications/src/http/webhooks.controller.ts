@@ -1,7 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
-import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
+import { Authorize, type Caller, CurrentCaller, hasPermission } from '#platform/auth';
 import { Operation, pathId } from '#platform/http';
-import { mayOnTeam } from '../application/outcomes.js';
 import { CreateWebhook, DeleteWebhook, FindWebhooks, UpdateWebhook } from '../application/webhooks.js';
 import { DEFAULT_EVENTS, type NotificationWebhook } from '../domain/notification-webhook.js';
 import { presentWebhook } from './presenters.js';
@@ -16,7 +15,7 @@ import {
 const TAG = 'Notifications';
 
 const present = (caller: Caller, webhook: NotificationWebhook): NotificationWebhookItem =>
-  presentWebhook(webhook, { mayManage: mayOnTeam(caller, webhook.teamUid, 'notifications:manage') });
+  presentWebhook(webhook, { mayManage: hasPermission(caller, webhook.teamUid, 'notifications:manage') });
 
 @Controller('notification-webhooks')
 export class NotificationWebhooksController {

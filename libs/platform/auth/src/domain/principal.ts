@@ -1,4 +1,4 @@
-import type { Role } from './roles.js';
+import { can, type Permission, type Role } from './roles.js';
 import type { TeamSettings } from './team-settings.js';
 
 export type PrincipalType = 'user' | 'service_account';
@@ -34,6 +34,16 @@ export interface Caller {
 /** The role of a principal on a team, or null. */
 export function roleIn(principal: Principal, teamUid: string): Role | null {
   return principal.memberships.find((membership) => membership.teamUid === teamUid)?.role ?? null;
+}
+
+/** Whether the role of the caller on this team permits it. */
+export function hasPermission(
+  { principal }: Pick<Caller, 'principal'>,
+  teamUid: string,
+  permission: Permission,
+): boolean {
+  const role = roleIn(principal, teamUid);
+  return role !== null && can(role, permission);
 }
 
 /**

@@ -26,11 +26,11 @@ export class ReadSkills implements OnModuleDestroy {
   constructor(private readonly sources: SkillSources) {}
 
   onModuleDestroy(): void {
-    this.giveUp();
+    this.abort();
   }
 
-  /** Ends what is being read, for good: the process is going down. */
-  giveUp(): void {
+  /** Aborts all readings, because the process is stopping. */
+  abort(): void {
     this.stop.abort();
   }
 

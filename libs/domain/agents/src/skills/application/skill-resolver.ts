@@ -13,13 +13,13 @@ import { type ResolvedSkill, SkillDirectory, type SkillSearch } from './skill-di
 import { type EnvironmentRepository, SkillRepositories } from './skill-repositories.js';
 import type { SkillRepository } from './skill-source.js';
 
-/** How long the creation of a run waits for a repository. */
+/** How long the creation of a run waits for the reading of a repository. */
 const WAIT_MS = 15_000;
 const MAX_CANDIDATES = 20;
 
 type Unreadable = Extract<ResolvedSkill, { kind: 'unreadable' }>;
 /** Skills of one repository. */
-interface Shelf {
+interface SkillCollection {
   readonly owner: string;
   readonly repo: string;
   readonly skills: readonly FoundSkill[];
@@ -29,19 +29,19 @@ interface Tier {
   readonly isFirm: boolean;
   readonly repositories: readonly SkillRepository[];
 }
-interface Places {
+interface SearchPlan {
   readonly tiers: readonly Tier[];
   /** Of environments that others share, named by nobody but them: looked into when nothing else is meant. */
   readonly shared: readonly SkillRepository[];
 }
-type Match = Omit<Shelf, 'skills'> & { readonly skill: FoundSkill };
+type Match = Omit<SkillCollection, 'skills'> & { readonly skill: FoundSkill };
 
 /**
- * Finds skills first in the run's factory, then in the environment at hand, then in the caller's own, then among the bundled ones, and last in what
- * others share with the caller: whoever shares an environment does not say what a name means.
+ * Searches the factory of the run, then its environment, then the caller's own environments, then the bundled skills, and last
+ * what others share with the caller: a shared environment must not change which skill a name refers to.
  */
 @Injectable()
-export class FoundSkills extends SkillDirectory {
+export class SkillResolver extends SkillDirectory {
   constructor(
     private readonly repositories: SkillRepositories,
     private readonly environments: EnvironmentDirectory,
@@ -61,36 +61,36 @@ export class FoundSkills extends SkillDirectory {
     const { environmentUid, waitMs = WAIT_MS } = search;
     const asked = parseSkillSpec(spec);
     if (asked.kind === 'invalid') return { kind: 'missing', candidates: [] };
-    const searched: Shelf[] = [];
+    const searched: SkillCollection[] = [];
     const ofFactory = await this.factoryShelves(asked, teamUid, search);
-    for (const shelf of ofFactory ?? []) {
-      const found = conclude([shelf], asked.query);
+    for (const collection of ofFactory ?? []) {
+      const found = conclude([collection], asked.query);
       if (found) return found;
-      searched.push(shelf);
+      searched.push(collection);
     }
     if (ofFactory && asked.kind === 'repository')
       return { kind: 'missing', candidates: suggest(searched, asked.query) };
     let unreadable: Unreadable | undefined;
-    const { tiers, shared } = await this.placesOf(caller, teamUid, asked, environmentUid);
+    const { tiers, shared } = await this.searchPlan(caller, teamUid, asked, environmentUid);
     for (const tier of tiers) {
-      const { shelves, failure } = await this.read(tier.repositories, waitMs);
-      const found = conclude(shelves, asked.query);
+      const { collections, failure } = await this.read(tier.repositories, waitMs);
+      const found = conclude(collections, asked.query);
       if (found) return found;
       if (failure && tier.isFirm) return failure;
       unreadable ??= failure;
-      searched.push(...shelves);
+      searched.push(...collections);
     }
-    const shelf = this.bundledShelf(asked);
-    const found = shelf && conclude([shelf], asked.query);
+    const collection = this.bundledCollection(asked);
+    const found = collection && conclude([collection], asked.query);
     if (found) return found;
-    if (shelf) searched.push(shelf);
+    if (collection) searched.push(collection);
     // A name that is taken, or may be, stays what it is.
     const isTaken = asked.kind === 'repository' ? unreadable?.retryable !== false : unreadable?.retryable === true;
     if (!isTaken && shared.length > 0) {
-      const { shelves } = await this.read(shared, waitMs);
-      const others = conclude(shelves, asked.query);
+      const { collections } = await this.read(shared, waitMs);
+      const others = conclude(collections, asked.query);
       if (others) return others;
-      searched.push(...shelves);
+      searched.push(...collections);
     }
     return unreadable ?? { kind: 'missing', candidates: suggest(searched, asked.query) };
   }
@@ -100,24 +100,24 @@ export class FoundSkills extends SkillDirectory {
     asked: Exclude<SkillSpec, { kind: 'invalid' }>,
     teamUid: string | null,
     { factoryUids = [], agentUid }: SkillSearch,
-  ): Promise<Shelf[] | null> {
+  ): Promise<SkillCollection[] | null> {
     const uids = asked.kind === 'anywhere' ? new Set(factoryUids) : namedFactory(asked);
     if (uids === null) return null;
-    const shelves: Shelf[] = [];
-    if (teamUid === null) return shelves;
+    const collections: SkillCollection[] = [];
+    if (teamUid === null) return collections;
     for (const repo of uids) {
       const found = await this.factories.find(repo, teamUid, agentUid ?? null);
-      shelves.push(...found.map((skills) => ({ owner: BUNDLED_OWNER, repo, skills })));
+      collections.push(...found.map((skills) => ({ owner: BUNDLED_OWNER, repo, skills })));
     }
-    return shelves;
+    return collections;
   }
 
-  private async placesOf(
+  private async searchPlan(
     caller: Caller,
     teamUid: string | null,
     asked: Exclude<SkillSpec, { kind: 'invalid' }>,
     environmentUid: string | undefined,
-  ): Promise<Places> {
+  ): Promise<SearchPlan> {
     if (asked.kind === 'repository' && isBundled(asked.owner, asked.repo)) return { tiers: [], shared: [] };
     const isMeant = ({ owner, name }: SkillRepository): boolean => {
       if (asked.kind === 'anywhere') return true;
@@ -146,19 +146,19 @@ export class FoundSkills extends SkillDirectory {
   private async read(
     repositories: readonly SkillRepository[],
     waitMs: number,
-  ): Promise<{ shelves: Shelf[]; failure: Unreadable | undefined }> {
-    const shelves: Shelf[] = [];
+  ): Promise<{ collections: SkillCollection[]; failure: Unreadable | undefined }> {
+    const collections: SkillCollection[] = [];
     let failure: Unreadable | undefined;
     const readings = await Promise.all(repositories.map((one) => this.cache.get(one, false, waitMs)));
     for (const [index, { owner, name: repo }] of repositories.entries()) {
       const reading = readings[index];
-      if (reading?.kind === 'read') shelves.push({ owner, repo, skills: reading.skills });
+      if (reading?.kind === 'read') collections.push({ owner, repo, skills: reading.skills });
       else failure ??= reading;
     }
-    return { shelves, failure };
+    return { collections, failure };
   }
 
-  private bundledShelf(asked: Exclude<SkillSpec, { kind: 'invalid' }>): Shelf | null {
+  private bundledCollection(asked: Exclude<SkillSpec, { kind: 'invalid' }>): SkillCollection | null {
     if (asked.kind === 'repository' && !isBundled(asked.owner, asked.repo)) return null;
     if (asked.kind === 'repo_name' && asked.repo.toLowerCase() !== BUNDLED_NAME) return null;
     return { owner: BUNDLED_OWNER, repo: BUNDLED_NAME, skills: this.bundled.skills };
@@ -178,9 +178,9 @@ function repositoriesOf(all: readonly EnvironmentRepository[], isOwn: boolean): 
 }
 
 /** null: none of the skills is meant. */
-function conclude(shelves: readonly Shelf[], query: SkillQuery): ResolvedSkill | null {
+function conclude(collections: readonly SkillCollection[], query: SkillQuery): ResolvedSkill | null {
   const matches = new Map<string, Match>();
-  for (const { owner, repo, skills } of shelves) {
+  for (const { owner, repo, skills } of collections) {
     for (const skill of findSkills(skills, query)) {
       const match = { owner, repo, skill };
       if (!matches.has(idOf(match))) matches.set(idOf(match), match);
@@ -202,9 +202,9 @@ function toResolved({ owner, repo, skill }: Match): ResolvedSkill {
 }
 
 /** Skills whose names are near, or else as many as fit. */
-function suggest(shelves: readonly Shelf[], { name }: SkillQuery): string[] {
+function suggest(collections: readonly SkillCollection[], { name }: SkillQuery): string[] {
   const ids = new Map<string, string[]>();
-  for (const { owner, repo, skills } of shelves) {
+  for (const { owner, repo, skills } of collections) {
     for (const skill of skills) {
       if (!skill.listed || skill.parsed.kind !== 'skill') continue;
       ids.set(nameOf(skill), [...(ids.get(nameOf(skill)) ?? []), idOf({ owner, repo, skill })]);
