@@ -1,38 +1,38 @@
 import { Module } from '@nestjs/common';
 import { AuthHttpModule, AuthModule } from '#platform/auth';
 import { HandleFrame } from './application/handle-frame.js';
-import { TaskDoor } from './application/task-door.js';
+import { WorkerTasksProvider } from './application/worker-tasks-provider.js';
 import { WorkerSockets } from './application/worker-sockets.js';
 import { ConnectedWorkersController } from './http/connected-workers.controller.js';
 import { WorkerSocketController } from './http/worker-socket.controller.js';
 import { ConnectedWorkersStore } from './persistence/connected-workers.store.js';
 import { PresenceStore } from './persistence/presence.store.js';
 import { Connections } from './socket/connections.js';
-import { FrameDoor } from './socket/frame-door.js';
+import { FrameReader } from './socket/frame-reader.js';
 import { SupersededConnections } from './socket/superseded-connections.js';
-import { WorkerAdmission } from './socket/worker-admission.js';
+import { WorkerAuthenticator } from './socket/worker-authenticator.js';
 import { WorkerGateway } from './socket/worker-gateway.js';
-import { WorkerMeters } from './socket/worker-meters.js';
+import { WorkerMetrics } from './socket/worker-metrics.js';
 import { WorkerPulse } from './socket/worker-pulse.js';
-import { WorkerReception } from './socket/worker-reception.js';
+import { WorkerRegistration } from './socket/worker-registration.js';
 
-/** The connections that this process holds; none, where it is no API. */
+/** The connections of this process; a process that is no API has none. */
 @Module({ providers: [WorkerSockets, ConnectedWorkersStore], exports: [WorkerSockets, ConnectedWorkersStore] })
 export class WorkersModule {}
 
-/** The socket that workers dial, and who is connected. Needs a {@link WorkerTasks} somewhere in the application. */
+/** The WebSocket endpoint of workers and the list of connected workers. The application must provide {@link WorkerTasks}. */
 @Module({
   imports: [AuthModule, AuthHttpModule, WorkersModule],
   controllers: [ConnectedWorkersController, WorkerSocketController],
   providers: [
-    TaskDoor,
+    WorkerTasksProvider,
     HandleFrame,
     PresenceStore,
     Connections,
-    WorkerMeters,
-    FrameDoor,
-    WorkerReception,
-    WorkerAdmission,
+    WorkerMetrics,
+    FrameReader,
+    WorkerRegistration,
+    WorkerAuthenticator,
     WorkerGateway,
     WorkerPulse,
     SupersededConnections,

@@ -11,7 +11,7 @@ import type {
   WorkerFrame,
 } from '#execution/worker-protocol';
 import { PresenceStore } from '../persistence/presence.store.js';
-import { TaskDoor } from './task-door.js';
+import { WorkerTasksProvider } from './worker-tasks-provider.js';
 import type { WorkerSession } from './worker-session.js';
 import { WorkerSockets } from './worker-sockets.js';
 
@@ -33,7 +33,7 @@ export interface FrameSource {
 @Injectable()
 export class HandleFrame {
   constructor(
-    private readonly door: TaskDoor,
+    private readonly provider: WorkerTasksProvider,
     private readonly presence: PresenceStore,
     private readonly sockets: WorkerSockets,
     private readonly settings: Settings,
@@ -48,7 +48,7 @@ export class HandleFrame {
       case 'task_rejected':
         return this.rejected(session, frame.data);
       case 'task_completed':
-        await this.door.tasks.completed(session.ref, frame.data);
+        await this.provider.tasks.completed(session.ref, frame.data);
         return this.ended(session);
       case 'task_failed':
         return this.failed(session, frame.data);
@@ -65,13 +65,13 @@ export class HandleFrame {
   async announce(source: FrameSource): Promise<void> {
     const { session } = source;
     this.sockets.add(source);
-    if (!session.announced && !session.ref.speaksHello) await this.door.tasks.arriving(session.ref);
+    if (!session.announced && !session.ref.speaksHello) await this.provider.tasks.arriving(session.ref);
     await this.presence.put(session.row(performance.now()));
     if (!source.isOpen) return this.forget(session);
     const first = !session.announced;
     session.announced = true;
-    if (first) this.door.tasks.connected(session.ref);
-    else this.door.tasks.roomAgain(session.ref);
+    if (first) this.provider.tasks.connected(session.ref);
+    else this.provider.tasks.roomAgain(session.ref);
   }
 
   /** The connection has ended. */
@@ -83,11 +83,11 @@ export class HandleFrame {
   /** The process of the worker ends, as it has said by the way it closed the connection. */
   async leaving(session: WorkerSession): Promise<void> {
     this.sockets.remove(session.id);
-    await this.door.tasks.leaving(session.ref);
+    await this.provider.tasks.leaving(session.ref);
   }
 
   async left(session: WorkerSession): Promise<void> {
-    await this.door.tasks.left(session.ref);
+    await this.provider.tasks.left(session.ref);
   }
 
   private async hello(source: FrameSource, data: Hello['data']): Promise<void> {
@@ -100,7 +100,7 @@ export class HandleFrame {
     // Here before its tasks are looked at, in case they are answered by a frame; offered to only when they are counted.
     this.sockets.add(source);
     await this.presence.supersede(session.row(performance.now()));
-    const verdicts = tasks.length === 0 ? [] : await this.door.tasks.reconcile(session.ref, tasks);
+    const verdicts = tasks.length === 0 ? [] : await this.provider.tasks.reconcile(session.ref, tasks);
     const known = features.filter((feature) => FEATURES.includes(feature));
     source.send({ type: 'hello', data: { features: known, ...this.rhythm(), tasks: verdicts } });
     await this.announce(source);
@@ -113,25 +113,25 @@ export class HandleFrame {
     session.draining = draining;
     session.freeSlots = freeSlots;
     if (changed && session.announced) await this.presence.touch(session.state(performance.now()));
-    const desired = tasks.length === 0 ? [] : await this.door.tasks.desired(session.ref, tasks);
+    const desired = tasks.length === 0 ? [] : await this.provider.tasks.desired(session.ref, tasks);
     source.send({ type: 'beat', data: { ...this.rhythm(), tasks: desired } });
-    if (changed && !draining && freeSlots > 0) this.door.tasks.roomAgain(session.ref);
+    if (changed && !draining && freeSlots > 0) this.provider.tasks.roomAgain(session.ref);
   }
 
   private async claimed(session: WorkerSession, data: TaskClaimed['data'], receivedAt: number): Promise<void> {
     // It claims until its process ends, and kills what it has claimed without a word.
     if (session.isStopping) return;
-    await this.door.tasks.claimed(session.ref, data, performance.now() - receivedAt);
+    await this.provider.tasks.claimed(session.ref, data, performance.now() - receivedAt);
     if (session.ref.speaksHello) return;
     const { capacity } = session;
-    if (capacity.slots !== null && capacity.claimed(await this.door.tasks.executing(session.ref)))
+    if (capacity.slots !== null && capacity.claimed(await this.provider.tasks.executing(session.ref)))
       await this.presence.touch(session.state(performance.now()));
     // It answers one offer after the other: the next one may be made.
-    this.door.tasks.roomAgain(session.ref);
+    this.provider.tasks.roomAgain(session.ref);
   }
 
   private async rejected(session: WorkerSession, data: TaskRejected['data']): Promise<void> {
-    const executing = await this.door.tasks.executing(session.ref);
+    const executing = await this.provider.tasks.executing(session.ref);
     const now = performance.now();
     const pauseMs = session.capacity.rejected(executing, now);
     // Before the run goes back to the queue, where it would be offered to this connection again.
@@ -139,10 +139,10 @@ export class HandleFrame {
     if (pauseMs > 0) {
       // Begun when the database has begun the same pause, so that it is over there too.
       setTimeout(() => {
-        if (this.sockets.find(session.id) !== undefined) this.door.tasks.roomAgain(session.ref);
+        if (this.sockets.find(session.id) !== undefined) this.provider.tasks.roomAgain(session.ref);
       }, pauseMs).unref();
     }
-    await this.door.tasks.rejected(session.ref, data);
+    await this.provider.tasks.rejected(session.ref, data);
   }
 
   private async failed(session: WorkerSession, data: TaskFailed['data']): Promise<void> {
@@ -152,15 +152,15 @@ export class HandleFrame {
       // Before the run goes back to the queue, where it would be offered to this connection.
       await this.presence.touch(session.state(performance.now()));
     }
-    await this.door.tasks.failed(session.ref, data);
+    await this.provider.tasks.failed(session.ref, data);
     await this.ended(session);
   }
 
   private async ended(session: WorkerSession): Promise<void> {
     const { capacity } = session;
-    if (capacity.slots !== null && capacity.ended(await this.door.tasks.executing(session.ref)))
+    if (capacity.slots !== null && capacity.ended(await this.provider.tasks.executing(session.ref)))
       await this.presence.touch(session.state(performance.now()));
-    this.door.tasks.roomAgain(session.ref);
+    this.provider.tasks.roomAgain(session.ref);
   }
 
   private rhythm(): { ttl_seconds: number; next_beat_seconds: number } {

@@ -1,6 +1,6 @@
 import { LearntCapacity } from '../domain/learnt-capacity.js';
-import type { WorkerRef } from '../domain/worker-ref.js';
-import type { WorkerReport } from '../domain/worker-report.js';
+import type { WorkerRef } from '../domain/worker.js';
+import type { WorkerReport } from '../domain/worker.js';
 import type { PresenceRow, PresenceState } from '../persistence/presence.store.js';
 
 interface SessionStart {

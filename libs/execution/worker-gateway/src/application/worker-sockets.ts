@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ServerFrame } from '#execution/worker-protocol';
-import type { WorkerRef } from '../domain/worker-ref.js';
+import type { WorkerRef } from '../domain/worker.js';
 
 /** An open socket as far as others may use it. */
 export interface OpenSocket {
@@ -27,12 +27,12 @@ export class WorkerSockets {
     return this.open.get(connectionId)?.send(frame) ?? false;
   }
 
-  /** For its own room: the socket may be used from now on. */
+  /** For this library: the socket can be used from now on. */
   add(socket: OpenSocket): void {
     this.open.set(socket.ref.connectionId, socket);
   }
 
-  /** For its own room: forgets a socket that is gone. */
+  /** For this library: removes a closed socket. */
   remove(connectionId: string): void {
     this.open.delete(connectionId);
   }

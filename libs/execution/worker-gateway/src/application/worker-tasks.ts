@@ -7,7 +7,7 @@ import type {
   TaskRejected,
   Verdict,
 } from '#execution/worker-protocol';
-import type { WorkerRef } from '../domain/worker-ref.js';
+import type { WorkerRef } from '../domain/worker.js';
 
 /**
  * What connected workers say about tasks, told to whoever places runs on them. Every call is idempotent: a frame may

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
 import { Settings } from '#platform/config';
 import { Database, GroupedStatement, type Statement } from '#platform/persistence';
-import type { WorkerReport } from '../domain/worker-report.js';
+import type { WorkerReport } from '../domain/worker.js';
 
 /** What changes while a connection lives. */
 export interface PresenceState {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { WorkerConnection } from './worker-connection.js';
-import { WorkerMeters } from './worker-meters.js';
+import { WorkerMetrics } from './worker-metrics.js';
 
 /** Every connection that this process holds, from the upgrade to the close. */
 @Injectable()
@@ -9,7 +9,7 @@ export class Connections {
   private readonly perTeam = new Map<string, number>();
   private whenNone: (() => void)[] = [];
 
-  constructor(private readonly meters: WorkerMeters) {}
+  constructor(private readonly metrics: WorkerMetrics) {}
 
   get count(): number {
     return this.open.size;
@@ -31,7 +31,7 @@ export class Connections {
     const { connectionId, teamUid } = connection.ref;
     this.open.set(connectionId, connection);
     this.perTeam.set(teamUid, this.of(teamUid) + 1);
-    this.meters.open(this.count);
+    this.metrics.open(this.count);
   }
 
   remove({ ref: { connectionId, teamUid } }: WorkerConnection): void {
@@ -39,7 +39,7 @@ export class Connections {
     const left = this.of(teamUid) - 1;
     if (left > 0) this.perTeam.set(teamUid, left);
     else this.perTeam.delete(teamUid);
-    this.meters.open(this.count);
+    this.metrics.open(this.count);
     if (this.count > 0) return;
     for (const resolve of this.whenNone) resolve();
     this.whenNone = [];

@@ -3,7 +3,7 @@ import { DatabaseListener } from '#platform/persistence';
 import { SUPERSEDED_CHANNEL } from '../persistence/presence.store.js';
 import { Connections } from './connections.js';
 
-/** Closes a connection whose worker has come back on another one, in whichever process. */
+/** Closes a connection whose worker has connected again, in this or another process. */
 @Injectable()
 export class SupersededConnections implements OnModuleInit, OnModuleDestroy {
   private unsubscribe: (() => void) | null = null;

@@ -4,9 +4,9 @@ import { CLOSE_CODES, type ServerFrame } from '#execution/worker-protocol';
 import type { KeyedSemaphore } from '#platform/kernel';
 import type { FrameSource } from '../application/handle-frame.js';
 import type { WorkerSession } from '../application/worker-session.js';
-import type { WorkerRef } from '../domain/worker-ref.js';
+import type { WorkerRef } from '../domain/worker.js';
 import { FrameInbox } from './frame-inbox.js';
-import type { DropReason, WorkerMeters } from './worker-meters.js';
+import type { DropReason, WorkerMetrics } from './worker-metrics.js';
 
 /** Bytes that wait for the other end to read them; four of the largest frames. */
 const MAX_BUFFERED_BYTES = 4 * 1_048_576;
@@ -34,7 +34,7 @@ export class WorkerConnection implements FrameSource {
     readonly session: WorkerSession,
     /** Uid of the token that it was let in with. */
     readonly tokenUid: string,
-    private readonly meters: WorkerMeters,
+    private readonly metrics: WorkerMetrics,
     semaphore: KeyedSemaphore,
     failed: (what: string, error: unknown) => void,
   ) {
@@ -54,7 +54,7 @@ export class WorkerConnection implements FrameSource {
   send(frame: ServerFrame): boolean {
     if (!this.isOpen) return false;
     this.socket.send(JSON.stringify(frame));
-    this.meters.frame('out', frame.type);
+    this.metrics.frame('out', frame.type);
     return this.readsWell();
   }
 
@@ -75,7 +75,7 @@ export class WorkerConnection implements FrameSource {
   /** Ends it for a reason that the worker is told. */
   drop(reason: DropReason): void {
     if (this.ending) return;
-    this.meters.drop(reason);
+    this.metrics.drop(reason);
     // Nobody reads at the other end: a close frame would wait behind all the rest.
     if (reason === 'silent' || reason === 'slow_reader') this.destroy();
     else this.close(CLOSE_CODES.policyViolation, REASONS[reason]);

@@ -5,18 +5,18 @@ import { API_PREFIX, ProblemError, Shutdown, toProblemError, type Upgrade, Upgra
 import { within } from '#platform/kernel';
 import { CLOSE_CODES, MAX_FRAME_BYTES, WORKER_SOCKET_PATH } from '#execution/worker-protocol';
 import { Connections } from './connections.js';
-import { WorkerAdmission } from './worker-admission.js';
-import { WorkerMeters } from './worker-meters.js';
-import { WorkerReception } from './worker-reception.js';
+import { WorkerAuthenticator } from './worker-authenticator.js';
+import { WorkerMetrics } from './worker-metrics.js';
+import { WorkerRegistration } from './worker-registration.js';
 
-/** Requests whose token is being looked at. */
+/** Requests that are being authenticated. */
 const MAX_PENDING = 1_000;
-const ADMISSION_TIMEOUT_MS = 10_000;
+const AUTHENTICATION_TIMEOUT_MS = 10_000;
 const CLOSE_GRACE_MS = 2_000;
 
 /**
- * The socket that workers dial, on the API's own port: refuses before the upgrade, as problem documents, and hands what
- * it lets in to the reception.
+ * The WebSocket endpoint of workers, on the port of the API. It rejects requests before the upgrade, with problem documents,
+ * and registers the workers that are authenticated.
  */
 @Injectable()
 export class WorkerGateway implements OnModuleInit {
@@ -32,10 +32,10 @@ export class WorkerGateway implements OnModuleInit {
   constructor(
     private readonly upgrades: Upgrades,
     private readonly shutdown: Shutdown,
-    private readonly admission: WorkerAdmission,
-    private readonly reception: WorkerReception,
+    private readonly authenticator: WorkerAuthenticator,
+    private readonly registration: WorkerRegistration,
     private readonly connections: Connections,
-    private readonly meters: WorkerMeters,
+    private readonly metrics: WorkerMetrics,
   ) {}
 
   onModuleInit(): void {
@@ -46,67 +46,71 @@ export class WorkerGateway implements OnModuleInit {
   private async receive(upgrade: Upgrade): Promise<void> {
     this.pending += 1;
     try {
-      await this.admit(upgrade);
+      await this.accept(upgrade);
     } catch (error) {
-      this.refuse(upgrade, error);
+      this.reject(upgrade, error);
     } finally {
       this.pending -= 1;
     }
   }
 
-  private async admit(upgrade: Upgrade): Promise<void> {
-    if (this.shutdown.hasBegun) throw unavailable('The service is going down.');
-    if (this.pending > MAX_PENDING) throw unavailable('Too many workers connect at this moment.');
-    const admitted = await within(ADMISSION_TIMEOUT_MS, this.admission.admit(upgrade.request), tooLate);
+  private async accept(upgrade: Upgrade): Promise<void> {
+    if (this.shutdown.hasBegun) throw unavailable('The service is shutting down.');
+    if (this.pending > MAX_PENDING) throw unavailable('Too many workers connect at the moment.');
+    const worker = await within(
+      AUTHENTICATION_TIMEOUT_MS,
+      this.authenticator.authenticate(upgrade.request),
+      authenticationTimedOut,
+    );
     if (upgrade.socket.destroyed) return;
-    // It may have begun to go down meanwhile, and have closed what was open.
-    if (this.shutdown.hasBegun) throw unavailable('The service is going down.');
-    const refused = (error: Error): void => this.refuse(upgrade, invalidHandshake(error));
+    // A shutdown may have begun meanwhile and have closed the open connections.
+    if (this.shutdown.hasBegun) throw unavailable('The service is shutting down.');
+    const refused = (error: Error): void => this.reject(upgrade, invalidHandshake(error));
     this.server.once('wsClientError', refused);
     try {
       // Calls back before it returns, or not at all.
       this.server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket: WebSocket) => {
-        this.meters.handshake(101);
-        this.reception.welcome(socket, admitted, upgrade);
+        this.metrics.handshake(101);
+        this.registration.register(socket, worker, upgrade);
       });
     } finally {
       this.server.off('wsClientError', refused);
     }
   }
 
-  private refuse(upgrade: Upgrade, error: unknown): void {
+  private reject(upgrade: Upgrade, error: unknown): void {
     const problem = toProblemError(error);
     if (problem.status >= 500 && problem.code !== 'resource_unavailable') {
       this.logger.error('A worker’s connection failed.', {
         stack: error instanceof Error ? error.stack : String(error),
       });
     }
-    this.meters.handshake(problem.status);
+    this.metrics.handshake(problem.status);
     if (upgrade.socket.writable) upgrade.refuse(problem);
     else upgrade.socket.destroy();
   }
 
-  /** Tells the workers that this process goes, and waits for what they have said to be handled. */
+  /** Closes all connections and waits until the received frames are handled. */
   private async close(): Promise<void> {
     for (const connection of this.connections.all()) {
       connection.close(CLOSE_CODES.goingAway, 'The server is going down.');
     }
     await Promise.race([this.connections.none(), wait(CLOSE_GRACE_MS, undefined, { ref: false })]);
     for (const connection of this.connections.all()) connection.destroy();
-    await Promise.race([this.reception.settled(), wait(CLOSE_GRACE_MS, undefined, { ref: false })]);
-    await this.reception.forgetAll();
+    await Promise.race([this.registration.settled(), wait(CLOSE_GRACE_MS, undefined, { ref: false })]);
+    await this.registration.removeAll();
   }
 }
 
 const unavailable = (detail: string): ProblemError =>
   new ProblemError('resource_unavailable', detail, { retryAfterSeconds: 1 });
 
-/** Of the handshake itself, RFC 6455. A server that speaks one version of it says so. */
+/** The answer to an invalid handshake (RFC 6455), with the version that the server supports. */
 const invalidHandshake = (error: Error): ProblemError =>
-  new ProblemError('invalid_request', `This is no WebSocket handshake: ${error.message}.`, {
+  new ProblemError('invalid_request', `The request is not a valid WebSocket handshake: ${error.message}.`, {
     headers: { 'Sec-WebSocket-Version': '13' },
   });
 
-const tooLate = (): never => {
-  throw unavailable('The token could not be looked at in time.');
+const authenticationTimedOut = (): never => {
+  throw unavailable('The token could not be checked in time.');
 };

@@ -1,12 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { TaskDoor } from '../application/task-door.js';
+import { WorkerTasksProvider } from '../application/worker-tasks-provider.js';
 import { PresenceStore } from '../persistence/presence.store.js';
 import { Connections } from './connections.js';
-import { WorkerAdmission } from './worker-admission.js';
+import { WorkerAuthenticator } from './worker-authenticator.js';
 import type { WorkerConnection } from './worker-connection.js';
-import { WorkerReception } from './worker-reception.js';
+import { WorkerRegistration } from './worker-registration.js';
 
 /** Of the time after which a silent connection is dropped. */
 const TICKS = 18;
@@ -34,10 +34,10 @@ export class WorkerPulse implements OnApplicationBootstrap, OnModuleDestroy {
 
   constructor(
     private readonly connections: Connections,
-    private readonly reception: WorkerReception,
+    private readonly registration: WorkerRegistration,
     private readonly presence: PresenceStore,
-    private readonly door: TaskDoor,
-    private readonly admission: WorkerAdmission,
+    private readonly provider: WorkerTasksProvider,
+    private readonly authenticator: WorkerAuthenticator,
     private readonly settings: Settings,
   ) {
     this.tickMs = settings.workerSilence / TICKS;
@@ -77,14 +77,14 @@ export class WorkerPulse implements OnApplicationBootstrap, OnModuleDestroy {
     const since = this.aliveSince;
     const now = performance.now();
     const alive = all.filter(({ session }) => session.seenAt > since).map(({ session }) => session.id);
-    if (alive.length > 0) await this.door.tasks.alive(alive);
+    if (alive.length > 0) await this.provider.tasks.alive(alive);
     // Only now: those of a call that failed are told again.
     this.aliveSince = now;
   }
 
   private async keepOffers(all: readonly WorkerConnection[]): Promise<void> {
     const busy = all.filter(({ inbox }) => !inbox.isIdle).map(({ session }) => session.id);
-    if (busy.length > 0) await this.door.tasks.unread(busy);
+    if (busy.length > 0) await this.provider.tasks.unread(busy);
   }
 
   private async refresh(all: readonly WorkerConnection[]): Promise<void> {
@@ -93,11 +93,11 @@ export class WorkerPulse implements OnApplicationBootstrap, OnModuleDestroy {
     const found = await Promise.all(listed.map(({ session }) => this.presence.touch(session.state(now))));
     const lost = listed.filter((_connection, index) => found[index] === false);
     const late = all.filter(({ session, isOpen }) => isOpen && !session.announced && session.mayBeAnnounced);
-    for (const connection of [...lost, ...late]) if (connection.inbox.isIdle) this.reception.announce(connection);
+    for (const connection of [...lost, ...late]) if (connection.inbox.isIdle) this.registration.announce(connection);
   }
 
   private async checkTokens(all: readonly WorkerConnection[]): Promise<void> {
-    const ended = await this.admission.ended([...new Set(all.map(({ tokenUid }) => tokenUid))]);
+    const ended = await this.authenticator.ended([...new Set(all.map(({ tokenUid }) => tokenUid))]);
     for (const connection of all) if (ended.has(connection.tokenUid)) connection.drop('token_ended');
   }
 

@@ -5,23 +5,23 @@ import { toStorableJson } from '#platform/kernel';
 import { parseWorkerFrame, type WorkerFrame } from '#execution/worker-protocol';
 import { HandleFrame } from '../application/handle-frame.js';
 import { FrameAllowance } from '../domain/frame-allowance.js';
-import type { WorkerRef } from '../domain/worker-ref.js';
+import type { WorkerRef } from '../domain/worker.js';
 import type { WorkerConnection } from './worker-connection.js';
-import { WorkerMeters } from './worker-meters.js';
+import { WorkerMetrics } from './worker-metrics.js';
 
-/** What is not understood is logged so often in a connection's life; a worker of another version would fill the log. */
-const LOGGED_AT_MOST = 10;
+/** Invalid frames of one connection that are logged; a worker of another version would fill the log. */
+const MAX_LOGGED = 10;
 
 type Note = (message: string, fields: object) => void;
 
-/** Takes what comes in on the sockets. */
+/** Reads and validates the frames of workers. */
 @Injectable()
-export class FrameDoor {
+export class FrameReader {
   private readonly logger = new Logger('Workers');
 
   constructor(
     private readonly handleFrame: HandleFrame,
-    private readonly meters: WorkerMeters,
+    private readonly metrics: WorkerMetrics,
   ) {}
 
   /** Listens to the socket until it closes. */
@@ -30,9 +30,9 @@ export class FrameDoor {
     let logged = 0;
     const note: Note = (message, fields) => {
       logged += 1;
-      if (logged <= LOGGED_AT_MOST) this.logger.warn(message, { ...fields, ...nameOf(connection.ref) });
+      if (logged <= MAX_LOGGED) this.logger.warn(message, { ...fields, ...nameOf(connection.ref) });
     };
-    const admit = (): boolean => {
+    const isAllowed = (): boolean => {
       if (!connection.isOpen) return false;
       const now = performance.now();
       connection.session.seenAt = now;
@@ -40,42 +40,42 @@ export class FrameDoor {
       if (!allowed) connection.drop('too_many_frames');
       return allowed;
     };
-    socket.on('ping', admit);
-    socket.on('pong', admit);
+    socket.on('ping', isAllowed);
+    socket.on('pong', isAllowed);
     socket.on('message', (data: RawData, isBinary: boolean) => {
-      if (admit()) this.take(connection, isBinary ? null : toText(data), note);
+      if (isAllowed()) this.read(connection, isBinary ? null : toText(data), note);
     });
   }
 
-  private take(connection: WorkerConnection, text: string | null, note: Note): void {
+  private read(connection: WorkerConnection, text: string | null, note: Note): void {
     const parsed =
       text === null ? ({ kind: 'malformed', detail: 'The frame is binary.' } as const) : parseWorkerFrame(text);
-    this.meters.frame('in', parsed.kind === 'frame' ? parsed.frame.type : parsed.kind);
+    this.metrics.frame('in', parsed.kind === 'frame' ? parsed.frame.type : parsed.kind);
     switch (parsed.kind) {
       case 'malformed':
-        note('A worker’s frame is no frame.', { detail: parsed.detail });
+        note('A frame of a worker is malformed.', { detail: parsed.detail });
         connection.drop('malformed');
         return;
       case 'unknown':
-        note('A worker’s frame has a type that is not known.', { type: parsed.type });
+        note('A frame of a worker has an unknown type.', { type: parsed.type });
         return;
       case 'invalid':
-        note('A worker’s frame is not what its type asks for.', { type: parsed.type, detail: parsed.detail });
+        note('A frame of a worker is invalid.', { type: parsed.type, detail: parsed.detail });
         return;
       case 'frame':
-        if (parsed.frame.type !== 'heartbeat') this.pass(connection, parsed.frame);
+        if (parsed.frame.type !== 'heartbeat') this.enqueue(connection, parsed.frame);
     }
   }
 
-  private pass(connection: WorkerConnection, frame: WorkerFrame): void {
-    // Whatever can be sent can be stored.
+  private enqueue(connection: WorkerConnection, frame: WorkerFrame): void {
+    // Frames can contain text that PostgreSQL cannot store.
     const storable = toStorableJson(frame).value as WorkerFrame;
     const receivedAt = performance.now();
     connection.inbox.push(frame.type, () => this.handleFrame.execute(connection, storable, receivedAt));
   }
 }
 
-/** For the log. */
+/** The fields that identify a worker in the log. */
 export function nameOf({ connectionId, teamUid, workerHost }: WorkerRef): object {
   return { worker_host: workerHost, team_uid: teamUid, connection_id: connectionId };
 }

@@ -8,37 +8,37 @@ import { HandleFrame } from '../application/handle-frame.js';
 import { WorkerSession } from '../application/worker-session.js';
 import { PresenceStore } from '../persistence/presence.store.js';
 import { Connections } from './connections.js';
-import { FrameDoor, nameOf } from './frame-door.js';
-import type { Admitted } from './worker-admission.js';
+import { FrameReader, nameOf } from './frame-reader.js';
+import type { AuthenticatedWorker } from './worker-authenticator.js';
 import { WorkerConnection } from './worker-connection.js';
-import { WorkerMeters } from './worker-meters.js';
+import { WorkerMetrics } from './worker-metrics.js';
 
 /** Frames of all connections that are handled at once: each needs a connection to the database. */
 const MAX_FRAMES = 16;
-/** With which a worker closes its connection because its process ends; one that only connects again does not close it. */
+/** The close code of a worker whose process ends. A worker that only connects again does not close its connection. */
 const NORMAL_CLOSURE = 1000;
 
-/** Takes in connections that were let in, and sees them off. */
+/** Registers connections of authenticated workers, and unregisters them when they close. */
 @Injectable()
-export class WorkerReception {
+export class WorkerRegistration {
   private readonly logger = new Logger('Workers');
   private readonly semaphore = new KeyedSemaphore({ total: MAX_FRAMES });
-  /** This process, in the rows of its connections. */
+  /** Identifies this process in the rows of its connections. */
   private readonly instance = newUuid();
-  /** Connections, open or not, of which something may still be to do. */
+  /** Connections, open or closed, whose frames are not all handled. */
   private readonly unsettled = new Set<WorkerConnection>();
 
   constructor(
-    private readonly frames: FrameDoor,
+    private readonly frames: FrameReader,
     private readonly handleFrame: HandleFrame,
     private readonly presence: PresenceStore,
     private readonly connections: Connections,
-    private readonly meters: WorkerMeters,
+    private readonly metrics: WorkerMetrics,
     private readonly clock: Clock,
   ) {}
 
-  welcome(socket: WebSocket, admitted: Admitted, { request, traceId }: Upgrade): void {
-    const { teamUid, workerHost, accountUid, tokenUid } = admitted;
+  register(socket: WebSocket, worker: AuthenticatedWorker, { request, traceId }: Upgrade): void {
+    const { teamUid, workerHost, accountUid, tokenUid } = worker;
     const session = new WorkerSession({
       ref: { connectionId: newUuid(), teamUid, workerHost, accountUid, speaksHello: false },
       instance: this.instance,
@@ -47,39 +47,39 @@ export class WorkerReception {
       awaitsHello: request.headers[HELLO_HEADER] === '1',
     });
     const failed = (what: string, error: unknown): void => this.failed(session, what, error);
-    const connection = new WorkerConnection(socket, session, tokenUid, this.meters, this.semaphore, failed);
+    const connection = new WorkerConnection(socket, session, tokenUid, this.metrics, this.semaphore, failed);
     this.connections.add(connection);
     this.unsettled.add(connection);
     socket.on('error', (error) => this.logger.debug('A worker’s connection broke.', { error: error.message }));
-    socket.once('close', (code) => void this.farewell(connection, code));
+    socket.once('close', (code) => void this.unregister(connection, code));
     this.frames.listen(socket, connection);
     this.logger.log('worker connected', { ...nameOf(session.ref), trace_id: traceId });
     if (session.mayBeAnnounced) this.announce(connection);
   }
 
-  /** Tells everybody, after what the worker has said until now. */
+  /** Makes the worker visible to other processes, after the frames that it has sent until now. */
   announce(connection: WorkerConnection): void {
     connection.inbox.push('connect', () => this.handleFrame.announce(connection));
   }
 
-  /** Resolves when all that workers have said has been handled. */
+  /** Resolves when all received frames have been handled. */
   async settled(): Promise<void> {
     await Promise.all([...this.unsettled].map(({ inbox }) => inbox.idle()));
   }
 
-  /** No connection of this process is there any more. */
-  async forgetAll(): Promise<void> {
+  /** Removes the rows of all connections of this process. */
+  async removeAll(): Promise<void> {
     await this.presence.removeInstance(this.instance).catch((error: Error) => {
-      this.logger.warn('Connections of this process stay listed until they count no more.', { error: error.message });
+      this.logger.warn('The connections of this process stay listed until they expire.', { error: error.message });
     });
   }
 
-  private async farewell(connection: WorkerConnection, code: number): Promise<void> {
+  private async unregister(connection: WorkerConnection, code: number): Promise<void> {
     const { session } = connection;
     connection.destroy();
     this.connections.remove(connection);
     this.logger.log('worker disconnected', { ...nameOf(session.ref), code });
-    // Before the row is gone: then the next connection would adopt what this one holds.
+    // Before the row is removed: afterwards the next connection would adopt the tasks of this one.
     if (code === NORMAL_CLOSURE) await this.attempt(session, 'leaving', () => this.handleFrame.leaving(session));
     await this.attempt(session, 'disconnect', () => this.handleFrame.forget(session));
     await connection.inbox.idle();
@@ -87,18 +87,18 @@ export class WorkerReception {
     this.unsettled.delete(connection);
   }
 
-  /** What fails here is made up for by a timeout: of the connection, of a lease or of an offer. */
+  /** A failure here is compensated by a timeout of the connection, of a lease or of an offer. */
   private async attempt({ ref }: WorkerSession, what: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.logger.warn('The end of a connection was not noted.', { step: what, ...nameOf(ref), error: reason });
+      this.logger.warn('The end of a connection was not stored.', { step: what, ...nameOf(ref), error: reason });
     }
   }
 
   private failed({ ref }: WorkerSession, what: string, error: unknown): void {
     const stack = error instanceof Error ? error.stack : String(error);
-    this.logger.error('What a worker said was not carried out.', { type: what, ...nameOf(ref), stack });
+    this.logger.error('A frame of a worker was not handled.', { type: what, ...nameOf(ref), stack });
   }
 }

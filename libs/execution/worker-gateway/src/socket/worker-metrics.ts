@@ -3,9 +3,9 @@ import { Metrics } from '#platform/observability';
 
 export type DropReason = 'silent' | 'malformed' | 'too_many_frames' | 'slow_reader' | 'token_ended' | 'superseded';
 
-/** What the gateway tells Prometheus. */
+/** Metrics of the gateway. */
 @Injectable()
-export class WorkerMeters {
+export class WorkerMetrics {
   private readonly connections;
   private readonly handshakes;
   private readonly frames;

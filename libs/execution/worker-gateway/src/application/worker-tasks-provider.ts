@@ -2,9 +2,9 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { WorkerTasks } from './worker-tasks.js';
 
-/** Finds the application's {@link WorkerTasks}, which a room above this one provides. Without one it does not start. */
+/** Finds the {@link WorkerTasks} of the application, which a library above this one provides. The start fails without it. */
 @Injectable()
-export class TaskDoor implements OnModuleInit {
+export class WorkerTasksProvider implements OnModuleInit {
   private found: WorkerTasks | null = null;
 
   constructor(private readonly modules: ModuleRef) {}
@@ -14,7 +14,7 @@ export class TaskDoor implements OnModuleInit {
   }
 
   get tasks(): WorkerTasks {
-    if (this.found === null) throw new Error('The application has not begun.');
+    if (this.found === null) throw new Error('The application has not started.');
     return this.found;
   }
 }

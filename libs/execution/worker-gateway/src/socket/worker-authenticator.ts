@@ -9,7 +9,7 @@ import { Connections } from './connections.js';
 const POINTER = '/worker_id';
 const RETRY_SECONDS = 10;
 
-export interface Admitted {
+export interface AuthenticatedWorker {
   readonly teamUid: string;
   readonly workerHost: string;
   /** Uid of the service account. */
@@ -17,21 +17,21 @@ export interface Admitted {
   readonly tokenUid: string;
 }
 
-/** Who may connect a worker: a service account, for its own team, by a name that others may have too. */
+/** Authenticates workers: a service account connects workers for its own team. Several workers can have the same name. */
 @Injectable()
-export class WorkerAdmission {
+export class WorkerAuthenticator {
   constructor(
-    private readonly authenticator: TokenAuthenticator,
+    private readonly tokens: TokenAuthenticator,
     private readonly usage: TokenUsage,
     private readonly connections: Connections,
     private readonly settings: Settings,
     private readonly pace: UnauthorizedPace,
   ) {}
 
-  /** Throws the ProblemError that the request is answered with. */
-  async admit(request: IncomingMessage): Promise<Admitted> {
+  /** Throws the ProblemError of the response. */
+  async authenticate(request: IncomingMessage): Promise<AuthenticatedWorker> {
     const { headers, url = '' } = request;
-    const principal = await this.authenticator.authenticate(headers.authorization);
+    const principal = await this.tokens.authenticate(headers.authorization);
     if (typeof principal === 'string') {
       await this.pace.hold(request);
       throw new ProblemError('authentication_required', 'Send a valid token as `Authorization: Bearer <token>`.');
@@ -41,7 +41,7 @@ export class WorkerAdmission {
     if (principal.type !== 'service_account' || teamUid === undefined) {
       throw new ProblemError('not_authorized', 'Workers connect with the token of a service account, not of a user.');
     }
-    // Every secret that a run of the team may use reaches its worker, and an agent can read the token that it acts with.
+    // A worker receives every secret that runs of the team use, and an agent can read its own token.
     if (principal.isAgentIdentity === true) {
       throw new ProblemError(
         'not_authorized',
@@ -49,25 +49,25 @@ export class WorkerAdmission {
       );
     }
     const workerHost = nameOf(url);
-    this.checkRoom(teamUid);
+    this.checkCapacity(teamUid);
     return { teamUid, workerHost, accountUid: principal.uid, tokenUid: principal.tokenUid };
   }
 
-  /** Which of the tokens that connections were let in with count no more; the others are in use. */
+  /** Which of the tokens of open connections are no longer valid. Stores that the others are in use. */
   async ended(tokenUids: readonly string[]): Promise<ReadonlySet<string>> {
-    const ended = new Set(await this.authenticator.ended(tokenUids));
+    const ended = new Set(await this.tokens.ended(tokenUids));
     for (const uid of tokenUids) if (!ended.has(uid)) this.usage.note(uid);
     return ended;
   }
 
-  private checkRoom(teamUid: string): void {
+  private checkCapacity(teamUid: string): void {
     const { workerMaxConnections, workerMaxTeamConnections } = this.settings;
     const retry = { retryAfterSeconds: RETRY_SECONDS };
     if (this.connections.count >= workerMaxConnections) {
-      throw new ProblemError('resource_unavailable', 'This process takes no more connections of workers.', retry);
+      throw new ProblemError('resource_unavailable', 'This process accepts no more connections of workers.', retry);
     }
     if (this.connections.of(teamUid) >= workerMaxTeamConnections) {
-      const detail = `The team has ${workerMaxTeamConnections} connections of workers here, which is the limit.`;
+      const detail = `The team can have at most ${workerMaxTeamConnections} connections of workers to this process.`;
       throw new ProblemError('rate_limited', detail, retry);
     }
   }
@@ -79,7 +79,7 @@ function nameOf(url: string): string {
   if (more.length > 0) throw unfit('is given more than once.');
   const fault = workerNameFault(name);
   if (fault?.kind === 'reserved') {
-    throw new ProblemError('not_authorized', 'Names that begin with `warp` stand for the service’s own workers.');
+    throw new ProblemError('not_authorized', 'Names that begin with `warp` are reserved for workers of the service.');
   }
   if (fault?.kind === 'unfit') throw unfit(`${fault.detail}.`);
   if (fault !== null || name === undefined) throw unfit('is missing: it is the name of the worker.');
