@@ -1,69 +1,65 @@
-/** A run is offered to this connection. Repeating one that is known changes nothing. */
-export interface TaskAssignment {
-  type: 'task_assignment';
-  data: TaskAssignmentData;
-}
+import { z } from 'zod';
+import { type FrameOf, id, maybe, stringMap, taskRef, text } from './frame-fields.js';
 
-export interface TaskAssignmentData {
-  /** Id of the run. */
-  task_id: string;
-  /** Decimal. */
-  execution_id: string;
-  task: WorkerTask;
-  docker_image?: string;
-  sidecar_image?: string;
-  env_vars?: Record<string, string>;
-  additional_sidecars?: { image: string; mount_path: string; read_write: boolean }[];
-  additional_oz_args?: string[];
-  instance_shape?: { vcpus?: number; memory_gb?: number };
-}
+const seconds = z.number().positive();
 
-export interface WorkerTask {
-  id: string;
-  title: string;
-  task_definition: { prompt: string };
+const task = z.object({
+  id,
+  title: text,
+  task_definition: z.object({ prompt: text }),
   /** RFC 3339. */
-  created_at: string;
+  created_at: text,
   /** RFC 3339. */
-  updated_at: string;
+  updated_at: text,
   /** AmbientAgentConfig as the API shows it. */
-  agent_config_snapshot?: Record<string, unknown>;
-  agent_conversation_id?: string;
-}
+  agent_config_snapshot: maybe(z.record(z.string(), z.unknown())),
+  agent_conversation_id: maybe(text),
+});
+export type WorkerTask = z.infer<typeof task>;
 
-/** The run is to be stopped. */
-export interface TaskCancellation {
-  type: 'task_cancellation';
-  data: { task_id: string };
-}
+const assignment = z.object({
+  /** Id of the run. */
+  task_id: id,
+  /** Decimal. */
+  execution_id: id,
+  task,
+  docker_image: maybe(text),
+  sidecar_image: maybe(text),
+  env_vars: maybe(stringMap),
+  additional_sidecars: maybe(z.array(z.object({ image: text, mount_path: text, read_write: z.boolean() }))),
+  additional_oz_args: maybe(z.array(text)),
+  instance_shape: maybe(z.object({ vcpus: maybe(z.number()), memory_gb: maybe(z.number()) })),
+});
+export type TaskAssignmentData = z.infer<typeof assignment>;
 
-/** Extension: answer to a worker's hello. */
-export interface HelloAnswer {
-  type: 'hello';
-  data: {
-    features: string[];
-    /** Seconds for which the leases of this connection live without a sign of life. */
-    ttl_seconds: number;
-    /** Seconds after which the next beat is expected, before the worker's own jitter. */
-    next_beat_seconds: number;
-    tasks: { task_id: string; execution_id: string; verdict: Verdict }[];
-  };
-}
+/** `unknown`: the server knows no such execution; what it left on the worker can be removed. */
+const verdict = z.enum(['keep', 'stop', 'unknown']);
+export type Verdict = z.infer<typeof verdict>;
 
-/** `unknown`: the server knows no such execution; what it left behind may be removed. */
-export type Verdict = 'keep' | 'stop' | 'unknown';
+/** `stop`: gracefully. `kill`: at once. `lost`: the execution is no longer this worker's; kill it and upload nothing. */
+const desired = z.enum(['run', 'stop', 'kill', 'lost']);
+export type Desired = z.infer<typeof desired>;
 
-/** Extension: answer to a worker's beat. */
-export interface BeatAnswer {
-  type: 'beat';
-  data: {
-    ttl_seconds: number;
-    next_beat_seconds: number;
-    tasks: { task_id: string; execution_id: string; desired: Desired }[];
-  };
-}
+/** `ttl_seconds`: how long the leases of the connection live without a sign of life. */
+const times = {
+  ttl_seconds: seconds,
+  /** When the next beat is expected, before the jitter of the worker. */
+  next_beat_seconds: seconds,
+};
 
-/** `stop`: politely. `kill`: at once. `lost`: the execution is no longer this worker's; kill it and upload nothing. */
-export type Desired = 'run' | 'stop' | 'kill' | 'lost';
+/** By type, the data of the frames that the server sends. */
+export const SERVER_DATA = {
+  /** Offers a run to this connection. Repeating a known offer changes nothing. */
+  task_assignment: assignment,
+  /** Requests the end of the run. */
+  task_cancellation: z.object({ task_id: id }),
+  /** Extension: the answer to the hello of a worker. */
+  hello: z.object({ features: z.array(text), ...times, tasks: z.array(taskRef.extend({ verdict })) }),
+  /** Extension: the answer to the beat of a worker. */
+  beat: z.object({ ...times, tasks: z.array(taskRef.extend({ desired })) }),
+} as const;
 
-export type ServerFrame = TaskAssignment | TaskCancellation | HelloAnswer | BeatAnswer;
+export type ServerFrame = FrameOf<typeof SERVER_DATA>;
+export type TaskAssignment = Extract<ServerFrame, { type: 'task_assignment' }>;
+export type HelloAnswer = Extract<ServerFrame, { type: 'hello' }>;
+export type BeatAnswer = Extract<ServerFrame, { type: 'beat' }>;

@@ -1,85 +1,68 @@
-/** The worker starts the task. */
-export interface TaskClaimed {
-  type: 'task_claimed';
-  data: { task_id: string; worker_id: string };
-}
+import { z } from 'zod';
+import { count, type FrameOf, id, MAX_LISTED, maybe, name, stringMap, tasks, text } from './frame-fields.js';
 
-/** No room for it: the run goes back to the queue and has not failed. */
-export interface TaskRejected {
-  type: 'task_rejected';
-  data: { task_id: string; reason: string };
-}
+const harness = z.object({
+  id,
+  installed: z.boolean(),
+  version: maybe(name),
+  /** For people; of harnesses that the worker itself defines. */
+  install_hint: maybe(z.string().max(1_024)),
+});
+export type WorkerHarness = z.infer<typeof harness>;
 
-export interface TaskCompleted {
-  type: 'task_completed';
-  data: { task_id: string; message: string; /** `CANCELLED`, or absent. */ task_state?: string };
-}
-
-export interface TaskFailed {
-  type: 'task_failed';
-  data: {
-    task_id: string;
-    message: string;
-    task_state?: string;
-    failure_reason?: string;
-    /** 128 + signal for a killed process. */
-    exit_code?: number;
-  };
-}
-
-/** A sign of life, and nothing else. */
-export interface Heartbeat {
-  type: 'heartbeat';
-}
-
-/** What runs on a worker, told by itself. */
-export interface TaskRef {
-  task_id: string;
-  /** Decimal. */
-  execution_id: string;
-}
-
-/** Extension: the first frame of Headrace's own worker on each connection. */
-export interface Hello {
-  type: 'hello';
-  data: {
-    protocol: 1;
-    /** Of the process, the same over reconnects. */
-    instance_id: string;
-    version: string;
-    backend: string;
-    /** How many tasks it takes at once. */
-    slots: number;
-    features: string[];
-    harnesses: WorkerHarness[];
-    skills: WorkerSkill[];
-    labels?: Record<string, string>;
-    /** Its journal: what it still runs. */
-    tasks: TaskRef[];
-  };
-}
-
-export interface WorkerHarness {
-  id: string;
-  installed: boolean;
-  version?: string;
-  /** For people; of those that the worker itself defines. */
-  install_hint?: string;
-}
-
-export interface WorkerSkill {
-  name: string;
-  description: string;
+const skill = z.object({
+  name,
+  description: z.string().max(4_096),
   /** `owner/name`: the last two segments of the URL of `origin`, or of the directory where there is none. */
-  repository?: string;
-  /** Of its SKILL.md within the repository. */
-  path?: string;
-}
+  repository: maybe(name),
+  /** The path of its SKILL.md in the repository. */
+  path: maybe(z.string().max(1_024)),
+});
+export type WorkerSkill = z.infer<typeof skill>;
 
-/** Extension: state of the worker and of its tasks, answered by what the server wants of each. */
-export interface Beat {
-  type: 'beat';
-  data: { draining: boolean; free_slots: number; tasks: TaskRef[] };
-}
+/** By type, the data of the frames that workers send. */
+export const WORKER_DATA = {
+  /** The worker starts the task. */
+  task_claimed: z.object({ task_id: id, worker_id: text }),
+  /** The worker has no free slot: the run returns to the queue and has not failed. */
+  task_rejected: z.object({ task_id: id, reason: text.default('') }),
+  /** `task_state`: `CANCELLED`, or absent. */
+  task_completed: z.object({ task_id: id, message: text.default(''), task_state: maybe(name) }),
+  task_failed: z.object({
+    task_id: id,
+    message: text.default(''),
+    task_state: maybe(name),
+    failure_reason: maybe(name),
+    /** 128 + signal for a killed process. */
+    exit_code: maybe(z.number().int()),
+  }),
+  /** A sign of life without further meaning. */
+  heartbeat: null,
+  /** Extension: the first frame of Headrace's own worker on each connection. */
+  hello: z.object({
+    protocol: z.literal(1),
+    /** Identifies the process of the worker, also when it connects again. */
+    instance_id: id,
+    version: name,
+    backend: name,
+    /** How many tasks it runs at the same time. */
+    slots: count,
+    features: z.array(name).max(MAX_LISTED),
+    harnesses: z.array(harness).max(MAX_LISTED),
+    skills: z.array(skill).max(MAX_LISTED),
+    labels: maybe(stringMap.refine((labels) => Object.keys(labels).length <= MAX_LISTED)),
+    /** Its journal: the tasks that it still runs. */
+    tasks,
+  }),
+  /** Extension: the state of the worker and of its tasks. The server answers with the wanted state of each. */
+  beat: z.object({ draining: z.boolean(), free_slots: count, tasks }),
+} as const;
 
-export type WorkerFrame = TaskClaimed | TaskRejected | TaskCompleted | TaskFailed | Heartbeat | Hello | Beat;
+export type WorkerFrame = FrameOf<typeof WORKER_DATA>;
+export type TaskClaimed = Extract<WorkerFrame, { type: 'task_claimed' }>;
+export type TaskRejected = Extract<WorkerFrame, { type: 'task_rejected' }>;
+export type TaskCompleted = Extract<WorkerFrame, { type: 'task_completed' }>;
+export type TaskFailed = Extract<WorkerFrame, { type: 'task_failed' }>;
+export type Hello = Extract<WorkerFrame, { type: 'hello' }>;
+export type Beat = Extract<WorkerFrame, { type: 'beat' }>;
+export type { TaskRef } from './frame-fields.js';
