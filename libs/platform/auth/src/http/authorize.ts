@@ -10,7 +10,7 @@ import { callerOf } from './request-principal.js';
  * The route needs a bearer token, and this permission in the caller's team where one is chosen. Without a chosen team
  * (a user of several) the room asks `can(roleIn(principal, teamUid), permission)` once it knows the resource's team.
  */
-export const Authorize = (permission: Permission) => RequirePermission(permission);
+export const Authorize = (permission: Permission, resource = 'team') => RequirePermission(permission, resource);
 
 /** `@CurrentCaller() caller: Caller` in a handler of an `@Authorize` route. */
 export const CurrentCaller = createParamDecorator((_data: unknown, context: ExecutionContext): Caller => {
