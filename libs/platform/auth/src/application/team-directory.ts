@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 import type { Caller, Membership } from '../domain/principal.js';
 import { INITIAL_TEAM_SETTINGS, type TeamSettings } from '../domain/team-settings.js';
-import type { PrincipalRef } from './principal-directory.js';
-import { PrincipalLookup } from './principal-lookup.js';
+import { PrincipalDirectory, type PrincipalRef } from './principal-directory.js';
 
 /** As long as settings are remembered that come with a token. */
 const FRESH_MS = 1000;
@@ -28,7 +27,7 @@ export class TeamDirectory {
 
   constructor(
     private readonly database: Database,
-    private readonly principals: PrincipalLookup,
+    private readonly principals: PrincipalDirectory,
   ) {}
 
   /** One round trip, or none. */
