@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ServiceAccounts, TokenAuthenticator } from '#platform/auth';
+import { ServiceAccountsService, TokenAuthenticator } from '#platform/auth';
 import { type Issue, newUid, type RejectionOf } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import type { IdentityFields } from '../domain/agent-identity.js';
@@ -24,7 +24,7 @@ export type CreateDefinedIdentityResult =
 export class DefinedIdentities {
   constructor(
     private readonly identities: IdentitiesStore,
-    private readonly accounts: ServiceAccounts,
+    private readonly accounts: ServiceAccountsService,
     private readonly rules: DefinedIdentityRules,
     private readonly tokens: TokenAuthenticator,
   ) {}
@@ -59,7 +59,7 @@ export class DefinedIdentities {
     if (!(await isBelowLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
       return { kind: 'limit_reached', limit: MAX_IDENTITIES };
     const uid = newUid();
-    await this.accounts.create(tx, { uid, teamUid, name: fields.name });
+    await this.accounts.createForIdentity(tx, { uid, teamUid, name: fields.name });
     await this.identities.insert(tx, uid, { teamUid, factoryUid }, fields);
     return { kind: 'created', uid };
   }
@@ -86,6 +86,6 @@ export class DefinedIdentities {
 
   /** To be called after the commit of removals: their tokens become invalid in this process at once, in others within a second. */
   forgetRemoved(): void {
-    this.tokens.forgetKnown();
+    this.tokens.clearCache();
   }
 }

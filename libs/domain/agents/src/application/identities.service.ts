@@ -1,5 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, hasPermission, type Permission, ServiceAccounts, TokenAuthenticator } from '#platform/auth';
+import {
+  type Caller,
+  hasPermission,
+  type Permission,
+  ServiceAccountsService,
+  TokenAuthenticator,
+} from '#platform/auth';
 import { newUid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
@@ -33,7 +39,7 @@ export class IdentitiesService {
   constructor(
     private readonly database: Database,
     private readonly store: IdentitiesStore,
-    private readonly accounts: ServiceAccounts,
+    private readonly accounts: ServiceAccountsService,
     private readonly tokens: TokenAuthenticator,
     private readonly references: IdentityReferences,
     private readonly secrets: ServerSecrets,
@@ -68,7 +74,7 @@ export class IdentitiesService {
       this.database.transaction(async (tx): Promise<CreateIdentityResult> => {
         if (!(await isBelowLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
           return { kind: 'limit_reached', limit: MAX_IDENTITIES };
-        await this.accounts.create(tx, { uid, teamUid, name });
+        await this.accounts.createForIdentity(tx, { uid, teamUid, name });
         return { kind: 'created', identity: await this.store.insert(tx, uid, { teamUid, factoryUid: null }, fields) };
       }),
     );
@@ -108,7 +114,7 @@ export class IdentitiesService {
       await this.accounts.disable(tx, uid);
       return { kind: 'deleted' };
     });
-    this.tokens.forgetKnown();
+    this.tokens.clearCache();
     return result;
   }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, PrincipalLookup } from '#platform/auth';
+import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { isUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import type { Environment } from '../domain/environment.js';
@@ -28,7 +28,7 @@ export interface RunInEnvironment {
 export class EnvironmentDirectory {
   constructor(
     private readonly store: EnvironmentsStore,
-    private readonly principals: PrincipalLookup,
+    private readonly principals: PrincipalDirectory,
   ) {}
 
   /** With its env values in clear: for the runner, never for a response. `queryable`: the caller's transaction. */

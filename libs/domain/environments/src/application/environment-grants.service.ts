@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, PrincipalLookup } from '#platform/auth';
+import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { isUid, newUid, type RejectionOf } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { type EnvironmentGrant, type Grantee, MAX_GRANTS } from '../domain/environment-sharing.js';
@@ -29,7 +29,7 @@ export class EnvironmentGrantsService {
   constructor(
     private readonly database: Database,
     private readonly environments: EnvironmentsService,
-    private readonly principals: PrincipalLookup,
+    private readonly principals: PrincipalDirectory,
     private readonly store: EnvironmentsStore,
     private readonly grants: EnvironmentGrantsStore,
   ) {}

@@ -2,7 +2,8 @@ import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
-import type { PrincipalType } from '../domain/principal.js';
+import type { Membership, PrincipalType } from '../domain/principal.js';
+import { membershipsSql } from '../persistence/token-queries.js';
 
 export interface PrincipalRef {
   readonly type: PrincipalType;
@@ -26,6 +27,12 @@ UNION ALL
 SELECT 'service_account', uid, name, NULL, NULL FROM headrace.service_accounts WHERE uid = ANY($2::text[])`,
 };
 
+const MEMBERSHIPS: Statement = {
+  name: 'auth_memberships_of_user',
+  text: `SELECT coalesce(${membershipsSql('u.uid')}, '[]') AS memberships
+FROM headrace.users u WHERE u.uid = $1 AND u.disabled_at IS NULL`,
+};
+
 const FRESH_MS = 5_000;
 const MAX_CACHED = 5_000;
 
@@ -37,7 +44,7 @@ interface Row {
   photo_url: string | null;
 }
 
-/** Names and photos of principals, for presenting who created or executed something. Names may be five seconds old. */
+/** Users, service accounts and teams by their UIDs. Names and photos may be five seconds old. One round trip per call. */
 @Injectable()
 export class PrincipalDirectory {
   /** By type and uid. An unknown or deleted principal is cached too: lists refer to those again and again. */
@@ -78,6 +85,24 @@ export class PrincipalDirectory {
       found.set(uid, info);
     }
     return found;
+  }
+
+  /** The uid of a user, or null. The case of an address does not matter. */
+  async findUser(by: { readonly uid: string } | { readonly email: string }): Promise<string | null> {
+    const [where, value] = 'uid' in by ? ['uid = $1', by.uid] : ['lower(email) = lower($1)', by.email];
+    const [row] = await this.database.query<{ uid: string }>(`SELECT uid FROM headrace.users WHERE ${where}`, [value]);
+    return row?.uid ?? null;
+  }
+
+  async isTeam(uid: string): Promise<boolean> {
+    const rows = await this.database.query('SELECT 1 FROM headrace.teams WHERE uid = $1', [uid]);
+    return rows.length > 0;
+  }
+
+  /** The current memberships of a user, for what the service does for them later; null: unknown or disabled. */
+  async membershipsOf(userUid: string): Promise<readonly Membership[] | null> {
+    const [row] = await this.database.query<{ memberships: Membership[] }>(MEMBERSHIPS, [userUid]);
+    return row?.memberships ?? null;
   }
 }
 

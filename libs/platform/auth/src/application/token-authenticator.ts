@@ -5,13 +5,13 @@ import type { Principal } from '../domain/principal.js';
 import { hashToken, readBearer, type TokenRefusal } from '../domain/token.js';
 import { type KnownToken, TokenQueries } from '../persistence/token-queries.js';
 
-/** For at most this long a revoked token or a former role still works in each process. */
+/** A revoked token or a changed role has its effect in every process after at most this time. */
 export const TOKEN_CACHE_MS = 1000;
 const MAX_CACHED = 10_000;
 
 /**
- * The principal of an `Authorization` header. The answer of the database is cached for one second, counted from the start of
- * the query; requests that arrive meanwhile wait for the same answer.
+ * Finds the principal of an `Authorization` header. The result of a query is cached for one second, counted from the start of
+ * the query; requests that arrive meanwhile share it.
  */
 @Injectable()
 export class TokenAuthenticator {
@@ -33,18 +33,18 @@ export class TokenAuthenticator {
     const known = await this.lookUp(hashToken(read.token));
     if (!known) return 'unknown';
     if (known.revoked) return 'revoked';
-    // Compared for every request: a token expires on time, also within the second.
+    // Evaluated per request: a token also expires on time while it is cached.
     if (known.expiresAt !== null && known.expiresAt.getTime() <= this.clock.now().getTime()) return 'expired';
     return known.principal;
   }
 
-  /** Which of these tokens, by uid, are no longer valid; for connections that outlive the request that opened them. */
+  /** The UIDs of those tokens that are not valid any more; for connections that are open longer than their request. */
   async ended(tokenUids: readonly string[]): Promise<string[]> {
     return tokenUids.length === 0 ? [] : this.tokens.findEnded(tokenUids);
   }
 
-  /** For the process that has just revoked tokens: they end here at once. */
-  forgetKnown(): void {
+  /** Clears the cache, so that a process that revokes tokens rejects them at once. */
+  clearCache(): void {
     this.cache.clear();
   }
 
@@ -54,13 +54,13 @@ export class TokenAuthenticator {
     if (cached) return cached;
     const answer = this.tokens.findByHash(hash);
     this.cache.set(key, answer);
-    const forget = (): void => {
+    const remove = (): void => {
       if (this.cache.peek(key) === answer) this.cache.delete(key);
     };
-    // A failed query is no answer, and a token that is unknown now may be created the next moment.
+    // Failures and unknown tokens are not cached: an unknown token may be created at any moment.
     answer.then((known) => {
-      if (known === null) forget();
-    }, forget);
+      if (known === null) remove();
+    }, remove);
     return answer;
   }
 }

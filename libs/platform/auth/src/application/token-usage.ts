@@ -6,7 +6,7 @@ const ONCE_PER_MS = 60_000;
 const FLUSH_AFTER_MS = 2_000;
 const MAX_NOTED = 10_000;
 
-/** Stores when tokens were last used: at most once a minute for each, in batches, and never while a request waits. */
+/** Records the last use of tokens: at most once a minute per token, in batches, without delaying requests. */
 @Injectable()
 export class TokenUsage implements OnModuleDestroy {
   private readonly logger = new Logger(TokenUsage.name);
@@ -35,7 +35,7 @@ export class TokenUsage implements OnModuleDestroy {
     if (uids.length === 0) return;
     await this.tokens.markUsed(uids).catch((error: Error) => {
       for (const uid of uids) this.noted.delete(uid);
-      this.logger.warn(`Last use of ${uids.length} token(s) not stored: ${error.message}`);
+      this.logger.warn(`The last use of ${uids.length} token(s) was not recorded: ${error.message}`);
     });
   }
 }

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 
 export class PageInfo {
-  @ApiProperty({ description: 'Whether there is more after this page.' })
+  @ApiProperty({ description: 'Whether another page follows.' })
   has_next_page: boolean;
 
   @ApiPropertyOptional({ description: 'Pass it as `cursor`, with the same filters and sort, to get the next page.' })
