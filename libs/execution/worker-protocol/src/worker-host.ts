@@ -5,7 +5,7 @@ export const HOSTED_WORKERS = 'warp';
 
 /**
  * What is wrong with a `worker_host`, completing "`worker_host` …"; null when nothing is. A name that no worker can connect
- * with is wrong: a run would wait for it for ever.
+ * with is wrong: a run would wait for it without limit.
  */
 export function workerHostFault(host: string): string | null {
   if (host === HOSTED_WORKERS) return null;

@@ -16,7 +16,7 @@ export async function directoryBytes(directory: string): Promise<number> {
   return total;
 }
 
-/** Does the work, which is told to stop once the directory has grown beyond the limit; then it rejects with `too_large`. */
+/** Does the work and aborts it when the directory exceeds the limit; then it rejects with `too_large`. */
 export async function withinSize<T>(
   directory: string,
   maxBytes: number,

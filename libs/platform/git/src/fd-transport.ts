@@ -1,7 +1,7 @@
 import { GitFailure } from './git-failure.js';
 import { collect, type GitAnswer, type GitCall, GitProcess } from './git-process.js';
 
-/** What stands for the repository in the arguments of the asking side. */
+/** The placeholder for the repository in the arguments of the client side. */
 export const FD_URL = 'fd::3,4';
 
 /**

@@ -7,19 +7,19 @@ import { GitFailure } from './git-failure.js';
 interface Owner {
   readonly token: string;
   readonly pid: number;
-  /** Since when the process runs: process numbers come again. */
+  /** When the process started: process numbers are reused. */
   readonly started: string;
-  /** Process numbers mean something within one boot and one namespace only. */
+  /** Process numbers are unique in one boot and one namespace only. */
   readonly realm: string;
 }
 
-const BEAT_MS = 5_000;
-/** An owner that we cannot look up has gone when it has not touched its lock for this long. */
+const HEARTBEAT_MS = 5_000;
+/** An owner in another namespace is dead when it has not touched its lock for this long. */
 const SILENT_MS = 60_000;
 const WAIT_MS = 100;
 
 /**
- * Does the work while holding a lock that other processes see: a file. The lock of a process that has gone is taken over.
+ * Does the work while holding a lock that other processes see: a file. The lock of a dead process is taken over.
  * Rejects with GitFailure `aborted` when the signal aborts while waiting.
  */
 export async function withFileLock<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
@@ -31,22 +31,22 @@ export async function withFileLock<T>(path: string, signal: AbortSignal, work: (
   };
   while (!(await acquire(path, owner))) {
     if (signal.aborted) throw new GitFailure('aborted', 'git was stopped.');
-    await takeFromTheDead(path);
+    await removeDeadLock(path);
     await pause(WAIT_MS, signal);
   }
-  const beat = setInterval(() => {
+  const heartbeat = setInterval(() => {
     const now = new Date();
     utimes(path, now, now).catch(() => undefined);
-  }, BEAT_MS);
+  }, HEARTBEAT_MS);
   try {
     return await work();
   } finally {
-    clearInterval(beat);
+    clearInterval(heartbeat);
     if ((await readOwner(path))?.token === owner.token) await rm(path, { force: true });
   }
 }
 
-/** A link appears with its content, so that nobody reads half an owner. */
+/** A link appears together with its content, so that nobody reads a partial owner. */
 async function acquire(path: string, owner: Owner): Promise<boolean> {
   const own = `${path}.${owner.token}`;
   try {
@@ -61,15 +61,15 @@ async function acquire(path: string, owner: Owner): Promise<boolean> {
   }
 }
 
-/** Two may see the same dead owner: whoever has moved another's lock away puts it back. */
-async function takeFromTheDead(path: string): Promise<void> {
+/** Two processes may see the same dead owner: one that has moved the lock of a new owner aside puts it back. */
+async function removeDeadLock(path: string): Promise<void> {
   const owner = await readOwner(path);
   if (!(await isDead(path, owner))) return;
   const aside = `${path}.${randomUUID()}`;
   try {
     await rename(path, aside);
   } catch {
-    return; // let go of meanwhile
+    return; // released meanwhile
   }
   if ((await readOwner(aside))?.token !== owner?.token) await link(aside, path).catch(() => undefined);
   await rm(aside, { force: true });

@@ -38,7 +38,7 @@ export async function withAccess<T>(
   });
 }
 
-/** Ssh without the keys, agents, settings and known hosts of whoever runs us; a server is trusted when first seen. */
+/** Ssh without the keys, agents, settings and known hosts of the user of this process; a server is trusted when first seen. */
 async function withSshKey<T>(
   credential: GitCredential | undefined,
   address: string | null,
@@ -66,7 +66,7 @@ async function withSshKey<T>(
     const config = join(directory, 'config');
     const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`);
     await writeFile(config, lines.join(''), { mode: 0o600, flag: 'wx' });
-    // Git hands this to a shell, so the path comes by a variable and not as text of the command.
+    // Git hands this to a shell, so the path is passed in a variable and not as text of the command.
     return await work({
       GIT_SSH_COMMAND: 'ssh -F "$HEADRACE_SSH_CONFIG"',
       GIT_SSH_VARIANT: 'ssh',

@@ -13,7 +13,7 @@ export interface GitCall {
   /** Transports that this process may use (`https`, `fd` …). Default: none. */
   readonly protocols?: readonly string[];
   readonly input?: string;
-  /** Standard input stays open for whoever writes to it. */
+  /** Standard input stays open for writing. */
   readonly streamsInput?: boolean;
   /** What the process can read from descriptor 3, once, and never sees otherwise. */
   readonly secretInput?: string;
@@ -38,7 +38,7 @@ const MINUTE_MS = 60_000;
 const MIB = 1_048_576;
 const STDERR_BYTES = 16_384;
 
-/** One git process, which leads a process group of its own: whatever ends it, its helpers end with it. */
+/** One git process, which leads a separate process group, so that its helpers always end with it. */
 export class GitProcess {
   private readonly child: ChildProcess;
   private readonly closed: Promise<number>;
@@ -104,7 +104,7 @@ export class GitProcess {
     return stream as Duplex;
   }
 
-  /** Ends it at once, with the failure that whoever waits for it gets. */
+  /** Ends it at once; its result rejects with this failure. */
   end(fault: GitFailure): void {
     this.fault ??= fault;
     const { pid } = this.child;

@@ -132,7 +132,7 @@ describe('a mirror', () => {
     expect(await (await mirrors.mirror(moving, { maxAgeMs: 60_000 })).resolve()).toBe(second);
   });
 
-  it('is packed anew after many fetches, and keeps what was just replaced', async () => {
+  it('is repacked after many fetches, and keeps objects that were just replaced', async () => {
     const work = new GitFixture(join(root, 'local', 'busy'));
     const mirrors = cache();
     const commits: string[] = [];
@@ -186,7 +186,7 @@ describe('a mirror', () => {
 });
 
 describe('what goes wrong', () => {
-  it('a copy that is broken is made anew', async () => {
+  it('replaces a broken copy', async () => {
     const mirrors = cache();
     const mirror = await mirrors.mirror(repository);
     const packs = join(mirror.path, 'objects', 'pack');
@@ -195,11 +195,11 @@ describe('what goes wrong', () => {
     truncateSync(join(packs, pack), 40);
     const commit = (await mirror.resolve()) ?? '';
     await expect(mirror.list(commit)).rejects.toMatchObject({ reason: 'damaged' });
-    const anew = await mirrors.mirror(repository, { maxAgeMs: 3_600_000 });
-    expect(await anew.list(commit)).toHaveLength(3);
+    const again = await mirrors.mirror(repository, { maxAgeMs: 3_600_000 });
+    expect(await again.list(commit)).toHaveLength(3);
   });
 
-  it('one whose files were taken away is made anew without being told', async () => {
+  it('replaces a copy whose files were removed', async () => {
     const mirrors = cache();
     const mirror = await mirrors.mirror(repository);
     rmSync(join(mirror.path, 'objects', 'pack'), { recursive: true });
@@ -215,7 +215,7 @@ describe('what goes wrong', () => {
     expect(readdirSync(directory).filter((name) => name !== 'salt')).toEqual([]);
   });
 
-  it('an empty repository is told from one that is not there', async () => {
+  it('distinguishes an empty repository from a missing one', async () => {
     new GitFixture(join(root, 'local', 'empty'));
     await expect(cache().mirror({ url: join(root, 'local', 'empty') })).rejects.toMatchObject({ reason: 'empty' });
     await expect(cache().mirror({ url: join(root, 'local', 'missing') })).rejects.toMatchObject({

@@ -9,7 +9,7 @@ import { runGit } from './git-process.js';
 import { refFault } from './git-ref.js';
 import { findRef } from './find-ref.js';
 import { Mirror, touch } from './mirror.js';
-import { MirrorRoom } from './mirror-room.js';
+import { MirrorEviction } from './mirror-eviction.js';
 import { MirrorStore } from './mirror-store.js';
 import type { GitRepository, MirrorOptions } from './mirror-types.js';
 import { keptRef, readRecord, writeRecord } from './ref-records.js';
@@ -29,7 +29,7 @@ export interface MirrorCacheOptions {
   readonly maxTotalBytes?: number;
   /** For bringing one mirror up to date. Default: 10 minutes. */
   readonly timeoutMs?: number;
-  /** Marks the processes of git, for whoever has to find them. */
+  /** Marks the processes of git, so that they can be found. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
 }
@@ -39,7 +39,7 @@ const MANY_PACKS = 30;
 /** Bare, shallow copies of repositories, brought up to date when asked for; one at a time does that for a repository. */
 export class MirrorCache {
   private readonly store: MirrorStore;
-  private readonly room: MirrorRoom;
+  private readonly eviction: MirrorEviction;
   private readonly flights = new SingleFlight<Mirror>(() => new GitFailure('aborted', 'git was stopped.'));
   private readonly mirrors = new Map<string, Mirror>();
   private readonly clock: Clock;
@@ -47,7 +47,7 @@ export class MirrorCache {
   constructor(private readonly options: MirrorCacheOptions) {
     this.store = new MirrorStore(resolve(options.directory));
     this.clock = options.clock ?? new SystemClock();
-    this.room = new MirrorRoom(this.store, options.maxTotalBytes ?? 20 * 1024 ** 3, this.clock);
+    this.eviction = new MirrorEviction(this.store, options.maxTotalBytes ?? 20 * 1024 ** 3, this.clock);
   }
 
   /** Brings a mirror up to date for a ref. Rejects with a GitFailure. */
@@ -84,7 +84,7 @@ export class MirrorCache {
         await touch(place, this.clock.now());
         return fetched;
       });
-      if (hasGrown) await this.room.make(place, either);
+      if (hasGrown) await this.eviction.evict(place, either);
       return this.at(place);
     } catch (error) {
       if (late.aborted && !signal.aborted)

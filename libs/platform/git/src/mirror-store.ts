@@ -28,12 +28,12 @@ export class MirrorStore {
   constructor(readonly directory: string) {}
 
   /**
-   * Where the mirror of a repository lies. Whoever asks with another credential has another mirror: what one may read is
+   * The directory of the mirror of a repository. Each credential has a separate mirror: what one may read is
    * never shown to another. The name tells nothing of the credential.
    */
   async placeOf({ url, credential }: GitRepository): Promise<string> {
     this.salt ??= this.readSalt().catch((error: unknown) => {
-      // A disk that is full now may have room later.
+      // A disk that is full now may have free space later.
       this.salt = null;
       throw error;
     });

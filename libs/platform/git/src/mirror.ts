@@ -9,7 +9,7 @@ import { COMMIT_ID } from './git-ref.js';
 import type { FetchedRef, TreeEntry } from './mirror-types.js';
 import { readRecord } from './ref-records.js';
 
-/** Its presence says that the copy is broken and has to be made anew. */
+/** Its presence marks a copy that is broken and has to be replaced. */
 export const BROKEN_MARK = 'broken';
 
 export interface ListOptions {
@@ -96,7 +96,7 @@ export class Mirror {
     return this.noticing(fetchFromDirectory(this.path, call));
   }
 
-  /** In use while it takes. A copy that turns out to be broken is made anew the next time somebody asks for it. */
+  /** The mirror is in use meanwhile. A copy that turns out to be broken is replaced at the next request. */
   private async noticing<T>(work: Promise<T>): Promise<T> {
     this.keep();
     const keeping = setInterval(() => this.keep(), TOUCH_MS);

@@ -7,10 +7,10 @@ import { openLocalRepository } from './local-repository.js';
 import type { GitRepository } from './mirror-types.js';
 import { checkHost, type GitHosts } from './remote-host.js';
 
-/** A call of git that asks a repository; `url` is what stands for it there. */
+/** A call of git that queries a repository; `url` is its placeholder in the arguments. */
 export type AskingCall = (url: string) => GitCall;
 
-/** Carries out a call that asks a repository elsewhere, over whatever leads there. Rejects with a GitFailure. */
+/** Executes a call that queries a remote repository, over any transport. Rejects with a GitFailure. */
 export async function askRepository(
   { url, credential }: GitRepository,
   { localRoots = [], hosts }: { readonly localRoots?: readonly string[]; readonly hosts?: GitHosts },

@@ -4,7 +4,7 @@ import { PublicAddresses } from '#platform/kernel';
 import { GitFailure } from './git-failure.js';
 import type { RemoteLocation } from './git-location.js';
 
-/** Which hosts repositories may be fetched from, where whoever names a repository is not trusted with our network. */
+/** The hosts that repositories may be fetched from, when the network must be protected from the person who names them. */
 export interface GitHosts {
   /** Addresses and ranges that are allowed although they are not public, as the setting GIT_ALLOW_PRIVATE lists them. */
   readonly allowPrivate: readonly string[];

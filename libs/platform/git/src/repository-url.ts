@@ -1,4 +1,4 @@
-/** Where a repository of GitHub's lies: `githubUrl` is https://github.com or what stands in for it, a local directory too. */
+/** The URL of a repository of GitHub: `githubUrl` is https://github.com or a replacement, which can be a local directory. */
 export function repositoryUrl(
   { githubUrl }: { readonly githubUrl: string },
   { owner, repo }: { readonly owner: string; readonly repo: string },
@@ -20,7 +20,7 @@ export function directoryName(url: string): string {
   return name === '' || name === '.git' ? 'repository' : name;
 }
 
-/** A directory of its own for each, in order; the second of a name gets a number. */
+/** A separate directory for each, in order; the second of a name gets a number. */
 export function directoryNames(urls: readonly string[]): string[] {
   const taken = new Set<string>();
   return urls.map((url) => {

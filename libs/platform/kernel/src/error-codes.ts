@@ -102,7 +102,7 @@ export const ERROR_CODES = {
     null,
     'The agent failed',
     false,
-    'The agent process ended by itself with an error, could not be started, or refused to go on.',
+    'The agent process ended by itself with an error, could not be started, or refused to continue.',
   ),
   infrastructure_timeout: facts(
     null,

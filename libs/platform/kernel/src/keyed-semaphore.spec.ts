@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { KeyedSemaphore, type SemaphoreLimits } from './keyed-semaphore.js';
 
-/** Pieces of work that end when they are told to. */
+/** Work that ends on request. */
 function fixture(limits: SemaphoreLimits) {
   const semaphore = new KeyedSemaphore(limits);
   const started: string[] = [];

@@ -81,15 +81,15 @@ describe('SecretBox', () => {
       expect(reasonOf(() => before.open(sealed, 'here'))).toBe('unknown_key');
     });
 
-    it('seals anew what is not under the current key, for the same place', () => {
+    it('re-encrypts a value that is not under the current key, for the same purpose', () => {
       const old = before.seal('swordfish', 'here');
-      const anew = during.reencrypt(old, 'here') ?? '';
-      expect(keyOf(anew)).toBe(keyOf(during.seal('', '')));
-      expect(boxWith(second).open(anew, 'here')).toBe('swordfish');
-      expect(during.reencrypt(anew, 'here')).toBeNull();
+      const again = during.reencrypt(old, 'here') ?? '';
+      expect(keyOf(again)).toBe(keyOf(during.seal('', '')));
+      expect(boxWith(second).open(again, 'here')).toBe('swordfish');
+      expect(during.reencrypt(again, 'here')).toBeNull();
     });
 
-    it('seals nothing anew that does not open, under whatever key', () => {
+    it('re-encrypts no value that does not open, under any key', () => {
       expect(reasonOf(() => `${during.reencrypt(before.seal('x', 'here'), 'there')}`)).toBe('not_authentic');
       expect(reasonOf(() => `${during.reencrypt(during.seal('x', 'here'), 'there')}`)).toBe('not_authentic');
       expect(reasonOf(() => `${boxWith(second).reencrypt(before.seal('x', 'here'), 'here')}`)).toBe('unknown_key');

@@ -120,7 +120,7 @@ function labelsOf(
   return { kind: 'labels', ref: ticketRef(ticket), labels };
 }
 
-/** From the key where there is one, so that a repeated request is told the reference of the run that it started. */
+/** From the key where there is one, so that a repeated request returns the reference of the run that it started. */
 function adhocTicket(scope: string, claim: IdempotencyClaim | null): Ticket {
   if (claim === null) return { source: ADHOC, id: newUid() };
   const digest = createHash('sha256').update(`${scope}/${claim.key}`).digest();

@@ -5,7 +5,7 @@ import { Database } from '#platform/persistence';
 import { placeOf } from '../domain/files/layout.js';
 import { DefinitionsStore } from '../persistence/definitions.store.js';
 
-/** Tells the room of agents the skills that definitions bring. */
+/** Provides the skills of definitions to the library `agents`. */
 @Injectable()
 export class StoredFactorySkills implements FactorySkillSource, OnModuleInit {
   constructor(

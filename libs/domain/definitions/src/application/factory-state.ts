@@ -7,7 +7,7 @@ import { DefinedWebhooks } from '#domain/webhooks';
 import { NOTHING_APPLIED, type PresentAgent, type PresentState } from '../domain/present-state.js';
 import { DefinitionsStore } from '../persistence/definitions.store.js';
 
-/** What there is of a factory, over all the rooms that hold parts of it. */
+/** The state of a factory, read from all libraries that own parts of it. */
 @Injectable()
 export class FactoryState {
   constructor(

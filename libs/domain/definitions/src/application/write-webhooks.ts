@@ -10,7 +10,7 @@ import { RefusedError } from './refused-error.js';
 export class WriteWebhooks {
   constructor(private readonly webhooks: DefinedWebhooks) {}
 
-  /** What goes makes room for what comes. Returns the uids of what was made, by name. */
+  /** Deletes before it creates, because of the limit. Returns the uids of the created webhooks, by name. */
   async execute(tx: Queryable, applying: Applying): Promise<ReadonlyMap<string, string>> {
     const { factory, desired, plan } = applying;
     const of = (action: PlanAction) => plan.filter((entry) => entry.kind === 'webhook' && entry.action === action);

@@ -6,7 +6,7 @@ import { FACTORY_PATH, isSkillPath, resourcePath } from './resource-paths.js';
 import { writeAgent, writeAutomation, writeFactory, writeWebhook } from './writing/write-files.js';
 
 /**
- * The factory as files, by path: those that were applied, verbatim, where what they say is still so; else written anew.
+ * The factory as files, by path: those that were applied, verbatim, where they still describe the factory; otherwise generated.
  * What files cannot say of an agent or automation is left out.
  */
 export function exportFiles(present: PresentState): DefinitionFile[] {

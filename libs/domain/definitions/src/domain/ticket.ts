@@ -11,7 +11,7 @@ const TICKET_REF = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}:[^\s\p{C}]+$/u;
 export const MAX_TICKET_REF_BYTES = 256;
 export const MAX_TICKET_URL = 2048;
 
-/** Null when it is none; an id may have colons of its own. */
+/** Null when it is none; an id may contain colons. */
 export function parseTicketRef(ref: string): Ticket | null {
   if (!TICKET_REF.test(ref) || Buffer.byteLength(ref) > MAX_TICKET_REF_BYTES) return null;
   const colon = ref.indexOf(':');

@@ -10,11 +10,11 @@ export function invalidDefinition(files: readonly DefinitionFile[], diagnostics:
     pointer: places.get(diagnostic.path) ?? '/files',
     detail: located(diagnostic),
   }));
-  const told = errors.slice(0, MAX_SENTENCES).map(({ detail }) => detail);
-  const more = errors.length - told.length;
+  const shown = errors.slice(0, MAX_SENTENCES).map(({ detail }) => detail);
+  const more = errors.length - shown.length;
   return new ProblemError(
     'invalid_request',
-    [`Nothing was applied. ${told.join(' ')}`, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
+    [`Nothing was applied. ${shown.join(' ')}`, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
     { errors, members: { diagnostics } },
   );
 }

@@ -15,7 +15,7 @@ describe('who may use an environment', () => {
     ['a colleague’s own', personal, bob, null, false],
     ['a person’s, by a team as such', personal, robot, 'red', false],
     ['a person’s, shared with oneself', { ...personal, isGuest: true }, bob, 'blue', true],
-    ['a person’s, shared with whoever is no person', { ...personal, isGuest: true }, robot, 'red', false],
+    ['a personal one, shared, for a service account', { ...personal, isGuest: true }, robot, 'red', false],
     ['the team’s, in its run', ofTeam, bob, 'red', true],
     ['the team’s, personally', ofTeam, bob, null, true],
     ['the team’s, in another team’s run', ofTeam, bob, 'blue', false],

@@ -4,7 +4,7 @@ type Owned = Pick<Environment, 'teamUid' | 'ownerUserUid'>;
 
 /** What an environment's grants and links give to those it was looked up for. */
 export interface Reach {
-  /** The person was granted it, or came by a link. */
+  /** The person was granted it, or has redeemed a link. */
   readonly isGuest: boolean;
   /** Those of the teams that were granted it. */
   readonly guestTeamUids: readonly string[];

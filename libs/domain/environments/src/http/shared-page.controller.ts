@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { Public } from '#platform/auth';
 import { OutsideApi, PageFiles } from '#platform/http';
 
-/** Where links lead to. The page is the same for all of them: the token stands behind the #, which no server is told. */
+/** The page behind links. It is the same for all of them: the token comes after the #, which no browser sends. */
 @Public()
 @OutsideApi()
 @ApiExcludeController()

@@ -15,7 +15,7 @@ interface Row {
 
 const COLUMNS = 'uid, environment_uid, user_uid, team_uid, creator_type, creator_uid, created_at';
 
-/** Grants of environments to people and teams. Whoever adds one holds the environment's lock. */
+/** Grants of environments to people and teams. The row of the environment is locked during an insert. */
 @Injectable()
 export class EnvironmentGrantsStore {
   constructor(private readonly database: Database) {}

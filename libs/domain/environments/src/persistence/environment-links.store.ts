@@ -15,7 +15,7 @@ interface Row {
 
 const COLUMNS = 'uid, environment_uid, expires_at, max_uses, uses, creator_type, creator_uid, created_at';
 
-/** Links to environments, and who came by them. Whoever adds a link holds the environment's lock. */
+/** Links to environments and their holders. The row of the environment is locked during an insert. */
 @Injectable()
 export class EnvironmentLinksStore {
   constructor(private readonly database: Database) {}
@@ -29,7 +29,7 @@ export class EnvironmentLinksStore {
     return rows.map(toLink);
   }
 
-  /** Those that this person has come by, oldest first. */
+  /** The links that this person has redeemed, oldest first. */
   async listHeld(environmentUid: string, userUid: string): Promise<EnvironmentLink[]> {
     const rows = await this.database.query<Row>(
       `SELECT ${COLUMNS} FROM headrace.environment_links
@@ -55,7 +55,7 @@ export class EnvironmentLinksStore {
     return toLink(row);
   }
 
-  /** Those who came by it lose what it gave them. */
+  /** Its holders lose their access. */
   async delete(environmentUid: string, uid: string): Promise<boolean> {
     const rows = await this.database.query(
       'DELETE FROM headrace.environment_links WHERE environment_uid = $1 AND uid = $2 RETURNING 1',
@@ -82,7 +82,7 @@ export class EnvironmentLinksStore {
     return rows.length > 0;
   }
 
-  /** Of a link that is locked, has room and is not theirs yet. */
+  /** The link is locked, is not used up and has not been redeemed by this person. */
   async addHolder(tx: Queryable, { uid, environmentUid }: EnvironmentLink, userUid: string): Promise<void> {
     await tx.query(
       `INSERT INTO headrace.environment_link_holders (link_uid, environment_uid, user_uid) VALUES ($1, $2, $3)`,

@@ -67,7 +67,7 @@ export class EnvironmentsStore {
     return row ? { ...toDetails(row), isGuest: row.is_guest, guestTeamUids: row.guest_team_uids } : null;
   }
 
-  /** Nobody changes it, or what it is shared with, until the transaction ends; people may still come by its links. */
+  /** Nobody can change it or its grants until the transaction ends; its links can still be redeemed. */
   async lock(tx: Queryable, uid: string): Promise<EnvironmentDetails | null> {
     const [row] = await tx.query<Row>(`SELECT ${COLUMNS} FROM headrace.environments WHERE uid = $1 FOR NO KEY UPDATE`, [
       uid,

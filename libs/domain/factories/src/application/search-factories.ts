@@ -16,7 +16,7 @@ export type SearchFactoriesResult =
   | { readonly kind: 'page'; readonly factories: readonly Factory[]; readonly nextCursor: string | null }
   | { readonly kind: 'bad_cursor' };
 
-/** One page of the factories of the teams at hand, by name. */
+/** One page of the factories of the teams of the request, by name. */
 @Injectable()
 export class SearchFactories {
   private readonly cursors: PageCursors;

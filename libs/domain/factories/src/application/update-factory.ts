@@ -11,7 +11,7 @@ export type UpdateFactoryResult =
 export class UpdateFactory {
   constructor(private readonly store: FactoriesStore) {}
 
-  /** After `alias_taken` nothing is changed, and the transaction can go on. */
+  /** After `alias_taken` nothing is changed, and the transaction can continue. */
   async execute(tx: Queryable, uid: string, fields: FactoryFields): Promise<UpdateFactoryResult> {
     const updated = await this.store.update(tx, uid, fields);
     return updated === 'alias_taken' ? { kind: 'alias_taken' } : { kind: 'updated', factory: updated };

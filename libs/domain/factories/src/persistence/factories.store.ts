@@ -23,12 +23,12 @@ export interface FactorySearch {
 
 const COLUMNS = 'uid, team_uid, name, description, alias, created_at, updated_at';
 
-/** Factories in statements of their own: within somebody's transaction, and searched. */
+/** Factories in separate statements: in the transaction of a caller, and searched. */
 @Injectable()
 export class FactoriesStore {
   constructor(private readonly database: Database) {}
 
-  /** Nobody else changes it until the transaction ends. Not in the way of whoever refers to it. */
+  /** Nobody else changes it until the transaction ends. Inserts that refer to it do not wait. */
   async lock(tx: Queryable, uid: string): Promise<Factory | null> {
     const [row] = await tx.query<Row>(`SELECT ${COLUMNS} FROM factories WHERE uid = $1 FOR NO KEY UPDATE`, [uid]);
     return row ? toFactory(row) : null;
@@ -43,7 +43,7 @@ export class FactoriesStore {
     return row ? toFactory(row) : null;
   }
 
-  /** The transaction goes on when the alias is taken. */
+  /** The transaction continues when the alias is taken. */
   async update(
     tx: Queryable,
     uid: string,

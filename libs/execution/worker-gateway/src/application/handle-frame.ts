@@ -29,7 +29,7 @@ export interface FrameSource {
   send(frame: ServerFrame): boolean;
 }
 
-/** Carries out what a worker says. Each frame may be handled again after a failure. */
+/** Handles the frames of workers. Each frame may be handled again after a failure. */
 @Injectable()
 export class HandleFrame {
   constructor(
@@ -71,7 +71,7 @@ export class HandleFrame {
     const first = !session.announced;
     session.announced = true;
     if (first) this.provider.tasks.connected(session.ref);
-    else this.provider.tasks.roomAgain(session.ref);
+    else this.provider.tasks.slotFreed(session.ref);
   }
 
   /** The connection has ended. */
@@ -115,7 +115,7 @@ export class HandleFrame {
     if (changed && session.announced) await this.presence.touch(session.state(performance.now()));
     const desired = tasks.length === 0 ? [] : await this.provider.tasks.desired(session.ref, tasks);
     source.send({ type: 'beat', data: { ...this.rhythm(), tasks: desired } });
-    if (changed && !draining && freeSlots > 0) this.provider.tasks.roomAgain(session.ref);
+    if (changed && !draining && freeSlots > 0) this.provider.tasks.slotFreed(session.ref);
   }
 
   private async claimed(session: WorkerSession, data: TaskClaimed['data'], receivedAt: number): Promise<void> {
@@ -127,7 +127,7 @@ export class HandleFrame {
     if (capacity.slots !== null && capacity.claimed(await this.provider.tasks.executing(session.ref)))
       await this.presence.touch(session.state(performance.now()));
     // It answers one offer after the other: the next one may be made.
-    this.provider.tasks.roomAgain(session.ref);
+    this.provider.tasks.slotFreed(session.ref);
   }
 
   private async rejected(session: WorkerSession, data: TaskRejected['data']): Promise<void> {
@@ -139,7 +139,7 @@ export class HandleFrame {
     if (pauseMs > 0) {
       // Begun when the database has begun the same pause, so that it is over there too.
       setTimeout(() => {
-        if (this.sockets.find(session.id) !== undefined) this.provider.tasks.roomAgain(session.ref);
+        if (this.sockets.find(session.id) !== undefined) this.provider.tasks.slotFreed(session.ref);
       }, pauseMs).unref();
     }
     await this.provider.tasks.rejected(session.ref, data);
@@ -160,7 +160,7 @@ export class HandleFrame {
     const { capacity } = session;
     if (capacity.slots !== null && capacity.ended(await this.provider.tasks.executing(session.ref)))
       await this.presence.touch(session.state(performance.now()));
-    this.provider.tasks.roomAgain(session.ref);
+    this.provider.tasks.slotFreed(session.ref);
   }
 
   private rhythm(): { ttl_seconds: number; next_beat_seconds: number } {

@@ -10,7 +10,7 @@ import type {
 import type { WorkerRef } from '../domain/worker.js';
 
 /**
- * What connected workers say about tasks, told to whoever places runs on them. Every call is idempotent: a frame may
+ * Receives what connected workers report about tasks. Implemented by the library that places runs on workers. Every call is idempotent: a frame may
  * come twice, late, or about an execution that is not the run's current one any more; then it changes nothing.
  *
  * The calls about one connection come one after the other, those of different connections at once. A call that rejects
@@ -18,7 +18,7 @@ import type { WorkerRef } from '../domain/worker.js';
  */
 export abstract class WorkerTasks {
   /**
-   * A worker that says no hello has connected, and is offered nothing before this resolves: it is told to stop what was
+   * A worker that says no hello has connected, and is offered nothing before this resolves: it is asked to stop what was
    * given up while it was away.
    */
   abstract arriving(worker: WorkerRef): Promise<void>;
@@ -26,8 +26,8 @@ export abstract class WorkerTasks {
   /** Something may be offered to it from now on. Neither throws nor is waited for. */
   abstract connected(worker: WorkerRef): void;
 
-  /** It may have room again: a task ended, it said so, or it drains no longer. Neither throws nor is waited for. */
-  abstract roomAgain(worker: WorkerRef): void;
+  /** The worker may have a free slot: a task ended, or it reported one, or it no longer drains. Never throws; not awaited. */
+  abstract slotFreed(worker: WorkerRef): void;
 
   /** `waitedMs`: how long ago the frame arrived, which is when the claim counts. */
   abstract claimed(worker: WorkerRef, data: TaskClaimed['data'], waitedMs: number): Promise<void>;

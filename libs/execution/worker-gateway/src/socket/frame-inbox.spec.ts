@@ -19,7 +19,7 @@ const inbox = (): FrameInbox =>
     {
       failed: (what, error) => events.push(`${what} failed: ${(error as Error).message}`),
       hold: () => events.push('hold'),
-      goOn: () => events.push('go on'),
+      resume: () => events.push('resume'),
     },
     semaphore,
     {
@@ -50,7 +50,7 @@ describe('the inbox of a connection', () => {
     expect(box.isIdle).toBe(true);
   });
 
-  it('goes on after what failed', async () => {
+  it('continues after a failed frame', async () => {
     const box = inbox();
     box.push('a', () => Promise.reject(new Error('broken')));
     box.push('b', done('b'));
@@ -85,7 +85,7 @@ describe('the inbox of a connection', () => {
     await Promise.resolve();
     release();
     await box.idle();
-    expect(events).toEqual(['hold', 'go on']);
+    expect(events).toEqual(['hold', 'resume']);
   });
 
   it('shares the number of places with all other inboxes', async () => {

@@ -5,7 +5,7 @@ import type { KeyedSemaphore } from '#platform/kernel';
 
 /** So much waits at most before no more is read from the socket. */
 const FULL = 128;
-const ROOM_AGAIN = 32;
+const RESUME_BELOW = 32;
 /** How long a frame is tried while the database is away. Longer than a lease, beyond which it changes nothing. */
 const TRIED_FOR_MS = 120_000;
 const FIRST_WAIT_MS = 250;
@@ -13,9 +13,9 @@ const LONGEST_WAIT_MS = 5_000;
 
 export interface InboxOwner {
   failed(what: string, error: unknown): void;
-  /** Reads no more until it is told to go on. */
+  /** Reads no more until it is resumed. */
   hold(): void;
-  goOn(): void;
+  resume(): void;
 }
 
 /** Milliseconds of a clock that only goes forward, and waiting for some of them. */
@@ -68,16 +68,16 @@ export class FrameInbox {
 
   private async workOff(): Promise<void> {
     for (let entry = this.entries.shift(); entry !== undefined; entry = this.entries.shift()) {
-      await this.carryOut(entry);
-      if (this.held && this.entries.length <= ROOM_AGAIN) {
+      await this.handle(entry);
+      if (this.held && this.entries.length <= RESUME_BELOW) {
         this.held = false;
-        this.owner.goOn();
+        this.owner.resume();
       }
     }
     this.working = null;
   }
 
-  private async carryOut({ what, work, until }: Entry): Promise<void> {
+  private async handle({ what, work, until }: Entry): Promise<void> {
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
       try {
         await this.semaphore.run('', work);

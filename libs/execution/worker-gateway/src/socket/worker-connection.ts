@@ -39,7 +39,7 @@ export class WorkerConnection implements FrameSource {
     failed: (what: string, error: unknown) => void,
   ) {
     this.pingedAt = session.seenAt;
-    this.inbox = new FrameInbox({ failed, hold: () => this.hold(), goOn: () => this.goOn() }, semaphore);
+    this.inbox = new FrameInbox({ failed, hold: () => this.hold(), resume: () => this.resume() }, semaphore);
   }
 
   get ref(): WorkerRef {
@@ -72,7 +72,7 @@ export class WorkerConnection implements FrameSource {
     this.readsWell();
   }
 
-  /** Ends it for a reason that the worker is told. */
+  /** Closes it with a reason for the worker. */
   drop(reason: DropReason): void {
     if (this.ending) return;
     this.metrics.drop(reason);
@@ -107,7 +107,7 @@ export class WorkerConnection implements FrameSource {
     this.socket.pause();
   }
 
-  private goOn(): void {
+  private resume(): void {
     this.held = false;
     this.session.seenAt = performance.now();
     this.socket.resume();

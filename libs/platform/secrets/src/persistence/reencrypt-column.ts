@@ -18,7 +18,7 @@ type Row = Readonly<Record<string, string>> & { readonly key: string; readonly s
 
 /** Keys that one statement reads: it has to end in time also when few of the rows hold sealed values. */
 const WINDOW = 2000;
-/** A row that is written all the time must not keep the command busy for ever. */
+/** A row that is written all the time must not keep the command busy without limit. */
 const MAX_ATTEMPTS = 10;
 
 /** Goes through a table by its primary key. Others may read and write the rows meanwhile. */

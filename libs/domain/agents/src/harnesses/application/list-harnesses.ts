@@ -29,8 +29,8 @@ export class ListHarnesses {
     ids.delete(BUILTIN_HARNESS);
     const others = [...ids].map((id) => {
       const installations = found.filter((installation) => installation.id === id);
-      const told = installations.find(({ installHint }) => installHint !== null)?.installHint ?? null;
-      return { id, installHint: known.get(id)?.install_hint ?? told, isBuiltin: false, installations };
+      const reported = installations.find(({ installHint }) => installHint !== null)?.installHint ?? null;
+      return { id, installHint: known.get(id)?.install_hint ?? reported, isBuiltin: false, installations };
     });
     return [{ id: BUILTIN_HARNESS, installHint: null, isBuiltin: true, installations: [] }, ...others];
   }

@@ -9,7 +9,7 @@ import { HarnessInstallationsStore } from '../persistence/harness-installations.
 
 const INTERVAL_MS = 60_000;
 
-/** Tells which agents are installed on this machine, which is where hosted runs are carried out as processes. */
+/** Reports which agents are installed on this machine, which executes hosted runs as processes. */
 @Injectable()
 export class HarnessReports implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly instance = newUuid();

@@ -5,7 +5,7 @@ import type { DetectedHarness } from '#execution/runner';
 /** Of one agent in one place, which may be several machines: installed on at least one of them. */
 export interface HarnessInstallation {
   readonly id: string;
-  /** Null: where hosted runs are carried out. */
+  /** Null: the machines that execute hosted runs. */
   readonly workerHost: string | null;
   readonly installed: boolean;
   /** The highest one, as text orders them. */
@@ -31,18 +31,18 @@ const STALE = `interval '3 minutes'`;
 const LIST: Statement = {
   name: 'agents_list_harness_installations',
   text: `
-WITH told AS (
+WITH reported AS (
   SELECT NULL::text AS worker_host, harnesses, last_seen_at FROM headrace.harness_installations
   WHERE last_seen_at > headrace.now() - ${STALE}
   UNION ALL
   SELECT worker_host, harnesses, last_seen_at FROM headrace.worker_connections
   WHERE team_uid = ANY($1::text[]) AND alive_until > headrace.now())
-SELECT h.id, told.worker_host, bool_or(coalesce(h.installed, false)) AS installed,
+SELECT h.id, reported.worker_host, bool_or(coalesce(h.installed, false)) AS installed,
   max(h.version) FILTER (WHERE h.installed) AS version, min(h.install_hint) AS install_hint,
-  max(told.last_seen_at) AS last_seen_at
-FROM told, jsonb_to_recordset(told.harnesses) AS h (id text, installed boolean, version text, install_hint text)
+  max(reported.last_seen_at) AS last_seen_at
+FROM reported, jsonb_to_recordset(reported.harnesses) AS h (id text, installed boolean, version text, install_hint text)
 WHERE h.id IS NOT NULL
-GROUP BY h.id, told.worker_host ORDER BY told.worker_host NULLS FIRST, h.id`,
+GROUP BY h.id, reported.worker_host ORDER BY reported.worker_host NULLS FIRST, h.id`,
 };
 
 const PUT: Statement = {

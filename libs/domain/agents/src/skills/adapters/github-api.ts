@@ -66,7 +66,7 @@ export class GithubApi {
       const response = await this.follow(`${this.origin}${path}`, AbortSignal.any([this.signal, limit]));
       if (!response.ok) throw await refusalOf(response);
       const answer = shape.safeParse(JSON.parse(await readBounded(response, maxBytes)));
-      if (!answer.success) throw new GithubRefusal('GitHub’s API gave an answer that is none of its own.', true);
+      if (!answer.success) throw new GithubRefusal('GitHub’s API returned a response with an unexpected shape.', true);
       return answer.data;
     } catch (error) {
       if (error instanceof GithubRefusal || this.signal.aborted) throw error;

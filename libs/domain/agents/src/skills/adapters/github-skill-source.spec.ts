@@ -90,7 +90,7 @@ describe('GithubSkillSource', () => {
     [
       'something else',
       { status: 200, body: { private: 'no' } },
-      'GitHub’s API gave an answer that is none of its own.',
+      'GitHub’s API returned a response with an unexpected shape.',
     ],
   ])('may be asked again after %s', async (_, override, detail) => {
     github.override = override;

@@ -92,7 +92,7 @@ async function readFiles(
   try {
     await Promise.all(Array.from({ length: READ_AT_ONCE }, work));
   } finally {
-    // After a failure nobody goes on.
+    // After a failure no worker continues.
     queue.length = 0;
   }
   return files.map((file) => ({ ...file, content: contents.get(file.oid) ?? null }));

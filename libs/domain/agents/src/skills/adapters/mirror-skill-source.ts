@@ -28,7 +28,7 @@ export class MirrorSkillSource extends SkillSource {
       return await this.readMirror(repository, ref, known, signal);
     } catch (error) {
       if (signal.aborted || !(error instanceof GitFailure)) throw error;
-      // A copy that turned out to be broken is made anew when it is asked for again.
+      // A copy that turned out to be broken is replaced at the next request.
       if (error.reason !== 'damaged') return toReading(error);
     }
     try {

@@ -22,7 +22,7 @@ describe('the bundled skills', () => {
     expect(parsed.name).toBe(directoryName(path));
     expect(parsed.description.length).toBeGreaterThan(40);
     expect(parsed.body).toContain('$ARGUMENTS');
-    // The built-in agent carries out such blocks.
+    // The built-in agent executes such blocks.
     expect(parsed.body).not.toMatch(/^(```|~~~)/m);
   });
 });

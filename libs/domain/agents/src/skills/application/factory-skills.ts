@@ -14,13 +14,13 @@ export interface FactorySkillFile {
   readonly reach: 'own' | 'common' | 'other';
 }
 
-/** Who knows the skills of factories: a room above. */
+/** Finds the skills of factories; implemented by a library above this one. */
 export interface FactorySkillSource {
   /** As applied last. None where the factory is not the team's. `agentUid`: of the identity that executes the run. */
   filesOf(factoryUid: string, teamUid: string, agentUid: string | null): Promise<readonly FactorySkillFile[]>;
 }
 
-/** The room of the definitions registers itself here on module init; without it factories have no skills. */
+/** The library `definitions` registers itself here on module init; without it factories have no skills. */
 @Injectable()
 export class FactorySkills {
   private source: FactorySkillSource | undefined;

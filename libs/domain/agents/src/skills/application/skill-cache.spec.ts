@@ -85,7 +85,7 @@ describe('SkillCache', () => {
     expect(bodyOf(await cache.get(repository('a'), false, 1000))).toBe('unreadable');
   });
 
-  it('gives whoever asks for news a reading that begins after they asked', async () => {
+  it('answers a refresh with a reading that begins after the request', async () => {
     const { cache, source } = open();
     const first: ((reading: SourceReading) => void)[] = [];
     source.answer = () => new Promise((resolve) => first.push(resolve));

@@ -44,12 +44,12 @@ export interface SkillSearch {
   readonly waitMs?: number;
 }
 
-/** What other rooms may ask about skills. */
+/** Skills for other libraries. */
 export abstract class SkillDirectory {
   /**
    * The skill that a spec names, in one of its forms: `owner/repo:name`, `owner/repo:path/to/SKILL.md`, `repo:name`,
-   * `repo:path`, `:path`, or `name` alone. `teamUid`: of the run, null for a personal one. Reading repositories goes on when
-   * nobody waits any more. Never throws for what stands in `spec`.
+   * `repo:path`, `:path`, or `name` alone. `teamUid`: of the run, null for a personal one. Reading repositories continues
+   * when nobody waits any longer. Never throws because of the content of `spec`.
    */
   abstract resolve(caller: Caller, teamUid: string | null, spec: string, search?: SkillSearch): Promise<ResolvedSkill>;
 }

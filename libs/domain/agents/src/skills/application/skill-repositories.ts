@@ -17,7 +17,7 @@ export interface NamedEnvironment {
 export interface EnvironmentRepository {
   readonly repository: SkillRepository;
   readonly environments: readonly NamedEnvironment[];
-  /** In one of the caller's own or of the teams at hand. Others may share what they like, by whatever name. */
+  /** In an environment of the caller or of the teams of the request, not in one that others share. */
   readonly isOwn: boolean;
 }
 
@@ -69,7 +69,7 @@ export class SkillRepositories {
     for (const { environment, repository, login } of uses) {
       const credential = this.credentialOf(environment, login, versions);
       const readFor = environment.teamUid ?? environment.ownerUserUid ?? '';
-      // What everybody may read at GitHub is not held up by whoever was the first to name it.
+      // Public repositories share one key, so that the first caller to name one does not delay the others.
       const isPublic = repository.isGithub && !credential;
       const reachable = { ...repository, ...(credential && { credential }), ...(!isPublic && { readFor }) };
       const { uid, config } = environment;

@@ -95,7 +95,7 @@ export class SkillResolver extends SkillDirectory {
     return unreadable ?? { kind: 'missing', candidates: suggest(searched, asked.query) };
   }
 
-  /** Of the factory that the spec names, or else of those at hand; null: of none. The first that fits is meant. */
+  /** The skills of the factory that the spec names, or else of the factories of the run; null: no factory is meant. */
   private async factoryShelves(
     asked: Exclude<SkillSpec, { kind: 'invalid' }>,
     teamUid: string | null,

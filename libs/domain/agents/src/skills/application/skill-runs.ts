@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 
-/** Who knows when skills last ran: a room above. */
+/** Finds when skills last ran; implemented by a library above this one. */
 export interface SkillRunSource {
   /** When runs that the caller may see last used these skills (ids as in `Skill.id`), in one round trip. Never used: left out. */
   lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>>;
 }
 
-/** The room of runs registers itself here on module init; without it no skill has ever run. */
+/** The library `runs` registers itself here on module init; without it no skill has a last run. */
 @Injectable()
 export class SkillRuns implements SkillRunSource {
   private source: SkillRunSource | undefined;

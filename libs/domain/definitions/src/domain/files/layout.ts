@@ -45,7 +45,7 @@ function skillPlace(path: string): Place | undefined {
   if (agent !== undefined && !NAME.test(agent)) return misplaced('invalid_name', NAME_RULE);
   const directories = below.split('/').slice(0, -1);
   if (directories.length === 0)
-    return misplaced('unexpected_file', 'A skill stands in a directory of its own: skills/<name>/SKILL.md.');
+    return misplaced('unexpected_file', 'A skill needs a separate directory: skills/<name>/SKILL.md.');
   const isOurs = (name: string): boolean => SKILL_DIRECTORY.test(name) && name.toLowerCase() !== 'skill.md';
   if (!directories.every(isOurs))
     return misplaced(

@@ -110,7 +110,7 @@ describe('readDefinition', () => {
     expect(read).toMatchObject({ kind: 'invalid', diagnostics: [{ code: 'yaml_too_long', line: 1, column: 1 }] });
   });
 
-  it('has room for definitions that are as large as people make them', () => {
+  it('accepts definitions of a realistic size', () => {
     const settings = 'secretName: s\n#\n#\n#\n';
     const filter = Array.from(
       { length: 40 },

@@ -108,7 +108,7 @@ export function definitionSchemas(known: KnownParts): Record<ResourceKind, objec
     webhook: closed('webhook', WEBHOOK),
     automation: closed('automation', automation(known)),
     agent: closed('agent', AGENT),
-    // Skills are shared with other programs, which have keys of their own.
+    // Skills are shared with other programs, which have further keys.
     skill: schema('skill', SKILL),
   };
 }

@@ -67,7 +67,7 @@ export function explain(error: ErrorObject): SchemaFault | undefined {
     case 'maxProperties':
       return value(`must not exceed ${limit} keys`);
     case 'if':
-      // What then or else wanted has an error of its own.
+      // The requirement of `then` or `else` has a separate error.
       return undefined;
     default:
       return value('is not allowed here');

@@ -4,13 +4,13 @@ import type { YamlFault } from './scan-yaml.js';
 /** One slip makes many errors, of which the first ones help. */
 const MAX_SHOWN = 5;
 
-/** In words of our own: those of the parser may repeat what stands in the file, which may be a secret by mistake. */
+/** Not the messages of the parser: they can repeat the content of the file, which may be a secret by mistake. */
 const MESSAGES: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   BAD_DQ_ESCAPE: 'A backslash in double quotes begins an escape, and this is none: double it, or use single quotes.',
   BAD_INDENT: 'The indentation does not fit the lines above.',
   BAD_SCALAR_START: 'Plain text cannot begin with this character: put the value in quotes.',
   BLOCK_AS_IMPLICIT_KEY:
-    'A colon inside a value begins another key: put the value in quotes, or the key on a line of its own.',
+    'A colon inside a value begins another key: put the value in quotes, or the key on a separate line.',
   BLOCK_IN_FLOW: 'Inside brackets, values stand in brackets too.',
   KEY_OVER_1024_CHARS: 'A key has at most 1024 characters.',
   MULTILINE_IMPLICIT_KEY: 'A key stands on one line, followed by a colon.',

@@ -58,7 +58,7 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
     this.offers.welcome(worker);
   }
 
-  override roomAgain(worker: WorkerRef): void {
+  override slotFreed(worker: WorkerRef): void {
     this.offers.look(worker);
   }
 

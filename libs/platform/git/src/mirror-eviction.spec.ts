@@ -31,7 +31,7 @@ const clock = { now: () => new Date(time) };
 const NAMES = ['a', 'b', 'c', 'd'];
 
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'headrace-room-'));
+  root = mkdtempSync(join(tmpdir(), 'headrace-eviction-'));
   for (const name of NAMES) {
     const work = new GitFixture(join(root, 'work', name));
     work.commit({ large: randomBytes(MEGABYTE) });
@@ -63,8 +63,8 @@ async function fetchAll(mirrors: MirrorCache, names: readonly string[]): Promise
   return fetched;
 }
 
-describe('room for mirrors', () => {
-  it('is made by removing the longest unused one, which is made anew when it is asked for', async () => {
+describe('eviction of mirrors', () => {
+  it('removes the least recently used mirror, which is fetched again when it is requested', async () => {
     const mirrors = open();
     const [a, b] = await fetchAll(mirrors, ['a', 'b']);
     await mirrors.mirror({ url: urlOf('a') });
@@ -73,8 +73,8 @@ describe('room for mirrors', () => {
     expect([a, b, c].map((mirror) => mirror && isThere(mirror))).toEqual([true, false, true]);
     expect(readdirSync(directory).filter((name) => !/\.git(\.bytes)?$/.test(name))).toEqual(['salt']);
     expect(readdirSync(directory).filter((name) => name.endsWith('.bytes'))).toHaveLength(2);
-    const anew = await mirrors.mirror({ url: urlOf('b') });
-    expect(await anew.list((await anew.resolve()) ?? '')).toHaveLength(1);
+    const again = await mirrors.mirror({ url: urlOf('b') });
+    expect(await again.list((await again.resolve()) ?? '')).toHaveLength(1);
   });
 
   it('is not made while there is some, nor for what did not grow', async () => {
@@ -99,7 +99,7 @@ describe('room for mirrors', () => {
   it('keeps one that is being brought up to date, however long ago it was used', async () => {
     const mirrors = open();
     const [a, b] = await fetchAll(mirrors, ['a', 'b']);
-    // As whoever brings it up to date does.
+    // As a process that updates it does.
     await withFileLock(`${a?.path ?? ''}.lock`, AbortSignal.timeout(60_000), () => fetchAll(mirrors, ['c']));
     expect([a, b].map((mirror) => mirror && isThere(mirror))).toEqual([true, false]);
     await fetchAll(mirrors, ['d']);

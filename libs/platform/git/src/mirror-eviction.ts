@@ -5,31 +5,31 @@ import { GitFailure } from './git-failure.js';
 import type { MirrorStore } from './mirror-store.js';
 
 const UNUSED_MS = 14 * 86_400_000;
-/** Whoever reads a mirror touches it more often than this. */
+/** A reader touches its mirror more often than this. */
 const IN_USE_MS = 5 * 60_000;
 /** Long enough to take over the lock of a process that has gone. */
 const LOCK_WAIT_MS = 300;
 
-/** Removes mirrors: those that nobody has used for two weeks, and the longest unused ones of more than there is room for. */
-export class MirrorRoom {
+/** Removes mirrors that have not been used for two weeks, and the least recently used ones above the limit of bytes. */
+export class MirrorEviction {
   constructor(
     private readonly store: MirrorStore,
-    /** Of all mirrors of the directory. */
+    /** The limit for all mirrors of the directory together. */
     private readonly maxBytes: number,
     private readonly clock: Clock,
   ) {}
 
   /**
-   * To be called when a mirror has grown. Sizes are noted when mirrors are fetched, so this reads a line for each and walks
-   * through none. What is in use stays, whatever it takes. Never rejects: a mirror too many is no reason to refuse one.
+   * To be called when a mirror has grown. Sizes are stored when mirrors are fetched, so this reads one line for each mirror and
+   * no directory. A mirror in use stays. Never rejects: a failed eviction is no reason to fail a fetch.
    */
-  async make(grown: string, signal: AbortSignal): Promise<void> {
-    // One at a time, or several would each remove what one removal makes room for.
-    const lock = join(this.store.directory, 'room.lock');
-    await withFileLock(lock, signal, () => this.removeSome(grown, signal)).catch(() => undefined);
+  async evict(grown: string, signal: AbortSignal): Promise<void> {
+    // One process at a time: several would each evict as much as one has to.
+    const lock = join(this.store.directory, 'eviction.lock');
+    await withFileLock(lock, signal, () => this.evictUnused(grown, signal)).catch(() => undefined);
   }
 
-  private async removeSome(grown: string, signal: AbortSignal): Promise<void> {
+  private async evictUnused(grown: string, signal: AbortSignal): Promise<void> {
     const now = this.clock.now().getTime();
     await this.store.removeLeftovers();
     const mirrors = (await this.store.list()).sort((one, other) => one.usedAt - other.usedAt);
@@ -41,7 +41,7 @@ export class MirrorRoom {
     }
   }
 
-  /** Under its lock, and after another look: somebody may have asked for it since. */
+  /** With its lock held, and after a second check: it may have been used since. */
   private async remove(place: string, before: number): Promise<boolean> {
     try {
       const aside = await withFileLock(`${place}.lock`, AbortSignal.timeout(LOCK_WAIT_MS), async () =>
@@ -50,7 +50,7 @@ export class MirrorRoom {
       await this.store.clear(aside);
       return aside !== null;
     } catch (error) {
-      if (error instanceof GitFailure && error.reason === 'aborted') return false; // somebody is at it
+      if (error instanceof GitFailure && error.reason === 'aborted') return false; // it is in use
       throw error;
     }
   }
