@@ -4,7 +4,7 @@ import { AuthHttpModule } from '#platform/auth';
 import { AutomationsHttpModule } from '#domain/automations';
 import type { Settings } from '#platform/config';
 import { ConversationsHttpModule } from '#domain/conversations';
-import { DefinitionsHttpModule, DispatchModule, FactoryFileSchemasModule } from '#domain/definitions';
+import { DefinitionsHttpModule } from '#domain/definitions';
 import { EnvironmentsHttpModule } from '#domain/environments';
 import { HttpModule } from '#platform/http';
 import { JobsModule } from '#platform/jobs';
@@ -46,8 +46,6 @@ export class ApiModule {
         SchedulesHttpModule,
         AutomationsHttpModule,
         DefinitionsHttpModule,
-        DispatchModule,
-        FactoryFileSchemasModule,
         ...more,
       ],
     };
