@@ -51,7 +51,7 @@ const planOf = (additional: readonly MigrationSource[]): MigrationPlan => ({
 
 /** Brings the database, and the queues' one where that is another, to the newest schema. Returns the names of what ran. */
 export async function migrateAll(
-  { databaseUrl, queueUrl }: Pick<Settings, 'databaseUrl' | 'queueUrl'>,
+  { databaseUrl, queueUrl }: Partial<Pick<Settings, 'databaseUrl' | 'queueUrl'>>,
   additional: readonly MigrationSource[] = [],
 ): Promise<string[]> {
   if (databaseUrl === undefined) throw new Error('There is no database to migrate.');

@@ -24,12 +24,18 @@ export interface TestDatabase {
 }
 
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const { url: serverUrl, template } = inject('postgres');
-  const name = `test_${randomBytes(8).toString('hex')}`;
+  const { template } = inject('postgres');
   // Copied as files: through the log, block by block, it would take twice as long.
-  await onDatabase(serverUrl, (server) =>
-    server.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`),
-  );
+  return createDatabase(`TEMPLATE ${template} STRATEGY FILE_COPY`);
+}
+
+/** A database without a schema, for tests of migrations. */
+export const createEmptyDatabase = (): Promise<TestDatabase> => createDatabase('TEMPLATE template0');
+
+async function createDatabase(options: string): Promise<TestDatabase> {
+  const { url: serverUrl } = inject('postgres');
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onDatabase(serverUrl, (server) => server.query(`CREATE DATABASE ${name} ${options}`));
   const url = otherDatabase(serverUrl, name);
   const pool = new pg.Pool({
     connectionString: url,
