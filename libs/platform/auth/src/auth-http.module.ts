@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
+import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { RequestGate, SenderAddress } from '#platform/http';
 import { AuthModule } from './auth.module.js';
-import { AuthorizeGuard } from './http/authorize.guard.js';
+import { AuthorizeGuard, PermissionInterceptor } from './http/authorize.guard.js';
 import { BearerGate } from './http/bearer-gate.js';
 import { UnauthorizedPace } from './http/unauthorized-pace.js';
 
@@ -14,6 +14,7 @@ import { UnauthorizedPace } from './http/unauthorized-pace.js';
     UnauthorizedPace,
     { provide: RequestGate, useClass: BearerGate },
     { provide: APP_GUARD, useClass: AuthorizeGuard },
+    { provide: APP_INTERCEPTOR, useClass: PermissionInterceptor },
   ],
   exports: [RequestGate, UnauthorizedPace],
 })
