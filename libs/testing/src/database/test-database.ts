@@ -13,13 +13,13 @@ declare module 'vitest' {
   }
 }
 
-/** A migrated, empty database of its own. */
+/** A separate database, migrated and empty. */
 export interface TestDatabase {
   readonly url: string;
   query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Moves `headrace.now()` of this database. Returns the whole shift so far, in milliseconds. */
   advanceClock(milliseconds: number): Promise<number>;
-  /** Drops it, whoever is still connected. */
+  /** Drops it and ends the sessions that still use it. */
   close(): Promise<void>;
 }
 

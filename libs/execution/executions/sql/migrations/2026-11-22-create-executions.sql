@@ -1,4 +1,4 @@
--- Executions: one attempt to carry out a run on one worker. Concurrency limits are counters that guarded updates change.
+-- Executions: one attempt to execute a run on one worker. Concurrency limits are counters that guarded updates change.
 
 -- A row for each pool (`pool:<name>`) and for each owner (the slot_key of its runs).
 CREATE TABLE headrace.slot_pools (

@@ -18,7 +18,7 @@ const MIGRATION_LOCK = 0x48454144;
 export interface MigrateOptions {
   readonly databaseUrl: string;
   readonly plan: MigrationPlan;
-  /** Runs under the same lock on a connection of its own, e.g. the queue's migrations. */
+  /** Runs under the same lock, with the session options of the server, e.g. the queue's migrations. */
   readonly also?: (client: pg.PoolClient) => Promise<void>;
 }
 
