@@ -29,7 +29,7 @@ export class ApiModule {
         SurroundingsModule.of(settings),
         ObservabilityModule,
         PersistenceModule.forRoot(),
-        JobsModule.forRoot({ handlesJobs: false }),
+        JobsModule.forRoot('api'),
         HttpModule,
         AuthHttpModule,
         StorageModule,

@@ -20,7 +20,7 @@ export class IngressModule implements OnModuleInit {
       imports: [
         SurroundingsModule.of(settings),
         PersistenceModule.forRoot(),
-        JobsModule.forRoot({ handlesJobs: false }),
+        JobsModule.forRoot('ingress'),
         WebhooksIngressModule,
       ],
       controllers: [HealthController],

@@ -11,9 +11,10 @@ import { PersistenceModule, SurroundingsModule } from '#platform/persistence';
 import { RunsJobsModule } from '#domain/runs';
 import { SchedulesJobsModule } from '#domain/schedules';
 import { StorageJobsModule } from '#platform/storage';
+import { TimersJobsModule } from '#platform/timers';
 import { WebhooksJobsModule } from '#domain/webhooks';
 
-/** Background work: BullMQ processors, placement, sweepers. */
+/** Background work: placement, timers, evaluation of deliveries, maintenance. */
 @Module({})
 export class ProcessorModule {
   static of(settings: Settings): DynamicModule {
@@ -23,7 +24,7 @@ export class ProcessorModule {
         SurroundingsModule.of(settings),
         ObservabilityModule,
         PersistenceModule.forRoot(),
-        JobsModule.forRoot({ handlesJobs: true }),
+        JobsModule.forRoot('processor'),
         StorageJobsModule,
         AgentsJobsModule,
         RunsJobsModule,
@@ -31,6 +32,7 @@ export class ProcessorModule {
         ConversationsModule,
         NotificationsJobsModule,
         WebhooksJobsModule,
+        TimersJobsModule,
         SchedulesJobsModule,
         AutomationsJobsModule,
         FactorySkillsModule,

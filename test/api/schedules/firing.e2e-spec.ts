@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { type ResolvedSkill, SkillDirectory } from '#domain/agents';
 import { newUid } from '#platform/kernel';
 import { CreateRun } from '#domain/runs';
-import { FireTimers, ScheduleFiringsStore, TimerFiringModule } from '#domain/schedules';
+import { ScheduleFiringsStore, SchedulesJobsModule } from '#domain/schedules';
+import { TimerDispatcher } from '#platform/timers';
 import { offeredSkill, offerSkills, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { type FiringProcess, startFiring } from '../automations/firing-process.js';
 
@@ -18,7 +19,7 @@ let member: TestPrincipal;
 
 beforeAll(async () => {
   api = await startTestApi();
-  processor = await startFiring(api.settings, [TimerFiringModule]);
+  processor = await startFiring(api.settings, [SchedulesJobsModule]);
 });
 afterAll(async () => {
   await processor.close();
@@ -28,7 +29,7 @@ beforeEach(async () => {
   team = await api.identities.team();
   member = await api.identities.user({ [team]: 'member' });
   await api.database.query('DELETE FROM headrace.timers');
-  await processor.get(FireTimers).beat();
+  await processor.get(TimerDispatcher).recordHeartbeat();
   await api.database.query('DELETE FROM headrace.timer_outages');
 });
 afterEach(() => {
@@ -36,7 +37,7 @@ afterEach(() => {
 });
 
 const fireAll = async (): Promise<void> => {
-  while ((await processor.get(FireTimers).execute()) > 0);
+  while ((await processor.get(TimerDispatcher).dispatchDue()) > 0);
 };
 const now = async (): Promise<Date> => {
   const [row] = await api.database.query<{ now: Date }>('SELECT headrace.now() AS now');
@@ -47,7 +48,7 @@ const toNextMinute = async (seconds = 1): Promise<void> => {
   const left = MINUTE - ((await now()).getTime() % MINUTE) + seconds * 1000;
   for (let moved = 0; moved < left; moved += 20_000) {
     await api.advanceClock(Math.min(20_000, left - moved));
-    await processor.get(FireTimers).beat();
+    await processor.get(TimerDispatcher).recordHeartbeat();
   }
 };
 const create = async (shape: object = {}) =>
@@ -463,7 +464,7 @@ describe('skills whose repositories keep everybody waiting', () => {
     offerSkills(processor, {});
     api.log.clear();
     await api.advanceClock(11_000);
-    await processor.get(FireTimers).beat();
+    await processor.get(TimerDispatcher).recordHeartbeat();
     await fireAll();
     expect(await runsOf(other)).toHaveLength(1);
     for (const uid of uids)

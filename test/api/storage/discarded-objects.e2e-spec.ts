@@ -1,9 +1,9 @@
-import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BackgroundTasks } from '#platform/jobs';
 import { Clock } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { LocalObjectStore, ObjectDisposal, ObjectStore, ObjectStoreUnavailableError } from '#platform/storage';
-import { DisposalProcessor } from '../../../libs/platform/storage/src/jobs/disposal.processor.js';
+import { ObjectDisposalTask } from '../../../libs/platform/storage/src/object-disposal.task.js';
 import { startTestApi, type TestApi } from '#testing';
 
 let api: TestApi;
@@ -119,19 +119,15 @@ describe('discarded objects', () => {
   });
 });
 
-describe('the job that deletes them', () => {
+describe('the task that deletes discarded objects', () => {
   class StoppedClock extends Clock {
     time = 0;
     override now = () => new Date(this.time);
   }
-  /** Counts the jobs that are asked for; every batch takes so long. */
-  function processorWith(batchMs: number) {
+  /** Every batch takes this long. */
+  function taskWith(batchMs: number): ObjectDisposalTask {
     const clock = new StoppedClock();
-    const added: unknown[] = [];
-    const queue = {
-      on: () => queue,
-      add: (...job: unknown[]) => Promise.resolve(added.push(job)),
-    };
+    const tasks = { implement: () => undefined } as unknown as BackgroundTasks;
     const slow = new ObjectDisposal(store, database, api.settings);
     const timed = Object.assign(Object.create(slow) as ObjectDisposal, {
       sweep: async (limit: number) => {
@@ -139,11 +135,9 @@ describe('the job that deletes them', () => {
         return slow.sweep(limit);
       },
     });
-    return { added, processor: new DisposalProcessor(queue as unknown as Queue, timed, clock) };
+    return new ObjectDisposalTask(timed, clock, tasks);
   }
-  const work = async ({ handlers }: DisposalProcessor) => {
-    for (const handler of handlers) await handler.handle({});
-  };
+  const running = new AbortController().signal;
   async function discard(count: number): Promise<void> {
     await disposal.discard(
       database,
@@ -154,32 +148,25 @@ describe('the job that deletes them', () => {
   const countLeft = async () =>
     (await database.query<{ n: number }>('SELECT count(*)::int AS n FROM discarded_objects'))[0]?.n;
 
-  it('goes on until nothing is due', async () => {
+  it('runs until nothing is due', async () => {
     await discard(2300);
-    const { processor, added } = processorWith(1000);
-    await work(processor);
+    expect(await taskWith(1000).run(running)).toBeUndefined();
     expect(await countLeft()).toBe(0);
-    expect(added).toEqual([]);
   });
 
-  it('leaves to a job that follows at once what it has not dealt with in two minutes', async () => {
+  it('leaves the rest to another run after two minutes', async () => {
     await discard(1700);
-    const { processor, added } = processorWith(60_000);
-    await work(processor);
+    const task = taskWith(60_000);
+    expect(await task.run(running)).toBe('again');
     expect(await countLeft()).toBe(700);
-    expect(added).toHaveLength(1);
-    await work(processor);
+    expect(await task.run(running)).toBeUndefined();
     expect(await countLeft()).toBe(0);
-    expect(added).toHaveLength(1);
   });
 
   it('ends after its batch when the process stops', async () => {
     await discard(1200);
-    const { processor, added } = processorWith(0);
-    processor.beforeApplicationShutdown();
-    await work(processor);
+    expect(await taskWith(0).run(AbortSignal.abort())).toBeUndefined();
     expect(await countLeft()).toBe(700);
-    expect(added).toEqual([]);
     while ((await disposal.sweep()) > 0);
   });
 });

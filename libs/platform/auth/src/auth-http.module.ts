@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { RequestGate, SenderAddress } from '#platform/http';
+import { TokenUsage } from './application/token-usage.js';
 import { AuthModule } from './auth.module.js';
 import { AuthorizeGuard } from './http/authorize.guard.js';
 import { BearerGate } from './http/bearer-gate.js';
@@ -12,9 +13,10 @@ import { UnauthorizedPace } from './http/unauthorized-pace.js';
   providers: [
     SenderAddress,
     UnauthorizedPace,
+    TokenUsage,
     { provide: RequestGate, useClass: BearerGate },
     { provide: APP_GUARD, useClass: AuthorizeGuard },
   ],
-  exports: [RequestGate, UnauthorizedPace],
+  exports: [RequestGate, TokenUsage, UnauthorizedPace],
 })
 export class AuthHttpModule {}

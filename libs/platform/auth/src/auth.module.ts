@@ -9,7 +9,6 @@ import { CreateServiceAccount, ServiceAccounts } from './application/service-acc
 import { CreateTeam, ListTeams, UpdateTeam } from './application/teams.js';
 import { TeamDirectory } from './application/team-directory.js';
 import { TokenAuthenticator } from './application/token-authenticator.js';
-import { TokenUsage } from './application/token-usage.js';
 import { CreateToken, ListTokens, RevokeToken } from './application/tokens.js';
 import { CreateUser, ListUsers } from './application/users.js';
 import { AUTH_ENTITIES } from './persistence/entities.js';
@@ -45,7 +44,6 @@ const USE_CASES = [
     TeamDirectory,
     TokenAuthenticator,
     TokenQueries,
-    TokenUsage,
   ],
   exports: [
     ...USE_CASES,
@@ -55,7 +53,7 @@ const USE_CASES = [
     PrincipalLookup,
     TeamDirectory,
     TokenAuthenticator,
-    TokenUsage,
+    TokenQueries,
   ],
 })
 export class AuthModule {}
