@@ -370,7 +370,7 @@ describe('a run that is not started', () => {
     await toNextMinute();
     await fireAll();
     expect(await firingsOf(id)).toMatchObject([
-      { outcome: 'skipped', detail: 'Schedules are switched off for the team.' },
+      { outcome: 'skipped', detail: 'Schedules are disabled for the team.' },
     ]);
     await api.database.query('UPDATE headrace.teams SET schedules = true WHERE uid = $1', [team]);
   });
