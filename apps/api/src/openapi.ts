@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { NOTIFICATION_MESSAGES } from '#domain/notifications';
 import { parseSettings } from '#platform/config';
 import { API_PREFIX, buildDocument, httpAdapter } from '#platform/http';
 import { ApiModule } from './app.module.js';
@@ -62,7 +63,13 @@ const PATH_PARAMETERS = {
 
 /** The document; its server is a path, so that it holds for every name and address by which the server is reached. */
 export const apiDocument = (app: INestApplication): OpenAPIObject =>
-  buildDocument(app, { serverUrl: API_PREFIX, description: DESCRIPTION, tags: TAGS, pathParameters: PATH_PARAMETERS });
+  buildDocument(app, {
+    serverUrl: API_PREFIX,
+    description: DESCRIPTION,
+    tags: TAGS,
+    pathParameters: PATH_PARAMETERS,
+    webhooks: NOTIFICATION_MESSAGES,
+  });
 
 /** The text of the committed `openapi.json`. In preview Nest instantiates nothing, so no database is needed. */
 export async function renderOpenApi(): Promise<string> {

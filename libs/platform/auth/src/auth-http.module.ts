@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
+import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { RequestGate, SenderAddress } from '#platform/http';
 import { TokenUsage } from './application/token-usage.js';
 import { AuthModule } from './auth.module.js';
-import { AuthorizeGuard } from './http/authorize.guard.js';
+import { AuthorizeGuard, PermissionInterceptor } from './http/authorize.guard.js';
 import { BearerGate } from './http/bearer-gate.js';
 import { UnauthorizedPace } from './http/unauthorized-pace.js';
 
@@ -16,6 +16,7 @@ import { UnauthorizedPace } from './http/unauthorized-pace.js';
     TokenUsage,
     { provide: RequestGate, useClass: BearerGate },
     { provide: APP_GUARD, useClass: AuthorizeGuard },
+    { provide: APP_INTERCEPTOR, useClass: PermissionInterceptor },
   ],
   exports: [RequestGate, TokenUsage, UnauthorizedPace],
 })

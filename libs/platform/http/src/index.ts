@@ -34,6 +34,7 @@ export {
 export { HttpModule } from './http.module.js';
 export { HealthController } from './operational/health.controller.js';
 export { buildDocument, type DocumentOptions } from './openapi/build-document.js';
+export type { WebhookMessage } from './openapi/webhooks.js';
 export { serveDocument } from './openapi/serve-document.js';
 export {
   BEARER_SCHEME,

@@ -1,6 +1,9 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { PERMISSION_EXTENSION } from '../edge/access.js';
 import { mapValueModels } from '../fields/composite-kinds.js';
+import { toOpenApi31 } from './json-schema-dialect.js';
+import { type WebhookMessage, webhooksSection } from './webhooks.js';
 import { BEARER_SCHEME, problemExamples, requestExamples } from '../operations/operation.decorator.js';
 
 export interface DocumentOptions {
@@ -11,35 +14,55 @@ export interface DocumentOptions {
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** What parameters of paths mean, by their names, which say the same in every path. */
   readonly pathParameters: Readonly<Record<string, string>>;
+  /** Messages that this service sends. */
+  readonly webhooks: readonly WebhookMessage[];
 }
 
 /** The OpenAPI document of everything below the API's prefix, with paths sorted so that a diff shows what changed. */
 export function buildDocument(app: INestApplication, options: DocumentOptions): OpenAPIObject {
-  const { serverUrl, description, tags, pathParameters } = options;
+  const { serverUrl, description, tags, pathParameters, webhooks } = options;
   const builder = new DocumentBuilder()
     .setTitle('Headrace API')
     .setVersion('1.0.0')
     .setDescription(description)
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addServer(serverUrl)
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'A token that begins with `hr_`.' }, BEARER_SCHEME);
+    .addBearerAuth(
+      { type: 'http', scheme: 'bearer', bearerFormat: 'opaque', description: 'A token that begins with `hr_`.' },
+      BEARER_SCHEME,
+    );
   for (const { name, description: text } of tags) builder.addTag(name, text);
   const document = SwaggerModule.createDocument(app, builder.build(), {
     ignoreGlobalPrefix: true,
     autoTagControllers: false,
-    extraModels: [...mapValueModels],
+    extraModels: [...mapValueModels, ...webhooks.map(({ payload }) => payload)],
   });
   const { schemas, ...components } = document.components ?? {};
   const text = JSON.stringify(document.paths);
-  return {
+  return toOpenApi31({
     ...document,
-    paths: deprecatedLast(withExamples(withDescriptions(withDeepObjects(document.paths), pathParameters))),
+    paths: deprecatedLast(
+      withPermissions(withExamples(withDescriptions(withDeepObjects(document.paths), pathParameters))),
+    ),
+    webhooks: webhooksSection(webhooks),
     components: {
       ...components,
       schemas: sorted(schemas ?? {}),
       examples: problemExamples((code) => text.includes(`"#/components/examples/${code}"`)),
     },
-  };
+  });
+}
+
+/** Readers of the document see the permission in the description, programs in the extension. */
+function withPermissions(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
+  for (const item of Object.values(paths))
+    for (const operation of Object.values(item as Record<string, Operation>)) {
+      const access = operation[PERMISSION_EXTENSION];
+      if (access === undefined) continue;
+      const sentence = `Permission: \`${access.permission}\` on the ${access.resource}.`;
+      operation.description = [operation.description, sentence].filter((text) => text !== undefined).join('\n\n');
+    }
+  return paths;
 }
 
 /**
@@ -91,6 +114,8 @@ function withDescriptions(
 
 interface Operation {
   readonly operationId: string;
+  description?: string;
+  readonly [PERMISSION_EXTENSION]?: { readonly permission: string; readonly resource: string };
   readonly deprecated?: boolean;
   readonly requestBody?: { readonly content: Record<string, { examples?: object }> };
 }
