@@ -19,7 +19,7 @@ const STEP_MS = 15_000;
 /** Since the last look at the timers; an outage begins at 30 s. */
 const HELD_MS = 20_000;
 
-/** `kill -9` of whoever fires timers, at every named step and at any time of a clock that runs fast. */
+/** Processes that fire timers are killed at every named step, and at any time of a clock that runs fast. */
 describe('due times while processes die', { timeout: 600_000 }, () => {
   let database: TestDatabase;
   let dataDir: string;

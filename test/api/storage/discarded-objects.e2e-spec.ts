@@ -35,7 +35,7 @@ const present = async (...keys: string[]): Promise<string[]> => {
 const letLinksExpire = () => api.advanceClock(api.settings.signedUrlTtl + 61_000);
 
 describe('discarded objects', () => {
-  it('stay as long as links to them work, and go then', async () => {
+  it('are deleted after the links to them have expired', async () => {
     await put('a/1', 'a/2');
     const url = await store.signedUrl('a/1', { ttlMs: api.settings.signedUrlTtl });
     await disposal.discard(database, ['a/1']);
@@ -48,7 +48,7 @@ describe('discarded objects', () => {
     expect(await present('a/1', 'a/2')).toEqual(['a/2']);
   });
 
-  it('go with everything below a prefix', async () => {
+  it('include everything below a discarded prefix', async () => {
     await put('b/run/1', 'b/run/deep/2', 'b/run2/3', 'b/run');
     await disposal.discardBelow(database, ['b/run']);
     await letLinksExpire();
@@ -56,7 +56,7 @@ describe('discarded objects', () => {
     expect(await present('b/run/1', 'b/run/deep/2', 'b/run2/3', 'b/run')).toEqual(['b/run2/3', 'b/run']);
   });
 
-  it('stay when the transaction that dropped them does not commit', async () => {
+  it('are kept when the transaction that discards them does not commit', async () => {
     await put('c/1');
     const failing = database.transaction(async (tx) => {
       await disposal.discard(tx, ['c/1']);
@@ -68,7 +68,7 @@ describe('discarded objects', () => {
     expect(await present('c/1')).toEqual(['c/1']);
   });
 
-  it('go once, whoever sweeps at the same time, and in as many sweeps as it takes', async () => {
+  it('are deleted once by concurrent sweeps, in as many batches as needed', async () => {
     const keys = Array.from({ length: 25 }, (_, index) => `d/${index}`);
     await put(...keys);
     await disposal.discard(database, [...keys, ...keys]);
@@ -79,7 +79,7 @@ describe('discarded objects', () => {
     expect(await present(...keys)).toEqual([]);
   });
 
-  it('that cannot be deleted do not hold up the others, and are tried again', async () => {
+  it('that cannot be deleted do not delay the others, and are retried', async () => {
     await put('e/good', 'e/bad');
     const local = api.app.get(LocalObjectStore);
     const deleted: string[] = [];
@@ -103,7 +103,7 @@ describe('discarded objects', () => {
     expect(await present('e/good', 'e/bad')).toEqual([]);
   });
 
-  it('wait while the store does not answer', async () => {
+  it('are kept while the store does not respond', async () => {
     await put('f/1');
     const local = api.app.get(LocalObjectStore);
     const broken = Object.assign(Object.create(local) as ObjectStore, {

@@ -15,12 +15,11 @@ import {
 import { dirname, join } from 'node:path';
 import { persistedSecret, readIfPresent } from '#platform/config';
 import { type NativeServer, nativeServer } from './native-server.js';
-import { canReach, serverAccount, type ServerAccount } from './server-account.js';
+import { canReach, serverAccount, type ServerAccount, systemStateDir } from './server-account.js';
 import { INITIAL_SETTINGS, SERVER_ENVIRONMENT } from './server-options.js';
 import { SOCKET_PORT } from './server-socket.js';
-import { systemStateDir } from './system-state-dir.js';
 
-/** Role and database of ours. The role owns the database and may create others, but is no superuser. */
+/** The name of our role and our database. The role owns the database and may create others, but is no superuser. */
 const NAME = 'headrace';
 
 /** A database cluster that is ready to be started. */
@@ -31,14 +30,14 @@ export interface Cluster {
   readonly password: string;
 }
 
-/** As libpq writes the address of a Unix socket: its directory, percent-encoded, in the place of the host. */
+/** In the form of libpq for a Unix socket: its directory, percent-encoded, in place of the host. */
 export const databaseUrl = ({ password }: Pick<Cluster, 'password'>, socketDirectory: string): string =>
   `postgresql://${NAME}:${password}@${encodeURIComponent(socketDirectory)}:${SOCKET_PORT}/${NAME}`;
 
 /**
- * Opens the cluster of a data directory, and makes it first when there is none. `dataDir/postgres` is the cluster, or a
- * symbolic link to it where the user that PostgreSQL runs as could not reach the data directory. To be called under
- * the start lock, with no server running.
+ * Opens the cluster of a data directory, and creates it first when there is none. `dataDir/postgres` is the cluster, or a symbolic
+ * link to it when the user that PostgreSQL runs as cannot reach the data directory. Called under the start lock, while no server
+ * runs.
  */
 export async function openCluster(dataDir: string, secretsDir: string, durable: boolean): Promise<Cluster> {
   const passwordFile = join(secretsDir, 'postgres-password');
@@ -58,7 +57,7 @@ export async function openCluster(dataDir: string, secretsDir: string, durable: 
   const major = readFileSync(join(cluster.directory, 'PG_VERSION'), 'utf8').trim();
   if (major !== programs.major) {
     throw new Error(
-      `${link} was made by PostgreSQL ${major}, this version brings ${programs.major}. Dump it with the former version and restore it, or start with another data directory.`,
+      `${link} was created by PostgreSQL ${major}; this version contains PostgreSQL ${programs.major}. Dump it with the previous version and restore it, or start with another data directory.`,
     );
   }
   if (needsPassword) await runStatements(cluster, [`ALTER ROLE ${NAME} PASSWORD '${password}'`]);
@@ -76,7 +75,7 @@ function existingDirectory(link: string): string {
     return realpathSync(link);
   } catch (error) {
     throw new Error(
-      `${link} points to ${readlinkSync(link)}, which is gone. Remove the link to start with an empty database.`,
+      `${link} points to ${readlinkSync(link)}, which does not exist. Remove the link to start with an empty database.`,
       { cause: error },
     );
   }
@@ -91,14 +90,14 @@ function chooseDirectory(dataDir: string, link: string, account: ServerAccount):
   return join(home, 'postgres');
 }
 
-/** Everything happens under another name first: a cluster is there whole or not at all. */
+/** Everything happens under another name first: a cluster appears complete or not at all. */
 async function create(cluster: Cluster, link: string, durable: boolean): Promise<void> {
   const unfinished = { ...cluster, directory: `${cluster.directory}.new` };
   const passwordFile = `${cluster.directory}.superuser`;
   rmSync(unfinished.directory, { recursive: true, force: true });
   rmSync(passwordFile, { force: true });
   try {
-    // The superuser's password is not kept: whoever may read the cluster needs none (`postgres --single`).
+    // The password of the superuser is not kept: a user that may read the cluster needs none (`postgres --single`).
     writeFileSync(passwordFile, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 });
     mkdirSync(unfinished.directory, { mode: 0o700 });
     if (cluster.account) {
@@ -130,12 +129,12 @@ async function initdb(cluster: Cluster, passwordFile: string, durable: boolean):
       '--encoding=UTF8',
       '--no-instructions',
     ],
-    // The same order of texts on every machine; the character classes of the C library serve trigram search.
+    // The same sort order on every machine; trigram search uses the character classes of the C library.
     ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', `--lc-ctype=${ctype}`],
     ...Object.entries(INITIAL_SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     ...(durable ? [] : ['--no-sync']),
   ];
-  // A C library without C.UTF-8: classes of ASCII only.
+  // A C library without C.UTF-8 has character classes of ASCII only.
   const inUnicode = await run(cluster, cluster.programs.initdb, options('C.UTF-8'), '');
   const result = inUnicode.code === 0 ? inUnicode : await run(cluster, cluster.programs.initdb, options('C'), '');
   if (result.output.includes('could not look up effective user ID')) {
@@ -167,7 +166,7 @@ function run(
 ): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
-      // A directory that the account may be in; ours may be closed to it.
+      // A directory that the account may enter; ours may be closed to it.
       cwd: cluster.account ? '/' : dirname(cluster.directory),
       env: SERVER_ENVIRONMENT,
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -176,7 +175,7 @@ function run(
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    child.stdin.on('error', () => undefined); // It ended before it read its input; its exit code tells.
+    child.stdin.on('error', () => undefined); // It ended before it read its input; its exit code says why.
     child.on('error', (error) => reject(new Error(`Cannot run ${program}: ${error.message}.`, { cause: error })));
     child.on('close', (code) => resolve({ code, output }));
     child.stdin.end(input);

@@ -116,7 +116,7 @@ async function startOnTcp(dataDir: string): Promise<{ pid: number }> {
 }
 
 describe('a server with a session that does not end', () => {
-  it('is stopped all the same, and has its data at the next start', async () => {
+  it('is stopped, and has its data after the next start', async () => {
     const server = await start(temporaryDir());
     const client = new pg.Client({ connectionString: server.url });
     client.on('error', () => undefined);
@@ -134,7 +134,7 @@ describe('a server with a session that does not end', () => {
 });
 
 describe('a new cluster', () => {
-  it('serves a database of our own role on a Unix socket, to the holder of the password only', async () => {
+  it('serves the database of our role on a Unix socket, only with its password', async () => {
     const dataDir = temporaryDir();
     const server = await start(dataDir);
     expect(await query(server.url, 'SELECT current_user AS role, current_database() AS database')).toEqual([
@@ -150,7 +150,7 @@ describe('a new cluster', () => {
     expect(statSync(join(dataDir, 'secrets')).mode & 0o777).toBe(0o700);
   });
 
-  it('has its socket in a directory closed to other accounts, and listens on no TCP port', async () => {
+  it('creates its socket in a directory closed to other accounts, and listens on no TCP port', async () => {
     const server = await start(temporaryDir());
     const socketDirectory = decodeURIComponent(new URL(server.url).hostname);
     expect(statSync(socketDirectory).mode & 0o777).toBe(0o700);
@@ -165,7 +165,7 @@ describe('a new cluster', () => {
     expect(output.toString().trim()).toBe('EACCES');
   });
 
-  it('has its socket in a short directory when the path of the data directory is too long for one', async () => {
+  it('creates its socket in a short directory when the path of the data directory is too long', async () => {
     const parent = temporaryDir();
     const dataDir = join(parent, 'long '.repeat(20).trim(), 'data');
     mkdirSync(dirname(dataDir));
@@ -187,7 +187,7 @@ describe('a new cluster', () => {
     expect(existsSync(socketDirectory)).toBe(false);
   });
 
-  it('has the settings that keep data, and trigrams of any script', async () => {
+  it('has durable settings, and trigrams of every script', async () => {
     const dataDir = temporaryDir();
     const server = await EmbeddedPostgres.start({ dataDir });
     cleanups.push(() => server.stop());
@@ -242,7 +242,7 @@ describe('a new cluster', () => {
 });
 
 describe('a server that dies', () => {
-  it('runs again by itself, on the same socket, with everything that was committed', async () => {
+  it('is restarted automatically, on the same socket, with all committed data', async () => {
     const server = await EmbeddedPostgres.start({ dataDir: temporaryDir() });
     cleanups.push(() => server.stop());
     const [url, pid] = [server.url, server.pid];
@@ -257,7 +257,7 @@ describe('a server that dies', () => {
     expect(await query(url, 'SELECT id FROM kept')).toEqual([{ id: 1 }]);
   });
 
-  it('is brought back by a process that did not start it, too', async () => {
+  it('is restarted also by a process that did not start it', async () => {
     const dataDir = temporaryDir();
     const first = await startElsewhere(dataDir);
     const server = await start(dataDir);
@@ -271,8 +271,8 @@ describe('a server that dies', () => {
   });
 });
 
-describe('a start on a used data directory', () => {
-  it('replaces the server of an earlier version, which listened on TCP, when nobody uses it any more', async () => {
+describe('a start on an existing data directory', () => {
+  it('replaces an unused server of an earlier version, which listened on TCP', async () => {
     const dataDir = temporaryDir();
     const before = await start(dataDir);
     await query(before.url, 'CREATE TABLE kept (id int)');
@@ -284,7 +284,7 @@ describe('a start on a used data directory', () => {
     expect(await query(server.url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '' }]);
   });
 
-  it('refuses to join the server of an earlier version that is still in use, and leaves it alone', async () => {
+  it('rejects a server of an earlier version that is in use, and does not change it', async () => {
     const dataDir = temporaryDir();
     await (await start(dataDir)).stop();
     const earlier = await startOnTcp(dataDir);
@@ -295,7 +295,7 @@ describe('a start on a used data directory', () => {
     rmSync(join(users, 'earlier'));
   });
 
-  it('takes over from a process that was killed, without two servers', async () => {
+  it('replaces the server of a killed process, without two servers at once', async () => {
     const dataDir = temporaryDir();
     const killed = await startElsewhere(dataDir);
     await query(killed.url, 'CREATE TABLE kept (id int)');
@@ -308,7 +308,7 @@ describe('a start on a used data directory', () => {
     expect(await query(server.url, 'SELECT * FROM kept')).toEqual([]);
   });
 
-  it('joins the server of the living, whose last user stops it', async () => {
+  it('joins the server of a living process; its last user stops it', async () => {
     const dataDir = temporaryDir();
     const [one, two] = await Promise.all([start(dataDir), start(dataDir)]);
     expect(one.pid).toBe(two.pid);
@@ -319,7 +319,7 @@ describe('a start on a used data directory', () => {
     expect(findPostmaster(realpathSync(join(dataDir, 'postgres')))).toBeNull();
   });
 
-  it('finds the data of the stopped one, and sets the password anew when its file is lost', async () => {
+  it('keeps the data of the stopped server, and sets a new password when its file is lost', async () => {
     const dataDir = temporaryDir();
     const before = await start(dataDir);
     await query(before.url, 'CREATE TABLE kept (id int)');

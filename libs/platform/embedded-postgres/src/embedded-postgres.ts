@@ -1,13 +1,14 @@
 import { EventEmitter } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { bringUp, bringUpAgain, type RunningServer } from './bring-up.js';
-import { databaseUrl } from './cluster.js';
-import { PidLock } from './pid-lock.js';
-import { findPostmaster, type Postmaster, stopPostmaster } from './postmaster.js';
+import { clusterDirectory, databaseUrl } from './cluster.js';
+import { installedMajor } from './native-server.js';
+import { PidLock, ServerUsers } from './pid-lock.js';
+import { EarlierServerError, findPostmaster, type Postmaster, stopPostmaster } from './postmaster.js';
 import { isAlive } from './process-identity.js';
-import { type ServerPaths, serverPaths } from './server-paths.js';
 import { removeSocketDirectory } from './server-socket.js';
-import { ServerUsers } from './server-users.js';
+import { joinOrStart, restart, type RunningServer, type ServerPaths, serverPaths } from './server-startup.js';
 
 export interface EmbeddedPostgresOptions {
   /** Holds the cluster (`postgres`, or a link to it), the password (`secrets`) and the start log (`logs`). */
@@ -28,13 +29,13 @@ const WATCH_MS = 250;
 const MAX_RETRY_MS = 2_000;
 
 /**
- * A PostgreSQL server of our own on a Unix socket, from the programs of an npm package. Starts it, or joins the
- * one that another process of the installation (or a killed predecessor) left running on the same data directory; starts it again on
- * the same socket when it dies; the last process to stop it shuts it down.
+ * A PostgreSQL server on a Unix socket, from the programs of an npm package. Starts it, or joins the one that another process of
+ * the installation runs on the same data directory; starts it again on the same socket when it dies; the last process that stops it
+ * shuts it down.
  */
 export class EmbeddedPostgres extends EventEmitter<Events> {
   private stopping: Promise<void> | null = null;
-  private reviving: Promise<void> | null = null;
+  private restarting: Promise<void> | null = null;
   private watch: NodeJS.Timeout | null = null;
   private stopped = false;
 
@@ -45,7 +46,7 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
     private server: RunningServer,
   ) {
     super();
-    this.watchOver(server.postmaster);
+    this.observe(server.postmaster);
   }
 
   static async start(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
@@ -53,7 +54,7 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
     const users = new ServerUsers(paths.users);
     const lock = await PidLock.acquire(paths.lock, START_LOCK_WAIT_MS);
     try {
-      const server = await bringUp(paths, users.hasAny(), options.durable ?? true);
+      const server = await joinOrStart(paths, users.hasAny(), options.durable ?? true);
       users.join();
       const { pid, child } = server.postmaster;
       options.log?.('info', `PostgreSQL ${child ? 'started' : 'is running'} (process ${pid}).`);
@@ -63,7 +64,7 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
     }
   }
 
-  /** Of the database `headrace`, with the password; stays valid over restarts of the server. */
+  /** The URL of the database `headrace`, with the password; stays valid over restarts of the server. */
   get url(): string {
     return databaseUrl(this.server.cluster, this.server.postmaster.socketDirectory);
   }
@@ -82,7 +83,7 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
   private async leave(): Promise<void> {
     this.stopped = true;
     if (this.watch) clearInterval(this.watch);
-    await this.reviving;
+    await this.restarting;
     const lock = await PidLock.acquire(this.paths.lock, START_LOCK_WAIT_MS);
     try {
       this.users.leave();
@@ -96,7 +97,7 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
     }
   }
 
-  private watchOver(postmaster: Postmaster): void {
+  private observe(postmaster: Postmaster): void {
     if (this.watch) clearInterval(this.watch);
     this.watch = null;
     if (postmaster.child) {
@@ -104,7 +105,7 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
       if (postmaster.child.exitCode !== null || postmaster.child.signalCode !== null) this.onDeath(postmaster);
       return;
     }
-    // Not our child, so nothing tells us of its end.
+    // Not a child of this process, so no event reports its end.
     this.watch = setInterval(() => {
       if (!isAlive(postmaster.pid)) this.onDeath(postmaster);
     }, WATCH_MS);
@@ -112,24 +113,24 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
   }
 
   private onDeath(postmaster: Postmaster): void {
-    if (this.stopped || this.reviving || postmaster !== this.server.postmaster) return;
+    if (this.stopped || this.restarting || postmaster !== this.server.postmaster) return;
     if (this.watch) clearInterval(this.watch);
     this.options.log?.('error', `PostgreSQL (process ${postmaster.pid}) died; starting it again.`);
     this.emit('died');
-    this.reviving = this.revive().finally(() => {
-      this.reviving = null;
-      // Only now, or a server that dies at once would be overlooked.
-      if (!this.stopped) this.watchOver(this.server.postmaster);
+    this.restarting = this.restartUntilRunning().finally(() => {
+      this.restarting = null;
+      // Only now: a server that dies at once would be missed otherwise.
+      if (!this.stopped) this.observe(this.server.postmaster);
     });
   }
 
-  /** Tries for ever: without its database the installation can do nothing else. */
-  private async revive(): Promise<void> {
-    for (let pauseMs = 100; !this.stopped; pauseMs = Math.min(pauseMs * 2, MAX_RETRY_MS)) {
+  /** Retries without limit: without its database the installation can do nothing else. */
+  private async restartUntilRunning(): Promise<void> {
+    for (let delayMs = 100; !this.stopped; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
         const lock = await PidLock.acquire(this.paths.lock, START_LOCK_WAIT_MS);
         try {
-          this.server = await bringUpAgain(this.server, this.paths, this.options.durable ?? true);
+          this.server = await restart(this.server, this.paths, this.options.durable ?? true);
         } finally {
           lock.release();
         }
@@ -141,8 +142,33 @@ export class EmbeddedPostgres extends EventEmitter<Events> {
           'error',
           `PostgreSQL could not be started again: ${error instanceof Error ? error.message : String(error)}`,
         );
-        await delay(pauseMs);
+        await delay(delayMs);
       }
     }
   }
+}
+
+/** `none`: there is no cluster yet. `major`: the version of the installed programs. */
+export type FoundPostgres =
+  | { readonly kind: 'running'; readonly url: string; readonly major: string }
+  | { readonly kind: 'stopped' | 'none'; readonly major: string };
+
+/**
+ * The current state of the embedded server of a data directory; starts and changes nothing. Throws when the server could not be
+ * started: its programs are missing, or the cluster belongs to another version.
+ */
+export function findEmbeddedPostgres(dataDir: string): FoundPostgres {
+  const major = installedMajor();
+  const directory = clusterDirectory(dataDir);
+  if (directory === null) return { kind: 'none', major };
+  const created = readFileSync(join(directory, 'PG_VERSION'), 'utf8').trim();
+  if (created !== major)
+    throw new Error(
+      `The database in ${directory} was created by PostgreSQL ${created}; this version contains PostgreSQL ${major}.`,
+    );
+  const postmaster = findPostmaster(directory);
+  if (postmaster?.ready !== true) return { kind: 'stopped', major };
+  if (postmaster.socketDirectory === null) throw new EarlierServerError(postmaster.pid);
+  const password = readFileSync(join(dataDir, 'secrets', 'postgres-password'), 'utf8').trim();
+  return { kind: 'running', url: databaseUrl({ password }, postmaster.socketDirectory), major };
 }

@@ -1,3 +1,2 @@
-export { EmbeddedPostgres, type EmbeddedPostgresOptions } from './embedded-postgres.js';
-export { findEmbeddedPostgres, type FoundPostgres } from './find-embedded-postgres.js';
+export { EmbeddedPostgres, findEmbeddedPostgres } from './embedded-postgres.js';
 export { holderIsAlive, LockHeldError, PidLock, readHolder } from './pid-lock.js';

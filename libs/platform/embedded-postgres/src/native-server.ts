@@ -3,8 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { chmod, cp, lstat, mkdir, readdir, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
-import { canReach, type ServerAccount } from './server-account.js';
-import { systemStateDir } from './system-state-dir.js';
+import { canReach, type ServerAccount, systemStateDir } from './server-account.js';
 
 /** The PostgreSQL programs of the platform's npm package. */
 export interface NativeServer {
@@ -20,7 +19,7 @@ export interface NativeServer {
  */
 export async function nativeServer(account: ServerAccount, dataDir: string): Promise<NativeServer> {
   const found = locate();
-  const usable = canReach(join(found.root, 'bin'), account) && (await everybodyMayRun(found.root, account));
+  const usable = canReach(join(found.root, 'bin'), account) && (await isExecutableByAll(found.root, account));
   const root = usable && (await completeLinks(found.root)) ? found.root : await copyOnce(found, account, dataDir);
   return {
     initdb: join(root, 'bin/initdb'),
@@ -55,14 +54,14 @@ function locate(): Located {
   }
 }
 
-/** npm under a strict umask makes files that only their owner can read. */
-async function everybodyMayRun(root: string, account: ServerAccount): Promise<boolean> {
+/** npm under a strict umask creates files that only their owner can read. */
+async function isExecutableByAll(root: string, account: ServerAccount): Promise<boolean> {
   if (account === null) return true;
   const [program, library] = [await lstat(join(root, 'bin/postgres')), await lstat(join(root, 'lib'))];
   return (program.mode & 0o005) === 0o005 && (library.mode & 0o005) === 0o005;
 }
 
-/** The npm package cannot contain symbolic links; it lists them instead. False when one cannot be made here. */
+/** The npm package cannot contain symbolic links; it lists them instead. False when a link cannot be created here. */
 async function completeLinks(root: string): Promise<boolean> {
   const list = join(root, 'pg-symlinks.json');
   if (!existsSync(list)) return true;
@@ -91,7 +90,7 @@ async function copyOnce({ root, version }: Located, account: ServerAccount, data
     await openToAll(unfinished);
     if (!(await completeLinks(join(unfinished, basename(root)))))
       throw new Error(`Cannot complete the PostgreSQL programs in ${unfinished}.`);
-    // Whoever renames first wins; the programs are the same.
+    // The first process that renames wins; the programs are the same.
     await rename(unfinished, home).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     });

@@ -23,7 +23,7 @@ async function deadProcess(): Promise<{ pid: number; started: string }> {
 }
 
 describe('a lock', () => {
-  it('is one holder’s at a time, and the next one’s once released', async () => {
+  it('has one holder at a time, and the next one after its release', async () => {
     let [inside, most] = [0, 0];
     await Promise.all(
       Array.from({ length: 8 }, async () => {
@@ -39,7 +39,7 @@ describe('a lock', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('of somebody alive is refused with the number of the process', async () => {
+  it('of a living process is rejected with the number of the process', async () => {
     await PidLock.acquire(path, 0);
     const refusal = PidLock.acquire(path, 30);
     await expect(refusal).rejects.toBeInstanceOf(LockHeldError);
@@ -51,12 +51,12 @@ describe('a lock', () => {
     await PidLock.acquire(path, 0);
   });
 
-  it('of a process whose number somebody else has by now is taken over', async () => {
+  it('of a process whose number belongs to another process is taken over', async () => {
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago' }));
     await PidLock.acquire(path, 0);
   });
 
-  it('that was never filled is taken over once its maker had time enough', async () => {
+  it('with an empty file is taken over after a timeout', async () => {
     writeFileSync(path, '');
     await expect(PidLock.acquire(path, 30)).rejects.toBeInstanceOf(LockHeldError);
     utimesSync(path, new Date(0), new Date(0));
@@ -65,7 +65,7 @@ describe('a lock', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('of a dead process goes to one of many', async () => {
+  it('of a dead process is taken over by one of many processes', async () => {
     writeFileSync(path, JSON.stringify(await deadProcess()));
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => PidLock.acquire(path, 100)));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -73,7 +73,7 @@ describe('a lock', () => {
 });
 
 describe('the start of a process', () => {
-  it('is the same while it lives and null afterwards', async () => {
+  it('is constant while the process lives, and null afterwards', async () => {
     expect(processStart(process.pid)).toBe(processStart(process.pid));
     expect(processStart((await deadProcess()).pid)).toBeNull();
     expect(processStart(0)).toBeNull();

@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { processStart } from './process-identity.js';
 
@@ -7,7 +8,7 @@ export interface LockHolder {
   readonly started: string;
 }
 
-/** Thrown when somebody alive holds the lock for longer than the caller wants to wait. */
+/** A living process holds the lock for longer than the caller wants to wait. */
 export class LockHeldError extends Error {
   constructor(
     readonly path: string,
@@ -18,8 +19,8 @@ export class LockHeldError extends Error {
   }
 }
 
-/** A lock whose file was made but not yet filled: its maker has this long before it counts as dead. */
-const FILLING_MS = 5_000;
+/** How long the file of a lock may be empty: its creator writes it after it has created it. */
+const WRITE_TIMEOUT_MS = 5_000;
 
 export const self = (): LockHolder => ({ pid: process.pid, started: processStart(process.pid) ?? '' });
 
@@ -74,7 +75,7 @@ function tryCreate(path: string): boolean {
 
 function isStale(path: string, holder: LockHolder | null): boolean {
   if (holder) return !holderIsAlive(holder);
-  return ageMs(path) > FILLING_MS;
+  return ageMs(path) > WRITE_TIMEOUT_MS;
 }
 
 function ageMs(path: string): number {
@@ -82,19 +83,51 @@ function ageMs(path: string): number {
   return stats ? Date.now() - stats.mtimeMs : 0;
 }
 
-/** Only one process at a time removes a dead holder's file, and looks again first: else two could both end up holding it. */
+/** Only one process at a time removes the file of a dead holder, and checks it again first: otherwise two could hold the lock. */
 function removeStale(path: string): void {
   const breaking = `${path}.breaking`;
   try {
     mkdirSync(breaking);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    if (ageMs(breaking) > FILLING_MS) rmSync(breaking, { recursive: true, force: true });
+    if (ageMs(breaking) > WRITE_TIMEOUT_MS) rmSync(breaking, { recursive: true, force: true });
     return;
   }
   try {
     if (isStale(path, readHolder(path))) rmSync(path, { force: true });
   } finally {
     rmdirSync(breaking);
+  }
+}
+
+let counter = 0;
+
+/**
+ * The processes that use one embedded server. Any of them may have started it; the last one that leaves stops it. A process
+ * that died without leaving does not count. Called under the start lock.
+ */
+export class ServerUsers {
+  private readonly own = `${process.pid}-${++counter}`;
+
+  constructor(private readonly directory: string) {}
+
+  join(): void {
+    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+    writeFileSync(join(this.directory, this.own), JSON.stringify(self()), { mode: 0o600 });
+  }
+
+  leave(): void {
+    rmSync(join(this.directory, this.own), { force: true });
+  }
+
+  /** Whether a living process uses the server. */
+  hasAny(): boolean {
+    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+    return readdirSync(this.directory).some((name) => {
+      const holder = readHolder(join(this.directory, name));
+      if (holder && holderIsAlive(holder)) return true;
+      rmSync(join(this.directory, name), { force: true });
+      return false;
+    });
   }
 }

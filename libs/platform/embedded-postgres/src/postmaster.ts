@@ -20,11 +20,11 @@ export interface FoundPostmaster {
   readonly pid: number;
   /** Null for the server of an earlier version, which listened on TCP. */
   readonly socketDirectory: string | null;
-  /** Takes connections. */
+  /** Accepts connections. */
   readonly ready: boolean;
 }
 
-/** The running server was started by a version whose servers listened on TCP; its processes would not find one on a socket. */
+/** The running server was started by a version that listened on TCP, and whose processes would not find one on a socket. */
 export class EarlierServerError extends Error {
   constructor(pid: number) {
     super(
@@ -35,26 +35,26 @@ export class EarlierServerError extends Error {
 }
 
 const READY_TIMEOUT_MS = 10 * 60_000;
-/** Without their main process they can only finish a statement whose result nobody gets; recovery follows anyway. */
-const ORPHAN_PATIENCE_MS = 1_000;
+/** Sessions without their main process can only finish a statement that no client waits for; recovery follows anyway. */
+const ORPHAN_TIMEOUT_MS = 1_000;
 
-/** The server that works on a cluster directory, whoever started it; null when there is none. */
+/** The running server of a cluster directory; null when there is none. */
 export function findPostmaster(directory: string): FoundPostmaster | null {
   const lines = readIfPresent(join(directory, 'postmaster.pid'))?.split('\n') ?? [];
   const pid = Number(lines[0]);
-  // The file outlives a killed server and the number may be somebody else's by now.
+  // The file remains after a server is killed, and its number may belong to another process now.
   if (!isAlive(pid) || !processArguments(pid).includes(directory)) return null;
   return { pid, socketDirectory: lines[4]?.trim() || null, ready: lines[7]?.trim() === 'ready' };
 }
 
-/** Starts the server in its own session, so that Ctrl-C does not reach it, and waits until it takes connections. */
+/** Starts the server in its own session, so that Ctrl-C does not reach it, and waits until it accepts connections. */
 export async function startPostmaster(
   cluster: Cluster,
   socketDirectory: string,
   durable: boolean,
   logFile: string,
 ): Promise<Postmaster> {
-  await clearRemains(cluster.directory);
+  await clearKilledServer(cluster.directory);
   clearSocket(socketDirectory);
   const log = openSync(logFile, 'w', 0o600);
   const child = spawn(cluster.programs.postgres, startArguments(cluster.directory, socketDirectory, durable), {
@@ -88,7 +88,7 @@ export async function startPostmaster(
   );
 }
 
-/** Both together end before a process of ours gives up closing its database, which would leave a server behind. */
+/** Both together are shorter than the time in which a process closes its database; otherwise a server would be left running. */
 const FAST_STOP_MS = 12_000;
 /** PostgreSQL itself kills what does not end within 5 s of an immediate stop. */
 const IMMEDIATE_STOP_MS = 7_000;
@@ -98,23 +98,23 @@ const IMMEDIATE_STOP_MS = 7_000;
  * start reads what is missing from the log of the database), then killed.
  */
 export async function stopPostmaster(pid: number, fastStopMs = FAST_STOP_MS): Promise<void> {
-  for (const [signal, patienceMs] of [
+  for (const [signal, timeoutMs] of [
     ['SIGINT', fastStopMs],
     ['SIGQUIT', IMMEDIATE_STOP_MS],
     ['SIGKILL', 10_000],
   ] as const) {
     send(pid, signal);
-    if (await isGoneWithin(pid, patienceMs)) return;
+    if (await isGoneWithin(pid, timeoutMs)) return;
   }
   throw new Error(`PostgreSQL (process ${pid}) cannot be stopped.`);
 }
 
 /**
- * What a killed server leaves: sessions that have not noticed yet and may still write, and a file that makes the next
- * one refuse. PostgreSQL removes neither by itself when the killed process stays a zombie.
+ * Removes what a killed server leaves: sessions that still run and may write, and a file that prevents the next start.
+ * PostgreSQL removes neither when the killed process stays a zombie.
  */
-async function clearRemains(directory: string): Promise<void> {
-  const deadline = performance.now() + ORPHAN_PATIENCE_MS;
+async function clearKilledServer(directory: string): Promise<void> {
+  const deadline = performance.now() + ORPHAN_TIMEOUT_MS;
   for (let orphans = sessionsOf(directory); orphans.length > 0; orphans = sessionsOf(directory)) {
     if (performance.now() > deadline) for (const pid of orphans) send(pid, 'SIGKILL');
     await delay(20);
@@ -122,7 +122,7 @@ async function clearRemains(directory: string): Promise<void> {
   rmSync(join(directory, 'postmaster.pid'), { force: true });
 }
 
-/** Server processes whose working directory is the cluster. Empty where that cannot be seen; PostgreSQL's own check of its shared memory remains. */
+/** Server processes whose working directory is the cluster. Empty on systems that do not show it; PostgreSQL checks its shared memory in any case. */
 function sessionsOf(directory: string): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc')
@@ -146,8 +146,8 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-async function isGoneWithin(pid: number, patienceMs: number): Promise<boolean> {
-  const deadline = performance.now() + patienceMs;
+async function isGoneWithin(pid: number, timeoutMs: number): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
   while (isAlive(pid)) {
     if (performance.now() > deadline) return false;
     await delay(20);

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * When a process started, as text that no later process with the same number repeats; null when it is gone. A zombie
- * counts as gone: under a slow init it still answers `kill(pid, 0)`, although it does nothing any more.
+ * When a process started, as text that no later process with the same number repeats; null when it has ended. A zombie
+ * has ended: under a slow init it still answers `kill(pid, 0)`, although it does nothing.
  */
 export function processStart(pid: number): string | null {
   if (!Number.isSafeInteger(pid) || pid <= 0) return null;
@@ -14,7 +14,7 @@ export function isAlive(pid: number): boolean {
   return processStart(pid) !== null;
 }
 
-/** The arguments of a process, the program first; empty when it is gone or not ours to read. */
+/** The arguments of a process, the program first; empty when it has ended or is not readable. */
 export function processArguments(pid: number): string[] {
   try {
     if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
@@ -29,7 +29,7 @@ export function processArguments(pid: number): string[] {
 function fromProc(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The program's name stands in parentheses and may contain anything; the fields after it are plain.
+    // The name of the program is in parentheses and may contain any character; the fields after it are plain.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [state, started] = [fields[0], fields[19]];
     return state === undefined || started === undefined || 'ZX'.includes(state) ? null : started;

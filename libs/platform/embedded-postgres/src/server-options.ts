@@ -1,13 +1,13 @@
 import { SOCKET_PORT } from './server-socket.js';
 
-/** Written into a new cluster's `postgresql.conf`, where an operator may change them: sized for a small machine. */
+/** Written into `postgresql.conf` of a new cluster, where an operator may change them: sized for a small machine. */
 export const INITIAL_SETTINGS: Readonly<Record<string, string>> = {
   max_connections: '200',
   shared_buffers: '128MB',
   max_wal_size: '512MB',
   min_wal_size: '80MB',
   checkpoint_timeout: '10min',
-  // Short statements on few cores: parallel plans and compilation cost more than they bring.
+  // Short statements on few cores: parallel plans and compilation cost more than they save.
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   io_method: 'sync',
@@ -27,8 +27,8 @@ export const INITIAL_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Given on every start, whatever the configuration file says. No TCP: a server gives a connection slot before it asks for
- * a password, so that any process of the machine could hold them all.
+ * Passed on every start; they override the configuration file. No TCP: a server assigns a connection slot before it asks for a
+ * password, so that any process of the machine could occupy all slots.
  */
 export function startArguments(clusterDir: string, socketDirectory: string, durable: boolean): string[] {
   const settings: Record<string, string> = {
@@ -49,5 +49,5 @@ export function startArguments(clusterDir: string, socketDirectory: string, dura
   ];
 }
 
-/** The server gets nothing of our environment: whatever it holds could be read from /proc. */
+/** The server gets nothing of our environment, which could be read from /proc. */
 export const SERVER_ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', TZ: 'UTC', LC_ALL: 'C' } as const;

@@ -48,14 +48,14 @@ const CASES: Case[] = [
     due: ['2026-03-30T00:30', '2026-03-31T00:30'],
   },
   {
-    what: 'every quarter of an hour goes on over the gap',
+    what: 'every quarter of an hour continues over the gap',
     zone: 'Europe/Berlin',
     cron: '*/15 * * * *',
     after: '2026-03-29T00:30',
     due: ['2026-03-29T00:45', '2026-03-29T01:00', '2026-03-29T01:15'],
   },
   {
-    what: 'every hour goes on over the gap, without a time of its own at its end',
+    what: 'every hour continues over the gap, without an extra time at its end',
     zone: 'Europe/Berlin',
     cron: '30 * * * *',
     after: '2026-03-28T23:45',
@@ -90,7 +90,7 @@ const CASES: Case[] = [
     due: ['2026-10-26T01:30'],
   },
   {
-    what: 'every half hour goes on through both passes',
+    what: 'every half hour continues through both passes',
     zone: 'Europe/Berlin',
     cron: '*/30 * * * *',
     after: '2026-10-24T23:45',
@@ -181,14 +181,14 @@ const CASES: Case[] = [
     due: ['2012-12-29T19:00'],
   },
   {
-    what: 'every hour goes on over the day left out',
+    what: 'every hour continues over the day left out',
     zone: 'Pacific/Apia',
     cron: '0 * * * *',
     after: '2011-12-30T08:30',
     due: ['2011-12-30T09:00', '2011-12-30T10:00', '2011-12-30T11:00'],
   },
   {
-    what: 'the gap goes on into the next day, where the time in it is due (Nuuk, 23:00 → 24:00)',
+    what: 'the gap continues into the next day, where the time in it is due (Nuuk, 23:00 → 24:00)',
     zone: 'America/Nuuk',
     cron: '30 23 * * 6',
     after: '2026-03-28T12:00',

@@ -1,7 +1,7 @@
 import { startTestApi, type TestApi, type TestPrincipal, type TestRequest, type TestResponse } from '#testing';
 import { type AgentsRoom, openRoom } from '../agents/agents-room.js';
 
-export interface SchedulesRoom extends AgentsRoom {
+export interface SchedulesFixture extends AgentsRoom {
   readonly api: TestApi;
   /** As the member. */
   ask(status: number, line: string, body?: unknown): Promise<TestResponse['body']>;
@@ -28,15 +28,15 @@ export const valid = (fields: object = {}): Record<string, unknown> => ({
   ...fields,
 });
 
-export async function openSchedulesRoom(): Promise<SchedulesRoom> {
+export async function openSchedulesFixture(): Promise<SchedulesFixture> {
   const api = await startTestApi();
-  const room = await openRoom(api);
-  const askAs: SchedulesRoom['askAs'] = async ({ token }, status, line, rest = {}) =>
+  const fixture = await openRoom(api);
+  const askAs: SchedulesFixture['askAs'] = async ({ token }, status, line, rest = {}) =>
     (await api.request(status, line, { token, ...rest })).body;
-  const ask: SchedulesRoom['ask'] = (status, line, body) =>
-    askAs(room.member, status, line, body === undefined ? {} : { body });
+  const ask: SchedulesFixture['ask'] = (status, line, body) =>
+    askAs(fixture.member, status, line, body === undefined ? {} : { body });
   return {
-    ...room,
+    ...fixture,
     api,
     ask,
     askAs,
