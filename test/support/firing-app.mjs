@@ -4,8 +4,8 @@ import { NestFactory } from '@nestjs/core';
 
 class FiringAppModule {}
 Module({})(FiringAppModule);
-class SurroundingsModule {}
-Module({})(SurroundingsModule);
+class CoreModule {}
+Module({})(CoreModule);
 
 /** `environment`: settings as environment variables. */
 export async function startFiringApp(environment) {
@@ -21,7 +21,7 @@ export async function startFiringApp(environment) {
   const { DeliveryEvaluators, EvaluateDeliveries, EvaluationSteps, FACTORIES_AT_ONCE, factoryTurns } =
     await import('#domain/webhooks');
   const surroundings = {
-    module: SurroundingsModule,
+    module: CoreModule,
     global: true,
     providers: [{ provide: Settings, useValue: parseSettings(environment) }, clockProvider],
     exports: [Settings, Clock],

@@ -7,7 +7,7 @@ import { FactorySkillsModule } from '#domain/definitions';
 import { JobsModule } from '#platform/jobs';
 import { NotificationsJobsModule } from '#domain/notifications';
 import { ObservabilityModule } from '#platform/observability';
-import { PersistenceModule, SurroundingsModule } from '#platform/persistence';
+import { CoreModule, PersistenceModule } from '#platform/persistence';
 import { RunsJobsModule } from '#domain/runs';
 import { SchedulesJobsModule } from '#domain/schedules';
 import { StorageJobsModule } from '#platform/storage';
@@ -21,7 +21,7 @@ export class ProcessorModule {
     return {
       module: ProcessorModule,
       imports: [
-        SurroundingsModule.of(settings),
+        CoreModule.of(settings),
         ObservabilityModule,
         PersistenceModule.forRoot(),
         JobsModule.forRoot('processor'),

@@ -28,7 +28,7 @@ import { canReach } from './server-account.js';
 import { SERVER_ENVIRONMENT } from './server-options.js';
 
 const isRoot = process.getuid?.() === 0;
-const built = fileURLToPath(new URL('../../../../../dist/libs/platform/persistence/src/index.js', import.meta.url));
+const built = fileURLToPath(new URL('../../../../dist/libs/platform/embedded-postgres/src/index.js', import.meta.url));
 const cleanups: (() => Promise<void> | void)[] = [];
 
 afterEach(async () => {

@@ -150,7 +150,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy,
     if (!task) throw new Error(`The queue ${queueName} has a job ${name} that no task of this process handles.`);
     const { scope, wakeUp } = task.definition;
     if (scope === 'cluster') {
-      // The rest is a job of its own: another process may run it, and a process that is killed loses little.
+      // The rest is another job: another process may run it, and a process that is killed loses little.
       if ((await task.runAsJob()) === 'again') await addOnce(this.queueOf(task.definition), name, `${name}/again`);
     } else if (wakeUp?.holdsJob) await task.wakeAndWait();
     else task.wake();

@@ -73,7 +73,7 @@ export class QueueConnections {
 export class JobsModule {
   /**
    * `process`: the tasks that are declared for it must have an implementation, or the application does not start. Without
-   * it, any part of an application runs on its own.
+   * it, any part of an application can be started alone.
    */
   static forRoot(process: ServerProcess | null = null): DynamicModule {
     installBackends();

@@ -4,6 +4,5 @@ export * from './listener.js';
 export * from './migrate.js';
 export * from './movable-clock.js';
 export * from './persistence.module.js';
-export * from './surroundings.module.js';
 export * from './survive-connection-loss.js';
 export * from './grouped-statement.js';

@@ -5,7 +5,7 @@ import { OFFERS_AT_ONCE, PlaceRuns } from '../application/execution/place-runs.j
 import { Executor } from '../application/ports.js';
 import { PLACE_RUNS_TASK } from './placement-jobs.js';
 
-/** Places queued runs on this machine's executor. */
+/** Places queued runs on the executor of this machine. */
 @Injectable()
 export class Placement {
   private readonly task: PeriodicTask;
