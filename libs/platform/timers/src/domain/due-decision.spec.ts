@@ -40,7 +40,7 @@ const arbitraryOutages = fc
   );
 
 describe('a due time', () => {
-  it('is fired or missed, one of the two and once, whatever the outages', () => {
+  it('is either fired or missed, and once, for any outages', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('* * * * *', '*/7 * * * *', '3,4,50 * * * *', '0 */2 * * *'),
@@ -72,7 +72,7 @@ describe('a due time', () => {
     );
   });
 
-  it('of long ago costs no walk through all the times since', () => {
+  it('in the distant past is decided on without enumerating all due times since', () => {
     const cron = cronOf('* * * * *');
     const now = new Date(START + 5 * 365 * 86_400_000);
     const outage = { from: new Date(START), until: now };
@@ -84,7 +84,7 @@ describe('a due time', () => {
     expect(spent).toBeLessThan(500);
   });
 
-  it('counts as old from when it was to be fired, not from when it was due', () => {
+  it('is too old counted from its jittered time, not from its due time', () => {
     const cron = cronOf('0 * * * *');
     const dueAt = new Date(START + 60 * MINUTE);
     const now = new Date(dueAt.getTime() + CATCH_UP + 10 * MINUTE);

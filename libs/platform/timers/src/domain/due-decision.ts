@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Cron } from './cron/croner-cron.js';
 
-/** When no process looked for due times: after `from`, up to `until`. */
+/** A time in which no process looked for due timers: after `from`, up to `until`. */
 export interface Outage {
   readonly from: Date;
   readonly until: Date;
@@ -10,16 +10,16 @@ export interface Outage {
 export interface DueDecision {
   /** The due time to fire for now. */
   readonly fire: Date | null;
-  /** Due times that nothing is started for any more, the first and the last of them. */
+  /** The first and the last of the due times that are missed: nothing is started for them. */
   readonly missed: { readonly first: Date; readonly last: Date } | null;
-  /** The due time to wait for next; it may be past already, and is then decided on at once. Null: there is none. */
+  /** The due time to wait for next; one in the past is decided on at once. Null: there is none. */
   readonly next: Date | null;
 }
 
 /**
- * What becomes of a timer that waits for `dueAt`, which is not after `now`. Of the due times within an outage the latest
- * one is made up for, while each that processes merely come late for is fired; what is older than `catchUpMs` is missed.
- * `jitterMs`: how much later than due it was to be fired.
+ * Decides on a timer that waits for `dueAt`, which is not after `now`. Of the due times within an outage only the latest one is
+ * fired; outside of an outage every due time is fired, however late. Due times older than `catchUpMs` are missed. `jitterMs`: how
+ * much later than its due time the timer fires.
  */
 export function decideDue(
   cron: Cron,
@@ -42,7 +42,7 @@ function missedBefore(cron: Cron, dueAt: Date, candidate: Date): DueDecision['mi
   return { first: dueAt, last: cron.latest(dueAt, new Date(candidate.getTime() - 1)) ?? dueAt };
 }
 
-/** Milliseconds from 0 to `jitterSeconds`, spread evenly over timers and due times; the same for the same two. */
+/** Milliseconds from 0 to `jitterSeconds`, distributed evenly over timers and due times; always the same for the same pair. */
 export function jitterOf(key: string, dueAt: Date, jitterSeconds: number): number {
   if (jitterSeconds === 0) return 0;
   const hash = createHash('sha256').update(`${key} ${dueAt.toISOString()}`).digest().readUInt32BE(0);

@@ -1,11 +1,11 @@
-/** One of the five places of an expression. */
+/** One of the five fields of an expression. */
 export interface CronField {
   readonly name: string;
   readonly lowest: number;
   readonly highest: number;
-  /** How many different values it has: weekday 7 is weekday 0 once more. */
+  /** Number of different values: weekday 7 is the same as weekday 0. */
   readonly size: number;
-  /** Names of values, the first standing for `lowest`. */
+  /** Names of values, the first one for `lowest`. */
   readonly names: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export function parseCronField(field: CronField, text: string): ParsedField {
   const values = new Set<number>();
   for (const part of text.split(',')) {
     const [range, step, ...rest] = part.split('/');
-    if (range === undefined || part === '') return invalid(field, text, 'has an empty place in its list');
+    if (range === undefined || part === '') return invalid(field, text, 'has an empty element in its list');
     if (rest.length > 0) return invalid(field, text, 'has more than one step');
     const bounds = boundsOf(field, range);
     if (bounds.kind === 'invalid') return invalid(field, text, bounds.problem);
@@ -45,7 +45,7 @@ export function parseCronField(field: CronField, text: string): ParsedField {
 }
 
 function invalid(field: CronField, text: string, problem: string): ParsedField {
-  return { kind: 'invalid', detail: `has a wrong ${field.name}: "${text}" ${problem}` };
+  return { kind: 'invalid', detail: `has an invalid ${field.name}: "${text}" ${problem}` };
 }
 
 function boundsOf(field: CronField, range: string): Bounds {

@@ -1,7 +1,7 @@
 import { Cron as Croner } from 'croner';
 import { WallClock } from './time-zone.js';
 
-/** When a schedule is due. Due times are whole minutes; see docs/schedules.md for what daylight saving does to them. */
+/** A parsed expression. Due times are whole minutes; docs/schedules.md describes the effect of daylight saving time. */
 export interface Cron {
   readonly expression: string;
   /** An IANA name. */
@@ -14,11 +14,11 @@ export interface Cron {
   upcoming(after: Date, count: number): Date[];
 }
 
-/** What our own grammar has made of an expression. */
+/** An expression as our grammar has parsed it. */
 export interface CronPattern {
-  /** Five fields as croner reads them. */
+  /** Five fields in the syntax of croner. */
   readonly text: string;
-  /** Whether any hour will do: it then follows the time that passes, not the clock on the wall. */
+  /** Whether it is due in every hour: it then follows elapsed time, not the local time. */
   readonly isEveryHour: boolean;
 }
 
@@ -26,8 +26,8 @@ const UTC = 'UTC';
 const MINUTE_MS = 60_000;
 
 /**
- * Due times by croner. It finds times of the wall clock, and those of expressions that any hour will do for; when a named
- * time of the wall clock is, in a zone that moves its clocks, is our own rule.
+ * Due times by croner. It finds local times, and the due times of expressions for every hour; the instant of a local time in a zone
+ * that changes its clocks follows our own rule.
  */
 export class CronerCron implements Cron {
   private readonly croner: Croner;
@@ -39,7 +39,7 @@ export class CronerCron implements Cron {
     { text, isEveryHour }: CronPattern,
   ) {
     this.wall = isEveryHour || timezone === UTC ? null : new WallClock(timezone);
-    // UTC by its offset: finding a time takes a tenth of what it takes by its name.
+    // UTC by its offset: this takes a tenth of the time that it takes by its name.
     const zone = this.wall || timezone === UTC ? { utcOffset: 0 } : { timezone };
     this.croner = new Croner(text, { mode: '5-part', paused: true, ...zone });
   }

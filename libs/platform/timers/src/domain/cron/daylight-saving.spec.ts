@@ -237,7 +237,7 @@ const ZONES = [
   'Pacific/Chatham',
 ];
 
-it.each(ZONES)('%s: a time of the day is due once a day for 730 days', (zone) => {
+it.each(ZONES)('%s: a time of day is due once per day for 730 days', (zone) => {
   for (const hour of HOURS) {
     const parsed = parseCron(`${(hour * 17) % 60} ${hour} * * *`, zone);
     if (parsed.kind === 'invalid') expect.fail(parsed.detail);

@@ -91,7 +91,7 @@ it(
   },
 );
 
-it('the latest due time of a span is the last that a walk through it meets', () => {
+it('finds the same latest due time of a span as an enumeration', () => {
   const property = fc.property(
     expressions,
     starts,
@@ -120,7 +120,7 @@ it.each([
   expect(parsed.cron.latest(new Date('2026-01-01T00:00:00Z'), new Date(until))).toEqual(new Date(latest));
 });
 
-it('a due time follows strictly, to the millisecond', () => {
+it('finds the next due time strictly after an instant, to the millisecond', () => {
   const parsed = parseCron('30 2 * * *');
   if (parsed.kind === 'invalid') expect.fail(parsed.detail);
   const next = (after: string): string | undefined => parsed.cron.next(new Date(after))?.toISOString();

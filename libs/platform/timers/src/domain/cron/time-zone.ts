@@ -2,7 +2,7 @@ const LONGEST_NAME = 64;
 const NAME = /^[A-Za-z][A-Za-z0-9_+/-]*$/;
 const MAX_KNOWN_NAMES = 1000;
 
-/** Asking for one takes a while, and the same ones come again. */
+/** Cached: the check is slow, and the same names occur again. */
 const known = new Set<string>(['UTC']);
 
 /** Whether `name` is a time zone this Node.js knows by its IANA name. Offsets such as `+02:00` are not names. */
@@ -26,11 +26,11 @@ const FORMAT = /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+):(\d+)$/;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** The clock on a wall of a time zone. Its times are written as milliseconds, as if it were one in UTC. */
+/** The local time of a time zone, in milliseconds as if it were UTC. */
 export class WallClock {
   constructor(private readonly timezone: string) {}
 
-  /** What it shows at an instant, to the second. */
+  /** The local time at an instant, to the second. */
   at(instant: number): number {
     const shown = FORMAT.exec(formatOf(this.timezone).format(instant));
     if (!shown) throw new Error(`The time in ${this.timezone} cannot be read.`);
@@ -39,11 +39,11 @@ export class WallClock {
   }
 
   /**
-   * When it shows `time` first. When it never does, because it is put forward over it, the instant at which that is done;
-   * null when a whole day is left out.
+   * The first instant of the local time `time`. When a clock change skips it, the instant of the change; null when the zone skips
+   * the whole day.
    */
   first(time: number): number | null {
-    // No zone is moved twice within two days.
+    // No zone changes its clocks twice within two days.
     const [before, after] = [this.offset(time - DAY_MS), this.offset(time + DAY_MS)];
     const [early, late] = [time - Math.max(before, after), time - Math.min(before, after)];
     if (early === late || this.at(early) === time) return early;
@@ -68,7 +68,7 @@ export class WallClock {
   }
 }
 
-/** Making one takes a hundred times as long as using it. */
+/** Cached: creating a format takes a hundred times as long as using it. */
 function formatOf(timezone: string): Intl.DateTimeFormat {
   const known = formats.get(timezone);
   if (known) return known;
