@@ -67,7 +67,7 @@ describe('400 with the pointer of the invalid field', () => {
 
   it('error table, 400: an invalid cron expression, with the field that failed, and why', async () => {
     const refused = await fixture.ask(400, `POST ${SCHEDULES}`, valid({ cron_schedule: '0 0 32 * *' }));
-    expect(refused.detail).toBe('`cron_schedule` has a wrong day of the month: "32" must be 1 to 31.');
+    expect(refused.detail).toBe('`cron_schedule` has an invalid day of the month: "32" must be 1 to 31.');
     const never = await fixture.ask(400, `POST ${SCHEDULES}`, valid({ cron_schedule: '0 0 30 2 *' }));
     expect(never.detail).toBe('`cron_schedule` is never due: no month "2" has a day "30".');
   });
