@@ -24,5 +24,5 @@ export { can, isRole, type Permission, PERMISSIONS, type Role, ROLES, SERVICE_AC
 export { INITIAL_TEAM_SETTINGS, type TeamFeatures, type TeamSettings } from './domain/team-settings.js';
 export { hashToken, isTokenShaped, type TokenRefusal } from './domain/token.js';
 export { Authorize, CurrentCaller } from './http/authorize.js';
-export { UnauthorizedPace } from './http/unauthorized-pace.js';
+export { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 export { Public, RunnerProtocol } from '#platform/http';

@@ -82,6 +82,6 @@ export class DefinedIdentities {
 
   /** Call it after the commit of removals: tokens of what is gone end in this process at once, in others within a second. */
   forgetRemoved(): void {
-    this.tokens.forgetKnown();
+    this.tokens.clearCache();
   }
 }

@@ -128,7 +128,7 @@ export class DeleteIdentity {
       await this.accounts.disable(tx, uid);
       return { kind: 'deleted' };
     });
-    this.tokens.forgetKnown();
+    this.tokens.clearCache();
     return result;
   }
 }

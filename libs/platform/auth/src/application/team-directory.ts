@@ -4,7 +4,7 @@ import type { Caller, Membership } from '../domain/principal.js';
 import { INITIAL_TEAM_SETTINGS, type TeamSettings } from '../domain/team-settings.js';
 import { PrincipalDirectory, type PrincipalRef } from './principal-directory.js';
 
-/** As long as settings are remembered that come with a token. */
+/** The same as for settings that are read with a token. */
 const FRESH_MS = 1000;
 const MAX_CACHED = 5000;
 
@@ -20,7 +20,7 @@ interface Row {
   schedules: boolean;
 }
 
-/** What teams have set, for what the service does for them without a token. May be a second old. */
+/** Settings of teams, for work that has no token. They may be a second old. */
 @Injectable()
 export class TeamDirectory {
   private readonly cache = new Map<string, { readonly settings: TeamSettings; readonly at: number }>();

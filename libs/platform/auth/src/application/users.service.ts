@@ -27,13 +27,13 @@ export interface CreateUserCommand {
 
 export type CreateUserResult = { readonly kind: 'created'; readonly user: User } | { readonly kind: 'email_taken' };
 
-/** Ends what belongs to a user who is being disabled. */
+/** Stops the resources of a user who is disabled. */
 export abstract class DisabledUserListener {
-  /** In the transaction that disables the user; a failure undoes it. */
+  /** Called in the transaction that disables the user; a failure rolls it back. */
   abstract userDisabled(tx: Queryable, userUid: string): Promise<void>;
 }
 
-/** The listeners of this process. Every process that disables users must have all of them. */
+/** The listeners of this process. A process that disables users must have all of them. */
 @Injectable()
 export class DisabledUserListeners {
   private readonly listeners: DisabledUserListener[] = [];

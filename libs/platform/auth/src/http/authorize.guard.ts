@@ -13,7 +13,7 @@ import { isDecided } from '../domain/owner.js';
 import { resolveCaller, roleIn } from '../domain/principal.js';
 import { can, type Permission, PERMISSIONS } from '../domain/roles.js';
 import { TEAM } from './authorize.js';
-import { unauthenticated } from './bearer-gate.js';
+import { unauthenticated } from './bearer-authenticator.js';
 import { callerOf, principalOf, rememberCaller } from './request-principal.js';
 
 const accessOf = (reflector: Reflector, context: ExecutionContext): Access | undefined =>
