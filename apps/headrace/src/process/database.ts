@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type Settings, withSettings } from '#platform/config';
-import { EmbeddedPostgres, isDatabaseUnavailable, SchemaError, sqlState } from '#platform/persistence';
+import { EmbeddedPostgres } from '#platform/embedded-postgres';
+import { isDatabaseUnavailable, SchemaError, sqlState } from '#platform/persistence';
 import { CommandError } from '../cli/command.js';
 import { checkMigrated, migrateAll } from './migrations.js';
 import { type DatabaseWait, NO_WAIT, waitForDatabase } from './wait-for-database.js';

@@ -1,8 +1,5 @@
 export * from './database.js';
 export * from './database-error.js';
-export * from './embedded-postgres/embedded-postgres.js';
-export * from './embedded-postgres/find-embedded-postgres.js';
-export * from './embedded-postgres/pid-lock.js';
 export * from './listener.js';
 export * from './migrations/migrate.js';
 export { type MigrationSource, readMigrations } from './migrations/migration-files.js';
@@ -19,6 +16,5 @@ export {
 } from './migrations/schema-state.js';
 export * from './movable-clock.js';
 export * from './persistence.module.js';
-export * from './surroundings.module.js';
 export * from './survive-connection-loss.js';
 export * from './grouped-statement.js';
