@@ -9,11 +9,11 @@ import { ConnectedWorkersStore } from './persistence/connected-workers.store.js'
 import { PresenceStore } from './persistence/presence.store.js';
 import { Connections } from './socket/connections.js';
 import { FrameReader } from './socket/frame-reader.js';
+import { HeartbeatMonitor } from './socket/heartbeat-monitor.js';
 import { SupersededConnections } from './socket/superseded-connections.js';
 import { WorkerAuthenticator } from './socket/worker-authenticator.js';
 import { WorkerGateway } from './socket/worker-gateway.js';
 import { WorkerMetrics } from './socket/worker-metrics.js';
-import { WorkerPulse } from './socket/worker-pulse.js';
 import { WorkerRegistration } from './socket/worker-registration.js';
 
 /** The connections of this process; a process that is no API has none. */
@@ -34,7 +34,7 @@ export class WorkersModule {}
     WorkerRegistration,
     WorkerAuthenticator,
     WorkerGateway,
-    WorkerPulse,
+    HeartbeatMonitor,
     SupersededConnections,
   ],
 })

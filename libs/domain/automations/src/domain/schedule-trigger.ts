@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Cron, isTimeZone, parseCron } from '#domain/schedules';
+import { type Cron, isTimeZone, parseCron } from '#platform/timers';
 import { type Issue, pointerOf } from '#platform/kernel';
 import type { Trigger } from './trigger.js';
 

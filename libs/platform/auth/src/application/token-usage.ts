@@ -1,35 +1,48 @@
 import { LRUCache } from 'lru-cache';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { TokenQueries } from '../persistence/token-queries.js';
 
 const ONCE_PER_MS = 60_000;
-const FLUSH_AFTER_MS = 2_000;
-const MAX_NOTED = 10_000;
+const MAX_REMEMBERED = 10_000;
 
-/** Records the last use of tokens: at most once a minute per token, in batches, without delaying requests. */
+const WRITE_TOKEN_USAGE_TASK = defineTask({
+  name: 'write-token-usage',
+  library: 'auth',
+  process: 'api',
+  scope: 'process',
+  period: 2000,
+  description: 'Writes when tokens were last used, in one statement for all of them.',
+});
+
+/** Records when a token was last used: at most once a minute per token, in batches, outside of the request. */
 @Injectable()
 export class TokenUsage implements OnModuleDestroy {
   private readonly logger = new Logger(TokenUsage.name);
-  private readonly noted = new LRUCache<string, true>({ max: MAX_NOTED, ttl: ONCE_PER_MS, ttlResolution: 0 });
+  private readonly noted = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: ONCE_PER_MS, ttlResolution: 0 });
   private readonly pending = new Set<string>();
-  private timer: NodeJS.Timeout | null = null;
+  private readonly writing: PeriodicTask;
 
-  constructor(private readonly tokens: TokenQueries) {}
+  constructor(
+    private readonly tokens: TokenQueries,
+    tasks: BackgroundTasks,
+  ) {
+    this.writing = tasks.implement(WRITE_TOKEN_USAGE_TASK, () => this.write());
+  }
 
   note(tokenUid: string): void {
     if (this.noted.has(tokenUid)) return;
     this.noted.set(tokenUid, true);
     this.pending.add(tokenUid);
-    this.timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS).unref();
   }
 
   async onModuleDestroy(): Promise<void> {
-    await this.flush();
+    await this.writing.stop();
+    await this.write();
   }
 
-  private async flush(): Promise<void> {
-    if (this.timer) clearTimeout(this.timer);
-    this.timer = null;
+  /** Never rejects: the next use of a token is recorded again. */
+  private async write(): Promise<void> {
     const uids = [...this.pending];
     this.pending.clear();
     if (uids.length === 0) return;
