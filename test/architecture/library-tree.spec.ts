@@ -14,7 +14,7 @@ function documentedDirectories(): string[] {
   const [, tree = ''] = readFileSync(new URL('ARCHITECTURE.md', ROOT), 'utf8').split('```');
   const parents: string[] = [];
   return tree.split('\n').flatMap((line) => {
-    const match = /^((?: {2})*)([\w-]+)\/(?= {2}|$)/.exec(line);
+    const match = /^((?: {2})*)([\w-]+)\/(?= |$)/.exec(line);
     if (!match) return [];
     const [, indent = '', name = ''] = match;
     parents.length = indent.length / 2;
