@@ -45,7 +45,7 @@ export async function startFiringApp(environment) {
   );
   const evaluate = app.get(EvaluateDeliveries, { strict: false });
   return {
-    /** Is told every named step. */
+    /** Calls `reached` with every named step. */
     onStep(reached) {
       for (const steps of [FiringSteps, EvaluationSteps, TimerSteps])
         app.get(steps, { strict: false }).reached = reached;
