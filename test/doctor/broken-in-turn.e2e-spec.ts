@@ -65,7 +65,7 @@ describe('broken: the tools', () => {
     const file = join(machine.directory, 'harnesses.json');
     const own = { command: 'no-such-program', install_hint: 'ask the smith' };
     writeFileSync(file, JSON.stringify({ harnesses: { 'of-ours': own, gemini: { command: 'no-gemini-either' } } }));
-    const findings = await machine.examine({ HARNESSES: file }, { harnesses: ['oz', 'no-such-harness'] });
+    const findings = await machine.examine({ HARNESSES_FILE: file }, { harnesses: ['oz', 'no-such-harness'] });
     expect(failed(findings)).toEqual(['harnesses']);
     expect(told(findings, 'harnesses')).toContain('fail | of-ours is not installed | ask the smith');
     expect(told(findings, 'harnesses')).toMatch(
@@ -74,12 +74,14 @@ describe('broken: the tools', () => {
     expect(told(findings, 'harnesses')).toContain('fail | no-such-harness is not known');
   });
 
-  it('a HARNESSES file of no use', async () => {
+  it('a harnesses file of no use', async () => {
     const file = join(machine.directory, 'harnesses-broken.json');
     writeFileSync(file, '{"harnesses": {"own": {"args": 7}}}');
-    const findings = await machine.examine({ HARNESSES: file });
+    const findings = await machine.examine({ HARNESSES_FILE: file });
     expect(failed(findings)).toEqual(['harnesses']);
-    expect(told(findings, 'harnesses')).toMatch(/HARNESSES, harnesses\.own\.args.* \| Mend .*harnesses-broken\.json/);
+    expect(told(findings, 'harnesses')).toMatch(
+      /HARNESSES_FILE, harnesses\.own\.args.* \| Mend .*harnesses-broken\.json/,
+    );
   });
 
   it('a container engine that is not there, and one that is something else', async () => {

@@ -14,10 +14,10 @@ const connections: RawConnection[] = [];
 beforeAll(async () => {
   ingress = await startTestIngress({
     settings: {
-      ingressMaxBodies: SLOTS,
+      ingressMaxConcurrentBodies: SLOTS,
       ingressMetricsPort: 0,
       trustedProxies: ['127.0.0.1'],
-      webhookAuthFailures: 3,
+      webhookAuthFailureLimit: 3,
       webhookRateLimit: 1000,
     },
   });
@@ -116,7 +116,7 @@ describe('when body slots run short', () => {
     vi.spyOn(performance, 'now').mockImplementation(() => now() + 0.5);
     for (let n = 0; n < 3; n += 1) expect((await deliver(hook, '192.0.2.1')).status).toBe(503);
     expect(lines()).toBeLessThanOrEqual(start + 1);
-    expect(ingress.log.text).toContain(`of ${SLOTS} body slots are in use (INGRESS_MAX_BODIES)`);
+    expect(ingress.log.text).toContain(`of ${SLOTS} body slots are in use (INGRESS_MAX_CONCURRENT_BODIES)`);
   });
 });
 

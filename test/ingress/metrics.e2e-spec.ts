@@ -13,7 +13,12 @@ let hook: BuiltWebhook;
 
 beforeAll(async () => {
   ingress = await startTestIngress({
-    settings: { ingressMetricsPort: 0, ingressRefusalRate: 40, webhookAuthFailures: 10_000, webhookRateLimit: 4 },
+    settings: {
+      ingressMetricsPort: 0,
+      ingressRejectionRateLimit: 40,
+      webhookAuthFailureLimit: 10_000,
+      webhookRateLimit: 4,
+    },
   });
   hook = await ingress.webhooks.webhook();
 });

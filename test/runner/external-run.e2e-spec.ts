@@ -12,7 +12,7 @@ let member: TestPrincipal;
 const commands: ExternalProcess[] = [];
 
 beforeAll(async () => {
-  api = await startTestApi({ settings: { cancelStep: 1000 } });
+  api = await startTestApi({ settings: { cancelEscalationDelay: 1000 } });
   team = await api.identities.team();
   member = await api.identities.user({ [team]: 'member' });
 });

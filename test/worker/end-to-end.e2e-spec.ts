@@ -21,7 +21,7 @@ describe('headrace worker and the API', { timeout: isLong ? 300_000 : 90_000 }, 
   let host: string;
 
   beforeAll(async () => {
-    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerSilence: LEASE_MS, claimDeadline: 15_000 });
+    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerHeartbeatTimeout: LEASE_MS, claimDeadline: 15_000 });
   }, 60_000);
   afterAll(() => stage.close());
   beforeEach(async () => {

@@ -24,7 +24,7 @@ describe.skipIf(binary === '')(`the published daemon${skipReason}`, { timeout: 2
   const daemons: Program[] = [];
 
   beforeAll(async () => {
-    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerSilence: LEASE_MS, claimDeadline: 5_000 });
+    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerHeartbeatTimeout: LEASE_MS, claimDeadline: 5_000 });
     directory = mkdtempSync(join(tmpdir(), 'headrace-published-'));
     mkdirSync(join(directory, 'releases'));
     mkdirSync(join(directory, 'workspaces'));

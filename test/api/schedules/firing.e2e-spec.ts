@@ -293,7 +293,7 @@ describe('due times that nobody looked for', () => {
     expect(await runsOf(id)).toHaveLength(2);
   });
 
-  it('are missed altogether when they are older than SCHEDULE_CATCH_UP', async () => {
+  it('are missed altogether when they are older than SCHEDULE_CATCH_UP_WINDOW', async () => {
     const { id } = await create({ cron_schedule: '0 12 * * *' });
     const { history } = await read(id);
     await fireAll();

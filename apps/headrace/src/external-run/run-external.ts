@@ -27,7 +27,7 @@ const ASK_TIMES = 6;
  */
 export async function runExternal(args: readonly string[]): Promise<number> {
   const options = readExternalOptions(args);
-  const harnesses = readHarnessesFile(process.env.HARNESSES ?? '');
+  const harnesses = readHarnessesFile(process.env.HARNESSES_FILE ?? '');
   const api = await connect(options.remote);
   takeFromEnvironment(['HEADRACE_TOKEN']);
   // From here on, so that nobody is left with a run that they wanted to stop.

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { findMisspeltSettings, type RunningApp, type Settings } from '#platform/config';
+import { findMisspelledSettings, type RunningApp, type Settings, SETTINGS } from '#platform/config';
 import { CommandError } from '../cli/command.js';
 import { ClosingStack } from './closing-stack.js';
 import { connectLauncher } from './launcher.js';
@@ -39,7 +39,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
   const settings = await prepareSettings(launcher.environment);
   await logToOutput(settings);
   const logger = new Logger('Process');
-  for (const { given, meant } of findMisspeltSettings(launcher.environment))
+  for (const { given, meant } of findMisspelledSettings(launcher.environment))
     logger.warn(`${given} is not a setting and has no effect. Did you mean ${meant}?`);
   process.on('uncaughtException', (error) => {
     logger.fatal(error);
@@ -78,19 +78,11 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
   return code;
 }
 
-const PORT_SETTINGS = {
-  port: 'PORT',
-  ingressPort: 'INGRESS_PORT',
-  runnerApiPort: 'RUNNER_API_PORT',
-  apiMetricsPort: 'API_METRICS_PORT',
-  ingressMetricsPort: 'INGRESS_METRICS_PORT',
-  processorMetricsPort: 'PROCESSOR_METRICS_PORT',
-} as const satisfies Partial<Record<keyof Settings, string>>;
-
-const portSetting = (settings: Settings, port: number | undefined): string =>
-  (Object.keys(PORT_SETTINGS) as (keyof typeof PORT_SETTINGS)[])
-    .filter((field) => settings[field] === port)
-    .map((field) => PORT_SETTINGS[field])
+/** The settings that have this port, for the message about a port in use. */
+const portSettings = (settings: Settings, port: number | undefined): string =>
+  Object.entries(SETTINGS)
+    .filter(([field, { env }]) => /(^|_)PORT$/.test(env) && settings[field as keyof Settings] === port)
+    .map(([, { env }]) => env)
     .join(' or ');
 
 async function startApp(name: string, start: () => Promise<RunningApp>, settings: Settings): Promise<RunningApp> {
@@ -100,7 +92,7 @@ async function startApp(name: string, start: () => Promise<RunningApp>, settings
     const { code, port, address } = error as { code?: string; port?: number; address?: string };
     if (code === 'EADDRINUSE')
       throw new CommandError(
-        `${name}: port ${port} is used by another process. Set ${portSetting(settings, port)} to another one, or to 0.`,
+        `${name}: port ${port} is used by another process. Set ${portSettings(settings, port)} to another one, or to 0.`,
       );
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
       throw new CommandError(`${name}: cannot listen on ${address ?? settings.host}, port ${port} (${code}).`);

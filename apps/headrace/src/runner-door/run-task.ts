@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { findRenamedSettings } from '#platform/config';
 import { SystemClock } from '#platform/kernel';
 import { HarnessesFileError, jsonLinesLog, readHarnessesFile, RUNNER_EXIT, type RunnerLog } from '#execution/runner';
 import type { InPlace } from '#execution/runner-protocol';
@@ -35,13 +36,15 @@ export async function runTask(args: readonly string[]): Promise<number> {
   });
   if (vector.ignored.length > 0) log.info('arguments without a meaning here', { ignored: vector.ignored.join(' ') });
   try {
+    const [renamed] = findRenamedSettings(process.env);
+    if (renamed !== undefined) throw new BadInvocation(renamed);
     const inPlace = workPlace(vector.workspace);
     const handover = {
       base_url: baseUrl(vector),
       execution_id: required(given[executionId], executionId),
       token: required(given[executionToken], executionToken),
       place_env: placeEnvironment(process.env),
-      harnesses: readHarnessesFile(process.env.HARNESSES ?? ''),
+      harnesses: readHarnessesFile(process.env.HARNESSES_FILE ?? ''),
       ...(inPlace ? { in_place: inPlace } : {}),
     };
     // In a directory that is somebody's, files are to look as they always do there.

@@ -9,10 +9,10 @@ import {
 import type { DoctorCheck } from '../doctor-check.js';
 import { fail, type Finding, ok, skip, warn } from '../finding.js';
 
-/** Which agents are installed. Those that HARNESSES or --harness names have to be; the others may be missing. */
+/** Which agents are installed. Those that HARNESSES_FILE or --harness names have to be; the others may be missing. */
 export const harnessCheck: DoctorCheck = {
   name: 'harnesses',
-  uses: ['HARNESSES'],
+  uses: ['HARNESSES_FILE'],
   examine: async ({ settings: { harnessesFile, executor }, options }) => {
     const isInContainers = options.isWorker ? options.backend === 'docker' : executor === 'docker';
     if (isInContainers && options.harnesses.length === 0)
@@ -49,7 +49,7 @@ function compare(
     ...missing.filter((id) => wanted.has(id)).map((id) => fail(`${id} is not installed`, hintOf(id))),
     ...[...wanted]
       .filter((id) => !isKnown(id))
-      .map((id) => fail(`${id} is not known`, 'Describe it in the file that HARNESSES names, or mend --harness.')),
+      .map((id) => fail(`${id} is not known`, 'Describe it in the file that HARNESSES_FILE names, or mend --harness.')),
     optional.length === 0
       ? ok(there)
       : warn(

@@ -1,5 +1,5 @@
 import type { DoctorCheck } from '../doctor-check.js';
-import { findMisspeltSettings } from '#platform/config';
+import { findMisspelledSettings } from '#platform/config';
 import { fail, ok, warn } from '../finding.js';
 import { settingsNamedIn } from '../patient.js';
 
@@ -14,7 +14,7 @@ export const settingsCheck: DoctorCheck = {
     const risks = allowTestClock
       ? [warn('HEADRACE_TEST_CLOCK is on: a test may move the clock', 'Unset HEADRACE_TEST_CLOCK, except for tests.')]
       : [];
-    const misspelt = findMisspeltSettings(environment).map(({ given, meant }) =>
+    const misspelt = findMisspelledSettings(environment).map(({ given, meant }) =>
       warn(`${given} is not a setting and has no effect`, `Rename it to ${meant}, if that is what it is meant to be.`),
     );
     const findings = [...faults, ...risks, ...misspelt];

@@ -116,7 +116,7 @@ export const FLAGS: readonly Flag[] = [
     kind: 'text',
     key: 'harnesses',
     argument: '<path>',
-    variable: 'HARNESSES',
+    variable: 'HARNESSES_FILE',
     doc: 'JSON file with agents besides the known ones, see docs/harnesses.md.',
   },
   {

@@ -40,7 +40,7 @@ export class WorkerPulse implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly admission: WorkerAdmission,
     private readonly settings: Settings,
   ) {
-    this.tickMs = settings.workerSilence / TICKS;
+    this.tickMs = settings.workerHeartbeatTimeout / TICKS;
   }
 
   onApplicationBootstrap(): void {
@@ -59,7 +59,7 @@ export class WorkerPulse implements OnApplicationBootstrap, OnModuleDestroy {
     if (now - this.tickedAt > 2 * this.tickMs) this.lenientUntil = now + pingMs;
     this.tickedAt = now;
     for (const connection of all) {
-      const isSilent = connection.silentFor(now) > this.settings.workerSilence;
+      const isSilent = connection.silentFor(now) > this.settings.workerHeartbeatTimeout;
       if (isSilent && now >= this.lenientUntil) connection.drop('silent');
       else connection.ping(pingMs);
     }

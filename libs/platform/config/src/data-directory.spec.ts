@@ -2,8 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ensureDataDir } from './data-dir.js';
-import { persistedSecret, readIfPresent, writePrivateFile } from './private-file.js';
+import { ensureDataDir, persistedSecret, readIfPresent, writePrivateFile } from './data-directory.js';
 
 let directory = '';
 beforeEach(() => {
@@ -12,7 +11,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('a private file', () => {
-  it('is replaced as a whole, is its owner’s only, and leaves nothing beside it', () => {
+  it('is replaced atomically, is readable by its owner only, and leaves no temporary file', () => {
     const file = join(directory, 'file');
     writePrivateFile(file, 'one');
     writePrivateFile(file, 'two');
@@ -21,13 +20,13 @@ describe('a private file', () => {
     expect(readdirSync(directory)).toEqual(['file']);
   });
 
-  it('reads as null when there is none', () => {
+  it('reads as null when it does not exist', () => {
     expect(readIfPresent(join(directory, 'none'))).toBeNull();
   });
 });
 
 describe('a persisted secret', () => {
-  it('is made once, from 32 random bytes', () => {
+  it('is generated once, from 32 random bytes', () => {
     const [file, other] = [join(directory, 'secret'), join(directory, 'other')];
     const secret = persistedSecret(file);
     expect(Buffer.from(secret, 'base64url')).toHaveLength(32);
@@ -38,17 +37,17 @@ describe('a persisted secret', () => {
 });
 
 describe('the data directory', () => {
-  it('is open for passing through only when root made it', () => {
+  it('can be traversed by other users only when root created it', () => {
     const made = ensureDataDir(join(directory, 'deep', 'data'));
     expect(statSync(made).mode & 0o777).toBe(process.getuid?.() === 0 ? 0o711 : 0o700);
   });
 
-  it('is named with its setting when it is a file, a link to nothing or where no directory can be', () => {
+  it('is rejected with the name of its setting when it is a file, a dangling link or cannot be created', () => {
     writeFileSync(join(directory, 'file'), '');
     symlinkSync(join(directory, 'absent', 'far'), join(directory, 'dangling'));
     for (const path of ['file', 'file/data', 'dangling', 'dangling/data'].map((name) => join(directory, name)))
       expect(() => ensureDataDir(path)).toThrow(`HEADRACE_DATA_DIR: ${path} cannot be used as a directory (E`);
-    // Node's own recursive mkdir never returns here.
+    // The recursive mkdir of Node never returns here.
     expect(() => ensureDataDir('/proc/headrace/data')).toThrow('HEADRACE_DATA_DIR');
   });
 });

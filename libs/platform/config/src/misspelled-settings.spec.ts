@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { findMisspeltSettings } from './misspelt-settings.js';
+import { findMisspelledSettings } from './parse-settings.js';
 
-describe('findMisspeltSettings', () => {
+describe('findMisspelledSettings', () => {
   it.each([
     ['MAX_CONCURENT_RUNS', 'MAX_CONCURRENT_RUNS'],
     ['DATABSE_URL', 'DATABASE_URL'],
     ['INGRES_PORT', 'INGRESS_PORT'],
     ['log_level', 'LOG_LEVEL'],
-  ])('finds that %s is meant to be %s', (given, meant) => {
-    expect(findMisspeltSettings({ [given]: '1' })).toEqual([{ given, meant }]);
+  ])('recognizes %s as a misspelling of %s', (given, meant) => {
+    expect(findMisspelledSettings({ [given]: '1' })).toEqual([{ given, meant }]);
   });
 
   it.each([
@@ -20,7 +20,7 @@ describe('findMisspeltSettings', () => {
     'NODE_OPTIONS',
     'INGRESS_PORT_80_TCP',
     'XDG_CONFIG_HOME',
-  ])('ignores %s', (name) => {
-    expect(findMisspeltSettings({ [name]: '1' })).toEqual([]);
+  ])('does not report %s', (name) => {
+    expect(findMisspelledSettings({ [name]: '1' })).toEqual([]);
   });
 });
