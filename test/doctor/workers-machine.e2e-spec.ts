@@ -29,12 +29,12 @@ const look = (options: { origin?: string; token?: string | null; backend?: strin
 
 describe('a worker’s machine', () => {
   it('needs the API and a token, and nothing of the server', async () => {
-    const findings = await look();
-    expect(failed(findings)).toEqual([]);
-    expect(told(findings, 'api')).toBe(`ok | ${api.url} is ready`);
-    expect(told(findings, 'worker token')).toBe('ok | the API takes it');
-    expect(told(findings, 'clock')).toMatch(/^ok \| .* of the API/);
-    expect(findings.map(({ check }) => check)).not.toEqual(expect.arrayContaining(['database']));
+    const results = await look();
+    expect(failed(results)).toEqual([]);
+    expect(told(results, 'api')).toBe(`ok | ${api.url} is ready`);
+    expect(told(results, 'worker token')).toBe('ok | the API takes it');
+    expect(told(results, 'clock')).toMatch(/^ok \| .* of the API/);
+    expect(results.map(({ check }) => check)).not.toEqual(expect.arrayContaining(['database']));
     const { body } = await api.request(200, 'GET /agent/connected-self-hosted-workers', { token });
     expect(body.workers).toEqual([]);
   });
@@ -44,30 +44,30 @@ describe('a worker’s machine', () => {
     ['a token that nobody knows', () => `${token}x`, /does not know it \(401\) \| .*headrace token create/],
     ['the token of a user', () => userToken, /not the token of a service account \(403\)/],
   ])('%s', async (_what, given, pattern) => {
-    const findings = await look({ token: given() });
-    expect(failed(findings)).toEqual(['worker token']);
-    expect(told(findings, 'worker token')).toMatch(pattern);
-    expect(JSON.stringify(findings)).not.toContain(token);
+    const results = await look({ token: given() });
+    expect(failed(results)).toEqual(['worker token']);
+    expect(told(results, 'worker token')).toMatch(pattern);
+    expect(JSON.stringify(results)).not.toContain(token);
   });
 
   it('the token of a user, on a machine that is no worker’s', async () => {
-    const findings = await machine.examine({}, { origin: api.url, token: userToken });
-    expect(told(findings, 'worker token')).toMatch(/^skip \| the API knows it/);
+    const results = await machine.examine({}, { origin: api.url, token: userToken });
+    expect(told(results, 'worker token')).toMatch(/^skip \| the API knows it/);
   });
 
   it('an API that does not answer', async () => {
-    const findings = await look({ origin: 'http://127.0.0.1:9' });
-    expect(failed(findings)).toEqual(['api']);
-    expect(told(findings, 'api')).toMatch(/does not answer \(ECONNREFUSED\) \| Start the API/);
-    expect(told(findings, 'worker token')).toMatch(/^skip/);
+    const results = await look({ origin: 'http://127.0.0.1:9' });
+    expect(failed(results)).toEqual(['api']);
+    expect(told(results, 'api')).toMatch(/does not answer \(ECONNREFUSED\) \| Start the API/);
+    expect(told(results, 'worker token')).toMatch(/^skip/);
   });
 
   it('something else where the API should be', async () => {
     const other = await startSilentServer(() => 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello');
     try {
-      const findings = await look({ origin: `http://127.0.0.1:${other.port}` });
-      expect(failed(findings)).toEqual(['api', 'worker token']);
-      expect(told(findings, 'api')).toContain('is not Headrace (200)');
+      const results = await look({ origin: `http://127.0.0.1:${other.port}` });
+      expect(failed(results)).toEqual(['api', 'worker token']);
+      expect(told(results, 'api')).toContain('is not Headrace (200)');
     } finally {
       await other.close();
     }
@@ -82,9 +82,9 @@ describe('a worker’s machine', () => {
         : 'HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n',
     );
     try {
-      const findings = await look({ origin: `http://127.0.0.1:${other.port}` });
-      expect(failed(findings)).toEqual(['clock']);
-      expect(told(findings, 'clock')).toMatch(/this machine is (8|9)\d\.\d s behind the API \| .*NTP/);
+      const results = await look({ origin: `http://127.0.0.1:${other.port}` });
+      expect(failed(results)).toEqual(['clock']);
+      expect(told(results, 'clock')).toMatch(/this machine is (8|9)\d\.\d s behind the API \| .*NTP/);
     } finally {
       await other.close();
     }

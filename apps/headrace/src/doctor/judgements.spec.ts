@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { judgeSkew } from './checks/clock-check.js';
-import { judgeRoom } from './checks/disk-check.js';
-import { judgeNode } from './checks/node-check.js';
-import { placeOf, SecretMask } from './masked.js';
+import { rateSkew } from './checks/api-checks.js';
+import { rateFreeSpace, rateNode } from './checks/machine-checks.js';
+import { locationOf, SecretMask } from './secret-mask.js';
 
 const MIB = 1_048_576;
 
@@ -13,7 +12,7 @@ describe('what is too little', () => {
     ['20.19.0', 'ok'],
     ['24.1.0', 'ok'],
   ])('Node.js %s: %s', (version, verdict) => {
-    expect(judgeNode(version).verdict).toBe(verdict);
+    expect(rateNode(version).verdict).toBe(verdict);
   });
 
   it.each([
@@ -22,7 +21,7 @@ describe('what is too little', () => {
     [2047 * MIB, 'warn'],
     [2048 * MIB, 'ok'],
   ])('%i bytes free: %s', (bytes, verdict) => {
-    expect(judgeRoom(bytes, 'data directory', '/data', 'HEADRACE_DATA_DIR').verdict).toBe(verdict);
+    expect(rateFreeSpace(bytes, 'data directory', '/data', 'HEADRACE_DATA_DIR').verdict).toBe(verdict);
   });
 
   it.each([
@@ -31,7 +30,7 @@ describe('what is too little', () => {
     [-29_999, 'warn'],
     [30_000, 'fail'],
   ])('%i ms of skew: %s', (skew, verdict) => {
-    expect(judgeSkew('the database', skew).verdict).toBe(verdict);
+    expect(rateSkew('the database', skew).verdict).toBe(verdict);
   });
 });
 
@@ -42,7 +41,7 @@ describe('secrets in what is told', () => {
   });
 
   it('are no part of a place', () => {
-    expect(placeOf('rediss://me:secret@host:6380/1?password=secret#secret')).toBe('rediss://host:6380/1');
-    expect(placeOf('secret')).toBe('an unreadable address');
+    expect(locationOf('rediss://me:secret@host:6380/1?password=secret#secret')).toBe('rediss://host:6380/1');
+    expect(locationOf('secret')).toBe('an unreadable address');
   });
 });

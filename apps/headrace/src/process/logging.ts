@@ -52,6 +52,6 @@ async function textFormatter(): Promise<{ write(line: string): void }> {
 }
 
 /** For commands whose output is their answer: warnings and worse, on standard error. */
-export function logFaultsOnly(): void {
+export function logErrorsOnly(): void {
   Logger.overrideLogger(new JsonLogger('warn', { write: (line: string) => void process.stderr.write(line) }));
 }

@@ -1,12 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { findMisspelledSettings, type RunningApp, type Settings, SETTINGS } from '#platform/config';
 import { CommandError } from '../cli/command.js';
-import { ClosingStack } from './closing-stack.js';
 import { connectLauncher } from './launcher.js';
 import { logToOutput } from './logging.js';
 import { prepareSettings } from './prepare-settings.js';
-import { type DatabaseWait, waitForDatabase } from './wait-for-database.js';
-import { StopRequest } from './stop-request.js';
+import { type DatabaseWait, waitForDatabase } from './database.js';
 
 /** Beyond SHUTDOWN_GRACE, which started runs get: for connections, pools and the database. */
 const CLOSING_EXTRA_MS = 20_000;
@@ -97,5 +95,92 @@ async function startApp(name: string, start: () => Promise<RunningApp>, settings
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
       throw new CommandError(`${name}: cannot listen on ${address ?? settings.host}, port ${port} (${code}).`);
     throw error;
+  }
+}
+
+/** Why this process is to stop. A fault is an exception that nobody caught: the process is not to be trusted any more. */
+export type StopReason = 'signal' | 'launcher gone' | 'fault';
+
+/** Waits for the word to stop: SIGINT or SIGTERM, the end of the launcher, or a fault. A second signal ends the process at once. */
+export class StopRequest {
+  private made: StopReason | null = null;
+  private readonly arrived: Promise<void>;
+  private arrive: () => void = () => undefined;
+  private readonly controller = new AbortController();
+
+  constructor(launcherGone: Promise<void>) {
+    this.arrived = new Promise((resolve) => (this.arrive = resolve));
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => {
+        if (this.made !== null) process.exit(1);
+        this.make('signal');
+      });
+    }
+    void launcherGone.then(() => this.make('launcher gone'));
+  }
+
+  get reason(): StopReason | null {
+    return this.made;
+  }
+
+  get isMade(): boolean {
+    return this.made !== null;
+  }
+
+  /** Aborts with the request. */
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  wait(): Promise<void> {
+    return this.arrived;
+  }
+
+  /** The first reason counts. */
+  make(reason: StopReason): void {
+    this.made ??= reason;
+    this.controller.abort();
+    this.arrive();
+  }
+}
+
+interface Item {
+  readonly name: string;
+  readonly close: () => Promise<void> | void;
+}
+
+/** What has to be closed when a process ends, the last opened first. A part that fails or hangs does not keep the others open. */
+export class ClosingStack {
+  private readonly logger = new Logger('Shutdown');
+  private readonly items: Item[] = [];
+
+  /** @param patienceMs how long one part may take. */
+  constructor(private readonly patienceMs: number) {}
+
+  add(name: string, close: () => Promise<void> | void): void {
+    this.items.push({ name, close });
+  }
+
+  /** Closes everything. False when a part failed or did not end in time. */
+  async close(): Promise<boolean> {
+    let clean = true;
+    for (let item = this.items.pop(); item; item = this.items.pop()) clean = (await this.closeOne(item)) && clean;
+    return clean;
+  }
+
+  private async closeOne({ name, close }: Item): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`not closed after ${this.patienceMs} ms`)), this.patienceMs);
+    });
+    try {
+      await Promise.race([close(), patience]);
+      return true;
+    } catch (error) {
+      this.logger.error(`${name} did not close: ${error instanceof Error ? error.message : String(error)}`);
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }

@@ -1,11 +1,17 @@
-import 'reflect-metadata';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { type DynamicModule, Global, type INestApplicationContext, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AuthModule } from '#platform/auth';
-import { Settings, withSettings } from '#platform/config';
+import 'reflect-metadata';
 import { FactoriesModule } from '#domain/factories';
+import { AuthModule } from '#platform/auth';
+import { ensureDataDir, parseSettings, Settings, withSettings } from '#platform/config';
 import { Clock, SystemClock } from '#platform/kernel';
 import { PersistenceModule } from '#platform/persistence';
+import { CommandError } from '../cli/command.js';
+import { openDatabase } from './database.js';
+import { connectLauncher } from './launcher.js';
+import { logErrorsOnly } from './logging.js';
 
 const FEW_CONNECTIONS = 2;
 
@@ -49,3 +55,31 @@ export async function withServices<T>(
     await services.close();
   }
 }
+
+export interface UseCaseOptions extends MoreServices {
+  /** Completes the settings, before anything is opened. May throw a CommandError. */
+  readonly prepare?: (settings: Settings) => Settings;
+}
+
+/** For commands that look at or change who is who: over the installation's database, whether `up` runs or not. */
+export async function withUseCases<T>(
+  work: (services: INestApplicationContext) => Promise<T>,
+  { prepare = (settings) => settings, ...more }: UseCaseOptions = {},
+): Promise<T> {
+  logErrorsOnly();
+  const { environment } = await connectLauncher();
+  const settings = parseSettings(environment);
+  if (settings.databaseUrl === undefined && !existsSync(join(settings.dataDir, 'secrets'))) {
+    throw new CommandError(`there is no installation in ${settings.dataDir}. Start one, or set HEADRACE_DATA_DIR.`);
+  }
+  const prepared = prepare(withSettings(settings, { dataDir: ensureDataDir(settings.dataDir) }));
+  const database = await openDatabase(prepared, { migrate: false });
+  try {
+    return await withServices(database.settings, work, more);
+  } finally {
+    await database.close();
+  }
+}
+
+export const unknownTeam = (uid: string): CommandError =>
+  new CommandError(`team ${uid} not found; \`headrace team list\` shows the UIDs.`);

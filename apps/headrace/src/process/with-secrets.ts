@@ -3,8 +3,8 @@ import { SecretsModule } from '#platform/secrets';
 import { WebhooksModule } from '#domain/webhooks';
 import { CommandError } from '../cli/command.js';
 import { SEALED_PLACES } from './sealed-places.js';
-import { withInstallationKeys } from './secrets-keys.js';
-import { withUseCases } from './with-use-cases.js';
+import { withInstallationKeys } from './prepare-settings.js';
+import { withUseCases } from './services.js';
 
 /**
  * For commands that read or write secrets: the use cases, managed secrets, and whatever follows these. A key is never

@@ -1,11 +1,9 @@
 import type pg from 'pg';
 import { sqlState } from '#platform/persistence';
 import { migrationNames } from '../../process/migrations.js';
-import type { DatabaseState } from '../database-door.js';
-import type { DoctorCheck } from '../doctor-check.js';
-import { fail, type Finding, ok, warn } from '../finding.js';
-import { placeOf } from '../masked.js';
-import { reasonOf } from '../reason.js';
+import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, warn } from '../check-result.js';
+import type { DatabaseState } from '../database-probe.js';
+import { locationOf } from '../secret-mask.js';
 
 const OLDEST_MAJOR = 16;
 
@@ -13,10 +11,10 @@ const OLDEST_MAJOR = 16;
 export const databaseCheck: DoctorCheck = {
   name: 'database',
   uses: ['DATABASE_URL', 'HEADRACE_DATA_DIR'],
-  examine: async ({ database }) => [await look(await database.open())],
+  examine: async ({ database }) => [await checkDatabase(await database.open())],
 };
 
-async function look(state: DatabaseState): Promise<Finding> {
+async function checkDatabase(state: DatabaseState): Promise<CheckResult> {
   switch (state.kind) {
     case 'at_rest':
       return ok(
@@ -30,13 +28,13 @@ async function look(state: DatabaseState): Promise<Finding> {
           )
         : unreachable(state.error, state.url, 'DATABASE_URL');
     case 'open':
-      return inspect(state.pool, state.isEmbedded ? 'the embedded PostgreSQL' : 'PostgreSQL', placeOf(state.url));
+      return inspect(state.pool, state.isEmbedded ? 'the embedded PostgreSQL' : 'PostgreSQL', locationOf(state.url));
   }
 }
 
 /** Why a PostgreSQL server cannot be used, and what to do. `setting`: names its URL. */
-export function unreachable(error: Error, url: string, setting: string): Finding {
-  const place = placeOf(url);
+export function unreachable(error: Error, url: string, setting: string): CheckResult {
+  const place = locationOf(url);
   const state = sqlState(error) ?? '';
   if (state.startsWith('28'))
     return fail(
@@ -56,7 +54,7 @@ export function unreachable(error: Error, url: string, setting: string): Finding
   );
 }
 
-async function inspect(pool: pg.Pool, kind: string, place: string): Promise<Finding> {
+async function inspect(pool: pg.Pool, kind: string, place: string): Promise<CheckResult> {
   const [server] = (await pool.query<Server>(SERVER)).rows;
   const major = Math.floor((server?.version ?? 0) / 10_000);
   const found = `${kind} ${major} at ${place}`;
@@ -67,7 +65,7 @@ async function inspect(pool: pg.Pool, kind: string, place: string): Promise<Find
     );
   if (server?.read_only === true)
     return fail(`${found} takes no writes`, 'Let DATABASE_URL name the primary server, not a replica.');
-  const schema = await lookAtSchema(pool, found);
+  const schema = await checkSchema(pool, found);
   if (schema.verdict === 'fail') return schema;
   const { rows } = await pool.query<{ name: string }>(WITHOUT_RIGHTS);
   if (rows.length === 0) return schema;
@@ -77,16 +75,16 @@ async function inspect(pool: pg.Pool, kind: string, place: string): Promise<Find
   );
 }
 
-async function lookAtSchema(pool: pg.Pool, found: string): Promise<Finding> {
+async function checkSchema(pool: pg.Pool, found: string): Promise<CheckResult> {
   const known = migrationNames();
   const present = await appliedMigrations(pool);
   const missing = known.filter((name) => !present.has(name));
   if (missing.length > 0)
     return fail(`${found} lacks ${missing.length} of ${known.length} migrations`, 'headrace migrate');
-  const strange = [...present].filter((name) => !known.includes(name));
-  if (strange.length > 0)
+  const unknown = [...present].filter((name) => !known.includes(name));
+  if (unknown.length > 0)
     return warn(
-      `${found} was migrated by a newer version (${strange.length} migrations more)`,
+      `${found} was migrated by a newer version (${unknown.length} migrations more)`,
       'Use the newest version of Headrace that any process of this installation has.',
     );
   return ok(`${found}, ${known.length} migrations`);

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Settings, SettingsError } from '#platform/config';
 import { type ObjectStore, openConfiguredS3 } from '#platform/storage';
-import type { DoctorCheck } from '../doctor-check.js';
-import { fail, type Finding, ok, skip } from '../finding.js';
-import { reasonOf } from '../reason.js';
-import { tryOut } from './disk-check.js';
+import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, skip } from '../check-result.js';
+import { testWrite } from './machine-checks.js';
 
 const CONTENT = Buffer.from('written by headrace doctor, which removes it again');
 
@@ -29,7 +27,7 @@ export const objectStoreCheck: DoctorCheck = {
 };
 
 /** Directories that are not there yet are left to the server, which may run as another user. */
-async function onDisk({ dataDir }: Settings): Promise<Finding> {
+async function onDisk({ dataDir }: Settings): Promise<CheckResult> {
   const directory = join(dataDir, 'objects');
   try {
     await access(directory);
@@ -39,7 +37,7 @@ async function onDisk({ dataDir }: Settings): Promise<Finding> {
     return skip(`not looked at: the data directory cannot be used (${reasonOf(error)})`);
   }
   try {
-    await tryOut(directory);
+    await testWrite(directory);
     return ok(`on disk, in ${directory}: writes, reads and deletes`);
   } catch (error) {
     return fail(
@@ -49,7 +47,7 @@ async function onDisk({ dataDir }: Settings): Promise<Finding> {
   }
 }
 
-async function inBucket(settings: Settings): Promise<Finding> {
+async function inBucket(settings: Settings): Promise<CheckResult> {
   const bucket = settings.objectStoreUrl?.bucket ?? '';
   const place = `bucket ${bucket} at ${settings.s3Endpoint ?? 'Amazon S3'}`;
   let store: ObjectStore | null;

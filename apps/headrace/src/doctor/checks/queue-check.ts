@@ -1,11 +1,10 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
 import { areQueuesMigrated } from '#platform/jobs';
-import { type DatabaseState, impatientPool } from '../database-door.js';
-import type { DoctorCheck } from '../doctor-check.js';
-import { fail, type Finding, ok, skip, warn } from '../finding.js';
-import { placeOf } from '../masked.js';
-import { reasonOf } from '../reason.js';
-import { askRedis } from '../redis-question.js';
+import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, skip, warn } from '../check-result.js';
+import { type DatabaseState, openPool } from '../database-probe.js';
+import { locationOf } from '../secret-mask.js';
 import { unreachable } from './database-check.js';
 
 const OLDEST_REDIS: readonly [number, number] = [6, 2];
@@ -20,7 +19,7 @@ export const queueCheck: DoctorCheck = {
   },
 };
 
-async function inDatabase(state: DatabaseState): Promise<Finding> {
+async function inDatabase(state: DatabaseState): Promise<CheckResult> {
   switch (state.kind) {
     case 'open':
       return schemaOf(state.pool, 'in the database');
@@ -31,11 +30,11 @@ async function inDatabase(state: DatabaseState): Promise<Finding> {
   }
 }
 
-async function inOtherDatabase(url: string): Promise<Finding> {
-  const pool = impatientPool(url);
+async function inOtherDatabase(url: string): Promise<CheckResult> {
+  const pool = openPool(url);
   try {
     await pool.query('SELECT 1');
-    return await schemaOf(pool, `in ${placeOf(url)}`);
+    return await schemaOf(pool, `in ${locationOf(url)}`);
   } catch (error) {
     return unreachable(error instanceof Error ? error : new Error(String(error)), url, 'QUEUE_URL');
   } finally {
@@ -43,17 +42,17 @@ async function inOtherDatabase(url: string): Promise<Finding> {
   }
 }
 
-async function schemaOf(pool: pg.Pool, where: string): Promise<Finding> {
+async function schemaOf(pool: pg.Pool, where: string): Promise<CheckResult> {
   return (await areQueuesMigrated(pool))
     ? ok(`${where}, at the newest schema`)
     : fail(`${where}: its schema is not there or behind`, 'headrace migrate');
 }
 
-async function inRedis(url: string): Promise<Finding> {
-  const place = placeOf(url);
+async function inRedis(url: string): Promise<CheckResult> {
+  const place = locationOf(url);
   let facts: string;
   try {
-    facts = await askRedis(url);
+    facts = await queryRedis(url);
   } catch (error) {
     return fail(
       `${place} does not answer as Redis does (${reasonOf(error)})`,
@@ -72,3 +71,43 @@ async function inRedis(url: string): Promise<Finding> {
     );
   return ok(`${place}: Redis ${version}`);
 }
+
+const PATIENCE_MS = 4_000;
+const MAX_ANSWER_BYTES = 1_048_576;
+
+/**
+ * What Redis says about itself (`INFO server` and `INFO memory`), asked without the client package, which is optional.
+ * Rejects when it is no Redis, refuses the password or does not answer.
+ */
+export function queryRedis(text: string): Promise<string> {
+  const url = new URL(text);
+  const place = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 6379) };
+  const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
+  const auth = password === '' ? [] : [user === '' ? ['AUTH', password] : ['AUTH', user, password]];
+  const commands = [...auth, ['PING'], ['INFO', 'server'], ['INFO', 'memory'], ['QUIT']];
+  return new Promise((resolve, reject) => {
+    const socket: Socket =
+      url.protocol === 'rediss:' ? connectTls({ ...place, servername: place.host }) : connectTcp(place);
+    let answer = '';
+    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS);
+    socket.setEncoding('utf8');
+    socket.once('close', () => clearTimeout(timer));
+    socket.once('error', reject);
+    socket.on('data', (chunk: string) => {
+      answer += chunk;
+      if (answer.length > MAX_ANSWER_BYTES) socket.destroy(new Error('the answer is too long'));
+    });
+    socket.once('end', () => {
+      socket.destroy();
+      const refusal = /^-([^\r\n]*)/m.exec(answer)?.[1];
+      if (refusal !== undefined) reject(new Error(refusal));
+      else if (!answer.includes('+PONG')) reject(new Error('no PONG to a PING'));
+      else resolve(answer.replaceAll('\r\n', '\n'));
+    });
+    socket.write(commands.map(encodeCommand).join(''));
+  });
+}
+
+/** In the protocol of Redis: an array of bulk strings. */
+const encodeCommand = (words: readonly string[]): string =>
+  `*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`;

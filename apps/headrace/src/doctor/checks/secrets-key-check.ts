@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { WebhooksModule } from '#domain/webhooks';
 import { type Settings, withSettings } from '#platform/config';
 import { sqlState } from '#platform/persistence';
 import { SealBrokenError, SealedPlaces, SecretBox, SecretsModule } from '#platform/secrets';
-import { WebhooksModule } from '#domain/webhooks';
+import { withInstallationKeys } from '../../process/prepare-settings.js';
 import { SEALED_PLACES } from '../../process/sealed-places.js';
-import { withInstallationKeys } from '../../process/secrets-keys.js';
 import { withServices } from '../../process/services.js';
-import type { DoctorCheck } from '../doctor-check.js';
-import { fail, type Finding, ok, warn } from '../finding.js';
-import { reasonOf } from '../reason.js';
+import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, warn } from '../check-result.js';
 
 /** Of each table: enough to know whether the key is the right one. `headrace secrets rotate-key` looks at all. */
 const VALUES_A_PLACE = 20;
@@ -31,11 +29,11 @@ export const secretsKeyCheck: DoctorCheck = {
     const url = state.kind === 'open' ? state.url : null;
     if (settings.secretsKey === undefined) return [await withoutKey(settings, url)];
     const from = given.secretsKey === undefined ? `from ${file}` : 'from SECRETS_KEY';
-    const findings = given.secretsKey === undefined ? await lookAtFile(file) : [];
-    if (url === null) return [ok(`${from}; nothing was opened with it, as the database is not open`), ...findings];
+    const results = given.secretsKey === undefined ? await checkKeyFile(file) : [];
+    if (url === null) return [ok(`${from}; nothing was opened with it, as the database is not open`), ...results];
     const { opened, broken } = await tryKey(settings, url);
-    if (broken.length === 0) return [ok(`${from}, opens what is stored (${opened} values tried)`), ...findings];
-    return [fail(`${from}, does not open values in ${broken.join(', ')}`, ...WRONG_KEY), ...findings];
+    if (broken.length === 0) return [ok(`${from}, opens what is stored (${opened} values tried)`), ...results];
+    return [fail(`${from}, does not open values in ${broken.join(', ')}`, ...WRONG_KEY), ...results];
   },
 };
 
@@ -44,7 +42,7 @@ const WRONG_KEY = [
   'Values that no key opens any more have to be set anew; see docs/operations/secrets.md.',
 ];
 
-async function withoutKey(settings: Settings, url: string | null): Promise<Finding> {
+async function withoutKey(settings: Settings, url: string | null): Promise<CheckResult> {
   // Under a key that nobody has, everything that is there counts as broken.
   const nobodys = withSettings(settings, { secretsKey: randomBytes(32).toString('base64url') });
   const { broken } = url === null ? { broken: [] } : await tryKey(nobodys, url);
@@ -57,7 +55,7 @@ async function withoutKey(settings: Settings, url: string | null): Promise<Findi
   );
 }
 
-async function lookAtFile(file: string): Promise<Finding[]> {
+async function checkKeyFile(file: string): Promise<CheckResult[]> {
   const { mode } = await stat(file);
   return (mode & 0o077) === 0 ? [] : [warn(`others may read ${file}`, `chmod 600 ${file}`)];
 }

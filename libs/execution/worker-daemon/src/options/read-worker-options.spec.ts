@@ -113,9 +113,6 @@ describe('readWorkerOptions', () => {
     expect(fault(['--config-file', file('worker_id: [')], KEY)).toContain('no YAML');
     expect(fault(['--config-file', file('- a')], KEY)).toContain('no mapping');
     expect(fault(['--config-file', file('worker_id: a\nwork_id: b')], KEY)).toContain('work_id');
-    expect(fault(['--worker-id', 'a'], { ...KEY, HARNESSES: 'x' })).toContain(
-      'HARNESSES was renamed to HARNESSES_FILE.',
-    );
     const setup = file('worker_id: a\nbackend:\n  direct:\n    setup_command: make\n');
     expect(fault(['--config-file', setup], KEY)).toContain('setup_command: is not supported');
     expect(fault(['--worker-id', 'a', '--api-key-file', file('two words')], {})).toContain('The API key is none');

@@ -3,7 +3,6 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse, YAMLParseError } from 'yaml';
-import { findRenamedSettings } from '#platform/config';
 import { HarnessesFileError, readHarnessesFile } from '#execution/runner';
 import type { HarnessDefinition } from '#execution/runner-protocol';
 import { WORKER_SOCKET_PATH } from '#execution/worker-protocol';
@@ -25,8 +24,6 @@ const OF_BACKEND = ['workspace_root', 'environment', 'volumes'];
 
 /** Flags, then the environment, then the config file, then defaults. Rejects with WorkerFault that names what is wrong. */
 export function readWorkerOptions(args: readonly string[], environment: Environment): WorkerOptions {
-  const renamed = findRenamedSettings(environment);
-  if (renamed.length > 0) throw new WorkerFault(renamed.join(' '), WRONG_USE);
   const given = readFlags(args, environment);
   const tree = readConfigFile(given.text('config-file'));
   const backend = backendOf(given.text('backend'), tree);

@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { access, mkdtemp, open, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, warn } from '../check-result.js';
+
+/** As in package.json. */
+const OLDEST_NODE: readonly [number, number] = [20, 19];
+
+export const nodeCheck: DoctorCheck = {
+  name: 'node',
+  uses: [],
+  examine: () => Promise.resolve([rateNode(process.versions.node)]),
+};
+
+/** `version`: such as `20.19.0`. */
+export function rateNode(version: string): CheckResult {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isNewEnough = major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1]);
+  const found = `Node.js ${version} on ${process.platform} ${process.arch}`;
+  if (isNewEnough) return ok(found);
+  return fail(`${found}; ${OLDEST_NODE.join('.')} is needed`, `Install Node.js ${OLDEST_NODE.join('.')} or newer.`);
+}
+
+const OLDEST_GIT: readonly [number, number] = [2, 36];
+const INSTALL_GIT = `Install git ${OLDEST_GIT.join('.')} or newer, such as \`apt-get install git\`, and have it on PATH.`;
+const PATIENCE_MS = 5_000;
+
+/** The version, and whether it clones; over https too. Nothing of the user's configuration of git is read. */
+export const gitCheck: DoctorCheck = {
+  name: 'git',
+  uses: [],
+  examine: async ({ environment }) => [await checkGit(environment.PATH ?? '')],
+};
+
+async function checkGit(path: string): Promise<CheckResult> {
+  let version: string;
+  try {
+    version = /\d+\.\d+(\.\d+)?/.exec(await git(path, ['--version']))?.[0] ?? 'of an unknown version';
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    return fail(isMissing ? 'git is not on PATH' : `git does not run (${reasonOf(error)})`, INSTALL_GIT);
+  }
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (!(major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])))
+    return fail(`git ${version}; ${OLDEST_GIT.join('.')} is needed`, INSTALL_GIT);
+  const directory = await mkdtemp(join(tmpdir(), 'headrace-doctor-'));
+  try {
+    await git(path, ['init', '--quiet', '--bare', join(directory, 'from')]);
+    await git(path, ['clone', '--quiet', join(directory, 'from'), join(directory, 'to')]);
+  } catch (error) {
+    return fail(`git ${version} cannot clone (${reasonOf(error)})`, 'Install git anew; `git clone` has to work.');
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+  const programs = (await git(path, ['--exec-path'])).trim();
+  const clonesHttps = await access(join(programs, 'git-remote-https')).then(
+    () => true,
+    () => false,
+  );
+  return clonesHttps
+    ? ok(`git ${version}, clones`)
+    : warn(
+        `git ${version} without git-remote-https`,
+        'Install a git that speaks https, or use ssh:// and local repositories only.',
+      );
+}
+
+/** Standard output. Rejects with what git says, or when it takes too long. */
+function git(path: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('git', args, {
+      env: { PATH: path, HOME: '/nonexistent', LC_ALL: 'C', GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: PATIENCE_MS,
+      killSignal: 'SIGKILL',
+    });
+    const output = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(output.stdout);
+      else if (signal !== null) reject(new Error(`no end within ${PATIENCE_MS} ms`));
+      else reject(new Error(output.stderr.trim() || `exit code ${code}`));
+    });
+  });
+}
+
+const MIB = 1_048_576;
+const GIB = 1024 * MIB;
+const TIGHT_BYTES = 2 * GIB;
+const TOO_LITTLE_BYTES = 256 * MIB;
+
+interface Place {
+  readonly label: string;
+  readonly path: string;
+  /** Names the setting that moves it. */
+  readonly setting: string;
+}
+
+/** The data directory, the workspaces and the temporary directory: there or to be made, writable, with room. */
+export const diskCheck: DoctorCheck = {
+  name: 'disk',
+  uses: ['HEADRACE_DATA_DIR'],
+  examine: ({ settings: { dataDir, workspacesDir }, environment, options: { isWorker } }) => {
+    const places: Place[] = [
+      ...(isWorker ? [] : [{ label: 'data directory', path: dataDir, setting: 'HEADRACE_DATA_DIR' }]),
+      ...(workspacesDir === '' ? [] : [{ label: 'workspaces', path: workspacesDir, setting: 'WORKSPACES_DIR' }]),
+      { label: 'temporary directory', path: environment.TMPDIR ?? tmpdir(), setting: 'TMPDIR' },
+    ];
+    return Promise.all(places.map(checkPlace));
+  },
+};
+
+async function checkPlace(place: Place): Promise<CheckResult> {
+  const { label, path, setting } = place;
+  let near: string;
+  try {
+    near = await existingParent(path);
+    await testWrite(near);
+  } catch (error) {
+    return fail(
+      `${label} ${path} cannot be written (${reasonOf(error)})`,
+      `Let user ${process.getuid?.() ?? ''} write there, or set ${setting} to a directory that it may write.`,
+    );
+  }
+  const owner = near === path ? (await stat(path)).uid : null;
+  const isOurs = owner === null || owner === process.getuid?.() || setting === 'TMPDIR';
+  const { bavail, bsize } = await statfs(near);
+  const room = rateFreeSpace(bavail * bsize, label, path, setting);
+  if (room.verdict !== 'ok' || isOurs)
+    return near === path ? room : { ...room, found: `${room.found}; made at the first start` };
+  return warn(
+    `${room.found}; belongs to user ${owner}, and this is user ${process.getuid?.() ?? ''}`,
+    `Run this and all of Headrace as user ${owner}.`,
+  );
+}
+
+/** `freeBytes`: what an ordinary user may still write. */
+export function rateFreeSpace(freeBytes: number, label: string, path: string, setting: string): CheckResult {
+  const found = `${label} ${path}: ${formatBytes(freeBytes)} free`;
+  const fix = `Free some space, or set ${setting} to a directory on a larger disk.`;
+  if (freeBytes < TOO_LITTLE_BYTES) return fail(found, fix);
+  return freeBytes < TIGHT_BYTES ? warn(found, fix) : ok(found);
+}
+
+const formatBytes = (bytes: number): string =>
+  bytes < GIB ? `${Math.floor(bytes / MIB)} MiB` : `${(bytes / GIB).toFixed(1)} GiB`;
+
+/** The directory itself, or the first one above it that is there. */
+async function existingParent(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      if ((await stat(at)).isDirectory()) return at;
+      throw Object.assign(new Error(`${at} is no directory`), { code: 'ENOTDIR' });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || at === dirname(at)) throw error;
+    }
+  }
+}
+
+/** Writes a file down to the disk, reads it again and removes it. */
+export async function testWrite(directory: string): Promise<void> {
+  const path = join(directory, `.headrace-doctor-${randomBytes(6).toString('hex')}`);
+  const content = randomBytes(4096);
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+    await file.close();
+    if (!content.equals(await readFile(path))) throw new Error('what was written is not what is read');
+  } finally {
+    // Closing twice is no error.
+    await file.close();
+    await rm(path, { force: true });
+  }
+}
