@@ -5,7 +5,7 @@ import { parseSettings } from '#platform/config';
 import { Clock } from '#platform/kernel';
 import { SecretBox } from '#platform/secrets';
 import { createDatabaseProxy, createTestDatabase, startVerifyingS3, VERIFYING_S3_KEYS } from '#testing';
-import { failed, Machine, SECRETS_KEY, told } from './examination.js';
+import { failed, Machine, SECRETS_KEY, textOf } from './examination.js';
 import { startSilentServer } from './silent-server.js';
 
 let machine: Machine;
@@ -26,14 +26,14 @@ describe('a healthy machine', () => {
     const results = await machine.examine();
     expect(failed(results)).toEqual([]);
     for (const check of ['database', 'queue', 'object store', 'secrets key', 'git', 'node', 'settings', 'clock'])
-      expect(told(results, check)).toMatch(/^ok/);
+      expect(textOf(results, check)).toMatch(/^ok/);
   });
 
   it('has nothing that fails before its first start either', async () => {
     const results = await machine.examine({ DATABASE_URL: undefined, SECRETS_KEY: undefined });
     expect(failed(results)).toEqual([]);
-    expect(told(results, 'database')).toMatch(/^ok \| the embedded PostgreSQL \d+, .*made at the first start/);
-    expect(told(results, 'secrets key')).toContain('generated at the first start');
+    expect(textOf(results, 'database')).toMatch(/^ok \| the embedded PostgreSQL \d+, .*created at the first start/);
+    expect(textOf(results, 'secrets key')).toContain('generated at the first start');
   });
 });
 
@@ -41,7 +41,7 @@ describe('a misspelt setting', () => {
   it('is reported with the setting that is meant', async () => {
     const results = await machine.examine({ MAX_CONCURENT_RUNS: '3' });
     expect(failed(results)).toEqual([]);
-    expect(told(results, 'settings')).toMatch(/^warn \| MAX_CONCURENT_RUNS .*MAX_CONCURRENT_RUNS/);
+    expect(textOf(results, 'settings')).toMatch(/^warn \| MAX_CONCURENT_RUNS .*MAX_CONCURRENT_RUNS/);
   });
 });
 
@@ -49,7 +49,7 @@ describe('broken: the tools', () => {
   it('no git on PATH', async () => {
     const results = await machine.examine({ PATH: join(machine.directory, 'nothing') });
     expect(failed(results)).toEqual(['git']);
-    expect(told(results, 'git')).toMatch(/not on PATH \| Install git 2\.36 or newer/);
+    expect(textOf(results, 'git')).toMatch(/not on PATH \| Install git 2\.36 or newer/);
   });
 
   it('a git that is too old', async () => {
@@ -58,7 +58,7 @@ describe('broken: the tools', () => {
     writeFileSync(join(bin, 'git'), '#!/bin/sh\necho git version 2.17.1\n', { mode: 0o755 });
     const results = await machine.examine({ PATH: bin });
     expect(failed(results)).toEqual(['git']);
-    expect(told(results, 'git')).toMatch(/git 2\.17\.1; 2\.36 is needed/);
+    expect(textOf(results, 'git')).toMatch(/git 2\.17\.1; 2\.36 or newer is required/);
   });
 
   it('harnesses that have to be there and are not', async () => {
@@ -67,11 +67,11 @@ describe('broken: the tools', () => {
     writeFileSync(file, JSON.stringify({ harnesses: { 'of-ours': own, gemini: { command: 'no-gemini-either' } } }));
     const results = await machine.examine({ HARNESSES_FILE: file }, { harnesses: ['oz', 'no-such-harness'] });
     expect(failed(results)).toEqual(['harnesses']);
-    expect(told(results, 'harnesses')).toContain('fail | of-ours is not installed | ask the smith');
-    expect(told(results, 'harnesses')).toMatch(
+    expect(textOf(results, 'harnesses')).toContain('fail | of-ours is not installed | ask the smith');
+    expect(textOf(results, 'harnesses')).toMatch(
       /fail \| gemini is not installed \| npm install -g @google\/gemini-cli/,
     );
-    expect(told(results, 'harnesses')).toContain('fail | no-such-harness is not known');
+    expect(textOf(results, 'harnesses')).toContain('fail | no-such-harness is unknown');
   });
 
   it('a harnesses file of no use', async () => {
@@ -79,8 +79,8 @@ describe('broken: the tools', () => {
     writeFileSync(file, '{"harnesses": {"own": {"args": 7}}}');
     const results = await machine.examine({ HARNESSES_FILE: file });
     expect(failed(results)).toEqual(['harnesses']);
-    expect(told(results, 'harnesses')).toMatch(
-      /HARNESSES_FILE, harnesses\.own\.args.* \| Mend .*harnesses-broken\.json/,
+    expect(textOf(results, 'harnesses')).toMatch(
+      /HARNESSES_FILE, harnesses\.own\.args.* \| Fix .*harnesses-broken\.json/,
     );
   });
 
@@ -88,12 +88,12 @@ describe('broken: the tools', () => {
     const socket = join(machine.directory, 'engine.sock');
     const absent = await machine.examine({ EXECUTOR: 'docker', DOCKER_HOST: `unix://${socket}` });
     expect(failed(absent)).toEqual(['executor']);
-    expect(told(absent, 'executor')).toMatch(/does not answer \(.*ENOENT.*\) \| Start it/);
+    expect(textOf(absent, 'executor')).toMatch(/does not answer \(.*ENOENT.*\) \| Start it/);
     const other = await startSilentServer(() => 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
     try {
       const results = await machine.examine({ EXECUTOR: 'docker', DOCKER_HOST: `tcp://127.0.0.1:${other.port}` });
       expect(failed(results)).toEqual(['executor']);
-      expect(told(results, 'executor')).toContain('not a Docker Engine');
+      expect(textOf(results, 'executor')).toContain('not a Docker Engine');
     } finally {
       await other.close();
     }
@@ -115,11 +115,11 @@ it('what hangs holds up nothing else', { timeout: 20_000 }, async () => {
     });
     expect(performance.now() - begin).toBeLessThan(12_000);
     expect(failed(results)).toEqual(['git', 'database', 'queue', 'api']);
-    expect(told(results, 'git')).toContain('no end within 5000 ms');
-    expect(told(results, 'database')).toContain('does not answer');
-    expect(told(results, 'queue')).toContain('no answer within 4000 ms');
-    expect(told(results, 'api')).toContain('no answer within 5000 ms');
-    expect(told(results, 'object store')).toMatch(/^ok/);
+    expect(textOf(results, 'git')).toContain('not ended within 5000 ms');
+    expect(textOf(results, 'database')).toContain('does not answer');
+    expect(textOf(results, 'queue')).toContain('no answer within 4000 ms');
+    expect(textOf(results, 'api')).toContain('no answer within 5000 ms');
+    expect(textOf(results, 'object store')).toMatch(/^ok/);
   } finally {
     await silent.close();
   }
@@ -133,22 +133,22 @@ describe('broken: the database', () => {
     });
     const results = await machine.examine({ DATABASE_URL: url });
     expect(failed(results)).toEqual(['database']);
-    expect(told(results, 'database')).toMatch(/does not answer \(ECONNREFUSED\) \| Start PostgreSQL there/);
-    expect(told(results, 'queue')).toMatch(/^skip/);
+    expect(textOf(results, 'database')).toMatch(/does not answer \(ECONNREFUSED\) \| Start PostgreSQL there/);
+    expect(textOf(results, 'queue')).toMatch(/^skip/);
     expect(JSON.stringify(results)).not.toContain('pass-w0rd');
   });
 
   it('a wrong password', async () => {
     const results = await machine.examine({ DATABASE_URL: databaseUrl((at) => (at.password = 'wr0ng-password')) });
     expect(failed(results)).toEqual(['database']);
-    expect(told(results, 'database')).toMatch(/refuses the user .*Mend user and password in DATABASE_URL/);
+    expect(textOf(results, 'database')).toMatch(/rejects the user .*Fix user and password in DATABASE_URL/);
     expect(JSON.stringify(results)).not.toContain('wr0ng');
   });
 
   it('no such database', async () => {
     const results = await machine.examine({ DATABASE_URL: databaseUrl((at) => (at.pathname = '/no_such')) });
     expect(failed(results)).toEqual(['database']);
-    expect(told(results, 'database')).toMatch(/no such database \| .*createdb/);
+    expect(textOf(results, 'database')).toMatch(/database not found \| .*createdb/);
   });
 
   it('one that goes away in the middle is reported and not thrown', async () => {
@@ -167,8 +167,8 @@ describe('broken: the database', () => {
       const results = await machine.examine({ DATABASE_URL: empty.url });
       // Both are mended by the same command.
       expect(failed(results)).toEqual(['database', 'queue']);
-      expect(told(results, 'database')).toMatch(/lacks (\d+) of \1 migrations \| headrace migrate/);
-      expect(told(results, 'queue')).toMatch(/headrace migrate/);
+      expect(textOf(results, 'database')).toMatch(/lacks (\d+) of \1 migrations \| headrace migrate/);
+      expect(textOf(results, 'queue')).toMatch(/headrace migrate/);
     } finally {
       await empty.close();
     }
@@ -180,13 +180,13 @@ describe('broken: the database', () => {
       await other.query(`INSERT INTO headrace.schema_migrations (timestamp, name) VALUES (9, 'FromTheFuture9')`);
       const ahead = await machine.examine({ DATABASE_URL: other.url });
       expect(failed(ahead)).toEqual([]);
-      expect(told(ahead, 'database')).toMatch(/^warn \| .*newer version \(1 migrations more\)/);
+      expect(textOf(ahead, 'database')).toMatch(/^warn \| .*newer version \(1 more migrations\)/);
       await other.query(
         'DELETE FROM headrace.schema_migrations WHERE id = (SELECT min(id) FROM headrace.schema_migrations)',
       );
       const behind = await machine.examine({ DATABASE_URL: other.url });
       expect(failed(behind)).toEqual(['database']);
-      expect(told(behind, 'database')).toMatch(/lacks 1 of \d+ migrations/);
+      expect(textOf(behind, 'database')).toMatch(/lacks 1 of \d+ migrations/);
     } finally {
       await other.close();
     }
@@ -200,7 +200,7 @@ describe('broken: the database', () => {
       );
       const results = await machine.examine({ DATABASE_URL: other.url });
       expect(failed(results)).toEqual(['database']);
-      expect(told(results, 'database')).toMatch(/takes no writes .*primary/);
+      expect(textOf(results, 'database')).toMatch(/is read-only .*primary/);
     } finally {
       await other.close();
     }
@@ -213,19 +213,19 @@ describe('broken: the queue', () => {
   it('a Redis that nobody listens for', async () => {
     const results = await machine.examine({ QUEUE_URL: `${REDIS}:9` });
     expect(failed(results)).toEqual(['queue']);
-    expect(told(results, 'queue')).toMatch(/ECONNREFUSED.* \| Start Redis there/);
+    expect(textOf(results, 'queue')).toMatch(/ECONNREFUSED.* \| Start Redis there/);
     expect(JSON.stringify(results)).not.toContain('r3dis');
   });
 
   it.each<[string, (received: string) => string | null, RegExp]>([
     ['refuses the password', () => '-WRONGPASS invalid username-password pair\r\n', /WRONGPASS/],
     ['is something else', () => 'HTTP/1.1 400 Bad Request\r\n\r\n', /no PONG/],
-  ])('a Redis that %s', { timeout: 20_000 }, async (_what, greeting, told_) => {
+  ])('a Redis that %s', { timeout: 20_000 }, async (_what, greeting, expected) => {
     const server = await startSilentServer(greeting);
     try {
       const results = await machine.examine({ QUEUE_URL: `${REDIS}:${server.port}` });
       expect(failed(results)).toEqual(['queue']);
-      expect(told(results, 'queue')).toMatch(told_);
+      expect(textOf(results, 'queue')).toMatch(expected);
       expect(JSON.stringify(results)).not.toContain('r3dis');
     } finally {
       await server.close();
@@ -237,7 +237,7 @@ describe('broken: the queue', () => {
     try {
       const results = await machine.examine({ QUEUE_URL: `${REDIS}:${server.port}` });
       expect(failed(results)).toEqual([]);
-      expect(told(results, 'queue')).toContain('Redis 7.2.4');
+      expect(textOf(results, 'queue')).toContain('Redis 7.2.4');
     } finally {
       await server.close();
     }
@@ -249,7 +249,7 @@ describe('broken: the queue', () => {
       await other.query('DROP SCHEMA bullmq CASCADE');
       const results = await machine.examine({ QUEUE_URL: other.url });
       expect(failed(results)).toEqual(['queue']);
-      expect(told(results, 'queue')).toContain('headrace migrate');
+      expect(textOf(results, 'queue')).toContain('headrace migrate');
     } finally {
       await other.close();
     }
@@ -272,7 +272,7 @@ describe('broken: the object store', () => {
     const s3 = await startVerifyingS3('objects');
     try {
       const results = await machine.examine(bucket(s3.url));
-      expect(told(results, 'object store')).toMatch(/^ok .*writes, reads and deletes/);
+      expect(textOf(results, 'object store')).toMatch(/^ok .*writes, reads and deletes/);
       expect(s3.bucket.objects.size).toBe(0);
     } finally {
       await s3.close();
@@ -284,7 +284,7 @@ describe('broken: the object store', () => {
     try {
       const results = await machine.examine(bucket(s3.url));
       expect(failed(results)).toEqual(['object store']);
-      expect(told(results, 'object store')).toMatch(/no such bucket \| Mend OBJECT_STORE_URL/);
+      expect(textOf(results, 'object store')).toMatch(/no such bucket \| Fix OBJECT_STORE_URL/);
     } finally {
       await s3.close();
     }
@@ -299,7 +299,7 @@ describe('broken: the object store', () => {
       };
       const results = await machine.examine(bucket(s3.url, wrong));
       expect(failed(results)).toEqual(['object store']);
-      expect(told(results, 'object store')).toMatch(/the credentials are wrong/);
+      expect(textOf(results, 'object store')).toMatch(/the credentials are wrong/);
       expect(JSON.stringify(results)).not.toContain('s3-secret-of-a-test');
     } finally {
       await s3.close();
@@ -315,7 +315,7 @@ describe('broken: the object store', () => {
     try {
       const results = await machine.examine(bucket(`http://127.0.0.1:${s3.port}`));
       expect(failed(results)).toEqual(['object store']);
-      expect(told(results, 'object store')).toMatch(/does not let us write an object .* \| Allow s3:PutObject/);
+      expect(textOf(results, 'object store')).toMatch(/does not allow to write an object .* \| Allow s3:PutObject/);
     } finally {
       await s3.close();
     }
@@ -324,7 +324,7 @@ describe('broken: the object store', () => {
   it('nobody answers', { timeout: 30_000 }, async () => {
     const results = await machine.examine(bucket('http://127.0.0.1:9'));
     expect(failed(results)).toEqual(['object store']);
-    expect(told(results, 'object store')).toContain('ECONNREFUSED');
+    expect(textOf(results, 'object store')).toContain('ECONNREFUSED');
   });
 });
 
@@ -334,7 +334,7 @@ describe('broken: the machine', () => {
     writeFileSync(file, '');
     const results = await machine.examine({ HEADRACE_DATA_DIR: join(file, 'data') });
     expect(failed(results)).toContain('disk');
-    expect(told(results, 'disk')).toMatch(/data directory .*ENOTDIR.* \| .*set HEADRACE_DATA_DIR/);
+    expect(textOf(results, 'disk')).toMatch(/data directory .*ENOTDIR.* \| .*set HEADRACE_DATA_DIR/);
   });
 
   it('a port that somebody else has', async () => {
@@ -342,7 +342,7 @@ describe('broken: the machine', () => {
     try {
       const results = await machine.examine({ INGRESS_PORT: String(other.port) });
       expect(failed(results)).toEqual(['ports']);
-      expect(told(results, 'ports')).toMatch(/INGRESS_PORT \d+ .*taken by another process \| .*set INGRESS_PORT/);
+      expect(textOf(results, 'ports')).toMatch(/INGRESS_PORT \d+ .*used by another process \| .*set INGRESS_PORT/);
     } finally {
       await other.close();
     }
@@ -351,7 +351,7 @@ describe('broken: the machine', () => {
   it('an address that is none of this machine', async () => {
     const results = await machine.examine({ HOST: '192.0.2.1', PORT: '34567' });
     expect(failed(results)).toEqual(['ports']);
-    expect(told(results, 'ports')).toContain('HOST 192.0.2.1 is no address of this machine');
+    expect(textOf(results, 'ports')).toContain('HOST 192.0.2.1 is not an address of this machine');
   });
 
   it('settings that are wrong, each named, and what relies on them left out', async () => {
@@ -363,9 +363,9 @@ describe('broken: the machine', () => {
     });
     expect(failed(results)).toEqual(['settings']);
     for (const name of ['LEASE_TTL', 'QUEUE_URL', 'S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY', 'DATABASE_POOL_SIZE'])
-      expect(told(results, 'settings')).toContain(`Mend ${name} in`);
-    expect(told(results, 'queue')).toBe('skip | not looked at: QUEUE_URL is wrong');
-    expect(told(results, 'database')).toMatch(/^ok/);
+      expect(textOf(results, 'settings')).toContain(`Fix ${name} in`);
+    expect(textOf(results, 'queue')).toBe('skip | not checked: QUEUE_URL is invalid');
+    expect(textOf(results, 'database')).toMatch(/^ok/);
   });
 
   class WrongClock extends Clock {
@@ -385,9 +385,9 @@ describe('broken: the machine', () => {
   ])('a clock that is %i ms off: %s', async (offMs, verdict, pattern) => {
     const results = await machine.examine({}, {}, new WrongClock(offMs));
     expect(failed(results)).toEqual(verdict === 'fail' ? ['clock'] : []);
-    expect(told(results, 'clock')).toMatch(pattern);
-    expect(told(results, 'clock').startsWith(verdict)).toBe(true);
-    if (verdict !== 'ok') expect(told(results, 'clock')).toContain('NTP');
+    expect(textOf(results, 'clock')).toMatch(pattern);
+    expect(textOf(results, 'clock').startsWith(verdict)).toBe(true);
+    if (verdict !== 'ok') expect(textOf(results, 'clock')).toContain('NTP');
   });
 
   it('a database whose time a test has moved', async () => {
@@ -396,7 +396,7 @@ describe('broken: the machine', () => {
       await other.advanceClock(3_600_000);
       const results = await machine.examine({ DATABASE_URL: other.url });
       expect(failed(results)).toEqual(['clock']);
-      const [, statement = ''] = /: (UPDATE .*;)/.exec(told(results, 'clock')) ?? [];
+      const [, statement = ''] = /: (UPDATE .*;)/.exec(textOf(results, 'clock')) ?? [];
       await other.query(statement);
       expect(failed(await machine.examine({ DATABASE_URL: other.url }))).toEqual([]);
     } finally {
@@ -423,7 +423,7 @@ describe('broken: the secrets key', () => {
   it('the right one opens what is stored', async () => {
     const results = await machine.examine({ DATABASE_URL: sealedDatabase.url });
     expect(failed(results)).toEqual([]);
-    expect(told(results, 'secrets key')).toBe('ok | from SECRETS_KEY, opens what is stored (1 values tried)');
+    expect(textOf(results, 'secrets key')).toBe('ok | from SECRETS_KEY, decrypts stored values (1 checked)');
     expect(JSON.stringify(results)).not.toContain('t0p-secret');
   });
 
@@ -431,7 +431,9 @@ describe('broken: the secrets key', () => {
     const before = await sealedDatabase.query('SELECT sealed, xmin::text FROM managed_secrets');
     const results = await machine.examine({ DATABASE_URL: sealedDatabase.url, SECRETS_KEY: OTHER_KEY });
     expect(failed(results)).toEqual(['secrets key']);
-    expect(told(results, 'secrets key')).toMatch(/does not open values in managed_secrets \| .*SECRETS_KEY_PREVIOUS/);
+    expect(textOf(results, 'secrets key')).toMatch(
+      /does not decrypt values in managed_secrets \| .*SECRETS_KEY_PREVIOUS/,
+    );
     expect(JSON.stringify(results)).not.toContain(OTHER_KEY);
     expect(await sealedDatabase.query('SELECT sealed, xmin::text FROM managed_secrets')).toEqual(before);
   });
@@ -444,15 +446,15 @@ describe('broken: the secrets key', () => {
   it('none, where values are sealed', async () => {
     const results = await machine.examine({ DATABASE_URL: sealedDatabase.url, SECRETS_KEY: undefined });
     expect(failed(results)).toEqual(['secrets key']);
-    expect(told(results, 'secrets key')).toMatch(/there is none, but there are sealed values in managed_secrets/);
+    expect(textOf(results, 'secrets key')).toMatch(/no key, but there are encrypted values in managed_secrets/);
   });
 
-  it('a key file that others may read', async () => {
+  it('a key file that other users can read', async () => {
     const dataDir = join(machine.directory, 'open-key');
     mkdirSync(join(dataDir, 'secrets'), { recursive: true });
     writeFileSync(join(dataDir, 'secrets/secrets-key'), `${SECRETS_KEY}\n`, { mode: 0o644 });
     const results = await machine.examine({ HEADRACE_DATA_DIR: dataDir, SECRETS_KEY: undefined });
     expect(failed(results)).toEqual([]);
-    expect(told(results, 'secrets key')).toMatch(/warn \| others may read .* \| chmod 600 /);
+    expect(textOf(results, 'secrets key')).toMatch(/warn \| other users can read .* \| chmod 600 /);
   });
 });

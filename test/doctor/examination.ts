@@ -28,7 +28,7 @@ export class Machine {
       INGRESS_PORT: '0',
       DATABASE_URL: this.database.url,
       SECRETS_KEY,
-      // Nobody listens on this one, so that no API of somebody else's is looked at.
+      // Nothing listens on this port, so that no other API is checked.
       RUNNER_API_URL: 'http://127.0.0.1:9',
       ...broken,
     };
@@ -54,9 +54,9 @@ export const failed = (results: readonly NamedCheckResult[]): string[] => [
   ...new Set(results.filter(({ verdict }) => verdict === 'fail').map(({ check }) => check)),
 ];
 
-/** What a check found and how to mend it, as one text. */
-export const told = (results: readonly NamedCheckResult[], check: string): string =>
+/** The results of a check and their fixes as one text. */
+export const textOf = (results: readonly NamedCheckResult[], check: string): string =>
   results
-    .filter((finding) => finding.check === check)
+    .filter((result) => result.check === check)
     .map(({ verdict, found, fix = [] }) => [verdict, found, ...fix].join(' | '))
     .join('\n');

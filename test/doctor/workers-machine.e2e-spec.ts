@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
-import { failed, Machine, told } from './examination.js';
+import { failed, Machine, textOf } from './examination.js';
 import { startSilentServer } from './silent-server.js';
 
 let machine: Machine;
@@ -31,9 +31,9 @@ describe('a worker’s machine', () => {
   it('needs the API and a token, and nothing of the server', async () => {
     const results = await look();
     expect(failed(results)).toEqual([]);
-    expect(told(results, 'api')).toBe(`ok | ${api.url} is ready`);
-    expect(told(results, 'worker token')).toBe('ok | the API takes it');
-    expect(told(results, 'clock')).toMatch(/^ok \| .* of the API/);
+    expect(textOf(results, 'api')).toBe(`ok | ${api.url} is ready`);
+    expect(textOf(results, 'worker token')).toBe('ok | the API takes it');
+    expect(textOf(results, 'clock')).toMatch(/^ok \| .* of the API/);
     expect(results.map(({ check }) => check)).not.toEqual(expect.arrayContaining(['database']));
     const { body } = await api.request(200, 'GET /agent/connected-self-hosted-workers', { token });
     expect(body.workers).toEqual([]);
@@ -46,20 +46,20 @@ describe('a worker’s machine', () => {
   ])('%s', async (_what, given, pattern) => {
     const results = await look({ token: given() });
     expect(failed(results)).toEqual(['worker token']);
-    expect(told(results, 'worker token')).toMatch(pattern);
+    expect(textOf(results, 'worker token')).toMatch(pattern);
     expect(JSON.stringify(results)).not.toContain(token);
   });
 
   it('the token of a user, on a machine that is no worker’s', async () => {
     const results = await machine.examine({}, { origin: api.url, token: userToken });
-    expect(told(results, 'worker token')).toMatch(/^skip \| the API knows it/);
+    expect(textOf(results, 'worker token')).toMatch(/^skip \| the API knows it/);
   });
 
   it('an API that does not answer', async () => {
     const results = await look({ origin: 'http://127.0.0.1:9' });
     expect(failed(results)).toEqual(['api']);
-    expect(told(results, 'api')).toMatch(/does not answer \(ECONNREFUSED\) \| Start the API/);
-    expect(told(results, 'worker token')).toMatch(/^skip/);
+    expect(textOf(results, 'api')).toMatch(/does not answer \(ECONNREFUSED\) \| Start the API/);
+    expect(textOf(results, 'worker token')).toMatch(/^skip/);
   });
 
   it('something else where the API should be', async () => {
@@ -67,7 +67,7 @@ describe('a worker’s machine', () => {
     try {
       const results = await look({ origin: `http://127.0.0.1:${other.port}` });
       expect(failed(results)).toEqual(['api', 'worker token']);
-      expect(told(results, 'api')).toContain('is not Headrace (200)');
+      expect(textOf(results, 'api')).toContain('is not Headrace (200)');
     } finally {
       await other.close();
     }
@@ -84,7 +84,7 @@ describe('a worker’s machine', () => {
     try {
       const results = await look({ origin: `http://127.0.0.1:${other.port}` });
       expect(failed(results)).toEqual(['clock']);
-      expect(told(results, 'clock')).toMatch(/this machine is (8|9)\d\.\d s behind the API \| .*NTP/);
+      expect(textOf(results, 'clock')).toMatch(/this machine is (8|9)\d\.\d s behind the API \| .*NTP/);
     } finally {
       await other.close();
     }

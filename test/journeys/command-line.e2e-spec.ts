@@ -147,9 +147,9 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     expect(readFileSync(credentials, 'utf8')).toContain(token);
     await headrace(0, 'run', 'list');
     // A stored token is sent to its own address only.
-    expect((await headrace(1, 'run', 'list', '--url', 'http://127.0.0.1:9')).errors).toContain('a token is needed');
+    expect((await headrace(1, 'run', 'list', '--url', 'http://127.0.0.1:9')).errors).toContain('a token is required');
 
     expect((await headrace(0, 'logout')).output).toContain('Logged out');
-    expect((await headrace(1, 'run', 'list', '--url', origin)).errors).toContain('a token is needed');
+    expect((await headrace(1, 'run', 'list', '--url', origin)).errors).toContain('a token is required');
   });
 });

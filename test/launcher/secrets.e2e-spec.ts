@@ -207,7 +207,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
     const { code, out, err } = await headrace(during, ['secrets', 'rotate-key']);
     expect(code).toBe(1);
     expect(countsOf(out).managed_secrets).toEqual([0, 1]);
-    expect(err).toBe('headrace: 1 value(s) do not open under SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n');
+    expect(err).toBe('headrace: 1 value(s) cannot be decrypted with SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n');
     const [row] = await api.database.query<{ sealed: string }>(
       `SELECT sealed FROM managed_secrets WHERE name = 'lost' AND team_uid = $1`,
       [team],
@@ -245,7 +245,7 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
 
   it.each<[string, readonly string[], string | Buffer, number, RegExp]>([
     ['nothing on standard input', ['set', 'a'], '\n', 2, /value is missing on standard input/],
-    ['no text', ['set', 'a'], Buffer.from([0xff, 0xfe]), 2, /is not text in UTF-8/],
+    ['no text', ['set', 'a'], Buffer.from([0xff, 0xfe]), 2, /is not valid UTF-8 text/],
     ['a NUL', ['set', 'a'], `${PLAIN}\0`, 1, /the value must not contain NUL characters/],
     ['too much', ['set', 'a'], PLAIN.repeat(10_000), 1, /the value must have at most 65536 bytes/],
     ['what is not there', ['delete', 'a'], '', 1, /the team has no secret a;/],
@@ -258,7 +258,7 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
 
   it('refuse a team that is not there', async () => {
     const { code, err } = await headrace(keys, ['secrets', 'list', '--team', 'x'.repeat(22)]);
-    expect([code, err]).toEqual([1, expect.stringMatching(/^headrace: there is no team x{22};/)]);
+    expect([code, err]).toEqual([1, expect.stringMatching(/^headrace: team x{22} not found;/)]);
   });
 
   it('know what uses a secret: webhooks follow it, and keep it from going', async () => {

@@ -1,4 +1,4 @@
-import type { CommandModule, Option, OptionTable } from './command.js';
+import type { CommandModule, Option } from './command.js';
 import type { CommandEntry } from './command-table.js';
 
 const SECTIONS = [
@@ -9,7 +9,8 @@ const SECTIONS = [
   },
   { requires: 'database', title: 'On the server, with its database (HEADRACE_DATA_DIR or DATABASE_URL)' },
 ] as const;
-const MAX_WIDTH = 34;
+const MAX_SIGNATURE = 34;
+const MAX_LINE = 120;
 
 /** All commands, or those of a group. */
 export function overview(commands: readonly CommandEntry[], group?: string): string {
@@ -33,7 +34,9 @@ export function overview(commands: readonly CommandEntry[], group?: string): str
 
 export function usageLine({ name }: CommandEntry, { argument, options }: CommandModule): string {
   const entries = Object.entries(options);
-  const required = entries.filter(([, option]) => option.isRequired).map(([key, option]) => signature(key, option));
+  const required = entries
+    .filter(([, option]) => option.isRequired)
+    .map(([name, option]) => signature({ name, ...option }));
   return [
     `Usage: headrace ${name}`,
     ...(argument === undefined ? [] : [`<${argument}>`]),
@@ -44,33 +47,56 @@ export function usageLine({ name }: CommandEntry, { argument, options }: Command
 
 /** Summary, usage line, options and details of one command. */
 export async function commandHelp(entry: CommandEntry, module: CommandModule): Promise<string> {
-  const options = optionLines(module.options);
+  const options = Object.entries(module.options).map(([name, option]) => ({ name, ...option }));
   const details = await module.details?.();
   return [
     entry.summary,
     usageLine(entry, module),
-    ...(options.length > 0 ? [['Options:', ...options].join('\n')] : []),
+    ...(options.length > 0 ? [optionsHelp(options)] : []),
     ...(details === undefined ? [] : [details]),
   ].join('\n\n');
 }
 
-function optionLines(options: OptionTable): string[] {
-  const rows = Object.entries(options).map(([name, option]) => [signature(name, option), describe(option)] as const);
-  const width = Math.min(MAX_WIDTH, Math.max(0, ...rows.map(([head]) => head.length)));
-  return rows.map(([head, text]) =>
-    head.length <= width ? `  ${head.padEnd(width)}  ${text}` : `  ${head}\n${' '.repeat(width + 4)}${text}`,
-  );
+/** An option as help shows it. */
+export type OptionHelp = Pick<Option<unknown>, 'value' | 'description' | 'default' | 'variable'> & {
+  readonly name: string;
+  readonly short?: string;
+  readonly isRequired?: boolean;
+  readonly isRepeatable?: boolean;
+};
+
+/** One entry per option, with wrapped descriptions. */
+export function optionsHelp(options: readonly OptionHelp[]): string {
+  const rows = options.map((option) => [signature(option), describe(option)] as const);
+  const width = Math.min(MAX_SIGNATURE, Math.max(0, ...rows.map(([head]) => head.length)));
+  const lines = rows.flatMap(([head, description]) => {
+    const [first = '', ...rest] = wrap(description, MAX_LINE - width - 4);
+    const start =
+      head.length <= width ? [`${head.padEnd(width)}  ${first}`] : [head, `${' '.repeat(width + 2)}${first}`];
+    return [...start, ...rest.map((line) => `${' '.repeat(width + 2)}${line}`)];
+  });
+  return ['Options:', ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
-const signature = (name: string, { value }: Option<unknown>): string =>
-  value === null ? `--${name}` : `--${name} <${value}>`;
+const signature = ({ name, short, value }: OptionHelp): string =>
+  `${short === undefined ? '' : `-${short}, `}--${name}${value === null ? '' : ` <${value}>`}`;
 
-function describe({ description, isRequired, isRepeatable, default: fallback, variable }: Option<unknown>): string {
+function describe({ description, isRequired, isRepeatable, default: fallback, variable }: OptionHelp): string {
   return [
     description,
-    ...(isRequired ? ['Required.'] : []),
-    ...(isRepeatable ? ['May be repeated.'] : []),
+    ...(isRequired === true ? ['Required.'] : []),
+    ...(isRepeatable === true ? ['May be repeated.'] : []),
     ...(fallback === undefined ? [] : [`Default: ${fallback}.`]),
     ...(variable === undefined ? [] : [`Environment: ${variable}.`]),
   ].join(' ');
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }

@@ -72,7 +72,7 @@ interface RemoteLink {
 export const create = command({
   options: CREATE_OPTIONS,
   run: async (values) => {
-    const body = { config: readConfigFile(values.file), ...readOwner(values) };
+    const body = { ...readOwner(values), config: readConfigFile(values.file) };
     const api = await connect(values);
     const made = await api.request<RemoteEnvironment>('POST', '/environments', body, values.team);
     process.stderr.write(`Environment ${named(made)} belongs to ${ownerOf(made)}.\n`);

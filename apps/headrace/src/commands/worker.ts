@@ -1,5 +1,6 @@
 import { findRenamedSettings } from '#platform/config';
 import { command, type CommandModule, UsageError } from '../cli/command.js';
+import { optionsHelp } from '../cli/help.js';
 import { printTable, timeCell } from '../cli/output.js';
 import { REMOTE_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
 import { connect } from '../remote/connect.js';
@@ -13,7 +14,10 @@ const SECRETS = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;
  */
 export const worker: CommandModule = {
   options: {},
-  details: async () => (await import('#execution/worker-daemon')).flagsHelp(),
+  details: async () => {
+    const { FLAGS_NOTE, flagsHelp } = await import('#execution/worker-daemon');
+    return [optionsHelp(flagsHelp()), FLAGS_NOTE].join('\n\n');
+  },
   run: async (args) => {
     const renamed = findRenamedSettings(process.env);
     if (renamed.length > 0) throw new UsageError(renamed.join(' '));

@@ -3,22 +3,22 @@ import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Clock } from '#platform/kernel';
 
-export interface ApiAnswer {
+export interface ApiReadiness {
   readonly status: number;
-  /** How far the API's clock is ahead of ours, in milliseconds, to half a second; null when it does not tell the time. */
+  /** How far the clock of the API is ahead of ours, in milliseconds, accurate to half a second; null without a Date header. */
   readonly aheadMs: number | null;
-  /** Whether what answers is a Headrace. */
+  /** Whether the server is a Headrace. */
   readonly isHeadrace: boolean;
 }
 
-const ANSWER_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 const MAX_BODY_BYTES = 65_536;
-/** A Date header has whole seconds, cut off. */
+/** A Date header is truncated to seconds. */
 const HALF_SECOND_MS = 500;
 
-/** The API as this machine reaches it. */
+/** Requests to the API from this machine. */
 export class ApiProbe {
-  private asking: Promise<ApiAnswer> | null = null;
+  private request: Promise<ApiReadiness> | null = null;
 
   constructor(
     /** Origin, without `/api/v1`. */
@@ -26,18 +26,18 @@ export class ApiProbe {
     private readonly clock: Clock,
   ) {}
 
-  /** Asked once, for all checks. Rejects when nobody answers. */
-  readiness(): Promise<ApiAnswer> {
-    this.asking ??= this.askReadiness();
-    return this.asking;
+  /** Requested once for all checks. Rejects when the API does not answer. */
+  readiness(): Promise<ApiReadiness> {
+    this.request ??= this.requestReadiness();
+    return this.request;
   }
 
   /**
-   * What the door of workers says to a token: an upgrade that names no worker, so that none is made. 400 when the token
-   * is good, 401 and 403 when it is not.
+   * Status of a WebSocket upgrade of a worker with this token. The request names no worker, so no connection is made: 400
+   * means a valid token, 401 and 403 an invalid one.
    */
   async workerConnectionStatus(token: string): Promise<number> {
-    const { status } = await this.ask('/api/v1/selfhosted/worker/ws', {
+    const { status } = await this.send('/api/v1/selfhosted/worker/ws', {
       authorization: `Bearer ${token}`,
       connection: 'Upgrade',
       upgrade: 'websocket',
@@ -47,32 +47,32 @@ export class ApiProbe {
     return status;
   }
 
-  private async askReadiness(): Promise<ApiAnswer> {
+  private async requestReadiness(): Promise<ApiReadiness> {
     const sentAt = this.clock.now().getTime();
-    const { status, date, body } = await this.ask('/health/ready', {});
+    const { status, date, body } = await this.send('/health/ready', {});
     const middle = (sentAt + this.clock.now().getTime()) / 2;
-    const told = Date.parse(date ?? '');
+    const serverTime = Date.parse(date ?? '');
     return {
       status,
-      aheadMs: Number.isNaN(told) ? null : told + HALF_SECOND_MS - middle,
+      aheadMs: Number.isNaN(serverTime) ? null : serverTime + HALF_SECOND_MS - middle,
       isHeadrace: /^\{.*"ready":/s.test(body),
     };
   }
 
-  private ask(
+  private send(
     path: string,
     headers: Record<string, string>,
   ): Promise<{ status: number; date: string | undefined; body: string }> {
     const url = new URL(this.origin + path);
     return new Promise((resolve, reject) => {
-      const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-      const request = send(url, { headers, agent: false, signal: AbortSignal.timeout(ANSWER_MS) });
+      const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
+      const request = open(url, { headers, agent: false, signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) });
       const answered = (response: IncomingMessage): void => {
         let body = '';
         response.setEncoding('utf8');
         response.on('data', (chunk: string) => {
           body += chunk;
-          if (body.length > MAX_BODY_BYTES) response.destroy(new Error('the answer is too long'));
+          if (body.length > MAX_BODY_BYTES) response.destroy(new Error('the response is too long'));
         });
         response.on('end', () => resolve({ status: response.statusCode ?? 0, date: response.headers.date, body }));
         response.on('error', reject);
@@ -85,7 +85,7 @@ export class ApiProbe {
       request.on('error', (error) =>
         reject(
           error.name === 'AbortError' || error.name === 'TimeoutError'
-            ? new Error(`no answer within ${ANSWER_MS} ms`)
+            ? new Error(`no answer within ${RESPONSE_TIMEOUT_MS} ms`)
             : error,
         ),
       );

@@ -1,17 +1,17 @@
 import type { DoctorContext } from './doctor-context.js';
 
-/** `skip`: not looked at, because of another finding or because there is nothing to checkDatabase at now. */
+/** `skip`: not checked, because of another result or because there is nothing to check now. */
 export type Verdict = 'ok' | 'warn' | 'fail' | 'skip';
 
 export interface CheckResult {
   readonly verdict: Verdict;
-  /** One line: what was found. Never a secret. */
+  /** One line without secrets. */
   readonly found: string;
-  /** What to do about it: commands or sentences, each a line. There for `warn` and `fail`. */
+  /** How to fix it: commands or sentences, one per line. Present for `warn` and `fail`. */
   readonly fix?: readonly string[];
 }
 
-/** A finding with the name of its check. */
+/** A result with the name of its check. */
 export interface NamedCheckResult extends CheckResult {
   readonly check: string;
 }
@@ -21,17 +21,17 @@ export const skip = (found: string): CheckResult => ({ verdict: 'skip', found })
 export const warn = (found: string, ...fix: string[]): CheckResult => ({ verdict: 'warn', found, fix });
 export const fail = (found: string, ...fix: string[]): CheckResult => ({ verdict: 'fail', found, fix });
 
-/** One thing that is looked at. Reads; what it writes to try something out it removes again. */
+/** One check. It only reads, or removes what it writes for a test. */
 export interface DoctorCheck {
-  /** As shown, such as `database`. */
+  /** Shown name, such as `database`. */
   readonly name: string;
-  /** Settings that it relies on: when one of them is wrong, it is skipped. */
+  /** Settings that it needs; it is skipped when one of them is invalid. */
   readonly uses: readonly string[];
-  /** What it rejects with is told as a failure. It is left alone once its time is up. */
+  /** A rejection is reported as a failure. The check is abandoned after the timeout. */
   examine(context: DoctorContext): Promise<readonly CheckResult[]>;
 }
 
-/** Why something failed, in a few words: the code of the system where there is one, else the first line of the message. */
+/** The reason of a failure in a few words: the error code of the system, else the first line of the message. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

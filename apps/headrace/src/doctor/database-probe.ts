@@ -2,24 +2,24 @@ import pg from 'pg';
 import type { Settings } from '#platform/config';
 import { findEmbeddedPostgres, surviveConnectionLoss } from '#platform/persistence';
 
-/** What became of the attempt to reach the database. */
+/** Result of the attempt to connect to the database. */
 export type DatabaseState =
   | { readonly kind: 'open'; readonly pool: pg.Pool; readonly url: string; readonly isEmbedded: boolean }
-  /** The embedded one, which `headrace up` starts. `made`: it was there before. */
-  | { readonly kind: 'at_rest'; readonly made: boolean; readonly major: string }
+  /** The embedded database, which `headrace up` starts. `existed`: whether its directory exists. */
+  | { readonly kind: 'stopped'; readonly existed: boolean; readonly major: string }
   | { readonly kind: 'unusable'; readonly error: Error; readonly url: string | null };
 
-const CONNECT_MS = 4_000;
-const ANSWER_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 4_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 const CONNECTIONS = 2;
 
-/** A pool of few connections that give up early. */
+/** A small pool with short timeouts. */
 export function openPool(connectionString: string): pg.Pool {
   const pool = new pg.Pool({
     connectionString,
     max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: ANSWER_MS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: RESPONSE_TIMEOUT_MS,
     options: '-c timezone=UTC',
     application_name: 'headrace-doctor',
   });
@@ -27,14 +27,14 @@ export function openPool(connectionString: string): pg.Pool {
   return pool;
 }
 
-/** The database, reached at most once, for all checks that need it. Starts and changes nothing. */
+/** Connects to the database at most once for all checks. Starts and changes nothing. */
 export class DatabaseProbe {
   private opening: Promise<DatabaseState> | null = null;
 
   constructor(private readonly settings: Pick<Settings, 'databaseUrl' | 'dataDir'>) {}
 
   open(): Promise<DatabaseState> {
-    this.opening ??= this.reach();
+    this.opening ??= this.connect();
     return this.opening;
   }
 
@@ -43,14 +43,14 @@ export class DatabaseProbe {
     if (state?.kind === 'open') await state.pool.end();
   }
 
-  private async reach(): Promise<DatabaseState> {
+  private async connect(): Promise<DatabaseState> {
     let url: string | null = this.settings.databaseUrl ?? null;
     const isEmbedded = url === null;
     try {
       if (url === null) {
         const embedded = findEmbeddedPostgres(this.settings.dataDir);
         if (embedded.kind !== 'running')
-          return { kind: 'at_rest', made: embedded.kind === 'stopped', major: embedded.major };
+          return { kind: 'stopped', existed: embedded.kind === 'stopped', major: embedded.major };
         url = embedded.url;
       }
       const pool = openPool(url);

@@ -7,28 +7,28 @@ import { ApiProbe } from './api-probe.js';
 import { DatabaseProbe } from './database-probe.js';
 
 export interface DoctorOptions {
-  /** This machine only runs workers: nothing of the server is looked at. */
+  /** This machine only runs workers, so the checks of the server are skipped. */
   readonly isWorker: boolean;
-  /** Origin of the API, when it was named. */
+  /** Origin of the API, if it was given. */
   readonly origin: string | null;
-  /** Of a worker. */
+  /** Token of the worker. */
   readonly token: string | null;
-  /** Of a worker: where it carries runs out. */
+  /** Backend of the worker. */
   readonly backend: string;
-  /** Harnesses that have to be installed. */
+  /** Harnesses that must be installed. */
   readonly harnesses: readonly string[];
 }
 
-/** What is examined: the settings of an installation, and the doors that several checks go through. */
+/** Shared by all checks: the settings of the installation, and the connections that several checks use. */
 export class DoctorContext {
   readonly database: DatabaseProbe;
   readonly api: ApiProbe;
 
   constructor(
     readonly environment: Environment,
-    /** Those that are wrong have their defaults. */
+    /** With the deproblems for invalid settings. */
     readonly settings: Settings,
-    /** One line a fault. */
+    /** One line per problem. */
     readonly settingProblems: readonly string[],
     readonly options: DoctorOptions,
     readonly clock: Clock,
@@ -37,9 +37,9 @@ export class DoctorContext {
     this.api = new ApiProbe(options.origin ?? originHere(settings), clock);
   }
 
-  /** Environment variables that are wrong. */
+  /** Whether an environment variable is invalid. */
   isInvalid(setting: string): boolean {
-    return this.settingProblems.some((fault) => settingsNamedIn(fault).includes(setting));
+    return this.settingProblems.some((problem) => settingsNamedIn(problem).includes(setting));
   }
 
   async close(): Promise<void> {
@@ -47,12 +47,12 @@ export class DoctorContext {
   }
 }
 
-/** Of the API of this installation; one on a free port is found by what a running `headrace up` has written down. */
+/** Origin of the API of this installation; a running `headrace up` writes it down when it selected a free port. */
 function originHere({ host, port, dataDir, runnerApiUrl }: Settings): string {
   const written = port === 0 && isUp(dataDir) ? new ConnectionFile(dataDir).read().base_url : undefined;
   if (written !== undefined) return written.replace(/\/api\/v1$/, '');
   const url = new URL(runnerApiUrl);
-  // A name that only containers resolve.
+  // Only containers resolve this name.
   if (url.hostname !== 'host.docker.internal') return runnerApiUrl;
   url.hostname = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return url.origin;
@@ -64,25 +64,25 @@ export function isUp(dataDir: string): boolean {
   return holder !== null && holderIsAlive(holder);
 }
 
-/** The variables that a fault begins with: `PORT and INGRESS_PORT must differ`. */
-export function settingsNamedIn(fault: string): string[] {
-  const [names = ''] = /^[A-Z][A-Z0-9_]*( and [A-Z][A-Z0-9_]*)?/.exec(fault) ?? [];
+/** The variables with which a problem begins, such as `PORT and INGRESS_PORT must differ`. */
+export function settingsNamedIn(problem: string): string[] {
+  const [names = ''] = /^[A-Z][A-Z0-9_]*( and [A-Z][A-Z0-9_]*)?/.exec(problem) ?? [];
   return names === '' ? [] : names.split(' and ');
 }
 
-/** The settings with defaults for those that are wrong, so that everything else can be looked at. */
-export function parseReadableSettings(environment: Environment): { settings: Settings; faults: readonly string[] } {
-  const faults: string[] = [];
+/** The settings, with deproblems for invalid ones, so that everything else can be checked. */
+export function parseReadableSettings(environment: Environment): { settings: Settings; problems: readonly string[] } {
+  const problems: string[] = [];
   const left: Record<string, string | undefined> = { ...environment };
   for (;;) {
     try {
-      return { settings: parseSettings(left), faults };
+      return { settings: parseSettings(left), problems };
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error;
       const wrong = error.problems.flatMap(settingsNamedIn).filter((name) => left[name] !== undefined);
-      // A fault that no variable of the environment causes would come again for ever.
+      // A problem that no variable of the environment causes would repeat forever.
       if (wrong.length === 0) throw error;
-      faults.push(...error.problems);
+      problems.push(...error.problems);
       for (const name of wrong) delete left[name];
     }
   }

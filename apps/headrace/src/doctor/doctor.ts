@@ -13,31 +13,37 @@ import { DoctorContext, type DoctorOptions, parseReadableSettings } from './doct
 import { runChecks } from './run-checks.js';
 import { SecretMask } from './secret-mask.js';
 
-/** Of every machine, in the order in which they are shown. */
-const EVERYWHERE: readonly DoctorCheck[] = [nodeCheck, gitCheck, settingsCheck, diskCheck];
-const SERVER: readonly DoctorCheck[] = [databaseCheck, queueCheck, objectStoreCheck, secretsKeyCheck, portsCheck];
-const OUTSIDE: readonly DoctorCheck[] = [clockCheck, apiCheck, workerTokenCheck];
-const EXECUTION: readonly DoctorCheck[] = [executorCheck, containerCheck, harnessCheck];
+/** Checks of every machine, in the order of the output. */
+const MACHINE_CHECKS: readonly DoctorCheck[] = [nodeCheck, gitCheck, settingsCheck, diskCheck];
+const SERVER_CHECKS: readonly DoctorCheck[] = [
+  databaseCheck,
+  queueCheck,
+  objectStoreCheck,
+  secretsKeyCheck,
+  portsCheck,
+];
+const API_CHECKS: readonly DoctorCheck[] = [clockCheck, apiCheck, workerTokenCheck];
+const EXECUTION_CHECKS: readonly DoctorCheck[] = [executorCheck, containerCheck, harnessCheck];
 
-const LEAVING_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
-/** Looks at an installation, or at a worker's machine. Leaves everything as it was. */
+/** Checks an installation or the machine of a worker, without changing anything. */
 export async function examine(
   environment: Environment,
   options: DoctorOptions,
   clock: Clock,
 ): Promise<readonly NamedCheckResult[]> {
-  const { settings, faults } = parseReadableSettings(environment);
-  const context = new DoctorContext(environment, settings, faults, options, clock);
-  const checks = [...EVERYWHERE, ...(options.isWorker ? [] : SERVER), ...OUTSIDE, ...EXECUTION];
+  const { settings, problems } = parseReadableSettings(environment);
+  const context = new DoctorContext(environment, settings, problems, options, clock);
+  const checks = [...MACHINE_CHECKS, ...(options.isWorker ? [] : SERVER_CHECKS), ...API_CHECKS, ...EXECUTION_CHECKS];
   try {
     return await runChecks(checks, context, secretsOf(environment, settings, options));
   } finally {
-    await within(LEAVING_MS, context.close(), () => undefined);
+    await within(CLOSE_TIMEOUT_MS, context.close(), () => undefined);
   }
 }
 
-/** Nothing of this may be shown, also where a setting is wrong and its value is quoted. */
+/** Secrets that no output may contain, even in a message that quotes an invalid setting. */
 function secretsOf(environment: Environment, settings: Settings, options: DoctorOptions): SecretMask {
   const { SECRETS_KEY, SECRETS_KEY_PREVIOUS, S3_SECRET_ACCESS_KEY, HEADRACE_TOKEN, GITHUB_API_TOKEN } = environment;
   const { WARP_API_KEY } = environment;

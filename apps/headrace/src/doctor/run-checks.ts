@@ -14,7 +14,7 @@ import type { SecretMask } from './secret-mask.js';
 
 const LIMIT_MS = 15_000;
 
-/** All checks at the same time, each for `limitMs` at most; their results in the order of the checks. */
+/** Runs all checks concurrently, each for at most `limitMs`. Results are in the order of the checks. */
 export async function runChecks(
   checks: readonly DoctorCheck[],
   context: DoctorContext,
@@ -26,10 +26,10 @@ export async function runChecks(
       const found = await within(limitMs, examine(check, context), () => [
         fail(
           `took longer than ${limitMs / 1000} s`,
-          'Look for what hangs: a disk, a name service, a firewall that drops packets.',
+          'Find the cause: a disk, a name service or a firewall that drops packets.',
         ),
       ]);
-      return found.map((finding) => ({ check: check.name, ...masked(finding, mask) }));
+      return found.map((result) => ({ check: check.name, ...masked(result, mask) }));
     }),
   );
   return results.flat();
@@ -37,11 +37,11 @@ export async function runChecks(
 
 async function examine(check: DoctorCheck, context: DoctorContext): Promise<readonly CheckResult[]> {
   const wrong = check.uses.filter((setting) => context.isInvalid(setting));
-  if (wrong.length > 0) return [skip(`not looked at: ${wrong.join(', ')} is wrong`)];
+  if (wrong.length > 0) return [skip(`not checked: ${wrong.join(', ')} is invalid`)];
   try {
     return await check.examine(context);
   } catch (error) {
-    return [fail(`could not be looked at (${reasonOf(error)})`, 'Mend what is named there, and repeat this.')];
+    return [fail(`the check failed (${reasonOf(error)})`, 'Fix the cause and run the doctor again.')];
   }
 }
 
@@ -49,24 +49,24 @@ function masked({ verdict, found, fix }: CheckResult, mask: SecretMask): CheckRe
   return { verdict, found: mask.mask(found), ...(fix ? { fix: fix.map((line) => mask.mask(line)) } : {}) };
 }
 
-/** A table of what was found, and below it what to do. */
+/** A table of the results, followed by the fixes. */
 export function renderResults(results: readonly NamedCheckResult[]): string {
   const rows = results.map(({ check, verdict, found }) => [check, verdict, found]);
-  const mending = results.flatMap(({ check, verdict, fix = [] }) =>
+  const fixes = results.flatMap(({ check, verdict, fix = [] }) =>
     fix.length === 0 ? [] : [`  ${check} (${verdict})`, ...fix.map((line) => `    ${printable(line)}`)],
   );
   return [
     renderTable(['CHECK', 'VERDICT', 'FOUND'], rows),
-    ...(mending.length > 0 ? ['', 'To mend it:', ...mending] : []),
+    ...(fixes.length > 0 ? ['', 'To fix:', ...fixes] : []),
     '',
     summary(results),
   ].join('\n');
 }
 
 function summary(results: readonly NamedCheckResult[]): string {
-  const count = (verdict: Verdict): number => results.filter((finding) => finding.verdict === verdict).length;
-  if (count('fail') > 0) return `${count('fail')} failed, ${count('warn')} to be looked at.`;
-  return count('warn') > 0 ? `Nothing failed, ${count('warn')} to be looked at.` : 'Nothing failed.';
+  const count = (verdict: Verdict): number => results.filter((result) => result.verdict === verdict).length;
+  if (count('fail') > 0) return `${count('fail')} failed, ${count('warn')} warnings.`;
+  return count('warn') > 0 ? `Nothing failed, ${count('warn')} warnings.` : 'Nothing failed.';
 }
 
 /** For programs: `ok` is false when something failed. */

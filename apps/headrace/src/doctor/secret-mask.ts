@@ -1,16 +1,16 @@
 import { MASKED } from '#platform/kernel';
 
-/** Address and database of a URL, without user, password and parameters: any of them may be a secret. */
+/** Host and database of a URL. User, password and parameters may be secrets. */
 export function locationOf(url: string): string {
-  if (!URL.canParse(url)) return 'an unreadable address';
+  if (!URL.canParse(url)) return 'an invalid URL';
   const { protocol, host, pathname } = new URL(url);
-  // A Unix socket's directory is percent-encoded.
+  // The directory of a Unix socket is percent-encoded.
   return `${protocol}//${decoded(host)}${pathname === '/' ? '' : pathname}`;
 }
 
-const SHORTEST_SECRET = 4;
+const MIN_SECRET_LENGTH = 4;
 
-/** Takes every secret out of a text, whoever quoted it. */
+/** Masks secrets in texts. */
 export class SecretMask {
   private readonly secrets: readonly string[];
 
@@ -21,8 +21,8 @@ export class SecretMask {
       return [password, decoded(password)];
     });
     this.secrets = [...secrets, ...passwords]
-      .flatMap((secret) => (secret && secret.length >= SHORTEST_SECRET ? [secret] : []))
-      // The longer ones first: one may hold another.
+      .flatMap((secret) => (secret && secret.length >= MIN_SECRET_LENGTH ? [secret] : []))
+      // Longer secrets first, because one may contain another.
       .sort((one, other) => other.length - one.length);
   }
 

@@ -1,7 +1,7 @@
 import type { HostLog } from '#execution/runner-host';
 import type { Backend } from './backend.js';
 import { DockerBackend } from './docker/docker-backend.js';
-import type { WorkerOptions } from './options/worker-options.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
 import { ProcessBackend } from './process/process-backend.js';
 
 /** @param installationKey of the data directory; chooses users and names, and never leaves the process. */

@@ -9,7 +9,7 @@ import {
   type WorkerFrame,
 } from '#execution/worker-protocol';
 import type { WorkerFault } from './backend.js';
-import type { WorkerOptions } from './options/worker-options.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
 import { refusalFault } from './refusal.js';
 
 const FIRST_PAUSE_MS = 500;

@@ -1,7 +1,7 @@
 import type { RunnerHandover } from '#execution/runner-protocol';
 import { EXECUTION_ENV, type TaskAssignmentData } from '#execution/worker-protocol';
 import type { RunnerPlace } from './backend.js';
-import type { WorkerOptions } from './options/worker-options.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
 
 /**
  * With a lease of 90 s, of which a runner uses 80: the last beat before a cut of 60 s is 9 s old at most, and the first one

@@ -2,26 +2,29 @@ import { Counter, Gauge, Registry } from 'prom-client';
 
 export type TaskResult = 'completed' | 'failed' | 'lost';
 
-/** What the daemon counts, for Prometheus. */
+/** Prometheus metrics of the daemon. */
 export class WorkerMetrics {
   readonly registry = new Registry();
   readonly connected = this.gauge('headrace_worker_connected', '1 while the worker is connected to its server.');
-  readonly draining = this.gauge('headrace_worker_draining', '1 while the worker takes no more tasks.');
-  readonly active = this.gauge('headrace_worker_tasks_active', 'Tasks that are being executed.');
-  readonly untold = this.gauge('headrace_worker_tasks_untold', 'Ended tasks of which the server may not have heard.');
-  readonly slots = this.gauge('headrace_worker_tasks_max_concurrent', 'Tasks that the worker takes at once.');
+  readonly draining = this.gauge('headrace_worker_draining', '1 while the worker accepts no more tasks.');
+  readonly active = this.gauge('headrace_worker_tasks_active', 'Tasks that execute now.');
+  readonly unacknowledged = this.gauge(
+    'headrace_worker_tasks_unacknowledged',
+    'Ended tasks whose end the server has not acknowledged.',
+  );
+  readonly slots = this.gauge('headrace_worker_tasks_max_concurrent', 'Maximum number of concurrent tasks.');
   readonly claimed = this.counter('headrace_worker_tasks_claimed_total', 'Tasks that were claimed.');
   readonly rejected = this.counter(
     'headrace_worker_tasks_rejected_total',
-    'Tasks that were rejected, such as at capacity.',
+    'Tasks that were rejected, for example at capacity.',
   );
   readonly disconnected = this.counter(
     'headrace_worker_disconnects_total',
-    'Connections that broke or could not be made.',
+    'Connections that were lost or could not be established.',
   );
   private readonly results = new Counter({
     name: 'headrace_worker_tasks_ended_total',
-    help: 'Tasks that have ended, by what the server is told.',
+    help: 'Ended tasks, by the reported result.',
     labelNames: ['result'] as const,
     registers: [this.registry],
   });

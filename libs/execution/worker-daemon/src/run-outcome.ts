@@ -1,4 +1,4 @@
-import type { WorkerOptions } from './options/worker-options.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
 
 const ANSWER_MS = 10_000;
 const AT_REST = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];

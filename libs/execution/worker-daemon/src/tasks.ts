@@ -8,7 +8,7 @@ import { endFrame, exitCodeOf } from './end-frame.js';
 import { handoverFor } from './handover.js';
 import type { Journal } from './journal.js';
 import type { WorkerMetrics } from './metrics.js';
-import type { WorkerOptions } from './options/worker-options.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
 
 export interface TasksParts {
   readonly options: WorkerOptions;

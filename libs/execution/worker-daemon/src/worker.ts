@@ -4,7 +4,7 @@ import { BeatTimer } from './beat-timer.js';
 import type { WorkerFault } from './backend.js';
 import { Connection } from './connection.js';
 import type { WorkerMetrics } from './metrics.js';
-import type { WorkerOptions } from './options/worker-options.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
 import { RestWatch } from './rest-watch.js';
 import { isAtRest } from './run-outcome.js';
 import { Tasks, type TasksParts } from './tasks.js';
@@ -255,7 +255,7 @@ export class Worker {
 
   private watch(): void {
     this.metrics.active.set(this.tasks.live.length);
-    this.metrics.untold.set(this.tasks.untold.length);
+    this.metrics.unacknowledged.set(this.tasks.untold.length);
   }
 
   /** The last ends stay in the journal when the server cannot be told. */

@@ -3,11 +3,11 @@ import type { Clock } from '#platform/kernel';
 import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, skip, warn } from '../check-result.js';
 import type { DoctorContext } from '../doctor-context.js';
 
-const NOTICEABLE_MS = 3_000;
-const TOO_MUCH_MS = 30_000;
-const SET_CLOCKS = 'Let both machines keep their clocks by NTP, such as with `timedatectl set-ntp true`.';
+const WARNING_MS = 3_000;
+const FAILURE_MS = 30_000;
+const SET_CLOCKS = 'Synchronize the clocks of both machines by NTP, for example with `timedatectl set-ntp true`.';
 
-/** This machine's clock beside those of the database and of the API. */
+/** Compares the clock of this machine with those of the database and the API. */
 export const clockCheck: DoctorCheck = {
   name: 'clock',
   uses: ['DATABASE_URL', 'HEADRACE_DATA_DIR'],
@@ -15,15 +15,15 @@ export const clockCheck: DoctorCheck = {
     const results: CheckResult[] = [];
     const state = isWorker ? null : await database.open();
     if (state?.kind === 'open') results.push(await compareWithDatabase(state.pool, clock, settings.allowTestClock));
-    // An API that does not answer is told by a check of its own.
-    const answer = await api.readiness().catch(() => null);
-    if (typeof answer?.aheadMs === 'number') results.push(rateSkew('the API', answer.aheadMs));
-    return results.length > 0 ? results : [skip('not looked at: there is no other clock to compare with')];
+    // The check `api` reports an API that does not answer.
+    const response = await api.readiness().catch(() => null);
+    if (typeof response?.aheadMs === 'number') results.push(rateSkew('the API', response.aheadMs));
+    return results.length > 0 ? results : [skip('not checked: there is no other clock to compare with')];
   },
 };
 
 async function compareWithDatabase(pool: pg.Pool, clock: Clock, allowTestClock: boolean): Promise<CheckResult> {
-  // The first statement of a connection takes longer.
+  // The first statement of a connection is slower and would distort the comparison.
   const client = await pool.connect();
   try {
     await client.query('SELECT 1');
@@ -39,8 +39,8 @@ async function compareWithDatabase(pool: pg.Pool, clock: Clock, allowTestClock: 
     const shift = Number(rows[0]?.shift ?? 0);
     if (shift !== 0 && !allowTestClock)
       return fail(
-        `the database's time was moved by ${inSeconds(shift)}, by a test`,
-        `Run this in the database: UPDATE headrace.test_clock SET shift = '0';`,
+        `a test moved the time of the database by ${inSeconds(shift)}`,
+        `Execute in the database: UPDATE headrace.test_clock SET shift = '0';`,
       );
     return rateSkew('the database', Number(rows[0]?.wall ?? 0) - middle);
   } finally {
@@ -48,17 +48,17 @@ async function compareWithDatabase(pool: pg.Pool, clock: Clock, allowTestClock: 
   }
 }
 
-/** `aheadMs`: how far the other's clock is ahead of this machine's. */
+/** `aheadMs`: how far the other clock is ahead of the clock of this machine. */
 export function rateSkew(other: string, aheadMs: number): CheckResult {
   const size = Math.abs(aheadMs);
-  if (size < NOTICEABLE_MS) return ok(`at most ${Math.max(1, Math.ceil(size / 1000))} s off that of ${other}`);
+  if (size < WARNING_MS) return ok(`at most ${Math.max(1, Math.ceil(size / 1000))} s off that of ${other}`);
   const found = `this machine is ${inSeconds(size)} ${aheadMs > 0 ? 'behind' : 'ahead of'} ${other}`;
-  return size < TOO_MUCH_MS ? warn(found, SET_CLOCKS) : fail(found, SET_CLOCKS);
+  return size < FAILURE_MS ? warn(found, SET_CLOCKS) : fail(found, SET_CLOCKS);
 }
 
 const inSeconds = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(1)} s`;
 
-/** The API answers. On a machine that is to serve it, one that does not run is no fault. */
+/** The API answers. On a server, an API that is not running is no failure. */
 export const apiCheck: DoctorCheck = {
   name: 'api',
   uses: ['PORT', 'HOST', 'RUNNER_API_URL'],
@@ -72,27 +72,24 @@ async function checkApi({ api, options: { isWorker, origin } }: DoctorContext): 
     const { status, isHeadrace } = await api.readiness();
     if (!isHeadrace)
       return fail(
-        `what answers at ${at} is not Headrace (${status})`,
-        'Mend the address, or the proxy in front of the API.',
+        `the server at ${at} is not Headrace (${status})`,
+        'Fix the address, or the proxy in front of the API.',
       );
     if (status === 200) return ok(`${at} is ready`);
-    return fail(
-      `${at} answers that it is not ready (${status})`,
-      `See \`curl ${at}/health/ready\` and the log of the API.`,
-    );
+    return fail(`${at} is not ready (${status})`, `See \`curl ${at}/health/ready\` and the log of the API.`);
   } catch (error) {
     const reason = reasonOf(error);
-    if (!isExpected && reason === 'ECONNREFUSED') return skip(`nothing runs at ${at} now`);
+    if (!isExpected && reason === 'ECONNREFUSED') return skip(`nothing is running at ${at}`);
     if (isCertificate(error))
       return fail(
         `the certificate of ${at} is not trusted (${reason})`,
-        'Name the certificate of its authority with NODE_EXTRA_CA_CERTS.',
+        'Set NODE_EXTRA_CA_CERTS to the certificate of its authority.',
       );
     return fail(
       `${at} does not answer (${reason})`,
       isExpected
-        ? 'Start the API, let this machine reach it, or mend --url.'
-        : 'Look at the log of the API, and at RUNNER_API_URL.',
+        ? 'Start the API, make it reachable from this machine, or fix --url.'
+        : 'Check the log of the API, and RUNNER_API_URL.',
     );
   }
 }
@@ -100,9 +97,9 @@ async function checkApi({ api, options: { isWorker, origin } }: DoctorContext): 
 const isCertificate = (error: unknown): boolean =>
   /CERT|SELF_SIGNED|ALTNAME|UNABLE_TO_VERIFY/.test(String((error as { code?: unknown }).code));
 
-const NEW_TOKEN = 'Make one where Headrace runs: headrace token create --service-account <uid>';
+const NEW_TOKEN = 'Create one on the server: headrace token create --service-account <uid>';
 
-/** The token lets a worker in. Asked without a name, so that no worker connects. */
+/** The API accepts the token for workers. The request names no worker, so that none connects. */
 export const workerTokenCheck: DoctorCheck = {
   name: 'worker token',
   uses: [],
@@ -111,34 +108,32 @@ export const workerTokenCheck: DoctorCheck = {
 
 async function checkWorkerToken({ api, options: { token, isWorker } }: DoctorContext): Promise<CheckResult> {
   if (token === null)
-    return isWorker
-      ? fail('there is none', 'Set HEADRACE_TOKEN, or name a file with --token-file.', NEW_TOKEN)
-      : skip('none was given');
+    return isWorker ? fail('no token', 'Set HEADRACE_TOKEN, or use --token-file.', NEW_TOKEN) : skip('no token');
   let status: number;
   try {
     status = await api.workerConnectionStatus(token);
   } catch {
-    return skip('not looked at: the API does not answer');
+    return skip('not checked: the API does not answer');
   }
   switch (status) {
     case 400:
-      return ok('the API takes it');
+      return ok('accepted by the API');
     case 401:
-      return fail('the API does not know it (401)', NEW_TOKEN);
+      return fail('rejected by the API (401)', NEW_TOKEN);
     case 403:
-      // Other commands take a user's token from the same variable.
+      // Other commands read the token of a user from the same variable.
       return isWorker
-        ? fail('it is not the token of a service account (403)', NEW_TOKEN)
-        : skip('the API knows it; a worker would need that of a service account');
+        ? fail('not the token of a service account (403)', NEW_TOKEN)
+        : skip('valid; a worker would need the token of a service account');
     case 404:
       return fail(
-        'the API has no door for workers (404)',
-        'Bring the API to a version with self-hosted workers, or mend --url.',
+        'the API has no endpoint for workers (404)',
+        'Update the API to a version with self-hosted workers, or fix --url.',
       );
     default:
       return fail(
         `the API answers ${status}`,
-        'Look at the proxy in front of the API: it has to pass WebSocket upgrades on.',
+        'Check the proxy in front of the API: it must forward WebSocket upgrades.',
       );
   }
 }

@@ -20,9 +20,9 @@ import type { Settings } from '#platform/config';
 import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, skip, warn } from '../check-result.js';
 import type { DoctorContext } from '../doctor-context.js';
 
-const SEE_DOCS = 'See docs/operations/docker-executor.md for what is needed of an engine.';
+const SEE_DOCS = 'See docs/operations/docker-executor.md for the requirements.';
 
-/** Where runs are carried out: with Docker, whether its engine answers and is one that is known. */
+/** The executor; with Docker, its engine answers and is supported. */
 export const executorCheck: DoctorCheck = {
   name: 'executor',
   uses: ['EXECUTOR', 'DOCKER_HOST', 'DOCKER_CERT_PATH'],
@@ -41,12 +41,12 @@ async function checkExecutor({ settings, options: { isWorker, backend } }: Docto
     const reason = reasonOf(error);
     if (reason.includes('EACCES'))
       return fail(
-        `docker: this user may not use the engine at ${place} (${reason})`,
-        'Make the user a member of the group that the socket belongs to (`usermod -aG docker <user>`), and log in anew.',
+        `docker: this user is not allowed to use the engine at ${place} (${reason})`,
+        'Add the user to the group of the socket (`usermod -aG docker <user>`), and log in again.',
       );
     return fail(
       `docker: the engine at ${place} does not answer (${reason})`,
-      'Start it (`systemctl start docker`), mend DOCKER_HOST and DOCKER_CERT_PATH, or carry runs out as processes.',
+      'Start it (`systemctl start docker`), fix DOCKER_HOST and DOCKER_CERT_PATH, or execute runs as processes.',
     );
   }
 }
@@ -55,10 +55,10 @@ const formatAddress = (address: EngineAddress): string =>
   address.kind === 'socket' ? address.path : `${address.host}:${address.port}`;
 
 const TIMEOUT_MS = 12_000;
-/** What a shell, or the init of a container, answers for a program that cannot be started. */
+/** Exit codes of a shell, or of the init of a container, for a program that cannot be started. */
 const NOT_STARTED = [126, 127];
 
-/** With Docker: the default image is there, can run the runner, and reaches the API from inside a container. */
+/** With Docker: the default image exists, can run the runner, and reaches the API from inside a container. */
 export const containerCheck: DoctorCheck = {
   name: 'container',
   uses: ['EXECUTOR', 'DOCKER_HOST', 'DOCKER_CERT_PATH', 'RUNNER_API_URL', 'DOCKER_DEFAULT_IMAGE', 'DOCKER_NETWORK'],
@@ -127,7 +127,7 @@ async function probeFromContainer(
   }
 }
 
-/** Which agents are installed. Those that HARNESSES_FILE or --harness names have to be; the others may be missing. */
+/** Installed agents. Those of HARNESSES_FILE and --harness are required, the others are optional. */
 export const harnessCheck: DoctorCheck = {
   name: 'harnesses',
   uses: ['HARNESSES_FILE'],
@@ -141,7 +141,7 @@ export const harnessCheck: DoctorCheck = {
     } catch (error) {
       if (!(error instanceof HarnessesFileError)) throw error;
       return error.problems.map((problem) =>
-        fail(problem.replace(/\.$/, ''), `Mend ${harnessesFile}; docs/harnesses.md describes it.`),
+        fail(problem.replace(/\.$/, ''), `Fix ${harnessesFile}; docs/harnesses.md describes it.`),
       );
     }
     const known = { ...STANDARD_HARNESSES, ...extra };
@@ -167,12 +167,12 @@ function compareHarnesses(
     ...missing.filter((id) => wanted.has(id)).map((id) => fail(`${id} is not installed`, hintOf(id))),
     ...[...wanted]
       .filter((id) => !isKnown(id))
-      .map((id) => fail(`${id} is not known`, 'Describe it in the file that HARNESSES_FILE names, or mend --harness.')),
+      .map((id) => fail(`${id} is unknown`, 'Define it in the file of HARNESSES_FILE, or fix --harness.')),
     optional.length === 0
       ? ok(there)
       : warn(
           `${there}; not installed: ${optional.join(', ')}`,
-          ...optional.map((id) => `${id}, where runs shall use it: ${hintOf(id)}`),
+          ...optional.map((id) => `${id}, if runs use it: ${hintOf(id)}`),
         ),
   ];
 }

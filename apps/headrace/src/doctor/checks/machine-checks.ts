@@ -20,14 +20,17 @@ export function rateNode(version: string): CheckResult {
   const isNewEnough = major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1]);
   const found = `Node.js ${version} on ${process.platform} ${process.arch}`;
   if (isNewEnough) return ok(found);
-  return fail(`${found}; ${OLDEST_NODE.join('.')} is needed`, `Install Node.js ${OLDEST_NODE.join('.')} or newer.`);
+  return fail(
+    `${found}; ${OLDEST_NODE.join('.')} or newer is required`,
+    `Install Node.js ${OLDEST_NODE.join('.')} or newer.`,
+  );
 }
 
 const OLDEST_GIT: readonly [number, number] = [2, 36];
-const INSTALL_GIT = `Install git ${OLDEST_GIT.join('.')} or newer, such as \`apt-get install git\`, and have it on PATH.`;
-const PATIENCE_MS = 5_000;
+const INSTALL_GIT = `Install git ${OLDEST_GIT.join('.')} or newer, such as \`apt-get install git\`, and add it to PATH.`;
+const TIMEOUT_MS = 5_000;
 
-/** The version, and whether it clones; over https too. Nothing of the user's configuration of git is read. */
+/** Checks the version, that git can clone, and https support, without the git configuration of the user. */
 export const gitCheck: DoctorCheck = {
   name: 'git',
   uses: [],
@@ -37,20 +40,20 @@ export const gitCheck: DoctorCheck = {
 async function checkGit(path: string): Promise<CheckResult> {
   let version: string;
   try {
-    version = /\d+\.\d+(\.\d+)?/.exec(await git(path, ['--version']))?.[0] ?? 'of an unknown version';
+    version = /\d+\.\d+(\.\d+)?/.exec(await git(path, ['--version']))?.[0] ?? 'of unknown version';
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     return fail(isMissing ? 'git is not on PATH' : `git does not run (${reasonOf(error)})`, INSTALL_GIT);
   }
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (!(major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])))
-    return fail(`git ${version}; ${OLDEST_GIT.join('.')} is needed`, INSTALL_GIT);
+    return fail(`git ${version}; ${OLDEST_GIT.join('.')} or newer is required`, INSTALL_GIT);
   const directory = await mkdtemp(join(tmpdir(), 'headrace-doctor-'));
   try {
     await git(path, ['init', '--quiet', '--bare', join(directory, 'from')]);
     await git(path, ['clone', '--quiet', join(directory, 'from'), join(directory, 'to')]);
   } catch (error) {
-    return fail(`git ${version} cannot clone (${reasonOf(error)})`, 'Install git anew; `git clone` has to work.');
+    return fail(`git ${version} cannot clone (${reasonOf(error)})`, 'Reinstall git; `git clone` must work.');
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -63,17 +66,17 @@ async function checkGit(path: string): Promise<CheckResult> {
     ? ok(`git ${version}, clones`)
     : warn(
         `git ${version} without git-remote-https`,
-        'Install a git that speaks https, or use ssh:// and local repositories only.',
+        'Install a git with https support, or use only ssh:// and local repositories.',
       );
 }
 
-/** Standard output. Rejects with what git says, or when it takes too long. */
+/** Resolves with standard output. Rejects with standard error, or after the timeout. */
 function git(path: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn('git', args, {
       env: { PATH: path, HOME: '/nonexistent', LC_ALL: 'C', GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' },
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: PATIENCE_MS,
+      timeout: TIMEOUT_MS,
       killSignal: 'SIGKILL',
     });
     const output = { stdout: '', stderr: '' };
@@ -82,7 +85,7 @@ function git(path: string, args: readonly string[]): Promise<string> {
     child.once('error', reject);
     child.once('close', (code, signal) => {
       if (code === 0) resolve(output.stdout);
-      else if (signal !== null) reject(new Error(`no end within ${PATIENCE_MS} ms`));
+      else if (signal !== null) reject(new Error(`not ended within ${TIMEOUT_MS} ms`));
       else reject(new Error(output.stderr.trim() || `exit code ${code}`));
     });
   });
@@ -96,11 +99,11 @@ const TOO_LITTLE_BYTES = 256 * MIB;
 interface Place {
   readonly label: string;
   readonly path: string;
-  /** Names the setting that moves it. */
+  /** Setting of the path. */
   readonly setting: string;
 }
 
-/** The data directory, the workspaces and the temporary directory: there or to be made, writable, with room. */
+/** Data directory, workspaces and temporary directory exist or can be created, are writable and have free space. */
 export const diskCheck: DoctorCheck = {
   name: 'disk',
   uses: ['HEADRACE_DATA_DIR'],
@@ -123,22 +126,22 @@ async function checkPlace(place: Place): Promise<CheckResult> {
   } catch (error) {
     return fail(
       `${label} ${path} cannot be written (${reasonOf(error)})`,
-      `Let user ${process.getuid?.() ?? ''} write there, or set ${setting} to a directory that it may write.`,
+      `Make it writable for user ${process.getuid?.() ?? ''}, or set ${setting} to a writable directory.`,
     );
   }
   const owner = near === path ? (await stat(path)).uid : null;
   const isOurs = owner === null || owner === process.getuid?.() || setting === 'TMPDIR';
   const { bavail, bsize } = await statfs(near);
-  const room = rateFreeSpace(bavail * bsize, label, path, setting);
-  if (room.verdict !== 'ok' || isOurs)
-    return near === path ? room : { ...room, found: `${room.found}; made at the first start` };
+  const space = rateFreeSpace(bavail * bsize, label, path, setting);
+  if (space.verdict !== 'ok' || isOurs)
+    return near === path ? space : { ...space, found: `${space.found}; created at the first start` };
   return warn(
-    `${room.found}; belongs to user ${owner}, and this is user ${process.getuid?.() ?? ''}`,
-    `Run this and all of Headrace as user ${owner}.`,
+    `${space.found}; owned by user ${owner}, but this is user ${process.getuid?.() ?? ''}`,
+    `Run the doctor and Headrace as user ${owner}.`,
   );
 }
 
-/** `freeBytes`: what an ordinary user may still write. */
+/** `freeBytes`: free space for ordinary users. */
 export function rateFreeSpace(freeBytes: number, label: string, path: string, setting: string): CheckResult {
   const found = `${label} ${path}: ${formatBytes(freeBytes)} free`;
   const fix = `Free some space, or set ${setting} to a directory on a larger disk.`;
@@ -149,19 +152,19 @@ export function rateFreeSpace(freeBytes: number, label: string, path: string, se
 const formatBytes = (bytes: number): string =>
   bytes < GIB ? `${Math.floor(bytes / MIB)} MiB` : `${(bytes / GIB).toFixed(1)} GiB`;
 
-/** The directory itself, or the first one above it that is there. */
+/** The directory itself, or its nearest existing parent. */
 async function existingParent(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     try {
       if ((await stat(at)).isDirectory()) return at;
-      throw Object.assign(new Error(`${at} is no directory`), { code: 'ENOTDIR' });
+      throw Object.assign(new Error(`${at} is not a directory`), { code: 'ENOTDIR' });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || at === dirname(at)) throw error;
     }
   }
 }
 
-/** Writes a file down to the disk, reads it again and removes it. */
+/** Writes a file to the disk, reads it back and removes it. */
 export async function testWrite(directory: string): Promise<void> {
   const path = join(directory, `.headrace-doctor-${randomBytes(6).toString('hex')}`);
   const content = randomBytes(4096);
@@ -170,9 +173,9 @@ export async function testWrite(directory: string): Promise<void> {
     await file.writeFile(content);
     await file.sync();
     await file.close();
-    if (!content.equals(await readFile(path))) throw new Error('what was written is not what is read');
+    if (!content.equals(await readFile(path))) throw new Error('the file has another content than was written');
   } finally {
-    // Closing twice is no error.
+    // Closing a file twice is allowed.
     await file.close();
     await rm(path, { force: true });
   }

@@ -9,7 +9,7 @@ import { unreachable } from './database-check.js';
 
 const OLDEST_REDIS: readonly [number, number] = [6, 2];
 
-/** Where jobs lie: the database, another PostgreSQL, or Redis. */
+/** The queue backend: the database, another PostgreSQL, or Redis. */
 export const queueCheck: DoctorCheck = {
   name: 'queue',
   uses: ['QUEUE_URL'],
@@ -23,10 +23,10 @@ async function inDatabase(state: DatabaseState): Promise<CheckResult> {
   switch (state.kind) {
     case 'open':
       return schemaOf(state.pool, 'in the database');
-    case 'at_rest':
+    case 'stopped':
       return ok('in the database');
     case 'unusable':
-      return skip('not looked at: it is in the database');
+      return skip('not checked: the queue is in the database');
   }
 }
 
@@ -44,8 +44,8 @@ async function inOtherDatabase(url: string): Promise<CheckResult> {
 
 async function schemaOf(pool: pg.Pool, where: string): Promise<CheckResult> {
   return (await areQueuesMigrated(pool))
-    ? ok(`${where}, at the newest schema`)
-    : fail(`${where}: its schema is not there or behind`, 'headrace migrate');
+    ? ok(`${where}, schema up to date`)
+    : fail(`${where}: the schema is missing or outdated`, 'headrace migrate');
 }
 
 async function inRedis(url: string): Promise<CheckResult> {
@@ -55,29 +55,26 @@ async function inRedis(url: string): Promise<CheckResult> {
     facts = await queryRedis(url);
   } catch (error) {
     return fail(
-      `${place} does not answer as Redis does (${reasonOf(error)})`,
-      'Start Redis there and let this machine reach it, mend QUEUE_URL, or unset it: queues are in the database then.',
+      `${place} does not respond like Redis (${reasonOf(error)})`,
+      'Start Redis there and make it reachable from this machine, fix QUEUE_URL, or unset it to keep queues in the database.',
     );
   }
-  const version = /^redis_version:(\S+)/m.exec(facts)?.[1] ?? 'of an unknown version';
+  const version = /^redis_version:(\S+)/m.exec(facts)?.[1] ?? 'of unknown version';
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < OLDEST_REDIS[0] || (major === OLDEST_REDIS[0] && minor < OLDEST_REDIS[1]))
     return warn(`${place}: Redis ${version}`, `Use Redis ${OLDEST_REDIS.join('.')} or newer.`);
   const policy = /^maxmemory_policy:(\S+)/m.exec(facts)?.[1];
   if (policy !== undefined && policy !== 'noeviction')
-    return warn(
-      `${place}: Redis ${version} may throw jobs away (${policy})`,
-      'Set maxmemory-policy noeviction in Redis.',
-    );
+    return warn(`${place}: Redis ${version} may evict jobs (${policy})`, 'Set maxmemory-policy noeviction in Redis.');
   return ok(`${place}: Redis ${version}`);
 }
 
-const PATIENCE_MS = 4_000;
+const TIMEOUT_MS = 4_000;
 const MAX_ANSWER_BYTES = 1_048_576;
 
 /**
- * What Redis says about itself (`INFO server` and `INFO memory`), asked without the client package, which is optional.
- * Rejects when it is no Redis, refuses the password or does not answer.
+ * `INFO server` and `INFO memory` of a Redis, without the client package, which is optional. Rejects when it is not a Redis,
+ * rejects the password or does not answer.
  */
 export function queryRedis(text: string): Promise<string> {
   const url = new URL(text);
@@ -89,25 +86,25 @@ export function queryRedis(text: string): Promise<string> {
     const socket: Socket =
       url.protocol === 'rediss:' ? connectTls({ ...place, servername: place.host }) : connectTcp(place);
     let answer = '';
-    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS);
+    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
     socket.setEncoding('utf8');
     socket.once('close', () => clearTimeout(timer));
     socket.once('error', reject);
     socket.on('data', (chunk: string) => {
       answer += chunk;
-      if (answer.length > MAX_ANSWER_BYTES) socket.destroy(new Error('the answer is too long'));
+      if (answer.length > MAX_ANSWER_BYTES) socket.destroy(new Error('the response is too long'));
     });
     socket.once('end', () => {
       socket.destroy();
-      const refusal = /^-([^\r\n]*)/m.exec(answer)?.[1];
-      if (refusal !== undefined) reject(new Error(refusal));
-      else if (!answer.includes('+PONG')) reject(new Error('no PONG to a PING'));
+      const problem = /^-([^\r\n]*)/m.exec(answer)?.[1];
+      if (problem !== undefined) reject(new Error(problem));
+      else if (!answer.includes('+PONG')) reject(new Error('no PONG after a PING'));
       else resolve(answer.replaceAll('\r\n', '\n'));
     });
     socket.write(commands.map(encodeCommand).join(''));
   });
 }
 
-/** In the protocol of Redis: an array of bulk strings. */
+/** The Redis protocol: an array of bulk strings. */
 const encodeCommand = (words: readonly string[]): string =>
   `*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`;

@@ -7,22 +7,22 @@ export const settingsCheck: DoctorCheck = {
   name: 'settings',
   uses: [],
   examine: ({ environment, settingProblems, settings: { allowTestClock } }) => {
-    const faults = settingProblems.map((fault) => {
-      const names = settingsNamedIn(fault).join(' and ');
-      return fail(fault.replace(/\.$/, ''), `Mend ${names} in the environment or in .env; .env.example describes it.`);
+    const problems = settingProblems.map((problem) => {
+      const names = settingsNamedIn(problem).join(' and ');
+      return fail(problem.replace(/\.$/, ''), `Fix ${names} in the environment or in .env; .env.example describes it.`);
     });
     const risks = allowTestClock
-      ? [warn('HEADRACE_TEST_CLOCK is on: a test may move the clock', 'Unset HEADRACE_TEST_CLOCK, except for tests.')]
+      ? [warn('HEADRACE_TEST_CLOCK is on: tests can move the clock', 'Unset HEADRACE_TEST_CLOCK, except for tests.')]
       : [];
     const misspelt = findMisspelledSettings(environment).map(({ given, meant }) =>
-      warn(`${given} is not a setting and has no effect`, `Rename it to ${meant}, if that is what it is meant to be.`),
+      warn(`${given} is not a setting and has no effect`, `Rename it to ${meant} if that is the setting you mean.`),
     );
-    const results = [...faults, ...risks, ...misspelt];
+    const results = [...problems, ...risks, ...misspelt];
     return Promise.resolve(results.length > 0 ? results : [ok('all valid')]);
   },
 };
 
-/** The ports of the API and of the ingress are free, or it is Headrace that has them. */
+/** The ports of the API and the ingress are free, or used by this Headrace. */
 export const portsCheck: DoctorCheck = {
   name: 'ports',
   uses: ['HOST', 'PORT', 'INGRESS_PORT', 'HEADRACE_DATA_DIR'],
@@ -46,7 +46,7 @@ async function checkPort(
   what: string,
   isOurs: boolean,
 ): Promise<CheckResult> {
-  if (port === 0) return ok(`${setting}: a free one is picked at the start`);
+  if (port === 0) return ok(`${setting}: a free port is selected at the start`);
   const place = `${setting} ${port} on ${host}`;
   const code = await tryPort(host, port);
   switch (code) {
@@ -54,28 +54,28 @@ async function checkPort(
       return ok(`${place} is free`);
     case 'EADDRINUSE':
       return isOurs
-        ? ok(`${place} is taken by the ${what} that runs`)
+        ? ok(`${place} is used by the running ${what}`)
         : fail(
-            `${place} is taken by another process`,
-            `Stop that process (\`ss -ltnp 'sport = :${port}'\` names it), or set ${setting} to another port.`,
+            `${place} is used by another process`,
+            `Stop that process (\`ss -ltnp 'sport = :${port}'\` shows it), or set ${setting} to another port.`,
           );
     case 'EACCES':
-      return fail(`${place} may not be used by this user`, `Set ${setting} to a port from 1024 on, behind a proxy.`);
+      return fail(
+        `this user is not allowed to use ${place}`,
+        `Set ${setting} to a port of at least 1024, behind a proxy.`,
+      );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return fail(
-        `HOST ${host} is no address of this machine`,
+        `HOST ${host} is not an address of this machine`,
         'Set HOST to 127.0.0.1, to 0.0.0.0 or to an address of this machine.',
       );
     default:
-      return fail(
-        `${place} cannot be used (${code})`,
-        `Set HOST and ${setting} to an address that can be listened on.`,
-      );
+      return fail(`${place} cannot be used (${code})`, `Set HOST and ${setting} to an address that a server can bind.`);
   }
 }
 
-/** Listens for a moment. Null when that works, else the system's error code. */
+/** Binds the port for a moment. Null on success, else the error code of the system. */
 function tryPort(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer();

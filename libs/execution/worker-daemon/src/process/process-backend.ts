@@ -19,7 +19,7 @@ import {
   WorkerFault,
 } from '../backend.js';
 import type { JournalEntry } from '../journal.js';
-import type { WorkerOptions } from '../options/worker-options.js';
+import type { WorkerOptions } from '../options/read-worker-options.js';
 import { OrphanRunner } from './orphan-runner.js';
 
 /** Runs each execution as processes of this machine; as root every execution has a numeric user of its own. */
