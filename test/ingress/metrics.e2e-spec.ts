@@ -103,7 +103,9 @@ it('tells which rejections have a line of their own, and which share one', async
   const more = (line = ''): number => valueOf(after, line) - valueOf(before, line);
   expect([more(own), more(shared)]).toEqual([20, 3]);
   expect(valueOf(after, 'headrace_ingress_rejections_logged_total{line="dropped"}')).toBe(0);
-  await vi.waitFor(async () => expect(valueOf(await metrics(), 'headrace_ingress_rejection_log_lines_waiting')).toBe(0));
+  await vi.waitFor(async () =>
+    expect(valueOf(await metrics(), 'headrace_ingress_rejection_log_lines_waiting')).toBe(0),
+  );
 });
 
 it('tells of refusals that wait for their turn', async () => {
