@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import type { INestApplicationContext } from '@nestjs/common';
-import { ListTeams } from '#platform/auth';
+import { TeamsService } from '#platform/auth';
 import { RotateKey, SECRET_NAME, SECRET_NAME_RULE, SECRET_PURPOSES, TeamSecrets } from '#platform/secrets';
 import { choice, command, CommandError, requiredText, UsageError } from '../cli/command.js';
 import { printResult, printRows } from '../cli/output.js';
@@ -118,6 +118,6 @@ function readText(bytes: Buffer): string {
 }
 
 async function assertTeam(services: INestApplicationContext, uid: string): Promise<void> {
-  const teams = await services.get(ListTeams).execute();
+  const teams = await services.get(TeamsService).list();
   if (!teams.some((team) => team.uid === uid)) throw unknownTeam(uid);
 }

@@ -1,5 +1,5 @@
 import { workerHostFault } from '#execution/worker-protocol';
-import { CreateServiceAccount, CreateTeam, ListTeams, type Team, type TeamChanges, UpdateTeam } from '#platform/auth';
+import { ServiceAccountsService, type Team, type TeamChanges, TeamsService } from '#platform/auth';
 import {
   choice,
   command,
@@ -40,8 +40,8 @@ export const create = command({
     const limit = values['max-concurrent-runs'];
     return withUseCases(async (services) => {
       const team = await services
-        .get(CreateTeam)
-        .execute({ name, ...(limit !== undefined && { maxConcurrentRuns: limit }) });
+        .get(TeamsService)
+        .create({ name, ...(limit !== undefined && { maxConcurrentRuns: limit }) });
       printResult(values, { uid: team.uid }, team.uid);
       return 0;
     });
@@ -52,7 +52,7 @@ export const list = command({
   options: OUTPUT_OPTIONS,
   run: (values) =>
     withUseCases(async (services) => {
-      printTeams(values, await services.get(ListTeams).execute());
+      printTeams(values, await services.get(TeamsService).list());
       return 0;
     }),
 });
@@ -63,7 +63,7 @@ export const update = command({
   run: ({ json, ...values }, uid) => {
     const changes = toChanges(values);
     return withUseCases(async (services) => {
-      const result = await services.get(UpdateTeam).execute(uid, changes);
+      const result = await services.get(TeamsService).update(uid, changes);
       if (result.kind === 'unknown_team') throw unknownTeam(uid);
       printTeams({ json }, [result.team]);
       return 0;
@@ -123,7 +123,7 @@ export const createServiceAccount = command({
   options: { team: requiredText('uid', 'Team of the service account.'), ...OUTPUT_OPTIONS },
   run: (values, name) =>
     withUseCases(async (services) => {
-      const result = await services.get(CreateServiceAccount).execute({ teamUid: values.team, name });
+      const result = await services.get(ServiceAccountsService).create({ teamUid: values.team, name });
       if (result.kind === 'unknown_team') throw unknownTeam(values.team);
       printResult(values, { uid: result.serviceAccount.uid }, result.serviceAccount.uid);
       return 0;

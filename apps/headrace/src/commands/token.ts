@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { CreateToken, ListTokens, ListUsers, type PrincipalRef, RevokeToken } from '#platform/auth';
+import { type PrincipalRef, TokensService, UsersService } from '#platform/auth';
 import { command, CommandError, type OptionValues, text, UsageError } from '../cli/command.js';
 import { parseExpiry } from '../cli/input.js';
 import { printResult, printRows } from '../cli/output.js';
@@ -28,8 +28,8 @@ export const create = command({
     return withUseCases(async (services) => {
       const owner = await findOwner(services, values);
       const result = await services
-        .get(CreateToken)
-        .execute({ owner, name: values.name ?? 'command line', ...(expiresAt && { expiresAt }) });
+        .get(TokensService)
+        .create({ owner, name: values.name ?? 'command line', ...(expiresAt && { expiresAt }) });
       if (result.kind === 'unknown_owner')
         throw new CommandError(`${owner.type.replace('_', ' ')} ${owner.uid} not found.`);
       if (result.kind === 'already_expired') throw new CommandError('--expires must be in the future.');
@@ -45,8 +45,8 @@ export const list = command({
   run: (values) => {
     return withUseCases(async (services) => {
       const tokens = await services
-        .get(ListTokens)
-        .execute(namesOwner(values) ? { owner: await findOwner(services, values) } : {});
+        .get(TokensService)
+        .list(namesOwner(values) ? { owner: await findOwner(services, values) } : {});
       const rows = tokens.map((token) => [
         ...[token.uid, token.prefix, token.name, `${token.owner.type} ${token.owner.uid}`],
         ...[token.createdAt, token.expiresAt, token.revokedAt, token.lastUsedAt],
@@ -62,7 +62,7 @@ export const revoke = command({
   options: OUTPUT_OPTIONS,
   run: (values, tokenUid) => {
     return withUseCases(async (services) => {
-      const { kind } = await services.get(RevokeToken).execute({ tokenUid });
+      const { kind } = await services.get(TokensService).revoke({ tokenUid });
       if (kind === 'unknown')
         throw new CommandError(`token ${tokenUid} not found; \`headrace token list\` shows the UIDs.`);
       const text = kind === 'revoked' ? `Token ${tokenUid} is revoked.` : `Token ${tokenUid} was already revoked.`;
@@ -84,7 +84,7 @@ async function findOwner(services: INestApplicationContext, values: OwnerValues)
   if (values.user === undefined)
     return { type: 'service_account', uid: values['service-account'] ?? values.agent ?? '' };
   if (!values.user.includes('@')) return { type: 'user', uid: values.user };
-  const users = await services.get(ListUsers).execute();
+  const users = await services.get(UsersService).list();
   const found = users.find(({ email }) => email.toLowerCase() === values.user?.toLowerCase());
   if (!found) throw new CommandError(`user ${values.user} not found.`);
   return { type: 'user', uid: found.uid };

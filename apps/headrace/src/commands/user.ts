@@ -1,15 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { UserSchedulesModule } from '#domain/schedules';
-import {
-  CreateUser,
-  DisableUser,
-  EnableUser,
-  ListUsers,
-  type MembershipResult,
-  RemoveMember,
-  ROLES,
-  SetRole,
-} from '#platform/auth';
+import { type MembershipResult, MembersService, ROLES, UsersService } from '#platform/auth';
 import { choice, command, CommandError, requiredText, text, UsageError } from '../cli/command.js';
 import { printResult, printRows } from '../cli/output.js';
 import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
@@ -23,7 +14,7 @@ export const create = command({
   run: (values, email) => {
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('<email> must be an e-mail address');
     return withUseCases(async (services) => {
-      const result = await services.get(CreateUser).execute({ email, displayName: values.name ?? email });
+      const result = await services.get(UsersService).create({ email, displayName: values.name ?? email });
       if (result.kind === 'email_taken') throw new CommandError(`user ${email} already exists.`);
       printResult(values, { uid: result.user.uid }, result.user.uid);
       return 0;
@@ -37,7 +28,7 @@ export const disable = command({
   options: OUTPUT_OPTIONS,
   run: (values, userUid) => {
     const work = async (services: INestApplicationContext): Promise<number> => {
-      const { kind } = await services.get(DisableUser).execute(userUid);
+      const { kind } = await services.get(UsersService).disable(userUid);
       if (kind === 'unknown') throw unknownUser(userUid);
       const message = kind === 'disabled' ? `User ${userUid} is disabled.` : `User ${userUid} was already disabled.`;
       printResult(values, { uid: userUid, disabled: true }, message);
@@ -53,7 +44,7 @@ export const enable = command({
   options: OUTPUT_OPTIONS,
   run: (values, userUid) =>
     withUseCases(async (services) => {
-      const { kind } = await services.get(EnableUser).execute(userUid);
+      const { kind } = await services.get(UsersService).enable(userUid);
       if (kind === 'unknown') throw unknownUser(userUid);
       const message = kind === 'enabled' ? `User ${userUid} is enabled.` : `User ${userUid} was not disabled.`;
       printResult(values, { uid: userUid, disabled: false }, message);
@@ -65,7 +56,7 @@ export const list = command({
   options: { team: text('uid', 'Only members of this team.'), ...OUTPUT_OPTIONS },
   run: (values) =>
     withUseCases(async (services) => {
-      const users = await services.get(ListUsers).execute(values.team === undefined ? {} : { teamUid: values.team });
+      const users = await services.get(UsersService).list(values.team === undefined ? {} : { teamUid: values.team });
       const rows = users.map(({ uid, email, displayName, memberships, createdAt, disabledAt }) => [
         ...[uid, email, displayName],
         ...[memberships.map(({ teamUid, role }) => `${role} of ${teamUid}`).join(', '), createdAt, disabledAt],
@@ -83,7 +74,7 @@ export const add = command({
     const { team: teamUid, role } = values;
     if (role === undefined) throw new UsageError(`--role is missing; it must be one of ${ROLES.join(', ')}`);
     return withUseCases(async (services) => {
-      assertDone(await services.get(SetRole).execute({ teamUid, userUid, role }), userUid, teamUid);
+      assertDone(await services.get(MembersService).setRole({ teamUid, userUid, role }), userUid, teamUid);
       printResult(values, { uid: userUid, team_uid: teamUid, role }, `User ${userUid} is ${role} of team ${teamUid}.`);
       return 0;
     });
@@ -96,7 +87,7 @@ export const remove = command({
   run: (values, userUid) =>
     withUseCases(async (services) => {
       const teamUid = values.team;
-      assertDone(await services.get(RemoveMember).execute({ teamUid, userUid }), userUid, teamUid);
+      assertDone(await services.get(MembersService).remove({ teamUid, userUid }), userUid, teamUid);
       const message = `User ${userUid} is no longer a member of team ${teamUid}.`;
       printResult(values, { uid: userUid, team_uid: teamUid, removed: true }, message);
       return 0;
