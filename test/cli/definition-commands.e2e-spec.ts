@@ -153,12 +153,12 @@ describe('headrace apply', () => {
       'webhooks/one.yaml': 'enabled: true\nsecretName: hook-secret\nauthMode: basic\n',
       'notes.txt': 'To do.',
     });
-    const { output: plan, errors: told } = await remote(1, 'apply', root, '--factory', factory);
+    const { output: plan, errors: reported } = await remote(1, 'apply', root, '--factory', factory);
     expect(plan).toBe('');
-    expect(told).toMatch(/^factory\.yaml:3:1: /m);
-    expect(told).toMatch(/^webhooks\/one\.yaml:3:11: /m);
-    expect(told).toMatch(/^notes\.txt:1:1: /m);
-    expect(told).toContain('headrace: nothing was applied.\n');
+    expect(reported).toMatch(/^factory\.yaml:3:1: /m);
+    expect(reported).toMatch(/^webhooks\/one\.yaml:3:11: /m);
+    expect(reported).toMatch(/^notes\.txt:1:1: /m);
+    expect(reported).toContain('headrace: nothing was applied.\n');
     const { token } = admin;
     expect((await api.request(200, `GET /factory/${factory}`, { token })).body.name).toBe('Factory');
   });
@@ -193,7 +193,7 @@ describe('headrace apply', () => {
     expect(forbidden.errors).toContain('does not allow to manage the factory');
     writeFileSync(tokenFile, 'not-a-token');
     const wrong = await remote(1, 'apply', root, ...of, '--token-file', tokenFile);
-    expect(wrong.errors).toContain('the token is not accepted');
+    expect(wrong.errors).toContain('the API rejected the token');
     expect(wrong.errors).not.toContain('not-a-token');
     writeFileSync(tokenFile, 'two words');
     expect((await remote(1, 'apply', root, ...of, '--token-file', tokenFile)).errors).toContain('invalid token');
@@ -259,9 +259,9 @@ describe('headrace apply', () => {
     [['apply', 'test/cli', '--token', 'swordfish'], 2, "unknown option '--token'"],
     [['export'], 2, '<directory> is missing'],
   ])('%j ends with %i: %s', async (args, code, fault) => {
-    const { errors: told } = await headrace(code, ...args);
-    expect(told).toContain(fault);
-    expect(told).not.toContain('swordfish');
+    const { errors: reported } = await headrace(code, ...args);
+    expect(reported).toContain(fault);
+    expect(reported).not.toContain('swordfish');
   });
 
   it('refuses what is no text, and what is much too much', async () => {
@@ -279,7 +279,7 @@ describe('headrace apply', () => {
   });
 });
 
-describe('headrace, as a process of its own', () => {
+describe('headrace as a separate process', () => {
   it('keeps the plan on standard output, and tells by its exit code what became of it', async () => {
     const factory = await newFactory();
     const run = (root: string, ...options: string[]) => {

@@ -159,11 +159,11 @@ describe('headrace environment', () => {
       FIELD: 'colour: swordfish',
       EMPTY: '\n',
     };
-    const { errors: told } = await environment(
+    const { errors: reported } = await environment(
       code,
       ...args.map((arg) => (files[arg] === undefined ? arg : file(arg, files[arg]))),
     );
-    expect(told).toContain(fault);
-    expect(told).not.toContain('swordfish');
+    expect(reported).toContain(fault);
+    expect(reported).not.toContain('swordfish');
   });
 });

@@ -153,8 +153,8 @@ describe('headrace webhook', () => {
     [['send', 'x', '--webhook', 'x', '--url', 'ftp://x'], 2, '--url must be an origin'],
     [['send', 'x', '--webhook', 'x', '--delivery-id', 'two words'], 2, '--delivery-id must be'],
   ])('webhook %j ends with %i: %s', async (args, code, fault) => {
-    const { errors: told } = await headrace(code, 'webhook', ...args.map((arg) => (arg === 'F' ? factory : arg)));
-    expect(told).toContain(fault);
-    expect(told).not.toContain('swordfish');
+    const { errors: reported } = await headrace(code, 'webhook', ...args.map((arg) => (arg === 'F' ? factory : arg)));
+    expect(reported).toContain(fault);
+    expect(reported).not.toContain('swordfish');
   });
 });

@@ -21,15 +21,15 @@ function databaseUrl(change: (url: URL) => void): string {
   return url.href;
 }
 
-describe('a healthy machine', () => {
-  it('has nothing that fails', async () => {
+describe('doctor on a healthy machine', () => {
+  it('reports no failure', async () => {
     const results = await machine.examine();
     expect(failed(results)).toEqual([]);
     for (const check of ['database', 'queue', 'object store', 'secrets key', 'git', 'node', 'settings', 'clock'])
       expect(textOf(results, check)).toMatch(/^ok/);
   });
 
-  it('has nothing that fails before its first start either', async () => {
+  it('reports no failure before the first start', async () => {
     const results = await machine.examine({ DATABASE_URL: undefined, SECRETS_KEY: undefined });
     expect(failed(results)).toEqual([]);
     expect(textOf(results, 'database')).toMatch(/^ok \| the embedded PostgreSQL \d+, .*created at the first start/);
@@ -37,22 +37,22 @@ describe('a healthy machine', () => {
   });
 });
 
-describe('a misspelt setting', () => {
-  it('is reported with the setting that is meant', async () => {
+describe('doctor with a misspelled setting', () => {
+  it('reports it with the intended setting', async () => {
     const results = await machine.examine({ MAX_CONCURENT_RUNS: '3' });
     expect(failed(results)).toEqual([]);
     expect(textOf(results, 'settings')).toMatch(/^warn \| MAX_CONCURENT_RUNS .*MAX_CONCURRENT_RUNS/);
   });
 });
 
-describe('broken: the tools', () => {
-  it('no git on PATH', async () => {
+describe('doctor with broken tools', () => {
+  it('reports a missing git', async () => {
     const results = await machine.examine({ PATH: join(machine.directory, 'nothing') });
     expect(failed(results)).toEqual(['git']);
     expect(textOf(results, 'git')).toMatch(/not on PATH \| Install git 2\.36 or newer/);
   });
 
-  it('a git that is too old', async () => {
+  it('reports an outdated git', async () => {
     const bin = join(machine.directory, 'old-git');
     mkdirSync(bin);
     writeFileSync(join(bin, 'git'), '#!/bin/sh\necho git version 2.17.1\n', { mode: 0o755 });
@@ -61,7 +61,7 @@ describe('broken: the tools', () => {
     expect(textOf(results, 'git')).toMatch(/git 2\.17\.1; 2\.36 or newer is required/);
   });
 
-  it('harnesses that have to be there and are not', async () => {
+  it('reports required harnesses that are not installed', async () => {
     const file = join(machine.directory, 'harnesses.json');
     const own = { command: 'no-such-program', install_hint: 'ask the smith' };
     writeFileSync(file, JSON.stringify({ harnesses: { 'of-ours': own, gemini: { command: 'no-gemini-either' } } }));
@@ -74,7 +74,7 @@ describe('broken: the tools', () => {
     expect(textOf(results, 'harnesses')).toContain('fail | no-such-harness is unknown');
   });
 
-  it('a harnesses file of no use', async () => {
+  it('reports an invalid harnesses file', async () => {
     const file = join(machine.directory, 'harnesses-broken.json');
     writeFileSync(file, '{"harnesses": {"own": {"args": 7}}}');
     const results = await machine.examine({ HARNESSES_FILE: file });
@@ -84,7 +84,7 @@ describe('broken: the tools', () => {
     );
   });
 
-  it('a container engine that is not there, and one that is something else', async () => {
+  it('reports a missing container engine, and a server that is no engine', async () => {
     const socket = join(machine.directory, 'engine.sock');
     const absent = await machine.examine({ EXECUTOR: 'docker', DOCKER_HOST: `unix://${socket}` });
     expect(failed(absent)).toEqual(['executor']);
@@ -100,7 +100,7 @@ describe('broken: the tools', () => {
   });
 });
 
-it('what hangs holds up nothing else', { timeout: 20_000 }, async () => {
+it('completes the other checks while one hangs', { timeout: 20_000 }, async () => {
   const bin = join(machine.directory, 'slow-git');
   mkdirSync(bin);
   writeFileSync(join(bin, 'git'), '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 });
@@ -125,8 +125,8 @@ it('what hangs holds up nothing else', { timeout: 20_000 }, async () => {
   }
 });
 
-describe('broken: the database', () => {
-  it('nobody listens', async () => {
+describe('doctor with a broken database', () => {
+  it('reports a server that does not listen', async () => {
     const url = databaseUrl((at) => {
       at.host = '127.0.0.1:9';
       at.password = 'pass-w0rd-of-a-test';
@@ -138,20 +138,20 @@ describe('broken: the database', () => {
     expect(JSON.stringify(results)).not.toContain('pass-w0rd');
   });
 
-  it('a wrong password', async () => {
+  it('reports a wrong password', async () => {
     const results = await machine.examine({ DATABASE_URL: databaseUrl((at) => (at.password = 'wr0ng-password')) });
     expect(failed(results)).toEqual(['database']);
     expect(textOf(results, 'database')).toMatch(/rejects the user .*Fix user and password in DATABASE_URL/);
     expect(JSON.stringify(results)).not.toContain('wr0ng');
   });
 
-  it('no such database', async () => {
+  it('reports a missing database', async () => {
     const results = await machine.examine({ DATABASE_URL: databaseUrl((at) => (at.pathname = '/no_such')) });
     expect(failed(results)).toEqual(['database']);
     expect(textOf(results, 'database')).toMatch(/database not found \| .*createdb/);
   });
 
-  it('one that goes away in the middle is reported and not thrown', async () => {
+  it('reports a database that disappears during the check', async () => {
     const proxy = await createDatabaseProxy(machine.database.url);
     await proxy.cut();
     const results = await machine.examine({ DATABASE_URL: proxy.url });
@@ -159,13 +159,13 @@ describe('broken: the database', () => {
     await proxy.close();
   });
 
-  it('not migrated', async () => {
+  it('reports a database without migrations', async () => {
     const empty = await createTestDatabase();
     try {
       await empty.query('DROP SCHEMA headrace CASCADE');
       await empty.query('DROP SCHEMA bullmq CASCADE');
       const results = await machine.examine({ DATABASE_URL: empty.url });
-      // Both are mended by the same command.
+      // The same command fixes both.
       expect(failed(results)).toEqual(['database', 'queue']);
       expect(textOf(results, 'database')).toMatch(/lacks (\d+) of \1 migrations \| headrace migrate/);
       expect(textOf(results, 'queue')).toMatch(/headrace migrate/);
@@ -174,7 +174,7 @@ describe('broken: the database', () => {
     }
   });
 
-  it('one migration behind, and one ahead', async () => {
+  it('reports a schema that is one migration behind or ahead', async () => {
     const other = await createTestDatabase();
     try {
       await other.query(`INSERT INTO headrace.schema_migrations (timestamp, name) VALUES (9, 'FromTheFuture9')`);
@@ -192,7 +192,7 @@ describe('broken: the database', () => {
     }
   });
 
-  it('read only', async () => {
+  it('reports a read-only database', async () => {
     const other = await createTestDatabase();
     try {
       await other.query(
@@ -207,10 +207,10 @@ describe('broken: the database', () => {
   });
 });
 
-describe('broken: the queue', () => {
+describe('doctor with a broken queue', () => {
   const REDIS = 'redis://:r3dis-password@127.0.0.1';
 
-  it('a Redis that nobody listens for', async () => {
+  it('reports a Redis that does not listen', async () => {
     const results = await machine.examine({ QUEUE_URL: `${REDIS}:9` });
     expect(failed(results)).toEqual(['queue']);
     expect(textOf(results, 'queue')).toMatch(/ECONNREFUSED.* \| Start Redis there/);
@@ -243,7 +243,7 @@ describe('broken: the queue', () => {
     }
   });
 
-  it('another PostgreSQL, without the schema', async () => {
+  it('reports another PostgreSQL without the schema', async () => {
     const other = await createTestDatabase();
     try {
       await other.query('DROP SCHEMA bullmq CASCADE');
@@ -256,7 +256,7 @@ describe('broken: the queue', () => {
   });
 });
 
-describe('broken: the object store', () => {
+describe('doctor with a broken object store', () => {
   const bucket = (
     endpoint: string,
     keys: { accessKeyId: string; secretAccessKey: string } = VERIFYING_S3_KEYS,
@@ -268,7 +268,7 @@ describe('broken: the object store', () => {
     S3_SECRET_ACCESS_KEY: keys.secretAccessKey,
   });
 
-  it('a bucket that is as it should be leaves nothing behind', async () => {
+  it('leaves no object in a healthy bucket', async () => {
     const s3 = await startVerifyingS3('objects');
     try {
       const results = await machine.examine(bucket(s3.url));
@@ -279,7 +279,7 @@ describe('broken: the object store', () => {
     }
   });
 
-  it('no such bucket', async () => {
+  it('reports a missing bucket', async () => {
     const s3 = await startVerifyingS3('another');
     try {
       const results = await machine.examine(bucket(s3.url));
@@ -290,7 +290,7 @@ describe('broken: the object store', () => {
     }
   });
 
-  it('one that refuses us', async () => {
+  it('reports wrong credentials', async () => {
     const s3 = await startVerifyingS3('objects');
     try {
       const wrong = {
@@ -306,7 +306,7 @@ describe('broken: the object store', () => {
     }
   });
 
-  it('one that lets us look and not write', async () => {
+  it('reports a bucket without write access', async () => {
     const s3 = await startSilentServer((received) =>
       received.startsWith('HEAD')
         ? 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
@@ -321,15 +321,15 @@ describe('broken: the object store', () => {
     }
   });
 
-  it('nobody answers', { timeout: 30_000 }, async () => {
+  it('reports an object store that does not answer', { timeout: 30_000 }, async () => {
     const results = await machine.examine(bucket('http://127.0.0.1:9'));
     expect(failed(results)).toEqual(['object store']);
     expect(textOf(results, 'object store')).toContain('ECONNREFUSED');
   });
 });
 
-describe('broken: the machine', () => {
-  it('a data directory that cannot be made', async () => {
+describe('doctor with a broken machine', () => {
+  it('reports a data directory that cannot be created', async () => {
     const file = join(machine.directory, 'a-file');
     writeFileSync(file, '');
     const results = await machine.examine({ HEADRACE_DATA_DIR: join(file, 'data') });
@@ -337,7 +337,7 @@ describe('broken: the machine', () => {
     expect(textOf(results, 'disk')).toMatch(/data directory .*ENOTDIR.* \| .*set HEADRACE_DATA_DIR/);
   });
 
-  it('a port that somebody else has', async () => {
+  it('reports a port of another process', async () => {
     const other = await startSilentServer(() => 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     try {
       const results = await machine.examine({ INGRESS_PORT: String(other.port) });
@@ -348,13 +348,13 @@ describe('broken: the machine', () => {
     }
   });
 
-  it('an address that is none of this machine', async () => {
+  it('reports an address of another machine', async () => {
     const results = await machine.examine({ HOST: '192.0.2.1', PORT: '34567' });
     expect(failed(results)).toEqual(['ports']);
     expect(textOf(results, 'ports')).toContain('HOST 192.0.2.1 is not an address of this machine');
   });
 
-  it('settings that are wrong, each named, and what relies on them left out', async () => {
+  it('reports each invalid setting and skips the checks that need it', async () => {
     const results = await machine.examine({
       LEASE_TTL: 'soon',
       QUEUE_URL: 'ftp://jobs',
@@ -382,7 +382,7 @@ describe('broken: the machine', () => {
     [120_000, 'fail', /this machine is 1\d\d\.\d s ahead of the database/],
     [10_000, 'warn', /this machine is \d+\.\d s ahead of the database/],
     [300, 'ok', /at most 1 s off/],
-  ])('a clock that is %i ms off: %s', async (offMs, verdict, pattern) => {
+  ])('rates a clock that is %i ms off as %s', async (offMs, verdict, pattern) => {
     const results = await machine.examine({}, {}, new WrongClock(offMs));
     expect(failed(results)).toEqual(verdict === 'fail' ? ['clock'] : []);
     expect(textOf(results, 'clock')).toMatch(pattern);
@@ -390,7 +390,7 @@ describe('broken: the machine', () => {
     if (verdict !== 'ok') expect(textOf(results, 'clock')).toContain('NTP');
   });
 
-  it('a database whose time a test has moved', async () => {
+  it('reports a database whose time was moved by a test', async () => {
     const other = await createTestDatabase();
     try {
       await other.advanceClock(3_600_000);
@@ -405,7 +405,7 @@ describe('broken: the machine', () => {
   });
 });
 
-describe('broken: the secrets key', () => {
+describe('doctor with a broken secrets key', () => {
   const OTHER_KEY = 'another-key-for-tests-0123456789abcdef';
   let sealedDatabase: Awaited<ReturnType<typeof createTestDatabase>>;
 
@@ -420,14 +420,14 @@ describe('broken: the secrets key', () => {
   });
   afterAll(() => sealedDatabase.close());
 
-  it('the right one opens what is stored', async () => {
+  it('accepts a key that decrypts stored values', async () => {
     const results = await machine.examine({ DATABASE_URL: sealedDatabase.url });
     expect(failed(results)).toEqual([]);
     expect(textOf(results, 'secrets key')).toBe('ok | from SECRETS_KEY, decrypts stored values (1 checked)');
     expect(JSON.stringify(results)).not.toContain('t0p-secret');
   });
 
-  it('another one does not, and changes nothing', async () => {
+  it('reports another key without changing values', async () => {
     const before = await sealedDatabase.query('SELECT sealed, xmin::text FROM managed_secrets');
     const results = await machine.examine({ DATABASE_URL: sealedDatabase.url, SECRETS_KEY: OTHER_KEY });
     expect(failed(results)).toEqual(['secrets key']);
@@ -438,18 +438,18 @@ describe('broken: the secrets key', () => {
     expect(await sealedDatabase.query('SELECT sealed, xmin::text FROM managed_secrets')).toEqual(before);
   });
 
-  it('another one with the right one as the previous', async () => {
+  it('accepts another key with the correct key as the previous one', async () => {
     const keys = { SECRETS_KEY: OTHER_KEY, SECRETS_KEY_PREVIOUS: SECRETS_KEY };
     expect(failed(await machine.examine({ DATABASE_URL: sealedDatabase.url, ...keys }))).toEqual([]);
   });
 
-  it('none, where values are sealed', async () => {
+  it('reports a missing key for encrypted values', async () => {
     const results = await machine.examine({ DATABASE_URL: sealedDatabase.url, SECRETS_KEY: undefined });
     expect(failed(results)).toEqual(['secrets key']);
     expect(textOf(results, 'secrets key')).toMatch(/no key, but there are encrypted values in managed_secrets/);
   });
 
-  it('a key file that other users can read', async () => {
+  it('reports a key file that other users can read', async () => {
     const dataDir = join(machine.directory, 'open-key');
     mkdirSync(join(dataDir, 'secrets'), { recursive: true });
     writeFileSync(join(dataDir, 'secrets/secrets-key'), `${SECRETS_KEY}\n`, { mode: 0o644 });

@@ -27,8 +27,8 @@ const look = (options: { origin?: string; token?: string | null; backend?: strin
     { isWorker: true, origin: api.url, token, ...options },
   );
 
-describe('a worker’s machine', () => {
-  it('needs the API and a token, and nothing of the server', async () => {
+describe('doctor on the machine of a worker', () => {
+  it('checks the API and the token, and nothing of the server', async () => {
     const results = await look();
     expect(failed(results)).toEqual([]);
     expect(textOf(results, 'api')).toBe(`ok | ${api.url} is ready`);
@@ -40,7 +40,7 @@ describe('a worker’s machine', () => {
   });
 
   it.each<[string, () => string | null, RegExp]>([
-    ['no token', () => null, /there is none \| Set HEADRACE_TOKEN/],
+    ['no token', () => null, /no token \| Set HEADRACE_TOKEN/],
     ['a token that nobody knows', () => `${token}x`, /does not know it \(401\) \| .*headrace token create/],
     ['the token of a user', () => userToken, /not the token of a service account \(403\)/],
   ])('%s', async (_what, given, pattern) => {
@@ -50,19 +50,19 @@ describe('a worker’s machine', () => {
     expect(JSON.stringify(results)).not.toContain(token);
   });
 
-  it('the token of a user, on a machine that is no worker’s', async () => {
+  it('accepts the token of a user on another machine', async () => {
     const results = await machine.examine({}, { origin: api.url, token: userToken });
     expect(textOf(results, 'worker token')).toMatch(/^skip \| the API knows it/);
   });
 
-  it('an API that does not answer', async () => {
+  it('reports an API that does not answer', async () => {
     const results = await look({ origin: 'http://127.0.0.1:9' });
     expect(failed(results)).toEqual(['api']);
     expect(textOf(results, 'api')).toMatch(/does not answer \(ECONNREFUSED\) \| Start the API/);
     expect(textOf(results, 'worker token')).toMatch(/^skip/);
   });
 
-  it('something else where the API should be', async () => {
+  it('reports a server that is not the API', async () => {
     const other = await startSilentServer(() => 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello');
     try {
       const results = await look({ origin: `http://127.0.0.1:${other.port}` });
@@ -73,7 +73,7 @@ describe('a worker’s machine', () => {
     }
   });
 
-  it('an API whose clock is far off', async () => {
+  it('reports an API with a wrong clock', async () => {
     const body = '{"ready": true}';
     const date = new Date(Date.now() + 90_000).toUTCString();
     const other = await startSilentServer((received) =>

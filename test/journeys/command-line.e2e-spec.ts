@@ -136,7 +136,7 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     const tokenFile = join(directory, 'token');
     writeFileSync(tokenFile, 'hr_wrong', { mode: 0o600 });
     const login = ['login', '--url', origin, '--token-file', tokenFile];
-    expect((await headrace(1, ...login)).errors).toContain('the token is not accepted');
+    expect((await headrace(1, ...login)).errors).toContain('the API rejected the token');
     expect((await headrace(1, 'run', 'list', '--url', origin)).errors).toContain('headrace login');
 
     writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });

@@ -180,6 +180,6 @@ describe('headrace agent run --prompt', () => {
     expect(without.errors).toContain('a token is required');
     const bad = await start(['--prompt', 'x'], { HEADRACE_TOKEN: 'hrt_wrong' });
     expect(await bad.exited).toBe(1);
-    expect(bad.errors).toContain('the token is not accepted');
+    expect(bad.errors).toContain('the API rejected the token');
   });
 });

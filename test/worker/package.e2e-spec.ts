@@ -30,14 +30,14 @@ describe('the npm package', () => {
   }, 60_000);
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  it('has the command line, and neither tests nor sources', async () => {
+  it('contains the command line, and neither tests nor sources', async () => {
     const { stdout } = await run(process.execPath, [program, 'worker', '--help'], { cwd: directory });
     expect(stdout).toContain('--max-concurrent-tasks');
     const { stdout: listed } = await run('find', [join(directory, 'package'), '-name', '*.ts', '-o', '-name', '*.map']);
     expect(listed).toBe('');
   });
 
-  it('runs a worker, with a runner and the built-in agent of its own', async () => {
+  it('runs a worker with its runner and built-in agent', async () => {
     const server = await WorkerServer.start();
     const plane = await ControlPlaneDouble.start({ prompt: 'Say hello.' });
     const place = daemonPlace();

@@ -1,15 +1,4 @@
-import type { CommandModule } from './command.js';
-
-/** An entry of the table of commands. */
-export interface CommandEntry {
-  /** One or two words, such as `token create`. */
-  readonly name: string;
-  readonly summary: string;
-  /** What must be reachable: the database of the installation, its API, or neither. */
-  readonly requires: 'database' | 'api' | null;
-  /** Loads the code of this command only: the runner and the built-in agent must start quickly and stay small. */
-  readonly load: () => Promise<CommandModule>;
-}
+import type { CommandEntry, CommandModule } from './command.js';
 
 type CommandExports<M> = { [K in keyof M]: M[K] extends CommandModule ? K : never }[keyof M];
 

@@ -97,6 +97,17 @@ export interface CommandModule {
   run(args: readonly string[]): Promise<number>;
 }
 
+/** An entry of the table of commands. */
+export interface CommandEntry {
+  /** One or two words, such as `token create`. */
+  readonly name: string;
+  readonly summary: string;
+  /** What must be reachable: the database of the installation, its API, or neither. */
+  readonly requires: 'database' | 'api' | null;
+  /** Loads the code of this command only: the runner and the built-in agent must start quickly and stay small. */
+  readonly load: () => Promise<CommandModule>;
+}
+
 interface CommandDefinition<O extends OptionTable> {
   readonly options: O;
   readonly argument?: string;

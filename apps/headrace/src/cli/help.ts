@@ -1,5 +1,4 @@
-import type { CommandModule, Option } from './command.js';
-import type { CommandEntry } from './command-table.js';
+import type { CommandEntry, CommandModule, Option } from './command.js';
 
 const SECTIONS = [
   { requires: null, title: 'Processes' },

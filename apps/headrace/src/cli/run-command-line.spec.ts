@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SettingsError } from '#platform/config';
-import { command as define, CommandError, text, UsageError } from './command.js';
-import { type CommandEntry, COMMANDS } from './command-table.js';
+import { command as define, type CommandEntry, CommandError, text, UsageError } from './command.js';
+import { COMMANDS } from './command-table.js';
 import { runCommandLine } from './run-command-line.js';
 
 let output = '';

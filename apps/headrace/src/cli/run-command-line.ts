@@ -1,6 +1,5 @@
 import { closestName, ownVersion } from '#platform/kernel';
-import { CommandError, type CommandModule, UsageError } from './command.js';
-import type { CommandEntry } from './command-table.js';
+import { type CommandEntry, CommandError, type CommandModule, UsageError } from './command.js';
 import { commandHelp, overview, usageLine } from './help.js';
 
 /** Finds the command that the arguments name, runs it and returns the exit code. Errors are printed to standard error. */

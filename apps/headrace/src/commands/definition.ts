@@ -3,7 +3,7 @@ import { printable, printResult } from '../cli/output.js';
 import { FACTORY_OPTION, REMOTE_OPTIONS } from '../cli/shared-options.js';
 import { type DefinitionFile, readDirectory, writeDirectory } from '../definition/definition-directory.js';
 import { type AppliedPlan, renderDiagnostics, renderPlan } from '../definition/render-plan.js';
-import { type ApiClient, RefusedByApi } from '../remote/api-client.js';
+import { type ApiClient, ApiError } from '../remote/api-client.js';
 import { connect } from '../remote/connect.js';
 import { findFactory, type RemoteFactory } from '../remote/find-factory.js';
 
@@ -63,7 +63,7 @@ async function put(
     const query = isDry ? '?dry_run=true' : '';
     return await api.request<AppliedPlan>('PUT', `/factories/${uid}/definition${query}`, { files });
   } catch (error) {
-    const text = error instanceof RefusedByApi ? renderDiagnostics(error.body) : null;
+    const text = error instanceof ApiError ? renderDiagnostics(error.body) : null;
     if (text === null) throw error;
     process.stderr.write(text);
     return null;

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { command, CommandError, flag, integer, list as repeated, requiredText, text } from '../cli/command.js';
 import { printable, printResult, printTable, timeCell } from '../cli/output.js';
 import { OWNER_OPTIONS, PLACED_RUN_OPTIONS, REMOTE_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
-import { type ApiClient, RefusedByApi } from '../remote/api-client.js';
+import { type ApiClient, ApiError } from '../remote/api-client.js';
 import { connect } from '../remote/connect.js';
 import { followRun } from '../remote/follow-run.js';
 import { readMetadata, readOwner, readRunConfig, readText } from '../remote/run-options.js';
@@ -152,7 +152,7 @@ async function cancelRun(api: ApiClient, runId: string): Promise<string> {
     try {
       return await api.request<string>('POST', runPath(runId, '/cancel'));
     } catch (error) {
-      const isConflict = error instanceof RefusedByApi && error.body.error_code === 'conflict';
+      const isConflict = error instanceof ApiError && error.body.error_code === 'conflict';
       if (!isConflict || attempt === CANCEL_ATTEMPTS) throw error;
       await wait(CANCEL_RETRY_MS);
     }

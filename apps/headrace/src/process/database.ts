@@ -14,21 +14,21 @@ import { checkMigrated, migrateAll } from './migrations.js';
 export interface OpenDatabase {
   /** With `databaseUrl` set. */
   readonly settings: Settings;
-  /** Leaves the embedded server, which stops when nobody else uses it. */
+  /** Releases the embedded server, which stops when no process uses it. */
   close(): Promise<void>;
 }
 
 /**
- * The database that DATABASE_URL names, or the embedded one, started or joined. `migrate`: brings it to the newest schema.
- * Else that is only checked, except for the embedded one: it belongs to this version of the program alone. `wait`: for a
- * database that does not answer. Default: not at all.
+ * Opens the database of DATABASE_URL, or starts or joins the embedded one. `migrate` applies migrations; otherwise the schema
+ * is only checked, except for the embedded database, which belongs to this version of the program alone. `wait`: how long to
+ * wait for a database that is not available; by default not at all.
  */
 export async function openDatabase(
   settings: Settings,
   { migrate, wait = NO_WAIT }: { readonly migrate: boolean; readonly wait?: DatabaseWait },
 ): Promise<OpenDatabase> {
   if (settings.databaseUrl !== undefined) {
-    await usable('the database that DATABASE_URL names', () =>
+    await usable('the database of DATABASE_URL', () =>
       waitForDatabase<unknown>(wait, () =>
         migrate ? migrateAll(settings) : checkMigrated(settings.databaseUrl ?? ''),
       ),
@@ -56,7 +56,7 @@ function startEmbedded(dataDir: string): Promise<EmbeddedPostgres> {
   return EmbeddedPostgres.start({ dataDir, log: (level, message) => write[level](message) });
 }
 
-/** Rejects with why the database cannot be used, without its URL: that holds a password. */
+/** Rejects with the reason why the database cannot be used, without its URL, which contains a password. */
 async function usable(name: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
@@ -74,15 +74,15 @@ const REPORT_MS = 5_000;
 
 export interface DatabaseWait {
   readonly timeoutMs: number;
-  /** Ends the wait: the process is to stop. */
+  /** Ends the wait when the process stops. */
   readonly signal?: AbortSignal;
 }
 
 export const NO_WAIT: DatabaseWait = { timeoutMs: 0 };
 
 /**
- * Repeats `work` while the database is unavailable, such as one that starts or recovers; after the timeout it rejects with
- * the last error. `work` leaves nothing open when it rejects.
+ * Repeats `work` while the database is unavailable, for example while it starts or recovers; after the timeout it rejects
+ * with the last error. `work` must leave nothing open when it rejects.
  */
 export async function waitForDatabase<T>({ timeoutMs, signal }: DatabaseWait, work: () => Promise<T>): Promise<T> {
   const logger = new Logger('Database');

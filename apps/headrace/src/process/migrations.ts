@@ -17,7 +17,7 @@ import { storageMigrations } from '#migrations/platform/storage';
 import { webhookMigrations } from '#migrations/domain/webhooks';
 import { workerMigrations } from '#migrations/execution/worker-gateway';
 
-/** Every room's migrations; they run in the order of the times in their names. */
+/** The migrations of every library; they run in the order of the times in their names. */
 const MIGRATIONS: readonly MigrationClass[] = [
   ...authMigrations,
   ...storageMigrations,
@@ -44,7 +44,7 @@ export async function migrateAll(settings: Settings): Promise<string[]> {
   return migrate({ databaseUrl, migrations: MIGRATIONS });
 }
 
-/** The names of all migrations, in the order of the rooms. */
+/** The names of all migrations, in the order of the libraries. */
 export const migrationNames = (): string[] => MIGRATIONS.map((migration) => new migration().name ?? migration.name);
 
 /** Rejects when the database lacks a migration. */

@@ -6,15 +6,15 @@ import { logToOutput } from './logging.js';
 import { prepareSettings } from './prepare-settings.js';
 import { type DatabaseWait, waitForDatabase } from './database.js';
 
-/** Beyond SHUTDOWN_GRACE, which started runs get: for connections, pools and the database. */
+/** Time to close connections, pools and the database, after the SHUTDOWN_GRACE of started runs. */
 const CLOSING_EXTRA_MS = 20_000;
 const LINGER_MS = 2_000;
 
 export interface ServerProcess {
   readonly settings: Settings;
-  /** Opened parts; closed in the opposite order. */
+  /** Opened parts, which are closed in reverse order. */
   readonly opened: ClosingStack;
-  /** How a start waits for a database that does not answer. */
+  /** How a start waits for a database that is not available. */
   readonly wait: DatabaseWait;
   /** Starts an application and adds it to the opened parts. */
   readonly startApp: (
@@ -25,11 +25,11 @@ export interface ServerProcess {
 }
 
 /**
- * The life of a server process: settings, whatever `start` opens, ready, a word to stop, everything closed. `start`
- * returns what is printed when it is ready. Returns the exit code: 0 after a clean stop.
+ * Runs a server process: reads the settings, calls `start`, waits for a stop request and closes everything. `start` returns
+ * the message that is printed when the process is ready. Returns the exit code: 0 after a clean stop.
  */
 export async function runServer(start: (server: ServerProcess) => Promise<string>): Promise<number> {
-  // Who reads our output may go first.
+  // The reader of the output may exit before this process.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
   const launcher = await connectLauncher();
@@ -71,7 +71,7 @@ export async function runServer(start: (server: ServerProcess) => Promise<string
   }
   logger.log('Stopped.');
   const code = clean && stop.reason !== 'fault' ? 0 : 1;
-  // Nothing of ours is left; a handle that somebody forgot must not keep the process.
+  // Everything is closed; a forgotten handle must not keep the process alive.
   setTimeout(() => process.exit(code), LINGER_MS).unref();
   return code;
 }
@@ -98,10 +98,10 @@ async function startApp(name: string, start: () => Promise<RunningApp>, settings
   }
 }
 
-/** Why this process is to stop. A fault is an exception that nobody caught: the process is not to be trusted any more. */
+/** Why this process stops. After a fault, an uncaught exception, its state is not reliable. */
 export type StopReason = 'signal' | 'launcher gone' | 'fault';
 
-/** Waits for the word to stop: SIGINT or SIGTERM, the end of the launcher, or a fault. A second signal ends the process at once. */
+/** A request to stop: SIGINT or SIGTERM, the end of the launcher, or a fault. A second signal ends the process immediately. */
 export class StopRequest {
   private made: StopReason | null = null;
   private readonly arrived: Promise<void>;
@@ -149,13 +149,13 @@ interface Item {
   readonly close: () => Promise<void> | void;
 }
 
-/** What has to be closed when a process ends, the last opened first. A part that fails or hangs does not keep the others open. */
+/** Parts that are closed in reverse order of opening. A part that fails or hangs does not keep the others open. */
 export class ClosingStack {
   private readonly logger = new Logger('Shutdown');
   private readonly items: Item[] = [];
 
-  /** @param patienceMs how long one part may take. */
-  constructor(private readonly patienceMs: number) {}
+  /** @param timeoutMs per part. */
+  constructor(private readonly timeoutMs: number) {}
 
   add(name: string, close: () => Promise<void> | void): void {
     this.items.push({ name, close });
@@ -170,11 +170,11 @@ export class ClosingStack {
 
   private async closeOne({ name, close }: Item): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`not closed after ${this.patienceMs} ms`)), this.patienceMs);
+    const timeout = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`not closed after ${this.timeoutMs} ms`)), this.timeoutMs);
     });
     try {
-      await Promise.race([close(), patience]);
+      await Promise.race([close(), timeout]);
       return true;
     } catch (error) {
       this.logger.error(`${name} did not close: ${error instanceof Error ? error.message : String(error)}`);

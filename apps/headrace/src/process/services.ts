@@ -15,13 +15,13 @@ import { logErrorsOnly } from './logging.js';
 
 const FEW_CONNECTIONS = 2;
 
-/** What a command needs beyond the use cases that all of them get. */
+/** Modules and providers that a command needs in addition to the common ones. */
 export interface MoreServices {
   readonly imports?: readonly Type<unknown>[];
   readonly providers?: readonly Type<unknown>[];
 }
 
-/** The use cases that the command line needs, without any listener. */
+/** The services of the command line, without listeners. */
 @Global()
 @Module({})
 class ServicesModule {
@@ -39,7 +39,7 @@ class ServicesModule {
   }
 }
 
-/** Gives `work` the use cases over a migrated database, whose URL must be in the settings. */
+/** Runs `work` with the services of a migrated database, whose URL must be in the settings. */
 export async function withServices<T>(
   settings: Settings,
   work: (services: INestApplicationContext) => Promise<T>,
@@ -57,11 +57,11 @@ export async function withServices<T>(
 }
 
 export interface UseCaseOptions extends MoreServices {
-  /** Completes the settings, before anything is opened. May throw a CommandError. */
+  /** Completes the settings before anything is opened. May throw a CommandError. */
   readonly prepare?: (settings: Settings) => Settings;
 }
 
-/** For commands that look at or change who is who: over the installation's database, whether `up` runs or not. */
+/** For commands that use the database of the installation, whether `up` is running or not. */
 export async function withUseCases<T>(
   work: (services: INestApplicationContext) => Promise<T>,
   { prepare = (settings) => settings, ...more }: UseCaseOptions = {},
@@ -70,7 +70,7 @@ export async function withUseCases<T>(
   const { environment } = await connectLauncher();
   const settings = parseSettings(environment);
   if (settings.databaseUrl === undefined && !existsSync(join(settings.dataDir, 'secrets'))) {
-    throw new CommandError(`there is no installation in ${settings.dataDir}. Start one, or set HEADRACE_DATA_DIR.`);
+    throw new CommandError(`no installation found in ${settings.dataDir}. Start one, or set HEADRACE_DATA_DIR.`);
   }
   const prepared = prepare(withSettings(settings, { dataDir: ensureDataDir(settings.dataDir) }));
   const database = await openDatabase(prepared, { migrate: false });

@@ -1,6 +1,6 @@
 import { CommandError, required } from '../cli/command.js';
 import { printable } from '../cli/output.js';
-import { type ApiClient, RefusedByApi } from './api-client.js';
+import { type ApiClient, ApiError } from './api-client.js';
 
 export interface RemoteFactory {
   readonly uid: string;
@@ -30,7 +30,7 @@ async function byUid(api: ApiClient, uid: string): Promise<RemoteFactory | null>
   try {
     return await api.request<RemoteFactory>('GET', `/factory/${uid}`);
   } catch (error) {
-    if (error instanceof RefusedByApi && error.status === 404) return null;
+    if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   }
 }

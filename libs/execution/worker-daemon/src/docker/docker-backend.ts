@@ -6,8 +6,8 @@ import {
   EngineRefusal,
   EngineWatch,
   type HostLog,
-  ImageSupply,
   type ImageFacts,
+  ImageSupply,
   imageVariables,
   isLoopbackUrl,
   isUnfit,
@@ -28,8 +28,7 @@ import {
 import type { JournalEntry } from '../journal.js';
 import type { WorkerOptions } from '../options/read-worker-options.js';
 import { ContainerTask } from './container-task.js';
-import { instanceLimits } from './docker-config.js';
-import type { WorkerDocker } from './docker-config.js';
+import { instanceLimits, type WorkerDocker } from './docker-config.js';
 
 const SWEEP_MS = 60_000;
 const NOT_RUNNING = ['created', 'exited', 'dead'];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FLAGS, flagsHelp } from './flags.js';
-import { isOpenToAll, readWorkerOptions } from './read-worker-options.js';
+import { isWorldReadable, readWorkerOptions } from './read-worker-options.js';
 
 const KEY = { WARP_API_KEY: 'wk-key' };
 
@@ -53,9 +53,9 @@ describe('readWorkerOptions', () => {
     const { apiKeyFile } = readWorkerOptions(['--worker-id', 'a', '--api-key-file', path], {});
     expect(apiKeyFile).toBe(path);
     chmodSync(path, 0o644);
-    expect(isOpenToAll(path)).toBe(true);
+    expect(isWorldReadable(path)).toBe(true);
     chmodSync(path, 0o640);
-    expect(isOpenToAll(path)).toBe(false);
+    expect(isWorldReadable(path)).toBe(false);
   });
 
   it('derives the server URL and the WebSocket URL from each other', () => {

@@ -258,7 +258,7 @@ function apiKeySource(file: string | undefined, environment: Environment): () =>
 }
 
 /** Whether every user of this machine can read the file, including the users of runs. */
-export function isOpenToAll(file: string): boolean {
+export function isWorldReadable(file: string): boolean {
   return ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0;
 }
 

@@ -1,20 +1,19 @@
 const SOON_MS = 50;
 
-/** Beats every so many seconds ± 20 %, and soon after something has changed. */
-export class BeatTimer {
+/** Calls `beat` periodically, ± 20 % so that workers do not synchronize, and soon after a change. */
+export class HeartbeatTimer {
   private seconds = 0;
   private timer: NodeJS.Timeout | undefined;
   private soonTimer: NodeJS.Timeout | undefined;
 
   constructor(private readonly beat: () => void) {}
 
-  /** From now on. */
   every(seconds: number): void {
     this.seconds = seconds;
     this.arm();
   }
 
-  /** Several changes in one moment make one beat. */
+  /** Several changes within a moment cause one heartbeat. */
   soon(): void {
     if (this.seconds === 0) return;
     this.soonTimer ??= setTimeout(() => {
