@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ensurePrivateDir, parseSettings, type RunningApp, type Settings } from '#platform/config';
-import { LockHeldError, PidLock } from '#platform/persistence';
+import { LockHeldError, PidLock } from '#platform/embedded-postgres';
 import { command, CommandError, type CommandModule } from '../cli/command.js';
 import { openDatabase, waitForDatabase } from '../process/database.js';
 import { connectLauncher } from '../process/launcher.js';

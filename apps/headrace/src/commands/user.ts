@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { UserSchedulesModule } from '#domain/schedules';
+import { SchedulesModule } from '#domain/schedules';
 import { type MembershipResult, MembersService, ROLES, UsersService } from '#platform/auth';
 import { choice, command, CommandError, requiredText, text, UsageError } from '../cli/command.js';
 import { printResult, printRows } from '../cli/output.js';
@@ -34,7 +34,7 @@ export const disable = command({
       printResult(values, { uid: userUid, disabled: true }, message);
       return 0;
     };
-    return withUseCases(work, { imports: [UserSchedulesModule] });
+    return withUseCases(work, { imports: [SchedulesModule] });
   },
 });
 

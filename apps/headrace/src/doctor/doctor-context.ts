@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Environment, parseSettings, type Settings, SettingsError } from '#platform/config';
 import type { Clock } from '#platform/kernel';
-import { holderIsAlive, readHolder } from '#platform/persistence';
+import { holderIsAlive, readHolder } from '#platform/embedded-postgres';
 import { ConnectionFile } from '../up/connection-file.js';
 import { ApiProbe } from './api-probe.js';
 import { DatabaseProbe } from './database-probe.js';
