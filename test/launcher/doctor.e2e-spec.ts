@@ -63,7 +63,7 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
       expect(found('database')).toMatch(
         /^the embedded PostgreSQL \d+ at postgresql:\/\/\/\S+:5432\/headrace, \d+ migr/,
       );
-      expect(found('secrets key')).toContain('opens what is stored');
+      expect(found('secrets key')).toContain('decrypts stored values');
       expect(found('api')).toBe(`${base_url.replace('/api/v1', '')} is ready`);
       expect(found('clock')).toContain('that of the database');
       for (const secret of [service_account_token, token]) expect(during.output).not.toContain(secret);
@@ -100,7 +100,7 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
     );
     expect(code).toBe(1);
     expect(failures(output)).toEqual(['disk']);
-    expect(output).toMatch(/Let user 65534 write there, or set HEADRACE_DATA_DIR/);
+    expect(output).toMatch(/Make it writable for user 65534, or set HEADRACE_DATA_DIR/);
   });
 
   it('prints its usage after a usage error', async () => {

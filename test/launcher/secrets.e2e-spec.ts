@@ -244,12 +244,12 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
   });
 
   it.each<[string, readonly string[], string | Buffer, number, RegExp]>([
-    ['nothing on standard input', ['set', 'a'], '\n', 2, /value is missing on standard input/],
-    ['no text', ['set', 'a'], Buffer.from([0xff, 0xfe]), 2, /is not valid UTF-8 text/],
+    ['an empty standard input', ['set', 'a'], '\n', 2, /value is missing on standard input/],
+    ['invalid UTF-8', ['set', 'a'], Buffer.from([0xff, 0xfe]), 2, /is not valid UTF-8 text/],
     ['a NUL', ['set', 'a'], `${PLAIN}\0`, 1, /the value must not contain NUL characters/],
-    ['too much', ['set', 'a'], PLAIN.repeat(10_000), 1, /the value must have at most 65536 bytes/],
-    ['what is not there', ['delete', 'a'], '', 1, /the team has no secret a;/],
-  ])('refuse %s', async (_what, [verb = '', name = ''], input, status, message) => {
+    ['a value that is too large', ['set', 'a'], PLAIN.repeat(10_000), 1, /the value must (have at most|not exceed) 65536 bytes/],
+    ['an unknown secret', ['delete', 'a'], '', 1, /secret a not found in the team;/],
+  ])('reject %s', async (_what, [verb = '', name = ''], input, status, message) => {
     const { code, out, err } = await headrace(keys, ['secrets', verb, name, '--team', team], input);
     expect([code, out]).toEqual([status, '']);
     expect(err).toMatch(message);

@@ -308,7 +308,7 @@ describe('headrace worker', () => {
     server.cut();
     await daemon.says('API key');
     // The runner knows by then that only running work may complete.
-    await daemon.says('a runner shall end when it is idle');
+    await daemon.says('a runner ends when it is idle');
     writeFileSync(released, '');
     expect(await daemon.exited).toBe(77);
     expect(plane.data('turn_ended')).toMatchObject([{ stop_reason: 'end_turn' }]);

@@ -211,7 +211,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     [['--server-root-url', 'http://127.0.0.1:3000'], {}, 'is the container itself'],
     [[], { DOCKER_HOST: 'unix:///nowhere/docker.sock' }, 'No Docker Engine answers'],
     [[], { DOCKER_HOST: 'nowhere' }, 'must be unix:///path of a socket'],
-    [[], { DOCKER_NETWORK: 'host' }, 'must be a network of the containers’ own'],
+    [[], { DOCKER_NETWORK: 'host' }, 'must not be none, host or default'],
     [['--volumes', 'nonsense'], {}, 'must be host:container'],
   ])('does not start with %j %j', async (args, environment, message) => {
     const daemon = start(args, environment);
