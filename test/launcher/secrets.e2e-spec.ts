@@ -247,7 +247,13 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
     ['an empty standard input', ['set', 'a'], '\n', 2, /value is missing on standard input/],
     ['invalid UTF-8', ['set', 'a'], Buffer.from([0xff, 0xfe]), 2, /is not valid UTF-8 text/],
     ['a NUL', ['set', 'a'], `${PLAIN}\0`, 1, /the value must not contain NUL characters/],
-    ['a value that is too large', ['set', 'a'], PLAIN.repeat(10_000), 1, /the value must (have at most|not exceed) 65536 bytes/],
+    [
+      'a value that is too large',
+      ['set', 'a'],
+      PLAIN.repeat(10_000),
+      1,
+      /the value must (have at most|not exceed) 65536 bytes/,
+    ],
     ['an unknown secret', ['delete', 'a'], '', 1, /secret a not found in the team;/],
   ])('reject %s', async (_what, [verb = '', name = ''], input, status, message) => {
     const { code, out, err } = await headrace(keys, ['secrets', verb, name, '--team', team], input);
