@@ -27,7 +27,7 @@ beforeAll(async () => {
   const harnesses = Object.fromEntries(installedAgents().map(({ id, entry }) => [id, entry(models.url)]));
   writeFileSync(file, JSON.stringify({ harnesses }));
   installation = await Installation.create({
-    HARNESSES: file,
+    HARNESSES_FILE: file,
     MAX_IDLE_SESSIONS: '0',
     // Six agents start at once.
     LEASE_TTL: '2min',

@@ -26,7 +26,7 @@ beforeAll(async () => {
   writeFileSync(file, JSON.stringify({ harnesses }));
   // No session stays: every follow-up begins with a new process in a new workspace.
   installation = await Installation.create({
-    HARNESSES: file,
+    HARNESSES_FILE: file,
     MAX_IDLE_SESSIONS: '0',
     LEASE_TTL: '30s',
     API_RATE_PER_MINUTE: '0',

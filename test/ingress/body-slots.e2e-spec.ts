@@ -14,10 +14,10 @@ const connections: RawConnection[] = [];
 beforeAll(async () => {
   ingress = await startTestIngress({
     settings: {
-      ingressMaxBodies: SLOTS,
+      ingressMaxConcurrentBodies: SLOTS,
       ingressMetricsPort: 0,
       trustedProxies: ['127.0.0.1'],
-      webhookAuthFailures: 3,
+      webhookAuthFailureLimit: 3,
       webhookRateLimit: 1000,
     },
   });
@@ -57,12 +57,12 @@ describe('when body slots run short', () => {
     const hook = await ingress.webhooks.webhook();
     const longest = await hold(hook, '192.0.2.1');
     const others = await holdAll(hook, repeated('192.0.2.1').slice(1));
-    const yielded = await metric('headrace_ingress_bodies_yielded_total');
+    const yielded = await metric('headrace_ingress_bodies_aborted_total');
     expect((await deliver(hook, '192.0.2.9')).status).toBe(202);
     await longest.says(/HTTP\/1\.1 503 [^]*Retry-After: 1\r\n/);
     await longest.closed;
     expect(others.map(({ text }) => text.includes('503'))).toEqual(others.map(() => false));
-    expect(await metric('headrace_ingress_bodies_yielded_total')).toBe(yielded + 1);
+    expect(await metric('headrace_ingress_bodies_aborted_total')).toBe(yielded + 1);
   });
 
   it('an address that holds the slots of all webhooks yields to another address', async () => {
@@ -84,9 +84,9 @@ describe('when body slots run short', () => {
         other,
         Array.from({ length: WEBHOOK_SLOTS }, (_, n) => `198.51.100.${10 * index + n}`),
       );
-    const yielded = await metric('headrace_ingress_bodies_yielded_total');
+    const yielded = await metric('headrace_ingress_bodies_aborted_total');
     expect((await deliver(hook, '192.0.2.9')).status).toBe(202);
-    expect(await metric('headrace_ingress_bodies_yielded_total')).toBe(yielded + 1);
+    expect(await metric('headrace_ingress_bodies_aborted_total')).toBe(yielded + 1);
   });
 
   it('an IPv6 /64 network counts as one address', async () => {
@@ -116,7 +116,7 @@ describe('when body slots run short', () => {
     vi.spyOn(performance, 'now').mockImplementation(() => now() + 0.5);
     for (let n = 0; n < 3; n += 1) expect((await deliver(hook, '192.0.2.1')).status).toBe(503);
     expect(lines()).toBeLessThanOrEqual(start + 1);
-    expect(ingress.log.text).toContain(`of ${SLOTS} body slots are in use (INGRESS_MAX_BODIES)`);
+    expect(ingress.log.text).toContain(`of ${SLOTS} body slots are in use (INGRESS_MAX_CONCURRENT_BODIES)`);
   });
 });
 

@@ -229,7 +229,7 @@ describe('a wrong credential', () => {
     const hook = await ingress.webhooks.webhook();
     const proxied = await startTestIngress({
       database: ingress.database,
-      settings: { trustedProxies: ['127.0.0.1'], webhookAuthFailures: 3, webhookAuthFailureWindow: 60_000 },
+      settings: { trustedProxies: ['127.0.0.1'], webhookAuthFailureLimit: 3, webhookAuthFailureWindow: 60_000 },
     });
     try {
       const send = (address: string, secret: string): Promise<Answer> =>

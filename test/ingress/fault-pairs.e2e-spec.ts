@@ -20,7 +20,7 @@ const ID = { 'X-Headrace-Delivery-Id': 'the-same' };
 
 let ingress: TestIngress;
 beforeAll(async () => {
-  ingress = await startTestIngress({ settings: { webhookAuthFailures: 2 } });
+  ingress = await startTestIngress({ settings: { webhookAuthFailureLimit: 2 } });
 });
 afterAll(() => ingress.close());
 

@@ -10,7 +10,12 @@ const connections: RawConnection[] = [];
 
 beforeAll(async () => {
   ingress = await startTestIngress({
-    settings: { ingressBodyTimeout: 1500, ingressMaxBodies: 8, webhookAuthFailures: 10_000, webhookRateLimit: 6000 },
+    settings: {
+      ingressBodyTimeout: 1500,
+      ingressMaxConcurrentBodies: 8,
+      webhookAuthFailureLimit: 10_000,
+      webhookRateLimit: 6000,
+    },
   });
   hook = await ingress.webhooks.webhook();
 });
@@ -252,7 +257,7 @@ describe('a webhook that waits for its secret', () => {
 
 describe('attempts that arrive together', () => {
   it('do not overrun the budget', async () => {
-    const strict = await startTestIngress({ database: ingress.database, settings: { webhookAuthFailures: 3 } });
+    const strict = await startTestIngress({ database: ingress.database, settings: { webhookAuthFailureLimit: 3 } });
     try {
       const own = await ingress.webhooks.webhook();
       const guess = () => post(strict.url + own.path, { headers: bearer('wrong'), body: '{}' });

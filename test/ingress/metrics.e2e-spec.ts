@@ -13,7 +13,12 @@ let hook: BuiltWebhook;
 
 beforeAll(async () => {
   ingress = await startTestIngress({
-    settings: { ingressMetricsPort: 0, ingressRefusalRate: 40, webhookAuthFailures: 10_000, webhookRateLimit: 4 },
+    settings: {
+      ingressMetricsPort: 0,
+      ingressRejectionRateLimit: 40,
+      webhookAuthFailureLimit: 10_000,
+      webhookRateLimit: 4,
+    },
   });
   hook = await ingress.webhooks.webhook();
 });
@@ -98,12 +103,14 @@ it('tells which rejections have a line of their own, and which share one', async
   const more = (line = ''): number => valueOf(after, line) - valueOf(before, line);
   expect([more(own), more(shared)]).toEqual([20, 3]);
   expect(valueOf(after, 'headrace_ingress_rejections_logged_total{line="dropped"}')).toBe(0);
-  await vi.waitFor(async () => expect(valueOf(await metrics(), 'headrace_ingress_rejection_lines_waiting')).toBe(0));
+  await vi.waitFor(async () =>
+    expect(valueOf(await metrics(), 'headrace_ingress_rejection_log_lines_waiting')).toBe(0),
+  );
 });
 
 it('tells of refusals that wait for their turn', async () => {
-  const paced = async () => valueOf(await metrics(), 'headrace_ingress_refusals_paced_total');
-  const waiting = async () => valueOf(await metrics(), 'headrace_ingress_refusals_waiting');
+  const paced = async () => valueOf(await metrics(), 'headrace_ingress_rejections_throttled_total');
+  const waiting = async () => valueOf(await metrics(), 'headrace_ingress_rejections_waiting');
   const before = await paced();
   const refused = Array.from({ length: 90 }, () => post(`${ingress.url}/webhooks/w/${'x'.repeat(22)}`, { body: '{}' }));
   await vi.waitFor(async () => expect(await waiting()).toBeGreaterThan(0), { interval: 10 });

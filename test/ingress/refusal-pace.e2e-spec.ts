@@ -7,7 +7,7 @@ let hook: BuiltWebhook;
 
 beforeAll(async () => {
   ingress = await startTestIngress({
-    settings: { ingressRefusalRate: 10, ingressMaxBodies: 24, webhookAuthFailures: 10_000 },
+    settings: { ingressRejectionRateLimit: 10, ingressMaxConcurrentBodies: 24, webhookAuthFailureLimit: 10_000 },
   });
   hook = await ingress.webhooks.webhook();
 });

@@ -25,7 +25,7 @@ beforeAll(async () => {
   const harnesses = join(directory, 'harnesses.json');
   writeFileSync(harnesses, JSON.stringify({ harnesses: { scripted: { command: process.execPath, args: [agent] } } }));
   installation = await Installation.create({
-    HARNESSES: harnesses,
+    HARNESSES_FILE: harnesses,
     MAX_IDLE_SESSIONS: '0',
     APPROVAL_TIMEOUT: '2s',
     LEASE_TTL: '6s',

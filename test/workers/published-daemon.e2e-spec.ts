@@ -240,7 +240,7 @@ describe('a daemon that comes back with a run that was given up', () => {
 describe('an outage of every API process', () => {
   const RECONNECT_MS = 2_500;
   const settings = {
-    workerSilence: SILENCE_MS,
+    workerHeartbeatTimeout: SILENCE_MS,
     leaseTtl: SILENCE_MS,
     workerReconnectTimeout: RECONNECT_MS,
   };

@@ -8,18 +8,18 @@ import { Metrics, type MetricsServer, serveMetrics } from '#platform/observabili
 import { DeliveryDoor, writeProblem } from '#domain/webhooks';
 import { IngressModule } from './ingress.module.js';
 
-/** How long deliveries that are being taken may last once the process goes down. */
+/** How long current deliveries may take after the shutdown begins. */
 const CLOSE_GRACE_MS = 5_000;
 
 export interface RunningIngress extends RunningApp {
   readonly url: string;
-  /** Where its metrics are served; null when they are not. */
+  /** URL of the metrics; null when they are not served. */
   readonly metricsUrl: string | null;
-  /** For tests, which reach into it for the clock. */
+  /** For tests, which need its clock. */
   readonly app: NestExpressApplication;
 }
 
-/** Starts the ingress on `settings.ingressPort`. Rejects when the port cannot be had, and leaves nothing open then. */
+/** Starts the ingress on `settings.ingressPort`. Rejects when the port is not available, and leaves nothing open then. */
 export async function startIngress(given: Settings): Promise<RunningIngress> {
   const listener = await Listener.open(given, {
     host: given.host,

@@ -197,7 +197,7 @@ describe('an accepted delivery', () => {
     expect(api.log.text).toContain('was cut off 1 times so far: it is evaluated alone');
     const metrics = await process.metrics();
     expect(metrics).toContain('headrace_webhook_evaluations_total{end="evaluated"} 6');
-    expect(metrics).toContain('headrace_webhook_evaluations_total{end="cut_off"} 5');
+    expect(metrics).toContain('headrace_webhook_evaluations_total{end="interrupted"} 5');
     api.log.clear();
   });
 

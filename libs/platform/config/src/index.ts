@@ -1,8 +1,5 @@
-export * from './data-dir.js';
-export * from './env-example.js';
-export * from './misspelt-settings.js';
+export * from './data-directory.js';
 export * from './parse-settings.js';
-export * from './private-file.js';
 export * from './running-app.js';
-export * from './settings.js';
 export { parseDuration } from './setting-kinds.js';
+export { renderEnvExample, Settings, SETTINGS, type SettingValues } from './settings.js';

@@ -73,7 +73,7 @@ export class RunEventsController {
     let unsubscribe = (): void => undefined;
     response.once('close', () => abort.abort());
     try {
-      const stream = new EventStream(response, this.settings.liveStall);
+      const stream = new EventStream(response, this.settings.liveWriteTimeout);
       stream.open();
       const mayStill = () => this.mayStill(run, caller, request.headers.authorization);
       unsubscribe = this.sources.changes.subscribe(() => {

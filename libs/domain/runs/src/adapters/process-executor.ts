@@ -106,7 +106,7 @@ export class ProcessExecutor extends Executor {
       runners: this.runners,
       working: (ids) => this.facts.working(ids),
       graceMs,
-      patienceMs: 2 * this.settings.cancelStep + 5000,
+      patienceMs: 2 * this.settings.cancelEscalationDelay + 5000,
       log: this.log,
     });
   }

@@ -26,7 +26,7 @@ export function runnerHandover(
       max_workspace_bytes: settings.maxWorkspaceBytes,
       max_output_bytes: settings.maxOutputBytes,
       setup_command_timeout_seconds: settings.setupCommandTimeout / 1000,
-      cancel_step_seconds: settings.cancelStep / 1000,
+      cancel_step_seconds: settings.cancelEscalationDelay / 1000,
       max_artifact_bytes: settings.maxArtifactBytes,
       agent_progress_timeout_seconds: settings.agentProgressTimeout / 1000,
     },

@@ -71,11 +71,11 @@ export class EnvironmentRunsStore {
   ) {}
 
   /**
-   * The latest run of these owners (`slot_key`, at least one) in each environment, where there is one; within `LIST_TIMEOUT`, else
+   * The latest run of these owners (`slot_key`, at least one) in each environment, where there is one; within `RUN_LIST_TIMEOUT`, else
    * SQLSTATE 57014. Two round trips.
    */
   async latest(environmentUids: readonly string[], owners: readonly string[]): Promise<EnvironmentRun[]> {
-    const local = { statement_timeout: String(this.settings.listTimeout), enable_seqscan: 'off' };
+    const local = { statement_timeout: String(this.settings.runListTimeout), enable_seqscan: 'off' };
     const statement = latestStatement(owners.length);
     const rows = await this.database.reading(local, (tx) => tx.query<Row>(statement, [environmentUids, ...owners]));
     return rows.map((row) => ({

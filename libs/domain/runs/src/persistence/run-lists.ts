@@ -53,7 +53,7 @@ export class RunLists {
   }
 
   /**
-   * A page of a list whose filters the order does not serve; each statement within `LIST_TIMEOUT`, else SQLSTATE 57014.
+   * A page of a list whose filters the order does not serve; each statement within `RUN_LIST_TIMEOUT`, else SQLSTATE 57014.
    * With `resolve` the words of the search are read: one that occurs nowhere in the owners' runs is taken for a
    * misspelling.
    */
@@ -90,7 +90,7 @@ export class RunLists {
   }
 
   private reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
-    return this.database.reading({ ...settings, statement_timeout: String(this.settings.listTimeout) }, work);
+    return this.database.reading({ ...settings, statement_timeout: String(this.settings.runListTimeout) }, work);
   }
 }
 

@@ -238,7 +238,7 @@ export class WorkerExecutionsStore {
 
   /** Milliseconds after which a connection that was silent when another one came is known to be gone, and a little more. */
   get silenceKnownAfter(): number {
-    return this.settings.workerSilence + this.grace() - this.settings.leaseTtl;
+    return this.settings.workerHeartbeatTimeout + this.grace() - this.settings.leaseTtl;
   }
 
   /** What is known of these executions, by id. */

@@ -75,13 +75,13 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
       else fired.push(...(await Promise.all(next.map((timer) => this.fireOne(timer, schedules.get(timer.key), busy)))));
     }
     this.steps.reached('launched');
-    const { schedulePauseAfter } = this.settings;
+    const { schedulePauseAfterFailures } = this.settings;
     const records = fired.flatMap((one) => one.records);
     await this.schedules.noteSpawnErrors(
       tx,
       fired.flatMap(({ delay }) => delay ?? []),
     );
-    const paused = new Set(await this.firings.record(tx, records, schedulePauseAfter));
+    const paused = new Set(await this.firings.record(tx, records, schedulePauseAfterFailures));
     return fired.map(({ outcome }, index) => (paused.has(due[index]?.key ?? '') ? 'remove' : outcome));
   }
 

@@ -54,7 +54,7 @@ export class EvaluateDeliveries {
     await Promise.all(
       lanesOf(taken).map(async (lane) => {
         for (const [index, delivery] of lane.entries()) {
-          if (index > 0 && performance.now() - begun > TIME_SLICE_MS) records.push({ delivery, kind: 'put_back' });
+          if (index > 0 && performance.now() - begun > TIME_SLICE_MS) records.push({ delivery, kind: 'requeued' });
           else {
             records.push(await this.evaluate(delivery));
             this.steps.reached('evaluated');
@@ -65,7 +65,7 @@ export class EvaluateDeliveries {
     await this.store.record(records);
     this.steps.reached('recorded');
     for (const { kind } of records) this.meters.ended(kind);
-    return records.filter(({ kind }) => kind !== 'put_back').length;
+    return records.filter(({ kind }) => kind !== 'requeued').length;
   }
 
   private async evaluate(delivery: TakenEvaluation): Promise<EvaluationRecord> {
@@ -75,7 +75,7 @@ export class EvaluateDeliveries {
       const what = `The evaluation of delivery ${deliveryId} was cut off ${tries.losses} times so far`;
       this.logger.warn(isExhausted(tries) ? `${what}: it is given up.` : `${what}: it is evaluated alone.`);
     }
-    if (isExhausted(tries)) return { delivery, kind: 'given_up', error: givenUpReason(tries), counts: false };
+    if (isExhausted(tries)) return { delivery, kind: 'abandoned', error: givenUpReason(tries), counts: false };
     try {
       const results = await withinTime((signal) => this.evaluators.evaluate(delivery, signal));
       return { delivery, kind: 'evaluated', resultsJson: writeResults(results) };
@@ -87,7 +87,7 @@ export class EvaluateDeliveries {
       this.logger.error(`Evaluating delivery ${deliveryId} failed, attempt ${attempt}.`, error);
       const waitMs = waitAfterFailure(attempt);
       return waitMs === null
-        ? { delivery, kind: 'given_up', error: givenUpReason(after), counts: true }
+        ? { delivery, kind: 'abandoned', error: givenUpReason(after), counts: true }
         : { delivery, kind: 'retry', waitMs, counts: true };
     }
   }

@@ -4,7 +4,7 @@ import { type EvaluationRecord, EvaluationsStore } from '../persistence/evaluati
 
 /** Who looks at a metric need not know more exactly. */
 const MAX_WAITING = 10_000;
-const ENDS = ['evaluated', 'retry', 'given_up', 'put_back', 'cut_off'] as const;
+const ENDS = ['evaluated', 'retry', 'abandoned', 'requeued', 'interrupted'] as const;
 
 /** What the evaluation of deliveries tells Prometheus. */
 @Injectable()
@@ -14,7 +14,7 @@ export class EvaluationMeters {
   constructor(metrics: Metrics, store: EvaluationsStore) {
     this.ends = metrics.tally(
       'headrace_webhook_evaluations_total',
-      'Attempts to evaluate a delivery, by what became of them. cut_off: noticed when the delivery is taken again.',
+      'Attempts to evaluate a delivery, by result. interrupted: counted at the next attempt.',
       'end',
       ENDS,
     );
@@ -30,6 +30,6 @@ export class EvaluationMeters {
   }
 
   cutOff(): void {
-    this.ends.add('cut_off');
+    this.ends.add('interrupted');
   }
 }

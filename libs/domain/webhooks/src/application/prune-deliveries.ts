@@ -22,13 +22,13 @@ export class PruneDeliveries {
   async execute(signal: AbortSignal): Promise<Pruned> {
     const deliveries = await this.logs(signal);
     const identities = await this.repeat(signal, () =>
-      this.store.pruneIdentities(this.settings.webhookIdentityRetention, ROWS_AT_ONCE),
+      this.store.pruneIdentities(this.settings.webhookDedupWindow, ROWS_AT_ONCE),
     );
     return { deliveries, identities, webhooks: await this.webhooks(signal) };
   }
 
   private async logs(signal: AbortSignal): Promise<number> {
-    const { webhookLogKeep: keep, webhookLogRetention: olderThanMs } = this.settings;
+    const { webhookLogMinEntries: keep, webhookLogRetention: olderThanMs } = this.settings;
     let all = 0;
     for (let after: string | null = '0'; after !== null && !signal.aborted;) {
       const step = await this.store.pruneLogs(after, WEBHOOKS_AT_ONCE, { keep, olderThanMs }, ROWS_AT_ONCE);

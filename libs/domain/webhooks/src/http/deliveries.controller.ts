@@ -31,7 +31,7 @@ export class DeliveryLogController {
     id: 'listWebhookDeliveries',
     summary: 'List what was delivered to a webhook',
     description:
-      'What was answered with 404 or 429 is not in the log. The latest 50 deliveries, the latest 50 accepted ones and those of the last 7 days are there at least (`WEBHOOK_LOG_KEEP`, `WEBHOOK_LOG_RETENTION`).',
+      'What was answered with 404 or 429 is not in the log. The latest 50 deliveries, the latest 50 accepted ones and those of the last 7 days are there at least (`WEBHOOK_LOG_MIN_ENTRIES`, `WEBHOOK_LOG_RETENTION`).',
     tag: TAG,
     success: { status: 200, description: 'A page.', type: ListWebhookDeliveriesResponse },
     errors: [400, 403, 404],

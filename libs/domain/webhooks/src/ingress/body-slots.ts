@@ -63,7 +63,7 @@ export class BodySlots {
     settings: Settings,
     private readonly meters: IngressMeters,
   ) {
-    this.limit = settings.ingressMaxBodies;
+    this.limit = settings.ingressMaxConcurrentBodies;
     this.webhookLimit = Math.ceil(this.limit / WEBHOOK_PART);
     meters.watchBodies(() => this.open.size);
   }
@@ -122,7 +122,7 @@ export class BodySlots {
     const now = performance.now();
     if (now - this.warnedAt < WARN_INTERVAL_MS) return;
     this.logger.warn(
-      `Deliveries are answered 503: ${this.open.size} of ${this.limit} body slots are in use (INGRESS_MAX_BODIES), and one webhook gets ${this.webhookLimit}. ${this.refused} since the last such line, the latest from ${sender}.`,
+      `Deliveries are answered 503: ${this.open.size} of ${this.limit} body slots are in use (INGRESS_MAX_CONCURRENT_BODIES), and one webhook gets ${this.webhookLimit}. ${this.refused} since the last such line, the latest from ${sender}.`,
     );
     this.warnedAt = now;
     this.refused = 0;

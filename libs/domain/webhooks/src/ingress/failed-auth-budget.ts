@@ -27,7 +27,7 @@ export class FailedAuthBudget {
     if (this.failures.size === 0) return 0;
     const times = this.failures.get(keyOf(webhookId, address));
     const [oldest] = times ?? [];
-    if (oldest === undefined || (times?.length ?? 0) < this.settings.webhookAuthFailures) return 0;
+    if (oldest === undefined || (times?.length ?? 0) < this.settings.webhookAuthFailureLimit) return 0;
     return Math.max(0, oldest + this.settings.webhookAuthFailureWindow - this.clock.now().getTime());
   }
 
@@ -50,7 +50,7 @@ export class FailedAuthBudget {
     const key = keyOf(webhookId, address);
     const times = this.failures.get(key) ?? [];
     times.push(this.clock.now().getTime());
-    if (times.length > this.settings.webhookAuthFailures) times.shift();
+    if (times.length > this.settings.webhookAuthFailureLimit) times.shift();
     this.failures.delete(key);
     this.failures.set(key, times);
     if (this.failures.size <= MAX_BUDGETS) return;

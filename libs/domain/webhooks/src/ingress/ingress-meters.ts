@@ -20,7 +20,7 @@ export class IngressMeters {
   constructor(private readonly metrics: Metrics) {
     this.results = metrics.tally(
       'headrace_ingress_requests_total',
-      'Requests to addresses of webhooks, by how they were answered.',
+      'Requests to webhooks, by result.',
       'result',
       RESULTS,
     );
@@ -30,15 +30,15 @@ export class IngressMeters {
       [],
       BUCKETS,
     );
-    this.paced = metrics.counter('headrace_ingress_refusals_paced_total', 'Refusals that had to wait for their turn.');
-    metrics.observed('headrace_ingress_refusals_waiting', 'Refusals that wait for their turn.', () => this.held);
+    this.paced = metrics.counter('headrace_ingress_rejections_throttled_total', 'Rejections that were delayed.');
+    metrics.observed('headrace_ingress_rejections_waiting', 'Rejections that are delayed now.', () => this.held);
     this.yielded = metrics.counter(
-      'headrace_ingress_bodies_yielded_total',
-      'Bodies that were not read on because others needed their slot; answered 503.',
+      'headrace_ingress_bodies_aborted_total',
+      'Bodies that were aborted with 503 in favour of other senders.',
     );
     this.lines = metrics.tally(
       'headrace_ingress_rejections_logged_total',
-      'Rejections for the delivery log: with a line of their own, in one they share for a minute, or dropped.',
+      'Rejections for the delivery log: with a separate line, a line that they share for a minute, or dropped.',
       'line',
       LINES,
     );
@@ -80,7 +80,11 @@ export class IngressMeters {
 
   /** `inUse`: how many bodies are in memory now. */
   watchBodies(inUse: () => number): void {
-    this.metrics.observed('headrace_ingress_bodies', 'Bodies that arrive or wait for their answer.', inUse);
+    this.metrics.observed(
+      'headrace_ingress_bodies',
+      'Bodies in memory, which arrive or wait for their response.',
+      inUse,
+    );
   }
 
   rejectionLogged(line: (typeof LINES)[number], occurrences = 1): void {
@@ -90,8 +94,8 @@ export class IngressMeters {
   /** `waiting`: how many lines wait to be written now. */
   watchLines(waiting: () => number): void {
     this.metrics.observed(
-      'headrace_ingress_rejection_lines_waiting',
-      'Lines of rejections that wait to be written.',
+      'headrace_ingress_rejection_log_lines_waiting',
+      'Lines of the rejection log that wait to be written.',
       waiting,
     );
   }

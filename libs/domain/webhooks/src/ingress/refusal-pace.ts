@@ -17,7 +17,8 @@ export class RefusalPace {
     settings: Settings,
     private readonly meters: IngressMeters,
   ) {
-    this.pace = settings.ingressRefusalRate === 0 ? null : new RejectionDelay(settings.ingressRefusalRate);
+    this.pace =
+      settings.ingressRejectionRateLimit === 0 ? null : new RejectionDelay(settings.ingressRejectionRateLimit);
   }
 
   /** Counts a refusal. Returns null when it may be answered now, else what to wait for first; at most two seconds. */

@@ -17,10 +17,10 @@ export interface TakenEvaluation extends AcceptedDelivery {
 export type EvaluationRecord = { readonly delivery: TakenEvaluation } & (
   | { readonly kind: 'evaluated'; readonly resultsJson: string }
   /** `counts`: after a failed attempt; else after lost ones, without another. */
-  | { readonly kind: 'given_up'; readonly error: string; readonly counts: boolean }
+  | { readonly kind: 'abandoned'; readonly error: string; readonly counts: boolean }
   | { readonly kind: 'retry'; readonly waitMs: number; readonly counts: boolean }
   /** There was no time to begin: it is due at once. */
-  | { readonly kind: 'put_back' }
+  | { readonly kind: 'requeued' }
 );
 
 interface Row extends AcceptedDeliveryRow {
@@ -127,7 +127,7 @@ export class EvaluationsStore {
       records.map(({ delivery }) => delivery.webhookId),
       records.map(({ delivery }) => delivery.deliveryId),
       records.map(resultsOf),
-      records.map((record) => (record.kind === 'given_up' ? record.error : null)),
+      records.map((record) => (record.kind === 'abandoned' ? record.error : null)),
       records.map((record) => (isCounted(record) ? 1 : 0)),
       records.map((record) => (record.kind === 'retry' ? record.waitMs : 0)),
       records.map(({ delivery }) => delivery.tries.losses),
@@ -140,10 +140,10 @@ function isCounted(record: EvaluationRecord): boolean {
   switch (record.kind) {
     case 'evaluated':
       return true;
-    case 'given_up':
+    case 'abandoned':
     case 'retry':
       return record.counts;
-    case 'put_back':
+    case 'requeued':
       return false;
   }
 }
@@ -152,10 +152,10 @@ function resultsOf(record: EvaluationRecord): string | null {
   switch (record.kind) {
     case 'evaluated':
       return record.resultsJson;
-    case 'given_up':
+    case 'abandoned':
       return writeResults([]);
     case 'retry':
-    case 'put_back':
+    case 'requeued':
       return null;
   }
 }

@@ -15,7 +15,7 @@ const MAX_LEVELS = 6;
 
 /**
  * Which agents are installed here: the command is looked for as a run would look for it, and nothing is started. `extra`
- * are the harnesses of the HARNESSES file. The built-in agent is part of Headrace, and not among them.
+ * are the harnesses of the harnesses file. The built-in agent is part of Headrace, and not among them.
  */
 export function detectHarnesses(extra: Readonly<Record<string, HarnessDefinition>>): Promise<DetectedHarness[]> {
   const all = Object.entries({ ...STANDARD_HARNESSES, ...extra });

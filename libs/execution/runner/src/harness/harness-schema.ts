@@ -49,5 +49,5 @@ export const harnessDefinition = z.object({
   session_meta: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** An entry of the file that HARNESSES names: what is left out is as in the table of known agents. */
+/** An entry of the file that HARNESSES_FILE names: what is left out is as in the table of known agents. */
 export const harnessEntry = z.strictObject(parts).partial();

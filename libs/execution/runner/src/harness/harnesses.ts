@@ -77,7 +77,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     command: 'opencode',
     args: ['acp'],
     env: { OPENCODE_DISABLE_AUTOUPDATE: '1' },
-    // Of its many providers the one that is named most; another: a variable of its own in the HARNESSES file.
+    // Of its many providers the one that is named most; another: a variable of its own in the harnesses file.
     auth_variable: 'ANTHROPIC_API_KEY',
     install_hint: 'npm install -g opencode-ai',
     permission_env: OPENCODE_ASKS,

@@ -31,7 +31,7 @@ describe('readHarnessesFile', () => {
     expect(house).toEqual({
       command: '/opt/house/bin/house',
       args: [],
-      install_hint: expect.stringContaining('HARNESSES'),
+      install_hint: expect.stringContaining('HARNESSES_FILE'),
       secrets: { HOUSE_KEY: 'house-key' },
     });
     expect(readHarnessesFile('')).toEqual({});
@@ -58,12 +58,12 @@ describe('readHarnessesFile', () => {
     const problems = problemsOf(JSON.stringify({ harnesses }));
     for (const place of ['oz', 'Über', 'a.command', 'a.env.HEADRACE_TOKEN', 'a.usage_scope', 'b', 'b.transcript_path'])
       expect(
-        problems.filter((line) => line.startsWith(`HARNESSES, harnesses.${place}:`)),
+        problems.filter((line) => line.startsWith(`HARNESSES_FILE, harnesses.${place}:`)),
         place,
       ).toHaveLength(1);
     expect(problems.join(' ')).not.toContain('private-value');
     expect(problemsOf('{"harnesses":{"house":{}}}')).toEqual([
-      'HARNESSES, harnesses.house.command: is required for an agent that is not known.',
+      'HARNESSES_FILE, harnesses.house.command: is required for an agent that is not known.',
     ]);
   });
 

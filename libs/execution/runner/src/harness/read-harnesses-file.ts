@@ -4,7 +4,7 @@ import type { HarnessDefinition } from '#execution/runner-protocol';
 import { harnessEntry } from './harness-schema.js';
 import { BUILTIN_HARNESS, STANDARD_HARNESSES } from './harnesses.js';
 
-/** The file that HARNESSES names is of no use; `problems` are whole sentences that name their place. */
+/** The file that HARNESSES_FILE names is of no use; `problems` are whole sentences that name their place. */
 export class HarnessesFileError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(problems.join(' '));
@@ -32,7 +32,7 @@ export function readHarnessesFile(path: string): Record<string, HarnessDefinitio
     const known = Object.hasOwn(STANDARD_HARNESSES, name) ? STANDARD_HARNESSES[name] : undefined;
     const command = entry.command ?? known?.command;
     if (command === undefined) {
-      problems.push(`HARNESSES, harnesses.${name}.command: is required for an agent that is not known.`);
+      problems.push(`HARNESSES_FILE, harnesses.${name}.command: is required for an agent that is not known.`);
       return [];
     }
     const env = { ...known?.env, ...entry.env };
@@ -43,14 +43,14 @@ export function readHarnessesFile(path: string): Record<string, HarnessDefinitio
   return Object.fromEntries(harnesses);
 }
 
-const HINT = 'ask whoever looks after the machine; the file that HARNESSES names says which command is meant';
+const HINT = 'ask whoever looks after the machine; the file that HARNESSES_FILE names says which command is meant';
 
 function parseFile(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new HarnessesFileError([`HARNESSES cannot be read as JSON (${reason}).`]);
+    throw new HarnessesFileError([`HARNESSES_FILE cannot be read as JSON (${reason}).`]);
   }
 }
 
@@ -59,5 +59,5 @@ function sentence({ path, message, code, ...issue }: z.core.$ZodIssue): string {
   const place = path.map(String).join('.') || 'the file';
   const told =
     code === 'invalid_key' && 'issues' in issue ? issue.issues.map((inner) => inner.message).join('; ') : message;
-  return `HARNESSES, ${place}: ${told}.`;
+  return `HARNESSES_FILE, ${place}: ${told}.`;
 }

@@ -6,8 +6,8 @@ import {
   EngineRefusal,
   EngineWatch,
   type HostLog,
-  ImageSupply,
   type ImageFacts,
+  ImageSupply,
   imageVariables,
   isLoopbackUrl,
   isUnfit,
@@ -26,10 +26,9 @@ import {
   WorkerFault,
 } from '../backend.js';
 import type { JournalEntry } from '../journal.js';
-import type { WorkerOptions } from '../options/worker-options.js';
+import type { WorkerOptions } from '../options/read-worker-options.js';
 import { ContainerTask } from './container-task.js';
-import { instanceLimits } from './instance-limits.js';
-import type { WorkerDocker } from './worker-docker.js';
+import { instanceLimits, type WorkerDocker } from './docker-config.js';
 
 const SWEEP_MS = 60_000;
 const NOT_RUNNING = ['created', 'exited', 'dead'];

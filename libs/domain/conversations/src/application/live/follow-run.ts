@@ -93,9 +93,9 @@ export class FollowRun {
         yield end('run_ended');
         return;
       }
-      const { liveHeartbeat, liveRecheck } = this.settings;
-      if (!(await run.changedSince(version, Math.min(liveHeartbeat, liveRecheck), abort))) yield null;
-      if (performance.now() - checkedAt >= liveRecheck) {
+      const { liveHeartbeat, liveAuthRecheckInterval } = this.settings;
+      if (!(await run.changedSince(version, Math.min(liveHeartbeat, liveAuthRecheckInterval), abort))) yield null;
+      if (performance.now() - checkedAt >= liveAuthRecheckInterval) {
         if (!(await mayStill())) {
           yield end('access_ended');
           return;

@@ -115,7 +115,7 @@ export class DockerExecutor extends Executor {
       runners: this.runs,
       working: (ids) => this.facts.working(ids),
       graceMs,
-      patienceMs: 2 * this.settings.cancelStep + 5000,
+      patienceMs: 2 * this.settings.cancelEscalationDelay + 5000,
       log: nestLog('Executor'),
     });
   }
