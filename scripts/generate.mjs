@@ -10,7 +10,7 @@ import { StepFailed } from './lib/run-step.mjs';
 const FILES = {
   '.env.example': async () => (await built('libs/platform/config/src/index.js', 'renderEnvExample'))(),
   'docs/state-machines/run.md': async () =>
-    (await built('libs/domain/runs/src/index.js', 'RUN_STATE_MACHINE')).toMarkdown(),
+    (await built('libs/execution/executions/src/index.js', 'RUN_STATE_MACHINE')).toMarkdown(),
   'openapi.json': async () => (await built('apps/api/src/openapi.js', 'renderOpenApi'))(),
 };
 

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { PruneRuns, RunLog, type RunState } from '#domain/runs';
+import { PruneRuns, RunLog } from '#domain/runs';
+import type { RunState } from '#execution/executions';
 import { ObjectDisposal, ObjectStore } from '#platform/storage';
 import { ArtifactBuilder, TestRunner } from '#testing';
 import { LiveClient } from './live-client.js';

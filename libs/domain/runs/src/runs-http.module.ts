@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
-import { CommandSignals } from './application/execution/command-signals.js';
-import { ReadCommands } from './application/execution/read-commands.js';
+import { ExecutionsHttpModule } from '#execution/executions';
 import { ArtifactsController } from './http/artifacts.controller.js';
 import { AttachmentsController, RunnerAttachmentsController } from './http/attachments.controller.js';
 import { CreateRunController } from './http/create-run.controller.js';
@@ -11,15 +10,13 @@ import { RunHistoryController } from './http/run-history.controller.js';
 import { ListRunsController } from './http/list-runs.controller.js';
 import { RunPresenter } from './http/run-presenter.js';
 import { RunnerArtifactsController } from './http/runner-artifacts.controller.js';
-import { RunnerController, RunnerStreamsController } from './http/runner.controller.js';
 import { RunsController } from './http/runs.controller.js';
 import { AuthModule } from '#platform/auth';
 import { RunsModule } from './runs.module.js';
-import { WorkerRunsModule } from './worker-runs.module.js';
 
-/** The room's HTTP side: the public operations and the runner protocol. */
+/** The operations on runs, and what runners report and read about their artifacts and attachments. */
 @Module({
-  imports: [RunsModule, AuthModule, WorkerRunsModule],
+  imports: [RunsModule, AuthModule, ExecutionsHttpModule],
   controllers: [
     CreateRunController,
     ExternalRunsController,
@@ -31,11 +28,9 @@ import { WorkerRunsModule } from './worker-runs.module.js';
     ArtifactsController,
     ExternalReferenceController,
     AttachmentsController,
-    RunnerController,
-    RunnerStreamsController,
     RunnerArtifactsController,
     RunnerAttachmentsController,
   ],
-  providers: [RunPresenter, CommandSignals, ReadCommands],
+  providers: [RunPresenter],
 })
 export class RunsHttpModule {}

@@ -1,16 +1,11 @@
 import { BullModule } from '@nestjs/bullmq';
 import { Injectable, Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
 import { Settings } from '#platform/config';
-import { Executor } from './application/ports.js';
+import { Executor, ExecutorsModule, Placement, Sweeper } from '#execution/executions';
 import { RepairFacets } from './application/repair-facets.js';
-import { ExecutorsModule } from './executors.module.js';
 import { PRUNE_IDEMPOTENCY_KEYS_JOB } from './jobs/maintenance-jobs.js';
 import { MaintenanceProcessor } from './jobs/maintenance.processor.js';
-import { Placement } from './jobs/placement.js';
-import { PlacementProcessor } from './jobs/placement.processor.js';
 import { RetentionRounds } from './jobs/retention-rounds.js';
-import { Sweeper } from './jobs/sweeper.js';
 import { RunsModule } from './runs.module.js';
 
 /** Starts placing runs, and stops the room's work in order before the application closes. */
@@ -44,10 +39,9 @@ export class RunsWork {
   imports: [
     RunsModule,
     ExecutorsModule,
-    ScheduleModule.forRoot(),
     BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue }),
   ],
-  providers: [Placement, PlacementProcessor, Sweeper, MaintenanceProcessor, RetentionRounds, RunsWork],
+  providers: [MaintenanceProcessor, RetentionRounds, RunsWork],
   exports: [RunsWork, ExecutorsModule],
 })
 export class RunsJobsModule {}

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { CursorCodec } from '#platform/kernel';
-import { APPROVAL_STATES, type ApprovalState } from '../domain/approval.js';
+import { APPROVAL_STATES, type ApprovalState } from '#execution/executions';
 import { ApprovalInboxStore, type ApprovalPosition, type ListedApproval } from '../persistence/approval-inbox.store.js';
 import { ownersOf } from './list-runs.js';
 

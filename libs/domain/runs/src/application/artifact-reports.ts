@@ -13,7 +13,7 @@ import {
   type ReferenceReport,
 } from '../domain/artifact.js';
 import { ArtifactsStore, type NewArtifact } from '../persistence/artifacts.store.js';
-import { ExecutionsStore } from '../persistence/executions.store.js';
+import { ExecutionsStore } from '#execution/executions';
 
 export type ArtifactReportResult =
   | { readonly kind: 'stored'; readonly uid: string }

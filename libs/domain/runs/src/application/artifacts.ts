@@ -4,7 +4,7 @@ import { Settings } from '#platform/config';
 import { Clock } from '#platform/kernel';
 import { ObjectStore } from '#platform/storage';
 import { fileNameOf, PLAN_CONTENT_TYPE } from '../domain/artifact.js';
-import { slotKeys } from '../domain/run.js';
+import { slotKeys } from '#execution/executions';
 import { ArtifactsStore, type StoredArtifact } from '../persistence/artifacts.store.js';
 import { mayOnOwner, readableBy } from './run-access.js';
 

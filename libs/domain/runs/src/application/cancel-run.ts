@@ -2,12 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { Database } from '#platform/persistence';
-import { STOP_FENCE_MS } from '../domain/lease.js';
+import { ExecutionsStore, isEnded, RUN_STATE_MACHINE, type RunState, STOP_FENCE_MS, FollowupsStore, RunLogStore, RunMoves } from '#execution/executions';
 import { isCancellableKind } from '../domain/run.js';
-import { isEnded, RUN_STATE_MACHINE, type RunState } from '../domain/run-state.js';
-import { ExecutionsStore } from '../persistence/executions.store.js';
 import { RunAccess } from './run-access.js';
-import { FollowupStores } from './submit-followup.js';
 
 export type CancelRunResult =
   | { readonly kind: 'cancelled'; readonly runId: string }
@@ -21,7 +18,9 @@ export class CancelRun {
     private readonly database: Database,
     private readonly access: RunAccess,
     private readonly executions: ExecutionsStore,
-    private readonly stores: FollowupStores,
+    private readonly moves: RunMoves,
+    private readonly followups: FollowupsStore,
+    private readonly log: RunLogStore,
     private readonly settings: Settings,
   ) {}
 
@@ -29,9 +28,8 @@ export class CancelRun {
     const lookup = await this.access.find(caller, runId, 'runs:write');
     if (lookup.kind !== 'found') return lookup;
     const cancellable = isCancellableKind(lookup.run, this.settings.selfHostedCancel);
-    const { moves, log, followups } = this.stores;
     return this.database.transaction(async (tx): Promise<CancelRunResult> => {
-      const run = await moves.lock(tx, runId);
+      const run = await this.moves.lock(tx, runId);
       if (!run) return { kind: 'unknown' };
       const execution = await this.executions.lockLive(tx, runId);
       const transition = RUN_STATE_MACHINE.apply(run.state, 'cancel');
@@ -39,9 +37,9 @@ export class CancelRun {
       if ('refuse' in transition) return { kind: 'busy' };
       // Nobody but the worker could end an adopted execution, and the worker may not know it.
       if (!cancellable && execution?.is_adopted !== true) return { kind: 'not_supported' };
-      await followups.dropPending(tx, runId);
-      await moves.move(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
-      await log.append(tx, runId, execution?.id ?? null, [
+      await this.followups.dropPending(tx, runId);
+      await this.moves.move(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
+      await this.log.append(tx, runId, execution?.id ?? null, [
         { kind: 'run_cancelled', data: { principal: { type: caller.principal.type, uid: caller.principal.uid } } },
       ]);
       if (execution)

@@ -5,7 +5,7 @@ import { EnvironmentDirectory } from '#domain/environments';
 import { notAccessible } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
-import type { AgentConfig } from '../domain/run.js';
+import type { AgentConfig } from '#execution/executions';
 
 /** Something that a configuration names and that cannot be used; the same whether it exists or not. */
 export interface ConfigFault {

@@ -6,29 +6,14 @@ import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
 import { type Metadata, MAX_METADATA_KEYS, mergeMetadata } from '../domain/metadata.js';
 import { isOversized, MAX_CONFIG_BYTES, resolveConfig } from '../domain/resolve-config.js';
-import {
-  type AgentConfig,
-  EXTERNAL_POOL,
-  poolOf,
-  type PrincipalRef,
-  type Run,
-  type RunExecutionLocation,
-  type RunMode,
-  type RunOwner,
-  type RunSchedule,
-  type RunSourceType,
-  slotKey,
-  titleFromPrompt,
-} from '../domain/run.js';
-import type { RunState } from '../domain/run-state.js';
+import { type AgentConfig, EXTERNAL_POOL, PlacementNudge, poolOf, type PrincipalRef, type RunOwner, type RunState, slotKey, Transcripts } from '#execution/executions';
+import { type Run, type RunExecutionLocation, type RunMode, type RunSchedule, type RunSourceType, titleFromPrompt } from '../domain/run.js';
 import type { NewRun } from '../persistence/new-run.js';
 import { objectFolders } from '../persistence/run-insert-sql.js';
 import { type IdempotencyClaim, launchClaim, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
 import { Attachments } from './attachments.js';
-import { Transcripts } from './execution/transcripts.js';
 import { McpSecrets } from './mcp-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
-import { PlacementNudge } from './ports.js';
 import { mayOnOwner } from './run-access.js';
 import {
   type FoundReferences,

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { type LastRun, LastRuns, LastRunSource } from '#domain/environments';
 import { QUERY_CANCELED, sqlState } from '#platform/persistence';
-import { slotKeys } from '../domain/run.js';
+import { slotKeys } from '#execution/executions';
 import { EnvironmentRunsStore } from '../persistence/environment-runs.store.js';
 import { ListGate } from './list-gate.js';
 import { readableBy } from './run-access.js';

@@ -3,7 +3,8 @@ import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { CursorCodec, type CursorValue, isUuid } from '#platform/kernel';
 import { QUERY_CANCELED, sqlState } from '#platform/persistence';
-import { type Run, slotKeys } from '../domain/run.js';
+import type { Run } from '../domain/run.js';
+import { slotKeys } from '#execution/executions';
 import type { RunFilters, RunSearch } from '../domain/run-filters.js';
 import { searchWords } from '../domain/search-terms.js';
 import {

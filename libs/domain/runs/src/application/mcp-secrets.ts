@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { SecretBox } from '#platform/secrets';
 import { mapServerSecrets } from '../domain/resolve-config.js';
-import type { AgentConfig } from '../domain/run.js';
+import type { AgentConfig } from '#execution/executions';
 
 /** What a run's MCP servers are given in `env` and `headers` is often a credential: it lies in the table sealed. */
 @Injectable()

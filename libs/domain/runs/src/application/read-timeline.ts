@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { CursorCodec } from '#platform/kernel';
 import { foldTimeline, type TimelineEvent } from '../domain/timeline.js';
-import { RunLogStore } from '../persistence/run-log.store.js';
+import { RunLogStore } from '#execution/executions';
 
 export interface TimelinePage {
   readonly events: TimelineEvent[];

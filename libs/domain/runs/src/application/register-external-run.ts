@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { ExecutionTokens } from '../domain/execution-token.js';
+import { ExecutionTokens } from '#execution/executions';
 import type { RunExecutionLocation } from '../domain/run.js';
 import { ExternalRunInserts } from '../persistence/external-run-inserts.js';
 import { CreateRun, type CreatedRun, type CreateRunCommand, type CreateRunResult } from './create-run.js';

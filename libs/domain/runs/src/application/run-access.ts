@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, can, type Permission, roleIn } from '#platform/auth';
 import { isUuid } from '#platform/kernel';
-import type { Run, RunOwner } from '../domain/run.js';
+import type { Run } from '../domain/run.js';
+import type { RunOwner } from '#execution/executions';
 import { type ReadableScope, RunQueries } from '../persistence/run-queries.js';
 
 export type RunLookup =

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { type ConversationRun, ConversationRunsStore } from '../persistence/conversation-runs.store.js';
-import { Transcripts } from './execution/transcripts.js';
+import { Transcripts } from '#execution/executions';
 import { readableBy } from './run-access.js';
 
 export type ConversationLookup =

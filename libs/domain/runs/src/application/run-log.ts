@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import type { Queryable } from '#platform/persistence';
 import type { RunEvent } from '#execution/runner-protocol';
-import { RunLogStore } from '../persistence/run-log.store.js';
+import { RunLogStore } from '#execution/executions';
 import { RunAccess, type RunLookup } from './run-access.js';
 
 /** What other rooms may ask of a run's log; an abstract class so that it is the injection token too. */

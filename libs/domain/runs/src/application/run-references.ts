@@ -3,8 +3,8 @@ import { AgentDirectory, type AgentIdentity } from '#domain/agents';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { notAccessible } from '#platform/kernel';
-import type { AgentConfig, Run, RunOwner } from '../domain/run.js';
-import { isEnded } from '../domain/run-state.js';
+import { type AgentConfig, isEnded, type RunOwner } from '#execution/executions';
+import type { Run } from '../domain/run.js';
 import { type ConfigFault, ConfigReferences } from './config-references.js';
 import { RunAccess } from './run-access.js';
 

@@ -3,17 +3,9 @@ import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
-import { hasCeilings, reachedCeiling } from '../domain/ceilings.js';
-import { type FollowupOutcome, type FollowupSession, routeFollowup } from '../domain/followup-routing.js';
+import { CeilingsStore, DebugSessionsStore, type Execution, ExecutionsStore, type FollowupOutcome, type FollowupSession, FollowupsStore, hasCeilings, PlacementNudge, reachedCeiling, routeFollowup, RunLogStore, RunMoves } from '#execution/executions';
 import type { Run, RunMode } from '../domain/run.js';
-import { CeilingsStore } from '../persistence/ceilings.store.js';
-import { DebugSessionsStore } from '../persistence/debug-sessions.store.js';
-import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
-import { FollowupsStore } from '../persistence/followups.store.js';
-import { RunLogStore } from '../persistence/run-log.store.js';
-import { RunMoves } from '../persistence/run-moves.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
-import { PlacementNudge } from './ports.js';
 import { RunAccess } from './run-access.js';
 
 export type SubmitFollowupResult =
@@ -26,18 +18,6 @@ export type SubmitFollowupResult =
 /** Follow-ups that may wait for one run; more is a loop gone wild. */
 export const MAX_PENDING_FOLLOWUPS = 100;
 
-@Injectable()
-export class FollowupStores {
-  constructor(
-    readonly moves: RunMoves,
-    readonly followups: FollowupsStore,
-    readonly log: RunLogStore,
-    readonly debugSessions: DebugSessionsStore,
-    readonly ceilings: CeilingsStore,
-    readonly settings: Settings,
-  ) {}
-}
-
 /** Accepts a message for a run; where it goes is {@link routeFollowup}'s decision, taken under the run's lock. */
 @Injectable()
 export class SubmitFollowup {
@@ -45,7 +25,12 @@ export class SubmitFollowup {
     private readonly database: Database,
     private readonly access: RunAccess,
     private readonly executions: ExecutionsStore,
-    private readonly stores: FollowupStores,
+    private readonly moves: RunMoves,
+    private readonly followups: FollowupsStore,
+    private readonly log: RunLogStore,
+    private readonly debugSessions: DebugSessionsStore,
+    private readonly ceilings: CeilingsStore,
+    private readonly settings: Settings,
     private readonly nudge: PlacementNudge,
     private readonly personalRuns: PersonalRunPolicy,
   ) {}
@@ -55,9 +40,8 @@ export class SubmitFollowup {
     if (lookup.kind !== 'found') return lookup;
     const refused = this.personalRuns.refusal(caller, lookup.run.owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
-    const { moves, followups, log } = this.stores;
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
-      const run = await moves.lock(tx, runId);
+      const run = await this.moves.lock(tx, runId);
       if (!run) return { kind: 'unknown' };
       const execution = await this.executions.lockLive(tx, runId);
       const decision = routeFollowup({
@@ -69,12 +53,12 @@ export class SubmitFollowup {
       if ('refuse' in decision) return { kind: decision.refuse };
       const reason = this.mayHaveReachedCeiling(lookup.run) ? await this.reachedCeiling(tx, runId) : null;
       if (reason !== null) return { kind: 'over_budget', reason };
-      if ((await followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
+      if ((await this.followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
         return { kind: 'too_many' };
       const id = newUuid();
       const author = { type: caller.principal.type, uid: caller.principal.uid } as const;
       const debugged = decision.outcome === 'live_session' && execution?.phase === 'debug' ? execution : null;
-      await followups.insert(tx, {
+      await this.followups.insert(tx, {
         id,
         runId,
         message,
@@ -83,15 +67,15 @@ export class SubmitFollowup {
         author,
         debugExecutionId: debugged?.id ?? null,
       });
-      await log.append(tx, runId, execution?.id ?? null, [
+      await this.log.append(tx, runId, execution?.id ?? null, [
         { kind: 'followup_received', data: { followup_id: id, outcome: decision.outcome, author } },
       ]);
-      if (decision.outcome === 'handoff_execution') await moves.move(tx, runId, 'requeue');
+      if (decision.outcome === 'handoff_execution') await this.moves.move(tx, runId, 'requeue');
       if (debugged) {
         // The debug agent gets it; the run stays as its set-up has left it.
-        await this.stores.debugSessions.extend(tx, debugged.id);
-        await moves.touch(tx, runId);
-      } else if (decision.outcome === 'live_session') await moves.move(tx, runId, 'resume');
+        await this.debugSessions.extend(tx, debugged.id);
+        await this.moves.touch(tx, runId);
+      } else if (decision.outcome === 'live_session') await this.moves.move(tx, runId, 'resume');
       if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);
       return { kind: 'accepted', followupId: id, outcome: decision.outcome };
     });
@@ -101,12 +85,12 @@ export class SubmitFollowup {
 
   /** A run without limits of its own costs no round trip until it has worked for as long as the installation lets it. */
   private mayHaveReachedCeiling({ config, runTimeMs }: Run): boolean {
-    const { defaultMaxRuntime } = this.stores.settings;
+    const { defaultMaxRuntime } = this.settings;
     return hasCeilings(config) || (defaultMaxRuntime > 0 && (runTimeMs ?? 0) >= defaultMaxRuntime);
   }
 
   private async reachedCeiling(tx: Queryable, runId: string): Promise<string | null> {
-    const budget = await this.stores.ceilings.budget(tx, runId);
+    const budget = await this.ceilings.budget(tx, runId);
     return budget && reachedCeiling(budget.ceilings, budget.spent);
   }
 }

@@ -1,6 +1,6 @@
 import type { Metadata } from './metadata.js';
 import type { RunExecutionLocation, RunSourceType } from './run.js';
-import type { RunState } from './run-state.js';
+import type { RunState } from '#execution/executions';
 import type { SearchTerm } from './search-terms.js';
 
 /** Which runs a list is about: those that fulfil everything that is given here. */

@@ -8,8 +8,7 @@ import { Operation, pathId, ProblemError, RunnerProtocol } from '#platform/http'
 import { Attachments } from '../application/attachments.js';
 import { RunAccess } from '../application/run-access.js';
 import { ListHandoffAttachmentsResponse } from './dto/attachment-responses.dto.js';
-import { LeaseParameters } from './dto/runner-messages.dto.js';
-import { ExecutionTokenGuard } from './execution-token.guard.js';
+import { ExecutionTokenGuard, LeaseParameters } from '#execution/executions';
 import { foundOrThrow } from './outcomes.js';
 
 @Controller('agent/runs/:runId/handoff/attachments')

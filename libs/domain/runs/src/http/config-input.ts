@@ -1,7 +1,7 @@
 import { serverIssues } from '#domain/agents';
 import { type Issue, object, ProblemError } from '#platform/http';
 import { workerHostFault } from '#execution/worker-protocol';
-import type { AgentConfig } from '../domain/run.js';
+import type { AgentConfig } from '#execution/executions';
 import { AmbientAgentConfig, type ListedMcpServer } from './dto/agent-config.dto.js';
 
 /** The configuration of a request to create a run. Throws a 400 that names each place that breaks a rule. */

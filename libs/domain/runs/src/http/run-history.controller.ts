@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { Operation, pathId, ProblemError } from '#platform/http';
-import { Transcripts } from '../application/execution/transcripts.js';
+import { Transcripts } from '#execution/executions';
 import { ReadTimeline } from '../application/read-timeline.js';
 import { RunAccess } from '../application/run-access.js';
 import { TimelineParameters } from './dto/run-requests.dto.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
-import type { Approval, ApprovalState } from '../domain/approval.js';
+import type { Approval, ApprovalState } from '#execution/executions';
 
 /** An approval with what a list over all runs shows besides. */
 export type ListedApproval = Approval & {

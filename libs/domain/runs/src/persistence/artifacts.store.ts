@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 import { type Artifact, type ArtifactData, type ArtifactType, MAX_ARTIFACTS_PER_RUN } from '../domain/artifact.js';
-import type { RunOwner } from '../domain/run.js';
-import { LEASED } from './executions.store.js';
-import { RunMoves } from './run-moves.js';
+import { LEASED, RunMoves, type RunOwner } from '#execution/executions';
 
 const PROBE: Statement = {
   name: 'artifacts.probe',

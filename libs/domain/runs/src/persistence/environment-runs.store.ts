@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database } from '#platform/persistence';
-import type { RunState } from '../domain/run-state.js';
+import type { RunState } from '#execution/executions';
 
 export interface EnvironmentRun {
   readonly environmentUid: string;

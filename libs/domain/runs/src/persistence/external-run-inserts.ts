@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-import { EXTERNAL_POOL } from '../domain/run.js';
+import { EXTERNAL_POOL, RunMoves } from '#execution/executions';
 import { INSERT_ONCE, insertOnceValues, type RunClaim } from './grouped-claimed-inserts.js';
 import { INSERT_RUNS_STATEMENT } from './grouped-run-inserts.js';
 import type { NewRun } from './new-run.js';
 import { toNewRunJson } from './run-insert-sql.js';
-import { RunMoves } from './run-moves.js';
 
 const OFFER: Statement = {
   name: 'executions.offer-external',

@@ -1,14 +1,6 @@
 import type { NewAttachment } from '../domain/attachment.js';
-import type {
-  AgentConfig,
-  PrincipalRef,
-  RunExecutionLocation,
-  RunMode,
-  RunOwner,
-  RunSchedule,
-  RunSkill,
-  RunSourceType,
-} from '../domain/run.js';
+import type { AgentConfig, PrincipalRef, RunOwner } from '#execution/executions';
+import type { RunExecutionLocation, RunMode, RunSchedule, RunSkill, RunSourceType } from '../domain/run.js';
 
 /** An earlier run's conversation that the new run goes on with; the transcript is a copy of its own. */
 export interface ContinuedConversation {

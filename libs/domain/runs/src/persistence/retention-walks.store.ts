@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#platform/persistence';
-import { ENDED_STATES } from '../domain/run-state.js';
+import { ENDED_STATES } from '#execution/executions';
 
 /** What is pruned: whole runs, their raw transcripts, or their logs. */
 export type RetentionKind = 'runs' | 'transcripts' | 'timelines';

@@ -1,5 +1,5 @@
 import { keepDiscarded } from '#platform/storage';
-import { HOSTED_POOL, slotKey } from '../domain/run.js';
+import { HOSTED_POOL, slotKey } from '#execution/executions';
 import type { NewRun } from './new-run.js';
 import { INSERT_ATTACHMENTS, toAttachmentsJson } from './attachments.store.js';
 import { facetsOf } from './run-facets-sql.js';

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
-import { EXTERNAL_POOL } from '../domain/run.js';
-import type { RunState } from '../domain/run-state.js';
+import { EXTERNAL_POOL, type RunState } from '#execution/executions';
 import { ExternalRunInserts } from './external-run-inserts.js';
 import { GroupedClaimedInserts, type RunClaim } from './grouped-claimed-inserts.js';
 import { GroupedRunInserts } from './grouped-run-inserts.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 import type { PermissionRule } from '#execution/runner-protocol';
-import { EXTERNAL_POOL, type Run } from '../domain/run.js';
-import { WAITING_REASON } from './waiting-reason-sql.js';
+import { EXTERNAL_POOL, WAITING_REASON } from '#execution/executions';
+import type { Run } from '../domain/run.js';
 import { LIVE_EXECUTION_JOIN, RUN_COLUMNS, type RunRow, toRun, WHOLE_RUN_COLUMNS } from './run-rows.js';
 
 const FIND: Statement = {

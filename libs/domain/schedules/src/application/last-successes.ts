@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { Queryable } from '#platform/persistence';
-import { type RunChange, RunTransitions, RunTransitionSink } from '#domain/runs';
+import { type RunChange, RunTransitions, RunTransitionSink } from '#execution/executions';
 import { SchedulesStore } from '../persistence/schedules.store.js';
 
 /** Notes when a run of a schedule has succeeded, with the move that says so. A round trip for each run that does. */

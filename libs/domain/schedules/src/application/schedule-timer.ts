@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { TeamDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { isDatabaseUnavailable, type Queryable } from '#platform/persistence';
-import { UnfinishedRuns } from '#domain/runs';
+import { UnfinishedRuns } from '#execution/executions';
 import type { Schedule } from '../domain/schedule.js';
 import { type FiringRecord, ScheduleFiringsStore } from '../persistence/schedule-firings.store.js';
 import { SCHEDULE_TIMER, SchedulesStore } from '../persistence/schedules.store.js';

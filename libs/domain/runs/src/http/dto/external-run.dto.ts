@@ -1,6 +1,6 @@
 import { EnumField, StringField } from '#platform/http';
 import { EXECUTION_LOCATIONS, type RunExecutionLocation } from '../../domain/run.js';
-import { RUN_STATES, type RunState } from '../../domain/run-state.js';
+import { RUN_STATES, type RunState } from '#execution/executions';
 import { RunAgentRequest } from './run-requests.dto.js';
 
 const OPTIONAL = { optional: true } as const;

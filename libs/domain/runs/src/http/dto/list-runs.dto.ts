@@ -6,7 +6,7 @@ import {
   type RunExecutionLocation,
   type RunSourceType,
 } from '../../domain/run.js';
-import { RUN_STATES, type RunState } from '../../domain/run-state.js';
+import { RUN_STATES, type RunState } from '#execution/executions';
 import { MAX_SEARCH_LENGTH, SEARCHABLE } from '../../domain/search-terms.js';
 import { RUN_SORTS, type RunSort, type SortOrder } from '../../persistence/run-list-parts.js';
 
