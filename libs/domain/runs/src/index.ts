@@ -14,7 +14,14 @@ export { LaunchedRuns } from './application/launched-runs.js';
 export { foldTimeline, type TimelineEvent } from './domain/timeline.js';
 export { maskConfig, mapServerSecrets } from './domain/resolve-config.js';
 export type { Metadata } from './domain/metadata.js';
-export { type AgentConfig, type PrincipalRef, RUN_STATES, type RunOwner, type RunState, slotKey } from '#execution/executions';
+export {
+  type AgentConfig,
+  type PrincipalRef,
+  RUN_STATES,
+  type RunOwner,
+  type RunState,
+  slotKey,
+} from '#execution/executions';
 export { type Run, RUN_MODES, type RunMode, type RunSchedule, type RunSourceType } from './domain/run.js';
 export type { ConversationRun } from './persistence/conversation-runs.store.js';
 export { readAgentConfig } from './http/config-input.js';

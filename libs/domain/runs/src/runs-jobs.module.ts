@@ -36,11 +36,7 @@ export class RunsWork {
 
 /** The room's background work: placing runs, sweeping, housekeeping. */
 @Module({
-  imports: [
-    RunsModule,
-    ExecutorsModule,
-    BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue }),
-  ],
+  imports: [RunsModule, ExecutorsModule, BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue })],
   providers: [MaintenanceProcessor, RetentionRounds, RunsWork],
   exports: [RunsWork, ExecutorsModule],
 })

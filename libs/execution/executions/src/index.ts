@@ -8,14 +8,36 @@ export { type RunChange, RunTransitions, RunTransitionSink } from './application
 export { SweepExecutions } from './application/sweep-executions.js';
 export { Transcripts } from './application/transcripts.js';
 export { UnfinishedRuns } from './application/unfinished-runs.js';
-export { type Approval, APPROVAL_DECISIONS, APPROVAL_STATES, type ApprovalDecisionWord, type ApprovalState, DECISION_MAKERS } from './domain/approval.js';
+export {
+  type Approval,
+  APPROVAL_DECISIONS,
+  APPROVAL_STATES,
+  type ApprovalDecisionWord,
+  type ApprovalState,
+  DECISION_MAKERS,
+} from './domain/approval.js';
 export { hasCeilings, reachedCeiling, tokensOf } from './domain/ceilings.js';
 export { withDebugWindow } from './domain/debug-window.js';
 export { ExecutionTokens } from './domain/execution-token.js';
 export { type FollowupOutcome, type FollowupSession, routeFollowup } from './domain/followup-routing.js';
 export { STOP_FENCE_MS } from './domain/lease.js';
 export { ENDED_STATES, isEnded, RUN_STATE_MACHINE, RUN_STATES, type RunState } from './domain/run-state.js';
-export { type AgentConfig, type DebugWindow, DEFAULT_HARNESS, EXTERNAL_POOL, HOSTED_POOL, type McpServerConfig, poolOf, type PrincipalRef, type RunOwner, type RunUsage, slotKey, slotKeys, type StatusMessage, type WaitingReason } from './domain/run.js';
+export {
+  type AgentConfig,
+  type DebugWindow,
+  DEFAULT_HARNESS,
+  EXTERNAL_POOL,
+  HOSTED_POOL,
+  type McpServerConfig,
+  poolOf,
+  type PrincipalRef,
+  type RunOwner,
+  type RunUsage,
+  slotKey,
+  slotKeys,
+  type StatusMessage,
+  type WaitingReason,
+} from './domain/run.js';
 export { withWaitingReason } from './domain/waiting-reason.js';
 export { ExecutionsHttpModule } from './executions-http.module.js';
 export { ExecutionsModule } from './executions.module.js';

@@ -2,7 +2,16 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { Database } from '#platform/persistence';
-import { ExecutionsStore, isEnded, RUN_STATE_MACHINE, type RunState, STOP_FENCE_MS, FollowupsStore, RunLogStore, RunMoves } from '#execution/executions';
+import {
+  ExecutionsStore,
+  isEnded,
+  RUN_STATE_MACHINE,
+  type RunState,
+  STOP_FENCE_MS,
+  FollowupsStore,
+  RunLogStore,
+  RunMoves,
+} from '#execution/executions';
 import { isCancellableKind } from '../domain/run.js';
 import { RunAccess } from './run-access.js';
 

@@ -6,8 +6,25 @@ import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
 import { type Metadata, MAX_METADATA_KEYS, mergeMetadata } from '../domain/metadata.js';
 import { isOversized, MAX_CONFIG_BYTES, resolveConfig } from '../domain/resolve-config.js';
-import { type AgentConfig, EXTERNAL_POOL, PlacementNudge, poolOf, type PrincipalRef, type RunOwner, type RunState, slotKey, Transcripts } from '#execution/executions';
-import { type Run, type RunExecutionLocation, type RunMode, type RunSchedule, type RunSourceType, titleFromPrompt } from '../domain/run.js';
+import {
+  type AgentConfig,
+  EXTERNAL_POOL,
+  PlacementNudge,
+  poolOf,
+  type PrincipalRef,
+  type RunOwner,
+  type RunState,
+  slotKey,
+  Transcripts,
+} from '#execution/executions';
+import {
+  type Run,
+  type RunExecutionLocation,
+  type RunMode,
+  type RunSchedule,
+  type RunSourceType,
+  titleFromPrompt,
+} from '../domain/run.js';
 import type { NewRun } from '../persistence/new-run.js';
 import { objectFolders } from '../persistence/run-insert-sql.js';
 import { type IdempotencyClaim, launchClaim, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';

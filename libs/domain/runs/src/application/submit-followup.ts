@@ -3,7 +3,21 @@ import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
-import { CeilingsStore, DebugSessionsStore, type Execution, ExecutionsStore, type FollowupOutcome, type FollowupSession, FollowupsStore, hasCeilings, PlacementNudge, reachedCeiling, routeFollowup, RunLogStore, RunMoves } from '#execution/executions';
+import {
+  CeilingsStore,
+  DebugSessionsStore,
+  type Execution,
+  ExecutionsStore,
+  type FollowupOutcome,
+  type FollowupSession,
+  FollowupsStore,
+  hasCeilings,
+  PlacementNudge,
+  reachedCeiling,
+  routeFollowup,
+  RunLogStore,
+  RunMoves,
+} from '#execution/executions';
 import type { Run, RunMode } from '../domain/run.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
 import { RunAccess } from './run-access.js';

@@ -1,7 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { PrincipalDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { type Approval, HOSTED_POOL, poolOf, type PrincipalRef, tokensOf, withDebugWindow, withWaitingReason } from '#execution/executions';
+import {
+  type Approval,
+  HOSTED_POOL,
+  poolOf,
+  type PrincipalRef,
+  tokensOf,
+  withDebugWindow,
+  withWaitingReason,
+} from '#execution/executions';
 import { isCancellableKind, isoDuration, type Run } from '../domain/run.js';
 import { type Artifact, listedData } from '../domain/artifact.js';
 import { effectiveConfig, skillName } from '../domain/resolve-config.js';

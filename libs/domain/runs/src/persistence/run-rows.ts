@@ -4,7 +4,17 @@ import {
   MAX_ARTIFACTS_PER_RUN,
   MAX_LISTED_ARTIFACTS,
 } from '../domain/artifact.js';
-import { type AgentConfig, DEBUG_WINDOW_COLUMNS, type DebugWindowRow, type PrincipalRef, type RunState, type RunUsage, type StatusMessage, toDebugWindow, type WaitingReason } from '#execution/executions';
+import {
+  type AgentConfig,
+  DEBUG_WINDOW_COLUMNS,
+  type DebugWindowRow,
+  type PrincipalRef,
+  type RunState,
+  type RunUsage,
+  type StatusMessage,
+  toDebugWindow,
+  type WaitingReason,
+} from '#execution/executions';
 import type { Run, RunExecutionLocation, RunMode, RunSchedule, RunSkill, RunSourceType } from '../domain/run.js';
 
 export interface RunRow extends DebugWindowRow {

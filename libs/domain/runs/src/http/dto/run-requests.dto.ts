@@ -9,7 +9,12 @@ import {
   StringField,
   text,
 } from '#platform/http';
-import { APPROVAL_DECISIONS, APPROVAL_STATES, type ApprovalDecisionWord, type ApprovalState } from '#execution/executions';
+import {
+  APPROVAL_DECISIONS,
+  APPROVAL_STATES,
+  type ApprovalDecisionWord,
+  type ApprovalState,
+} from '#execution/executions';
 import { RUN_MODES, type RunMode } from '../../domain/run.js';
 import { AmbientAgentConfig } from './agent-config.dto.js';
 

@@ -72,8 +72,7 @@ export class DockerExecutor extends Executor {
     const tools: ContainerTools = {
       engine,
       watch: new EngineWatch(engine, address, nestLog('DockerEngine')),
-      imageOf: async (executionId) =>
-        (await this.assignments.imageOf(executionId)) ?? settings.dockerDefaultImage,
+      imageOf: async (executionId) => (await this.assignments.imageOf(executionId)) ?? settings.dockerDefaultImage,
       supply: new ImageSupply(engine, settings, nestLog('DockerImages')),
       labels,
       facts,
