@@ -9,6 +9,8 @@ import { StepFailed } from './lib/run-step.mjs';
 /** File → how its text is made from the build. */
 const FILES = {
   '.env.example': async () => (await built('libs/platform/config/src/index.js', 'renderEnvExample'))(),
+  'docs/state-machines/execution.md': async () =>
+    (await built('libs/execution/executions/src/index.js', 'EXECUTION_PHASE_MACHINE')).toMarkdown(),
   'docs/state-machines/run.md': async () =>
     (await built('libs/execution/executions/src/index.js', 'RUN_STATE_MACHINE')).toMarkdown(),
   'openapi.json': async () => (await built('apps/api/src/openapi.js', 'renderOpenApi'))(),

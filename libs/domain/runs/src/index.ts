@@ -11,7 +11,7 @@ export { type ConfigFault, ConfigReferences, type ConfigUse } from './applicatio
 export { CreateRun, type CreateRunCommand, type CreateRunResult } from './application/create-run.js';
 export { type LaunchRefusal, launchRefusal } from './application/launch-refusal.js';
 export { LaunchedRuns } from './application/launched-runs.js';
-export { foldTimeline, type TimelineEvent } from './domain/timeline.js';
+export { projectTimeline, type TimelineEvent } from './domain/timeline.js';
 export { maskConfig, mapServerSecrets } from './domain/resolve-config.js';
 export type { Metadata } from './domain/metadata.js';
 export {

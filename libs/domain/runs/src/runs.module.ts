@@ -18,7 +18,7 @@ import { LaunchedRuns } from './application/launched-runs.js';
 import { EnvironmentLastRuns } from './application/environment-last-runs.js';
 import { HarnessSecrets } from './application/harness-secrets.js';
 import { RunAssignments } from './application/run-assignments.js';
-import { ListGate } from './application/list-gate.js';
+import { SearchLimiter } from './application/list-gate.js';
 import { ListRuns } from './application/list-runs.js';
 import { ConfigSecrets } from './application/config-secrets.js';
 import { McpSecrets } from './application/mcp-secrets.js';
@@ -80,7 +80,7 @@ const useCases = [
   HarnessSecrets,
   McpSecrets,
   ConfigSecrets,
-  ListGate,
+  SearchLimiter,
   ListRuns,
   EnvironmentLastRuns,
   CancelRun,

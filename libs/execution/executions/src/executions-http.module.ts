@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
 import { WorkersModule, WorkerTasks } from '#execution/worker-gateway';
-import { CommandSignals } from './application/command-signals.js';
-import { ReadCommands } from './application/read-commands.js';
-import { RunWorkerTasks } from './application/workers/run-worker-tasks.js';
-import { WorkerDelivery } from './application/workers/worker-delivery.js';
-import { WorkerMessages } from './application/workers/worker-messages.js';
-import { WorkerOffers } from './application/workers/worker-offers.js';
+import { CommandSignals, ReadCommands } from './application/read-commands.js';
+import { RunWorkerTasks } from './application/run-worker-tasks.js';
+import { WorkerDispatcher } from './application/worker-dispatcher.js';
+import { WorkerMessages } from './application/worker-messages.js';
+import { WorkerPlacement } from './application/worker-placement.js';
 import { ExecutionsModule } from './executions.module.js';
 import { RunnerController, RunnerStreamsController } from './http/runner.controller.js';
 import { WorkerExecutionsStore } from './persistence/worker-executions.store.js';
@@ -21,8 +20,8 @@ import { WorkerOffersStore } from './persistence/worker-offers.store.js';
     WorkerExecutionsStore,
     WorkerOffersStore,
     WorkerMessages,
-    WorkerDelivery,
-    WorkerOffers,
+    WorkerDispatcher,
+    WorkerPlacement,
     { provide: WorkerTasks, useClass: RunWorkerTasks },
   ],
   exports: [WorkerTasks],

@@ -1,12 +1,10 @@
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { BuiltInExecutors } from './adapters/built-in-executors.js';
-import { ChosenExecutor } from './adapters/chosen-executor.js';
+import { ChosenExecutor, Executor, ExecutorRegistry } from './application/executors.js';
 import { DockerExecutor } from './adapters/docker/docker-executor.js';
-import { ExecutionFacts } from './adapters/execution-facts.js';
+import { ExecutionQueries } from './adapters/execution-queries.js';
 import { ProcessExecutor } from './adapters/process-executor.js';
-import { ExecutorRegistry } from './application/executor-registry.js';
-import { Executor } from './application/ports.js';
 import { ExecutionsModule } from './executions.module.js';
 import { Placement } from './jobs/placement.js';
 import { PlacementProcessor } from './jobs/placement.processor.js';
@@ -17,7 +15,7 @@ import { Sweeper } from './jobs/sweeper.js';
   imports: [ExecutionsModule, ScheduleModule.forRoot()],
   providers: [
     ExecutorRegistry,
-    ExecutionFacts,
+    ExecutionQueries,
     ProcessExecutor,
     DockerExecutor,
     BuiltInExecutors,

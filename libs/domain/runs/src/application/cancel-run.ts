@@ -10,7 +10,7 @@ import {
   STOP_FENCE_MS,
   FollowupsStore,
   RunLogStore,
-  RunMoves,
+  RunTransitions,
 } from '#execution/executions';
 import { isCancellableKind } from '../domain/run.js';
 import { RunAccess } from './run-access.js';
@@ -27,7 +27,7 @@ export class CancelRun {
     private readonly database: Database,
     private readonly access: RunAccess,
     private readonly executions: ExecutionsStore,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
     private readonly followups: FollowupsStore,
     private readonly log: RunLogStore,
     private readonly settings: Settings,
@@ -38,7 +38,7 @@ export class CancelRun {
     if (lookup.kind !== 'found') return lookup;
     const cancellable = isCancellableKind(lookup.run, this.settings.selfHostedCancel);
     return this.database.transaction(async (tx): Promise<CancelRunResult> => {
-      const run = await this.moves.lock(tx, runId);
+      const run = await this.transitions.lock(tx, runId);
       if (!run) return { kind: 'unknown' };
       const execution = await this.executions.lockLive(tx, runId);
       const transition = RUN_STATE_MACHINE.apply(run.state, 'cancel');
@@ -47,7 +47,7 @@ export class CancelRun {
       // Nobody but the worker could end an adopted execution, and the worker may not know it.
       if (!cancellable && execution?.is_adopted !== true) return { kind: 'not_supported' };
       await this.followups.dropPending(tx, runId);
-      await this.moves.move(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
+      await this.transitions.apply(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
       await this.log.append(tx, runId, execution?.id ?? null, [
         { kind: 'run_cancelled', data: { principal: { type: caller.principal.type, uid: caller.principal.uid } } },
       ]);

@@ -4,7 +4,7 @@ import { type LastRun, LastRuns, LastRunSource } from '#domain/environments';
 import { QUERY_CANCELED, sqlState } from '#platform/persistence';
 import { slotKeys } from '#execution/executions';
 import { EnvironmentRunsStore } from '../persistence/environment-runs.store.js';
-import { ListGate } from './list-gate.js';
+import { SearchLimiter } from './list-gate.js';
 import { readableBy } from './run-access.js';
 
 /**
@@ -19,7 +19,7 @@ export class EnvironmentLastRuns extends LastRunSource implements OnModuleInit {
   constructor(
     private readonly lastRuns: LastRuns,
     private readonly store: EnvironmentRunsStore,
-    private readonly gate: ListGate,
+    private readonly gate: SearchLimiter,
   ) {
     super();
   }

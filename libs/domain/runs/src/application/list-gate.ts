@@ -10,7 +10,7 @@ const MAX_WAIT_MS = 2000;
  * else. Those beyond wait in order, not for long.
  */
 @Injectable()
-export class ListGate {
+export class SearchLimiter {
   private free: number;
   private readonly turns: number;
   private readonly waiting: (() => void)[] = [];

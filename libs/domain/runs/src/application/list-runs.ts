@@ -15,7 +15,7 @@ import {
   type SortOrder,
 } from '../persistence/run-list-parts.js';
 import { type FoundPage, RunLists } from '../persistence/run-lists.js';
-import { ListGate } from './list-gate.js';
+import { SearchLimiter } from './list-gate.js';
 import { RunAccess } from './run-access.js';
 
 export interface ListRunsQuery {
@@ -50,7 +50,7 @@ export class ListRuns {
 
   constructor(
     private readonly lists: RunLists,
-    private readonly gate: ListGate,
+    private readonly gate: SearchLimiter,
     private readonly access: RunAccess,
     settings: Settings,
   ) {

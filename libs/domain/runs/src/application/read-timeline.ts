@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { CursorCodec } from '#platform/kernel';
-import { foldTimeline, type TimelineEvent } from '../domain/timeline.js';
+import { projectTimeline, type TimelineEvent } from '../domain/timeline.js';
 import { RunLogStore } from '#execution/executions';
 
 export interface TimelinePage {
@@ -28,7 +28,7 @@ export class ReadTimeline {
     const page = rows.slice(0, limit);
     const last = page.at(-1);
     return {
-      events: foldTimeline(page),
+      events: projectTimeline(page),
       nextCursor: rows.length > limit && last ? this.cursors.encode([last.seq], runId) : null,
     };
   }

@@ -4,19 +4,19 @@ import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
-  CeilingsStore,
+  RunLimitsStore,
   DebugSessionsStore,
   type Execution,
   ExecutionsStore,
   type FollowupOutcome,
   type FollowupSession,
   FollowupsStore,
-  hasCeilings,
+  hasLimits,
   PlacementNudge,
-  reachedCeiling,
+  reachedLimit,
   routeFollowup,
   RunLogStore,
-  RunMoves,
+  RunTransitions,
 } from '#execution/executions';
 import type { Run, RunMode } from '../domain/run.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
@@ -39,11 +39,11 @@ export class SubmitFollowup {
     private readonly database: Database,
     private readonly access: RunAccess,
     private readonly executions: ExecutionsStore,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
     private readonly followups: FollowupsStore,
     private readonly log: RunLogStore,
     private readonly debugSessions: DebugSessionsStore,
-    private readonly ceilings: CeilingsStore,
+    private readonly limits: RunLimitsStore,
     private readonly settings: Settings,
     private readonly nudge: PlacementNudge,
     private readonly personalRuns: PersonalRunPolicy,
@@ -55,7 +55,7 @@ export class SubmitFollowup {
     const refused = this.personalRuns.refusal(caller, lookup.run.owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
-      const run = await this.moves.lock(tx, runId);
+      const run = await this.transitions.lock(tx, runId);
       if (!run) return { kind: 'unknown' };
       const execution = await this.executions.lockLive(tx, runId);
       const decision = routeFollowup({
@@ -65,7 +65,7 @@ export class SubmitFollowup {
         isMessageEmpty: message.trim() === '',
       });
       if ('refuse' in decision) return { kind: decision.refuse };
-      const reason = this.mayHaveReachedCeiling(lookup.run) ? await this.reachedCeiling(tx, runId) : null;
+      const reason = this.mayHaveReachedLimit(lookup.run) ? await this.reachedLimit(tx, runId) : null;
       if (reason !== null) return { kind: 'over_budget', reason };
       if ((await this.followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
         return { kind: 'too_many' };
@@ -84,12 +84,12 @@ export class SubmitFollowup {
       await this.log.append(tx, runId, execution?.id ?? null, [
         { kind: 'followup_received', data: { followup_id: id, outcome: decision.outcome, author } },
       ]);
-      if (decision.outcome === 'handoff_execution') await this.moves.move(tx, runId, 'requeue');
+      if (decision.outcome === 'handoff_execution') await this.transitions.apply(tx, runId, 'requeue');
       if (debugged) {
         // The debug agent gets it; the run stays as its set-up has left it.
         await this.debugSessions.extend(tx, debugged.id);
-        await this.moves.touch(tx, runId);
-      } else if (decision.outcome === 'live_session') await this.moves.move(tx, runId, 'resume');
+        await this.transitions.touch(tx, runId);
+      } else if (decision.outcome === 'live_session') await this.transitions.apply(tx, runId, 'resume');
       if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);
       return { kind: 'accepted', followupId: id, outcome: decision.outcome };
     });
@@ -98,14 +98,14 @@ export class SubmitFollowup {
   }
 
   /** A run without limits of its own costs no round trip until it has worked for as long as the installation lets it. */
-  private mayHaveReachedCeiling({ config, runTimeMs }: Run): boolean {
+  private mayHaveReachedLimit({ config, runTimeMs }: Run): boolean {
     const { defaultMaxRuntime } = this.settings;
-    return hasCeilings(config) || (defaultMaxRuntime > 0 && (runTimeMs ?? 0) >= defaultMaxRuntime);
+    return hasLimits(config) || (defaultMaxRuntime > 0 && (runTimeMs ?? 0) >= defaultMaxRuntime);
   }
 
-  private async reachedCeiling(tx: Queryable, runId: string): Promise<string | null> {
-    const budget = await this.ceilings.budget(tx, runId);
-    return budget && reachedCeiling(budget.ceilings, budget.spent);
+  private async reachedLimit(tx: Queryable, runId: string): Promise<string | null> {
+    const budget = await this.limits.budget(tx, runId);
+    return budget && reachedLimit(budget.limits, budget.spent);
   }
 }
 

@@ -2,7 +2,7 @@ import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError } from '#platform/http';
 import { ApprovalInbox } from '../application/approval-inbox.js';
-import { ApprovalsStore, DecideApproval } from '#execution/executions';
+import { ApprovalsService } from '#execution/executions';
 import { RunAccess } from '../application/run-access.js';
 import { ApprovalDecisionRequest, ListApprovalsParameters } from './dto/run-requests.dto.js';
 import { ApprovalInboxResponse, ApprovalItem, ListApprovalsResponse } from './dto/run-responses.dto.js';
@@ -53,8 +53,7 @@ export class ApprovalInboxController {
 export class ApprovalsController {
   constructor(
     private readonly access: RunAccess,
-    private readonly approvals: ApprovalsStore,
-    private readonly decideApproval: DecideApproval,
+    private readonly approvals: ApprovalsService,
     private readonly presenter: RunPresenter,
   ) {}
 
@@ -71,7 +70,7 @@ export class ApprovalsController {
   })
   async list(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<ListApprovalsResponse> {
     foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
-    const [approvals, rules] = await Promise.all([this.approvals.list(runId), this.approvals.rules(runId)]);
+    const [approvals, rules] = await Promise.all([this.approvals.list(runId), this.approvals.listRules(runId)]);
     return { approvals: await this.presenter.approvals(approvals), rules: await this.presenter.approvals(rules) };
   }
 
@@ -96,7 +95,7 @@ export class ApprovalsController {
   ): Promise<ApprovalItem> {
     foundOrThrow(await this.access.find(caller, runId, 'runs:write'));
     const { type, uid } = caller.principal;
-    const result = await this.decideApproval.execute(runId, approvalId, request.decision, request.note ?? null, {
+    const result = await this.approvals.decide(runId, approvalId, request.decision, request.note ?? null, {
       type,
       uid,
     });

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-import { EXTERNAL_POOL, RunMoves } from '#execution/executions';
+import { EXTERNAL_POOL, RunTransitions } from '#execution/executions';
 import { INSERT_ONCE, insertOnceValues, type RunClaim } from './grouped-claimed-inserts.js';
 import { INSERT_RUNS_STATEMENT } from './grouped-run-inserts.js';
 import type { NewRun } from './new-run.js';
@@ -26,14 +26,14 @@ export class ExternalRunInserts {
   constructor(
     private readonly database: Database,
     private readonly settings: Settings,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
   ) {}
 
   /** Null: the key is taken already, and nothing was written. */
   async insert(run: NewRun, claim: RunClaim | null): Promise<{ readonly atCapacity: false } | null> {
     return this.database.transaction(async (tx) => {
       if (!(await this.insertRun(tx, run, claim))) return null;
-      await this.moves.move(tx, run.id, 'offer');
+      await this.transitions.apply(tx, run.id, 'offer');
       await tx.query(OFFER, [run.id, this.settings.claimDeadline]);
       return { atCapacity: false };
     });

@@ -1,13 +1,13 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { Queryable } from '#platform/persistence';
-import { type RunChange, RunTransitions, RunTransitionSink } from '#execution/executions';
+import { type RunChange, RunStateListeners, RunStateListener } from '#execution/executions';
 import { SchedulesStore } from '../persistence/schedules.store.js';
 
 /** Notes when a run of a schedule has succeeded, with the move that says so. A round trip for each run that does. */
 @Injectable()
-export class LastSuccesses extends RunTransitionSink implements OnModuleInit {
+export class LastSuccesses extends RunStateListener implements OnModuleInit {
   constructor(
-    private readonly transitions: RunTransitions,
+    private readonly transitions: RunStateListeners,
     private readonly store: SchedulesStore,
   ) {
     super();

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { TeamDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { isDatabaseUnavailable, type Queryable } from '#platform/persistence';
-import { UnfinishedRuns } from '#execution/executions';
+import { RunTail } from '#execution/executions';
 import type { Schedule } from '../domain/schedule.js';
 import { type FiringRecord, ScheduleFiringsStore } from '../persistence/schedule-firings.store.js';
 import { SCHEDULE_TIMER, SchedulesStore } from '../persistence/schedules.store.js';
@@ -28,7 +28,7 @@ export class ScheduleStores {
   constructor(
     readonly schedules: SchedulesStore,
     readonly firings: ScheduleFiringsStore,
-    readonly runs: UnfinishedRuns,
+    readonly runs: RunTail,
   ) {}
 }
 
@@ -59,7 +59,7 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
       due.map(({ key }) => key),
     );
     const schedules = new Map(found.map((schedule) => [schedule.uid, schedule]));
-    const busy = await this.stores.runs.among(
+    const busy = await this.stores.runs.unfinished(
       tx,
       found.flatMap(({ overlapPolicy, lastRunId }) => (overlapPolicy === 'skip' && lastRunId ? [lastRunId] : [])),
     );

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ExecutorRegistry } from '../application/executor-registry.js';
+import { ExecutorRegistry } from '../application/executors.js';
 import { DockerExecutor } from './docker/docker-executor.js';
 import { ProcessExecutor } from './process-executor.js';
 

@@ -18,12 +18,11 @@ import { RUNNER_EXIT } from '#execution/runner';
 import type { RunnerHandover } from '#execution/runner-protocol';
 import { AssignmentSource } from '../application/assignment-source.js';
 import { FinishExecution } from '../application/finish-execution.js';
-import { Executor, type Offer } from '../application/ports.js';
+import { Executor, type Offer } from '../application/executors.js';
 import { ExecutionTokens } from '../domain/execution-token.js';
-import { ExecutionFacts } from './execution-facts.js';
-import { nestLog } from './nest-log.js';
+import { ExecutionQueries } from './execution-queries.js';
+import { nestLog, type RunnerStartLimiter, runnerStartLimiter } from './runner-start-limiter.js';
 import { localCloning, runnerHandover } from './runner-handover.js';
-import { type StartingRunners, startingRunners } from './starting-runners.js';
 
 /** How long a runner tries to claim, in multiples of CLAIM_DEADLINE: the offers of living runners are extended. */
 const CLAIM_DEADLINES = 4;
@@ -41,7 +40,7 @@ export class ProcessExecutor extends Executor {
   private readonly tokens: ExecutionTokens;
   private readonly users: AgentUsers;
   private readonly runners = new Map<string, StartedRunner>();
-  private readonly starting: StartingRunners;
+  private readonly starting: RunnerStartLimiter;
   private readonly ticks: SteadyTicks;
   private readonly isRoot = process.getuid?.() === 0;
   private workspacesDir = '';
@@ -49,7 +48,7 @@ export class ProcessExecutor extends Executor {
 
   constructor(
     private readonly settings: Settings,
-    private readonly facts: ExecutionFacts,
+    private readonly facts: ExecutionQueries,
     private readonly finish: FinishExecution,
     private readonly assignments: AssignmentSource,
     timers: SchedulerRegistry,
@@ -58,7 +57,7 @@ export class ProcessExecutor extends Executor {
     this.ticks = new SteadyTicks(timers, 'Executor');
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
     this.users = new AgentUsers(settings);
-    this.starting = startingRunners(settings, facts);
+    this.starting = runnerStartLimiter(settings, facts);
   }
 
   override async prepare(): Promise<void> {

@@ -5,7 +5,7 @@ import type { Assignment, ClaimRequest } from '#execution/runner-protocol';
 import { beatSeconds } from '../domain/lease.js';
 import { ExecutionsStore, isHeldForRunner } from '../persistence/executions.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
-import { RunMoves } from '../persistence/run-moves.js';
+import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { AssignmentSource } from './assignment-source.js';
 import { FinishExecution } from './finish-execution.js';
 
@@ -19,7 +19,7 @@ export class ClaimExecution {
     private readonly database: Database,
     private readonly settings: Settings,
     private readonly executions: ExecutionsStore,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
     private readonly log: RunLogStore,
     private readonly assignments: AssignmentSource,
     private readonly finish: FinishExecution,
@@ -29,14 +29,14 @@ export class ClaimExecution {
     const runId = await this.executions.runOf(executionId);
     if (runId === null) return { kind: 'lease_lost' };
     const leaseEpoch = await this.database.transaction(async (tx) => {
-      if (!(await this.moves.lock(tx, runId))) return null;
+      if (!(await this.transitions.lock(tx, runId))) return null;
       const execution = await this.executions.lock(tx, executionId);
       if (!execution || execution.is_fenced) return null;
       if (execution.phase === 'claimed' && execution.instance_id === request.instance_id) return execution.lease_epoch;
       // A self-hosted worker has claimed it for this runner: the lease goes over, the run stays.
       if (isHeldForRunner(execution)) return this.executions.claim(tx, executionId, request.instance_id);
       if (execution.phase !== 'offered' || execution.is_expired) return null;
-      if (!(await this.moves.move(tx, runId, 'claim'))) return null;
+      if (!(await this.transitions.apply(tx, runId, 'claim'))) return null;
       const epoch = await this.executions.claim(tx, executionId, request.instance_id);
       await this.log.append(tx, runId, executionId, [
         { kind: 'run_claimed', data: { execution_id: Number(executionId) } },

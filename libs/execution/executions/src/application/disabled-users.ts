@@ -5,7 +5,7 @@ import { EXTERNAL_POOL } from '../domain/run.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
-import { RunMoves } from '../persistence/run-moves.js';
+import { RunTransitions } from '../persistence/run-transitions.store.js';
 
 /**
  * Personal runs of a disabled user, and runs that they execute on a machine of their own. A run that is being offered is
@@ -27,7 +27,7 @@ export class DisabledUsers {
     private readonly database: Database,
     private readonly executions: ExecutionsStore,
     private readonly followups: FollowupsStore,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
     private readonly log: RunLogStore,
   ) {}
 
@@ -38,14 +38,17 @@ export class DisabledUsers {
 
   private async stop(runId: string, executionId: string): Promise<void> {
     await this.database.transaction(async (tx) => {
-      const run = await this.moves.lock(tx, runId);
+      const run = await this.transitions.lock(tx, runId);
       const execution = await this.executions.lock(tx, executionId);
       if (!run || !execution || execution.desired === 'stop' || execution.desired === 'kill') return;
       await this.followups.dropPending(tx, runId);
       const principal = { type: run.creator_type, uid: run.creator_uid };
       // An idle session or a debug window belongs to a run that has ended: that one stays what it is.
       if (
-        await this.moves.move(tx, runId, 'cancel', { message: 'Cancelled: the user was disabled.', retryable: false })
+        await this.transitions.apply(tx, runId, 'cancel', {
+          message: 'Cancelled: the user was disabled.',
+          retryable: false,
+        })
       )
         await this.log.append(tx, runId, executionId, [{ kind: 'run_cancelled', data: { principal } }]);
       await this.executions.command(tx, executionId, {

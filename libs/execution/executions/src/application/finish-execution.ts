@@ -3,10 +3,10 @@ import { isErrorCode, toStorableText, truncateUtf8 } from '#platform/kernel';
 import { Database, type Statement } from '#platform/persistence';
 import type { FinishRequest } from '#execution/runner-protocol';
 import { ExecutionsStore } from '../persistence/executions.store.js';
-import { RunMoves } from '../persistence/run-moves.js';
-import { PlacementNudge } from './ports.js';
+import { RunTransitions } from '../persistence/run-transitions.store.js';
+import { PlacementNudge } from './executors.js';
 import { AssignmentSource } from './assignment-source.js';
-import { type Ending, ExecutionEndings } from './execution-endings.js';
+import { type Ending, ExecutionFinalizer } from './execution-finalizer.js';
 
 const ENDED_WITH: Statement = {
   name: 'executions.ended-with',
@@ -27,8 +27,8 @@ export class FinishExecution {
   constructor(
     private readonly database: Database,
     private readonly executions: ExecutionsStore,
-    private readonly moves: RunMoves,
-    private readonly endings: ExecutionEndings,
+    private readonly transitions: RunTransitions,
+    private readonly endings: ExecutionFinalizer,
     private readonly assignments: AssignmentSource,
     private readonly nudge: PlacementNudge,
   ) {}
@@ -77,7 +77,7 @@ export class FinishExecution {
     const runId = await this.executions.runOf(executionId);
     if (runId === null) return false;
     const ended = await this.database.transaction(async (tx) => {
-      const run = await this.moves.lock(tx, runId);
+      const run = await this.transitions.lock(tx, runId);
       const execution = await this.executions.lock(tx, executionId);
       if (!run || !execution || !epochMatches(execution.lease_epoch) || !isDue(execution)) return false;
       await this.endings.end(tx, run, execution, ending);

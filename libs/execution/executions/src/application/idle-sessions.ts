@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, type Statement } from '#platform/persistence';
-import { MAX_DEBUG_TURN_MS } from '../domain/debug-window.js';
+import { MAX_DEBUG_TURN_MS } from '../domain/status-message.js';
 import { COMMANDS_CHANNEL, STOP_FENCE_MS } from '../domain/lease.js';
 import { HOSTED_POOL, slotKey, workerPool } from '../domain/run.js';
-import { debugActive } from '../persistence/debug-window-sql.js';
-import { PlacementNudge } from './ports.js';
+import { debugActive } from '../persistence/run-status-sql.js';
+import { PlacementNudge } from './executors.js';
 
 /** Tells the executions whose ids `chosen` selects to end; `wish` is what their runner is to do, `reason` an SQL text. */
 const ending = (

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, type Statement } from '#platform/persistence';
 import { HOSTED_POOL } from '../domain/run.js';
-import type { Offer } from './ports.js';
+import type { Offer } from './executors.js';
 
 const PLACE: Statement = {
   name: 'runs.place',

@@ -1,13 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
 import type { RunEvent } from '#execution/runner-protocol';
-import { withDebugWindow } from '../domain/debug-window.js';
+import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { withDebugWindow, withWaitingReason } from '../domain/status-message.js';
 import { isEnded, type RunState } from '../domain/run-state.js';
 import type { StatusMessage, WaitingReason } from '../domain/run.js';
-import { withWaitingReason } from '../domain/waiting-reason.js';
-import { DEBUG_WINDOW_COLUMNS, type DebugWindowRow, toDebugWindow } from '../persistence/debug-window-sql.js';
+import {
+  DEBUG_WINDOW_COLUMNS,
+  type DebugWindowRow,
+  toDebugWindow,
+  WAITING_REASON,
+} from '../persistence/run-status-sql.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
-import { WAITING_REASON } from '../persistence/waiting-reason-sql.js';
 
 /** Where a run and its log stand, both as of one moment. */
 export interface RunHead {
@@ -30,6 +33,11 @@ const HEADS: Statement = {
     r.conversation_format, r.team_uid, e.id IS NOT NULL AS is_live, ${DEBUG_WINDOW_COLUMNS}, ${WAITING_REASON}
   FROM runs r LEFT JOIN run_heads h ON h.run_id = r.id LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL
  WHERE r.id = ANY($1::uuid[])`,
+};
+
+const UNFINISHED: Statement = {
+  name: 'runs.unfinished-among',
+  text: `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`,
 };
 
 interface HeadRow extends DebugWindowRow {
@@ -69,6 +77,13 @@ export class RunTail {
       conversationFormat: row.conversation_format,
       isEnded: !row.is_live && isEnded(row.state, row.is_live),
     }));
+  }
+
+  /** Those of the runs that are queued or executed; no round trip for none. */
+  async unfinished(queryable: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
+    if (ids.length === 0) return new Set();
+    const rows = await queryable.query<{ id: string }>(UNFINISHED, [ids]);
+    return new Set(rows.map(({ id }) => id));
   }
 
   /** Events after `afterSeq` in order, at most `limit`. */

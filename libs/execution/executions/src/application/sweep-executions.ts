@@ -1,9 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, isDatabaseUnavailable, type Statement } from '#platform/persistence';
-import { ApprovalsStore } from '../persistence/approvals.store.js';
-import { DecideApproval } from './decide-approval.js';
-import { RunCeilings } from './ceilings.js';
+import { ApprovalsService } from './approvals.service.js';
+import { RunLimitEnforcer } from './run-limit-enforcer.js';
 import { DisabledUsers } from './disabled-users.js';
 import { FinishExecution, type LossOptions } from './finish-execution.js';
 import { IdleSessions } from './idle-sessions.js';
@@ -30,9 +29,8 @@ export class SweepExecutions {
     private readonly database: Database,
     private readonly finish: FinishExecution,
     private readonly idleSessions: IdleSessions,
-    private readonly approvals: ApprovalsStore,
-    private readonly decide: DecideApproval,
-    private readonly ceilings: RunCeilings,
+    private readonly approvals: ApprovalsService,
+    private readonly limits: RunLimitEnforcer,
     private readonly disabledUsers: DisabledUsers,
     private readonly settings: Settings,
   ) {}
@@ -50,10 +48,8 @@ export class SweepExecutions {
     }
     await this.each('idle sessions', () => this.idleSessions.closeOverdue());
     await this.each('debug windows', () => this.idleSessions.closeDebugWindows());
-    for (const overdue of await this.approvals.overdue()) {
-      await this.each(`approval ${overdue.id}`, () => this.decide.expire(overdue.run_id, overdue.id));
-    }
-    await this.ceilings.sweep((what, work) => this.each(what, work));
+    await this.approvals.expireOverdue((what, work) => this.each(what, work));
+    await this.limits.sweep((what, work) => this.each(what, work));
     await this.disabledUsers.sweep((what, work) => this.each(what, work));
     return lost;
   }

@@ -20,11 +20,11 @@ describe('ExecutionTokens', () => {
 
 describe('turnOutcome', () => {
   it('blames the agent for refusals and limits, and nobody for a cancelled turn', () => {
-    expect(turnOutcome({ stop_reason: 'end_turn' })).toEqual({ move: 'succeed' });
-    expect(turnOutcome({ stop_reason: 'cancelled' })).toEqual({ move: 'none' });
+    expect(turnOutcome({ stop_reason: 'end_turn' })).toEqual({ transition: 'succeed' });
+    expect(turnOutcome({ stop_reason: 'cancelled' })).toEqual({ transition: 'none' });
     for (const stop_reason of ['refusal', 'max_tokens', 'max_turn_requests', 'error'] as const) {
       expect(turnOutcome({ stop_reason })).toMatchObject({
-        move: 'fail',
+        transition: 'fail',
         status: { error_code: 'agent_process_failed' },
       });
     }

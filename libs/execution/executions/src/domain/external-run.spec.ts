@@ -4,14 +4,14 @@ import { afterExternal } from './external-run.js';
 describe('afterExternal', () => {
   it('cancels what was cancelled where it ran, whatever waits', () => {
     expect(afterExternal({ reason: 'cancelled', isLost: false, hasMore: true })).toMatchObject({
-      move: 'cancel',
+      transition: 'cancel',
       status: { retryable: false },
     });
   });
 
   it('hands a message over that the session never took', () => {
     expect(afterExternal({ reason: 'closed', isLost: false, hasMore: true })).toEqual({
-      move: 'requeue',
+      transition: 'requeue',
       status: null,
     });
   });
@@ -21,9 +21,9 @@ describe('afterExternal', () => {
     ['claim_expired', true],
     ['handed_back', false],
   ])('gives the run up after %s', (reason, isLost) => {
-    const { move, status } = afterExternal({ reason, isLost, hasMore: false });
-    expect({ move, code: status?.error_code, retryable: status?.retryable }).toEqual({
-      move: 'give_up',
+    const { transition, status } = afterExternal({ reason, isLost, hasMore: false });
+    expect({ transition, code: status?.error_code, retryable: status?.retryable }).toEqual({
+      transition: 'give_up',
       code: 'infrastructure_timeout',
       retryable: true,
     });

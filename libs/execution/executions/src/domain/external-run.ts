@@ -2,8 +2,8 @@ import type { StatusMessage } from './run.js';
 
 /** What becomes of an external run in progress when its execution ends. Only whoever registered it could execute it again. */
 export type ExternalConsequence =
-  | { readonly move: 'requeue'; readonly status: null }
-  | { readonly move: 'cancel' | 'give_up'; readonly status: StatusMessage };
+  | { readonly transition: 'requeue'; readonly status: null }
+  | { readonly transition: 'cancel' | 'give_up'; readonly status: StatusMessage };
 
 /** `isLost`: nobody heard of it any more. `hasMore`: its session had ended its turn, and a message waits. */
 export interface ExternalEnding {
@@ -14,10 +14,10 @@ export interface ExternalEnding {
 
 export function afterExternal({ reason, isLost, hasMore }: ExternalEnding): ExternalConsequence {
   if (reason === 'cancelled')
-    return { move: 'cancel', status: { message: 'Cancelled where it was executed.', retryable: false } };
-  if (hasMore) return { move: 'requeue', status: null };
+    return { transition: 'cancel', status: { message: 'Cancelled where it was executed.', retryable: false } };
+  if (hasMore) return { transition: 'requeue', status: null };
   const message = isLost
     ? 'The machine that executed the run went silent.'
     : 'The execution ended while the run was in progress.';
-  return { move: 'give_up', status: { message, error_code: 'infrastructure_timeout', retryable: true } };
+  return { transition: 'give_up', status: { message, error_code: 'infrastructure_timeout', retryable: true } };
 }

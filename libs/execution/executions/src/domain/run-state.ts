@@ -191,7 +191,7 @@ export const RUN_STATE_MACHINE = new StateMachine({
   },
 } as const satisfies ConstructorParameters<typeof StateMachine<RunState, string, RunRefusal>>[0]);
 
-export type RunMove = ReturnType<typeof RUN_STATE_MACHINE.events>[number];
+export type RunTransition = ReturnType<typeof RUN_STATE_MACHINE.events>[number];
 
 /** Ended for good unless a follow-up continues it. BLOCKED belongs here only without a live execution. */
 export const ENDED_STATES = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'] as const satisfies readonly RunState[];

@@ -1,8 +1,37 @@
-import { AGENT_FAILURE_CODES, type TurnEnded } from '#execution/runner-protocol';
+import { AGENT_FAILURE_CODES, type RunnerEvent, STOP_REASONS, type TurnEnded } from '#execution/runner-protocol';
 import type { StatusMessage } from './run.js';
 
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export interface EventFault {
+  readonly field: string;
+  /** Completes "`field` …"; never repeats the value. */
+  readonly detail: string;
+}
+
+/**
+ * What is wrong with the fields by which an event moves a run; null when nothing is. Other fields may be anything: they
+ * are stored as they are, or read with care.
+ */
+export function eventFault({ kind, data }: Pick<RunnerEvent, 'kind' | 'data'>): EventFault | null {
+  switch (kind) {
+    case 'turn_started': {
+      const { followup_id: id } = data;
+      if (id === undefined || (typeof id === 'string' && UUID.test(id))) return null;
+      return { field: 'followup_id', detail: 'must be a UUID' };
+    }
+    case 'turn_ended':
+      if (STOP_REASONS.some((known) => known === data['stop_reason'])) return null;
+      return { field: 'stop_reason', detail: `must be one of ${STOP_REASONS.join(', ')}` };
+    default:
+      return null;
+  }
+}
+
 export type TurnOutcome =
-  { readonly move: 'succeed' } | { readonly move: 'fail'; readonly status: StatusMessage } | { readonly move: 'none' };
+  | { readonly transition: 'succeed' }
+  | { readonly transition: 'fail'; readonly status: StatusMessage }
+  | { readonly transition: 'none' };
 
 const REFUSALS = {
   refusal: 'The agent refused to go on.',
@@ -14,15 +43,15 @@ const REFUSALS = {
 export function turnOutcome(turn: Omit<TurnEnded, 'turn_id'>): TurnOutcome {
   switch (turn.stop_reason) {
     case 'end_turn':
-      return { move: 'succeed' };
+      return { transition: 'succeed' };
     case 'cancelled':
-      return { move: 'none' };
+      return { transition: 'none' };
     case 'refusal':
     case 'max_tokens':
     case 'max_turn_requests':
-      return { move: 'fail', status: failed(turn, REFUSALS[turn.stop_reason]) };
+      return { transition: 'fail', status: failed(turn, REFUSALS[turn.stop_reason]) };
     case 'error':
-      return { move: 'fail', status: failed(turn, 'The agent ended with an error.') };
+      return { transition: 'fail', status: failed(turn, 'The agent ended with an error.') };
   }
 }
 

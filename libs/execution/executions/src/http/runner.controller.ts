@@ -10,7 +10,7 @@ import { ClaimExecution } from '../application/claim-execution.js';
 import { FinishExecution } from '../application/finish-execution.js';
 import { ReadCommands } from '../application/read-commands.js';
 import { ReportEvents } from '../application/report-events.js';
-import { eventFault } from '../domain/runner-event-rules.js';
+import { eventFault } from '../domain/turn-outcome.js';
 import { Transcripts } from '../application/transcripts.js';
 import { beatSeconds } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
@@ -22,8 +22,7 @@ import {
   LeaseRefBody,
   TranscriptParameters,
 } from './dto/runner-messages.dto.js';
-import { ExecutionTokenGuard } from './execution-token.guard.js';
-import { SanitizeBody } from './sanitize-body.interceptor.js';
+import { ExecutionTokenGuard, SanitizeBody } from './runner-request.js';
 
 const MAX_WAIT_SECONDS = 25;
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { Settings } from '#platform/config';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import { OFFERS_AT_ONCE, PlaceRuns } from '../application/place-runs.js';
-import { Executor } from '../application/ports.js';
+import { Executor } from '../application/executors.js';
 
 /** Places queued runs on this machine's executor: on a nudge from the queue, and by a poll as the safety net. */
 @Injectable()

@@ -2,7 +2,7 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { CoalescedNudges } from '#platform/jobs';
-import { PlacementNudge } from '../application/ports.js';
+import { PlacementNudge } from '../application/executors.js';
 import { PLACE_RUNS_JOB } from './placement-jobs.js';
 
 const COALESCE_MS = 10;

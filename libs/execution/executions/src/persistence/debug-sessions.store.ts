@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable, Statement } from '#platform/persistence';
-import { MAX_REROUTES } from '../domain/debug-window.js';
+import { phaseAfter, phaseGuard } from '../domain/execution-phase.js';
+import { MAX_REROUTES } from '../domain/status-message.js';
 
 const OPEN: Statement = {
   name: 'debug-sessions.open',
-  text: `UPDATE executions SET phase = 'debug', idle_since = headrace.now(),
+  text: `UPDATE executions SET phase = ${phaseAfter('open_debug_window')}, idle_since = headrace.now(),
     debug_until = headrace.now() + coalesce(debug_window_ms, 0) * interval '1 millisecond'
-  WHERE id = $1 AND phase = 'claimed'`,
+  WHERE id = $1 AND ${phaseGuard('open_debug_window')}`,
 };
 const ADOPT: Statement = {
   name: 'debug-sessions.adopt',

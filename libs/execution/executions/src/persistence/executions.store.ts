@@ -2,11 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
 import type { Desired } from '#execution/runner-protocol';
+import { type ExecutionPhase, phaseAfter, phaseGuard } from '../domain/execution-phase.js';
 import { COMMANDS_CHANNEL, leaseGraceMs, workerGraceMs } from '../domain/lease.js';
-import { maxRuntimeMs } from './ceilings.store.js';
-import { debugOpen } from './debug-window-sql.js';
-
-export type ExecutionPhase = 'offered' | 'claimed' | 'started' | 'idle' | 'debug' | 'ended';
+import { maxRuntimeMs } from './run-limits.store.js';
+import { debugOpen } from './run-status-sql.js';
 
 export interface Execution {
   readonly id: string;
@@ -70,8 +69,8 @@ const LEASE_END = `${WRITE_TIME} + CASE WHEN worker_connection_id IS NULL THEN $
 
 const CLAIM: Statement = {
   name: 'executions.claim',
-  text: `UPDATE executions SET phase = 'claimed', lease_epoch = lease_epoch + 1, instance_id = $2, claimed_at = headrace.now(),
-    lease_expires_at = ${LEASE_END} WHERE id = $1 RETURNING lease_epoch`,
+  text: `UPDATE executions SET phase = ${phaseAfter('claim')}, lease_epoch = lease_epoch + 1, instance_id = $2, claimed_at = headrace.now(),
+    lease_expires_at = ${LEASE_END} WHERE id = $1 AND ${phaseGuard('claim')} RETURNING lease_epoch`,
 };
 
 const RENEW: Statement = {
@@ -89,12 +88,12 @@ const ACKNOWLEDGE: Statement = {
 /** `ceiling_at`: when the run may have worked for as long as its limit allows; null without one. `$2`: see {@link maxRuntimeMs}. */
 const BUSY: Statement = {
   name: 'executions.busy',
-  text: `UPDATE executions SET phase = 'started', started_at = coalesce(started_at, headrace.now()),
+  text: `UPDATE executions SET phase = ${phaseAfter('work')}, started_at = coalesce(started_at, headrace.now()),
     busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL,
     ceiling_at = CASE WHEN busy_since IS NOT NULL THEN ceiling_at ELSE (
       SELECT headrace.now() + greatest(0, ${maxRuntimeMs('$2')} - r.busy_ms) * interval '1 millisecond'
         FROM runs r WHERE r.id = executions.run_id AND ${maxRuntimeMs('$2')} IS NOT NULL) END
-   WHERE id = $1`,
+   WHERE id = $1 AND ${phaseGuard('work')}`,
 };
 
 const ALLOW_DEBUG: Statement = {
@@ -102,19 +101,19 @@ const ALLOW_DEBUG: Statement = {
   text: `UPDATE executions SET debug_window_ms = $2 WHERE id = $1 AND ended_at IS NULL`,
 };
 
-/** Adds the turn's time to the run and, when `$2`, lets the execution idle. */
+/** Adds the turn's time to the run. `$2`: the session rests. */
 const PAUSE: Statement = {
   name: 'executions.pause',
   text: `WITH before AS (SELECT id, run_id, busy_since FROM executions WHERE id = $1),
   paused AS (UPDATE executions SET busy_since = NULL, ceiling_at = NULL,
-      phase = CASE WHEN $2 THEN 'idle' ELSE phase END, idle_since = CASE WHEN $2 THEN headrace.now() ELSE idle_since END WHERE id = $1)
+      phase = CASE WHEN $2 AND ${phaseGuard('rest')} THEN ${phaseAfter('rest')} ELSE phase END, idle_since = CASE WHEN $2 THEN headrace.now() ELSE idle_since END WHERE id = $1)
   UPDATE runs SET busy_ms = busy_ms + greatest(0, extract(epoch FROM headrace.now() - before.busy_since) * 1000)::bigint
     FROM before WHERE runs.id = before.run_id AND before.busy_since IS NOT NULL`,
 };
 
 const END: Statement = {
   name: 'executions.end',
-  text: `UPDATE executions SET phase = 'ended', ended_at = headrace.now(), end_reason = $2, exit_code = $3 WHERE id = $1 AND ended_at IS NULL RETURNING id`,
+  text: `UPDATE executions SET phase = ${phaseAfter('end')}, ended_at = headrace.now(), end_reason = $2, exit_code = $3 WHERE id = $1 AND ended_at IS NULL AND ${phaseGuard('end')} RETURNING id`,
 };
 
 const RELEASE: Statement = { name: 'executions.release-slot', text: `SELECT release_slot($1) AS released` };

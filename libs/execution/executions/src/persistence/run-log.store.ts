@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-import type { RunEvent, RunEventKind } from '#execution/runner-protocol';
-import { LIFECYCLE_KINDS } from '#execution/runner-protocol';
-import { RunTransitions } from '../application/run-transitions.js';
+import { LIFECYCLE_KINDS, type RunEvent, type RunEventKind } from '#execution/runner-protocol';
+import { RunStateListeners } from '../application/run-state-listeners.js';
 
 export interface NewRunEvent {
   readonly kind: RunEventKind;
@@ -54,7 +53,7 @@ const toEvent = (row: EventRow): RunEvent => ({ ...row, seq: Number(row.seq) });
 export class RunLogStore {
   constructor(
     private readonly database: Database,
-    private readonly transitions: RunTransitions,
+    private readonly transitions: RunStateListeners,
   ) {}
 
   async append(

@@ -158,7 +158,7 @@ export interface EarlierTasks {
   readonly was_stopped: boolean;
 }
 
-/** What connections of workers hold. The lock order is the one of `RunMoves`. */
+/** What connections of workers hold. The lock order is the one of `RunTransitions`. */
 @Injectable()
 export class WorkerExecutionsStore {
   constructor(

@@ -1,12 +1,12 @@
 import { Logger } from '@nestjs/common';
 import type { ContainerLabels, DockerEngine } from '#execution/runner-host';
 import type { FinishExecution } from '../../application/finish-execution.js';
-import type { ExecutionFacts } from '../execution-facts.js';
+import type { ExecutionQueries } from '../execution-queries.js';
 
 export interface ReaperTools {
   readonly engine: DockerEngine;
   readonly labels: ContainerLabels;
-  readonly facts: ExecutionFacts;
+  readonly facts: ExecutionQueries;
   readonly finish: FinishExecution;
 }
 

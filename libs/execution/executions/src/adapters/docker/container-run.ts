@@ -19,9 +19,9 @@ import {
 } from '#execution/runner-host';
 import type { RunnerHandover } from '#execution/runner-protocol';
 import type { FinishExecution } from '../../application/finish-execution.js';
-import type { Offer } from '../../application/ports.js';
-import type { ExecutionFacts } from '../execution-facts.js';
-import type { StartingRunners } from '../starting-runners.js';
+import type { Offer } from '../../application/executors.js';
+import type { ExecutionQueries } from '../execution-queries.js';
+import type { RunnerStartLimiter } from '../runner-start-limiter.js';
 
 /** A container that the engine refuses is tried again elsewhere or later, not at once. */
 const REFUSED_PAUSE_MS = 1000;
@@ -31,11 +31,11 @@ export interface ContainerTools extends ContainerParts {
   readonly imageOf: (executionId: string) => Promise<string>;
   readonly supply: ImageSupply;
   readonly labels: ContainerLabels;
-  readonly facts: ExecutionFacts;
+  readonly facts: ExecutionQueries;
   readonly finish: FinishExecution;
   readonly settings: Settings;
   readonly mounts: readonly RunnerMount[];
-  readonly starting: StartingRunners;
+  readonly starting: RunnerStartLimiter;
   readonly handover: (executionId: string, imageEnv: readonly string[]) => RunnerHandover;
 }
 

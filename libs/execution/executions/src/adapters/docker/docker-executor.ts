@@ -1,7 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { Settings, SettingsError } from '#platform/config';
-import { SteadyTicks } from '#platform/jobs';
 import {
   ContainerLabels,
   DockerEngine,
@@ -10,21 +8,22 @@ import {
   EngineWatch,
   ImageSupply,
   imageVariables,
+  isLoopbackUrl,
   runnerMounts,
   WORKSPACE,
 } from '#execution/runner-host';
 import type { RunnerHandover } from '#execution/runner-protocol';
+import { Settings, SettingsError } from '#platform/config';
+import { SteadyTicks } from '#platform/jobs';
 import { AssignmentSource } from '../../application/assignment-source.js';
 import { FinishExecution } from '../../application/finish-execution.js';
-import { Executor, type Offer } from '../../application/ports.js';
+import { Executor, type Offer } from '../../application/executors.js';
 import { ExecutionTokens } from '../../domain/execution-token.js';
-import { ExecutionFacts } from '../execution-facts.js';
-import { nestLog } from '../nest-log.js';
+import { ExecutionQueries } from '../execution-queries.js';
 import { runnerHandover } from '../runner-handover.js';
-import { type StartingRunners, startingRunners } from '../starting-runners.js';
+import { nestLog, type RunnerStartLimiter, runnerStartLimiter } from '../runner-start-limiter.js';
 import { ContainerReaper } from './container-reaper.js';
 import { ContainerRun, type ContainerTools } from './container-run.js';
-import { runnerAddressProblem } from './runner-address.js';
 
 const REAP_INTERVAL_MS = 10_000;
 const GUARD_INTERVAL_MS = 1000;
@@ -35,7 +34,7 @@ const WATCH_INTERVAL_MS = 2000;
 export class DockerExecutor extends Executor {
   private readonly logger = new Logger(DockerExecutor.name);
   private readonly tokens: ExecutionTokens;
-  private readonly starting: StartingRunners;
+  private readonly starting: RunnerStartLimiter;
   private readonly ticks: SteadyTicks;
   private readonly runs = new Map<string, ContainerRun>();
   /** Null until {@link prepare}: an installation that does not use Docker needs none of it. */
@@ -43,14 +42,14 @@ export class DockerExecutor extends Executor {
 
   constructor(
     private readonly settings: Settings,
-    private readonly facts: ExecutionFacts,
+    private readonly facts: ExecutionQueries,
     private readonly finish: FinishExecution,
     private readonly assignments: AssignmentSource,
     timers: SchedulerRegistry,
   ) {
     super();
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
-    this.starting = startingRunners(settings, facts);
+    this.starting = runnerStartLimiter(settings, facts);
     this.ticks = new SteadyTicks(timers, 'Executor');
   }
 
@@ -142,4 +141,14 @@ export class DockerExecutor extends Executor {
     for (const executionId of await this.facts.forgotten([...this.runs.keys()]))
       this.runs.get(executionId)?.signal('SIGKILL');
   }
+}
+
+/** Why runners in containers cannot call the API back at RUNNER_API_URL, or null. */
+export function runnerAddressProblem({ runnerApiUrl, port }: Pick<Settings, 'runnerApiUrl' | 'port'>): string | null {
+  if (!isLoopbackUrl(runnerApiUrl)) return null;
+  return (
+    `EXECUTOR is docker, and RUNNER_API_URL is ${runnerApiUrl}: inside a container that address is the container itself. ` +
+    `Set RUNNER_API_URL to an address of this machine that containers reach, such as http://host.docker.internal:${port}, ` +
+    'and HOST to an address that the API is reached at from there, such as that of the bridge (172.17.0.1) or 0.0.0.0.'
+  );
 }

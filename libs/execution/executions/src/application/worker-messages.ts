@@ -3,20 +3,15 @@ import { ERROR_CODES, isUuid, toStorableText, truncateUtf8 } from '#platform/ker
 import { Database, type Queryable } from '#platform/persistence';
 import type { TaskCompleted, TaskFailed } from '#execution/worker-protocol';
 import type { WorkerRef } from '#execution/worker-gateway';
-import { workerPool } from '../../domain/run.js';
-import { isCancelledOnWorker, isStoppedOnWorker, workerFailureCode } from '../../domain/worker-failure.js';
-import {
-  type Execution,
-  ExecutionsStore,
-  isHeldForRunner,
-  workerInstance,
-} from '../../persistence/executions.store.js';
-import { type LockedRun, RunMoves } from '../../persistence/run-moves.js';
-import { WorkerExecutionsStore } from '../../persistence/worker-executions.store.js';
-import { FollowupsStore } from '../../persistence/followups.store.js';
-import { RunLogStore } from '../../persistence/run-log.store.js';
-import { AssignmentSource } from '../assignment-source.js';
-import { ExecutionEndings } from '../execution-endings.js';
+import { workerPool } from '../domain/run.js';
+import { isCancelledOnWorker, isStoppedOnWorker, workerFailureCode } from '../domain/worker-failure.js';
+import { type Execution, ExecutionsStore, isHeldForRunner, workerInstance } from '../persistence/executions.store.js';
+import { type LockedRun, RunTransitions } from '../persistence/run-transitions.store.js';
+import { WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
+import { FollowupsStore } from '../persistence/followups.store.js';
+import { RunLogStore } from '../persistence/run-log.store.js';
+import { AssignmentSource } from './assignment-source.js';
+import { ExecutionFinalizer } from './execution-finalizer.js';
 
 /** `unsure`: another connection holds the execution, which may be dead; asked again later it will be known. */
 export type Reception = 'taken' | 'ignored' | 'unsure';
@@ -33,10 +28,10 @@ export class WorkerMessages {
     private readonly database: Database,
     private readonly executions: ExecutionsStore,
     private readonly workerExecutions: WorkerExecutionsStore,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
     private readonly followups: FollowupsStore,
     private readonly log: RunLogStore,
-    private readonly endings: ExecutionEndings,
+    private readonly endings: ExecutionFinalizer,
     private readonly assignments: AssignmentSource,
   ) {}
 
@@ -69,7 +64,7 @@ export class WorkerMessages {
       if (isOwn && (await this.isAboutEarlier(tx, execution, worker, isCancelled))) return;
       const begun = await this.begun(tx, run, execution, worker);
       if (begun === 'no') return;
-      if (begun === 'without_runner') await this.moves.noteStart(tx, run.id, execution.id);
+      if (begun === 'without_runner') await this.transitions.setStartFromClaim(tx, run.id, execution.id);
       let { state } = run;
       if (isCancelled) state = await this.cancel(tx, run, execution, worker);
       else if (begun === 'without_runner') state = await this.succeed(tx, run, execution);
@@ -87,7 +82,7 @@ export class WorkerMessages {
       const begun = await this.begun(tx, run, execution, worker);
       if (begun === 'no') return;
       if (begun === 'without_runner' && code !== 'environment_setup_failed')
-        await this.moves.noteStart(tx, run.id, execution.id);
+        await this.transitions.setStartFromClaim(tx, run.id, execution.id);
       if (isCancelled) {
         const state = await this.cancel(tx, run, execution, worker);
         return this.endings.end(tx, { ...run, state }, execution, { kind: 'closed', reason: 'cancelled' });
@@ -117,7 +112,7 @@ export class WorkerMessages {
   ): Promise<Reception> {
     if (!isUuid(runId)) return Promise.resolve('ignored');
     return this.database.transaction(async (tx) => {
-      const run = await this.moves.lock(tx, runId);
+      const run = await this.transitions.lock(tx, runId);
       if (!run || run.team_uid !== worker.teamUid) return 'ignored';
       const execution = await this.executions.lockLive(tx, runId);
       if (execution?.pool !== workerPool(worker.workerHost)) return 'ignored';
@@ -149,7 +144,7 @@ export class WorkerMessages {
   /** True when the offer stood and is a lease now. */
   private async claim(tx: Queryable, run: LockedRun, execution: Execution, worker: WorkerRef): Promise<boolean> {
     if (execution.is_expired || execution.is_fenced) return false;
-    if (!(await this.moves.move(tx, run.id, 'claim'))) return false;
+    if (!(await this.transitions.apply(tx, run.id, 'claim'))) return false;
     await this.executions.claim(tx, execution.id, workerInstance(worker.connectionId));
     await this.log.append(tx, run.id, execution.id, [
       { kind: 'run_claimed', data: { execution_id: Number(execution.id), worker_host: worker.workerHost } },
@@ -169,8 +164,8 @@ export class WorkerMessages {
   }
 
   private async succeed(tx: Queryable, run: LockedRun, execution: Execution): Promise<LockedRun['state']> {
-    await this.moves.move(tx, run.id, 'start');
-    if (!(await this.moves.move(tx, run.id, 'succeed'))) return run.state;
+    await this.transitions.apply(tx, run.id, 'start');
+    if (!(await this.transitions.apply(tx, run.id, 'succeed'))) return run.state;
     await this.log.append(tx, run.id, execution.id, [{ kind: 'run_done', data: { stop_reason: 'end_turn' } }]);
     return 'SUCCEEDED';
   }
@@ -183,7 +178,7 @@ export class WorkerMessages {
     worker: WorkerRef,
   ): Promise<LockedRun['state']> {
     const status = { message: 'Cancelled by the worker that executed it.', retryable: false };
-    if (!(await this.moves.move(tx, run.id, 'cancel', status))) return run.state;
+    if (!(await this.transitions.apply(tx, run.id, 'cancel', status))) return run.state;
     await this.followups.dropPending(tx, run.id);
     await this.log.append(tx, run.id, execution.id, [
       { kind: 'run_cancelled', data: { worker_host: worker.workerHost } },

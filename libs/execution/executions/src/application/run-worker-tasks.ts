@@ -11,16 +11,12 @@ import type {
   Verdict,
 } from '#execution/worker-protocol';
 import { type WorkerRef, WorkerTasks } from '#execution/worker-gateway';
-import { slotKey, workerPool } from '../../domain/run.js';
-import {
-  type KnownTask,
-  WorkerExecutionsStore,
-  type WorkerPlaceKeys,
-} from '../../persistence/worker-executions.store.js';
-import { IdleSessions } from '../idle-sessions.js';
-import { WorkerDelivery } from './worker-delivery.js';
+import { slotKey, workerPool } from '../domain/run.js';
+import { type KnownTask, WorkerExecutionsStore, type WorkerPlaceKeys } from '../persistence/worker-executions.store.js';
+import { IdleSessions } from './idle-sessions.js';
+import { WorkerDispatcher } from './worker-dispatcher.js';
 import { type Reception, WorkerMessages } from './worker-messages.js';
-import { WorkerOffers } from './worker-offers.js';
+import { WorkerPlacement } from './worker-placement.js';
 
 const ASK_AGAIN_MS = 5000;
 /** Longer than a silent connection counts; by then it is known whether it was dead. */
@@ -37,8 +33,8 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
   constructor(
     private readonly database: Database,
     private readonly messages: WorkerMessages,
-    private readonly offers: WorkerOffers,
-    private readonly delivery: WorkerDelivery,
+    private readonly offers: WorkerPlacement,
+    private readonly delivery: WorkerDispatcher,
     private readonly executions: WorkerExecutionsStore,
     private readonly idleSessions: IdleSessions,
   ) {

@@ -2,18 +2,18 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import { Settings } from '#platform/config';
 import { DatabaseListener, isDatabaseUnavailable } from '#platform/persistence';
 import { WorkerSockets } from '#execution/worker-gateway';
-import { ExecutionTokens } from '../../domain/execution-token.js';
-import { WORKER_STOPS_CHANNEL } from '../../domain/lease.js';
-import { toAssignmentFrame, type WorkerOffer } from '../../domain/worker-assignment.js';
-import { AssignmentSource } from '../assignment-source.js';
-import { WorkerOffersStore, type WorkerStop } from '../../persistence/worker-offers.store.js';
+import { ExecutionTokens } from '../domain/execution-token.js';
+import { WORKER_STOPS_CHANNEL } from '../domain/lease.js';
+import { toAssignmentFrame, type WorkerOffer } from '../domain/worker-assignment.js';
+import { AssignmentSource } from './assignment-source.js';
+import { WorkerOffersStore, type WorkerStop } from '../persistence/worker-offers.store.js';
 
 const MAX_REMEMBERED = 20_000;
 
 /** Gives offers and cancellations to the sockets of this process. */
 @Injectable()
-export class WorkerDelivery implements OnApplicationBootstrap, OnModuleDestroy {
-  private readonly logger = new Logger(WorkerDelivery.name);
+export class WorkerDispatcher implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger(WorkerDispatcher.name);
   private readonly tokens: ExecutionTokens;
   /** The execution that a connection was last offered of a run: a cancellation of an earlier one must not hit it. */
   private readonly lastOffered = new Map<string, string>();

@@ -1,7 +1,7 @@
 import type { AgentConfig, RunUsage, StatusMessage } from './run.js';
 
 /** What a run may use up, over all its executions; absent: no end. */
-export interface Ceilings {
+export interface RunLimits {
   readonly maxRuntimeMinutes?: number;
   readonly maxCostUsd?: number;
   readonly maxTokens?: number;
@@ -13,7 +13,7 @@ export interface Spent {
   readonly usage: RunUsage | null;
 }
 
-export function ceilingsOf(config: AgentConfig): Ceilings {
+export function limitsOf(config: AgentConfig): RunLimits {
   const { max_runtime_minutes: minutes, max_cost_usd: cost, max_tokens: tokens } = config;
   return {
     ...(typeof minutes === 'number' ? { maxRuntimeMinutes: minutes } : {}),
@@ -22,7 +22,7 @@ export function ceilingsOf(config: AgentConfig): Ceilings {
   };
 }
 
-export const hasCeilings = (config: AgentConfig): boolean => Object.keys(ceilingsOf(config)).length > 0;
+export const hasLimits = (config: AgentConfig): boolean => Object.keys(limitsOf(config)).length > 0;
 
 /** Undefined while no agent has told of tokens. */
 export function tokensOf(usage: RunUsage | null): number | undefined {
@@ -31,8 +31,8 @@ export function tokensOf(usage: RunUsage | null): number | undefined {
 }
 
 /** The first ceiling that is reached, in a sentence with its name and the figures; null: none is. */
-export function reachedCeiling(ceilings: Ceilings, { workedMs, usage }: Spent): string | null {
-  const { maxRuntimeMinutes: minutes, maxCostUsd: cost, maxTokens: tokens } = ceilings;
+export function reachedLimit(limits: RunLimits, { workedMs, usage }: Spent): string | null {
+  const { maxRuntimeMinutes: minutes, maxCostUsd: cost, maxTokens: tokens } = limits;
   if (minutes !== undefined && workedMs >= minutes * 60_000)
     return `The run reached its ceiling max_runtime_minutes: its agent worked for ${rounded(workedMs / 60_000, 1)} of ${minutes} minutes.`;
   const usedCost = usage?.cost_usd;
@@ -44,7 +44,7 @@ export function reachedCeiling(ceilings: Ceilings, { workedMs, usage }: Spent): 
   return null;
 }
 
-export const ceilingStatus = (message: string): StatusMessage => ({
+export const limitStatus = (message: string): StatusMessage => ({
   message,
   error_code: 'budget_exceeded',
   retryable: false,

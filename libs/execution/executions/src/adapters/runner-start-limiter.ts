@@ -1,12 +1,12 @@
-import type { Settings } from '#platform/config';
+import { Logger } from '@nestjs/common';
 import type { HostLog } from '#execution/runner-host';
-import type { ExecutionFacts } from './execution-facts.js';
-import { nestLog } from './nest-log.js';
+import type { Settings } from '#platform/config';
+import type { ExecutionQueries } from './execution-queries.js';
 
 /** A runner that has not claimed its execution by then hangs: its offer expires, and the run is offered again. */
 const MAX_START_MS = 5 * 60_000;
 
-export interface StartingRunnersOptions {
+export interface RunnerStartLimiterOptions {
   /** Gives these executions another CLAIM_DEADLINE; returns those that are still offered. */
   readonly extendOffers: (executionIds: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly claimDeadlineMs: number;
@@ -27,12 +27,12 @@ interface Start {
  * runner needs longer than CLAIM_DEADLINE to start, and killing it for that would repeat the same work. How many may start at
  * the same time is halved when one of them is late, and grows by one with each that is in time.
  */
-export class StartingRunners {
+export class RunnerStartLimiter {
   private readonly starts = new Map<string, Start>();
   private readonly now: () => number;
   private limit = Number.POSITIVE_INFINITY;
 
-  constructor(private readonly options: StartingRunnersOptions) {
+  constructor(private readonly options: RunnerStartLimiterOptions) {
     this.now = options.now ?? (() => performance.now());
   }
 
@@ -85,11 +85,22 @@ export class StartingRunners {
 }
 
 /** Those of an executor with the installation's settings. */
-export function startingRunners(settings: Settings, facts: ExecutionFacts): StartingRunners {
-  return new StartingRunners({
+export function runnerStartLimiter(settings: Settings, facts: ExecutionQueries): RunnerStartLimiter {
+  return new RunnerStartLimiter({
     extendOffers: (ids) => facts.keepOffers(ids),
     claimDeadlineMs: settings.claimDeadline,
     slots: settings.maxConcurrentRuns,
     log: nestLog('Executor'),
   });
+}
+
+/** The log of a Nest application, for the library that starts runners. */
+export function nestLog(name: string): HostLog {
+  const logger = new Logger(name);
+  return {
+    debug: (message, fields = {}) => logger.debug(message, fields),
+    info: (message, fields = {}) => logger.log(message, fields),
+    warn: (message, fields = {}) => logger.warn(message, fields),
+    error: (message, fields = {}) => logger.error(message, fields),
+  };
 }

@@ -33,7 +33,7 @@ const LEAVE_SECONDS = 10;
 
 /** What executors ask about the executions they look after. */
 @Injectable()
-export class ExecutionFacts {
+export class ExecutionQueries {
   constructor(
     private readonly database: Database,
     private readonly settings: Settings,

@@ -8,9 +8,9 @@ import { ApprovalsStore } from '../persistence/approvals.store.js';
 import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { type NewRunEvent, RunLogStore } from '../persistence/run-log.store.js';
-import { type LockedRun, RunMoves } from '../persistence/run-moves.js';
-import { type Restart, Sequels } from './sequels.js';
-import { withdrawnEvents } from './permission-effects.js';
+import { type LockedRun, RunTransitions } from '../persistence/run-transitions.store.js';
+import { type Restart, RestartPolicy } from './restart-policy.js';
+import { withdrawnEvents } from './approvals.service.js';
 
 /**
  * How an execution ends.
@@ -55,7 +55,7 @@ const USER_FAULTS = new Set<string>([
 ]);
 
 interface Consequence {
-  readonly move: 'hand_back' | 'requeue' | 'retry' | 'fail' | 'give_up' | 'cancel';
+  readonly transition: 'hand_back' | 'requeue' | 'retry' | 'fail' | 'give_up' | 'cancel';
   readonly status: StatusMessage | null;
   readonly restart?: Restart;
 }
@@ -76,14 +76,14 @@ const restartStatus = ({ way, attempt }: Restart): StatusMessage => ({
 
 /** The one place where an execution ends: its slot, its open questions, and what becomes of its run. Caller holds both locks. */
 @Injectable()
-export class ExecutionEndings {
+export class ExecutionFinalizer {
   constructor(
     private readonly executions: ExecutionsStore,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
     private readonly log: RunLogStore,
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsStore,
-    private readonly sequels: Sequels,
+    private readonly sequels: RestartPolicy,
   ) {}
 
   async end(tx: Queryable, run: LockedRun, execution: Execution, ending: Ending): Promise<void> {
@@ -92,15 +92,15 @@ export class ExecutionEndings {
     const events: NewRunEvent[] = withdrawnEvents(withdrawn);
     const consequence = await this.consequence(tx, run, execution, ending);
     if (consequence) {
-      const moved = await this.moves.move(tx, run.id, consequence.move, consequence.status);
-      if (moved && consequence.move === 'cancel') {
+      const moved = await this.transitions.apply(tx, run.id, consequence.transition, consequence.status);
+      if (moved && consequence.transition === 'cancel') {
         events.push({
           kind: 'run_cancelled',
           data: { principal: { type: run.creator_type, uid: run.creator_uid } },
         });
-      } else if (moved && consequence.status && consequence.move !== 'retry') {
+      } else if (moved && consequence.status && consequence.transition !== 'retry') {
         events.push({
-          kind: consequence.move === 'fail' ? 'run_failed' : 'run_errored',
+          kind: consequence.transition === 'fail' ? 'run_failed' : 'run_errored',
           data: { ...consequence.status },
         });
       }
@@ -126,22 +126,22 @@ export class ExecutionEndings {
     if (run.pool === EXTERNAL_POOL && ending.kind !== 'failed') return this.endExternal(tx, run, execution, ending);
     if (hasStarted && execution.phase !== 'idle' && isLoss(ending)) {
       const restart = await this.sequels.afterLoss(tx, run, execution);
-      if (restart) return { move: 'retry', status: restartStatus(restart), restart };
+      if (restart) return { transition: 'retry', status: restartStatus(restart), restart };
     }
     if (ending.kind === 'failed' && !(hasStarted && execution.phase === 'idle')) {
       const code = ending.status.error_code ?? 'internal_error';
-      return { move: USER_FAULTS.has(code) ? 'fail' : 'give_up', status: ending.status };
+      return { transition: USER_FAULTS.has(code) ? 'fail' : 'give_up', status: ending.status };
     }
     if (!hasStarted) {
       const cause = ending.kind === 'failed' ? undefined : ending.detail;
       return run.offers >= MAX_OFFERS
-        ? { move: 'give_up', status: noWorker(cause) }
-        : { move: 'hand_back', status: null };
+        ? { transition: 'give_up', status: noWorker(cause) }
+        : { transition: 'hand_back', status: null };
     }
     // An idle session that ends with a follow-up it never began: nothing was done yet, so another execution takes it.
     if (execution.phase === 'idle' && (await this.followups.hasPending(tx, run.id)))
-      return { move: 'requeue', status: null };
-    return { move: 'give_up', status: ending.kind === 'lost' ? lost(execution) : VANISHED };
+      return { transition: 'requeue', status: null };
+    return { transition: 'give_up', status: ending.kind === 'lost' ? lost(execution) : VANISHED };
   }
 
   private async endExternal(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runnerAddressProblem } from './runner-address.js';
+import { runnerAddressProblem } from './docker-executor.js';
 
 const problemOf = (runnerApiUrl: string): string | null => runnerAddressProblem({ runnerApiUrl, port: 3000 });
 

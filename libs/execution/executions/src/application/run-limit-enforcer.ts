@@ -1,37 +1,37 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable } from '#platform/persistence';
-import { ceilingStatus, reachedCeiling } from '../domain/ceilings.js';
+import { limitStatus, reachedLimit } from '../domain/run-limits.js';
 import { STOP_FENCE_MS } from '../domain/lease.js';
 import type { RunUsage, StatusMessage } from '../domain/run.js';
-import { CeilingsStore } from '../persistence/ceilings.store.js';
+import { RunLimitsStore } from '../persistence/run-limits.store.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
-import { RunMoves } from '../persistence/run-moves.js';
+import { RunTransitions } from '../persistence/run-transitions.store.js';
 import type { EventContext } from './event-context.js';
 
 /**
  * Ends runs that have used up what they may: FAILED at once, once, and the agent is stopped as by a cancel. Usage is
- * looked at when it is reported, working time by the sweeper. See docs/ceilings.md.
+ * looked at when it is reported, working time by the sweeper. See docs/limits.md.
  */
 @Injectable()
-export class RunCeilings {
+export class RunLimitEnforcer {
   constructor(
     private readonly database: Database,
-    private readonly store: CeilingsStore,
+    private readonly store: RunLimitsStore,
     private readonly executions: ExecutionsStore,
     private readonly followups: FollowupsStore,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
     private readonly log: RunLogStore,
   ) {}
 
   /** Notes what a turn has used. One round trip where no ceiling is reached. */
-  async use(context: EventContext, usage: RunUsage): Promise<void> {
+  async addUsage(context: EventContext, usage: RunUsage): Promise<void> {
     const { tx, run, execution } = context;
     const budget = await this.store.addUsage(tx, run.id, usage);
-    const message = budget && reachedCeiling(budget.ceilings, budget.spent);
+    const message = budget && reachedLimit(budget.limits, budget.spent);
     if (message === null || execution.desired === 'stop' || execution.desired === 'kill') return;
-    const status = ceilingStatus(message);
+    const status = limitStatus(message);
     // A debug agent's run has failed before: only the agent is stopped.
     const moved = await this.stop(tx, run.id, execution.id, status);
     if (moved) context.log.push({ kind: 'run_failed', data: { ...status } });
@@ -46,15 +46,15 @@ export class RunCeilings {
 
   private async endIfDue(runId: string, executionId: string): Promise<void> {
     await this.database.transaction(async (tx) => {
-      const run = await this.moves.lock(tx, runId);
+      const run = await this.transitions.lock(tx, runId);
       const execution = await this.executions.lock(tx, executionId);
       if (run?.state !== 'INPROGRESS' || execution?.desired !== 'run') return;
       const budget = await this.store.budget(tx, runId);
-      const minutes = budget?.ceilings.maxRuntimeMinutes;
+      const minutes = budget?.limits.maxRuntimeMinutes;
       if (!budget || minutes === undefined) return;
-      const message = reachedCeiling({ maxRuntimeMinutes: minutes }, budget.spent);
+      const message = reachedLimit({ maxRuntimeMinutes: minutes }, budget.spent);
       if (message === null) return this.store.postpone(tx, executionId, minutes * 60_000 - budget.spent.workedMs);
-      const status = ceilingStatus(message);
+      const status = limitStatus(message);
       if (await this.stop(tx, runId, executionId, status))
         await this.log.append(tx, runId, executionId, [{ kind: 'run_failed', data: { ...status } }]);
     });
@@ -62,7 +62,7 @@ export class RunCeilings {
 
   /** False when the run was not at work any more. What waits for it would have no budget either. */
   private async stop(tx: Queryable, runId: string, executionId: string, status: StatusMessage): Promise<boolean> {
-    const moved = await this.moves.move(tx, runId, 'fail', status);
+    const moved = await this.transitions.apply(tx, runId, 'fail', status);
     await this.followups.dropPending(tx, runId);
     await this.executions.command(tx, executionId, {
       desired: 'stop',

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { StartingRunners } from './starting-runners.js';
+import { RunnerStartLimiter } from './runner-start-limiter.js';
 
 const DEADLINE = 15_000;
 
@@ -7,7 +7,7 @@ let now = 0;
 let offered: Set<string>;
 let extended: string[][];
 let warnings: string[];
-let runners: StartingRunners;
+let runners: RunnerStartLimiter;
 
 const start = (...ids: string[]): void => {
   for (const id of ids) {
@@ -23,7 +23,7 @@ const after = async (milliseconds: number): Promise<void> => {
 beforeEach(() => {
   [now, offered, extended, warnings] = [0, new Set(), [], []];
   const ignore = (): void => undefined;
-  runners = new StartingRunners({
+  runners = new RunnerStartLimiter({
     extendOffers: (ids) => {
       extended.push([...ids]);
       return Promise.resolve(new Set(ids.filter((id) => offered.has(id))));

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ExecutorRegistry } from './executor-registry.js';
-import { Executor } from './ports.js';
+import { Executor, ExecutorRegistry } from './executors.js';
 
 class NoExecutor extends Executor {
   override launch(): void {

@@ -20,20 +20,20 @@ export interface RunChange {
 }
 
 /**
- * Plug for rooms that must not miss that a run has ended or waits for a person. Registered with {@link RunTransitions};
+ * Plug for rooms that must not miss that a run has ended or waits for a person. Registered with {@link RunStateListeners};
  * asked within the transaction that moves the run, which fails when this does.
  */
-export abstract class RunTransitionSink {
+export abstract class RunStateListener {
   /** `changes` in their order. */
   abstract record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void>;
 }
 
 /** Everybody who has to be told. With nobody registered it costs nothing. */
 @Injectable()
-export class RunTransitions {
-  private readonly sinks = new Set<RunTransitionSink>();
+export class RunStateListeners {
+  private readonly sinks = new Set<RunStateListener>();
 
-  register(sink: RunTransitionSink): void {
+  register(sink: RunStateListener): void {
     this.sinks.add(sink);
   }
 

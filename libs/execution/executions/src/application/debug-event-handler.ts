@@ -6,21 +6,21 @@ import { turnOutcome } from '../domain/turn-outcome.js';
 import { DebugSessionsStore } from '../persistence/debug-sessions.store.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
-import { RunMoves } from '../persistence/run-moves.js';
+import { RunTransitions } from '../persistence/run-transitions.store.js';
 import { type EventContext, textOf } from './event-context.js';
-import { PermissionEffects } from './permission-effects.js';
+import { ApprovalsService } from './approvals.service.js';
 
 const MAX_MESSAGE_BYTES = 16_384;
 
 /** What events do in a debug window: they are kept and told, and the run stays as its set-up has left it. */
 @Injectable()
-export class DebugEffects {
+export class DebugEventHandler {
   constructor(
     private readonly executions: ExecutionsStore,
     private readonly debugSessions: DebugSessionsStore,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
     private readonly followups: FollowupsStore,
-    private readonly permissions: PermissionEffects,
+    private readonly approvals: ApprovalsService,
   ) {}
 
   /** The set-up failed: so did the run, and its window begins. Of a run that was cancelled meanwhile nothing is kept. */
@@ -29,22 +29,22 @@ export class DebugEffects {
     if (execution.phase !== 'claimed') return;
     const message = truncateUtf8(textOf(data, 'message') || 'The set-up failed.', MAX_MESSAGE_BYTES).text;
     const status: StatusMessage = { message, error_code: 'environment_setup_failed', retryable: false };
-    if (!(await this.moves.move(tx, run.id, 'fail', status))) return;
+    if (!(await this.transitions.apply(tx, run.id, 'fail', status))) return;
     log.push({ kind: 'run_failed', data: { ...status } });
     if (await this.debugSessions.open(tx, run.id, execution.id)) await this.executions.command(tx, execution.id);
     context.isDebug = true;
     if (await this.executions.releaseSlot(tx, execution.id)) context.freedSlot = true;
   }
 
-  async apply(context: EventContext, event: RunnerEvent): Promise<void> {
+  async handle(context: EventContext, event: RunnerEvent): Promise<void> {
     const { tx, execution } = context;
     switch (event.kind) {
       case 'turn_started':
         return this.turnStarted(context, event.data);
       case 'permission_requested':
-        return this.permissions.requested(context, event.data);
+        return this.approvals.request(context, event.data);
       case 'permission_decided':
-        return this.permissions.decided(context, event.data);
+        return this.approvals.recordRunnerDecision(context, event.data);
       case 'turn_ended':
         return this.turnEnded(context, event.data as unknown as TurnEnded);
       case 'agent_started':
@@ -58,17 +58,17 @@ export class DebugEffects {
   private async turnStarted({ tx, run, execution }: EventContext, turn: Partial<TurnStarted>): Promise<void> {
     if (turn.followup_id !== undefined) await this.followups.consume(tx, turn.followup_id, run.id, execution.id);
     await this.debugSessions.markBusy(tx, execution.id);
-    await this.moves.touch(tx, run.id);
+    await this.transitions.touch(tx, run.id);
   }
 
   private async turnEnded(context: EventContext, turn: TurnEnded): Promise<void> {
     const { tx, run, execution } = context;
-    await this.permissions.withdraw(context);
+    await this.approvals.withdraw(context);
     await this.executions.pause(tx, execution.id, false);
     await this.debugSessions.rest(tx, execution.id);
-    await this.moves.touch(tx, run.id);
+    await this.transitions.touch(tx, run.id);
     // Whoever stopped it ends the whole execution, with its slot.
-    if (turnOutcome(turn).move === 'none') return;
+    if (turnOutcome(turn).transition === 'none') return;
     // The agent's answer is to be read and answered: that takes as long as the first time.
     await this.debugSessions.extend(tx, execution.id);
     if (execution.desired !== 'run' || (await this.debugSessions.hasPending(tx, run.id, execution.id))) return;

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { DatabaseListener, isDatabaseUnavailable } from '#platform/persistence';
 import { type WorkerRef, WorkerSockets } from '#execution/worker-gateway';
-import { WORKER_OFFERS_CHANNEL, WORKER_RUNS_CHANNEL } from '../../domain/lease.js';
-import { WorkerExecutionsStore } from '../../persistence/worker-executions.store.js';
-import { WorkerOffersStore, type WorkerPlace } from '../../persistence/worker-offers.store.js';
-import { IdleSessions } from '../idle-sessions.js';
-import { WorkerDelivery } from './worker-delivery.js';
+import { WORKER_OFFERS_CHANNEL, WORKER_RUNS_CHANNEL } from '../domain/lease.js';
+import { WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
+import { WorkerOffersStore, type WorkerPlace } from '../persistence/worker-offers.store.js';
+import { IdleSessions } from './idle-sessions.js';
+import { WorkerDispatcher } from './worker-dispatcher.js';
 
 /** Costs a lost notification at most this long, within the claim deadline. */
 const POLL_MS = 5000;
@@ -18,8 +18,8 @@ const PLACES_AT_ONCE = 200;
  * processes made included. Woken by notifications; what comes while a round is under way shares the next one.
  */
 @Injectable()
-export class WorkerOffers implements OnApplicationBootstrap, OnModuleDestroy {
-  private readonly logger = new Logger(WorkerOffers.name);
+export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger(WorkerPlacement.name);
   private readonly placedBy = randomUUID();
   private readonly places = new Map<string, WorkerPlace>();
   private readonly connections = new Set<string>();
@@ -37,7 +37,7 @@ export class WorkerOffers implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly store: WorkerOffersStore,
     private readonly executions: WorkerExecutionsStore,
     private readonly sockets: WorkerSockets,
-    private readonly delivery: WorkerDelivery,
+    private readonly delivery: WorkerDispatcher,
     private readonly idleSessions: IdleSessions,
     private readonly listener: DatabaseListener,
   ) {}
