@@ -14,7 +14,7 @@ export {
   type ApprovalState,
   DECISION_MAKERS,
 } from './domain/approval.js';
-export { EXECUTION_PHASE_MACHINE } from './domain/execution-phase.js';
+export { EXECUTION_PHASE_MACHINE, EXECUTION_PHASES } from './domain/execution-phase.js';
 export { ExecutionTokens } from './domain/execution-token.js';
 export { type FollowupOutcome, type FollowupSession, routeFollowup } from './domain/followup-routing.js';
 export { STOP_FENCE_MS } from './domain/lease.js';
