@@ -7,13 +7,8 @@ import type { Run } from '../domain/run.js';
 import { slotKeys } from '#execution/executions';
 import type { RunFilters, RunSearch } from '../domain/run-filters.js';
 import { searchWords } from '../domain/search-terms.js';
-import {
-  isSearched,
-  type RunListQuery,
-  type RunPosition,
-  type RunSort,
-  type SortOrder,
-} from '../persistence/run-list-parts.js';
+import { isSearched, type RunListQuery, type RunPosition, type SortOrder } from '../persistence/run-list-parts.js';
+import type { RunSort } from '../persistence/run-list-filters.js';
 import { type FoundPage, RunLists } from '../persistence/run-lists.js';
 import { SearchLimiter } from './list-gate.js';
 import { RunAccess } from './run-access.js';

@@ -2,9 +2,8 @@ import { Controller, Get, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { type Issue, Operation, ProblemError } from '#platform/http';
 import { ListRuns, type ListRunsResult } from '../application/list-runs.js';
-import type { RunFilters } from '../domain/run-filters.js';
 import { MAX_SEARCH_TERMS, searchWords } from '../domain/search-terms.js';
-import { ListRunsParameters } from './dto/list-runs.dto.js';
+import { filtersOf, ListRunsParameters } from './dto/list-runs.dto.js';
 import { ListRunsResponse } from './dto/run-responses.dto.js';
 import { RunPresenter } from './run-presenter.js';
 
@@ -50,34 +49,6 @@ export class ListRunsController {
       page_info: nextCursor === null ? { has_next_page: false } : { has_next_page: true, next_cursor: nextCursor },
     };
   }
-}
-
-/** In the order in which cursors know them, whatever the order in the address. */
-function filtersOf(query: ListRunsParameters): Omit<RunFilters, 'search'> {
-  const pairs = [
-    query.metadata && Object.fromEntries(Object.entries(query.metadata).sort(([a], [b]) => (a < b ? -1 : 1))),
-    query.automation_id !== undefined && { automation_id: query.automation_id },
-    query.factory_uid !== undefined && { factory_uid: query.factory_uid },
-  ].filter((map) => map !== undefined && map !== false);
-  const skillSpec = query.skill_spec ?? query.skill;
-  return {
-    ...(query.state && query.state.length > 0 && { states: query.state }),
-    ...(query.name !== undefined && { name: query.name }),
-    ...(query.model_id !== undefined && { modelId: query.model_id }),
-    ...(query.creator !== undefined && { creatorUid: query.creator }),
-    ...(query.executor !== undefined && { executorUid: query.executor }),
-    ...(query.source !== undefined && { source: query.source }),
-    ...(query.execution_location !== undefined && { executionLocation: query.execution_location }),
-    ...(query.environment_id !== undefined && { environmentId: query.environment_id }),
-    ...(skillSpec !== undefined && { skillSpec }),
-    ...(query.schedule_id !== undefined && { scheduleId: query.schedule_id }),
-    ...(query.ancestor_run_id !== undefined && { ancestorRunId: query.ancestor_run_id.toLowerCase() }),
-    ...(pairs.length > 0 && { metadata: pairs }),
-    ...(query.artifact_type !== undefined && { artifactType: query.artifact_type }),
-    ...(query.created_after && { createdAfter: query.created_after }),
-    ...(query.created_before && { createdBefore: query.created_before }),
-    ...(query.updated_after && { updatedAfter: query.updated_after }),
-  };
 }
 
 /** What the fields alone do not say. */

@@ -1,5 +1,4 @@
-import { bindings } from './run-list-filters.js';
-import { type Parts, partsOf, type RunListQuery, SORTS } from './run-list-parts.js';
+import { bindings, type Parts, partsOf, type RunListQuery, SORTS } from './run-list-parts.js';
 import { behind, bothSections, checkOf, isPastValues, walk } from './run-list-walk.js';
 import { LIST_PROMPT, LISTED_BYTES, LIVE_EXECUTION_JOIN, RUN_COLUMNS } from './run-rows.js';
 
