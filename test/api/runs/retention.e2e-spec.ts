@@ -29,9 +29,9 @@ async function round(): Promise<Record<string, number>> {
   const prune = room.api.app.get(PruneRuns, { strict: false });
   const pruned: Record<string, number> = {};
   for (const kind of prune.kinds) {
-    for (let goesOn = true; goesOn;) {
+    for (let hasMore = true; hasMore;) {
       const step = await prune.step(kind);
-      ({ goesOn } = step);
+      ({ hasMore } = step);
       pruned[kind] = (pruned[kind] ?? 0) + step.pruned;
     }
   }

@@ -1,10 +1,8 @@
 import { Module } from '@nestjs/common';
 import { ExecutionsHttpModule } from '#execution/executions';
-import { ArtifactsController } from './http/artifacts.controller.js';
+import { ArtifactsController, ExternalReferenceController } from './http/artifacts.controller.js';
 import { AttachmentsController, RunnerAttachmentsController } from './http/attachments.controller.js';
-import { CreateRunController } from './http/create-run.controller.js';
-import { ExternalRunsController } from './http/external-runs.controller.js';
-import { ExternalReferenceController } from './http/external-reference.controller.js';
+import { CreateRunController, ExternalRunsController } from './http/create-run.controller.js';
 import { ApprovalInboxController, ApprovalsController } from './http/approvals.controller.js';
 import { RunHistoryController } from './http/run-history.controller.js';
 import { ListRunsController } from './http/list-runs.controller.js';

@@ -6,7 +6,7 @@ import { ObjectStore } from '#platform/storage';
 import { fileNameOf, PLAN_CONTENT_TYPE } from '../domain/artifact.js';
 import { slotKeys } from '#execution/executions';
 import { ArtifactsStore, type StoredArtifact } from '../persistence/artifacts.store.js';
-import { mayOnOwner, readableBy } from './run-access.js';
+import { mayOnOwner, readableBy } from './runs.service.js';
 
 export type ArtifactLookup =
   | { readonly kind: 'found'; readonly artifact: StoredArtifact }

@@ -4,14 +4,13 @@ import { Settings } from '#platform/config';
 import { CursorCodec, type CursorValue, isUuid } from '#platform/kernel';
 import { QUERY_CANCELED, sqlState } from '#platform/persistence';
 import type { Run } from '../domain/run.js';
-import { slotKeys } from '#execution/executions';
 import type { RunFilters, RunSearch } from '../domain/run-filters.js';
 import { searchWords } from '../domain/search-terms.js';
 import { isSearched, type RunListQuery, type RunPosition, type SortOrder } from '../persistence/run-list-parts.js';
 import type { RunSort } from '../persistence/run-list-filters.js';
 import { type FoundPage, RunLists } from '../persistence/run-lists.js';
-import { SearchLimiter } from './list-gate.js';
-import { RunAccess } from './run-access.js';
+import { SearchLimiter } from './search-limiter.js';
+import { ownersOf, RunsService } from './runs.service.js';
 
 export interface ListRunsQuery {
   readonly sort: RunSort;
@@ -46,7 +45,7 @@ export class ListRuns {
   constructor(
     private readonly lists: RunLists,
     private readonly gate: SearchLimiter,
-    private readonly access: RunAccess,
+    private readonly runs: RunsService,
     settings: Settings,
   ) {
     this.cursors = new CursorCodec(`run cursors ${settings.secretsKey ?? ''}`);
@@ -63,7 +62,7 @@ export class ListRuns {
     const place = asked.cursor === null ? null : placeOf(this.cursors.decode(asked.cursor, identity));
     if (asked.cursor !== null && place === null) return { kind: 'bad_cursor' };
     const { ancestorRunId } = filters;
-    if (ancestorRunId !== undefined && (await this.access.find(caller, ancestorRunId, 'runs:read')).kind !== 'found')
+    if (ancestorRunId !== undefined && (await this.runs.find(caller, ancestorRunId, 'runs:read')).kind !== 'found')
       return { kind: 'unknown_ancestor' };
     const search = text === null ? null : searchOf(text, place);
     const query: RunListQuery = {
@@ -82,12 +81,12 @@ export class ListRuns {
       kind: 'page',
       runs: found.runs.map(({ run }) => run),
       nextCursor:
-        found.goesOn && last ? this.cursors.encode(positionOf({ after: last.position, reading }), identity) : null,
+        found.hasMore && last ? this.cursors.encode(positionOf({ after: last.position, reading }), identity) : null,
     };
   }
 
   private async find(query: RunListQuery, resolve: boolean): Promise<FoundPage | { kind: 'too_slow' | 'busy' }> {
-    if (query.owners.length === 0) return { runs: [], goesOn: false, terms: [] };
+    if (query.owners.length === 0) return { runs: [], hasMore: false, terms: [] };
     if (!isSearched(query)) return this.lists.ordered(query);
     try {
       return (await this.gate.run(() => this.lists.searched(query, resolve))) ?? { kind: 'busy' };
@@ -97,10 +96,6 @@ export class ListRuns {
     }
   }
 }
-
-/** `slot_key` of each owner whose runs the caller may see. */
-export const ownersOf = ({ principal, teamUids }: Caller): string[] =>
-  slotKeys({ teamUids, userUid: principal.type === 'user' ? principal.uid : null });
 
 function searchOf(text: string, place: Place | null): RunSearch {
   const whole = text.trim().toLowerCase();

@@ -3,8 +3,8 @@ import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { ExecutionTokens } from '#execution/executions';
 import type { RunExecutionLocation } from '../domain/run.js';
-import { ExternalRunInserts } from '../persistence/external-run-inserts.js';
-import { CreateRun, type CreatedRun, type CreateRunCommand, type CreateRunResult } from './create-run.js';
+import { RunInserts } from '../persistence/run-inserts.js';
+import { type CreatedRun, CreateRun, type CreateRunCommand, type CreateRunResult } from './create-run.js';
 
 export type RegisterExternalRunResult =
   | (CreatedRun & { readonly executionId: string; readonly token: string })
@@ -20,7 +20,7 @@ export class RegisterExternalRun {
 
   constructor(
     private readonly createRun: CreateRun,
-    private readonly inserts: ExternalRunInserts,
+    private readonly inserts: RunInserts,
     settings: Settings,
   ) {
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');

@@ -6,7 +6,7 @@ import { notAccessible } from '#platform/kernel';
 import { type AgentConfig, isEnded, type RunOwner } from '#execution/executions';
 import type { Run } from '../domain/run.js';
 import { type ConfigFault, ConfigReferences } from './config-references.js';
-import { RunAccess } from './run-access.js';
+import { RunsService } from './runs.service.js';
 
 /** What a request to create a run points at. */
 export interface RequestedReferences {
@@ -41,7 +41,7 @@ const refused = (detail: string): ReferenceRefusal => ({ kind: 'not_authorized',
 @Injectable()
 export class RunReferences {
   constructor(
-    private readonly access: RunAccess,
+    private readonly runs: RunsService,
     private readonly agents: AgentDirectory,
     private readonly configs: ConfigReferences,
     private readonly settings: Settings,
@@ -86,7 +86,7 @@ export class RunReferences {
   }
 
   private async findParent(caller: Caller, runId: string): Promise<Run | ReferenceRefusal> {
-    const parent = await this.access.find(caller, runId, 'runs:read');
+    const parent = await this.runs.find(caller, runId, 'runs:read');
     if (parent.kind !== 'found')
       return { kind: 'invalid', pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' };
     const depth = parent.run.ancestorRunIds.length + 1;
@@ -96,7 +96,7 @@ export class RunReferences {
   }
 
   private async findContinued(caller: Caller, conversationId: string): Promise<Run | ReferenceRefusal> {
-    const run = await this.access.findNewestOf(caller, conversationId);
+    const run = await this.runs.findNewestOf(caller, conversationId);
     if (!run) {
       const detail = 'must be a conversation that exists and that you may see';
       return { kind: 'invalid', pointer: '/conversation_id', detail };

@@ -4,7 +4,6 @@ import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
-  RunLimitsStore,
   DebugSessionsStore,
   type Execution,
   ExecutionsStore,
@@ -15,12 +14,13 @@ import {
   PlacementNudge,
   reachedLimit,
   routeFollowup,
+  RunLimitsStore,
   RunLogStore,
   RunTransitions,
 } from '#execution/executions';
 import type { Run, RunMode } from '../domain/run.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
-import { RunAccess } from './run-access.js';
+import { RunsService } from './runs.service.js';
 
 export type SubmitFollowupResult =
   | { readonly kind: 'accepted'; readonly followupId: string; readonly outcome: FollowupOutcome }
@@ -37,7 +37,7 @@ export const MAX_PENDING_FOLLOWUPS = 100;
 export class SubmitFollowup {
   constructor(
     private readonly database: Database,
-    private readonly access: RunAccess,
+    private readonly runs: RunsService,
     private readonly executions: ExecutionsStore,
     private readonly transitions: RunTransitions,
     private readonly followups: FollowupsStore,
@@ -50,7 +50,7 @@ export class SubmitFollowup {
   ) {}
 
   async execute(caller: Caller, runId: string, message: string, mode: RunMode | null): Promise<SubmitFollowupResult> {
-    const lookup = await this.access.find(caller, runId, 'runs:write');
+    const lookup = await this.runs.find(caller, runId, 'runs:write');
     if (lookup.kind !== 'found') return lookup;
     const refused = this.personalRuns.refusal(caller, lookup.run.owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };

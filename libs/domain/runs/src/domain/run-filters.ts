@@ -1,6 +1,5 @@
-import type { Metadata } from './metadata.js';
-import type { RunExecutionLocation, RunSourceType } from './run.js';
 import type { RunState } from '#execution/executions';
+import type { RunExecutionLocation, RunSourceType } from './run.js';
 import type { SearchTerm } from './search-terms.js';
 
 /** Which runs a list is about: those that fulfil everything that is given here. */
@@ -38,3 +37,23 @@ export interface RunSearch {
 }
 
 export const EMPTY_ENVIRONMENT = 'empty-environment';
+
+/** Keys that a run may carry. */
+export const MAX_METADATA_KEYS = 20;
+
+export type Metadata = Readonly<Record<string, string>>;
+
+/**
+ * Labels of a new run: the request's win over the parent's, those over what the platform stamps. Null when there are
+ * none; `too_many` when they are more than a run may carry.
+ */
+export function mergeMetadata(
+  request: Metadata | null,
+  parent: Metadata | null,
+  automatic: Metadata | null,
+): Metadata | 'too_many' | null {
+  const merged = { ...automatic, ...parent, ...request };
+  const count = Object.keys(merged).length;
+  if (count > MAX_METADATA_KEYS) return 'too_many';
+  return count === 0 ? null : merged;
+}

@@ -4,19 +4,17 @@ import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { Operation, pathId, ProblemError } from '#platform/http';
 import { Transcripts } from '#execution/executions';
-import { ReadTimeline } from '../application/read-timeline.js';
-import { RunAccess } from '../application/run-access.js';
+import { RunsService } from '../application/runs.service.js';
 import { TimelineParameters } from './dto/run-requests.dto.js';
 import { GetRunTimelineResponse } from './dto/run-responses.dto.js';
-import { foundOrThrow } from './outcomes.js';
+import { foundOrThrow } from './problems.js';
 
 const RUN_ID = pathId('uuid');
 
 @Controller('agent/runs/:runId')
 export class RunHistoryController {
   constructor(
-    private readonly access: RunAccess,
-    private readonly readTimeline: ReadTimeline,
+    private readonly runs: RunsService,
     private readonly transcripts: Transcripts,
     private readonly settings: Settings,
   ) {}
@@ -35,8 +33,8 @@ export class RunHistoryController {
     @Param('runId', RUN_ID) runId: string,
     @Query() query: TimelineParameters,
   ): Promise<GetRunTimelineResponse> {
-    foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
-    const page = await this.readTimeline.execute(runId, query.limit ?? 1000, query.cursor ?? null);
+    foundOrThrow(await this.runs.find(caller, runId, 'runs:read'));
+    const page = await this.runs.timeline(runId, query.limit ?? 1000, query.cursor ?? null);
     if (page === 'bad_cursor') {
       const detail = 'is not a cursor of this timeline';
       throw new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
@@ -65,7 +63,7 @@ export class RunHistoryController {
     @Param('runId', RUN_ID) runId: string,
     @Res() response: Response,
   ): Promise<void> {
-    foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
+    foundOrThrow(await this.runs.find(caller, runId, 'runs:read'));
     const url = await this.transcripts.linkTo(runId, this.settings.signedUrlTtl);
     if (url === null) throw new ProblemError('resource_not_found', 'The run has no transcript.');
     response.redirect(302, url);

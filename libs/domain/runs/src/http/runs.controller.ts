@@ -2,12 +2,11 @@ import { Body, Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError } from '#platform/http';
-import { CancelRun } from '../application/cancel-run.js';
-import { RunAccess } from '../application/run-access.js';
+import { RunsService } from '../application/runs.service.js';
 import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
 import { RunFollowupRequest } from './dto/run-requests.dto.js';
 import { RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';
-import { foundOrThrow, notYours, refuseOversized, unknownRun } from './outcomes.js';
+import { foundOrThrow, notYours, refuseOversized, unknownRun } from './problems.js';
 import { RunPresenter } from './run-presenter.js';
 
 const RUN_ID = pathId('uuid');
@@ -15,8 +14,7 @@ const RUN_ID = pathId('uuid');
 @Controller('agent/runs')
 export class RunsController {
   constructor(
-    private readonly access: RunAccess,
-    private readonly cancelRun: CancelRun,
+    private readonly runs: RunsService,
     private readonly submitFollowup: SubmitFollowup,
     private readonly presenter: RunPresenter,
   ) {}
@@ -31,7 +29,7 @@ export class RunsController {
     success: { status: 200, description: 'The run.', type: RunItem },
   })
   async get(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<RunItem> {
-    return this.presenter.run(foundOrThrow(await this.access.find(caller, runId, 'runs:read')));
+    return this.presenter.run(foundOrThrow(await this.runs.find(caller, runId, 'runs:read')));
   }
 
   // Reading suffices at the door, here and at follow-ups: whether one may write depends on whose run it is, and one's own needs no role.
@@ -51,7 +49,7 @@ export class RunsController {
     @Param('runId', RUN_ID) runId: string,
     @Res() response: Response,
   ): Promise<void> {
-    const result = await this.cancelRun.execute(caller, runId);
+    const result = await this.runs.cancel(caller, runId);
     switch (result.kind) {
       case 'cancelled':
         response.json(result.runId);

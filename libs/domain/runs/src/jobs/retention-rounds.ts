@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
-import { PruneRuns } from '../application/retention/prune-runs.js';
+import { PruneRuns } from '../application/prune-runs.js';
 
 /** A round gives way to other housekeeping after this; the next one goes on where it ended. */
 const LONGEST_ROUND_MS = 10 * 60_000;
@@ -20,10 +20,10 @@ export class RetentionRounds {
     const deadline = this.clock.now().getTime() + LONGEST_ROUND_MS;
     for (const kind of this.prune.kinds) {
       let pruned = 0;
-      for (let goesOn = true; goesOn && !this.isStopped && this.clock.now().getTime() < deadline;) {
+      for (let hasMore = true; hasMore && !this.isStopped && this.clock.now().getTime() < deadline;) {
         const step = await this.prune.step(kind);
         pruned += step.pruned;
-        ({ goesOn } = step);
+        ({ hasMore } = step);
       }
       if (pruned > 0) this.logger.log(`Retention (${kind}): ${pruned} run(s) were pruned.`);
     }

@@ -1,5 +1,15 @@
-import { bindings, type Parts, partsOf, type RunListQuery, SORTS } from './run-list-parts.js';
-import { behind, bothSections, checkOf, isPastValues, walk } from './run-list-walk.js';
+import {
+  behind,
+  bindings,
+  bothSections,
+  checkOf,
+  isPastValues,
+  type Parts,
+  partsOf,
+  type RunListQuery,
+  SORTS,
+  walk,
+} from './run-list-parts.js';
 import { LIST_PROMPT, LISTED_BYTES, LIVE_EXECUTION_JOIN, RUN_COLUMNS } from './run-rows.js';
 
 export interface ListStatement {
@@ -40,7 +50,7 @@ export const orderedStatement = (query: RunListQuery): ListStatement => {
 };
 
 /** {@link orderedStatement} cut from the complete answer: what a rare value needs. Its plan depends on how rare. */
-export const wholeStatement = (query: RunListQuery): ListStatement => {
+export const fullStatement = (query: RunListQuery): ListStatement => {
   const { bind, values } = bindings();
   return { text: pageText(query, whole(partsOf(query, bind))), values };
 };
@@ -58,7 +68,7 @@ SELECT ${LISTED}
  * the page is full, or no more runs are there. A page without runs is one row without a run. Whether this plan is right
  * does not depend on the values, and {@link WALK_SETTINGS} leave no other.
  */
-export const nearStatement = (query: RunListQuery): ListStatement => {
+export const probeStatement = (query: RunListQuery): ListStatement => {
   const { bind, values } = bindings();
   const parts = partsOf(query, bind);
   return {

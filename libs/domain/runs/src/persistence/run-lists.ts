@@ -5,7 +5,7 @@ import type { Run } from '../domain/run.js';
 import { mayBeMisspelt, type SearchTerm } from '../domain/search-terms.js';
 import { type RunListQuery, type RunPosition, SORTS } from './run-list-parts.js';
 import { ListShapes } from './run-list-shapes.js';
-import { nearStatement, orderedStatement, WALK_SETTINGS, wholeStatement } from './run-list-sql.js';
+import { probeStatement, orderedStatement, WALK_SETTINGS, fullStatement } from './run-list-sql.js';
 import { type RunRow, toRun } from './run-rows.js';
 
 export interface ListedRun {
@@ -17,14 +17,14 @@ export interface FoundPage {
   /** Fewer than were asked for when they are large. */
   readonly runs: readonly ListedRun[];
   /** Whether more runs follow. */
-  readonly goesOn: boolean;
+  readonly hasMore: boolean;
   /** How the words of the search were read; a later page must read them the same. */
   readonly terms: readonly SearchTerm[];
 }
 
 type ListRow = RunRow & { sort_text: string | null; found: number };
 /** Without an id: a page without runs. */
-type NearRow = ListRow & { complete: boolean };
+type ProbeRow = ListRow & { complete: boolean };
 
 /** Tables of this kind are never read whole for one page, whatever the planner expects of a rare value. */
 const SEARCH_SETTINGS = { enable_seqscan: 'off' };
@@ -65,15 +65,15 @@ export class RunLists {
     return this.search({ ...query, filters: { ...query.filters, search: { ...search, terms } } }, terms);
   }
 
-  /** Along the order first, in vain when the values are rare. */
+  /** Along the order first; where the values are too rare for that, the complete answer. */
   private async search(query: RunListQuery, terms: readonly SearchTerm[]): Promise<FoundPage> {
-    const near = nearStatement(query);
+    const near = probeStatement(query);
     const statement = this.shapes.statementOf(query, near);
     const rows = await this.reading(WALK_SETTINGS, (tx) =>
-      tx.query<NearRow & Record<string, unknown>>(statement, near.values),
+      tx.query<ProbeRow & Record<string, unknown>>(statement, near.values),
     );
     if (rows[0]?.complete) return toPage(isEmptyPage(rows) ? [] : rows, terms);
-    const whole = wholeStatement(query);
+    const whole = fullStatement(query);
     return toPage(
       await this.reading(SEARCH_SETTINGS, (tx) =>
         tx.query<ListRow & Record<string, unknown>>(whole.text, whole.values),
@@ -98,7 +98,7 @@ const isEmptyPage = ([first]: readonly { readonly id: string | null }[]): boolea
 
 const toPage = (rows: readonly ListRow[], terms: readonly SearchTerm[]): FoundPage => ({
   runs: rows.map((row) => ({ run: toRun(row), position: [row.sort_text, row.id] })),
-  goesOn: (rows[0]?.found ?? 0) > rows.length,
+  hasMore: (rows[0]?.found ?? 0) > rows.length,
   terms,
 });
 

@@ -1,6 +1,5 @@
 import { EnumField, IntegerField, StringField } from '#platform/http';
-import type { Metadata } from '../../domain/metadata.js';
-import type { RunFilters } from '../../domain/run-filters.js';
+import type { Metadata, RunFilters } from '../../domain/run-filters.js';
 import { LIST_FILTERS, RUN_SORTS, type RunSort } from '../../persistence/run-list-filters.js';
 import type { SortOrder } from '../../persistence/run-list-parts.js';
 

@@ -2,16 +2,44 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, type Queryable } from '#platform/persistence';
 import { ObjectDisposal } from '#platform/storage';
-import { RetentionDeletesStore } from '../../persistence/retention-deletes.store.js';
 import {
   FIRST_RUN_ID,
   type PrunableRun,
   type RetentionKind,
   type RetentionWalk,
-  RetentionWalksStore,
+  RetentionStore,
   type WalkPosition,
-} from '../../persistence/retention-walks.store.js';
-import { RunDataOwners } from './run-data-owners.js';
+} from '../persistence/retention.store.js';
+
+/**
+ * Extension point for libraries that keep data of runs in their tables without a foreign key that deletes it with the run.
+ * Registered with {@link RunDataOwners} in the processor; called within the transaction that prunes.
+ */
+export abstract class RunDataOwner {
+  /** The runs are deleted in this transaction. */
+  abstract removeRuns(tx: Queryable, runIds: readonly string[]): Promise<void>;
+
+  /** The runs stay; their logs are deleted, and whatever was derived from the logs must be deleted too. */
+  abstract removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void>;
+}
+
+/** All registered owners of data of runs. */
+@Injectable()
+export class RunDataOwners {
+  private readonly owners = new Set<RunDataOwner>();
+
+  register(owner: RunDataOwner): void {
+    this.owners.add(owner);
+  }
+
+  async removeRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
+    for (const owner of this.owners) await owner.removeRuns(tx, runIds);
+  }
+
+  async removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void> {
+    for (const owner of this.owners) await owner.removeLogs(tx, runIds);
+  }
+}
 
 /** Runs looked at in one transaction; pruning one touches some hundred rows. */
 const BATCH = 100;
@@ -20,7 +48,7 @@ export interface PruneStep {
   /** Runs that something was pruned of. */
   readonly pruned: number;
   /** False: nothing is left for now, or another process is at it. */
-  readonly goesOn: boolean;
+  readonly hasMore: boolean;
 }
 
 interface Pruned {
@@ -30,7 +58,7 @@ interface Pruned {
   readonly pruned: number;
 }
 
-const DONE: PruneStep = { pruned: 0, goesOn: false };
+const DONE: PruneStep = { pruned: 0, hasMore: false };
 
 /**
  * Retention, in steps of one short transaction each. A step can be broken off anywhere and repeated; several processes
@@ -40,8 +68,7 @@ const DONE: PruneStep = { pruned: 0, goesOn: false };
 export class PruneRuns {
   constructor(
     private readonly database: Database,
-    private readonly walks: RetentionWalksStore,
-    private readonly deletes: RetentionDeletesStore,
+    private readonly store: RetentionStore,
     private readonly owners: RunDataOwners,
     private readonly disposal: ObjectDisposal,
     private readonly settings: Settings,
@@ -57,49 +84,49 @@ export class PruneRuns {
     const keepMs = this.keepMs(kind);
     if (keepMs === undefined) return DONE;
     return this.database.transaction(async (tx) => {
-      const walk = await this.walks.lock(tx, kind);
+      const walk = await this.store.lock(tx, kind);
       if (!walk) return DONE;
-      return walk.until === null ? this.begin(tx, walk, keepMs) : this.goOn(tx, walk, walk.until);
+      return walk.until === null ? this.begin(tx, walk, keepMs) : this.continue(tx, walk, walk.until);
     });
   }
 
   private async begin(tx: Queryable, idle: RetentionWalk, keepMs: number): Promise<PruneStep> {
-    const walk = await this.walks.begin(tx, idle, keepMs);
+    const walk = await this.store.begin(tx, idle, keepMs);
     if (walk === null || walk.until === null) return DONE;
-    if (walk.kind === 'runs') await this.deletes.deleteOldIdempotencyKeys(tx, keepMs);
+    if (walk.kind === 'runs') await this.store.deleteOldIdempotencyKeys(tx, keepMs);
     // What changed since will be met again at its new place, so it leaves the list.
-    const held = await this.walks.stillOld(tx, walk.revisit, walk.until);
+    const held = await this.store.stillOld(tx, walk.revisit, walk.until);
     const { free, pruned } = await this.prune(tx, walk.kind, held, walk.until);
-    await this.walks.setRevisit(
+    await this.store.setRevisit(
       tx,
       walk.kind,
       held.filter((id) => !free.has(id)),
     );
-    return { pruned, goesOn: true };
+    return { pruned, hasMore: true };
   }
 
-  private async goOn(tx: Queryable, walk: RetentionWalk, until: string): Promise<PruneStep> {
-    const page = await this.walks.page(tx, walk, BATCH);
+  private async continue(tx: Queryable, walk: RetentionWalk, until: string): Promise<PruneStep> {
+    const page = await this.store.page(tx, walk, BATCH);
     const ended = page.filter(({ isEnded }) => isEnded).map(({ id }) => id);
     const { free, pruned } = await this.prune(tx, walk.kind, ended, until);
     const held = ended.filter((id) => !free.has(id));
-    if (held.length > 0) await this.walks.setRevisit(tx, walk.kind, [...walk.revisit, ...held]);
+    if (held.length > 0) await this.store.setRevisit(tx, walk.kind, [...walk.revisit, ...held]);
     const last = page.length === BATCH ? page.at(-1) : undefined;
     const next = last
       ? { slotKey: walk.slotKey, updatedAt: last.updatedAt, runId: last.id }
       : await this.nextOwner(tx, walk);
-    if (next) await this.walks.stand(tx, walk.kind, next);
-    else await this.walks.end(tx, walk);
-    return { pruned, goesOn: next !== null };
+    if (next) await this.store.setPosition(tx, walk.kind, next);
+    else await this.store.end(tx, walk);
+    return { pruned, hasMore: next !== null };
   }
 
   private async nextOwner(tx: Queryable, walk: RetentionWalk): Promise<WalkPosition | null> {
-    const slotKey = await this.walks.nextOwner(tx, walk);
+    const slotKey = await this.store.nextOwner(tx, walk);
     return slotKey === null ? null : { slotKey, updatedAt: walk.upto, runId: FIRST_RUN_ID };
   }
 
   private async prune(tx: Queryable, kind: RetentionKind, runIds: readonly string[], until: string): Promise<Pruned> {
-    const runs = runIds.length === 0 ? [] : await this.walks.lockPrunable(tx, runIds, until);
+    const runs = runIds.length === 0 ? [] : await this.store.lockPrunable(tx, runIds, until);
     const ids = runs.map(({ id }) => id);
     const free = new Set(ids);
     if (ids.length === 0) return { free, pruned: 0 };
@@ -107,22 +134,22 @@ export class PruneRuns {
       case 'runs':
         // Everything below a folder, whatever points to it: nothing writes there any more. Most runs have none of them,
         // and a folder that is noted has to be looked into.
-        await this.disposal.discardBelow(tx, await this.deletes.foldersOf(tx, ids));
+        await this.disposal.discardBelow(tx, await this.store.foldersOf(tx, ids));
         await this.owners.removeRuns(tx, ids);
-        await this.deletes.deleteRuns(tx, ids);
+        await this.store.deleteRuns(tx, ids);
         return { free, pruned: ids.length };
       case 'transcripts':
         return { free, pruned: await this.pruneTranscripts(tx, runs) };
       case 'timelines':
         await this.owners.removeLogs(tx, ids);
-        return { free, pruned: await this.deletes.deleteLogs(tx, ids) };
+        return { free, pruned: await this.store.deleteLogs(tx, ids) };
     }
   }
 
   private async pruneTranscripts(tx: Queryable, runs: readonly PrunableRun[]): Promise<number> {
     const stored = runs.flatMap(({ id, transcriptKey }) => (transcriptKey === null ? [] : [{ id, transcriptKey }]));
     if (stored.length === 0) return 0;
-    await this.deletes.forgetTranscripts(
+    await this.store.forgetTranscripts(
       tx,
       stored.map(({ id }) => id),
     );

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { Queryable } from '#platform/persistence';
 import { ENDED_STATES } from '#execution/executions';
+import type { Queryable } from '#platform/persistence';
 
-/** What is pruned: whole runs, their raw transcripts, or their logs. */
+/** Kinds of data that retention prunes: whole runs, their raw transcripts, or their logs. */
 export type RetentionKind = 'runs' | 'transcripts' | 'timelines';
 
 /** Where a walk stands. Times are PostgreSQL's own text, because a Date would lose the microseconds. */
@@ -32,7 +32,7 @@ export interface PrunableRun {
   readonly transcriptKey: string | null;
 }
 
-/** BLOCKED counts as ended without a live execution, which {@link RetentionWalksStore.lockPrunable} looks at. */
+/** BLOCKED counts as ended without a live execution, which {@link RetentionStore.lockPrunable} looks at. */
 const PRUNABLE_STATES = [...ENDED_STATES, 'BLOCKED'];
 /** Before every run id. */
 export const FIRST_RUN_ID = '00000000-0000-0000-0000-000000000000';
@@ -47,9 +47,12 @@ interface WalkRow {
   revisit: string[];
 }
 
-/** The walks of retention over the index `ix_runs__updated`: owner by owner, and within an owner by the time of the last change. */
+/**
+ * The walks of retention over the index `ix_runs__updated`, owner by owner and within an owner by the time of the last change,
+ * and what pruning deletes of locked runs.
+ */
 @Injectable()
-export class RetentionWalksStore {
+export class RetentionStore {
   /** The walk, locked until the transaction ends; null when another process is at it. */
   async lock(tx: Queryable, kind: RetentionKind): Promise<RetentionWalk | null> {
     const [row] = await tx.query<WalkRow>(
@@ -62,7 +65,7 @@ export class RetentionWalksStore {
     return { kind: kept, upto, until, slotKey, updatedAt, runId, revisit };
   }
 
-  /** The walk begun anew, up to `keepMs` ago; null when nothing has become old enough since the last one. */
+  /** Starts the next walk, up to `keepMs` ago; null when nothing has become old enough since the last one. */
   async begin(tx: Queryable, { kind }: RetentionWalk, keepMs: number): Promise<RetentionWalk | null> {
     const begun = await tx.query(
       `UPDATE retention_walks w SET until = t.until, slot_key = '', updated_at = w.upto, run_id = $3::uuid
@@ -78,7 +81,7 @@ export class RetentionWalksStore {
     await tx.query(`UPDATE retention_walks SET upto = until, until = NULL WHERE kind = $1`, [kind]);
   }
 
-  async stand(tx: Queryable, kind: RetentionKind, at: WalkPosition): Promise<void> {
+  async setPosition(tx: Queryable, kind: RetentionKind, at: WalkPosition): Promise<void> {
     await tx.query(`UPDATE retention_walks SET slot_key = $2, updated_at = $3, run_id = $4 WHERE kind = $1`, [
       kind,
       at.slotKey,
@@ -140,5 +143,44 @@ export class RetentionWalksStore {
       [runIds, until, PRUNABLE_STATES],
     );
     return rows.map(({ id }) => id);
+  }
+
+  /** The folders of the object store in which the runs have something. */
+  async foldersOf(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
+    const rows = await tx.query<{ folder: string }>(
+      `SELECT 'transcripts/' || id AS folder FROM runs WHERE id = ANY($1::uuid[]) AND transcript IS NOT NULL
+       UNION SELECT 'artifacts/' || run_id FROM artifacts WHERE run_id = ANY($1::uuid[]) AND object_key IS NOT NULL
+       UNION SELECT 'attachments/' || run_id FROM run_attachments WHERE run_id = ANY($1::uuid[])`,
+      [runIds],
+    );
+    return rows.map(({ folder }) => folder);
+  }
+
+  /** Foreign keys take executions, heads, follow-ups, approvals, artifacts and attachments along. */
+  async deleteRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
+    await this.deleteLogs(tx, runIds);
+    await tx.query(`DELETE FROM run_facets WHERE run_id = ANY($1::uuid[])`, [runIds]);
+    await tx.query(`DELETE FROM runs WHERE id = ANY($1::uuid[])`, [runIds]);
+  }
+
+  /** Head rows stay: what a resumed run logs later counts on from where it was. Returns how many runs had a log. */
+  async deleteLogs(tx: Queryable, runIds: readonly string[]): Promise<number> {
+    const [counted] = await tx.query<{ runs: number }>(
+      `WITH gone AS (DELETE FROM run_events WHERE run_id = ANY($1::uuid[]) RETURNING run_id)
+       SELECT count(DISTINCT run_id)::int AS runs FROM gone`,
+      [runIds],
+    );
+    return counted?.runs ?? 0;
+  }
+
+  async forgetTranscripts(tx: Queryable, runIds: readonly string[]): Promise<void> {
+    await tx.query(`UPDATE runs SET transcript = NULL WHERE id = ANY($1::uuid[])`, [runIds]);
+  }
+
+  /** Keys that would point at runs which are about to go: those are at least as old as these keys have to live. */
+  async deleteOldIdempotencyKeys(tx: Queryable, olderThanMs: number): Promise<void> {
+    await tx.query(`DELETE FROM idempotency_keys WHERE created_at <= headrace.now() - $1 * interval '1 millisecond'`, [
+      olderThanMs,
+    ]);
   }
 }

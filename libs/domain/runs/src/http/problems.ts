@@ -1,6 +1,37 @@
 import { type Issue, ProblemError } from '#platform/http';
 import type { CreateRunResult } from '../application/create-run.js';
-import { tooLarge } from './outcomes.js';
+import type { RunLookup } from '../application/runs.service.js';
+import type { Run } from '../domain/run.js';
+import { MAX_PROMPT_BYTES } from './dto/run-requests.dto.js';
+
+export function unknownRun(): ProblemError {
+  return new ProblemError('resource_not_found', 'There is no run with this id.');
+}
+
+export function notYours(): ProblemError {
+  return new ProblemError('not_authorized', 'You have no access to this run, or your role does not allow this on it.');
+}
+
+export function foundOrThrow(lookup: RunLookup): Run {
+  switch (lookup.kind) {
+    case 'found':
+      return lookup.run;
+    case 'unknown':
+      throw unknownRun();
+    case 'not_yours':
+      throw notYours();
+  }
+}
+
+/** Prompts and messages over the limit are a 413, told by field. */
+export function refuseOversized(field: string, text: string): void {
+  if (Buffer.byteLength(text) <= MAX_PROMPT_BYTES) return;
+  throw tooLarge(`/${field}`, `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8`);
+}
+
+export function tooLarge(pointer: string, detail: string): ProblemError {
+  return new ProblemError('payload_too_large', `\`${pointer.slice(1)}\` ${detail}.`, { errors: [{ pointer, detail }] });
+}
 
 /** The answer when no run was created. */
 export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): ProblemError {
