@@ -124,7 +124,7 @@ export class CreateRun {
       command.automaticMetadata ?? null,
     );
     if (metadata === 'too_many')
-      return invalid('/metadata', `must have at most ${MAX_METADATA_KEYS} keys with those of the parent run`);
+      return invalid('/metadata', `must not exceed ${MAX_METADATA_KEYS} keys with those of the parent run`);
     // 3. The configuration, resolved and checked.
     const config = resolveConfig(withHarnessOf(found.continued, command.config ?? {}), command.skill, {
       identity: found.identity,
@@ -253,7 +253,7 @@ const invalid = (pointer: string, detail: string): ReferenceRefusal => ({ kind: 
 const CONFIG_TOO_LARGE = {
   kind: 'too_large',
   pointer: '/config',
-  detail: `must have at most ${MAX_CONFIG_BYTES} bytes as JSON, with what the agent identity brings`,
+  detail: `must not exceed ${MAX_CONFIG_BYTES} bytes as JSON, with what the agent identity brings`,
 } as const;
 
 /** A continued conversation keeps its agent, whatever the identity's default is. */
