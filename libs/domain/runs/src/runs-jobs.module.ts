@@ -8,7 +8,7 @@ import { MaintenanceProcessor } from './jobs/maintenance.processor.js';
 import { RetentionRounds } from './jobs/retention-rounds.js';
 import { RunsModule } from './runs.module.js';
 
-/** Starts placing runs, and stops the room's work in order before the application closes. */
+/** Starts the placement of runs, and stops the background work in order before the application closes. */
 @Injectable()
 export class RunsWork {
   constructor(
@@ -20,7 +20,7 @@ export class RunsWork {
     private readonly settings: Settings,
   ) {}
 
-  /** Begins to place runs. To be called once everything else is there; rejects when runs cannot be carried out as set up. */
+  /** Called when everything else has started; rejects when the executor cannot work with these settings. */
   async start(): Promise<void> {
     await this.placement.start();
   }
@@ -34,7 +34,7 @@ export class RunsWork {
   }
 }
 
-/** The room's background work: placing runs, sweeping, housekeeping. */
+/** Background work: placement, the sweeper, maintenance. */
 @Module({
   imports: [RunsModule, ExecutorsModule, BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue })],
   providers: [MaintenanceProcessor, RetentionRounds, RunsWork],

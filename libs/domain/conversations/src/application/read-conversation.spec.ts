@@ -14,7 +14,7 @@ import { ReadConversation } from './read-conversation.js';
 
 class GivenLog extends RunLog {
   constructor() {
-    super(...([] as unknown as ConstructorParameters<typeof RunLog>));
+    super({} as never, {} as never);
   }
   events: readonly RunEvent[] = [];
   /** `afterSeq` of every read. */

@@ -44,7 +44,7 @@ export type ApprovalInboxResult =
   | { readonly kind: 'page'; readonly approvals: readonly ListedApproval[]; readonly nextCursor: string | null }
   | { readonly kind: 'bad_cursor' };
 
-/** The permission requests of all runs that the caller may see: those of the teams at hand, and a person's own. */
+/** The permission requests of all runs that the caller may see: those of the teams of the request, and personal ones. */
 @Injectable()
 export class ApprovalInbox {
   private readonly cursors: CursorCodec;

@@ -22,7 +22,7 @@ export type ArtifactReportResult =
   /** All artifacts of the run together have more than this. */
   | { readonly kind: 'run_full'; readonly maxBytes: number };
 
-/** Who reports, and under which name of its own: the same key again is the same artifact. */
+/** Who reports, and under which key: the same key again is the same artifact. */
 export interface ArtifactSource {
   readonly executionId: string;
   readonly leaseEpoch: number;

@@ -19,7 +19,7 @@ export interface ConfigFault {
 export interface ConfigUse {
   /** Null: a person's own runs. */
   readonly teamUid: string | null;
-  /** Null: whoever it is; then only what belongs to the team itself, or was shared with it, will do. */
+  /** Null: no person; then only what belongs to the team itself, or was shared with it, is usable. */
   readonly caller: Caller | null;
 }
 

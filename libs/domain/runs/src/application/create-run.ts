@@ -64,7 +64,7 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly idempotency: IdempotencyClaim | null;
   /**
    * In place of `idempotency`, for runs that the service starts by itself: names what the run is started for, at most 255
-   * characters. The same name starts one run, whoever asks and whatever has been changed in between.
+   * characters. The same name starts one run, independent of the caller and of changes in between.
    */
   readonly launchKey?: string;
 }
@@ -241,7 +241,7 @@ interface Settled {
   readonly metadata: Metadata | null;
 }
 
-/** A caller's key is one of theirs for this owner; what the service starts has a scope of its own. */
+/** A caller's key is one of theirs for this owner; what the service starts has a separate scope. */
 function claimOf({ principal }: Caller, owner: RunOwner, command: CreateRunCommand): ScopedClaim | null {
   const { idempotency, launchKey } = command;
   if (launchKey !== undefined) return launchClaim(launchKey);

@@ -33,7 +33,7 @@ const WINDOW = 2000;
 /**
  * `recent`: the newest runs of each owner, by `ix_runs__created`. For most owners these are all, and most environments in
  * use are among them. `older`: whatever an owner with more runs may have done in an environment before, by the tokens of
- * `run_facets`, and only where nothing newer is known. Ids are in the order of creation. Owners are values of their own, so
+ * `run_facets`, and only where nothing newer is known. Ids are in the order of creation. Each owner is a separate value, so
  * that the planner knows how much is theirs. `OFFSET 0` keeps it from looking through all of their runs for each
  * environment, and ordering ids as text from walking through everybody's by the primary key.
  */
@@ -67,7 +67,7 @@ SELECT l.environment_id AS environment_uid, r.id, r.title, r.state, r.created_at
 }
 
 /**
- * Tells the room of the environments the last run in each, among those that the caller may read: a guest learns nothing
+ * Finds the last run in each environment, among those that the caller may read: a guest learns nothing
  * of what others do in what was shared with them. It takes a turn of the searches; without one, or when it takes too
  * long, the environments are shown without their runs.
  */

@@ -20,7 +20,7 @@ const LAST_RUNS: Statement = {
  GROUP BY s.spec`,
 };
 
-/** Specs looked up at a time; what is behind them has, so far as one is told, never run. */
+/** Specs that one call looks up; further ones are reported as never used. */
 const MAX_SPECS = 5000;
 
 /** When skills were last used, by their full specs, among the runs that a list shows the caller; unused ones are left out. */

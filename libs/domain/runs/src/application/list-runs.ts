@@ -37,7 +37,7 @@ interface Place {
   readonly reading: string;
 }
 
-/** One page of the runs that the caller may see: those of the teams at hand, and a person's own. */
+/** One page of the runs that the caller may see: those of the teams of the request, and personal ones. */
 @Injectable()
 export class ListRuns {
   private readonly cursors: CursorCodec;

@@ -74,7 +74,7 @@ export class PruneRuns {
     private readonly settings: Settings,
   ) {}
 
-  /** Kinds that the settings limit, whole runs first: what goes with them need not be pruned on its own. */
+  /** Kinds that the settings limit, whole runs first: what is deleted with them need not be pruned again. */
   get kinds(): readonly RetentionKind[] {
     return (['runs', 'transcripts', 'timelines'] as const).filter((kind) => this.keepMs(kind) !== undefined);
   }

@@ -11,7 +11,7 @@ export type RegisterExternalRunResult =
   | Exclude<CreateRunResult, { kind: 'created' }>;
 
 /**
- * Registers a run that the caller executes on a machine of their own. The answer has what its runner claims the execution
+ * Registers a run that the caller executes on another machine. The answer has what its runner claims the execution
  * with, within CLAIM_DEADLINE: a token that is good for this execution and nothing else.
  */
 @Injectable()

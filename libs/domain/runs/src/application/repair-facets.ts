@@ -28,7 +28,7 @@ const NOTHING: Step = { repaired: 0, last: null };
 
 /**
  * Gives runs the facets and ancestors that they lack, because a process of an older version has created them: such
- * processes may go on for a while after the tables were migrated. Goes through the runs once, by their ids.
+ * processes may run for a while after the tables were migrated. Goes through the runs once, by their ids.
  */
 @Injectable()
 export class RepairFacets {
@@ -40,7 +40,7 @@ export class RepairFacets {
     private readonly clock: Clock,
   ) {}
 
-  /** Looks at what is new, for a minute at most; the next round goes on there. Returns how many runs lacked something. */
+  /** Checks new runs, for a minute at most; the next round continues there. Returns how many runs lacked something. */
   async round(): Promise<number> {
     const start = this.clock.now().getTime();
     const settled = uuidFloor(new Date(start - SETTLED_AFTER_MS));

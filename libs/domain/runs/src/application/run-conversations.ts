@@ -56,7 +56,7 @@ export type ConversationLookup =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'not_yours' };
 
-/** What other rooms may ask about conversations: which runs share one, and where its transcript and session are. */
+/** What other libraries ask about conversations: which runs share one, and where its transcript and session are. */
 @Injectable()
 export class RunConversations {
   constructor(

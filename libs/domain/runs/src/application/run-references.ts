@@ -23,7 +23,7 @@ export type ReferenceRefusal =
   | { readonly kind: 'conversation_busy' };
 
 export interface FoundReferences {
-  /** Executes the run, and brings its defaults; null: the caller executes it with no defaults of its own. */
+  /** Executes the run, and brings its defaults; null: the caller executes it, without defaults. */
   readonly identity: AgentIdentity | null;
   readonly parent: Run | null;
   /** The newest run of the conversation to continue. */
@@ -36,7 +36,7 @@ const refused = (detail: string): ReferenceRefusal => ({ kind: 'not_authorized',
 
 /**
  * Follows the references of a new run through the caller's permissions. What does not exist and what may not be used
- * are refused alike, so that nothing is told about it. Costs no round trip when nothing is referenced.
+ * are refused alike, so that a refusal discloses nothing. Costs no round trip when nothing is referenced.
  */
 @Injectable()
 export class RunReferences {

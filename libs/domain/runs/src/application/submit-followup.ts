@@ -97,7 +97,7 @@ export class SubmitFollowup {
     return result;
   }
 
-  /** A run without limits of its own costs no round trip until it has worked for as long as the installation lets it. */
+  /** A run without limits in its configuration costs no round trip until it has worked for as long as the installation lets it. */
   private mayHaveReachedLimit({ config, runTimeMs }: Run): boolean {
     const { defaultMaxRuntime } = this.settings;
     return hasLimits(config) || (defaultMaxRuntime > 0 && (runTimeMs ?? 0) >= defaultMaxRuntime);

@@ -36,7 +36,7 @@ export function mayBeMisspelt(word: string): boolean {
 
 /**
  * A regular expression for words that begin with `word` but for one edit: two neighbours swapped and, from five letters
- * on, one letter another, missing or too much. `letter` and `notLetter` are classes in the dialect at hand. The words
+ * on, one letter another, missing or too much. `letter` and `notLetter` are classes of the regular expression dialect. The words
  * hold nothing that would have to be escaped.
  */
 export function typoPattern(word: string, letter: string, notLetter: string): string {

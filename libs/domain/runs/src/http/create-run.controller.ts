@@ -26,7 +26,7 @@ const DEPRECATED_SINCE = '@1767225600';
 const CreatesRun = (): MethodDecorator =>
   applyDecorators(
     BodyLimit(20 * MIB),
-    // Reading suffices at the door: whether one may write depends on who is to own the run, and one's own needs no role.
+    // The use case checks the permission to write: it depends on the owner of the run, and a personal run needs no role.
     Authorize('runs:read'),
     IdempotencyKeyHeader(),
   );

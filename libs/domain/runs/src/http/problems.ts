@@ -23,7 +23,7 @@ export function foundOrThrow(lookup: RunLookup): Run {
   }
 }
 
-/** Prompts and messages over the limit are a 413, told by field. */
+/** Prompts and messages over the limit are a 413 that names the field. */
 export function refuseOversized(field: string, text: string): void {
   if (Buffer.byteLength(text) <= MAX_PROMPT_BYTES) return;
   throw tooLarge(`/${field}`, `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8`);

@@ -32,7 +32,7 @@ export class RunsController {
     return this.presenter.run(foundOrThrow(await this.runs.find(caller, runId, 'runs:read')));
   }
 
-  // Reading suffices at the door, here and at follow-ups: whether one may write depends on whose run it is, and one's own needs no role.
+  // The use case checks the permission to write, here and for follow-ups: it depends on the owner, and a personal run needs no role.
   @Post(':runId/cancel')
   @Authorize('runs:read')
   @Operation({
@@ -84,7 +84,7 @@ export class RunsController {
     tag: 'Runs',
     errors: [400, 403, 404, 409, 413, 415],
     description:
-      'Accepts a message; where it goes depends on the run’s state and is told in `outcome`. Watch the run to see what becomes of it.',
+      'Accepts a message; its destination depends on the run’s state and is returned in `outcome`. Read the run to follow its progress.',
     request: { value: { message: 'Add a test, too.' } },
     success: { status: 200, description: 'Accepted.', type: RunFollowupResponse },
   })

@@ -4,7 +4,7 @@ import type { NewAttachment } from '../domain/attachment.js';
 import type { RunExecutionLocation, RunMode, RunSchedule, RunSkill, RunSourceType } from '../domain/run.js';
 import { INSERT_ATTACHMENTS, toAttachmentsJson } from './attachments.store.js';
 
-/** An earlier run's conversation that the new run goes on with; the transcript is a copy of its own. */
+/** An earlier run's conversation that the new run continues; the transcript is a copy. */
 export interface ContinuedConversation {
   readonly conversationId: string;
   readonly sessionId: string | null;
@@ -37,7 +37,7 @@ export interface NewRun {
   readonly attachments: readonly NewAttachment[];
 }
 
-/** The columns of `run_facets` for `row`, an alias with the columns of `runs`. What they are for stands in the room's README. */
+/** The columns of `run_facets` for `row`, an alias with the columns of `runs`. Their purpose is explained in the README of this library. */
 export const facetsOf = (row: string): string => `${row}.id, ${row}.slot_key,
   headrace.run_tokens(${row}.slot_key, ${row}.creator_uid, ${row}.executor_uid, ${row}.source, ${row}.execution_location, ${row}.config, ${row}.schedule, ${row}.metadata, ${row}.ancestor_run_ids)
     || coalesce((SELECT array_agg(headrace.run_token(${row}.slot_key, 'skill_spec', s)) FROM jsonb_array_elements_text(${row}.agent_skill->'specs') AS s), '{}'),
@@ -90,7 +90,7 @@ export const INSERT_RUNS = `r AS (
   ${keepDiscarded(`SELECT unnest(ARRAY['attachments/' || n.id || '/', 'transcripts/' || n.id || '/']) FROM n WHERE n.transcript IS NOT NULL OR json_array_length(n.attachments) > 0`)}
 )`;
 
-/** Where the objects lie that a new run brings along: its files, and its copy of the transcript that it goes on with. */
+/** Where the objects lie that a new run brings along: its files, and its copy of the transcript that it continues from. */
 export const objectFolders = (runId: string): string[] => [`attachments/${runId}`, `transcripts/${runId}`];
 
 /** Whether the owner or the pool of a new run had no slot left; only hosted runs need one. A team's own limit wins. */

@@ -9,7 +9,7 @@ export interface IdempotencyClaim {
   readonly requestHash: Buffer;
 }
 
-/** A key that names one run, whoever repeats it. */
+/** A key that names one run within its scope. */
 export interface ScopedClaim extends IdempotencyClaim {
   readonly scope: string;
   /** The key names what the service has started the run for; it does not come from a caller. */
@@ -117,7 +117,7 @@ export class RunInserts {
 
   /**
    * One round trip, shared with runs created at the same time; a repeated idempotency key costs a second one, and an external
-   * run has a transaction of its own.
+   * run has a separate transaction.
    */
   async insert(run: NewRun, claim: ScopedClaim | null): Promise<InsertResult> {
     if (claim) return this.insertOnce(run, claim);

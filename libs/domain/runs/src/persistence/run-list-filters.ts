@@ -26,7 +26,7 @@ export type FilterSql =
     }
   /** A limit of a time, where a list in the order of that time stops. Times are shown, and compared, in milliseconds. */
   | { readonly by: 'time'; readonly sort: RunSort; readonly where: (place: string) => string }
-  /** Pairs of metadata: the parameter itself, or one key of it under a name of its own. */
+  /** Pairs of metadata: the parameter itself, or one key of it under a separate name. */
   | { readonly by: 'metadata'; readonly key?: string }
   /** A statement is composed for it: see `run-list-parts.ts`. */
   | { readonly by: 'statement' };

@@ -26,7 +26,7 @@ interface SortSql {
   /** Runs without a value come last in both directions. */
   readonly nullable: boolean;
   /**
-   * Whether PostgreSQL, left alone, plans each page anew. It never reads an index of an expression without the table, and
+   * Whether PostgreSQL, left alone, plans each page again. It never reads an index of an expression without the table, and
    * thinks that dearer for an average owner than for one with many runs, though both have the same plan.
    */
   readonly isReplanned: boolean;
@@ -130,7 +130,7 @@ export interface Parts {
   readonly query: RunListQuery;
   readonly bind: Bind;
   readonly owners: readonly string[];
-  /** Places of the states that make branches of their own, or `[null]`. */
+  /** Places of the states that make separate branches, or `[null]`. */
   readonly states: readonly (string | null)[];
   /** Bounds of the order itself: an index stops at them. */
   readonly bounds: readonly string[];

@@ -20,7 +20,7 @@ function asked(shapes: ListShapes, text: string, times: number, over: Partial<Ru
 }
 
 describe('ListShapes', () => {
-  it('prepares a list from the third time on, under a name of its own', () => {
+  it('prepares a list from the third time on, under a unique name', () => {
     const shapes = new ListShapes();
     expect(asked(shapes, 'one', 2)).toBe('one');
     expect(asked(shapes, 'one', 1)).toEqual({ name: expect.stringMatching(/^runs\.list\./) as string, text: 'one' });
@@ -35,7 +35,7 @@ describe('ListShapes', () => {
     expect(asked(new ListShapes(), 'one', 9, over)).toBe('one');
   });
 
-  it('prepares so many and no more, and goes on with those', () => {
+  it('prepares up to the limit and keeps using those', () => {
     const shapes = new ListShapes();
     const sent = Array.from({ length: 100 }, (_, n) => asked(shapes, `list ${n}`, 3));
     expect(sent.filter((one) => typeof one === 'object')).toHaveLength(64);

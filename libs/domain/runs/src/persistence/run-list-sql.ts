@@ -41,8 +41,8 @@ const isShown = ({ limit }: RunListQuery): string =>
 
 /**
  * The page of a list that an index holds in its order: whole runs behind `after` with the text of their sort value, fewer
- * than `limit` of them, and with each how many there are up to `limit` (`found`). Nothing of a run that the page has no
- * room for leaves the database.
+ * than `limit` of them, and with each how many there are up to `limit` (`found`). Nothing of a run that exceeds the page
+ * leaves the database.
  */
 export const orderedStatement = (query: RunListQuery): ListStatement => {
   const { bind, values } = bindings();

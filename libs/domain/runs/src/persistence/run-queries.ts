@@ -10,7 +10,7 @@ const FIND: Statement = {
   text: `SELECT ${WHOLE_RUN_COLUMNS}, r.prompt, ${WAITING_REASON} FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
 };
 
-/** That run `r` may be looked at by whom `$2` (team uids) and `$3` (a person's uid) of a {@link ReadableScope} stand for. */
+/** SQL condition: run `r` is readable in a {@link ReadableScope}; `$2`: its team uids, `$3`: the uid of its person. */
 export const READABLE = '(r.team_uid = ANY($2) OR r.owner_user_uid = $3)';
 
 const FIND_NEWEST: Statement = {
@@ -41,11 +41,11 @@ export interface AssignedRun {
   readonly hasTranscript: boolean;
   /** The agent's session began in a debug window. */
   readonly sessionInDebug: boolean;
-  /** Its creator executes it, on a machine of their own. */
+  /** Its creator executes it, on another machine. */
   readonly isExternal: boolean;
   /** What was allowed for the rest of the run, oldest first. */
   readonly permissionRules: readonly PermissionRule[];
-  /** What all runs of its conversation have cost; null when no agent has told. */
+  /** What all runs of its conversation have cost; null when no agent has reported costs. */
   readonly conversationCostUsd: number | null;
 }
 

@@ -31,7 +31,7 @@ const GUARD_INTERVAL_MS = 1000;
 
 /**
  * Runs each execution as processes of this machine: a runner, and below it the agent in a workspace directory. As root
- * every execution has a numeric user of its own. See the README for what this does and does not isolate.
+ * every execution has a separate numeric user. See docs/operations for what this does and does not isolate.
  */
 @Injectable()
 export class ProcessExecutor extends Executor {

@@ -35,7 +35,7 @@ export function runnerHandover(
   };
 }
 
-/** The same everywhere; where the mirrors of this machine are at hand, the place says so with {@link localCloning}. */
+/** The same for every executor; one that shares the mirrors of this machine adds {@link localCloning}. */
 function cloning({ gitCloneTimeout, gitMaxRepositoryBytes }: Settings): GitHandover {
   return { clone_timeout_seconds: gitCloneTimeout / 1000, max_repository_bytes: gitMaxRepositoryBytes };
 }

@@ -12,7 +12,7 @@ import { ApprovalsService } from './approvals.service.js';
 
 const MAX_MESSAGE_BYTES = 16_384;
 
-/** What events do in a debug window: they are kept and told, and the run stays as its set-up has left it. */
+/** Events of a debug window: they are stored and shown, and the run stays FAILED as its set-up has left it. */
 @Injectable()
 export class DebugEventHandler {
   constructor(
@@ -67,9 +67,9 @@ export class DebugEventHandler {
     await this.executions.pause(tx, execution.id, false);
     await this.debugSessions.rest(tx, execution.id);
     await this.transitions.touch(tx, run.id);
-    // Whoever stopped it ends the whole execution, with its slot.
+    // A stop ends the whole execution, which releases its slot.
     if (turnOutcome(turn).transition === 'none') return;
-    // The agent's answer is to be read and answered: that takes as long as the first time.
+    // A person needs as long to read and answer this turn as the first one.
     await this.debugSessions.extend(tx, execution.id);
     if (execution.desired !== 'run' || (await this.debugSessions.hasPending(tx, run.id, execution.id))) return;
     if (await this.executions.releaseSlot(tx, execution.id)) context.freedSlot = true;

@@ -8,7 +8,7 @@ import { RunLogStore } from '../persistence/run-log.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
 
 /**
- * Personal runs of a disabled user, and runs that they execute on a machine of their own. A run that is being offered is
+ * Personal runs of a disabled user, and runs that they execute on another machine. A run that is being offered is
  * left alone: it fails when it is claimed.
  */
 const LIVE: Statement = {

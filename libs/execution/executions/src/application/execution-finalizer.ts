@@ -13,16 +13,15 @@ import { type Restart, RestartPolicy } from './restart-policy.js';
 import { withdrawnEvents } from './approvals.service.js';
 
 /**
- * How an execution ends.
- * `closed`: in good order. `handed_back`: before its agent started. `failed`: by the user's side or ours, told by the
- * runner. `lost`: nobody heard of the runner any more.
+ * How an execution ends. `closed`: regularly. `handed_back`: before its agent started. `failed`: with an error that the
+ * runner reports. `lost`: the runner does not report any more.
  */
 export type Ending =
   | {
       readonly kind: 'closed' | 'handed_back' | 'lost';
       readonly reason: string;
       readonly exitCode?: number;
-      /** A sentence for people about the cause. */
+      /** A sentence about the cause, shown to people. */
       readonly detail?: string;
     }
   | { readonly kind: 'failed'; readonly reason: string; readonly status: StatusMessage; readonly exitCode?: number };
@@ -66,15 +65,15 @@ const lost = ({ worker_connection_id: connectionId }: Execution): StatusMessage 
 const isLoss = (ending: Ending): boolean =>
   ending.kind === 'lost' || (ending.kind === 'failed' && ending.status.error_code === 'infrastructure_timeout');
 
-/** A self-hosted worker may have begun with what it claimed, whatever its runner has told: nobody else begins it then. */
+/** A self-hosted worker may have started what it claimed although no runner has reported: no other worker starts it then. */
 const isLostOnWorker = (execution: Execution, ending: Ending): boolean =>
   execution.worker_connection_id !== null && execution.phase === 'claimed' && isLoss(ending);
 
 const restartStatus = ({ way, attempt }: Restart): StatusMessage => ({
-  message: `The worker that executed the run was lost; the run ${way === 'resume' ? 'goes on from its stored session' : 'begins again'} (attempt ${attempt} of ${MAX_ATTEMPTS}).`,
+  message: `The worker that executed the run was lost; the run ${way === 'resume' ? 'continues from its stored session' : 'starts again'} (attempt ${attempt} of ${MAX_ATTEMPTS}).`,
 });
 
-/** The one place where an execution ends: its slot, its open questions, and what becomes of its run. Caller holds both locks. */
+/** Ends executions: the slot, pending permission requests, and the transition of the run. The caller holds both locks. */
 @Injectable()
 export class ExecutionFinalizer {
   constructor(
@@ -83,7 +82,7 @@ export class ExecutionFinalizer {
     private readonly log: RunLogStore,
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsStore,
-    private readonly sequels: RestartPolicy,
+    private readonly restarts: RestartPolicy,
   ) {}
 
   async end(tx: Queryable, run: LockedRun, execution: Execution, ending: Ending): Promise<void> {
@@ -105,10 +104,10 @@ export class ExecutionFinalizer {
         });
       }
     }
-    // Nothing else tells why a debug agent has failed: the run keeps the message that its set-up failed with.
+    // The only record of why a debug agent failed: the run keeps the message of its set-up.
     const why = execution.phase === 'debug' && ending.kind === 'failed' ? { message: ending.status.message } : {};
     const { restart } = consequence ?? {};
-    // A worker without a free slot has done nothing with the run.
+    // A worker that rejected the offer has not touched the run.
     if (ending.kind !== 'handed_back' || ending.reason !== 'rejected')
       events.push({ kind: 'sandbox_shutdown', data: { reason: ending.reason, ...why, ...(restart && { restart }) } });
     await this.log.append(tx, run.id, execution.id, events);
@@ -120,12 +119,12 @@ export class ExecutionFinalizer {
     execution: Execution,
     ending: Ending,
   ): Promise<Consequence | null> {
-    if (execution.phase === 'debug') return this.sequels.afterDebug(tx, run, execution);
+    if (execution.phase === 'debug') return this.restarts.afterDebug(tx, run, execution);
     if (!['PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED'].includes(run.state)) return null;
     const hasStarted = execution.phase === 'started' || execution.phase === 'idle' || isLostOnWorker(execution, ending);
     if (run.pool === EXTERNAL_POOL && ending.kind !== 'failed') return this.endExternal(tx, run, execution, ending);
     if (hasStarted && execution.phase !== 'idle' && isLoss(ending)) {
-      const restart = await this.sequels.afterLoss(tx, run, execution);
+      const restart = await this.restarts.afterLoss(tx, run, execution);
       if (restart) return { transition: 'retry', status: restartStatus(restart), restart };
     }
     if (ending.kind === 'failed' && !(hasStarted && execution.phase === 'idle')) {
@@ -138,7 +137,7 @@ export class ExecutionFinalizer {
         ? { transition: 'give_up', status: noWorker(cause) }
         : { transition: 'hand_back', status: null };
     }
-    // An idle session that ends with a follow-up it never began: nothing was done yet, so another execution takes it.
+    // A follow-up that the idle session never started: nothing was done yet, so another execution gets it.
     if (execution.phase === 'idle' && (await this.followups.hasPending(tx, run.id)))
       return { transition: 'requeue', status: null };
     return { transition: 'give_up', status: ending.kind === 'lost' ? lost(execution) : VANISHED };

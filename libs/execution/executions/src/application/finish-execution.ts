@@ -21,7 +21,7 @@ export interface LossOptions {
   readonly detail?: string | undefined;
 }
 
-/** Ends an execution, told by its runner or by the processor that saw the runner die. Idempotent. */
+/** Ends an execution that its runner, or the process that watched the runner, reports as over. Idempotent. */
 @Injectable()
 export class FinishExecution {
   constructor(
@@ -43,7 +43,7 @@ export class FinishExecution {
     return row?.lease_epoch === request.lease_epoch ? 'finished' : 'lease_lost';
   }
 
-  /** The runner is known to be gone, or its lease ran out. False when the execution had ended before. */
+  /** The runner has disappeared, or its lease has expired. False when the execution had ended before. */
   async lose(
     executionId: string,
     reason: string,
@@ -53,7 +53,7 @@ export class FinishExecution {
     return this.endWith(executionId, ending, () => true, isStillLost);
   }
 
-  /** Whoever was to start the runner, or saw it end, knows why. False when the execution had ended before. */
+  /** With the error of the process that was to start the runner, or saw it exit. False when the execution had ended before. */
   async fail(executionId: string, failure: { code: string; message: string; exitCode?: number }): Promise<boolean> {
     const { code, message, exitCode } = failure;
     const ending = endingOf({

@@ -7,13 +7,13 @@ import { HOSTED_POOL, slotKey, workerPool } from '../domain/run.js';
 import { debugActive } from '../persistence/run-status-sql.js';
 import { PlacementNudge } from './executors.js';
 
-/** Tells the executions whose ids `chosen` selects to end; `wish` is what their runner is to do, `reason` an SQL text. */
+/** Commands the executions whose ids `chosen` selects to end; `desired`: the command, `reason`: an SQL text. */
 const ending = (
   chosen: string,
-  wish: 'close' | 'stop',
+  desired: 'close' | 'stop',
   reason: string,
 ): string => `WITH chosen AS (${chosen}), closed AS (
-    UPDATE executions SET desired = '${wish}', desired_reason = ${reason}, command_version = command_version + 1,
+    UPDATE executions SET desired = '${desired}', desired_reason = ${reason}, command_version = command_version + 1,
       fence_at = headrace.now() + interval '${STOP_FENCE_MS} milliseconds'
      WHERE id IN (SELECT id FROM chosen) RETURNING id)
   SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM closed`;
@@ -21,7 +21,7 @@ const ending = (
 const FREE_NOW = `SKIP LOCKED LIMIT 100`;
 /**
  * A message that was accepted between the look and the lock is not seen by the look; but it has moved `command_version`, and
- * the row, read anew when it is locked, no longer is the one that was seen.
+ * the row, read again when it is locked, has another version than the one that was seen.
  */
 const AS_SEEN = `executions e JOIN executions seen ON seen.id = e.id AND seen.command_version = e.command_version`;
 
@@ -44,7 +44,7 @@ const CLOSE_BEYOND: Statement = {
   ),
 };
 
-/** One at a time: of a host that has no room, the one that has waited the longest. */
+/** One at a time: of a host that is full, the session that has been idle the longest. */
 const CLOSE_OLDEST_ON_WORKER: Statement = {
   name: 'executions.close-idle-on-worker',
   text: ending(
@@ -71,7 +71,7 @@ const CLOSE_OVERDUE: Statement = {
   ),
 };
 
-/** A message that is accepted meanwhile moves `debug_until` on, so that the row is seen anew and left alone. */
+/** A message that is accepted meanwhile moves `debug_until` on, so that the condition fails for the locked row. */
 const CLOSE_DEBUG: Statement = {
   name: 'executions.close-debug-overdue',
   text: ending(
@@ -122,8 +122,8 @@ export class IdleSessions {
     await this.closeBeyond();
   }
 
-  /** A run waits for room on these self-hosted workers: their oldest idle session gives way. */
-  async makeRoom({ team, host }: { readonly team: string; readonly host: string }): Promise<void> {
+  /** A run waits because these self-hosted workers are full: their oldest idle session is closed. */
+  async closeOldestOn({ team, host }: { readonly team: string; readonly host: string }): Promise<void> {
     const owner = { teamUid: team, userUid: null };
     await this.database.query(CLOSE_OLDEST_ON_WORKER, [workerPool(host), slotKey(owner)]);
   }

@@ -3,7 +3,7 @@ import type { Queryable } from '#platform/persistence';
 import type { RunEventKind } from '#execution/runner-protocol';
 import type { RunState } from '../domain/run-state.js';
 
-/** Log entries that tell where a run has come to rest, and the state that it is in then. */
+/** Log entries by which a run comes to rest, and the state that it has then. */
 const RESTING: Readonly<Partial<Record<RunEventKind, RunState>>> = {
   run_done: 'SUCCEEDED',
   run_failed: 'FAILED',
@@ -20,7 +20,7 @@ export interface RunChange {
 }
 
 /**
- * Plug for rooms that must not miss that a run has ended or waits for a person. Registered with {@link RunStateListeners};
+ * Extension point for libraries that must not miss that a run has ended or waits for a person. Registered with {@link RunStateListeners};
  * asked within the transaction that moves the run, which fails when this does.
  */
 export abstract class RunStateListener {
@@ -28,7 +28,7 @@ export abstract class RunStateListener {
   abstract record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void>;
 }
 
-/** Everybody who has to be told. With nobody registered it costs nothing. */
+/** All registered listeners. Without one, a change costs nothing. */
 @Injectable()
 export class RunStateListeners {
   private readonly sinks = new Set<RunStateListener>();

@@ -65,9 +65,9 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
   }
 
   override async rejected(worker: WorkerRef, data: TaskRejected['data']): Promise<void> {
-    // Sessions that only wait for a follow-up may be what it has no room for.
+    // Idle sessions may occupy the worker's slots.
     if ((await this.messages.rejected(worker, data.task_id)) === 'taken')
-      await this.idleSessions.makeRoom({ team: worker.teamUid, host: worker.workerHost });
+      await this.idleSessions.closeOldestOn({ team: worker.teamUid, host: worker.workerHost });
   }
 
   override completed(worker: WorkerRef, data: TaskCompleted['data']): Promise<void> {
@@ -120,7 +120,7 @@ export class RunWorkerTasks extends WorkerTasks implements OnModuleDestroy {
     if (own.length > 0) {
       const ownIds = own.map(({ execution_id: id }) => id);
       await this.executions.takeOver(this.database, ownIds, worker.connectionId);
-      // Whoever runs it has claimed it, whether the claim has reached us or not.
+      // A worker that executes the run has claimed it, even when the claim was lost.
       for (const { task_id: runId, execution_id: id } of own)
         if (known.get(id)?.is_offered === true) await this.messages.claimed(worker, runId);
     }

@@ -20,7 +20,7 @@ const OVERDUE: Statement = {
    ORDER BY lease_expires_at LIMIT 200`,
 };
 
-/** Ends what went silent, so that no run hangs for ever. Any number of processes may sweep at once. */
+/** Ends executions whose lease has expired, so that no run hangs forever. Any number of processes may sweep at once. */
 @Injectable()
 export class SweepExecutions {
   private readonly logger = new Logger(SweepExecutions.name);

@@ -128,7 +128,7 @@ export class WorkerMessages {
 
   /**
    * A result that an earlier execution of the run has left: on one connection a claim comes before its result, and what was
-   * given up is reported as cancelled because we told the worker to stop it.
+   * given up is reported as cancelled because the server commanded the worker to stop it.
    */
   private async isAboutEarlier(
     tx: Queryable,

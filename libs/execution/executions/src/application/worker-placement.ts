@@ -151,6 +151,6 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     }
     if (elsewhere.length > 0) await this.store.tell(elsewhere);
     for (const { team, host } of more) this.places.set(`${team} ${host}`, { team, host });
-    for (const place of full) await this.idleSessions.makeRoom(place);
+    for (const place of full) await this.idleSessions.closeOldestOn(place);
   }
 }

@@ -1,6 +1,6 @@
 import type { StatusMessage } from './run.js';
 
-/** What becomes of an external run in progress when its execution ends. Only whoever registered it could execute it again. */
+/** Transition of an external run in progress when its execution ends. Only the caller who registered it could execute it again. */
 export type ExternalConsequence =
   | { readonly transition: 'requeue'; readonly status: null }
   | { readonly transition: 'cancel' | 'give_up'; readonly status: StatusMessage };

@@ -11,7 +11,7 @@ export const WORKER_STOPS_CHANNEL = 'headrace_worker_stops';
 /** Offers of one run that may fail before it is given up. */
 export const MAX_OFFERS = 5;
 
-/** Whatever a runner says, an execution that was told to stop is fenced after this time. */
+/** An execution that was commanded to stop is fenced after this time, even while its runner reports. */
 export const STOP_FENCE_MS = 60_000;
 
 /**

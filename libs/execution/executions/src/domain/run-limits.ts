@@ -24,7 +24,7 @@ export function limitsOf(config: AgentConfig): RunLimits {
 
 export const hasLimits = (config: AgentConfig): boolean => Object.keys(limitsOf(config)).length > 0;
 
-/** Undefined while no agent has told of tokens. */
+/** Undefined while no agent has reported tokens. */
 export function tokensOf(usage: RunUsage | null): number | undefined {
   const { total_tokens: total, input_tokens: input, output_tokens: output } = usage ?? {};
   return total ?? (input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0));
@@ -34,13 +34,13 @@ export function tokensOf(usage: RunUsage | null): number | undefined {
 export function reachedLimit(limits: RunLimits, { workedMs, usage }: Spent): string | null {
   const { maxRuntimeMinutes: minutes, maxCostUsd: cost, maxTokens: tokens } = limits;
   if (minutes !== undefined && workedMs >= minutes * 60_000)
-    return `The run reached its ceiling max_runtime_minutes: its agent worked for ${rounded(workedMs / 60_000, 1)} of ${minutes} minutes.`;
+    return `The run reached its limit max_runtime_minutes: its agent worked for ${rounded(workedMs / 60_000, 1)} of ${minutes} minutes.`;
   const usedCost = usage?.cost_usd;
   if (cost !== undefined && isReached(usedCost, cost))
-    return `The run reached its ceiling max_cost_usd: its agent used ${rounded(usedCost, 4)} of ${cost} US dollars.`;
+    return `The run reached its limit max_cost_usd: its agent used ${rounded(usedCost, 4)} of ${cost} US dollars.`;
   const usedTokens = tokensOf(usage);
   if (tokens !== undefined && isReached(usedTokens, tokens))
-    return `The run reached its ceiling max_tokens: its agent used ${usedTokens} of ${tokens} tokens.`;
+    return `The run reached its limit max_tokens: its agent used ${usedTokens} of ${tokens} tokens.`;
   return null;
 }
 

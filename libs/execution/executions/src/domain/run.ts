@@ -5,7 +5,7 @@ import { HOSTED_WORKERS } from '#execution/worker-protocol';
 export const DEFAULT_HARNESS = 'oz';
 
 export const HOSTED_POOL = 'hosted';
-/** Of runs that are executed by whoever registers them: nobody places them, and they hold no slots. */
+/** Of runs that their caller executes: they are not placed, and hold no slots. */
 export const EXTERNAL_POOL = 'external';
 
 /** The pool of runs that go to the self-hosted workers with this name. */

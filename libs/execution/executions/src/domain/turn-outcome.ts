@@ -34,7 +34,7 @@ export type TurnOutcome =
   | { readonly transition: 'none' };
 
 const REFUSALS = {
-  refusal: 'The agent refused to go on.',
+  refusal: 'The agent refused to continue.',
   max_tokens: 'The agent reached the token limit of its model before the turn was finished.',
   max_turn_requests: 'The agent made more model requests than one turn allows.',
 } as const;

@@ -31,7 +31,7 @@ const SHORT_PROMPT_BYTES = 65_536;
 
 /**
  * The frame of an offer. The runner asks for prompt and configuration over HTTP, so what does not fit into a frame is left
- * out: of a long prompt the end, then the configuration. The configuration holds no secret values: whoever asks for the frame has masked them.
+ * out: of a long prompt the end, then the configuration. The caller has masked secret values of the configuration.
  */
 export function toAssignmentFrame(offer: WorkerOffer, extras: OfferExtras): TaskAssignment {
   const short = truncateUtf8(offer.prompt, SHORT_PROMPT_BYTES).text;

@@ -19,7 +19,7 @@ describe('workerFailureCode', () => {
     ['a worker that goes down', { failure_reason: 'worker shutdown', exit_code: 137 }, 'infrastructure_timeout'],
     ['an agent that ended', { failure_reason: 'agent exited' }, 'agent_process_failed'],
     ['an exit code alone', { exit_code: 137 }, 'agent_process_failed'],
-    ['a runner that could not go on', { failure_reason: 'process exited', exit_code: 70 }, 'internal_error'],
+    ['a runner that could not continue', { failure_reason: 'process exited', exit_code: 70 }, 'internal_error'],
     ['a runner without its lease', { failure_reason: 'process exited', exit_code: 75 }, 'infrastructure_timeout'],
     ['no exit code of a failure', { exit_code: 0 }, 'internal_error'],
     ['a word that nobody knows', { failure_reason: 'mystery' }, 'internal_error'],

@@ -7,7 +7,7 @@ export interface ReportedFailure {
   readonly exit_code?: number | undefined;
 }
 
-/** With which our runner tells that it, not the agent, could not go on: bad input, not claimed, fault, lease lost. */
+/** Of our runner, where it and not the agent failed: bad input, not claimed, fault, lease lost. */
 const RUNNER_EXIT_CODES: ReadonlyMap<number, ErrorCode> = new Map([
   [64, 'internal_error'],
   [69, 'internal_error'],
@@ -39,13 +39,13 @@ const WORDS: readonly (readonly [RegExp, ErrorCode])[] = [
  * the exit codes of our runner, words of the reason, and any other exit code.
  */
 export function workerFailureCode({ failure_reason: reason, exit_code: exitCode }: ReportedFailure): ErrorCode {
-  const told = normalized(reason);
-  if (isErrorCode(told)) return told;
-  const known = REASONS.get(told);
+  const given = normalized(reason);
+  if (isErrorCode(given)) return given;
+  const known = REASONS.get(given);
   if (known) return known;
   const left = exitCode === undefined ? undefined : RUNNER_EXIT_CODES.get(exitCode);
   if (left) return left;
-  const meant = WORDS.find(([words]) => words.test(told));
+  const meant = WORDS.find(([words]) => words.test(given));
   if (meant) return meant[1];
   return exitCode === undefined || exitCode === 0 ? 'internal_error' : 'agent_process_failed';
 }

@@ -17,7 +17,7 @@ const WORKED_MS = `greatest(0, r.busy_ms + coalesce(extract(epoch FROM headrace.
       SELECT range_agg(tstzrange(a.requested_at, greatest(a.requested_at, coalesce(a.decided_at, headrace.now()))))
         FROM approvals a WHERE a.run_id = r.id)) AS waited (span)), 0))::float8`;
 
-/** Sums up over turns; a figure that no turn has told stays absent. */
+/** Sums up over turns; a figure that no turn has reported stays absent. */
 const ADD_USAGE: Statement = {
   name: 'limits.add-usage',
   text: `UPDATE runs SET usage = coalesce(usage, '{}') || (

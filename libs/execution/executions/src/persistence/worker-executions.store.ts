@@ -48,10 +48,10 @@ const HOLD: Statement = {
    FROM ${holders('$2')} WHERE e.id = $1`,
 };
 const GIVEN_UP = `('claim_expired', 'lease_expired', 'fenced')`;
-/** How long a worker may have been away and still be told to stop what was given up. */
+/** A worker that reconnects within this time is commanded to stop what was given up. */
 const LATELY = `interval '24 hours'`;
 /**
- * Earlier executions of the run, as far as what the worker says now may be about them. The connection was told to stop those
+ * Earlier executions of the run, as far as what the worker says now may be about them. The connection was commanded to stop those
  * that were given up while it was there, or before it was made.
  */
 const EARLIER: Statement = {
@@ -83,7 +83,7 @@ const OFFERED: Statement = {
   name: 'worker-executions.offered',
   text: `SELECT run_id FROM executions WHERE worker_connection_id = $1 AND ended_at IS NULL AND phase = 'offered'`,
 };
-/** Whoever holds a lock is about to end the offer or to claim it. */
+/** A locked offer is about to be ended or claimed. */
 const KEEP_OFFERS: Statement = {
   name: 'worker-executions.keep-offers',
   text: `UPDATE executions SET lease_expires_at = headrace.now() + $2::int * interval '1 millisecond'
@@ -109,7 +109,7 @@ const TAKE_OVER: Statement = {
 const stillAdopted = (milliseconds: string): string =>
   `(worker_adopted_at IS NULL OR worker_adopted_at > headrace.now() - ${milliseconds} * interval '1 millisecond')`;
 
-/** What somebody else holds a lock of is renewed or ended by whoever does, or at the next sign of life. */
+/** A locked row is renewed or ended by the holder of the lock, or renewed at the next heartbeat. */
 const ALIVE: Statement = {
   name: 'worker-executions.alive',
   text: `UPDATE executions SET lease_expires_at = ${LATER_END('$2::int')}
@@ -152,7 +152,7 @@ const FORGET_OFFER: Statement = {
   text: `UPDATE runs SET offers = greatest(0, offers - 1) WHERE id = $1`,
 };
 
-/** Of a run's earlier executions: one was sent to this host; this connection was told to stop one, a short while ago. */
+/** Of a run's earlier executions: one was sent to this host; this connection was commanded to stop one, a short while ago. */
 export interface EarlierTasks {
   readonly was_here: boolean;
   readonly was_stopped: boolean;

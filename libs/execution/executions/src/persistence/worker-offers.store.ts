@@ -14,7 +14,7 @@ export interface WorkerPlace {
 export interface Placed {
   /** Connections that were given an offer. */
   readonly connectionIds: ReadonlySet<string>;
-  /** Where runs wait for room. */
+  /** Workers that are full while runs wait for them. */
   readonly full: readonly WorkerPlace[];
   /** Where maybe more can be offered at once. */
   readonly more: readonly WorkerPlace[];
@@ -85,7 +85,7 @@ export class WorkerOffersStore {
     };
   }
 
-  /** The offers of these connections that nobody has sent yet; whoever gets them sends them. One round trip. */
+  /** The offers of these connections that were not sent yet; the caller has to send them. One round trip. */
   async take(connectionIds: readonly string[]): Promise<WorkerOffer[]> {
     const rows = await this.database.query<OfferRow>(TAKE, [connectionIds]);
     return rows.map((row) => ({

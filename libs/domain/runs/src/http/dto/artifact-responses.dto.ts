@@ -12,7 +12,7 @@ import {
 import type { ArtifactData, ArtifactType } from '../../domain/artifact.js';
 
 /*
- * What the document says of artifacts: `artifact_type` decides what `data` holds, so every type is a schema of its own,
+ * What the document says of artifacts: `artifact_type` decides what `data` holds, so every type has a separate schema,
  * once as a run lists it and once as it is shown by itself.
  */
 
@@ -142,7 +142,7 @@ const byType = (classes: ClassByType) => ({
   },
 });
 
-/** The document has to be told of them once. */
+/** The document has to register them once. */
 export const ARTIFACT_CLASSES = [...Object.values(LISTED), ...Object.values(SHOWN)];
 export const RUN_ARTIFACT_SCHEMA = byType(LISTED);
 export const ARTIFACT_SCHEMA = byType(SHOWN);

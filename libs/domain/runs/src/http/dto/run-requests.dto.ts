@@ -113,7 +113,7 @@ export class ApprovalDecisionRequest {
     description: '`allow_always`: this request, and for the rest of the run all that have the same `subject`.',
   })
   decision: ApprovalDecisionWord;
-  @StringField({ ...OPTIONAL, max: 4096, description: 'Told to the agent and kept in the timeline.' }) note?: string;
+  @StringField({ ...OPTIONAL, max: 4096, description: 'Sent to the agent and kept in the timeline.' }) note?: string;
 }
 
 export class ListApprovalsParameters {

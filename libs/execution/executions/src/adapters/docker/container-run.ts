@@ -41,7 +41,7 @@ export interface ContainerTools extends ContainerParts {
 
 class Stopped extends Error {}
 
-/** One execution in a container of its own, from the offer until nothing of it is left on the engine. */
+/** One execution in its container, from the offer until nothing of it is left on the engine. */
 export class ContainerRun implements StartedRunner {
   readonly gone: Promise<void>;
   private readonly logger = new Logger('DockerExecutor');
@@ -60,7 +60,7 @@ export class ContainerRun implements StartedRunner {
   ) {
     const { executionId } = offer;
     this.container = new RunnerContainer(tools.labels.nameOf(executionId), executionId, tools);
-    this.gone = this.carryOut().catch((error: unknown) =>
+    this.gone = this.execute().catch((error: unknown) =>
       this.logger.warn(`Execution ${offer.executionId} is left to its lease: ${String(error)}`),
     );
   }
@@ -78,7 +78,7 @@ export class ContainerRun implements StartedRunner {
     return { execution_id: this.offer.executionId, run_id: this.offer.runId };
   }
 
-  private async carryOut(): Promise<void> {
+  private async execute(): Promise<void> {
     const verdict = await this.untilTheEnd().catch((error: unknown) => this.verdictOf(error));
     this.isRunning = false;
     // First: the run may be executed again as soon as this execution has ended.

@@ -63,7 +63,7 @@ export class DockerExecutor extends Executor {
     if (problem !== null) throw new SettingsError([problem]);
     const { dockerHost, dockerCertPath } = this.settings;
     if (dockerHost.kind === 'tcp' && dockerCertPath === '')
-      this.logger.warn('DOCKER_HOST is reached without TLS: whoever reaches it too is root on that machine.');
+      this.logger.warn('DOCKER_HOST is reached without TLS: anybody who can connect to it is root on that machine.');
     const engine = new DockerEngine(new EngineConnection(this.settings));
     const address = dockerHost.kind === 'socket' ? dockerHost.path : `${dockerHost.host}:${dockerHost.port}`;
     const labels = new ContainerLabels(this.settings.secretsKey ?? '', this.settings.secretsKeyPrevious);
