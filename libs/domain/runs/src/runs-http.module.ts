@@ -4,11 +4,9 @@ import { ArtifactsController, ExternalReferenceController } from './http/artifac
 import { AttachmentsController, RunnerAttachmentsController } from './http/attachments.controller.js';
 import { CreateRunController, ExternalRunsController } from './http/create-run.controller.js';
 import { ApprovalInboxController, ApprovalsController } from './http/approvals.controller.js';
-import { RunHistoryController } from './http/run-history.controller.js';
-import { ListRunsController } from './http/list-runs.controller.js';
+import { RunsController } from './http/runs.controller.js';
 import { RunPresenter } from './http/run-presenter.js';
 import { RunnerArtifactsController } from './http/runner-artifacts.controller.js';
-import { RunsController } from './http/runs.controller.js';
 import { AuthModule } from '#platform/auth';
 import { RunsModule } from './runs.module.js';
 
@@ -18,9 +16,7 @@ import { RunsModule } from './runs.module.js';
   controllers: [
     CreateRunController,
     ExternalRunsController,
-    ListRunsController,
     RunsController,
-    RunHistoryController,
     ApprovalsController,
     ApprovalInboxController,
     ArtifactsController,

@@ -5,13 +5,11 @@ import { EnvironmentsModule } from '#domain/environments';
 import { SecretsModule } from '#platform/secrets';
 import { StorageModule } from '#platform/storage';
 import { ApprovalInbox } from './application/approval-inbox.js';
-import { ArtifactReports } from './application/artifact-reports.js';
-import { Artifacts } from './application/artifacts.js';
+import { ArtifactReports, Artifacts } from './application/artifacts.service.js';
 import { Attachments } from './application/attachments.js';
 import { RunsService } from './application/runs.service.js';
 import { ConfigReferences } from './application/config-references.js';
 import { CreateRun } from './application/create-run.js';
-import { RegisterExternalRun } from './application/register-external-run.js';
 import { LastSkillRuns } from './application/last-skill-runs.js';
 import { AssignmentSource, ExecutionsModule } from '#execution/executions';
 import { LaunchedRuns } from './application/launched-runs.js';
@@ -35,14 +33,13 @@ import { AttachmentsStore } from './persistence/attachments.store.js';
 import { RunInserts } from './persistence/run-inserts.js';
 import { RetentionStore } from './persistence/retention.store.js';
 import { RunLists } from './persistence/run-lists.js';
-import { RunQueries } from './persistence/run-queries.js';
+import { RunsStore } from './persistence/runs.store.js';
 
-const stores = [RunInserts, RunLists, RunQueries, ArtifactsStore, AttachmentsStore, RetentionStore];
+const stores = [RunInserts, RunLists, RunsStore, ArtifactsStore, AttachmentsStore, RetentionStore];
 const useCases = [
   RunsService,
   PersonalRunPolicy,
   CreateRun,
-  RegisterExternalRun,
   LaunchedRuns,
   RunReferences,
   RunSkills,

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { BuiltInExecutors } from './adapters/built-in-executors.js';
 import { ChosenExecutor, Executor, ExecutorRegistry } from './application/executors.js';
 import { DockerExecutor } from './adapters/docker/docker-executor.js';
 import { ExecutionQueries } from './adapters/execution-queries.js';
@@ -18,7 +17,6 @@ import { Sweeper } from './jobs/sweeper.js';
     ExecutionQueries,
     ProcessExecutor,
     DockerExecutor,
-    BuiltInExecutors,
     { provide: Executor, useClass: ChosenExecutor },
     Placement,
     PlacementProcessor,
@@ -26,4 +24,9 @@ import { Sweeper } from './jobs/sweeper.js';
   ],
   exports: [ExecutionsModule, ExecutorRegistry, Executor, Placement, Sweeper],
 })
-export class ExecutorsModule {}
+export class ExecutorsModule {
+  constructor(registry: ExecutorRegistry, processes: ProcessExecutor, docker: DockerExecutor) {
+    registry.register('process', processes);
+    registry.register('docker', docker);
+  }
+}

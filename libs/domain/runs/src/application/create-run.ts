@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, ownerFor } from '#platform/auth';
+import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
@@ -16,6 +17,7 @@ import {
   type RunState,
   slotKey,
   Transcripts,
+  ExecutionTokens,
 } from '#execution/executions';
 import {
   type Run,
@@ -86,6 +88,10 @@ export type CreateRunResult =
   | { readonly kind: 'unavailable'; readonly pointer: string; readonly detail: string }
   | { readonly kind: 'key_reused' };
 
+export type RegisterRunResult =
+  | (CreatedRun & { readonly executionId: string; readonly token: string })
+  | Exclude<CreateRunResult, { kind: 'created' }>;
+
 /**
  * Queues a run: config resolved, run and first event committed together. One round trip when nothing is referenced; an
  * identity, the environment, the MCP servers, the parent and the conversation cost one each. A service account pays one
@@ -93,6 +99,8 @@ export type CreateRunResult =
  */
 @Injectable()
 export class CreateRun {
+  private readonly tokens: ExecutionTokens;
+
   constructor(
     private readonly inserts: RunInserts,
     private readonly references: RunReferences,
@@ -103,7 +111,10 @@ export class CreateRun {
     private readonly secrets: McpSecrets,
     private readonly nudge: PlacementNudge,
     private readonly personalRuns: PersonalRunPolicy,
-  ) {}
+    settings: Settings,
+  ) {
+    this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+  }
 
   async execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
     // 1. Who owns the run, and whether the caller may create it.
@@ -152,6 +163,21 @@ export class CreateRun {
     if (skilled.kind !== 'skilled') return this.replayOr(skilled, claim);
     // 5. Objects, then the run and its first event in one statement.
     return this.insert(caller, owner, command, { found, skilled, metadata }, claim);
+  }
+
+  /**
+   * Registers a run that the caller executes on another machine. The answer has what its runner claims the execution with,
+   * within CLAIM_DEADLINE: a token that is valid for this execution and nothing else.
+   */
+  async register(
+    caller: Caller,
+    location: RunExecutionLocation,
+    command: Omit<CreateRunCommand, 'external'>,
+  ): Promise<RegisterRunResult> {
+    const result = await this.execute(caller, { ...command, external: location });
+    if (result.kind !== 'created') return result;
+    const executionId = await this.inserts.executionOf(result.runId);
+    return { ...result, executionId, token: this.tokens.mint(executionId) };
   }
 
   private async insert(

@@ -14,7 +14,7 @@ import { Database, type Statement } from '#platform/persistence';
 import type { StoredAttachment } from '../domain/attachment.js';
 import { maskConfig } from '../domain/resolve-config.js';
 import type { Run } from '../domain/run.js';
-import { RunQueries } from '../persistence/run-queries.js';
+import { RunsStore } from '../persistence/runs.store.js';
 import { Attachments } from './attachments.js';
 import { HarnessSecrets } from './harness-secrets.js';
 import { McpSecrets } from './mcp-secrets.js';
@@ -32,7 +32,7 @@ export class RunAssignments extends AssignmentSource {
 
   constructor(
     private readonly database: Database,
-    private readonly queries: RunQueries,
+    private readonly queries: RunsStore,
     private readonly environments: EnvironmentDirectory,
     private readonly setUps: EnvironmentSetUp,
     private readonly agents: AgentDirectory,

@@ -3,7 +3,7 @@ import { Transcripts } from '#execution/executions';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { Database, type Statement } from '#platform/persistence';
-import { READABLE } from '../persistence/run-queries.js';
+import { READABLE } from '../persistence/runs.store.js';
 import { readableBy } from './runs.service.js';
 
 /** What a conversation needs to know of one of its runs. */

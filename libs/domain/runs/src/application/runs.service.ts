@@ -8,8 +8,8 @@ import {
   type RunOwner,
   type RunState,
   RunTransitions,
-  STOP_FENCE_MS,
   slotKeys,
+  STOP_FENCE_MS,
 } from '#execution/executions';
 import { type Caller, can, type Permission, roleIn } from '#platform/auth';
 import { Settings } from '#platform/config';
@@ -17,7 +17,7 @@ import { CursorCodec, isUuid } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { isCancellableKind, type Run } from '../domain/run.js';
 import { projectTimeline, type TimelineEvent } from '../domain/timeline.js';
-import { type ReadableScope, RunQueries } from '../persistence/run-queries.js';
+import { type ReadableScope, RunsStore } from '../persistence/runs.store.js';
 
 export type RunLookup =
   { readonly kind: 'found'; readonly run: Run } | { readonly kind: 'unknown' } | { readonly kind: 'not_yours' };
@@ -58,7 +58,7 @@ export class RunsService {
 
   constructor(
     private readonly database: Database,
-    private readonly queries: RunQueries,
+    private readonly queries: RunsStore,
     private readonly transitions: RunTransitions,
     private readonly executions: ExecutionsStore,
     private readonly followups: FollowupsStore,

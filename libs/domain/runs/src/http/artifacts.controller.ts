@@ -3,7 +3,7 @@ import { ApiExtraModels } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError } from '#platform/http';
-import { Artifacts } from '../application/artifacts.js';
+import { Artifacts } from '../application/artifacts.service.js';
 import { PLAN_CONTENT_TYPE } from '../domain/artifact.js';
 import { canonicalUrl } from '../domain/canonical-url.js';
 import type { StoredArtifact } from '../persistence/artifacts.store.js';

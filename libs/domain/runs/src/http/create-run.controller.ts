@@ -3,7 +3,6 @@ import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, MIB, Operation } from '#platform/http';
 import { CreateRun } from '../application/create-run.js';
-import { RegisterExternalRun } from '../application/register-external-run.js';
 import type { RunExecutionLocation } from '../domain/run.js';
 import {
   type ExternalSource,
@@ -99,7 +98,7 @@ export class CreateRunController {
 
 @Controller('agent/runs')
 export class ExternalRunsController {
-  constructor(private readonly registerRun: RegisterExternalRun) {}
+  constructor(private readonly createRun: CreateRun) {}
 
   @Post('external')
   @BodyLimit(20 * MIB)
@@ -127,7 +126,7 @@ export class ExternalRunsController {
   ): Promise<RegisterExternalRunResponse> {
     refuseOversized('prompt', request.prompt);
     const { source = 'CLI', execution_location: location = usualLocation(source) } = request;
-    const result = await this.registerRun.execute(caller, location, {
+    const result = await this.createRun.register(caller, location, {
       ...toCreateRunCommand(request),
       source,
       // The same body at the other address is another request: its run has no execution to hand out.

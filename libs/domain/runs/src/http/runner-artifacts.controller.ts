@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
 import type { ArtifactAck } from '#execution/runner-protocol';
 import { ObjectTooLargeError } from '#platform/storage';
-import { ArtifactReports, type ArtifactReportResult } from '../application/artifact-reports.js';
+import { type ArtifactReportResult, ArtifactReports } from '../application/artifacts.service.js';
 import { ArtifactContentParameters, ArtifactReferenceBody } from './dto/artifact.dto.js';
 import { ExecutionTokenGuard, leaseLost, SanitizeBody } from '#execution/executions';
 

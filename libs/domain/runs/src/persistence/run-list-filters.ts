@@ -2,9 +2,8 @@ import { RUN_STATES } from '#execution/executions';
 import { ArrayField, DateTimeField, EnumField, MapField, oneOf, StringField, text } from '#platform/http';
 import { ARTIFACT_TYPES } from '../domain/artifact.js';
 import { EXECUTION_LOCATIONS, RUN_SOURCE_TYPES } from '../domain/run.js';
-import { EMPTY_ENVIRONMENT, type RunFilters } from '../domain/run-filters.js';
+import { EMPTY_ENVIRONMENT, MAX_SEARCH_LENGTH, type RunFilters, SEARCHABLE } from '../domain/run-filters.js';
 import { isFullSpec } from '../domain/run-skill.js';
-import { MAX_SEARCH_LENGTH, SEARCHABLE } from '../domain/search-terms.js';
 
 export const RUN_SORTS = ['updated_at', 'created_at', 'title', 'agent'] as const;
 export type RunSort = (typeof RUN_SORTS)[number];

@@ -1,6 +1,5 @@
-import type { RunFilters, RunSearch } from '../domain/run-filters.js';
+import { type RunFilters, type RunSearch, typoPattern } from '../domain/run-filters.js';
 import { isFullSpec } from '../domain/run-skill.js';
-import { typoPattern } from '../domain/search-terms.js';
 import { LIST_FILTERS, type RunSort } from './run-list-filters.js';
 
 export type SortOrder = 'asc' | 'desc';

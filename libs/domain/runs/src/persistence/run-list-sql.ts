@@ -10,7 +10,7 @@ import {
   SORTS,
   walk,
 } from './run-list-parts.js';
-import { LIST_PROMPT, LISTED_BYTES, LIVE_EXECUTION_JOIN, RUN_COLUMNS } from './run-rows.js';
+import { LIST_PROMPT, LISTED_BYTES, LIVE_EXECUTION_JOIN, RUN_COLUMNS } from './runs.store.js';
 
 export interface ListStatement {
   readonly text: string;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#platform/persistence';
 import { AGENT_FAILURE_CODES } from '#execution/runner-protocol';
 import { MAX_ATTEMPTS, MAX_OFFERS } from '../domain/lease.js';
-import { afterExternal, type ExternalConsequence } from '../domain/external-run.js';
+import { afterExternal, type ExternalConsequence } from '../domain/turn-outcome.js';
 import { EXTERNAL_POOL, type StatusMessage } from '../domain/run.js';
 import { ApprovalsStore } from '../persistence/approvals.store.js';
 import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';

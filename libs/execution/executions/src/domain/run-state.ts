@@ -1,4 +1,4 @@
-import { StateMachine } from '#platform/kernel';
+import { StateMachine, type Transition } from '#platform/kernel';
 
 export const RUN_STATES = [
   'QUEUED',
@@ -16,14 +16,32 @@ export type RunState = (typeof RUN_STATES)[number];
 /** `gone`: too late, the run has ended. `busy`: try again in a moment. `out_of_turn`: a message that came late or twice. */
 export type RunRefusal = 'gone' | 'busy' | 'out_of_turn';
 
-const to = (state: RunState) => ({ to: state }) as const;
-const gone = { refuse: 'gone' } as const;
-const busy = { refuse: 'busy' } as const;
-const late = { refuse: 'out_of_turn' } as const;
+type Row = { readonly [S in RunState]: Transition<RunState, RunRefusal> };
+
+/** A row of the table: `target` from these states; in every other one the event came late or twice. */
+function row(
+  target: RunState,
+  sources: readonly RunState[],
+  refusals: Partial<Record<RunState, RunRefusal>> = {},
+): Row {
+  const cell = (state: RunState): Transition<RunState, RunRefusal> =>
+    sources.includes(state) ? { to: target } : { refuse: refusals[state] ?? 'out_of_turn' };
+  return {
+    QUEUED: cell('QUEUED'),
+    PENDING: cell('PENDING'),
+    CLAIMED: cell('CLAIMED'),
+    INPROGRESS: cell('INPROGRESS'),
+    SUCCEEDED: cell('SUCCEEDED'),
+    FAILED: cell('FAILED'),
+    BLOCKED: cell('BLOCKED'),
+    ERROR: cell('ERROR'),
+    CANCELLED: cell('CANCELLED'),
+  };
+}
 
 /**
- * Every move of a run. Applied as guarded `UPDATE … WHERE state = ANY(sources)` together with the event row, so two
- * processes never move a run twice.
+ * Every transition of a run. Applied as guarded `UPDATE … WHERE state = ANY(sources)` together with the event row, so two
+ * processes never apply one twice.
  */
 export const RUN_STATE_MACHINE = new StateMachine({
   name: 'run',
@@ -45,149 +63,25 @@ export const RUN_STATE_MACHINE = new StateMachine({
     requeue: 'a follow-up to an ended run: it continues in a new execution',
   },
   table: {
-    offer: {
-      QUEUED: to('PENDING'),
-      PENDING: late,
-      CLAIMED: late,
-      INPROGRESS: late,
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: late,
-      ERROR: late,
-      CANCELLED: late,
-    },
-    claim: {
-      QUEUED: late,
-      PENDING: to('CLAIMED'),
-      CLAIMED: late,
-      INPROGRESS: late,
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: late,
-      ERROR: late,
-      CANCELLED: late,
-    },
-    hand_back: {
-      QUEUED: late,
-      PENDING: to('QUEUED'),
-      CLAIMED: to('QUEUED'),
-      INPROGRESS: late,
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: late,
-      ERROR: late,
-      CANCELLED: late,
-    },
-    retry: {
-      QUEUED: late,
-      PENDING: late,
-      CLAIMED: to('QUEUED'),
-      INPROGRESS: to('QUEUED'),
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: to('QUEUED'),
-      ERROR: late,
-      CANCELLED: late,
-    },
-    start: {
-      QUEUED: late,
-      PENDING: late,
-      CLAIMED: to('INPROGRESS'),
-      INPROGRESS: late,
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: late,
-      ERROR: late,
-      CANCELLED: late,
-    },
-    block: {
-      QUEUED: late,
-      PENDING: late,
-      CLAIMED: late,
-      INPROGRESS: to('BLOCKED'),
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: late,
-      ERROR: late,
-      CANCELLED: late,
-    },
-    unblock: {
-      QUEUED: late,
-      PENDING: late,
-      CLAIMED: late,
-      INPROGRESS: late,
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: to('INPROGRESS'),
-      ERROR: late,
-      CANCELLED: late,
-    },
-    succeed: {
-      QUEUED: late,
-      PENDING: late,
-      CLAIMED: late,
-      INPROGRESS: to('SUCCEEDED'),
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: to('SUCCEEDED'),
-      ERROR: late,
-      CANCELLED: late,
-    },
-    fail: {
-      QUEUED: late,
-      PENDING: to('FAILED'),
-      CLAIMED: to('FAILED'),
-      INPROGRESS: to('FAILED'),
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: to('FAILED'),
-      ERROR: late,
-      CANCELLED: late,
-    },
-    give_up: {
-      QUEUED: late,
-      PENDING: to('ERROR'),
-      CLAIMED: to('ERROR'),
-      INPROGRESS: to('ERROR'),
-      SUCCEEDED: late,
-      FAILED: late,
-      BLOCKED: to('ERROR'),
-      ERROR: late,
-      CANCELLED: late,
-    },
-    cancel: {
-      QUEUED: to('CANCELLED'),
-      PENDING: busy,
-      CLAIMED: to('CANCELLED'),
-      INPROGRESS: to('CANCELLED'),
-      SUCCEEDED: gone,
-      FAILED: gone,
-      BLOCKED: to('CANCELLED'),
-      ERROR: gone,
-      CANCELLED: gone,
-    },
-    resume: {
-      QUEUED: late,
-      PENDING: late,
-      CLAIMED: late,
-      INPROGRESS: late,
-      SUCCEEDED: to('INPROGRESS'),
-      FAILED: to('INPROGRESS'),
-      BLOCKED: late,
-      ERROR: late,
-      CANCELLED: late,
-    },
-    requeue: {
-      QUEUED: late,
-      PENDING: late,
-      CLAIMED: late,
-      INPROGRESS: to('QUEUED'),
-      SUCCEEDED: to('QUEUED'),
-      FAILED: to('QUEUED'),
-      BLOCKED: to('QUEUED'),
-      ERROR: to('QUEUED'),
-      CANCELLED: to('QUEUED'),
-    },
+    offer: row('PENDING', ['QUEUED']),
+    claim: row('CLAIMED', ['PENDING']),
+    hand_back: row('QUEUED', ['PENDING', 'CLAIMED']),
+    retry: row('QUEUED', ['CLAIMED', 'INPROGRESS', 'BLOCKED']),
+    start: row('INPROGRESS', ['CLAIMED']),
+    block: row('BLOCKED', ['INPROGRESS']),
+    unblock: row('INPROGRESS', ['BLOCKED']),
+    succeed: row('SUCCEEDED', ['INPROGRESS', 'BLOCKED']),
+    fail: row('FAILED', ['PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED']),
+    give_up: row('ERROR', ['PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED']),
+    cancel: row('CANCELLED', ['QUEUED', 'CLAIMED', 'INPROGRESS', 'BLOCKED'], {
+      PENDING: 'busy',
+      SUCCEEDED: 'gone',
+      FAILED: 'gone',
+      ERROR: 'gone',
+      CANCELLED: 'gone',
+    }),
+    resume: row('INPROGRESS', ['SUCCEEDED', 'FAILED']),
+    requeue: row('QUEUED', ['INPROGRESS', 'SUCCEEDED', 'FAILED', 'BLOCKED', 'ERROR', 'CANCELLED']),
   },
 } as const satisfies ConstructorParameters<typeof StateMachine<RunState, string, RunRefusal>>[0]);
 

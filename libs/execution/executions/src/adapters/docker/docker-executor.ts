@@ -16,13 +16,12 @@ import type { RunnerHandover } from '#execution/runner-protocol';
 import { Settings, SettingsError } from '#platform/config';
 import { SteadyTicks } from '#platform/jobs';
 import { AssignmentSource } from '../../application/assignment-source.js';
-import { FinishExecution } from '../../application/finish-execution.js';
 import { Executor, type Offer } from '../../application/executors.js';
+import { FinishExecution } from '../../application/finish-execution.js';
 import { ExecutionTokens } from '../../domain/execution-token.js';
 import { ExecutionQueries } from '../execution-queries.js';
 import { runnerHandover } from '../runner-handover.js';
 import { nestLog, type RunnerStartLimiter, runnerStartLimiter } from '../runner-start-limiter.js';
-import { ContainerReaper } from './container-reaper.js';
 import { ContainerRun, type ContainerTools } from './container-run.js';
 
 const REAP_INTERVAL_MS = 10_000;
@@ -152,3 +151,50 @@ export function runnerAddressProblem({ runnerApiUrl, port }: Pick<Settings, 'run
     'and HOST to an address that the API is reached at from there, such as that of the bridge (172.17.0.1) or 0.0.0.0.'
   );
 }
+
+export interface ReaperTools {
+  readonly engine: DockerEngine;
+  readonly labels: ContainerLabels;
+  readonly facts: ExecutionQueries;
+  readonly finish: FinishExecution;
+}
+
+/** Containers of the installation that nobody looks after, such as after a crash of ours. */
+export class ContainerReaper {
+  private readonly logger = new Logger('DockerExecutor');
+  /** That stood still the last time. Another processor on the same engine may be about to see to them. */
+  private still = new Set<string>();
+
+  constructor(private readonly tools: ReaperTools) {}
+
+  /**
+   * Removes what belongs to executions that have ended, whatever it does; what works on for one that lives is left to its
+   * lease. One that stands still while its execution lives, at two looks, has lost its runner.
+   */
+  async reap(isOurs: (executionId: string) => boolean): Promise<void> {
+    const { engine, labels, facts, finish } = this.tools;
+    const listed = await engine.listContainers(labels.filter);
+    const orphans = listed.flatMap(({ id, state, labels: own }) => {
+      const executionId = labels.executionOf(own);
+      return executionId === null || isOurs(executionId) ? [] : [{ id, executionId, isStill: isStill(state) }];
+    });
+    const over =
+      orphans.length === 0 ? new Set<string>() : await facts.over(orphans.map((orphan) => orphan.executionId));
+    const before = this.still;
+    this.still = new Set(orphans.filter((orphan) => orphan.isStill).map(({ id }) => id));
+    for (const { id, executionId, isStill } of orphans) {
+      const isOver = over.has(executionId);
+      if (!isOver && !(isStill && before.has(id))) continue;
+      try {
+        await engine.removeContainer(id);
+        if (!isOver) await finish.lose(executionId, 'container_exited');
+        this.logger.log({ msg: 'container of nobody removed', execution_id: executionId, container: id.slice(0, 12) });
+      } catch (error) {
+        // One container that cannot be removed keeps neither the others nor the service.
+        this.logger.error({ msg: 'container of nobody not removed', execution_id: executionId, error: String(error) });
+      }
+    }
+  }
+}
+
+const isStill = (state: string): boolean => state === 'exited' || state === 'dead';

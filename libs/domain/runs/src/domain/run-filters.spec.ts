@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mayBeMisspelt, searchWords, typoPattern } from './search-terms.js';
+import { mayBeMisspelt, searchWords, typoPattern } from './run-filters.js';
 
 const LETTER = '[\\p{L}\\p{N}]';
 const pattern = (word: string): RegExp => new RegExp(typoPattern(word, LETTER, LETTER.replace('[', '[^')), 'u');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { afterExternal } from './external-run.js';
+import { afterExternal } from './turn-outcome.js';
 
 describe('afterExternal', () => {
   it('cancels what was cancelled where it ran, whatever waits', () => {

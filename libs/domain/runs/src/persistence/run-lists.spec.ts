@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunListQuery } from './run-list-parts.js';
-import { ListShapes } from './run-list-shapes.js';
+import { ListShapes } from './run-lists.js';
 
 const query = (over: Partial<RunListQuery> = {}): RunListQuery => ({
   owners: ['team:a'],
