@@ -1,11 +1,7 @@
-import { BullModule } from '@nestjs/bullmq';
 import { Injectable, Module } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Executor, ExecutorsModule, Placement, Sweeper } from '#execution/executions';
-import { RepairFacets } from './application/repair-facets.js';
-import { PRUNE_IDEMPOTENCY_KEYS_JOB } from './jobs/maintenance-jobs.js';
-import { MaintenanceProcessor } from './jobs/maintenance.processor.js';
-import { RetentionRounds } from './jobs/retention-rounds.js';
+import { RunMaintenance } from './jobs/run-maintenance.js';
 import { RunsModule } from './runs.module.js';
 
 /** Starts the placement of runs, and stops the background work in order before the application closes. */
@@ -15,8 +11,7 @@ export class RunsWork {
     private readonly placement: Placement,
     private readonly executor: Executor,
     private readonly sweeper: Sweeper,
-    private readonly retention: RetentionRounds,
-    private readonly repairFacets: RepairFacets,
+    private readonly maintenance: RunMaintenance,
     private readonly settings: Settings,
   ) {}
 
@@ -26,18 +21,18 @@ export class RunsWork {
   }
 
   async drain(): Promise<void> {
-    this.retention.stop();
-    this.repairFacets.stop();
+    const maintenanceStopped = this.maintenance.stop();
     await this.placement.stop();
     await this.executor.drain(this.settings.shutdownGrace);
     await this.sweeper.stop();
+    await maintenanceStopped;
   }
 }
 
 /** Background work: placement, the sweeper, maintenance. */
 @Module({
-  imports: [RunsModule, ExecutorsModule, BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue })],
-  providers: [MaintenanceProcessor, RetentionRounds, RunsWork],
+  imports: [RunsModule, ExecutorsModule],
+  providers: [RunMaintenance, RunsWork],
   exports: [RunsWork, ExecutorsModule],
 })
 export class RunsJobsModule {}

@@ -1,4 +1,3 @@
-import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { StorageModule } from '#platform/storage';
 import { RunLimitEnforcer } from './application/run-limit-enforcer.js';
@@ -18,7 +17,6 @@ import { RunStateListeners } from './application/run-state-listeners.js';
 import { RestartPolicy } from './application/restart-policy.js';
 import { SweepExecutions } from './application/sweep-executions.js';
 import { Transcripts } from './application/transcripts.js';
-import { PLACE_RUNS_JOB } from './jobs/placement-jobs.js';
 import { QueueNudge } from './jobs/queue-nudge.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
 import { RunLimitsStore } from './persistence/run-limits.store.js';
@@ -52,7 +50,7 @@ const shared = [
 
 /** Executions and the log of runs, for every process. Needs an `AssignmentSource` from a global module. */
 @Module({
-  imports: [StorageModule, BullModule.registerQueue({ name: PLACE_RUNS_JOB.queue })],
+  imports: [StorageModule],
   providers: [...internal, ...shared, { provide: PlacementNudge, useClass: QueueNudge }],
   exports: [...shared, PlacementNudge],
 })

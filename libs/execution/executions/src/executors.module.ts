@@ -1,17 +1,15 @@
 import { Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
 import { ChosenExecutor, Executor, ExecutorRegistry } from './application/executors.js';
 import { DockerExecutor } from './adapters/docker/docker-executor.js';
 import { ExecutionQueries } from './adapters/execution-queries.js';
 import { ProcessExecutor } from './adapters/process-executor.js';
 import { ExecutionsModule } from './executions.module.js';
 import { Placement } from './jobs/placement.js';
-import { PlacementProcessor } from './jobs/placement.processor.js';
 import { Sweeper } from './jobs/sweeper.js';
 
 /** Where runs are executed, and who places and sweeps them. A module that adds an executor imports it and registers the executor with `ExecutorRegistry`. */
 @Module({
-  imports: [ExecutionsModule, ScheduleModule.forRoot()],
+  imports: [ExecutionsModule],
   providers: [
     ExecutorRegistry,
     ExecutionQueries,
@@ -19,7 +17,6 @@ import { Sweeper } from './jobs/sweeper.js';
     DockerExecutor,
     { provide: Executor, useClass: ChosenExecutor },
     Placement,
-    PlacementProcessor,
     Sweeper,
   ],
   exports: [ExecutionsModule, ExecutorRegistry, Executor, Placement, Sweeper],

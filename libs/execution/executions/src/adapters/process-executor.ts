@@ -1,8 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { SchedulerRegistry } from '@nestjs/schedule';
 import { join } from 'node:path';
 import { Settings } from '#platform/config';
-import { SteadyTicks } from '#platform/jobs';
+import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import { findProgram } from '#platform/kernel';
 import {
   AgentUsers,
@@ -20,14 +19,13 @@ import { AssignmentSource } from '../application/assignment-source.js';
 import { FinishExecution } from '../application/finish-execution.js';
 import { Executor, type Offer } from '../application/executors.js';
 import { ExecutionTokens } from '../domain/execution-token.js';
+import { EXTEND_PROCESS_OFFERS_TASK, KILL_LOST_RUNNERS_TASK, REAP_WORKSPACES_TASK } from '../jobs/placement-jobs.js';
 import { ExecutionQueries } from './execution-queries.js';
 import { nestLog, type RunnerStartLimiter, runnerStartLimiter } from './runner-start-limiter.js';
 import { localCloning, runnerHandover } from './runner-handover.js';
 
 /** How long a runner tries to claim, in multiples of CLAIM_DEADLINE: the offers of living runners are extended. */
 const CLAIM_DEADLINES = 4;
-const REAP_INTERVAL_MS = 30_000;
-const GUARD_INTERVAL_MS = 1000;
 
 /**
  * Runs each execution as processes of this machine: a runner, and below it the agent in a workspace directory. As root
@@ -41,7 +39,7 @@ export class ProcessExecutor extends Executor {
   private readonly users: AgentUsers;
   private readonly runners = new Map<string, StartedRunner>();
   private readonly starting: RunnerStartLimiter;
-  private readonly ticks: SteadyTicks;
+  private readonly upkeep: PeriodicTask[] = [];
   private readonly isRoot = process.getuid?.() === 0;
   private workspacesDir = '';
   private entry = '';
@@ -51,10 +49,9 @@ export class ProcessExecutor extends Executor {
     private readonly facts: ExecutionQueries,
     private readonly finish: FinishExecution,
     private readonly assignments: AssignmentSource,
-    timers: SchedulerRegistry,
+    private readonly tasks: BackgroundTasks,
   ) {
     super();
-    this.ticks = new SteadyTicks(timers, 'Executor');
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
     this.users = new AgentUsers(settings);
     this.starting = runnerStartLimiter(settings, facts);
@@ -64,9 +61,11 @@ export class ProcessExecutor extends Executor {
     this.entry = findProgram();
     this.workspacesDir = openWorkspacesDir(this.settings);
     await this.reap();
-    this.ticks.every('workspace-reaper', REAP_INTERVAL_MS, () => this.reap());
-    this.ticks.every('offer-keeper', this.settings.claimDeadline / 3, () => this.starting.extendOffers());
-    this.ticks.every('runner-guard', GUARD_INTERVAL_MS, () => this.killForgotten());
+    this.upkeep.push(
+      this.tasks.run(REAP_WORKSPACES_TASK, () => this.reap()),
+      this.tasks.run(EXTEND_PROCESS_OFFERS_TASK, () => this.starting.extendOffers()),
+      this.tasks.run(KILL_LOST_RUNNERS_TASK, () => this.killForgotten()),
+    );
   }
 
   override startCapacity(): Promise<number> {
@@ -101,7 +100,7 @@ export class ProcessExecutor extends Executor {
   }
 
   override async drain(graceMs: number): Promise<void> {
-    this.ticks.stop();
+    for (const task of this.upkeep) void task.stop();
     await drainRunners({
       runners: this.runners,
       working: (ids) => this.facts.working(ids),

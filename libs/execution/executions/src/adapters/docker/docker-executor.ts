@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { SchedulerRegistry } from '@nestjs/schedule';
+import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import {
   ContainerLabels,
   DockerEngine,
@@ -14,19 +14,20 @@ import {
 } from '#execution/runner-host';
 import type { RunnerHandover } from '#execution/runner-protocol';
 import { Settings, SettingsError } from '#platform/config';
-import { SteadyTicks } from '#platform/jobs';
 import { AssignmentSource } from '../../application/assignment-source.js';
 import { Executor, type Offer } from '../../application/executors.js';
 import { FinishExecution } from '../../application/finish-execution.js';
 import { ExecutionTokens } from '../../domain/execution-token.js';
+import {
+  EXTEND_CONTAINER_OFFERS_TASK,
+  KILL_LOST_CONTAINERS_TASK,
+  REAP_CONTAINERS_TASK,
+  WATCH_DOCKER_ENGINE_TASK,
+} from '../../jobs/placement-jobs.js';
 import { ExecutionQueries } from '../execution-queries.js';
 import { runnerHandover } from '../runner-handover.js';
 import { nestLog, type RunnerStartLimiter, runnerStartLimiter } from '../runner-start-limiter.js';
 import { ContainerRun, type ContainerTools } from './container-run.js';
-
-const REAP_INTERVAL_MS = 10_000;
-const GUARD_INTERVAL_MS = 1000;
-const WATCH_INTERVAL_MS = 2000;
 
 /** Runs each execution in a container of its environment's image. See docs/operations/docker-executor.md. */
 @Injectable()
@@ -34,7 +35,7 @@ export class DockerExecutor extends Executor {
   private readonly logger = new Logger(DockerExecutor.name);
   private readonly tokens: ExecutionTokens;
   private readonly starting: RunnerStartLimiter;
-  private readonly ticks: SteadyTicks;
+  private readonly upkeep: PeriodicTask[] = [];
   private readonly runs = new Map<string, ContainerRun>();
   /** Null until {@link prepare}: an installation that does not use Docker needs none of it. */
   private parts: { tools: ContainerTools; reaper: ContainerReaper } | null = null;
@@ -44,12 +45,11 @@ export class DockerExecutor extends Executor {
     private readonly facts: ExecutionQueries,
     private readonly finish: FinishExecution,
     private readonly assignments: AssignmentSource,
-    timers: SchedulerRegistry,
+    private readonly tasks: BackgroundTasks,
   ) {
     super();
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
     this.starting = runnerStartLimiter(settings, facts);
-    this.ticks = new SteadyTicks(timers, 'Executor');
   }
 
   override get isReady(): boolean {
@@ -83,10 +83,12 @@ export class DockerExecutor extends Executor {
     };
     this.parts = { tools, reaper: new ContainerReaper({ engine, labels, facts, finish }) };
     await this.look();
-    this.ticks.every('docker-engine', WATCH_INTERVAL_MS, () => this.look());
-    this.ticks.every('container-reaper', REAP_INTERVAL_MS, () => this.reap());
-    this.ticks.every('offer-keeper', this.settings.claimDeadline / 3, () => this.starting.extendOffers());
-    this.ticks.every('container-guard', GUARD_INTERVAL_MS, () => this.killForgotten());
+    this.upkeep.push(
+      this.tasks.run(WATCH_DOCKER_ENGINE_TASK, () => this.look()),
+      this.tasks.run(REAP_CONTAINERS_TASK, () => this.reap()),
+      this.tasks.run(EXTEND_CONTAINER_OFFERS_TASK, () => this.starting.extendOffers()),
+      this.tasks.run(KILL_LOST_CONTAINERS_TASK, () => this.killForgotten()),
+    );
   }
 
   override startCapacity(): Promise<number> {
@@ -104,7 +106,7 @@ export class DockerExecutor extends Executor {
   }
 
   override async drain(graceMs: number): Promise<void> {
-    this.ticks.stop();
+    for (const task of this.upkeep) void task.stop();
     await drainRunners({
       runners: this.runs,
       working: (ids) => this.facts.working(ids),
