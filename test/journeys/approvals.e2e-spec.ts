@@ -128,7 +128,7 @@ describe('a ceiling', { timeout: 90_000 }, () => {
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({
       state: 'FAILED',
       status_message: {
-        message: 'The run reached its ceiling max_cost_usd: its agent used 1.25 of 1 US dollars.',
+        message: 'The run reached its limit max_cost_usd: its agent used 1.25 of 1 US dollars.',
         error_code: 'budget_exceeded',
       },
       request_usage: { inference_cost_usd: 1.25 },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ExecutionTokens } from '#domain/runs';
+import { ExecutionTokens } from '#execution/executions';
 import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 
 /** What the server promises to runners, whoever wrote them; spoken here in plain HTTP. */

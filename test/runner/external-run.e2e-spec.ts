@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { ExternalProcess } from './external-process.js';
 import { fence, pidsWith, prompt } from './runner-process.js';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { createTestDatabase, startTestApi, type TestApi } from '#testing';
 import { ScriptedWorker } from '../support/scripted-worker.js';
 import { PublishedDaemon } from './published-daemon.js';

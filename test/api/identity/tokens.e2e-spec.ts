@@ -63,7 +63,10 @@ describe('a token', () => {
     const expired = await api.identities.token(user, { state: 'expired' });
     api.log.clear();
     await refusal({ authorization: `Bearer ${expired}` });
-    expect(api.log.lines.find(({ msg }) => msg === 'request')).toMatchObject({ status: 401, rejection: 'token expired' });
+    expect(api.log.lines.find(({ msg }) => msg === 'request')).toMatchObject({
+      status: 401,
+      rejection: 'token expired',
+    });
     expect(api.log.text).not.toContain(expired);
   });
 

@@ -42,7 +42,10 @@ async function serve(): Promise<Served> {
     { provide: Settings, useValue: settings },
     { provide: Clock, useValue: clock },
     { provide: Database, useValue: { query: () => Promise.resolve([]) } },
-    { provide: RequestAuthenticator, useValue: { admit: () => Promise.reject(new Error('A public route asked for a token.')) } },
+    {
+      provide: RequestAuthenticator,
+      useValue: { admit: () => Promise.reject(new Error('A public route asked for a token.')) },
+    },
   ];
   @Global()
   @Module({ providers: provided, exports: provided.map(({ provide }) => provide) })

@@ -13,6 +13,9 @@ import { HeadraceEventsNormalizer } from './normalizers/headrace-events.normaliz
 import { ReadConversation } from './read-conversation.js';
 
 class GivenLog extends RunLog {
+  constructor() {
+    super({} as never, {} as never);
+  }
   events: readonly RunEvent[] = [];
   /** `afterSeq` of every read. */
   reads: number[] = [];

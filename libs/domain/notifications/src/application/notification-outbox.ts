@@ -2,7 +2,8 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { maskSecrets } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import { type RunChange, type RunState, RunTransitions, RunTransitionSink } from '#domain/runs';
+import { type RunChange, RunStateListeners, RunStateListener } from '#execution/executions';
+import type { RunState } from '#domain/runs';
 import type { NotificationEvent } from '../domain/notification-webhook.js';
 import { OutboxStore } from '../persistence/outbox.store.js';
 import { DeliveryNudge } from './ports.js';
@@ -17,9 +18,9 @@ const EVENT_OF: Readonly<Partial<Record<RunState, NotificationEvent>>> = {
 
 /** Writes the messages about a run in the transaction that moves it: both are there, or neither. */
 @Injectable()
-export class NotificationOutbox extends RunTransitionSink implements OnModuleInit {
+export class NotificationOutbox extends RunStateListener implements OnModuleInit {
   constructor(
-    private readonly transitions: RunTransitions,
+    private readonly transitions: RunStateListeners,
     private readonly store: OutboxStore,
     private readonly nudge: DeliveryNudge,
     private readonly settings: Settings,

@@ -5,7 +5,7 @@ import { EnvironmentDirectory } from '#domain/environments';
 import { notAccessible } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
-import type { AgentConfig } from '../domain/run.js';
+import type { AgentConfig } from '#execution/executions';
 
 /** Something that a configuration names and that cannot be used; the same whether it exists or not. */
 export interface ConfigFault {
@@ -19,7 +19,7 @@ export interface ConfigFault {
 export interface ConfigUse {
   /** Null: a person's own runs. */
   readonly teamUid: string | null;
-  /** Null: whoever it is; then only what belongs to the team itself, or was shared with it, will do. */
+  /** Null: no person; then only what belongs to the team itself, or was shared with it, is usable. */
   readonly caller: Caller | null;
 }
 

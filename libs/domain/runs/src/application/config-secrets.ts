@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { resealServers, type Sealing, ServerSecrets } from '#domain/agents';
-import type { AgentConfig } from '../domain/run.js';
+import type { AgentConfig } from '#execution/executions';
 
 /**
- * Configurations that rooms above keep to start runs with. What their MCP servers are given in `env` and `headers` is
+ * Configurations that other libraries store to start runs with. What their MCP servers are given in `env` and `headers` is
  * often a credential: it lies in the table sealed, each value for its place below `owner`.
  */
 @Injectable()

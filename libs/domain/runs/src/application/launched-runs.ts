@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RunInserts } from '../persistence/run-inserts.js';
+import type { CreateRunResult } from './create-run.js';
 
 /** What the service has started by itself, by the launch keys of `CreateRun`. */
 @Injectable()
@@ -11,3 +12,27 @@ export class LaunchedRuns {
     return this.inserts.findLaunched(keys);
   }
 }
+
+/** Why the service could not start a run by itself. `unavailable`: perhaps it can in a while; else somebody has to change something. */
+export interface LaunchRefusal {
+  readonly kind: 'refused' | 'unavailable';
+  /** For people; names the field. */
+  readonly reason: string;
+}
+
+export function launchRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): LaunchRefusal {
+  switch (refused.kind) {
+    case 'unavailable':
+      return { kind: 'unavailable', reason: `${fieldOf(refused.pointer)} ${refused.detail}` };
+    case 'invalid':
+    case 'too_large':
+      return { kind: 'refused', reason: `${fieldOf(refused.pointer)} ${refused.detail}` };
+    case 'not_authorized':
+      return { kind: 'refused', reason: refused.detail };
+    case 'conversation_busy':
+    case 'key_reused':
+      return { kind: 'refused', reason: refused.kind };
+  }
+}
+
+const fieldOf = (pointer: string): string => pointer.slice(1).replaceAll('/', '.');

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { SecretBox } from '#platform/secrets';
 import { mapServerSecrets } from '../domain/resolve-config.js';
-import type { AgentConfig } from '../domain/run.js';
+import type { AgentConfig } from '#execution/executions';
 
 /** What a run's MCP servers are given in `env` and `headers` is often a credential: it lies in the table sealed. */
 @Injectable()
@@ -20,15 +20,15 @@ export class McpSecrets {
   }
 }
 
-/** A run's `mcp_servers` as stored, with every sealed value replaced by `anew`. */
+/** A run's `mcp_servers` as stored, with every sealed value replaced by what `reseal` returns. */
 export function resealServers(
   runId: string,
   stored: unknown,
-  anew: (sealed: string, context: string) => string,
+  reseal: (sealed: string, context: string) => string,
 ): AgentConfig['mcp_servers'] {
   const config = { mcp_servers: stored } as AgentConfig;
   return mapServerSecrets(config, (value) =>
-    value.startsWith(MARK) ? `${MARK}${anew(value.slice(MARK.length), context(runId))}` : value,
+    value.startsWith(MARK) ? `${MARK}${reseal(value.slice(MARK.length), context(runId))}` : value,
   ).mcp_servers;
 }
 

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { type ResolvedSkill, SkillDirectory, type SkillSearch } from '#domain/agents';
 import type { Caller } from '#platform/auth';
 import { isOversized, MAX_CONFIG_BYTES } from '../domain/resolve-config.js';
-import type { AgentConfig, RunOwner, RunSkill } from '../domain/run.js';
+import type { AgentConfig, RunOwner } from '#execution/executions';
+import type { RunSkill } from '../domain/run.js';
 import { applySkills, type ChosenSkill } from '../domain/run-skill.js';
 
 /** Who asked for skills, and where. */

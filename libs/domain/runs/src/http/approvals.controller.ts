@@ -2,12 +2,11 @@ import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError } from '#platform/http';
 import { ApprovalInbox } from '../application/approval-inbox.js';
-import { DecideApproval } from '../application/decide-approval.js';
-import { RunAccess } from '../application/run-access.js';
-import { ApprovalsStore } from '../persistence/approvals.store.js';
+import { ApprovalsService } from '#execution/executions';
+import { RunsService } from '../application/runs.service.js';
 import { ApprovalDecisionRequest, ListApprovalsParameters } from './dto/run-requests.dto.js';
 import { ApprovalInboxResponse, ApprovalItem, ListApprovalsResponse } from './dto/run-responses.dto.js';
-import { foundOrThrow } from './outcomes.js';
+import { foundOrThrow } from './problems.js';
 import { RunPresenter } from './run-presenter.js';
 
 const RUN_ID = pathId('uuid');
@@ -53,9 +52,8 @@ export class ApprovalInboxController {
 @Controller('agent/runs/:runId/approvals')
 export class ApprovalsController {
   constructor(
-    private readonly access: RunAccess,
-    private readonly approvals: ApprovalsStore,
-    private readonly decideApproval: DecideApproval,
+    private readonly runs: RunsService,
+    private readonly approvals: ApprovalsService,
     private readonly presenter: RunPresenter,
   ) {}
 
@@ -71,8 +69,8 @@ export class ApprovalsController {
     success: { status: 200, description: 'Pending and decided requests, oldest first.', type: ListApprovalsResponse },
   })
   async list(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<ListApprovalsResponse> {
-    foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
-    const [approvals, rules] = await Promise.all([this.approvals.list(runId), this.approvals.rules(runId)]);
+    foundOrThrow(await this.runs.find(caller, runId, 'runs:read'));
+    const [approvals, rules] = await Promise.all([this.approvals.list(runId), this.approvals.listRules(runId)]);
     return { approvals: await this.presenter.approvals(approvals), rules: await this.presenter.approvals(rules) };
   }
 
@@ -95,9 +93,9 @@ export class ApprovalsController {
     @Param('approvalId', pathId(/^[A-Za-z0-9._-]{1,128}$/)) approvalId: string,
     @Body() request: ApprovalDecisionRequest,
   ): Promise<ApprovalItem> {
-    foundOrThrow(await this.access.find(caller, runId, 'runs:write'));
+    foundOrThrow(await this.runs.find(caller, runId, 'runs:write'));
     const { type, uid } = caller.principal;
-    const result = await this.decideApproval.execute(runId, approvalId, request.decision, request.note ?? null, {
+    const result = await this.approvals.decide(runId, approvalId, request.decision, request.note ?? null, {
       type,
       uid,
     });

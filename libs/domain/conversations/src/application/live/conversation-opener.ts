@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { type RunHead, RunTail } from '#domain/runs';
+import { type RunHead, RunTail } from '#execution/executions';
 import type { ConversationFolding } from '../../domain/conversation-normalizer.js';
 import { ConversationFolds } from '../../persistence/conversation-folds.js';
 import { NormalizerRegistry } from '../normalizer-registry.js';

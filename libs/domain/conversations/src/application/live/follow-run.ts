@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import type { RunHead } from '#domain/runs';
+import type { RunHead } from '#execution/executions';
 import type { ConversationChange } from '../../domain/conversation-view.js';
 import { type LivePosition, LivePositions } from '../../domain/live-position.js';
 import { LiveRuns } from './live-runs.js';

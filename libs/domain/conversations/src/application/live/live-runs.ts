@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { isDatabaseUnavailable } from '#platform/persistence';
-import { type RunHead, RunTail } from '#domain/runs';
+import { type RunHead, RunTail } from '#execution/executions';
 import { ConversationOpener } from './conversation-opener.js';
 import { WatchedRun } from './watched-run.js';
 

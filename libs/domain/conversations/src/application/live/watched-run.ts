@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { RunEvent } from '#execution/runner-protocol';
-import { foldTimeline, type RunHead, RunTail, type TimelineEvent } from '#domain/runs';
+import { projectTimeline, type TimelineEvent } from '#domain/runs';
+import { type RunHead, RunTail } from '#execution/executions';
 import type { ConversationFolding } from '../../domain/conversation-normalizer.js';
 import { type ConversationChange, ConversationView } from '../../domain/conversation-view.js';
 import { ConversationOpener } from './conversation-opener.js';
@@ -163,4 +164,4 @@ export class WatchedRun {
 }
 
 const toEntries = (event: RunEvent): TimelineEntry[] =>
-  foldTimeline([event]).map((entry) => ({ seq: event.seq, event: entry }));
+  projectTimeline([event]).map((entry) => ({ seq: event.seq, event: entry }));
