@@ -105,11 +105,11 @@ export class EnvironmentLastRuns extends LastRunSource implements OnModuleInit {
   }
 
   /**
-   * The latest run of these owners (`slot_key`, at least one) in each environment, where there is one; within `LIST_TIMEOUT`, else
+   * The latest run of these owners (`slot_key`, at least one) in each environment, where there is one; within `RUN_LIST_TIMEOUT`, else
    * SQLSTATE 57014. Two round trips.
    */
   private async latest(environmentUids: readonly string[], owners: readonly string[]): Promise<EnvironmentRun[]> {
-    const local = { statement_timeout: String(this.settings.listTimeout), enable_seqscan: 'off' };
+    const local = { statement_timeout: String(this.settings.runListTimeout), enable_seqscan: 'off' };
     const statement = latestStatement(owners.length);
     const rows = await this.database.reading(local, (tx) => tx.query<Row>(statement, [environmentUids, ...owners]));
     return rows.map((row) => ({
