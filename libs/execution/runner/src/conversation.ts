@@ -1,12 +1,11 @@
 import { newUuid } from '#platform/kernel';
 import type { Assignment, RunnerEventKind, SetupFailed, TurnEnded, TurnStarted } from '#execution/runner-protocol';
 import type { AgentSession } from './acp/agent-session.js';
-import { attachmentContent } from './acp/attachment-content.js';
-import { failureOfTurn } from './agent-failure-message.js';
+import { attachmentContent } from './acp/content.js';
+import { failureOfTurn } from './agent-failure.js';
 import type { AgentHost } from './agent-host.js';
-import { debugOpening } from './debug-opening.js';
-import { closed, Halted, type Ending, type Interruption, type TurnEnd } from './interruption.js';
-import type { PlainEvent } from './protocol/coalesce.js';
+import { closed, Halted, type Ending, type Interruption, type TurnEnd } from './termination.js';
+import type { PlainEvent } from './protocol/outgoing-events.js';
 import { CONTINUE_PROMPT, type Inbox, type Prompt } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
 import type { PlacedAttachment } from './workspace/attachments.js';
@@ -223,4 +222,25 @@ function turnEnd(stopReason: string, hasDenied: boolean): TurnEnd {
     ? 'The agent ended the turn because a permission request was denied.'
     : 'The agent cancelled the turn by itself.';
   return { stop_reason: 'error', message };
+}
+
+/**
+ * What a debug agent reads before the first message of its user. What the set-up has printed is indented: nobody takes
+ * it for an instruction, and a fence in it begins no block.
+ */
+export function debugOpening(failureMessage: string): string {
+  const quoted = failureMessage
+    .split(/\r?\n/)
+    .map((line) => `    ${line}`)
+    .join('\n');
+  return [
+    'The set-up of this environment failed, and the work that it was made for has not begun. You are in the workspace as',
+    'the set-up has left it, to find out with your user what is wrong. This is what failed:',
+    '',
+    quoted,
+    '',
+    'What you change here is for trying things out: the workspace goes when this session ends. Your user says:',
+    '',
+    '',
+  ].join('\n');
 }

@@ -1,5 +1,12 @@
 import { realpath } from 'node:fs/promises';
-import type { Assignment, Commands, Desired, RunnerHandover, SessionStarted } from '#execution/runner-protocol';
+import type {
+  Assignment,
+  Commands,
+  Desired,
+  RunnerHandover,
+  SessionStarted,
+  SetupFailed,
+} from '#execution/runner-protocol';
 import { AgentHost } from './agent-host.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { Conversation } from './conversation.js';
@@ -15,24 +22,22 @@ import {
   stopped,
   type Ending,
   type Interruption,
-} from './interruption.js';
-import { bringDown } from './process/bring-down.js';
-import { killMatching, sweep, type SweepTargets } from './process/kill-tree.js';
+} from './termination.js';
+import { bringDown } from './process/stop-processes.js';
+import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import type { ManagedProcess } from './process/managed-process.js';
-import type { PlainEvent } from './protocol/coalesce.js';
+import type { PlainEvent } from './protocol/outgoing-events.js';
 import type { ControlPlane } from './protocol/control-plane.js';
 import { Inbox } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
 import type { Redactor } from './redaction/redactor.js';
-import { retainedFailure } from './retained-failure.js';
 import { errorText, type RunnerLog } from './runner-log.js';
-import { prepareWorkspace, startDirectory } from './setup/prepare-workspace.js';
+import { prepareWorkspace, startDirectory } from './setup/setup.js';
 import { isTransient, retryTransient } from './transient.js';
 import { placeAttachments } from './workspace/attachments.js';
 import { watchDisk } from './workspace/disk-meter.js';
-import { makeHomeDirectories } from './workspace/home-directories.js';
+import { makeHomeDirectories, Workspace } from './workspace/workspace.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
-import { Workspace } from './workspace/workspace.js';
 
 export interface ExecutionOptions {
   readonly handover: RunnerHandover;
@@ -308,4 +313,13 @@ export class Execution {
       ...(hasOwnUser ? { uid: runAs.uid } : {}),
     };
   }
+}
+
+/** What to tell of a failure after which the session stays for a debug agent; null: it ends. */
+export function retainedFailure(
+  { failure_session_retention_minutes: minutes }: Assignment,
+  { report: { error_code: code, message = '', exit_code: exitCode } }: Ending,
+): SetupFailed | null {
+  if (minutes === undefined || code !== 'environment_setup_failed') return null;
+  return { message, ...(exitCode === undefined ? {} : { exit_code: exitCode }) };
 }

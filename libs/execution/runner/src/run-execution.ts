@@ -1,15 +1,12 @@
 import { newUuid, SystemClock, type Clock } from '#platform/kernel';
 import type { Assignment, RunnerEvent, RunnerHandover } from '#execution/runner-protocol';
 import type { Execution } from './execution.js';
-import { RUNNER_EXIT, type RunnerExitCode } from './exit-codes.js';
-import { failed, fenced, Interruption, type Ending } from './interruption.js';
+import { RUNNER_EXIT, type RunnerExitCode } from './launcher-contract.js';
+import { failed, fenced, Interruption, type Ending } from './termination.js';
 import { ControlPlane, LeaseLostError, NoAnswerError } from './protocol/control-plane.js';
-import { Lease } from './protocol/lease.js';
-import { beatLoop, commandLoop } from './protocol/loops.js';
+import { Lease, beatLoop, commandLoop } from './protocol/lease.js';
 import { Outbox } from './protocol/outbox.js';
-import { redactingLog } from './redaction/redacting-log.js';
-import { Redactor } from './redaction/redactor.js';
-import { secretValues } from './redaction/secret-values.js';
+import { redactingLog, Redactor, secretValues } from './redaction/redactor.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 import { backoffMs, sleep } from './sleep.js';
 

@@ -1,9 +1,8 @@
 import { RequestError, type McpServer } from '@agentclientprotocol/sdk';
 import type { Assignment, SessionStarted } from '#execution/runner-protocol';
 import { mcpServersFor, type AgentSession } from './acp/agent-session.js';
-import { askedOf, mentions } from './harness/fill-placeholders.js';
+import { askedOf, mentions, AgentFailure } from './harness/launch.js';
 import type { Harness } from './harness/harnesses.js';
-import { AgentFailure } from './harness/launch.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 
 /** Waits for the agent's answer; what it turns a failure into is an AgentFailure (or the halt of the execution). */

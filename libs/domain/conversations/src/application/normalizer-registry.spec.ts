@@ -4,8 +4,12 @@ import { Test } from '@nestjs/testing';
 import { describe, expect, it } from 'vitest';
 import { ConversationFold } from '../domain/conversation-fold.js';
 import { ConversationNormalizer } from '../domain/conversation-normalizer.js';
-import { NormalizerRegistry, NormalizesConversations } from './normalizer-registry.js';
-import { HEADRACE_EVENTS_FORMAT, HeadraceEventsNormalizer } from './normalizers/headrace-events.normalizer.js';
+import {
+  NormalizerRegistry,
+  NormalizesConversations,
+  HEADRACE_EVENTS_FORMAT,
+  HeadraceEventsNormalizer,
+} from './normalizer-registry.js';
 
 /** As a team would add one: a library of its own, and its module in the application's list. */
 @NormalizesConversations()

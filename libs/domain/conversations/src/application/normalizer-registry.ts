@@ -1,6 +1,8 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { ConversationNormalizer } from '../domain/conversation-normalizer.js';
+import { ConversationNormalizer, type StoredFold } from '../domain/conversation-normalizer.js';
+import { ConversationFold } from '../domain/conversation-fold.js';
+import type { FoldState } from '../domain/fold-state.js';
 
 /** Marks a provider, in whichever module, as the normalizer of its format. */
 export const NormalizesConversations = DiscoveryService.createDecorator<void>();
@@ -32,5 +34,18 @@ export class NormalizerRegistry implements OnModuleInit {
 
   find(format: string): ConversationNormalizer | undefined {
     return this.byFormat.get(format);
+  }
+}
+
+/** The format of every run that reports through the runner protocol. */
+export const HEADRACE_EVENTS_FORMAT = 'headrace-events-v1';
+
+@NormalizesConversations()
+export class HeadraceEventsNormalizer extends ConversationNormalizer {
+  override readonly format = HEADRACE_EVENTS_FORMAT;
+  override readonly version = 1;
+
+  override open(stored: StoredFold): ConversationFold {
+    return new ConversationFold(stored as FoldState);
   }
 }

@@ -8,8 +8,7 @@ import { RunLogBuilder } from '#testing';
 import type { ConversationFolding, StoredFold } from '../domain/conversation-normalizer.js';
 import { foldConversation } from '../domain/conversation-fold.js';
 import { ConversationFolds } from '../persistence/conversation-folds.js';
-import { NormalizerRegistry } from './normalizer-registry.js';
-import { HeadraceEventsNormalizer } from './normalizers/headrace-events.normalizer.js';
+import { NormalizerRegistry, HeadraceEventsNormalizer } from './normalizer-registry.js';
 import { ReadConversation } from './read-conversation.js';
 
 class GivenLog extends RunLog {

@@ -4,8 +4,7 @@ import { type Run, RunLog } from '#domain/runs';
 import type { ConversationResponse, Step } from '../domain/conversation.js';
 import type { ConversationNormalizer } from '../domain/conversation-normalizer.js';
 import { ConversationFolds } from '../persistence/conversation-folds.js';
-import { NormalizerRegistry } from './normalizer-registry.js';
-import { HEADRACE_EVENTS_FORMAT } from './normalizers/headrace-events.normalizer.js';
+import { NormalizerRegistry, HEADRACE_EVENTS_FORMAT } from './normalizer-registry.js';
 
 const PAGE_EVENTS = 1000;
 /** A turn that goes on is stored too when so much of it was read: the next reader need not fold that again. */

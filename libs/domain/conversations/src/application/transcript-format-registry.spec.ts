@@ -2,8 +2,8 @@ import { Injectable, Module, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from 'vitest';
-import { TranscriptFormats } from '../domain/transcript-format.js';
 import {
+  TranscriptFormats,
   DescribesTranscripts,
   StandardTranscriptFormats,
   TranscriptFormatRegistry,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anyRunLog, conversationNormalizerConformance } from '#testing';
-import { HeadraceEventsNormalizer } from '../application/normalizers/headrace-events.normalizer.js';
+import { HeadraceEventsNormalizer } from '../application/normalizer-registry.js';
 import { ACTION_CATEGORIES, type Block, type Step } from './conversation.js';
 import { foldConversation, foldFrom } from './conversation-fold.js';
 import { EMPTY_FOLD } from './fold-state.js';

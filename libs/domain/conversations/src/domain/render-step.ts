@@ -1,7 +1,5 @@
 import { maskSecrets } from '#platform/kernel';
-import { actionOf, resultState } from './action.js';
-import { actionInput } from './action-input.js';
-import { actionOutput } from './action-output.js';
+import { actionOf, resultState, actionInput, actionOutput } from './action.js';
 import type { Block, JsonObject, Message, Role, Step } from './conversation.js';
 import type { CallFold, Entry, StepFold } from './fold-state.js';
 import { integerField } from './json-fields.js';

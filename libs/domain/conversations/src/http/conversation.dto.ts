@@ -114,3 +114,13 @@ export class ConversationResponse {
   @ArrayField(object(() => Step), { description: 'Turns and the set-up phases before them, oldest first.' })
   steps: Step[];
 }
+
+export class ConversationRedirectResponse {
+  @StringField({ optional: true, description: 'The agent’s session; absent when there is none to go to.' })
+  session_id?: string;
+}
+
+export class SessionRedirectResponse {
+  @StringField({ optional: true, description: 'Absent when there is none to go to.' })
+  conversation_id?: string;
+}

@@ -1,13 +1,53 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
+import { ApiExtraModels } from '@nestjs/swagger';
+import { ProblemError, Operation, pathId } from '#platform/http';
+import { type ConversationRun, type ConversationLookup, RunConversations, foundOrThrow, RunLog } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, ProblemError } from '#platform/http';
-import { RunConversations } from '#domain/runs';
-import { ReadConversation } from '../application/read-conversation.js';
+import { type ConversationReading, ReadConversation } from '../application/read-conversation.js';
 import { TranscriptFormatRegistry } from '../application/transcript-format-registry.js';
-import { ConversationResponse } from './conversation.dto.js';
-import { readingOrThrow, runsOrThrow } from './outcomes.js';
-import { ConversationRedirectResponse, SessionRedirectResponse } from './redirect.dto.js';
+import {
+  ConversationResponse,
+  ConversationRedirectResponse,
+  SessionRedirectResponse,
+  BLOCK_CLASSES,
+} from './conversation.dto.js';
+
+/** Folds that were stored on the way make the next reading faster. */
+const RETRY_SECONDS = 30;
+
+export function readingOrThrow(reading: ConversationReading): ConversationResponse {
+  switch (reading.kind) {
+    case 'found':
+      return reading.conversation;
+    case 'no_conversation':
+      throw new ProblemError('resource_not_found', 'The run has no conversation: its agent has not started yet.');
+    case 'pruned':
+      throw new ProblemError('resource_not_found', 'The conversation is no longer kept: retention has removed it.');
+    case 'too_large':
+      throw new ProblemError(
+        'resource_unavailable',
+        'The conversation is too long for one answer. Read its runs one by one: `GET /agent/runs/{runId}/conversation`.',
+        { retryAfterSeconds: RETRY_SECONDS },
+      );
+    case 'unsupported_format':
+      throw new ProblemError(
+        'operation_not_supported',
+        `The conversation format ${reading.format} cannot be normalised.`,
+      );
+  }
+}
+
+export function runsOrThrow(lookup: ConversationLookup): readonly ConversationRun[] {
+  switch (lookup.kind) {
+    case 'found':
+      return lookup.runs;
+    case 'unknown':
+      throw new ProblemError('resource_not_found', 'There is no conversation with this id.');
+    case 'not_yours':
+      throw new ProblemError('not_authorized', 'You have no access to this conversation.');
+  }
+}
 
 const CONVERSATION_ID = pathId('uuid');
 /** Agents make the ids of their sessions, and not all of them are UUIDs. */
@@ -115,5 +155,33 @@ export class SessionsController {
   ): Promise<SessionRedirectResponse> {
     const conversationId = await this.conversations.conversationOf(caller, sessionId);
     return conversationId === null ? {} : { conversation_id: conversationId };
+  }
+}
+
+@ApiExtraModels(...BLOCK_CLASSES)
+@Controller('agent/runs/:runId/conversation')
+export class RunConversationController {
+  constructor(
+    private readonly log: RunLog,
+    private readonly readConversation: ReadConversation,
+  ) {}
+
+  @Get()
+  @Authorize('runs:read')
+  @Operation({
+    id: 'getRunConversation',
+    summary: 'Get a run’s conversation',
+    description:
+      'Normalised to the same steps, messages and blocks whichever agent the run used. While the run goes on it grows at its end, and results of running actions change in place.',
+    tag: 'Conversations',
+    errors: [400, 403, 404, 422],
+    success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },
+  })
+  async get(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', pathId('uuid')) runId: string,
+  ): Promise<ConversationResponse> {
+    const run = foundOrThrow(await this.log.findRun(caller, runId));
+    return readingOrThrow(await this.readConversation.execute(run));
   }
 }

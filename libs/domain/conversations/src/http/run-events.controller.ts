@@ -1,15 +1,34 @@
 import { Controller, Get, Injectable, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiResponse } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
+import { StringField, headerText, Operation, pathId, ProblemError, Shutdown } from '#platform/http';
 import { AccessChanges, Authorize, type Caller, CurrentCaller, TokenAuthenticator } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { headerText, Operation, pathId, ProblemError, Shutdown } from '#platform/http';
 import { foundOrThrow, mayOnOwner, type Run, RunLog, RunTail } from '#domain/runs';
-import { FollowRun } from '../application/live/follow-run.js';
-import { type Admission, LiveStreams } from '../application/live/live-streams.js';
-import { type LivePosition, START } from '../domain/live-position.js';
+import { FollowRun, type LivePosition, START } from '../application/live/follow-run.js';
+import { type Admission, LiveStreams } from '../application/live/live-runs.js';
 import { EventStream } from './event-stream.js';
-import { RunEventsParameters, STREAM_DESCRIPTION } from './run-events.dto.js';
+
+export class RunEventsParameters {
+  @StringField({
+    optional: true,
+    max: 512,
+    description:
+      'Id of the last event received, for clients that cannot set the `Last-Event-ID` header. The header wins.',
+  })
+  last_event_id?: string;
+}
+
+/** What the document says about the stream; `docs/live-events.md` says it at length. */
+export const STREAM_DESCRIPTION = `Server-sent events; nobody needs to poll. First the current state and everything so far, then what happens.
+Every event has an \`id\`; sent back as \`Last-Event-ID\` (or \`last_event_id\`) to any process of the installation, the stream goes on behind it.
+
+- \`state\`: \`{run_id, state, status_message?, updated_at}\`, at the beginning and at each change.
+- \`timeline\`: a \`RunTimelineEvent\`; each once.
+- \`conversation\`: \`{conversation_id, path, step, message_index?, message?}\`. Put \`step\` at \`path\` (indexes into \`steps\`, level by level), \`message\` at \`message_index\`, replacing what is there; drop messages beyond \`step.message_count\`.
+- \`end\`: \`{run_id, reason}\` with \`run_ended\`, \`run_deleted\` or \`access_ended\`; the stream closes. A follow-up may continue an ended run: connect again.
+
+A stream that closes without \`end\` is to be resumed. A comment comes every 15 seconds when nothing happens.`;
 
 const RETRY_AFTER_SECONDS = 5;
 

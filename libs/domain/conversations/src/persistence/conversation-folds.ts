@@ -1,6 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-import { RunLog } from '#domain/runs';
+import { RunLog, RunDataOwner, RunDataOwners } from '#domain/runs';
 import type { ConversationFolding, ConversationNormalizer, StoredFold } from '../domain/conversation-normalizer.js';
 
 const LOAD: Statement = {
@@ -56,5 +56,28 @@ export class ConversationFolds {
 
   async remove(tx: Queryable, runIds: readonly string[]): Promise<void> {
     await tx.query(`DELETE FROM conversation_folds WHERE run_id = ANY($1::uuid[])`, [runIds]);
+  }
+}
+
+/** Folds go with the log that they were made from. */
+@Injectable()
+export class FoldRemoval extends RunDataOwner implements OnModuleInit {
+  constructor(
+    private readonly owners: RunDataOwners,
+    private readonly folds: ConversationFolds,
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    this.owners.register(this);
+  }
+
+  override removeRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
+    return this.folds.remove(tx, runIds);
+  }
+
+  override removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void> {
+    return this.folds.remove(tx, runIds);
   }
 }

@@ -1,5 +1,9 @@
+import { createHash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { BlockList, isIP } from 'node:net';
+import { findInstallation, PROGRAM } from '#platform/kernel';
 import type { DockerOptions } from './docker-options.js';
-import { RUNNER_COMMAND, type RunnerMount } from './runner-files.js';
 
 /** The one directory that we make in every container: its workspace goes below it. */
 export const HOME_DIRECTORY = 'headrace';
@@ -77,4 +81,90 @@ export function containerSpecification(
       LogConfig: { Type: 'none', Config: {} },
     },
   };
+}
+
+/** Which installation a container belongs to. */
+const INSTALLATION_LABEL = 'io.headrace.installation';
+const EXECUTION_LABEL = 'io.headrace.execution';
+
+/** How the containers of an installation are told from others on the same engine. */
+export class ContainerLabels {
+  private readonly own: string;
+  private readonly all: ReadonlySet<string>;
+
+  /** @param key tells installations on one engine apart. @param previousKeys under which containers may still be there. */
+  constructor(key: string, previousKeys: readonly string[] = []) {
+    this.own = idOf(key);
+    this.all = new Set([this.own, ...previousKeys.map(idOf)]);
+  }
+
+  /** What to list by. */
+  get filter(): string {
+    return INSTALLATION_LABEL;
+  }
+
+  /** Names are unique on an engine: an execution has one container at most. */
+  nameOf(executionId: string): string {
+    return `headrace-${this.own}-${executionId}`;
+  }
+
+  of(executionId: string): Record<string, string> {
+    return { [INSTALLATION_LABEL]: this.own, [EXECUTION_LABEL]: executionId };
+  }
+
+  /** The execution that a container was made for, or null: it is none of ours. */
+  executionOf(labels: Readonly<Record<string, string>>): string | null {
+    const executionId = labels[EXECUTION_LABEL] ?? '';
+    return this.all.has(labels[INSTALLATION_LABEL] ?? '') && /^\d{1,19}$/.test(executionId) ? executionId : null;
+  }
+}
+
+const idOf = (secretsKey: string): string =>
+  createHash('sha256').update(`docker containers ${secretsKey}`).digest('hex').slice(0, 12);
+
+/** Where the runner is found in every container. */
+const PLACE = '/opt/headrace';
+/** A part of an installation; the data directory may well lie beside these, and must not come along. */
+const PARTS = ['dist', 'node_modules', 'package.json'];
+
+/** The runner, as the first words of a container's command. */
+export const RUNNER_COMMAND = [`${PLACE}/bin/node`, `${PLACE}/${PROGRAM}`] as const;
+
+export interface RunnerMount {
+  readonly Type: 'bind' | 'volume';
+  readonly Source: string;
+  readonly Target: string;
+  readonly ReadOnly: true;
+}
+
+/**
+ * What brings Node and this program into any image, read-only: the files that this process runs from, or
+ * DOCKER_RUNNER_SOURCE. Throws when the program is not built.
+ */
+export function runnerMounts({ dockerRunnerSource: source }: Pick<DockerOptions, 'dockerRunnerSource'>): RunnerMount[] {
+  if (source !== '') return [mount(source, PLACE, source.startsWith('/') ? 'bind' : 'volume')];
+  const root = findInstallation();
+  return [
+    mount(realpathSync(process.execPath), `${PLACE}/bin/node`),
+    ...PARTS.map((part) => mount(realpathSync(join(root, part)), `${PLACE}/${part}`)),
+  ];
+}
+
+const mount = (source: string, target: string, type: RunnerMount['Type'] = 'bind'): RunnerMount => ({
+  Type: type,
+  Source: source,
+  Target: target,
+  ReadOnly: true,
+});
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** Whether an address means, inside a container, the container itself. */
+export function isLoopbackUrl(url: string): boolean {
+  const hostname = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  const version = isIP(hostname);
+  if (version === 0) return hostname === 'localhost' || hostname.endsWith('.localhost');
+  return LOOPBACK.check(hostname, version === 4 ? 'ipv4' : 'ipv6') || hostname === '0.0.0.0' || hostname === '::';
 }

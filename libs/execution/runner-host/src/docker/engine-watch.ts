@@ -1,5 +1,5 @@
 import type { HostLog } from '../host-log.js';
-import type { DockerEngine, EngineFacts } from './engine/docker-engine.js';
+import type { DockerEngine, EngineFacts } from './docker-engine.js';
 
 const REMIND_MS = 60_000;
 

@@ -1,6 +1,6 @@
 import { RUNNER_EXIT } from '#execution/runner';
-import { unreachableApi } from '../unreachable-api.js';
-import type { ContainerState } from './engine/docker-engine.js';
+import { unreachableApi } from '../runner-process.js';
+import type { ContainerState } from './docker-engine.js';
 
 /** What the end of a container means for its execution. */
 export type ExitVerdict =

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { registryCredentials } from './registry-credentials.js';
+import { registryCredentials } from './images.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'headrace-registry-'));
 const file = join(directory, 'config.json');

@@ -3,12 +3,10 @@ import type { Socket } from 'node:net';
 import type { RunnerHandover } from '#execution/runner-protocol';
 import type { HostLog } from '../host-log.js';
 import { HOME_DIRECTORY } from './container-specification.js';
-import { directoryArchive } from './engine/directory-archive.js';
-import type { ContainerState, DockerEngine } from './engine/docker-engine.js';
-import { EngineUnreachable, isMissing } from './engine/engine-errors.js';
-import { OutputFrames } from './engine/output-frames.js';
+import type { ContainerState, DockerEngine } from './docker-engine.js';
+import { EngineUnreachable, isMissing } from './engine-connection.js';
+import { OutputFrames, RunnerOutput } from './runner-output.js';
 import type { EngineWatch } from './engine-watch.js';
-import { RunnerOutput } from './runner-output.js';
 
 const RETRY_MS = 500;
 
@@ -102,4 +100,26 @@ export class RunnerContainer {
   remove(): Promise<void> {
     return this.parts.engine.removeContainer(this.name);
   }
+}
+
+const BLOCK_BYTES = 512;
+
+/** A tar archive that holds one empty directory that everybody may make files in, and nobody may take another's away. */
+export function directoryArchive(name: string): Buffer {
+  const header = Buffer.alloc(BLOCK_BYTES);
+  const octal = (value: number, digits: number): string => `${value.toString(8).padStart(digits, '0')}\0`;
+  header.write(`${name}/`, 0, 'ascii');
+  header.write(octal(0o1777, 7), 100, 'ascii');
+  header.write(octal(0, 7), 108, 'ascii');
+  header.write(octal(0, 7), 116, 'ascii');
+  header.write(octal(0, 11), 124, 'ascii');
+  header.write(octal(0, 11), 136, 'ascii');
+  // The sum counts itself as spaces.
+  header.write(' '.repeat(8), 148, 'ascii');
+  header.write('5', 156, 'ascii');
+  header.write('ustar\0', 257, 'ascii');
+  header.write('00', 263, 'ascii');
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'ascii');
+  return Buffer.concat([header, Buffer.alloc(2 * BLOCK_BYTES)]);
 }

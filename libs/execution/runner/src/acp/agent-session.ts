@@ -16,7 +16,7 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { HarnessDefinition } from '#execution/runner-protocol';
 import type { ManagedProcess } from '../process/managed-process.js';
-import type { PromptAbilities } from './attachment-content.js';
+import type { PromptAbilities } from './content.js';
 import { fields, text } from './fields.js';
 
 export interface AgentSessionHandlers {

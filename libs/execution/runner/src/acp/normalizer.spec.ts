@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { isStorableText } from '#platform/kernel';
-import type { PlainEvent } from '../protocol/coalesce.js';
+import type { PlainEvent } from '../protocol/outgoing-events.js';
 import { AcpNormalizer } from './normalizer.js';
 
 function normalizer(): AcpNormalizer {

@@ -8,14 +8,13 @@ import {
   type ToolStatus,
   type Usage,
 } from '#execution/runner-protocol';
-import type { PlainEvent } from '../protocol/coalesce.js';
+import type { PlainEvent } from '../protocol/outgoing-events.js';
 import { shrinkJson, shrinkText } from '../protocol/shrink.js';
 import { defined, fields, items, number, text, type Fields } from './fields.js';
 import { sessionFailureIn } from './model-failure.js';
 import { toolNameOf } from './permissions.js';
-import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './tool-content.js';
-import { SessionCost } from './session-cost.js';
-import { tokensIn, TurnTokens } from './turn-tokens.js';
+import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './content.js';
+import { SessionCost, tokensIn, TurnTokens } from './usage.js';
 
 const KINDS: readonly string[] = TOOL_KINDS;
 const STATUSES: readonly string[] = TOOL_STATUSES;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSameSubject, subjectOf } from './permission-subject.js';
-import type { PermissionFacts } from './permissions.js';
+import { isSameSubject, subjectOf, type PermissionFacts } from './permissions.js';
 
 const same = (text: string): string => text;
 const of = (facts: PermissionFacts, title = 'Title') => subjectOf(facts, title, same);

@@ -1,8 +1,7 @@
 import { basename, relative } from 'node:path';
 import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk';
 import { errorText } from '../runner-log.js';
-import { handIn } from './artifacts.js';
-import { FileProblem, insidePath, readText, removeFile, searchFiles, writeText } from './files.js';
+import { handIn, FileProblem, insidePath, readText, removeFile, searchFiles, writeText } from './files.js';
 import type { Instruction } from './instructions.js';
 import { artifactName, commandTitle } from './report.js';
 import { runShell } from './shell.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { insidePath, searchFiles } from './files.js';
-import { PlanProgress } from './plan-progress.js';
+import { PlanProgress } from './report.js';
 
 let cwd: string;
 beforeEach(() => void (cwd = mkdtempSync(join(tmpdir(), 'headrace-files-'))));

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { exitCodeOf, type ProcessExit } from '../process/managed-process.js';
 import { findCommand } from '../process/child-environment.js';
-import { killTree } from '../process/kill-tree.js';
+import { killTree } from '../process/sweep.js';
 import { shrinkText } from '../protocol/shrink.js';
 import { settlesWithin } from '../sleep.js';
 

@@ -9,8 +9,7 @@ import {
 import { describeAction, isAction, perform, textContent, type Action } from './actions.js';
 import { killRunningCommands } from './shell.js';
 import { parsePrompt, type Instruction } from './instructions.js';
-import { PlanProgress } from './plan-progress.js';
-import { closingText, helpText, openingText, type Outcome } from './report.js';
+import { PlanProgress, closingText, helpText, openingText, type Outcome } from './report.js';
 import type { SessionFile } from './session-file.js';
 
 export interface TurnOptions {

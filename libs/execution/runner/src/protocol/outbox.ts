@@ -1,11 +1,9 @@
 import { toStorableJson, type Clock } from '#platform/kernel';
 import type { BatchAck, RunnerEvent, RunnerEventKind } from '#execution/runner-protocol';
 import { backoffMs, sleep } from '../sleep.js';
-import { EventRedactor } from '../redaction/event-redactor.js';
+import { EventRedactor, coalesce, type PlainEvent, OutputLimit } from './outgoing-events.js';
 import type { Redactor } from '../redaction/redactor.js';
-import { coalesce, type PlainEvent } from './coalesce.js';
 import { NoAnswerError } from './control-plane.js';
-import { OutputLimit } from './output-limit.js';
 import { jsonBytes, shrinkJson } from './shrink.js';
 
 export interface OutboxOptions {

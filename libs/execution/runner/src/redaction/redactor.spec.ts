@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PlainEvent } from '../protocol/coalesce.js';
-import { EventRedactor } from './event-redactor.js';
+import { type PlainEvent, EventRedactor } from '../protocol/outgoing-events.js';
 import { Redactor } from './redactor.js';
 
 const SECRET = 'gh+p/s3cr3t?tökèn=="x';

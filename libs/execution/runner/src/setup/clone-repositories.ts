@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { checkOut, GitFailure, type Mirror, MirrorCache } from '#platform/git';
 import type { RepositoryRef, RunnerHandover, SetupCommandFinished } from '#execution/runner-protocol';
 import type { Workspace } from '../workspace/workspace.js';
-import type { SetupFailure } from './run-setup.js';
 
 export interface CloneOptions {
   readonly repositories: readonly RepositoryRef[];
@@ -13,6 +12,12 @@ export interface CloneOptions {
   /** In the order of the repositories. */
   readonly onFinished: (result: SetupCommandFinished) => void;
   readonly signal: AbortSignal;
+}
+
+/** The clone or command that failed. */
+export interface SetupFailure {
+  readonly result: SetupCommandFinished;
+  readonly timedOut: boolean;
 }
 
 const AT_ONCE = 4;

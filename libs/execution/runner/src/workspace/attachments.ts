@@ -2,8 +2,7 @@ import { chown } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { AttachmentRef } from '#execution/runner-protocol';
 import { type RetryOptions, retryTransient } from '../transient.js';
-import { writeNewFile } from './new-file.js';
-import type { Workspace } from './workspace.js';
+import { writeNewFile, type Workspace } from './workspace.js';
 
 /** A file of the run, in the workspace. */
 export interface PlacedAttachment {

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { occupiedBytes } from './disk-meter.js';
-import { placeTranscript, readTranscript } from './transcript-file.js';
+import { placeTranscript, readTranscript } from './transcript-sync.js';
 import { Workspace } from './workspace.js';
 
 let base: string;

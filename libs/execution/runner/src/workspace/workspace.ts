@@ -1,7 +1,7 @@
-import { chmod, chown, lstat, readdir, rm } from 'node:fs/promises';
+import { chmod, chown, lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { makeDirectory } from '#platform/kernel';
-import type { InPlace } from '#execution/runner-protocol';
+import type { InPlace, HarnessDefinition } from '#execution/runner-protocol';
 import { errorText, type RunnerLog } from '../runner-log.js';
 
 /** The directory that workspaces lie in cannot be reached, such as a disk that is not mounted. */
@@ -126,5 +126,34 @@ async function openUp(directory: string): Promise<void> {
     }
   } catch {
     return; // somebody else's directory: the removal will say so
+  }
+}
+
+/** Writes a file that must not exist yet. What a failure has left of it is removed, so that a second attempt can succeed. */
+export async function writeNewFile(path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(path, { force: true });
+    throw error;
+  }
+}
+
+const HOME = '{home}/';
+
+/**
+ * Makes the directories that variables of the harness name below the home directory: Codex insists on its own. To be
+ * called before anything else runs in the workspace, as nobody can have laid a link in the way by then.
+ */
+export async function makeHomeDirectories({ env = {} }: HarnessDefinition, workspace: Workspace): Promise<void> {
+  const { home, runAs } = workspace;
+  for (const value of Object.values(env)) {
+    const parts = value.startsWith(HOME) ? value.slice(HOME.length).split('/') : [];
+    if (parts.some((part) => part === '' || part === '.' || part === '..' || part.includes('{'))) continue;
+    for (const [index] of parts.entries()) {
+      const directory = join(home, parts.slice(0, index + 1).join(sep));
+      await makeDirectory(directory);
+      if (runAs) await chown(directory, runAs.uid, runAs.gid);
+    }
   }
 }

@@ -2,8 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { type RunHead, RunTail } from '#domain/runs';
 import type { ConversationFolding } from '../../domain/conversation-normalizer.js';
 import { ConversationFolds } from '../../persistence/conversation-folds.js';
-import { NormalizerRegistry } from '../normalizer-registry.js';
-import { HEADRACE_EVENTS_FORMAT } from '../normalizers/headrace-events.normalizer.js';
+import { NormalizerRegistry, HEADRACE_EVENTS_FORMAT } from '../normalizer-registry.js';
 
 const PAGE_EVENTS = 1000;
 /** So much read at once is worth storing, for the next process whose clients come. */

@@ -1,0 +1,59 @@
+import type { AgentSession } from '../acp/agent-session.js';
+import type { Manner } from '../termination.js';
+import { settlesWithin } from '../sleep.js';
+import type { ManagedProcess } from './managed-process.js';
+
+export interface BringDownOptions {
+  readonly manner: Manner;
+  readonly agent: ManagedProcess | null;
+  readonly session: AgentSession | null;
+  /** The answer to the prompt that the agent works on; null when it is idle. */
+  readonly turn: Promise<unknown> | null;
+  /** The set-up command that runs. */
+  readonly setup: ManagedProcess | null;
+  readonly stepMs: number;
+  /** Aborts when a quicker end is wanted meanwhile. */
+  readonly urgent: AbortSignal;
+}
+
+/** An agent that has answered needs this long at most to write down its session. */
+const LEAVE_MS = 500;
+const CLOSE_MS = 1_000;
+
+/**
+ * Ends what the execution has started, as politely as its manner says. Afterwards the processes themselves are gone;
+ * what they have left behind is the sweep's business.
+ */
+export async function bringDown(options: BringDownOptions): Promise<void> {
+  const { manner, agent, session, turn, setup, stepMs, urgent } = options;
+  if (setup && !setup.hasExited) await endProcess(setup, manner === 'ladder' ? stepMs : 0, urgent);
+  if (!agent) return;
+  if (manner === 'close' && session && !urgent.aborted) {
+    await settlesWithin(session.close(), CLOSE_MS, urgent);
+    agent.stdin.end();
+    await agent.exitsWithin(CLOSE_MS, urgent);
+    return endProcess(agent, stepMs, urgent);
+  }
+  if (manner !== 'ladder' || urgent.aborted) return endProcess(agent, 0, urgent);
+  if (session && turn) {
+    session.cancel().catch(() => undefined); // an agent that cannot be told is ended below
+    const answered = await settlesWithin(Promise.race([turn, agent.exited]), stepMs, urgent);
+    if (answered) {
+      agent.stdin.end();
+      return endProcess(agent, Math.min(LEAVE_MS, stepMs), urgent);
+    }
+  }
+  await endProcess(agent, stepMs, urgent);
+}
+
+/** SIGTERM to the group, SIGKILL to it after `graceMs`; with no grace SIGKILL at once. */
+async function endProcess(process: ManagedProcess, graceMs: number, urgent: AbortSignal): Promise<void> {
+  if (process.hasExited) return;
+  if (graceMs > 0 && !urgent.aborted) {
+    process.signal('SIGTERM');
+    if (await process.exitsWithin(graceMs, urgent)) return;
+  }
+  process.signal('SIGKILL');
+  // Not for ever: a process in the kernel's hands dies when the kernel lets go of it.
+  await process.exitsWithin(2_000);
+}
