@@ -2,22 +2,21 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { RunsModule } from '#domain/runs';
 import { AuthModule } from '#platform/auth';
-import { ConversationOpener } from './application/live/conversation-opener.js';
-import { FollowRun } from './application/live/follow-run.js';
-import { LiveRuns, LiveStreams } from './application/live/live-runs.js';
-import { FoldRemoval, ConversationFolds } from './persistence/conversation-folds.js';
+import { RunEventStreams } from './application/live/run-event-streams.js';
+import { WatchedRuns, StreamLimiter } from './application/live/watched-runs.js';
+import { ProjectionRemoval, ConversationProjectionStore } from './persistence/conversation-projections.store.js';
 import { NormalizerRegistry, HeadraceEventsNormalizer } from './application/normalizer-registry.js';
-import { ReadConversation } from './application/read-conversation.js';
-import { StandardTranscriptFormats, TranscriptFormatRegistry } from './application/transcript-format-registry.js';
+import { ConversationReader } from './application/conversation-reader.js';
+import { StandardTranscriptFormats, TranscriptFormatRegistry } from './application/transcript-formats.js';
 import {
   ConversationsController,
   SessionsController,
   RunConversationController,
 } from './http/conversations.controller.js';
-import { LiveSources, RunEventsController } from './http/run-events.controller.js';
+import { RunEventsController } from './http/run-events.controller.js';
 import { SessionPageController } from './http/session-page.controller.js';
 
-/** The conversations room: folds of the runs' log, and the normalizers that make them. */
+/** The conversations room: projections of the runs' log, and the normalizers that make them. */
 @Module({
   imports: [DiscoveryModule, RunsModule],
   providers: [
@@ -25,15 +24,14 @@ import { SessionPageController } from './http/session-page.controller.js';
     HeadraceEventsNormalizer,
     TranscriptFormatRegistry,
     StandardTranscriptFormats,
-    ConversationFolds,
-    ReadConversation,
-    FoldRemoval,
-    ConversationOpener,
-    LiveRuns,
-    LiveStreams,
-    FollowRun,
+    ConversationProjectionStore,
+    ConversationReader,
+    ProjectionRemoval,
+    WatchedRuns,
+    StreamLimiter,
+    RunEventStreams,
   ],
-  exports: [NormalizerRegistry, TranscriptFormatRegistry, ReadConversation, FollowRun, LiveStreams],
+  exports: [NormalizerRegistry, TranscriptFormatRegistry, ConversationReader, RunEventStreams, StreamLimiter],
 })
 export class ConversationsModule {}
 
@@ -47,6 +45,5 @@ export class ConversationsModule {}
     SessionsController,
     SessionPageController,
   ],
-  providers: [LiveSources],
 })
 export class ConversationsHttpModule {}

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 /** Above the users of systems and containers. */
-const FLOOR = 200_000;
+const FIRST_UID = 200_000;
 const LAST_UID = 2_000_000_000;
 
 export interface AgentUserRange {
@@ -24,7 +24,7 @@ export class AgentUsers {
   constructor({ agentUidBase, agentUidCount, secretsKey }: AgentUserRange, mappedUids = readMappedUids()) {
     // In a user namespace only some users exist.
     const last = Math.min(LAST_UID, mappedUids - 1);
-    const first = last > FLOOR + agentUidCount ? FLOOR : Math.floor(last / 4);
+    const first = last > FIRST_UID + agentUidCount ? FIRST_UID : Math.floor(last / 4);
     this.count = Math.max(1, Math.min(agentUidCount, last - first));
     const ranges = Math.max(1, Math.floor((last - first) / this.count));
     const own =

@@ -33,23 +33,23 @@ export async function clearExecution(remains: ExecutionRemains, log: HostLog): P
   await removeTree(workspaceDir);
   // As root only: elsewhere an execution has no user that is nobody else's.
   if (uid === undefined || uid === 0 || process.getuid?.() !== 0) return;
-  const files = await removeLeftFiles(uid);
+  const files = await removeLeftoverFiles(uid);
   if (files > 0)
     log.warn(`${files} file(s) of execution ${executionId} in shared temporary directories cannot be removed.`);
 }
 
 /** Where every user may write. */
 const SHARED = ['/tmp', '/var/tmp', '/dev/shm'];
-const AT_ONCE = 500;
+const BATCH_SIZE = 500;
 
 /**
  * Removes what a user that only one execution has left in the machine's shared directories. By that user: a directory of
  * it may be open to others, who could put a link to something of ours into it while we delete. Returns how many entries
  * are still there.
  */
-export async function removeLeftFiles(uid: number, directories = [...new Set([...SHARED, tmpdir()])]): Promise<number> {
+export async function removeLeftoverFiles(uid: number, directories = [...new Set([...SHARED, tmpdir()])]): Promise<number> {
   const left = await entriesOf(uid, directories);
-  for (let at = 0; at < left.length; at += AT_ONCE) await removeAs(uid, left.slice(at, at + AT_ONCE));
+  for (let at = 0; at < left.length; at += BATCH_SIZE) await removeAs(uid, left.slice(at, at + BATCH_SIZE));
   return left.length === 0 ? 0 : (await entriesOf(uid, directories)).length;
 }
 

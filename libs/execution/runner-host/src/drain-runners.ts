@@ -16,7 +16,7 @@ export interface DrainOptions {
   readonly working: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
   /** How long those may go on. */
   readonly graceMs: number;
-  /** How long a runner that was asked to leave may take. */
+  /** How long a runner that may take to exit after SIGTERM. */
   readonly patienceMs: number;
   readonly log: HostLog;
 }
@@ -24,8 +24,8 @@ export interface DrainOptions {
 /** Lets what works finish in time, asks whoever does not to leave, and kills what is left. */
 export async function drainRunners({ runners, working, graceMs, patienceMs, log }: DrainOptions): Promise<void> {
   const deadline = performance.now() + graceMs;
-  const asked = new Set<string>();
-  const isSomebodyUnasked = (): boolean => [...runners.keys()].some((executionId) => !asked.has(executionId));
+  const signalled = new Set<string>();
+  const hasUnsignalled = (): boolean => [...runners.keys()].some((executionId) => !signalled.has(executionId));
   const nextExit = async (timeoutMs: number): Promise<void> => {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<void>((resolve) => {
@@ -35,21 +35,21 @@ export async function drainRunners({ runners, working, graceMs, patienceMs, log 
     clearTimeout(timer);
   };
   /** With no answer all count as working. */
-  const atWork = async (): Promise<ReadonlySet<string>> => {
+  const listWorking = async (): Promise<ReadonlySet<string>> => {
     const ids = [...runners.keys()];
     return working(ids).catch((error: unknown) => {
       log.warn(`Draining without knowing who works: ${String(error)}`);
       return new Set(ids);
     });
   };
-  while (isSomebodyUnasked()) {
-    const busy = performance.now() < deadline ? await atWork() : new Set<string>();
+  while (hasUnsignalled()) {
+    const busy = performance.now() < deadline ? await listWorking() : new Set<string>();
     for (const [executionId, runner] of runners) {
-      if (busy.has(executionId) || asked.has(executionId)) continue;
-      asked.add(executionId);
+      if (busy.has(executionId) || signalled.has(executionId)) continue;
+      signalled.add(executionId);
       runner.signal('SIGTERM');
     }
-    if (isSomebodyUnasked()) await nextExit(PHASE_POLL_MS);
+    if (hasUnsignalled()) await nextExit(PHASE_POLL_MS);
   }
   const patience = performance.now() + patienceMs;
   while (runners.size > 0 && performance.now() < patience) await nextExit(patience - performance.now());

@@ -10,7 +10,7 @@ export interface HostLog {
 }
 
 /** Runners log JSON lines; anything else is a crash and worth a warning. */
-export function forwardRunnerLine(log: HostLog, line: string, executionId: string): void {
+export function logRunnerLine(log: HostLog, line: string, executionId: string): void {
   try {
     const { level, msg, ...fields } = JSON.parse(line) as { level?: string; msg?: string };
     const message = msg ?? 'runner';

@@ -27,11 +27,11 @@ function startOf(pid: number): string | null {
     const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
   } catch {
-    return bootId() === '' && answers(pid) ? '' : null;
+    return bootId() === '' && isAlive(pid) ? '' : null;
   }
 }
 
-function answers(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { RunnerHandover } from '#execution/runner-protocol';
-import { type HostLog, forwardRunnerLine } from './host-log.js';
+import { type HostLog, logRunnerLine } from './host-log.js';
 
 /** Processes and threads of one execution's user; enough for builds and browsers, too few for a fork bomb. */
 export const DEFAULT_MAX_PROCESSES = 4096;
@@ -50,7 +50,7 @@ function find(name: string): string | null {
 }
 
 /** What a runner that ended with RUNNER_EXIT.notClaimed means to the operator of the processor. */
-export const unreachableApi = (runnerApiUrl: string): string =>
+export const unreachableApiMessage = (runnerApiUrl: string): string =>
   `The runner could not reach the API at ${runnerApiUrl} (RUNNER_API_URL).`;
 
 export interface RunnerExit {
@@ -112,7 +112,7 @@ export class RunnerProcess {
     this.child.stdin?.end(`${JSON.stringify(handover)}\n`);
     if (this.child.stderr)
       createInterface({ input: this.child.stderr }).on('line', (line) =>
-        forwardRunnerLine(this.log, line, handover.execution_id),
+        logRunnerLine(this.log, line, handover.execution_id),
       );
     return this;
   }

@@ -17,7 +17,7 @@ export interface WorkspacesPlace {
  */
 export function openWorkspacesDir({ workspacesDir, dataDir, settingName = 'WORKSPACES_DIR' }: WorkspacesPlace): string {
   const isRoot = process.getuid?.() === 0;
-  const directory = resolve(workspacesDir !== '' ? workspacesDir : placeFor(dataDir, isRoot, settingName));
+  const directory = resolve(workspacesDir !== '' ? workspacesDir : defaultWorkspacesDir(dataDir, isRoot, settingName));
   mkdirSync(directory, { recursive: true, mode: isRoot ? 0o711 : 0o700 });
   // The umask may have narrowed it. Others may pass through to their own, never list.
   chmodSync(directory, isRoot ? 0o711 : 0o700);
@@ -29,9 +29,9 @@ export function openWorkspacesDir({ workspacesDir, dataDir, settingName = 'WORKS
   return directory;
 }
 
-function placeFor(dataDir: string, isRoot: boolean, settingName: string): string {
-  const usual = join(dataDir, 'workspaces');
-  if (!isRoot || isReachableByOthers(dataDir)) return usual;
+function defaultWorkspacesDir(dataDir: string, isRoot: boolean, settingName: string): string {
+  const defaultDirectory = join(dataDir, 'workspaces');
+  if (!isRoot || isReachableByOthers(dataDir)) return defaultDirectory;
   const id = createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 12);
   const own = `/var/tmp/headrace-workspaces-${id}`;
   mkdirSync(own, { recursive: true, mode: 0o711 });

@@ -8,7 +8,7 @@ import type { PermissionSubject, RunnerEvent } from './events.js';
  * | --- | --- | --- |
  * | `POST /claim` | ClaimRequest | 200 Assignment; 412 lease_lost |
  * | `POST /events` | EventBatch | 200 BatchAck; 412 |
- * | `POST /beat` | LeaseRef | 200 BeatAck; 412 |
+ * | `POST /beat` | LeaseRef | 200 HeartbeatAck; 412 |
  * | `GET /commands?lease_epoch&version&wait` | | 200 Commands; 204 nothing new within `wait` seconds; 412 |
  * | `PUT /transcript?lease_epoch&format&session_id` | raw bytes | 204; 412; 413 |
  * | `GET /transcript?lease_epoch` | | 200 raw bytes of the conversation's stored transcript; 404 |
@@ -125,7 +125,7 @@ export interface BatchAck {
   desired: Desired;
 }
 
-export interface BeatAck {
+export interface HeartbeatAck {
   ttl_seconds: number;
   next_beat_seconds: number;
   desired: Desired;

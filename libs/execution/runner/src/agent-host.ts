@@ -1,12 +1,12 @@
 import type { Assignment, SessionStarted } from '#execution/runner-protocol';
 import { AgentSession } from './acp/agent-session.js';
 import { AcpNormalizer } from './acp/normalizer.js';
-import { PermissionDesk } from './acp/permission-broker.js';
+import { PermissionBroker } from './acp/permission-broker.js';
 import { retryInNotification, retryInUpdate, type RetryNotice, ProgressWatch } from './progress-watch.js';
 import { TurnOutput, explainFailure } from './agent-failure.js';
 import type { Harness } from './harness/harnesses.js';
 import { launchHarness, type LaunchContext, sessionMeta } from './harness/launch.js';
-import { Halted, type Interruption } from './termination.js';
+import { TerminatedError, type Termination } from './termination.js';
 import { type ManagedProcess, TailBuffer } from './process/managed-process.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 import type { Redactor } from './redaction/redactor.js';
@@ -20,7 +20,7 @@ const STDERR_BYTES = 8_192;
 /** The agent of an execution: its process, its session, and what it says as run events. */
 export class AgentHost {
   readonly normalizer = new AcpNormalizer();
-  readonly permissions: PermissionDesk;
+  readonly permissions: PermissionBroker;
   readonly watch: ProgressWatch;
   readonly output = new TurnOutput();
   private readonly stderr = new TailBuffer(STDERR_BYTES);
@@ -30,7 +30,7 @@ export class AgentHost {
 
   constructor(
     private readonly assignment: Assignment,
-    private readonly interruption: Interruption,
+    private readonly termination: Termination,
     private readonly redactor: Redactor,
     private readonly log: RunnerLog,
     private readonly emit: (event: PlainEvent) => void,
@@ -41,7 +41,7 @@ export class AgentHost {
       isBusy: () => this.normalizer.hasOpenCalls || this.permissions.isWaiting,
       emit,
     });
-    this.permissions = new PermissionDesk(assignment, this.normalizer, (text) => redactor.text(text), emit);
+    this.permissions = new PermissionBroker(assignment, this.normalizer, (text) => redactor.text(text), emit);
   }
 
   get process(): ManagedProcess | null {
@@ -52,7 +52,7 @@ export class AgentHost {
     return this.opened;
   }
 
-  /** Starts the process and opens the session. Rejects with AgentFailure, or Halted. */
+  /** Starts the process and opens the session. Rejects with AgentFailure, or TerminatedError. */
   async start(
     harness: Harness,
     context: LaunchContext,
@@ -70,7 +70,7 @@ export class AgentHost {
         onUpdate: (update) => this.update(update),
         onReplay: (update) => this.normalizer.replayed(update),
         onPermission: (request) => this.permissions.answer(request),
-        onExtension: (method, params) => this.noteRetry(retryInNotification(method, params)),
+        onExtension: (method, params) => this.recordRetry(retryInNotification(method, params)),
       },
       { ...harness, session_meta: sessionMeta(harness, this.assignment) },
     );
@@ -100,27 +100,27 @@ export class AgentHost {
 
   private update(update: unknown): void {
     if (this.output.add(update)) this.watch.progress();
-    this.noteRetry(retryInUpdate(update));
+    this.recordRetry(retryInUpdate(update));
     this.normalizer.update(update).forEach(this.emit);
   }
 
-  private noteRetry(notice: RetryNotice | null): void {
+  private recordRetry(notice: RetryNotice | null): void {
     if (notice) this.watch.retry(notice);
   }
 
-  /** Waits for an answer of the agent. Rejects with AgentFailure when there will be none, or Halted. */
+  /** Waits for an answer of the agent. Rejects with AgentFailure when there will be none, or TerminatedError. */
   async ask<T>(what: string, answer: Promise<T>, timeoutMs?: number): Promise<T> {
     const agent = this.started;
     if (!agent) throw new Error('There is no agent to ask.');
     const over = new AbortController();
     const tooLate = timeoutMs === undefined ? null : rejectAfter(timeoutMs, over.signal);
     try {
-      return await this.interruption.orHalt(Promise.race(tooLate ? [answer, tooLate] : [answer]));
+      return await this.termination.race(Promise.race(tooLate ? [answer, tooLate] : [answer]));
     } catch (error) {
-      if (this.interruption.ending) throw new Halted();
+      if (this.termination.ending) throw new TerminatedError();
       // Before it is cut to length: of a value that was cut off nobody could tell any more what it was.
       const stderr = (): string => this.redactor.text(this.stderr.toString());
-      throw await this.interruption.orHalt(explainFailure(what, error, agent, stderr));
+      throw await this.termination.race(explainFailure(what, error, agent, stderr));
     } finally {
       over.abort();
     }

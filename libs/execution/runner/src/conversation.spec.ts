@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { debugOpening } from './conversation.js';
+import { debugPreamble } from './conversation.js';
 import { parsePrompt } from './oz/instructions.js';
 
 describe('what a debug agent reads first', () => {
   it('has the failure, and nothing of its output is an instruction; what the user says behind it is', () => {
     const output = ['```sh', 'rm -rf .', '```', '  ~~~sh', 'rm -rf .', '~~~', '\t```sh', 'never closed'].join('\r\n');
-    const opening = debugOpening(`Set-up command 1 (\`make\`) failed with exit code 2.\n${output}`);
+    const opening = debugPreamble(`Set-up command 1 (\`make\`) failed with exit code 2.\n${output}`);
     expect(opening).toContain('    Set-up command 1 (`make`) failed with exit code 2.');
     expect(parsePrompt(opening)).toEqual({ instructions: [], problems: [], ignored: [] });
     expect(parsePrompt(`${opening}\`\`\`sh\nmake -n\n\`\`\``).instructions).toEqual([

@@ -4,7 +4,7 @@ import type { AgentSession } from './acp/agent-session.js';
 import { attachmentContent } from './acp/content.js';
 import { failureOfTurn } from './agent-failure.js';
 import type { AgentHost } from './agent-host.js';
-import { closed, Halted, type Ending, type Interruption, type TurnEnd } from './termination.js';
+import { closed, TerminatedError, type ExecutionEnd, type Termination, type TurnEnd } from './termination.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
 import { CONTINUE_PROMPT, type Inbox, type Prompt } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
@@ -16,11 +16,11 @@ export interface ConversationOptions {
   readonly host: AgentHost;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
-  readonly interruption: Interruption;
+  readonly termination: Termination;
   /** Hands in what the agent has produced so far. */
   readonly collectArtifacts: () => Promise<void>;
   /** Present when the session ends with a turn after which nothing waits: asks for what has come meanwhile. */
-  readonly lookForMore?: () => Promise<void>;
+  readonly pollCommands?: () => Promise<void>;
 }
 
 /** What a conversation begins with. */
@@ -52,7 +52,7 @@ export class Conversation {
   private early: PlainEvent[] | null = [];
   private started = false;
   private idle = false;
-  private closeWanted = false;
+  private closeRequested = false;
   private debugging: Debugging | 'waiting' | null = null;
 
   constructor(private readonly options: ConversationOptions) {}
@@ -77,9 +77,9 @@ export class Conversation {
   }
 
   /** An idle session ends now, a working one after its turn; `false` takes it back. */
-  wantClose(wanted: boolean, reason?: string): void {
-    this.closeWanted = wanted;
-    if (wanted && this.idle) this.options.interruption.decide(closed(reason));
+  requestClose(wanted: boolean, reason?: string): void {
+    this.closeRequested = wanted;
+    if (wanted && this.idle) this.options.termination.decide(closed(reason));
   }
 
   emit(event: PlainEvent): void {
@@ -89,27 +89,27 @@ export class Conversation {
 
   /** The set-up has failed: waits, without an agent, for somebody who wants to know why. */
   async openDebugWindow(failure: SetupFailed): Promise<void> {
-    const { inbox, interruption, outbox } = this.options;
-    inbox.takeDebugOnly();
+    const { inbox, termination, outbox } = this.options;
+    inbox.acceptDebugOnly();
     this.debugging = 'waiting';
     this.push<SetupFailed>('setup_failed', failure);
-    await interruption.orHalt(outbox.flush());
+    await termination.race(outbox.flush());
     this.idle = true;
-    if (this.closeWanted) interruption.decide(closed());
-    const first = await interruption.orHalt(inbox.next());
+    if (this.closeRequested) termination.decide(closed());
+    const first = await termination.race(inbox.next());
     this.idle = false;
-    this.debugging = { first, opening: debugOpening(failure.message) };
+    this.debugging = { first, opening: debugPreamble(failure.message) };
   }
 
   /** The debug agent could not be started: whoever wrote the message that it was for is told so by its turn. */
-  failDebugging(): void {
+  failDebugWindow(): void {
     if (this.debugging === null || this.debugging === 'waiting' || this.turn) return;
     this.turn = { id: newUuid(), answer: Promise.resolve() };
-    this.tellTurn(this.turn.id, this.debugging.first, []);
+    this.reportTurnStarted(this.turn.id, this.debugging.first, []);
   }
 
-  /** Until the execution is told to end (Halted), the agent fails (AgentFailure), or leaves while it is idle. */
-  async run(session: AgentSession, { harnessId, transcripts, isNew, attachments }: Opening): Promise<Ending> {
+  /** Until the execution is told to end (TerminatedError), the agent fails (AgentFailure), or leaves while it is idle. */
+  async run(session: AgentSession, { harnessId, transcripts, isNew, attachments }: Opening): Promise<ExecutionEnd> {
     const { prompt: first, mode, base_prompt: basePrompt } = this.options.assignment;
     const debugging = this.debugging === 'waiting' ? null : this.debugging;
     const base = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
@@ -119,11 +119,11 @@ export class Conversation {
       debugging?.first ??
       (first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode });
     while (prompt !== null) {
-      if (!this.started) await this.tellStart(harnessId);
+      if (!this.started) await this.reportAgentStarted(harnessId);
       await this.runTurn(session, prompt, this.early ? { prefix, files } : { prefix: '', files: [] }, transcripts);
       prompt = await this.nextPrompt(session);
     }
-    return { ...closed('The agent process ended while it was idle.'), manner: 'kill' };
+    return { ...closed('The agent process ended while it was idle.'), stopMode: 'kill' };
   }
 
   /** Ends the calls that the agent has left open, when there will be no more word from it. */
@@ -139,25 +139,25 @@ export class Conversation {
 
   /** null: the agent has gone. */
   private async nextPrompt(session: AgentSession): Promise<Prompt | null> {
-    const { interruption, inbox, lookForMore } = this.options;
-    if (lookForMore && this.started) {
-      await interruption.orHalt(lookForMore());
-      if (inbox.isEmpty) interruption.decide(closed());
+    const { termination, inbox, pollCommands } = this.options;
+    if (pollCommands && this.started) {
+      await termination.race(pollCommands());
+      if (inbox.isEmpty) termination.decide(closed());
     }
     this.idle = true;
-    if (this.closeWanted) interruption.decide(closed());
-    const next = await interruption.orHalt(Promise.race([inbox.next(), session.closed.then(() => null)]));
+    if (this.closeRequested) termination.decide(closed());
+    const next = await termination.race(Promise.race([inbox.next(), session.closed.then(() => null)]));
     this.idle = false;
     return next;
   }
 
   /** From here on the agent may act, and acts are never repeated: the control plane must know before the agent does. */
-  private async tellStart(harnessId: string): Promise<void> {
-    const { host, outbox, interruption } = this.options;
+  private async reportAgentStarted(harnessId: string): Promise<void> {
+    const { host, outbox, termination } = this.options;
     this.started = true;
     this.push('agent_started', { harness: harnessId, pid: host.process?.pid });
-    await interruption.orHalt(outbox.flush());
-    if (interruption.ending) throw new Halted();
+    await termination.race(outbox.flush());
+    if (termination.ending) throw new TerminatedError();
   }
 
   private async runTurn(
@@ -166,14 +166,14 @@ export class Conversation {
     { prefix, files }: { prefix: string; files: readonly PlacedAttachment[] },
     transcripts: TranscriptSync,
   ): Promise<void> {
-    const { host, interruption } = this.options;
+    const { host, termination } = this.options;
     if (prompt.mode !== undefined) await host.setMode(prompt.mode);
     const id = newUuid();
-    this.tellTurn(id, prompt, files);
+    this.reportTurnStarted(id, prompt, files);
     host.normalizer.startTurn(this.options.assignment.reports_usage_early);
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
-    const content = files.map((file) => attachmentContent(file, session.promptAbilities));
+    const content = files.map((file) => attachmentContent(file, session.promptCapabilities));
     host.output.start();
     const expired = host.watch.start();
     const answer = session.prompt(`${prefix}${prompt.text}`, content);
@@ -187,12 +187,12 @@ export class Conversation {
     // The session ends with it: a follow-up starts the agent again, with the secrets as they are then.
     if (failure) throw failure;
     // Before the turn is told to be over: who sees its end finds its transcript and what it produced.
-    await interruption.orHalt(transcripts.upload(session.id));
-    await interruption.orHalt(this.options.collectArtifacts());
+    await termination.race(transcripts.upload(session.id));
+    await termination.race(this.options.collectArtifacts());
     this.closeTurn(end);
   }
 
-  private tellTurn(id: string, prompt: Prompt, files: readonly PlacedAttachment[]): void {
+  private reportTurnStarted(id: string, prompt: Prompt, files: readonly PlacedAttachment[]): void {
     this.push<TurnStarted>('turn_started', {
       turn_id: id,
       prompt: prompt.text,
@@ -203,7 +203,7 @@ export class Conversation {
   }
 
   private push<T extends object>(kind: RunnerEventKind, data: T): void {
-    if (!this.options.interruption.isFenced) this.options.outbox.push(kind, data);
+    if (!this.options.termination.isFenced) this.options.outbox.push(kind, data);
   }
 }
 
@@ -228,7 +228,7 @@ function turnEnd(stopReason: string, hasDenied: boolean): TurnEnd {
  * What a debug agent reads before the first message of its user. What the set-up has printed is indented: nobody takes
  * it for an instruction, and a fence in it begins no block.
  */
-export function debugOpening(failureMessage: string): string {
+export function debugPreamble(failureMessage: string): string {
   const quoted = failureMessage
     .split(/\r?\n/)
     .map((line) => `    ${line}`)

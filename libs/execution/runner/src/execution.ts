@@ -17,13 +17,13 @@ import {
   cancelled,
   closed,
   failed,
-  Halted,
+  TerminatedError,
   handedBack,
   stopped,
-  type Ending,
-  type Interruption,
+  type ExecutionEnd,
+  type Termination,
 } from './termination.js';
-import { bringDown } from './process/stop-processes.js';
+import { stopProcesses } from './process/stop-processes.js';
 import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import type { ManagedProcess } from './process/managed-process.js';
 import type { PlainEvent } from './protocol/outgoing-events.js';
@@ -44,7 +44,7 @@ export interface ExecutionOptions {
   readonly assignment: Assignment;
   readonly plane: ControlPlane;
   readonly outbox: Outbox;
-  readonly interruption: Interruption;
+  readonly termination: Termination;
   readonly builtinAgentArgs: readonly string[];
   readonly redactor: Redactor;
   readonly log: RunnerLog;
@@ -73,19 +73,19 @@ export class Execution {
   private isRetiring = false;
 
   constructor(private readonly options: ExecutionOptions) {
-    const { assignment, interruption, outbox, redactor, log } = options;
+    const { assignment, termination, outbox, redactor, log } = options;
     const { agent_progress_timeout_seconds: progressTimeout = DEFAULT_PROGRESS_TIMEOUT_SECONDS } =
       options.handover.limits;
     const emit = (event: PlainEvent): void => this.conversation.emit(event);
-    this.host = new AgentHost(assignment, interruption, redactor, log, emit, progressTimeout * 1000);
+    this.host = new AgentHost(assignment, termination, redactor, log, emit, progressTimeout * 1000);
     this.conversation = new Conversation({
       assignment,
       host: this.host,
       inbox: this.inbox,
       outbox,
-      interruption,
-      collectArtifacts: () => this.collectArtifacts(interruption.signal),
-      ...(options.endsWhenIdle === true ? { lookForMore: () => this.lookForMore() } : {}),
+      termination,
+      collectArtifacts: () => this.collectArtifacts(termination.signal),
+      ...(options.endsWhenIdle === true ? { pollCommands: () => this.pollCommands() } : {}),
     });
   }
 
@@ -95,25 +95,25 @@ export class Execution {
   }
 
   onDesired(desired: Desired, reason?: string): void {
-    const { interruption } = this.options;
-    if (desired === 'stop') interruption.decide(cancelled('ladder', reason));
-    else if (desired === 'kill') interruption.decide(cancelled('kill', reason));
-    else this.conversation.wantClose(desired === 'close' || this.isRetiring, reason);
+    const { termination } = this.options;
+    if (desired === 'stop') termination.decide(cancelled('ladder', reason));
+    else if (desired === 'kill') termination.decide(cancelled('kill', reason));
+    else this.conversation.requestClose(desired === 'close' || this.isRetiring, reason);
   }
 
   /** Whoever has started the runner wants to leave: as `close`, and nobody takes it back. */
   retire(): void {
     this.isRetiring = true;
-    this.conversation.wantClose(true);
+    this.conversation.requestClose(true);
   }
 
   /** The runner itself is told to stop: the first time with manners, then without. */
   onShutdown(urgent: boolean): void {
     const { hasStarted, isIdle, isDebugging } = this.conversation;
     if (this.options.stopMeansCancel === true && !isIdle)
-      return this.options.interruption.decide(cancelled(urgent ? 'kill' : 'ladder'));
+      return this.options.termination.decide(cancelled(urgent ? 'kill' : 'ladder'));
     const ending = !hasStarted && !isDebugging ? handedBack() : isIdle ? closed('The runner was stopped.') : stopped();
-    this.options.interruption.decide(urgent ? { ...ending, manner: 'kill' } : ending);
+    this.options.termination.decide(urgent ? { ...ending, stopMode: 'kill' } : ending);
   }
 
   /** SIGKILL to everything, now, synchronously. */
@@ -122,26 +122,26 @@ export class Execution {
   }
 
   /** Works until there is an ending, then brings everything down and reports what is to be reported before `finish`. */
-  async run(): Promise<Ending> {
-    const { interruption, log } = this.options;
+  async run(): Promise<ExecutionEnd> {
+    const { termination, log } = this.options;
     try {
-      interruption.decide(await this.work());
+      termination.decide(await this.work());
     } catch (error) {
       if (error instanceof AgentFailure) {
-        interruption.decide(agentFailed(error.message, error.report));
+        termination.decide(agentFailed(error.message, error.report));
       } else if (isTransient(error) && !this.conversation.hasStarted && !this.conversation.isDebugging) {
         log.warn('the set-up is handed back', { error: errorText(error) });
-        interruption.decide(handedBack(`The set-up failed for a reason that may pass: ${errorText(error)}`));
-      } else if (!(error instanceof Halted)) {
+        termination.decide(handedBack(`The set-up failed for a reason that may pass: ${errorText(error)}`));
+      } else if (!(error instanceof TerminatedError)) {
         log.error('the runner has failed', { error: errorText(error) });
-        interruption.decide(failed('internal_error', `The runner has failed: ${errorText(error)}`));
+        termination.decide(failed('internal_error', `The runner has failed: ${errorText(error)}`));
       }
     }
-    const { manner, report } = interruption.ending ?? closed();
-    log.info('ending', { manner, outcome: report.outcome, error_code: report.error_code });
+    const { stopMode, report } = termination.ending ?? closed();
+    log.info('ending', { stopMode, outcome: report.outcome, error_code: report.error_code });
     await this.endProcesses();
-    const ending = interruption.ending ?? closed();
-    if (!interruption.isFenced) await this.reportRest(ending);
+    const ending = termination.ending ?? closed();
+    if (!termination.isFenced) await this.reportRest(ending);
     return ending;
   }
 
@@ -149,10 +149,10 @@ export class Execution {
     await this.workspace?.remove(this.options.log);
   }
 
-  private async work(): Promise<Ending> {
-    const { handover, assignment, interruption, outbox, plane, redactor, log } = this.options;
+  private async work(): Promise<ExecutionEnd> {
+    const { handover, assignment, termination, outbox, plane, redactor, log } = this.options;
     const harness = this.harness();
-    const retry = { signal: interruption.signal, log };
+    const retry = { signal: termination.signal, log };
     const { workspace_dir: root, run_as: runAs, in_place: inPlace } = handover;
     const workspace = await retryTransient(
       () => Workspace.create(root, runAs, startDirectory(assignment), inPlace),
@@ -176,8 +176,8 @@ export class Execution {
     // Before anything else runs in there: nobody can have laid a trap where the file goes.
     const transcriptPlaced =
       resume?.transcript === true &&
-      (await interruption.orHalt(transcripts.fetch(resume.session_id, interruption.signal)));
-    const attachments = await interruption.orHalt(
+      (await termination.race(transcripts.fetch(resume.session_id, termination.signal)));
+    const attachments = await termination.race(
       placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
     );
     const context: LaunchContext = {
@@ -192,7 +192,7 @@ export class Execution {
       if (retained === null) return setupFailure;
       await this.conversation.openDebugWindow(retained);
     }
-    if (interruption.ending) throw new Halted();
+    if (termination.ending) throw new TerminatedError();
     const started = await this.startAgent(harness, context, transcriptPlaced);
     outbox.push('session_started', started);
     const { session } = this.host;
@@ -211,7 +211,7 @@ export class Execution {
     try {
       return await this.host.start(harness, context, transcriptPlaced, (pid) => this.groups.push(pid));
     } catch (error) {
-      if (error instanceof AgentFailure) this.conversation.failDebugging();
+      if (error instanceof AgentFailure) this.conversation.failDebugWindow();
       throw error;
     }
   }
@@ -227,22 +227,22 @@ export class Execution {
   }
 
   /** Messages that came while the agent worked may not have reached us yet. */
-  private async lookForMore(): Promise<void> {
+  private async pollCommands(): Promise<void> {
     const commands = await this.options.plane.commands(0, 0);
     if (commands) this.onCommands(commands);
   }
 
   private limitDisk(workspace: Workspace): void {
-    const { handover, interruption } = this.options;
+    const { handover, termination } = this.options;
     const limit = handover.limits.max_workspace_bytes;
-    void watchDisk(workspace.root, limit, interruption.signal).then((bytes) => {
+    void watchDisk(workspace.root, limit, termination.signal).then((bytes) => {
       const message = `The workspace takes ${bytes} bytes on disk; the limit (max_workspace_bytes) is ${limit}.`;
-      interruption.decide(agentFailed(message));
+      termination.decide(agentFailed(message));
     });
   }
 
-  private runSetupCommands(context: LaunchContext): Promise<Ending | null> {
-    const { handover, assignment, interruption, outbox, redactor } = this.options;
+  private runSetupCommands(context: LaunchContext): Promise<ExecutionEnd | null> {
+    const { handover, assignment, termination, outbox, redactor } = this.options;
     const preparing = prepareWorkspace({
       handover,
       assignment,
@@ -253,39 +253,39 @@ export class Execution {
         this.groups.push(process.pid);
       },
       tell: (kind, data) => {
-        if (!interruption.isFenced) outbox.push(kind, data);
+        if (!termination.isFenced) outbox.push(kind, data);
       },
       redactor,
-      signal: interruption.signal,
+      signal: termination.signal,
     });
-    return interruption.orHalt(preparing);
+    return termination.race(preparing);
   }
 
   private async endProcesses(): Promise<void> {
-    const { interruption, handover, log } = this.options;
+    const { termination, handover, log } = this.options;
     this.host.permissions.cancelAll();
-    await bringDown({
-      manner: interruption.ending?.manner ?? 'kill',
+    await stopProcesses({
+      stopMode: termination.ending?.stopMode ?? 'kill',
       agent: this.host.process,
       session: this.host.session,
       turn: this.conversation.openTurn,
       setup: this.setup,
       stepMs: handover.limits.cancel_step_seconds * 1000,
-      urgent: interruption.urgent,
+      urgent: termination.urgent,
     });
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
     if (left > 0) log.error('processes are left that cannot be killed', { left });
     else log.info('all processes are gone', { swept: killed });
   }
 
-  private async reportRest({ openTurn }: Ending): Promise<void> {
-    const { outbox, log, interruption } = this.options;
+  private async reportRest({ openTurn }: ExecutionEnd): Promise<void> {
+    const { outbox, log, termination } = this.options;
     const { session } = this.host;
     try {
       this.conversation.closeCalls();
       if (session && this.conversation.hasStarted) {
         await this.transcripts?.upload(session.id);
-        await this.collectArtifacts(AbortSignal.any([interruption.urgent, AbortSignal.timeout(LAST_ARTIFACTS_MS)]));
+        await this.collectArtifacts(AbortSignal.any([termination.urgent, AbortSignal.timeout(LAST_ARTIFACTS_MS)]));
       }
       this.conversation.closeTurn(openTurn);
       await outbox.flush();
@@ -297,7 +297,7 @@ export class Execution {
   /** What is not taken is told as output that did not come through. */
   private async collectArtifacts(signal: AbortSignal): Promise<void> {
     const problems = (await this.artifacts?.collect(signal)) ?? [];
-    if (problems.length === 0 || this.options.interruption.isFenced) return;
+    if (problems.length === 0 || this.options.termination.isFenced) return;
     this.options.outbox.push('output_truncated', { artifacts: problems });
   }
 
@@ -318,7 +318,7 @@ export class Execution {
 /** What to tell of a failure after which the session stays for a debug agent; null: it ends. */
 export function retainedFailure(
   { failure_session_retention_minutes: minutes }: Assignment,
-  { report: { error_code: code, message = '', exit_code: exitCode } }: Ending,
+  { report: { error_code: code, message = '', exit_code: exitCode } }: ExecutionEnd,
 ): SetupFailed | null {
   if (minutes === undefined || code !== 'environment_setup_failed') return null;
   return { message, ...(exitCode === undefined ? {} : { exit_code: exitCode }) };

@@ -2,9 +2,9 @@ import { newUuid, SystemClock, type Clock } from '#platform/kernel';
 import type { Assignment, RunnerEvent, RunnerHandover } from '#execution/runner-protocol';
 import type { Execution } from './execution.js';
 import { RUNNER_EXIT, type RunnerExitCode } from './launcher-contract.js';
-import { failed, fenced, Interruption, type Ending } from './termination.js';
-import { ControlPlane, LeaseLostError, NoAnswerError } from './protocol/control-plane.js';
-import { Lease, beatLoop, commandLoop } from './protocol/lease.js';
+import { failed, fenced, Termination, type ExecutionEnd } from './termination.js';
+import { ControlPlane, LeaseLostError, NoResponseError } from './protocol/control-plane.js';
+import { Lease, heartbeatLoop, commandLoop } from './protocol/lease.js';
 import { Outbox } from './protocol/outbox.js';
 import { redactingLog, Redactor, secretValues } from './redaction/redactor.js';
 import { errorText, type RunnerLog } from './runner-log.js';
@@ -33,7 +33,7 @@ export interface RunExecutionOptions {
   readonly stopMeansCancel?: boolean;
 }
 
-const HURRY_MS = 3_000;
+const FORCED_STOP_MS = 3_000;
 const DEFAULT_CLAIM_SECONDS = 60;
 const CLAIM_REPORT_MS = 5_000;
 
@@ -46,7 +46,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   const { claimMs = (handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000 } = options;
   const { onEvent, endsWhenIdle, stopMeansCancel, retire } = options;
   let { log } = options;
-  const interruption = new Interruption();
+  const termination = new Termination();
   const lost = new AbortController();
   const over = new AbortController();
   let execution: Execution | null = null;
@@ -54,7 +54,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   const loseLease = (reason: string): void => {
     if (lost.signal.aborted || over.signal.aborted) return;
     log.error('the lease is lost', { reason });
-    interruption.decide(fenced());
+    termination.decide(fenced());
     lost.abort();
     execution?.killNow();
   };
@@ -62,7 +62,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     if (lost.signal.aborted || over.signal.aborted) return;
     if (error instanceof LeaseLostError) return loseLease(error.message);
     log.error('the control plane refuses the runner', { error: errorText(error) });
-    interruption.decide(
+    termination.decide(
       failed('internal_error', `The control plane refused what the runner reported: ${errorText(error)}`),
     );
   };
@@ -93,7 +93,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   } catch (error) {
     log.error('the execution could not be claimed', { base_url: handover.base_url, error: errorText(error) });
     over.abort();
-    return error instanceof NoAnswerError ? RUNNER_EXIT.notClaimed : RUNNER_EXIT.claimRefused;
+    return error instanceof NoResponseError ? RUNNER_EXIT.notClaimed : RUNNER_EXIT.claimRefused;
   } finally {
     clearTimeout(slow);
   }
@@ -122,7 +122,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     assignment,
     plane,
     outbox,
-    interruption,
+    termination,
     builtinAgentArgs,
     redactor,
     log,
@@ -137,22 +137,22 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     onCommands: running.onCommands.bind(running),
     onFailure,
     signal,
-    ...(handover.beats_per_lease === undefined ? {} : { beatsPerLease: handover.beats_per_lease }),
+    ...(handover.beats_per_lease === undefined ? {} : { heartbeatsPerLease: handover.beats_per_lease }),
   };
-  void beatLoop(assignment.next_beat_seconds, loops);
+  void heartbeatLoop(assignment.next_beat_seconds, loops);
   void commandLoop(loops);
   onAbort(retire, () => running.retire());
   onAbort(drain, () => running.onShutdown(false));
   onAbort(abort, () => {
     running.onShutdown(true);
     // Whatever cannot be told by then stays untold.
-    void sleep(HURRY_MS, over.signal).then(() => loseLease('the runner was stopped at once'));
+    void sleep(FORCED_STOP_MS, over.signal).then(() => loseLease('the runner was stopped at once'));
   });
 
   const { report } = await running.run();
-  const told = redactor.json(report) as Ending['report'];
+  const told = redactor.json(report) as ExecutionEnd['report'];
   const [code] = await Promise.all([
-    interruption.isFenced ? RUNNER_EXIT.fenced : finish(plane, told, lost.signal, abort, log),
+    termination.isFenced ? RUNNER_EXIT.fenced : finish(plane, told, lost.signal, abort, log),
     running.removeWorkspace(),
   ]);
   over.abort();
@@ -163,7 +163,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
 /** Repeats the final report until it is acknowledged or the lease is lost; in a hurry it says it once. */
 async function finish(
   plane: ControlPlane,
-  report: Ending['report'],
+  report: ExecutionEnd['report'],
   lost: AbortSignal,
   abort: AbortSignal | undefined,
   log: RunnerLog,
@@ -176,7 +176,7 @@ async function finish(
     } catch (error) {
       log.warn('the end could not be reported', { error: errorText(error), attempt });
       if (error instanceof LeaseLostError) return RUNNER_EXIT.fenced;
-      if (!(error instanceof NoAnswerError) || abort?.aborted) return RUNNER_EXIT.fault;
+      if (!(error instanceof NoResponseError) || abort?.aborted) return RUNNER_EXIT.fault;
       await sleep(backoffMs(attempt, 100, 2_000), lost);
     }
   }

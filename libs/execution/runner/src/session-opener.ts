@@ -1,7 +1,7 @@
 import { RequestError, type McpServer } from '@agentclientprotocol/sdk';
 import type { Assignment, SessionStarted } from '#execution/runner-protocol';
 import { mcpServersFor, type AgentSession } from './acp/agent-session.js';
-import { askedOf, mentions, AgentFailure } from './harness/launch.js';
+import { requestedModel, usesPlaceholder, AgentFailure } from './harness/launch.js';
 import type { Harness } from './harness/harnesses.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 
@@ -23,15 +23,15 @@ export interface OpenSessionOptions {
 export async function openSession(options: OpenSessionOptions): Promise<SessionStarted> {
   const { session, assignment, cwd, ask, log } = options;
   await ask('initialize', session.initialize());
-  const mcp = mcpServersFor(assignment.mcp_servers, session.takesHttpMcpServers);
+  const mcp = mcpServersFor(assignment.mcp_servers, session.supportsHttpMcpServers);
   const warnings: string[] = [];
   if (mcp.left.length > 0)
     warnings.push(`The agent takes no MCP servers over HTTP: it goes without ${mcp.left.join(', ')}.`);
   const resumed = await resume(options, mcp.servers);
   if (!resumed && assignment.resume) warnings.push('The agent cannot load the earlier session: it begins a new one.');
-  if (!resumed) await withLogin(options, 'session/new', () => session.open(cwd, mcp.servers));
+  if (!resumed) await withAuthentication(options, 'session/new', () => session.open(cwd, mcp.servers));
   warnings.push(...(await choosePermissionMode(options)));
-  warnings.push(...(await choose(options)));
+  warnings.push(...(await selectModel(options)));
   for (const warning of warnings) log.warn(warning);
   const { agentName, agentVersion } = session;
   return {
@@ -62,15 +62,15 @@ async function choosePermissionMode({ session, assignment, harness, ask }: OpenS
   ];
 }
 
-/** Model and reasoning level, where the session has them to choose from. Returns what the agent was not told in any way. */
-async function choose({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
-  const { model, reasoningLevel } = askedOf(assignment.harness);
+/** Model and reasoning level, where the session offers them. Returns a warning for each setting that the agent does not receive. */
+async function selectModel({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
+  const { model, reasoningLevel } = requestedModel(assignment.harness);
   const missing = await ask('session/set_config_option', session.configure({ modelId: model, reasoningLevel }));
   return [
-    ...(missing.includes('model') && !mentions(harness, 'model')
+    ...(missing.includes('model') && !usesPlaceholder(harness, 'model')
       ? [`The agent does not offer the model ${model}: it uses one of its own.`]
       : []),
-    ...(missing.includes('thought_level') && !mentions(harness, 'reasoning_level')
+    ...(missing.includes('thought_level') && !usesPlaceholder(harness, 'reasoning_level')
       ? [`The agent does not offer the reasoning level ${reasoningLevel}: it uses its own.`]
       : []),
   ];
@@ -89,7 +89,7 @@ async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Pro
     return false;
   }
   try {
-    await withLogin(options, 'session/load', () => session.resume(earlier.session_id, cwd, mcpServers));
+    await withAuthentication(options, 'session/load', () => session.resume(earlier.session_id, cwd, mcpServers));
     return true;
   } catch (error) {
     if (!(error instanceof AgentFailure) || !(error.cause instanceof RequestError)) throw error;
@@ -102,7 +102,7 @@ async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Pro
 const AUTH_REQUIRED = -32_000;
 
 /** Agents say only then that they need a login, which a secret in their environment is good for. */
-async function withLogin(
+async function withAuthentication(
   { session, harness, ask, log }: OpenSessionOptions,
   what: string,
   call: () => Promise<void>,
@@ -113,7 +113,7 @@ async function withLogin(
     const method = harness.auth_method;
     const cause = error instanceof AgentFailure ? error.cause : undefined;
     if (!(cause instanceof RequestError) || cause.code !== AUTH_REQUIRED) throw error;
-    if (method === undefined || !session.offersLogin(method)) throw error;
+    if (method === undefined || !session.supportsAuthMethod(method)) throw error;
     log.info('the agent wants a login', { method });
     await ask('authenticate', session.authenticate(method));
     await ask(what, call());

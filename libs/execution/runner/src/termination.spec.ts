@@ -1,21 +1,21 @@
 import { expect, it } from 'vitest';
-import { cancelled, closed, failed, fenced, Halted, Interruption } from './termination.js';
+import { cancelled, closed, failed, fenced, TerminatedError, Termination } from './termination.js';
 
 it('the first word stands; a later one only makes it quicker', async () => {
-  const interruption = new Interruption();
-  const waiting = interruption.orHalt(new Promise(() => undefined));
-  interruption.decide(cancelled('ladder', 'by a person'));
-  await expect(waiting).rejects.toBeInstanceOf(Halted);
-  expect(interruption.urgent.aborted).toBe(false);
-  interruption.decide(failed('agent_process_failed', 'because it was told to stop'));
-  expect(interruption.ending).toMatchObject({ manner: 'kill', report: { outcome: 'cancelled' } });
-  expect(interruption.urgent.aborted).toBe(true);
-  interruption.decide(closed());
-  expect(interruption.ending?.manner).toBe('kill');
-  interruption.decide(fenced());
-  expect(interruption.isFenced).toBe(true);
+  const termination = new Termination();
+  const waiting = termination.race(new Promise(() => undefined));
+  termination.decide(cancelled('ladder', 'by a person'));
+  await expect(waiting).rejects.toBeInstanceOf(TerminatedError);
+  expect(termination.urgent.aborted).toBe(false);
+  termination.decide(failed('agent_process_failed', 'because it was told to stop'));
+  expect(termination.ending).toMatchObject({ stopMode: 'kill', report: { outcome: 'cancelled' } });
+  expect(termination.urgent.aborted).toBe(true);
+  termination.decide(closed());
+  expect(termination.ending?.stopMode).toBe('kill');
+  termination.decide(fenced());
+  expect(termination.isFenced).toBe(true);
 });
 
 it('does not disturb what is done in time', async () => {
-  expect(await new Interruption().orHalt(Promise.resolve(5))).toBe(5);
+  expect(await new Termination().race(Promise.resolve(5))).toBe(5);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NoAnswerError, RefusedError } from './protocol/control-plane.js';
+import { NoResponseError, RejectedError } from './protocol/control-plane.js';
 import { retryTransient } from './transient.js';
 import { WorkspacesMissingError } from './workspace/workspace.js';
 
@@ -22,7 +22,7 @@ function failing(...errors: readonly Error[]): { attempts: number; attempt: () =
 
 describe('retryTransient', () => {
   it('repeats an attempt after a missing answer and on a full disk', async () => {
-    const counted = failing(new NoAnswerError('answered 503'), full);
+    const counted = failing(new NoResponseError('answered 503'), full);
     await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).resolves.toBe('done');
     expect(counted.attempts).toBe(3);
   });
@@ -33,7 +33,7 @@ describe('retryTransient', () => {
   });
 
   it('does not repeat an attempt that was refused', async () => {
-    const counted = failing(new RefusedError('answered 400'));
+    const counted = failing(new RejectedError('answered 400'));
     await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).rejects.toThrow(
       'answered 400',
     );

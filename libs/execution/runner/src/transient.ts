@@ -1,4 +1,4 @@
-import { NoAnswerError } from './protocol/control-plane.js';
+import { NoResponseError } from './protocol/control-plane.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 import { backoffMs, sleep } from './sleep.js';
 import { WorkspacesMissingError } from './workspace/workspace.js';
@@ -11,7 +11,7 @@ const REPORT_MS = 30_000;
 
 /** What passes without anybody changing the run: a control plane or object store that does not answer, and a disk that cannot be written. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof NoAnswerError || error instanceof WorkspacesMissingError) return true;
+  if (error instanceof NoResponseError || error instanceof WorkspacesMissingError) return true;
   return UNWRITABLE_DISK.includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
@@ -27,12 +27,12 @@ export interface RetryOptions {
  */
 export async function retryTransient<T>(attempt: () => Promise<T>, { signal, log }: RetryOptions): Promise<T> {
   let reportedAt = -Infinity;
-  const giveUpAt = performance.now() + RETRY_LIMIT_MS;
+  const deadline = performance.now() + RETRY_LIMIT_MS;
   for (let attempts = 0; ; attempts += 1) {
     try {
       return await attempt();
     } catch (error) {
-      if (!isTransient(error) || signal.aborted || performance.now() >= giveUpAt) throw error;
+      if (!isTransient(error) || signal.aborted || performance.now() >= deadline) throw error;
       if (performance.now() - reportedAt >= REPORT_MS) {
         reportedAt = performance.now();
         log.warn('the set-up waits for a fault to pass', { error: errorText(error), attempts });

@@ -3,7 +3,7 @@ import {
   containerSpecification,
   DockerEngine,
   EngineConnection,
-  type ImageFacts,
+  type ImageInfo,
   runnerMounts,
 } from '#execution/runner-host';
 import type { Settings } from '#platform/config';
@@ -50,7 +50,7 @@ function missing({ dockerDefaultImage: image, dockerPull }: Settings): Finding {
 async function probe(
   engine: DockerEngine,
   settings: Settings,
-  { id: imageId }: ImageFacts,
+  { id: imageId }: ImageInfo,
   processors: number,
 ): Promise<Finding> {
   const { runnerApiUrl: url, dockerDefaultImage: image, dockerNetwork: network } = settings;

@@ -1,4 +1,4 @@
-import { DockerEngine, EngineConnection, EngineRefusal } from '#execution/runner-host';
+import { DockerEngine, EngineConnection, EngineError } from '#execution/runner-host';
 import type { EngineAddress } from '#execution/runner-host';
 import type { DoctorCheck } from '../doctor-check.js';
 import { fail, type Finding, ok } from '../finding.js';
@@ -22,7 +22,7 @@ async function look({ settings, options: { isWorker, backend } }: Patient): Prom
     const { version, processors } = await new DockerEngine(new EngineConnection(settings)).connect();
     return ok(`docker: engine ${version} at ${place}, ${processors} processors`);
   } catch (error) {
-    if (error instanceof EngineRefusal) return fail(`docker: ${place}: ${reasonOf(error)}`, SEE);
+    if (error instanceof EngineError) return fail(`docker: ${place}: ${reasonOf(error)}`, SEE);
     const reason = reasonOf(error);
     if (reason.includes('EACCES'))
       return fail(

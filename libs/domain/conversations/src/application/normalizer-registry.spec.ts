@@ -2,7 +2,7 @@ import { Injectable, Module, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from 'vitest';
-import { ConversationFold } from '../domain/conversation-fold.js';
+import { RunEventProjection } from '../domain/run-event-projection.js';
 import { ConversationNormalizer } from '../domain/conversation-normalizer.js';
 import {
   NormalizerRegistry,
@@ -16,7 +16,7 @@ import {
 class ForeignNormalizer extends ConversationNormalizer {
   override readonly format = 'foreign-v1';
   override readonly version = 1;
-  override open = () => new ConversationFold();
+  override open = () => new RunEventProjection();
 }
 
 @NormalizesConversations()

@@ -1,8 +1,8 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { ConversationNormalizer, type StoredFold } from '../domain/conversation-normalizer.js';
-import { ConversationFold } from '../domain/conversation-fold.js';
-import type { FoldState } from '../domain/fold-state.js';
+import { ConversationNormalizer, type StoredProjection } from '../domain/conversation-normalizer.js';
+import { RunEventProjection } from '../domain/run-event-projection.js';
+import type { ProjectionState } from '../domain/projection-state.js';
 
 /** Marks a provider, in whichever module, as the normalizer of its format. */
 export const NormalizesConversations = DiscoveryService.createDecorator<void>();
@@ -45,7 +45,7 @@ export class HeadraceEventsNormalizer extends ConversationNormalizer {
   override readonly format = HEADRACE_EVENTS_FORMAT;
   override readonly version = 1;
 
-  override open(stored: StoredFold): ConversationFold {
-    return new ConversationFold(stored as FoldState);
+  override open(stored: StoredProjection): RunEventProjection {
+    return new RunEventProjection(stored as ProjectionState);
   }
 }

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { ToolCall } from '#execution/runner-protocol';
 import { RunLogBuilder } from '#testing';
 import type { Block } from './conversation.js';
-import { foldConversation } from './conversation-fold.js';
+import { projectConversation } from './run-event-projection.js';
 
 /** Action and result of one call, as a client sees them. */
 function shown(...upserts: Omit<ToolCall, 'tool_call_id'>[]): Extract<Block, { type: 'action' | 'action_result' }>[] {
   const log = new RunLogBuilder().turn('t', 'go');
   for (const upsert of upserts) log.tool({ tool_call_id: 'c', ...upsert });
-  const blocks = foldConversation('c', log.events).steps.flatMap((step) =>
+  const blocks = projectConversation('c', log.events).steps.flatMap((step) =>
     step.messages.flatMap((message) => message.content),
   );
   return blocks.filter((block) => block.type === 'action' || block.type === 'action_result');

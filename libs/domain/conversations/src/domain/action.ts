@@ -5,13 +5,13 @@ import {
   type ResultState,
   type JsonObject,
 } from './conversation.js';
-import type { CallFold } from './fold-state.js';
+import type { CallState } from './projection-state.js';
 import { field, textField, textsField, isObject, integerField, listField } from './json-fields.js';
 
 const SKILL_TOOLS = new Set(['skill', 'activate_skill', 'read_skill', 'load_skill', 'use_skill']);
 const AGENT_TOOLS = new Set(['task', 'agent', 'start_agent', 'spawn_agent', 'dispatch_agent', 'subagent']);
 
-const BY_KIND: Partial<Record<NonNullable<CallFold['tool_kind']>, ActionName>> = {
+const BY_KIND: Partial<Record<NonNullable<CallState['tool_kind']>, ActionName>> = {
   execute: 'run_command',
   read: 'read_files',
   edit: 'edit_files',
@@ -40,12 +40,12 @@ const BY_TOOL: Readonly<Record<string, ActionName>> = {
 };
 
 /** Public name and category of a tool call, from what is known of it so far. */
-export function actionOf(call: CallFold): { name: ActionName; category: Category } {
+export function actionOf(call: CallState): { name: ActionName; category: Category } {
   const name = actionName(call);
   return { name, category: ACTION_CATEGORIES[name] };
 }
 
-function actionName(call: CallFold): ActionName {
+function actionName(call: CallState): ActionName {
   const tool = call.tool_name?.toLowerCase() ?? '';
   if (call.delegates || AGENT_TOOLS.has(tool)) return 'start_agent';
   if (SKILL_TOOLS.has(tool)) return 'read_skill';
@@ -63,7 +63,7 @@ const PATH_KEYS = ['path', 'file_path', 'filePath', 'absolute_path', 'target_fil
 const MOVE_KEYS = ['source', 'destination', 'old_path', 'new_path', 'from', 'to'];
 
 /** The files that a call names: in its diffs, its input and its locations, each once. */
-export function filesOf(call: CallFold): string[] {
+export function filesOf(call: CallState): string[] {
   const diffs = (call.content ?? []).flatMap((item) => (item.type === 'diff' && item.path ? [item.path] : []));
   const keys = call.tool_kind === 'move' ? [...PATH_KEYS, ...MOVE_KEYS] : PATH_KEYS;
   const named = keys.flatMap((key) => textsField(call.input, key));
@@ -76,7 +76,7 @@ export function filesOf(call: CallFold): string[] {
  * `running` until the agent, or the end of its turn, says otherwise. Whether a command that exits with an error counts
  * as a completed call differs from agent to agent; here it has failed.
  */
-export function resultState(call: CallFold, exitCode?: number): ResultState {
+export function resultState(call: CallState, exitCode?: number): ResultState {
   if (call.status === 'completed') return exitCode === undefined || exitCode === 0 ? 'completed' : 'failed';
   if (call.status !== 'failed' && call.closed === undefined) return 'running';
   if (call.denied) return 'denied';
@@ -91,12 +91,12 @@ interface FileDiff {
 }
 
 /** What a tool was asked, in the one shape that its action has for every agent. */
-export function actionInput(name: ActionName, call: CallFold): JsonObject {
+export function actionInput(name: ActionName, call: CallState): JsonObject {
   const input = INPUTS[name](call);
   return call.input_truncated ? { ...input, truncated: true } : input;
 }
 
-const INPUTS: Record<ActionName, (call: CallFold) => JsonObject> = {
+const INPUTS: Record<ActionName, (call: CallState) => JsonObject> = {
   run_command: (call) => {
     const cwd = textField(call.input, 'cwd', 'workdir', 'working_directory', 'directory');
     return { command: commandOf(call), ...(cwd === undefined ? {} : { cwd }) };
@@ -144,7 +144,7 @@ const INPUTS: Record<ActionName, (call: CallFold) => JsonObject> = {
 };
 
 /** Agents put the command of a call into its title too, often in backticks. */
-function commandOf(call: CallFold): string {
+function commandOf(call: CallState): string {
   const given = field(call.input, 'command') ?? field(call.input, 'cmd') ?? field(call.input, 'script');
   if (typeof given === 'string' && given !== '') return given;
   if (Array.isArray(given)) return shellCommand(given.map(String));
@@ -158,7 +158,7 @@ function shellCommand(words: string[]): string {
   return words.join(' ');
 }
 
-function diffsOf(call: CallFold): FileDiff[] {
+function diffsOf(call: CallState): FileDiff[] {
   const shown = (call.content ?? []).flatMap((item): FileDiff[] =>
     item.type === 'diff'
       ? [
@@ -182,13 +182,13 @@ function diffsOf(call: CallFold): FileDiff[] {
   return [{ path, ...(oldText === undefined ? {} : { old_text: oldText }), new_text: newText }];
 }
 
-const titleOf = (call: CallFold): string => call.title ?? call.tool_name ?? '';
+const titleOf = (call: CallState): string => call.title ?? call.tool_name ?? '';
 
 /**
  * What a tool answered: `output` is text, cut in its middle when it is long (`truncated`); `exit_code` for commands;
  * `resources` names what is not passed through; `data` is an answer that is not text.
  */
-export function actionOutput(name: ActionName, call: CallFold): JsonObject {
+export function actionOutput(name: ActionName, call: CallState): JsonObject {
   const text = textOf(call.output) ?? contentText(call);
   const exitCode = name === 'run_command' ? exitCodeOf(call.output) : undefined;
   const resources = (call.content ?? []).filter((item) => item.type === 'resource');
@@ -232,7 +232,7 @@ function joinTexts(items: unknown[]): string | undefined {
 }
 
 /** Some agents fence a command's output as Markdown; the fence is theirs, not the command's. */
-function contentText(call: CallFold): string | undefined {
+function contentText(call: CallState): string | undefined {
   const texts = (call.content ?? []).flatMap((item) => (item.type === 'text' && item.text ? [item.text] : []));
   if (texts.length === 0) return undefined;
   const text = texts.join('\n');

@@ -2,16 +2,16 @@ import type { RunEvent } from '#execution/runner-protocol';
 import type { Step } from './conversation.js';
 
 /** A fold as it is kept: how far it has come, and one JSON value for each top-level step. */
-export interface StoredFold<StepState = unknown> {
+export interface StoredProjection<StepState = unknown> {
   seq: number;
   steps: StepState[];
 }
 
 /** One conversation being folded. */
-export interface ConversationFolding<StepState = unknown> {
+export interface ConversationProjection<StepState = unknown> {
   /** Total: no event makes it throw. Events at or before `state.seq` change nothing. */
   add(events: readonly RunEvent[]): void;
-  readonly state: StoredFold<StepState>;
+  readonly state: StoredProjection<StepState>;
   /** Index of the first step that may differ from the stored ones it began with. */
   readonly changedFrom: number;
   /** No turn is going on: a good moment to store. */
@@ -28,6 +28,6 @@ export abstract class ConversationNormalizer {
   abstract readonly format: string;
   /** Raise it when the same log gives another fold: what older versions stored is then folded anew. */
   abstract readonly version: number;
-  /** Goes on from what this format and version stored; the value belongs to the folding from here. */
-  abstract open(stored: StoredFold): ConversationFolding;
+  /** Goes on from what this format and version stored; the value belongs to the projection from here. */
+  abstract open(stored: StoredProjection): ConversationProjection;
 }

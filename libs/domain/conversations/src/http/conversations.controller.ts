@@ -4,8 +4,8 @@ import { ApiExtraModels } from '@nestjs/swagger';
 import { ProblemError, Operation, pathId } from '#platform/http';
 import { type ConversationRun, type ConversationLookup, RunConversations, foundOrThrow, RunLog } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { type ConversationReading, ReadConversation } from '../application/read-conversation.js';
-import { TranscriptFormatRegistry } from '../application/transcript-format-registry.js';
+import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
+import { TranscriptFormatRegistry } from '../application/transcript-formats.js';
 import {
   ConversationResponse,
   ConversationRedirectResponse,
@@ -16,7 +16,7 @@ import {
 /** Folds that were stored on the way make the next reading faster. */
 const RETRY_SECONDS = 30;
 
-export function readingOrThrow(reading: ConversationReading): ConversationResponse {
+export function conversationOrThrow(reading: ConversationResult): ConversationResponse {
   switch (reading.kind) {
     case 'found':
       return reading.conversation;
@@ -58,7 +58,7 @@ const SESSION_ID = pathId(/^[^\u0000-\u001f\u007f]{1,512}$/);
 export class ConversationsController {
   constructor(
     private readonly conversations: RunConversations,
-    private readonly readConversation: ReadConversation,
+    private readonly reader: ConversationReader,
     private readonly formats: TranscriptFormatRegistry,
   ) {}
 
@@ -78,7 +78,7 @@ export class ConversationsController {
     @Param('conversation_id', CONVERSATION_ID) conversationId: string,
   ): Promise<ConversationResponse> {
     const runs = runsOrThrow(await this.conversations.find(caller, conversationId));
-    return readingOrThrow(await this.readConversation.executeAll(runs));
+    return conversationOrThrow(await this.reader.getOfRuns(runs));
   }
 
   @Get('transcript')
@@ -163,7 +163,7 @@ export class SessionsController {
 export class RunConversationController {
   constructor(
     private readonly log: RunLog,
-    private readonly readConversation: ReadConversation,
+    private readonly reader: ConversationReader,
   ) {}
 
   @Get()
@@ -182,6 +182,6 @@ export class RunConversationController {
     @Param('runId', pathId('uuid')) runId: string,
   ): Promise<ConversationResponse> {
     const run = foundOrThrow(await this.log.findRun(caller, runId));
-    return readingOrThrow(await this.readConversation.execute(run));
+    return conversationOrThrow(await this.reader.getOfRun(run));
   }
 }

@@ -1,12 +1,12 @@
-import { Controller, Get, Injectable, Param, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiResponse } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { StringField, headerText, Operation, pathId, ProblemError, Shutdown } from '#platform/http';
 import { AccessChanges, Authorize, type Caller, CurrentCaller, TokenAuthenticator } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { foundOrThrow, mayOnOwner, type Run, RunLog, RunTail } from '#domain/runs';
-import { FollowRun, type LivePosition, START } from '../application/live/follow-run.js';
-import { type Admission, LiveStreams } from '../application/live/live-runs.js';
+import { RunEventStreams, type StreamPosition, START } from '../application/live/run-event-streams.js';
+import { type StreamSlot, StreamLimiter } from '../application/live/watched-runs.js';
 import { EventStream } from './event-stream.js';
 
 export class RunEventsParameters {
@@ -32,23 +32,15 @@ A stream that closes without \`end\` is to be resumed. A comment comes every 15 
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** What a stream asks of other rooms, in one place. */
-@Injectable()
-export class LiveSources {
-  constructor(
-    readonly log: RunLog,
-    readonly tail: RunTail,
-    readonly tokens: TokenAuthenticator,
-    readonly changes: AccessChanges,
-  ) {}
-}
-
 @Controller('agent/runs/:runId/events')
 export class RunEventsController {
   constructor(
-    private readonly sources: LiveSources,
-    private readonly followRun: FollowRun,
-    private readonly streams: LiveStreams,
+    private readonly log: RunLog,
+    private readonly tail: RunTail,
+    private readonly tokens: TokenAuthenticator,
+    private readonly accessChanges: AccessChanges,
+    private readonly streams: RunEventStreams,
+    private readonly limiter: StreamLimiter,
     private readonly shutdown: Shutdown,
     private readonly settings: Settings,
   ) {}
@@ -78,15 +70,15 @@ export class RunEventsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const run = foundOrThrow(await this.sources.log.findRun(caller, runId));
+    const run = foundOrThrow(await this.log.findRun(caller, runId));
     const from = this.positionOf(runId, headerText(request.headers['last-event-id']), query.last_event_id);
-    const [head] = await this.sources.tail.heads([runId]);
+    const [head] = await this.tail.heads([runId]);
     if (!head) throw new ProblemError('resource_not_found', 'There is no run with this id.');
-    if (from !== START && this.followRun.isAtEnd(head, from)) {
+    if (from !== START && this.streams.isAtEnd(head, from)) {
       response.status(204).end();
       return;
     }
-    const admission = admitted(this.streams.admit(caller.principal.uid));
+    const slot = acquiredSlot(this.limiter.acquire(caller.principal.uid));
     const abort = new AbortController();
     const forget = this.shutdown.onShutdown(() => abort.abort());
     let unsubscribe = (): void => undefined;
@@ -94,59 +86,59 @@ export class RunEventsController {
     try {
       const stream = new EventStream(response, this.settings.liveStall);
       stream.open();
-      const mayStill = () => this.mayStill(run, caller, request.headers.authorization);
-      unsubscribe = this.sources.changes.subscribe(() => {
+      const isStillAuthorized = () => this.isStillAuthorized(run, caller, request.headers.authorization);
+      unsubscribe = this.accessChanges.subscribe(() => {
         // A fault is no answer: the stream asks again by itself.
-        mayStill().then(
+        isStillAuthorized().then(
           (may) => {
             if (!may) abort.abort();
           },
           () => undefined,
         );
       });
-      if (request.method !== 'HEAD') await this.tell(stream, { head, from, mayStill, abort: abort.signal });
+      if (request.method !== 'HEAD') await this.tell(stream, { head, from, isStillAuthorized, abort: abort.signal });
       stream.close();
     } finally {
       unsubscribe();
       forget();
-      admission.release();
+      slot.release();
     }
   }
 
-  private async tell(stream: EventStream, options: Parameters<FollowRun['execute']>[0]): Promise<void> {
-    for await (const event of this.followRun.execute(options)) {
+  private async tell(stream: EventStream, options: Parameters<RunEventStreams['follow']>[0]): Promise<void> {
+    for await (const event of this.streams.follow(options)) {
       const taken = event === null ? await stream.beat() : await stream.send(event.event, event.id, event.data);
       if (!taken || options.abort.aborted) return;
     }
   }
 
   /** The header wins: an EventSource that was opened with the parameter sends both when it comes again. */
-  private positionOf(runId: string, header: string | undefined, parameter: string | undefined): LivePosition {
+  private positionOf(runId: string, header: string | undefined, parameter: string | undefined): StreamPosition {
     const [id, place, pointer] = header
       ? [header, 'The header `Last-Event-ID`', '/Last-Event-ID']
       : [parameter ?? '', 'Query parameter `last_event_id`', '/last_event_id'];
     if (id === '') return START;
-    const position = this.followRun.positions.decode(runId, id);
+    const position = this.streams.positions.decode(runId, id);
     if (position) return position;
     const detail = 'is not the id of an event of this run';
     throw new ProblemError('invalid_request', `${place} ${detail}.`, { errors: [{ pointer, detail }] });
   }
 
   /** A token may be revoked and a membership end while a stream is open. */
-  private async mayStill({ owner }: Run, caller: Caller, authorization: string | undefined): Promise<boolean> {
-    const principal = await this.sources.tokens.authenticate(authorization);
+  private async isStillAuthorized({ owner }: Run, caller: Caller, authorization: string | undefined): Promise<boolean> {
+    const principal = await this.tokens.authenticate(authorization);
     return typeof principal !== 'string' && mayOnOwner({ ...caller, principal }, owner, 'runs:read');
   }
 }
 
-function admitted(admission: Admission): Exclude<Admission, string> {
-  if (admission === 'too_many_of_yours')
+function acquiredSlot(slot: StreamSlot): Exclude<StreamSlot, string> {
+  if (slot === 'principal_limit')
     throw new ProblemError('rate_limited', 'You have too many event streams open.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
-  if (admission === 'too_many')
+  if (slot === 'process_limit')
     throw new ProblemError('resource_unavailable', 'This process has too many event streams open.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
-  return admission;
+  return slot;
 }

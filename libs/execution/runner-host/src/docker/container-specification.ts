@@ -10,7 +10,7 @@ export const HOME_DIRECTORY = 'headrace';
 export const WORKSPACE = `/${HOME_DIRECTORY}/workspace`;
 const NANO = 1e9;
 
-export interface ContainerWish {
+export interface ContainerOptions {
   /** The image's id, so that what was looked at is what runs. */
   readonly imageId: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ type Limits = Pick<
  */
 export function containerSpecification(
   settings: Limits,
-  { imageId, labels, mounts, binds = [], hostAddress, processors }: ContainerWish,
+  { imageId, labels, mounts, binds = [], hostAddress, processors }: ContainerOptions,
 ): object {
   const { dockerMemoryBytes, dockerCpus, dockerPids, dockerDiskBytes, dockerNetwork, dockerUser } = settings;
   return {

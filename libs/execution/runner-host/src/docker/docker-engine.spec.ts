@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { DockerEngine } from './docker-engine.js';
 import { EngineConnection } from './engine-connection.js';
-import { EngineRefusal, EngineUnreachable } from './engine-connection.js';
+import { EngineError, EngineUnreachable } from './engine-connection.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'headrace-engine-'));
 const path = join(directory, 'engine.sock');
@@ -37,9 +37,9 @@ describe('agreeing on a version', () => {
     [{ ApiVersion: '1.43', MinAPIVersion: '1.12', Version: '24' }, '/v1.43'],
     [{ ApiVersion: '1.41', Version: 'podman 5' }, '/v1.41'],
   ])('with an engine that has %j', async (version, prefix) => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     await serve((request, response) => {
-      asked.push(request.url ?? '');
+      requested.push(request.url ?? '');
       engineWith(version)(request, response);
     });
     expect(await new DockerEngine(connection).connect()).toEqual({
@@ -47,13 +47,13 @@ describe('agreeing on a version', () => {
       processors: 3,
       os: 'linux',
     });
-    expect(asked).toEqual(['/version', `${prefix}/info`]);
+    expect(requested).toEqual(['/version', `${prefix}/info`]);
   });
 
   it.each([
     [{ ApiVersion: '1.40' }, 'The engine is too old: it speaks 1.40, 1.41 is needed.'],
     [{ ApiVersion: '1.90', MinAPIVersion: '1.60' }, 'The engine is too new: it speaks 1.60 on, 1.47 is known.'],
-    [{ hello: 'world' }, 'What answers at DOCKER_HOST is not a Docker Engine.'],
+    [{ hello: 'world' }, 'The server at DOCKER_HOST is not a Docker Engine.'],
   ])('not with one that has %j', async (version, message) => {
     await serve(engineWith(version));
     await expect(new DockerEngine(connection).connect()).rejects.toThrow(message);
@@ -78,7 +78,7 @@ describe('an engine that does not answer well', () => {
     ['stops in the middle of its answer', (_request, response) => response.writeHead(200).write('{"a":')],
   ])('is unreachable when it %s', async (_what, listener) => {
     await serve(listener);
-    await expect(connection.call(call)).rejects.toThrow('no answer within 200 ms');
+    await expect(connection.call(call)).rejects.toThrow('no response within 200 ms');
   });
 
   it('is unreachable when the connection breaks in an answer', async () => {
@@ -106,7 +106,7 @@ describe('an engine that does not answer well', () => {
   ])('is quoted when it refuses', async (body, message) => {
     await serve((_request, response) => response.writeHead(409).end(body));
     const refusal = await connection.call(call).catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(EngineRefusal);
+    expect(refusal).toBeInstanceOf(EngineError);
     expect(refusal).toMatchObject({ status: 409, message });
   });
 

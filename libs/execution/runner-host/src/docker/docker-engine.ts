@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import {
   EngineConnection,
   type EngineRequest,
-  EngineRefusal,
+  EngineError,
   EngineUnreachable,
   isMissing,
 } from './engine-connection.js';
@@ -19,13 +19,13 @@ const HOST_GATEWAY = 'host-gateway';
 
 type ApiVersion = readonly [number, number];
 
-export interface EngineFacts {
+export interface EngineInfo {
   readonly version: string;
   readonly processors: number;
   readonly os: string;
 }
 
-export interface ImageFacts {
+export interface ImageInfo {
   readonly id: string;
   /** Variables that the image sets. */
   readonly env: readonly string[];
@@ -48,7 +48,7 @@ export interface ListedContainer {
 
 /**
  * The part of the Docker Engine's HTTP interface that is needed to run containers. Every call rejects with
- * EngineUnreachable without an answer and with EngineRefusal when the engine says no.
+ * EngineUnreachable without an answer and with EngineError when the engine says no.
  */
 export class DockerEngine {
   private prefix: string | null = null;
@@ -57,16 +57,16 @@ export class DockerEngine {
   constructor(private readonly connection: EngineConnection) {}
 
   /** Agrees on a version of the interface, for all later calls. */
-  async connect(): Promise<EngineFacts> {
+  async connect(): Promise<EngineInfo> {
     const answer = await this.connection.call({ method: 'GET', path: '/version', timeoutMs: QUICK_MS });
     const { ApiVersion: newest, MinAPIVersion: oldest, Version: version } = parsed<VersionAnswer>(answer.body);
     const theirs = versionOf(newest);
-    if (!theirs) throw new EngineRefusal(0, 'What answers at DOCKER_HOST is not a Docker Engine.');
+    if (!theirs) throw new EngineError(0, 'The server at DOCKER_HOST is not a Docker Engine.');
     const chosen = isOlder(theirs, NEWEST) ? theirs : NEWEST;
     if (isOlder(chosen, OLDEST))
-      throw new EngineRefusal(0, `The engine is too old: it speaks ${newest ?? ''}, ${OLDEST.join('.')} is needed.`);
+      throw new EngineError(0, `The engine is too old: it speaks ${newest ?? ''}, ${OLDEST.join('.')} is needed.`);
     if (isOlder(chosen, versionOf(oldest) ?? OLDEST))
-      throw new EngineRefusal(0, `The engine is too new: it speaks ${oldest ?? ''} on, ${NEWEST.join('.')} is known.`);
+      throw new EngineError(0, `The engine is too new: it speaks ${oldest ?? ''} on, ${NEWEST.join('.')} is known.`);
     this.prefix = `/v${chosen.join('.')}`;
     this.keepsHostGateway = !(Number.parseInt(version ?? '', 10) < KEEPS_HOST_GATEWAY);
     const info = parsed<{ NCPU?: number; OSType?: string }>(
@@ -88,7 +88,7 @@ export class DockerEngine {
   }
 
   /** Null: the engine has no image of this name. */
-  async inspectImage(reference: string): Promise<ImageFacts | null> {
+  async inspectImage(reference: string): Promise<ImageInfo | null> {
     try {
       const path = `/images/${reference}/json`;
       const image = parsed<ImageAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
@@ -112,10 +112,10 @@ export class DockerEngine {
     try {
       for await (const { error, errorDetail } of jsonLines(response)) {
         const detail = (errorDetail as { message?: unknown } | undefined)?.message ?? error;
-        if (typeof detail === 'string') throw new EngineRefusal(500, detail);
+        if (typeof detail === 'string') throw new EngineError(500, detail);
       }
     } catch (error) {
-      throw error instanceof EngineRefusal ? error : new EngineUnreachable(String(error));
+      throw error instanceof EngineError ? error : new EngineUnreachable(String(error));
     } finally {
       response.destroy();
     }
@@ -205,7 +205,7 @@ export class DockerEngine {
     try {
       await this.text(request);
     } catch (error) {
-      if (!(error instanceof EngineRefusal && accepted.includes(error.status))) throw error;
+      if (!(error instanceof EngineError && accepted.includes(error.status))) throw error;
     }
   }
 
@@ -240,7 +240,7 @@ function parsed<T>(text: string): T {
   try {
     return JSON.parse(text) as T;
   } catch {
-    throw new EngineRefusal(0, 'What answers at DOCKER_HOST is not a Docker Engine.');
+    throw new EngineError(0, 'The server at DOCKER_HOST is not a Docker Engine.');
   }
 }
 

@@ -8,13 +8,13 @@ import type { DockerOptions } from './docker-options.js';
 const MAX_MESSAGE = 1000;
 
 /** The engine said no; the message is its own. */
-export class EngineRefusal extends Error {
+export class EngineError extends Error {
   constructor(
     readonly status: number,
     message: string,
   ) {
     super(message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message);
-    this.name = 'EngineRefusal';
+    this.name = 'EngineError';
   }
 }
 
@@ -28,11 +28,11 @@ export class EngineUnreachable extends Error {
 
 /** Whether the engine said that there is no such container or image. */
 export function isMissing(error: unknown): boolean {
-  return error instanceof EngineRefusal && error.status === 404;
+  return error instanceof EngineError && error.status === 404;
 }
 
 const MAX_ANSWER_BYTES = 16 * 1_048_576;
-const MAX_REFUSAL_BYTES = 65_536;
+const MAX_ERROR_BYTES = 65_536;
 const KEEP_ALIVE_MS = 30_000;
 
 export interface EngineRequest {
@@ -65,12 +65,12 @@ export class EngineConnection {
           };
   }
 
-  /** The answer, read whole. Rejects with EngineRefusal for a status from 400 on, with EngineUnreachable without an answer. */
+  /** The answer, read whole. Rejects with EngineError for a status from 400 on, with EngineUnreachable without an answer. */
   async call(request: EngineRequest): Promise<{ status: number; headers: IncomingMessage['headers']; body: string }> {
     const response = await this.open(request);
     const { timeoutMs } = request;
     const timer =
-      timeoutMs === 0 ? undefined : setTimeout(() => response.destroy(new Error(late(timeoutMs))), timeoutMs);
+      timeoutMs === 0 ? undefined : setTimeout(() => response.destroy(new Error(timeoutMessage(timeoutMs))), timeoutMs);
     const body = await textOf(response, MAX_ANSWER_BYTES).finally(() => clearTimeout(timer));
     return { status: response.statusCode ?? 0, headers: response.headers, body };
   }
@@ -78,7 +78,7 @@ export class EngineConnection {
   /** The answer as it comes in. Rejects like {@link call}. */
   async open(request: EngineRequest): Promise<IncomingMessage> {
     const { response } = await this.send(request);
-    if (!response) throw new EngineRefusal(101, 'The engine switched protocols without being asked to.');
+    if (!response) throw new EngineError(101, 'The engine switched protocols without a request.');
     return response;
   }
 
@@ -90,7 +90,7 @@ export class EngineConnection {
     });
     if (upgraded) return upgraded;
     response?.destroy();
-    throw new EngineRefusal(response?.statusCode ?? 0, 'The engine did not hand its connection over.');
+    throw new EngineError(response?.statusCode ?? 0, 'The engine did not hand its connection over.');
   }
 
   private async send({ method, path, query, body, headers, timeoutMs, signal }: EngineRequest): Promise<{
@@ -119,7 +119,7 @@ export class EngineConnection {
         },
       });
       const timer =
-        timeoutMs === 0 ? undefined : setTimeout(() => request.destroy(new Error(late(timeoutMs))), timeoutMs);
+        timeoutMs === 0 ? undefined : setTimeout(() => request.destroy(new Error(timeoutMessage(timeoutMs))), timeoutMs);
       request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
       // Stays: a connection that breaks later must not be an uncaught error.
       request.on('error', (error) => {
@@ -134,14 +134,14 @@ export class EngineConnection {
         clearTimeout(timer);
         const status = response.statusCode ?? 0;
         if (status < 400) return resolve({ response });
-        textOf(response, MAX_REFUSAL_BYTES).then((text) => reject(new EngineRefusal(status, messageOf(text))), reject);
+        textOf(response, MAX_ERROR_BYTES).then((text) => reject(new EngineError(status, messageOf(text))), reject);
       });
       request.end(content);
     });
   }
 }
 
-const late = (timeoutMs: number): string => `no answer within ${timeoutMs} ms`;
+const timeoutMessage = (timeoutMs: number): string => `no response within ${timeoutMs} ms`;
 
 /** Rejects when the answer is cut off or longer than it may be. */
 async function textOf(response: IncomingMessage, maxBytes: number): Promise<string> {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { HostLog } from '../host-log.js';
 import type { DockerOptions } from './docker-options.js';
-import type { DockerEngine, ImageFacts } from './docker-engine.js';
-import { EngineRefusal, EngineUnreachable } from './engine-connection.js';
+import type { DockerEngine, ImageInfo } from './docker-engine.js';
+import { EngineError, EngineUnreachable } from './engine-connection.js';
 
 /** A reference to an image, taken apart. */
 export interface ImageReference {
@@ -97,13 +97,13 @@ export function imageVariables(lines: readonly string[]): Record<string, string>
   );
 }
 
-export type SuppliedImage =
-  | { readonly kind: 'ready'; readonly image: ImageFacts }
+export type PullResult =
+  | { readonly kind: 'ready'; readonly image: ImageInfo }
   /** For the person whose run it is: names the image, and what the registry said. */
   | { readonly kind: 'failed'; readonly message: string };
 
 /** Sees to it that the engine has an image. Several who want the same one wait for one pull. */
-export class ImageSupply {
+export class ImagePuller {
   private readonly pulls = new Map<string, Promise<string | null>>();
 
   constructor(
@@ -113,7 +113,7 @@ export class ImageSupply {
   ) {}
 
   /** Rejects with EngineUnreachable. */
-  async supply(text: string): Promise<SuppliedImage> {
+  async supply(text: string): Promise<PullResult> {
     const reference = parseImageReference(text);
     if (!reference) return { kind: 'failed', message: `"${text}" is not the name of a Docker image.` };
     const { dockerPull } = this.settings;
@@ -151,7 +151,7 @@ export class ImageSupply {
       }
       const problem = error instanceof Error ? error.message : String(error);
       this.log.warn('image not pulled', { image: text, registry, problem });
-      if (error instanceof EngineRefusal) return problem;
+      if (error instanceof EngineError) return problem;
       return 'the credentials of its registry could not be read.';
     }
     this.log.info('image pulled', { image: text, seconds: Math.round((performance.now() - startedAt) / 1000) });

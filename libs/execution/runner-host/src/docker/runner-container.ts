@@ -6,13 +6,13 @@ import { HOME_DIRECTORY } from './container-specification.js';
 import type { ContainerState, DockerEngine } from './docker-engine.js';
 import { EngineUnreachable, isMissing } from './engine-connection.js';
 import { OutputFrames, RunnerOutput } from './runner-output.js';
-import type { EngineWatch } from './engine-watch.js';
+import type { EngineMonitor } from './engine-monitor.js';
 
 const RETRY_MS = 500;
 
-export interface ContainerParts {
+export interface RunnerContainerDependencies {
   readonly engine: DockerEngine;
-  readonly watch: EngineWatch;
+  readonly watch: EngineMonitor;
   readonly log: HostLog;
 }
 
@@ -26,7 +26,7 @@ export class RunnerContainer {
   constructor(
     readonly name: string,
     private readonly executionId: string,
-    private readonly parts: ContainerParts,
+    private readonly parts: RunnerContainerDependencies,
   ) {
     this.output = new RunnerOutput(executionId, parts.log);
   }

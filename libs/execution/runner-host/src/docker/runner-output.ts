@@ -1,4 +1,4 @@
-import { type HostLog, forwardRunnerLine } from '../host-log.js';
+import { type HostLog, logRunnerLine } from '../host-log.js';
 
 const MAX_LINE_BYTES = 16_384;
 const MAX_LOGGED_BYTES = 4 * 1_048_576;
@@ -46,7 +46,7 @@ export class RunnerOutput {
     this.logged += text.length;
     if (this.logged > MAX_LOGGED_BYTES)
       this.log.warn('no more of this runner’s output is logged', { execution_id: this.executionId });
-    else forwardRunnerLine(this.log, text, this.executionId);
+    else logRunnerLine(this.log, text, this.executionId);
   }
 }
 

@@ -16,7 +16,7 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { HarnessDefinition } from '#execution/runner-protocol';
 import type { ManagedProcess } from '../process/managed-process.js';
-import type { PromptAbilities } from './content.js';
+import type { PromptCapabilities } from './content.js';
 import { fields, text } from './fields.js';
 
 export interface AgentSessionHandlers {
@@ -51,7 +51,7 @@ export class AgentSession {
     private readonly handlers: AgentSessionHandlers,
     private readonly harness: Pick<HarnessDefinition, 'client_meta' | 'session_meta'>,
   ) {
-    const stream = this.withUpdatesTaken(
+    const stream = this.interceptNotifications(
       ndJsonStream(
         Writable.toWeb(process.stdin) as WritableStream<Uint8Array>,
         Readable.toWeb(process.stdout) as ReadableStream<Uint8Array>,
@@ -85,11 +85,11 @@ export class AgentSession {
     return this.info?.agentCapabilities?.loadSession === true;
   }
 
-  get takesHttpMcpServers(): boolean {
+  get supportsHttpMcpServers(): boolean {
     return this.info?.agentCapabilities?.mcpCapabilities?.http === true;
   }
 
-  get promptAbilities(): PromptAbilities {
+  get promptCapabilities(): PromptCapabilities {
     return this.info?.agentCapabilities?.promptCapabilities ?? {};
   }
 
@@ -112,7 +112,7 @@ export class AgentSession {
   }
 
   /** Whether it offers to log in this way; it may do so also without needing it. */
-  offersLogin(methodId: string): boolean {
+  supportsAuthMethod(methodId: string): boolean {
     return this.info?.authMethods?.some(({ id }) => id === methodId) === true;
   }
 
@@ -127,7 +127,7 @@ export class AgentSession {
       ...this.sessionMeta,
     });
     this.sessionId = response.sessionId;
-    this.noteModes(response);
+    this.recordModes(response);
   }
 
   /** Goes on with an earlier session: by loading it, or without a replay where the agent knows only that. */
@@ -139,7 +139,7 @@ export class AgentSession {
         ? await this.connection.agent.request(methods.agent.session.load, request)
         : await this.connection.agent.request(methods.agent.session.resume, request);
       this.sessionId = sessionId;
-      this.noteModes(response ?? {});
+      this.recordModes(response ?? {});
     } finally {
       this.isLoading = false;
     }
@@ -207,7 +207,7 @@ export class AgentSession {
     return meta === undefined ? {} : { _meta: meta };
   }
 
-  private noteModes({ modes, configOptions }: Pick<NewSessionResponse, 'modes' | 'configOptions'>): void {
+  private recordModes({ modes, configOptions }: Pick<NewSessionResponse, 'modes' | 'configOptions'>): void {
     this.modes = modes?.availableModes.map(({ id }) => id) ?? [];
     this.mode = modes?.currentModeId;
     this.options = (configOptions ?? []).flatMap((option) => {
@@ -222,7 +222,7 @@ export class AgentSession {
    * Takes the updates out of the stream before the SDK sees it. The SDK starts handlers in order but finishes them when
    * it can, so the answer to a prompt could overtake the turn's last update; here nothing overtakes anything.
    */
-  private withUpdatesTaken(stream: Stream): Stream {
+  private interceptNotifications(stream: Stream): Stream {
     const { onUpdate, onReplay, onExtension } = this.handlers;
     const taken = new TransformStream<AnyMessage, AnyMessage>({
       transform: (message, controller) => {
@@ -261,7 +261,7 @@ export function mcpServersFor(
       }
     >
   >,
-  takesHttp: boolean,
+  supportsHttp: boolean,
 ): { servers: McpServer[]; left: string[] } {
   const result: McpServer[] = [];
   const left: string[] = [];
@@ -269,7 +269,7 @@ export function mcpServersFor(
     Object.entries(record).map(([name, value]) => ({ name, value }));
   for (const [name, { command, args, url, env, headers }] of Object.entries(servers)) {
     if (command !== undefined) result.push({ name, command, args: args ?? [], env: pairs(env) });
-    else if (url !== undefined && takesHttp) result.push({ type: 'http', name, url, headers: pairs(headers) });
+    else if (url !== undefined && supportsHttp) result.push({ type: 'http', name, url, headers: pairs(headers) });
     else left.push(name);
   }
   return { servers: result, left };

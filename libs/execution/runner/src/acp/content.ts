@@ -88,7 +88,7 @@ export function withoutBinary(value: unknown): unknown {
 }
 
 /** What the agent says it takes in a prompt, besides text and links. */
-export interface PromptAbilities {
+export interface PromptCapabilities {
   readonly image?: boolean | undefined;
   readonly embeddedContext?: boolean | undefined;
 }
@@ -101,7 +101,7 @@ const MAX_EMBEDDED_BYTES = 65_536;
 const TEXT_TYPES = /^(?:text\/|application\/(?:[a-z0-9.-]+\+)?(?:json|xml|yaml|toml|javascript|x-sh|x-yaml)$)/;
 
 /** A file as a part of a prompt: shown, where the agent can look at it; else a link to where it lies. */
-export function attachmentContent({ ref, path, bytes }: PlacedAttachment, abilities: PromptAbilities): ContentBlock {
+export function attachmentContent({ ref, path, bytes }: PlacedAttachment, abilities: PromptCapabilities): ContentBlock {
   const uri = pathToFileURL(path).href;
   const mimeType = ref.mime_type;
   const essence = mimeType.replace(/\s*;.*$/s, '').toLowerCase();

@@ -42,7 +42,7 @@ export class AcpNormalizer {
   private message: { kind: string; id: string } | null = null;
   private readonly calls = new Map<string, CallState>();
   private readonly cost = new SessionCost();
-  private tellsCostEarly = false;
+  private reportsCostEarly = false;
   private deniedInTurn = false;
   private readonly tokens = new TurnTokens();
 
@@ -68,7 +68,7 @@ export class AcpNormalizer {
         return this.advice(update);
       case 'usage_update':
         withCost(update, (total) => this.cost.note(total));
-        return this.tellsCostEarly ? usageEvent({ cost_usd: this.cost.growth() || undefined }) : [];
+        return this.reportsCostEarly ? usageEvent({ cost_usd: this.cost.growth() || undefined }) : [];
       default:
         return [];
     }
@@ -89,12 +89,12 @@ export class AcpNormalizer {
     this.cost.startSession(resumed, earlierCost);
   }
 
-  /** @param tellsCostEarly tells the growth of cost in `usage` events during the turn, not at its end only. */
-  startTurn(tellsCostEarly = false): void {
+  /** @param reportsCostEarly tells the growth of cost in `usage` events during the turn, not at its end only. */
+  startTurn(reportsCostEarly = false): void {
     this.tokens.startTurn();
     this.deniedInTurn = false;
     this.message = null;
-    this.tellsCostEarly = tellsCostEarly;
+    this.reportsCostEarly = reportsCostEarly;
   }
 
   /** A permission request describes its tool call, sometimes better than the updates before it. */
@@ -144,7 +144,7 @@ export class AcpNormalizer {
   /** What the turn used, from the answer to its prompt and the growth of the session's cost, which is cumulative everywhere. */
   turnUsage(promptResponse: unknown): PlainEvent[] {
     const tokens = this.tokens.ofTurn(tokensIn(fields(promptResponse)));
-    this.tellsCostEarly = false;
+    this.reportsCostEarly = false;
     return usageEvent({ ...tokens, cost_usd: this.cost.growth() });
   }
 
@@ -158,7 +158,7 @@ export class AcpNormalizer {
   private chunk(kind: 'message_chunk' | 'thought_chunk', update: Fields): PlainEvent[] {
     const id = text(update['messageId']) ?? (this.message?.kind === kind ? this.message.id : this.mintId());
     this.message = { kind, id };
-    this.tokens.noteRequest(fields(update['_meta']));
+    this.tokens.recordRequest(fields(update['_meta']));
     const content = chunkText(fields(update['content']));
     if (content === '') return [];
     const parent = parentCallId(update);

@@ -16,21 +16,21 @@ import { withoutBinary } from './content.js';
 
 const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
 
-interface Verdict {
+interface Resolution {
   readonly decision: Answer | 'cancel';
   readonly note?: string;
 }
 
 interface Question {
   readonly subject: PermissionSubject;
-  readonly settle: (verdict: Verdict) => void;
+  readonly settle: (resolution: Resolution) => void;
 }
 
 /**
  * Answers the agent's permission requests: by the run's policy, by what a person has allowed for the rest of the run, or
  * by waiting for a person's word.
  */
-export class PermissionDesk {
+export class PermissionBroker {
   private readonly waiting = new Map<string, Question>();
   private readonly remembered: PermissionRule[];
 
@@ -56,7 +56,7 @@ export class PermissionDesk {
     const subject = subjectOf(facts, title, this.redact);
     const policy = decideByPolicy(this.rules, facts);
     const rule = policy === 'ask' ? this.remembered.find((one) => isSameSubject(one.subject, subject)) : undefined;
-    const verdict = rule ? 'allow' : policy;
+    const resolution = rule ? 'allow' : policy;
     const input = request.toolCall.rawInput;
     for (const event of this.normalizer.permissionCall(request.toolCall)) this.emit(event);
     this.emitData('permission_requested', {
@@ -65,20 +65,20 @@ export class PermissionDesk {
       title,
       ...(input === undefined ? {} : { input: shrinkJson(withoutBinary(toStorableJson(input).value), 65_536) }),
       options: request.options.map(({ optionId, name, kind }) => ({ option_id: optionId, name, kind })),
-      ask: verdict === 'ask',
+      ask: resolution === 'ask',
       subject,
     } satisfies PermissionRequested);
-    if (verdict !== 'ask') {
+    if (resolution !== 'ask') {
       this.emitData('permission_decided', {
         approval_id: approvalId,
-        decision: verdict,
+        decision: resolution,
         by: rule ? 'rule' : 'policy',
         ...(rule ? { rule_id: rule.approval_id } : {}),
         title,
       } satisfies PermissionDecided);
-      return this.respond(request, { decision: verdict });
+      return this.respond(request, { decision: resolution });
     }
-    const answer = await new Promise<Verdict>((settle) => this.waiting.set(approvalId, { subject, settle }));
+    const answer = await new Promise<Resolution>((settle) => this.waiting.set(approvalId, { subject, settle }));
     this.waiting.delete(approvalId);
     if (answer.decision === 'cancel') {
       this.emitData('permission_decided', {
@@ -107,7 +107,7 @@ export class PermissionDesk {
     for (const { settle } of this.waiting.values()) settle({ decision: 'cancel' });
   }
 
-  private respond(request: RequestPermissionRequest, { decision, note }: Verdict): RequestPermissionResponse {
+  private respond(request: RequestPermissionRequest, { decision, note }: Resolution): RequestPermissionResponse {
     if (decision === 'deny' || decision === 'cancel') this.normalizer.markDenied(request.toolCall.toolCallId);
     if (decision === 'cancel') return CANCELLED;
     const optionId = pickOption(request.options, decision);

@@ -37,7 +37,7 @@ export class TurnTokens {
   }
 
   /** Qwen tells the tokens of each request to its model beside an empty piece of a message. */
-  noteRequest(meta: Fields): void {
+  recordRequest(meta: Fields): void {
     const told = tokensIn({ usage: meta['usage'] });
     this.requests = Object.fromEntries(
       COUNTS.flatMap((count) => {

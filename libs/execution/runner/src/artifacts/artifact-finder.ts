@@ -9,7 +9,7 @@ import {
   parseArtifactList,
   typeOfDropped,
 } from './artifact-list.js';
-import { listOwnDirectory, NOT_THERE, openOwnFile, UnreadableFile } from './own-file.js';
+import { listOwnDirectory, NOT_FOUND, openOwnFile, UnreadableFile } from './own-file.js';
 
 const MAX_LIST_BYTES = 1_048_576;
 const MAX_ENTRIES = 2000;
@@ -87,7 +87,7 @@ async function readList(workspace: Workspace): Promise<ReturnType<typeof parseAr
     }
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
-    return error.message === NOT_THERE ? { files: [], references: [], problems: [] } : problem(error.message);
+    return error.message === NOT_FOUND ? { files: [], references: [], problems: [] } : problem(error.message);
   }
 }
 

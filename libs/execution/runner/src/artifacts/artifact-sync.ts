@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { toStorableText, truncateUtf8 } from '#platform/kernel';
 import { MAX_ARTIFACT_BYTES, MAX_PLAN_BYTES } from '#execution/runner-protocol';
-import { LeaseLostError, NoAnswerError, type ArtifactAnswer, type ControlPlane } from '../protocol/control-plane.js';
+import { LeaseLostError, NoResponseError, type ArtifactUploadResult, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { backoffMs, sleep } from '../sleep.js';
 import type { Workspace } from '../workspace/workspace.js';
@@ -27,7 +27,7 @@ const MAX_PROBLEMS = 50;
  * known by its content and by what is said about it. Nothing here ends an execution, except for a lost lease.
  */
 export class ArtifactSync {
-  private readonly handedIn = new Set<string>();
+  private readonly submitted = new Set<string>();
   /** State of each file when it was last looked at, so that large ones are not read after every turn. */
   private readonly versions = new Map<string, string>();
   private readonly told = new Set<string>();
@@ -42,22 +42,22 @@ export class ArtifactSync {
       const found = await findArtifacts(workspace);
       problems.push(...found.problems);
       const entries = [
-        ...found.files.map((file) => ({ artifact: file.filepath, handIn: () => this.handInFile(file, signal) })),
+        ...found.files.map((file) => ({ artifact: file.filepath, submit: () => this.uploadFile(file, signal) })),
         ...found.references.map((reference) => ({
           artifact: withoutCredentials(reference.url),
-          handIn: () => this.handInReference(reference, signal),
+          submit: () => this.submitReference(reference, signal),
         })),
       ];
-      for (const { artifact, handIn } of entries) {
+      for (const { artifact, submit } of entries) {
         if (signal.aborted) break;
-        const problem = await this.costingOnlyItself(artifact, handIn);
+        const problem = await this.isolateFailure(artifact, submit);
         if (problem !== null) problems.push({ artifact, problem });
       }
     } catch (error) {
       if (error instanceof LeaseLostError) throw error;
       log.warn('the artifacts could not be collected', { error: errorText(error) });
       // The rest would fare no better; what was not handed in is tried again after the next turn.
-      if (error instanceof NoAnswerError)
+      if (error instanceof NoResponseError)
         problems.push({
           artifact: 'some artifacts',
           problem: 'could not be handed in yet: the control plane does not answer',
@@ -67,18 +67,18 @@ export class ArtifactSync {
   }
 
   /** One entry that nobody has reckoned with must not keep the others from being handed in. */
-  private async costingOnlyItself(artifact: string, handIn: () => Promise<string | null>): Promise<string | null> {
+  private async isolateFailure(artifact: string, submit: () => Promise<string | null>): Promise<string | null> {
     try {
-      return await handIn();
+      return await submit();
     } catch (error) {
-      if (error instanceof LeaseLostError || error instanceof NoAnswerError) throw error;
+      if (error instanceof LeaseLostError || error instanceof NoResponseError) throw error;
       this.options.log.warn('an artifact could not be handed in', { artifact, error: errorText(error) });
       return 'could not be read';
     }
   }
 
   /** What is wrong with it, or null. */
-  private async handInFile(found: FoundFile, signal: AbortSignal): Promise<string | null> {
+  private async uploadFile(found: FoundFile, signal: AbortSignal): Promise<string | null> {
     const { workspace, maxBytes = MAX_ARTIFACT_BYTES } = this.options;
     let own: OwnFile;
     try {
@@ -106,35 +106,35 @@ export class ArtifactSync {
         ...(url === undefined ? {} : { url }),
       };
       const key = keyOf('file', [told, await hashOf(content())]);
-      const problem = await this.handIn(filepath, key, signal, () =>
+      const problem = await this.submit(filepath, key, signal, () =>
         this.options.plane.putArtifact({ ...told, source_key: key }, Readable.toWeb(content()), signal),
       );
-      if (this.handedIn.has(key)) this.versions.set(path, seen);
+      if (this.submitted.has(key)) this.versions.set(path, seen);
       return problem;
     } finally {
       await own.file.close();
     }
   }
 
-  private handInReference(reference: ListedReference, signal: AbortSignal): Promise<string | null> {
+  private submitReference(reference: ListedReference, signal: AbortSignal): Promise<string | null> {
     const key = keyOf('reference', reference);
-    return this.handIn(withoutCredentials(reference.url), key, signal, () =>
+    return this.submit(withoutCredentials(reference.url), key, signal, () =>
       this.options.plane.reportReference({ ...reference, source_key: key }, signal),
     );
   }
 
-  /** Rejects with NoAnswerError when nobody answers, however often it is asked. */
-  private async handIn(
+  /** Rejects with NoResponseError when nobody answers, however often it is asked. */
+  private async submit(
     name: string,
     key: string,
     signal: AbortSignal,
-    send: () => Promise<ArtifactAnswer>,
+    send: () => Promise<ArtifactUploadResult>,
   ): Promise<string | null> {
-    if (this.handedIn.has(key)) return null;
+    if (this.submitted.has(key)) return null;
     for (let attempt = 1; !signal.aborted; attempt += 1) {
       try {
         const answer = await send();
-        this.handedIn.add(key);
+        this.submitted.add(key);
         return answer.refused ?? null;
       } catch (error) {
         if (error instanceof LeaseLostError) throw error;
@@ -143,8 +143,8 @@ export class ArtifactSync {
           error: errorText(error),
           attempt,
         });
-        if (!(error instanceof NoAnswerError)) {
-          this.handedIn.add(key);
+        if (!(error instanceof NoResponseError)) {
+          this.submitted.add(key);
           return 'was refused by the control plane';
         }
         if (attempt >= UPLOAD_TRIES && !signal.aborted) throw error;

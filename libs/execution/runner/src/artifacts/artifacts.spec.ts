@@ -14,17 +14,17 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LeaseLostError, NoAnswerError, RefusedError, type ArtifactAnswer } from '../protocol/control-plane.js';
+import { LeaseLostError, NoResponseError, RejectedError, type ArtifactUploadResult } from '../protocol/control-plane.js';
 import { Workspace } from '../workspace/workspace.js';
 import { ARTIFACT_LIST, headingOf, parseArtifactList, typeOfDropped } from './artifact-list.js';
 import { ArtifactSync } from './artifact-sync.js';
-import { NOT_THERE } from './own-file.js';
+import { NOT_FOUND } from './own-file.js';
 
 let base: string;
 let workspace: Workspace;
 let taken: Record<string, unknown>[];
 /** What the control plane does with the next reports, in order; then it takes everything. */
-let answers: (() => Promise<ArtifactAnswer>)[];
+let answers: (() => Promise<ArtifactUploadResult>)[];
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const never = new AbortController().signal;
 
@@ -39,17 +39,17 @@ afterEach(() => {
   rmSync(base, { recursive: true, force: true });
 });
 
-const next = (): Promise<ArtifactAnswer> => (answers.shift() ?? (() => Promise.resolve({})))();
+const next = (): Promise<ArtifactUploadResult> => (answers.shift() ?? (() => Promise.resolve({})))();
 
 const plane = {
-  async putArtifact(artifact: object, content: AsyncIterable<Uint8Array>): Promise<ArtifactAnswer> {
+  async putArtifact(artifact: object, content: AsyncIterable<Uint8Array>): Promise<ArtifactUploadResult> {
     const chunks: Uint8Array[] = [];
     for await (const chunk of content) chunks.push(chunk);
     const answer = await next();
     if (answer.refused === undefined) taken.push({ ...artifact, content: Buffer.concat(chunks).toString() });
     return answer;
   },
-  async reportReference(reference: object): Promise<ArtifactAnswer> {
+  async reportReference(reference: object): Promise<ArtifactUploadResult> {
     const answer = await next();
     if (answer.refused === undefined) taken.push({ ...reference });
     return answer;
@@ -151,9 +151,9 @@ describe('the artifacts directory', () => {
     const problems = await sync.collect(never);
     expect(taken).toEqual([]);
     expect(Object.fromEntries(problems.map(({ artifact, problem }) => [artifact, problem]))).toEqual({
-      [join(base, 'secret')]: NOT_THERE,
-      'way-out/secret': NOT_THERE,
-      missing: NOT_THERE,
+      [join(base, 'secret')]: NOT_FOUND,
+      'way-out/secret': NOT_FOUND,
+      missing: NOT_FOUND,
       work: 'is not a regular file',
       large: 'has 1001 bytes; at most 1000 are taken',
       link: 'is a symbolic link',
@@ -175,7 +175,7 @@ describe('the artifacts directory', () => {
   it('is tried again when nobody answers, not when it is refused, and ends with the lease', async () => {
     const sync = syncOf();
     put('a.txt', 'a');
-    answers = [() => Promise.reject(new NoAnswerError('503')), () => Promise.reject(new NoAnswerError('503'))];
+    answers = [() => Promise.reject(new NoResponseError('503')), () => Promise.reject(new NoResponseError('503'))];
     expect(await sync.collect(never)).toEqual([]);
     expect(taken).toHaveLength(1);
 
@@ -185,13 +185,13 @@ describe('the artifacts directory', () => {
       { artifact: 'ftp://nowhere', problem: '`url` must be an absolute http or https URL.' },
     ]);
     put('b.txt', 'b');
-    answers = [() => Promise.reject(new RefusedError('418'))];
+    answers = [() => Promise.reject(new RejectedError('418'))];
     expect(await sync.collect(never)).toEqual([{ artifact: 'b.txt', problem: 'was refused by the control plane' }]);
     expect(await sync.collect(never)).toEqual([]);
     expect(taken).toHaveLength(1);
 
     put('c.txt', 'c');
-    answers = Array.from({ length: 4 }, () => () => Promise.reject(new NoAnswerError('503')));
+    answers = Array.from({ length: 4 }, () => () => Promise.reject(new NoResponseError('503')));
     expect(await sync.collect(never)).toMatchObject([{ artifact: 'some artifacts' }]);
     await sync.collect(never);
     expect(taken.map(({ filepath }) => filepath)).toEqual(['a.txt', 'c.txt']);

@@ -4,7 +4,7 @@ import { basename, dirname, join, sep } from 'node:path';
 import type { RunAs } from '../workspace/workspace.js';
 
 /** One text for what is missing and for what lies elsewhere: the runner may see directories that the agent may not. */
-export const NOT_THERE = 'is not there, or not in the workspace';
+export const NOT_FOUND = 'is not there, or not in the workspace';
 
 /** Where there is none, a path is believed a moment longer. */
 const HAS_PROC = existsSync('/proc/self/fd');
@@ -30,7 +30,7 @@ export async function openOwnFile(path: string, root: string, runAs?: RunAs): Pr
   let file: FileHandle;
   try {
     const real = join(await realpath(dirname(path)), basename(path));
-    if (!real.startsWith(realRoot + sep)) throw new UnreadableFile(NOT_THERE);
+    if (!real.startsWith(realRoot + sep)) throw new UnreadableFile(NOT_FOUND);
     const before = await lstat(real);
     if (before.isSymbolicLink()) throw new UnreadableFile('is a symbolic link');
     if (!before.isFile()) throw new UnreadableFile('is not a regular file');
@@ -38,14 +38,14 @@ export async function openOwnFile(path: string, root: string, runAs?: RunAs): Pr
   } catch (error) {
     if (error instanceof UnreadableFile) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    throw new UnreadableFile(code === 'EMFILE' || code === 'EIO' ? `cannot be opened (${code})` : NOT_THERE);
+    throw new UnreadableFile(code === 'EMFILE' || code === 'EIO' ? `cannot be opened (${code})` : NOT_FOUND);
   }
   try {
     const stats = await file.stat();
     const owner = runAs?.uid ?? process.getuid?.() ?? stats.uid;
     if (!stats.isFile()) throw new UnreadableFile('is not a regular file');
     if (stats.uid !== owner) throw new UnreadableFile('belongs to another user');
-    if (!(await liesBelow(file, path, realRoot))) throw new UnreadableFile(NOT_THERE);
+    if (!(await isBelow(file, path, realRoot))) throw new UnreadableFile(NOT_FOUND);
     return { file, sizeBytes: stats.size, version: `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}` };
   } catch (error) {
     await file.close();
@@ -62,7 +62,7 @@ export async function listOwnDirectory(path: string, root: string): Promise<Dire
     return []; // gone, closed, or no directory any more
   }
   try {
-    if (!(await liesBelow(directory, path, await realpath(root)))) return [];
+    if (!(await isBelow(directory, path, await realpath(root)))) return [];
     // The directory that was looked at, whatever its path leads to by now.
     return await readdir(HAS_PROC ? `/proc/self/fd/${directory.fd}` : path, { withFileTypes: true });
   } finally {
@@ -70,7 +70,7 @@ export async function listOwnDirectory(path: string, root: string): Promise<Dire
   }
 }
 
-async function liesBelow({ fd }: FileHandle, path: string, realRoot: string): Promise<boolean> {
+async function isBelow({ fd }: FileHandle, path: string, realRoot: string): Promise<boolean> {
   const real = HAS_PROC ? await readlink(`/proc/self/fd/${fd}`) : await realpath(path);
   return real.startsWith(realRoot + sep);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { askedOf, fillPlaceholders, mentions } from './launch.js';
+import { requestedModel, fillPlaceholders, usesPlaceholder } from './launch.js';
 
 describe('placeholders', () => {
   it('are filled with what the run names, and leave out what holds another', () => {
@@ -11,13 +11,13 @@ describe('placeholders', () => {
   });
 
   it('know no model when the run leaves the choice to the agent', () => {
-    expect(askedOf({ type: 'x', model_id: 'auto', reasoning_level: 'high' })).toEqual({ reasoningLevel: 'high' });
-    expect(askedOf({ type: 'x', model_id: 'opus' })).toEqual({ model: 'opus' });
+    expect(requestedModel({ type: 'x', model_id: 'auto', reasoning_level: 'high' })).toEqual({ reasoningLevel: 'high' });
+    expect(requestedModel({ type: 'x', model_id: 'opus' })).toEqual({ model: 'opus' });
   });
 
   it('are looked for in arguments and variables', () => {
     const harness = { command: 'x', install_hint: '', args: ['--m={model}'], env: { LEVEL: '{reasoning_level}' } };
-    expect(mentions(harness, 'model') && mentions(harness, 'reasoning_level')).toBe(true);
-    expect(mentions({ ...harness, args: [] }, 'model')).toBe(false);
+    expect(usesPlaceholder(harness, 'model') && usesPlaceholder(harness, 'reasoning_level')).toBe(true);
+    expect(usesPlaceholder({ ...harness, args: [] }, 'model')).toBe(false);
   });
 });

@@ -2,7 +2,7 @@ import type { AgentFailureReport, Assignment, HarnessDefinition } from '#executi
 import { errorText } from '../runner-log.js';
 import { childEnvironment, findCommand } from '../process/child-environment.js';
 import { ManagedProcess } from '../process/managed-process.js';
-import { beforeSteppingDown } from '../oz/drop-privileges.js';
+import { environmentBeforePrivilegeDrop } from '../oz/drop-privileges.js';
 import type { Workspace } from '../workspace/workspace.js';
 import type { Harness } from './harnesses.js';
 
@@ -29,7 +29,7 @@ export function executionEnvironment(
   { workspace, assignment, cookie, placeEnv = {} }: LaunchContext,
   harness?: Harness,
 ): Record<string, string> {
-  const values = { home: workspace.home, ...askedOf(assignment.harness) };
+  const values = { home: workspace.home, ...requestedModel(assignment.harness) };
   const own = Object.entries(harness?.env ?? {}).flatMap(([name, text]): [string, string][] => {
     const value = fillPlaceholders(text, values);
     return value === null ? [] : [[name, value]];
@@ -78,15 +78,15 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
   const command = findCommand(harness.command, env['PATH'] ?? '');
   if (command === null) throw notInstalled(harness);
   // The built-in agent's files may lie where only we can read: it starts as we are and steps down after loading them.
-  const stepsDown = harness.isBuiltin && runAs !== undefined;
+  const dropsPrivileges = harness.isBuiltin && runAs !== undefined;
   try {
     return await ManagedProcess.start({
       command,
       args: harness.args.flatMap(
-        (arg) => fillPlaceholders(arg, { home: context.workspace.home, ...askedOf(context.assignment.harness) }) ?? [],
+        (arg) => fillPlaceholders(arg, { home: context.workspace.home, ...requestedModel(context.assignment.harness) }) ?? [],
       ),
       cwd: work,
-      env: stepsDown ? beforeSteppingDown(env, runAs) : env,
+      env: dropsPrivileges ? environmentBeforePrivilegeDrop(env, runAs) : env,
       stdin: 'pipe',
       ...(runAs && !harness.isBuiltin ? { runAs } : {}),
     });
@@ -114,7 +114,7 @@ export interface PlaceholderValues {
 const AGENTS_OWN = 'auto';
 
 /** What a run asks of its agent, beyond the agent's own choice. */
-export function askedOf({ model_id: model, reasoning_level: reasoningLevel }: Assignment['harness']): {
+export function requestedModel({ model_id: model, reasoning_level: reasoningLevel }: Assignment['harness']): {
   model?: string | undefined;
   reasoningLevel?: string | undefined;
 } {
@@ -134,6 +134,6 @@ export function fillPlaceholders(text: string, { home, model, reasoningLevel }: 
 }
 
 /** Whether the harness says at its start what the placeholder stands for. */
-export function mentions({ args, env = {} }: HarnessDefinition, placeholder: 'model' | 'reasoning_level'): boolean {
+export function usesPlaceholder({ args, env = {} }: HarnessDefinition, placeholder: 'model' | 'reasoning_level'): boolean {
   return [...args, ...Object.values(env)].some((text) => text.includes(`{${placeholder}}`));
 }

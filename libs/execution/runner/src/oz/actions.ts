@@ -1,7 +1,7 @@
 import { basename, relative } from 'node:path';
 import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk';
 import { errorText } from '../runner-log.js';
-import { handIn, FileProblem, insidePath, readText, removeFile, searchFiles, writeText } from './files.js';
+import { submit, FileProblem, insidePath, readText, removeFile, searchFiles, writeText } from './files.js';
 import type { Instruction } from './instructions.js';
 import { artifactName, commandTitle } from './report.js';
 import { runShell } from './shell.js';
@@ -101,7 +101,7 @@ export interface ActionResult {
 }
 
 /** Carries out one action inside `cwd`. Does not reject: what goes wrong is a result. */
-export async function perform(
+export async function executeAction(
   action: Action,
   cwd: string,
   onOutput: (output: string) => void,
@@ -109,15 +109,15 @@ export async function perform(
 ): Promise<ActionResult> {
   try {
     return action.type === 'command'
-      ? await performCommand(action.script, cwd, onOutput, signal)
-      : await performOnFiles(action, cwd, signal);
+      ? await executeCommand(action.script, cwd, onOutput, signal)
+      : await executeFileAction(action, cwd, signal);
   } catch (error) {
     const message = error instanceof FileProblem ? error.message : errorText(error);
     return { succeeded: false, content: [textContent(message)], rawOutput: { error: message }, note: message };
   }
 }
 
-async function performCommand(
+async function executeCommand(
   script: string,
   cwd: string,
   onOutput: (output: string) => void,
@@ -133,13 +133,13 @@ async function performCommand(
   };
 }
 
-async function performOnFiles(
+async function executeFileAction(
   action: Exclude<Action, { type: 'command' }>,
   cwd: string,
   signal: AbortSignal,
 ): Promise<ActionResult> {
   if (action.type === 'artifact') {
-    await handIn(action.artifact, cwd);
+    await submit(action.artifact, cwd);
     return success('', [textContent('It is handed in when the turn is over.')], { listed: true });
   }
   const path = await insidePath(cwd, action.path);

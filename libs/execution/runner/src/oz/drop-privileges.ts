@@ -9,7 +9,7 @@ const KEPT = ['HEADRACE_EXECUTION_COOKIE', 'HEADRACE_RUN_ID', 'HEADRACE_ARTIFACT
  * set means anything in it, neither to Node (NODE_OPTIONS, HOME) nor to the loader (LD_PRELOAD): such variables are
  * carried under another name until the privileges are gone.
  */
-export function beforeSteppingDown(
+export function environmentBeforePrivilegeDrop(
   environment: Readonly<Record<string, string>>,
   { uid, gid }: { readonly uid: number; readonly gid: number },
 ): Record<string, string> {
@@ -41,11 +41,11 @@ export function dropPrivileges(): void {
   if (process.getuid?.() !== uid || process.getgid?.() !== gid || canBecomeRoot(process.setuid)) {
     throw new Error('The privileges could not be given up completely.');
   }
-  takeOnEnvironment();
+  restoreEnvironment();
 }
 
 /** For the commands of the agent; its own Node and loader have been started without it. */
-function takeOnEnvironment(): void {
+function restoreEnvironment(): void {
   for (const [name, value] of Object.entries(process.env)) {
     if (!name.startsWith(LATER_PREFIX)) continue;
     delete process.env[name];

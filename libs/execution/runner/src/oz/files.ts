@@ -95,7 +95,7 @@ async function filesUnder(path: string): Promise<string[]> {
  * Hands an artifact in, the way that every agent has: a line in the list of the directory that HEADRACE_ARTIFACTS_DIR
  * names. Rejects with FileProblem.
  */
-export async function handIn(artifact: ListedFile | ListedReference | WrittenPlan, cwd: string): Promise<void> {
+export async function submit(artifact: ListedFile | ListedReference | WrittenPlan, cwd: string): Promise<void> {
   const directory = process.env['HEADRACE_ARTIFACTS_DIR'];
   if (directory === undefined || directory === '')
     throw new FileProblem('nobody collects artifacts here: HEADRACE_ARTIFACTS_DIR is not set');

@@ -6,7 +6,7 @@ import {
   type StopReason,
   type ToolKind,
 } from '@agentclientprotocol/sdk';
-import { describeAction, isAction, perform, textContent, type Action } from './actions.js';
+import { describeAction, isAction, executeAction, textContent, type Action } from './actions.js';
 import { killRunningCommands } from './shell.js';
 import { parsePrompt, type Instruction } from './instructions.js';
 import { PlanProgress, closingText, helpText, openingText, type Outcome } from './report.js';
@@ -42,12 +42,12 @@ export class Turn {
     const done = unfinished?.done ?? 0;
     file.append({ type: 'prompt', turn: this.number, text });
     file.append({ type: 'progress', turn: this.number, done });
-    const stopReason = await this.carryOut(text, done, unfinished !== null);
+    const stopReason = await this.execute(text, done, unfinished !== null);
     file.append({ type: 'turn_ended', turn: this.number, stop_reason: stopReason });
     return stopReason;
   }
 
-  private async carryOut(text: string, alreadyDone: number, isContinued: boolean): Promise<StopReason> {
+  private async execute(text: string, alreadyDone: number, isContinued: boolean): Promise<StopReason> {
     const { file, signal } = this.options;
     const parsed = parsePrompt(text);
     const instructions = parsed.instructions.slice(alreadyDone);
@@ -109,10 +109,10 @@ export class Turn {
     const { path, ...call } = describeAction(action, cwd);
     const locations = path === undefined ? {} : { locations: [{ path }] };
     await this.send({ sessionUpdate: 'tool_call', toolCallId, status: 'pending', ...call, ...locations });
-    const verdict = await this.askFirst(toolCallId, call.kind, call.rawInput);
-    if (verdict === 'cancelled') return 'cancelled';
-    if (typeof verdict === 'object') {
-      const { note } = verdict;
+    const resolution = await this.askFirst(toolCallId, call.kind, call.rawInput);
+    if (resolution === 'cancelled') return 'cancelled';
+    if (typeof resolution === 'object') {
+      const { note } = resolution;
       await this.send({
         sessionUpdate: 'tool_call_update',
         toolCallId,
@@ -125,7 +125,7 @@ export class Turn {
     const onOutput = (output: string): void => {
       void this.send({ sessionUpdate: 'tool_call_update', toolCallId, content: [textContent(output)] }, false);
     };
-    const result = await perform(action, cwd, onOutput, signal);
+    const result = await executeAction(action, cwd, onOutput, signal);
     const { content, rawOutput } = result;
     await this.send({
       sessionUpdate: 'tool_call_update',

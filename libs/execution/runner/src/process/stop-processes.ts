@@ -1,10 +1,10 @@
 import type { AgentSession } from '../acp/agent-session.js';
-import type { Manner } from '../termination.js';
+import type { StopMode } from '../termination.js';
 import { settlesWithin } from '../sleep.js';
 import type { ManagedProcess } from './managed-process.js';
 
-export interface BringDownOptions {
-  readonly manner: Manner;
+export interface StopProcessesOptions {
+  readonly stopMode: StopMode;
   readonly agent: ManagedProcess | null;
   readonly session: AgentSession | null;
   /** The answer to the prompt that the agent works on; null when it is idle. */
@@ -21,20 +21,19 @@ const LEAVE_MS = 500;
 const CLOSE_MS = 1_000;
 
 /**
- * Ends what the execution has started, as politely as its manner says. Afterwards the processes themselves are gone;
- * what they have left behind is the sweep's business.
+ * Ends what the execution has started, by the given stop mode. Processes that it has started in turn are left to the sweep.
  */
-export async function bringDown(options: BringDownOptions): Promise<void> {
-  const { manner, agent, session, turn, setup, stepMs, urgent } = options;
-  if (setup && !setup.hasExited) await endProcess(setup, manner === 'ladder' ? stepMs : 0, urgent);
+export async function stopProcesses(options: StopProcessesOptions): Promise<void> {
+  const { stopMode, agent, session, turn, setup, stepMs, urgent } = options;
+  if (setup && !setup.hasExited) await endProcess(setup, stopMode === 'ladder' ? stepMs : 0, urgent);
   if (!agent) return;
-  if (manner === 'close' && session && !urgent.aborted) {
+  if (stopMode === 'close' && session && !urgent.aborted) {
     await settlesWithin(session.close(), CLOSE_MS, urgent);
     agent.stdin.end();
     await agent.exitsWithin(CLOSE_MS, urgent);
     return endProcess(agent, stepMs, urgent);
   }
-  if (manner !== 'ladder' || urgent.aborted) return endProcess(agent, 0, urgent);
+  if (stopMode !== 'ladder' || urgent.aborted) return endProcess(agent, 0, urgent);
   if (session && turn) {
     session.cancel().catch(() => undefined); // an agent that cannot be told is ended below
     const answered = await settlesWithin(Promise.race([turn, agent.exited]), stepMs, urgent);

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { childEnvironment, findCommand } from './child-environment.js';
-import { killTree, sweep, sweepByCookie, sweepByUid } from './sweep.js';
+import { killTree, sweep, sweepByMarker, sweepByUid } from './sweep.js';
 import { exitCodeOf, ManagedProcess } from './managed-process.js';
-import { hasCookie, scanProcesses } from './sweep.js';
+import { hasMarker, scanProcesses } from './sweep.js';
 import { TailBuffer } from './managed-process.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'headrace-processes-'));
@@ -30,9 +30,9 @@ it('a sweep by cookie ends children in other sessions and leaves strangers alone
   const ours = await start(`setsid sh -c 'echo $$; sleep 60; true' & wait`, { HEADRACE_EXECUTION_COOKIE: cookie });
   const grandchild = Number(await firstLine(ours));
   await firstLine(stranger);
-  expect(hasCookie(grandchild, cookie)).toBe(true);
-  expect(hasCookie(grandchild, cookie.slice(0, -1))).toBe(false);
-  expect(await sweepByCookie(cookie)).toMatchObject({ left: 0 });
+  expect(hasMarker(grandchild, cookie)).toBe(true);
+  expect(hasMarker(grandchild, cookie.slice(0, -1))).toBe(false);
+  expect(await sweepByMarker(cookie)).toMatchObject({ left: 0 });
   expect(scanProcesses().some(({ pid }) => pid === grandchild)).toBe(false);
   expect(exitCodeOf(await ours.exited)).toBe(137);
   expect(stranger.hasExited).toBe(false);

@@ -23,7 +23,7 @@ export function scanProcesses(): SeenProcess[] {
 }
 
 /** Whether the environment the process was started with carries the cookie. */
-export function hasCookie(pid: number, cookie: string): boolean {
+export function hasMarker(pid: number, cookie: string): boolean {
   const environ = read(`/proc/${pid}/environ`);
   return environ !== null && `\0${environ.toString('latin1')}\0`.includes(`\0${COOKIE_NAME}=${cookie}\0`);
 }
@@ -98,7 +98,7 @@ export function killTree(groupId: number, signal: NodeJS.Signals | 0 = 'SIGKILL'
 }
 
 /** Kills every process whose start environment carries `HEADRACE_EXECUTION_COOKIE=<cookie>`, `setsid` children too. */
-export function sweepByCookie(cookie: string, timeoutMs = SWEEP_MS): Promise<SweepResult> {
+export function sweepByMarker(cookie: string, timeoutMs = SWEEP_MS): Promise<SweepResult> {
   return sweep({ cookie }, timeoutMs);
 }
 
@@ -143,7 +143,7 @@ export function killMatching(targets: SweepTargets): number[] {
 function matches(candidate: SeenProcess, { groups, cookie, uid, directory }: SweepTargets): boolean {
   const { pid, parentPid, groupId } = candidate;
   if (groups?.includes(groupId)) return true;
-  if (cookie !== undefined && hasCookie(pid, cookie)) return true;
+  if (cookie !== undefined && hasMarker(pid, cookie)) return true;
   if (uid !== undefined && runsAs(pid, uid)) return true;
   return directory !== undefined && parentPid === 1 && worksIn(pid, directory);
 }

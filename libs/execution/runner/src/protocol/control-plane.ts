@@ -5,7 +5,7 @@ import type {
   ArtifactReference,
   Assignment,
   BatchAck,
-  BeatAck,
+  HeartbeatAck,
   Commands,
   FinishRequest,
 } from '#execution/runner-protocol';
@@ -17,10 +17,10 @@ import { backoffMs, sleep } from '../sleep.js';
 export class LeaseLostError extends Error {}
 
 /** The control plane refuses what we sent, for good. */
-export class RefusedError extends Error {}
+export class RejectedError extends Error {}
 
 /** Worth another try: no answer, or one that says so (408, 429, 5xx). */
-export class NoAnswerError extends Error {}
+export class NoResponseError extends Error {}
 
 export interface ControlPlaneOptions {
   readonly baseUrl: string;
@@ -49,16 +49,16 @@ interface Call {
 }
 
 /** `refused`: why it was not taken, for good; the execution goes on. */
-export interface ArtifactAnswer {
+export interface ArtifactUploadResult {
   readonly refused?: string;
 }
 
 const REQUEST_MS = 10_000;
 const UPLOAD_MS = 60_000;
 /** What is wrong with an artifact is the agent's doing: not the runner's fault, and no reason to end. */
-const NOT_TAKEN = [400, 413];
+const ARTIFACT_REJECTED = [400, 413];
 /** Answers that end an execution: its token dies with it, so an unknown token or execution is the same news as 412. */
-const LOST = [401, 403, 404, 410, 412];
+const LEASE_LOST = [401, 403, 404, 410, 412];
 
 /** The runner protocol over HTTP, one method a call. Errors are the three classes above. */
 export class ControlPlane {
@@ -69,7 +69,7 @@ export class ControlPlane {
   /** Retries until `deadlineMs` have passed or `signal` aborts. */
   async claim(deadlineMs: number, signal?: AbortSignal): Promise<{ assignment: Assignment; sentAt: number }> {
     const body = JSON.stringify({ protocol_version: RUNNER_PROTOCOL_VERSION, instance_id: this.options.instanceId });
-    const giveUpAt = performance.now() + deadlineMs;
+    const deadline = performance.now() + deadlineMs;
     for (let attempt = 0; ; attempt += 1) {
       const sentAt = performance.now();
       try {
@@ -78,7 +78,7 @@ export class ControlPlane {
         this.leaseEpoch = assignment.lease_epoch;
         return { assignment, sentAt };
       } catch (error) {
-        if (!(error instanceof NoAnswerError) || performance.now() >= giveUpAt || signal?.aborted) throw error;
+        if (!(error instanceof NoResponseError) || performance.now() >= deadline || signal?.aborted) throw error;
         await sleep(backoffMs(attempt, 100, 2_000), signal);
       }
     }
@@ -91,10 +91,10 @@ export class ControlPlane {
     return json<BatchAck>(response);
   }
 
-  async beat(timeoutMs: number): Promise<BeatAck> {
+  async beat(timeoutMs: number): Promise<HeartbeatAck> {
     const body = JSON.stringify({ lease_epoch: this.leaseEpoch });
     const response = await this.call({ method: 'POST', path: '/beat', body, timeoutMs });
-    return json<BeatAck>(response);
+    return json<HeartbeatAck>(response);
   }
 
   /** null: nothing newer than `version` within `waitSeconds`. */
@@ -133,7 +133,7 @@ export class ControlPlane {
     artifact: Omit<ArtifactContentQuery, 'lease_epoch'>,
     content: ReadableStream,
     signal?: AbortSignal,
-  ): Promise<ArtifactAnswer> {
+  ): Promise<ArtifactUploadResult> {
     const query = new URLSearchParams({ lease_epoch: String(this.leaseEpoch) });
     for (const [name, value] of Object.entries<string | undefined>({ ...artifact })) {
       if (value !== undefined) query.set(name, value);
@@ -147,13 +147,13 @@ export class ControlPlane {
   async reportReference(
     reference: Omit<ArtifactReference, 'lease_epoch'>,
     signal?: AbortSignal,
-  ): Promise<ArtifactAnswer> {
+  ): Promise<ArtifactUploadResult> {
     const body = JSON.stringify({ lease_epoch: this.leaseEpoch, ...reference } satisfies ArtifactReference);
     return this.artifactCall({ method: 'POST', path: '/artifacts', body, timeoutMs: REQUEST_MS }, signal);
   }
 
-  private async artifactCall(call: Call, signal: AbortSignal | undefined): Promise<ArtifactAnswer> {
-    const response = await this.call({ ...call, also: NOT_TAKEN, ...(signal ? { signal } : {}) });
+  private async artifactCall(call: Call, signal: AbortSignal | undefined): Promise<ArtifactUploadResult> {
+    const response = await this.call({ ...call, also: ARTIFACT_REJECTED, ...(signal ? { signal } : {}) });
     if (response.ok) {
       await json<ArtifactAck>(response);
       return {};
@@ -195,7 +195,7 @@ export class ControlPlane {
         },
       );
     } catch (error) {
-      throw new NoAnswerError(`${method} ${withoutQuery(path)}: ${errorText(error)}`);
+      throw new NoResponseError(`${method} ${withoutQuery(path)}: ${errorText(error)}`);
     }
     if (response.ok || also.includes(response.status)) {
       if (renews && response.ok) onContact(sentAt);
@@ -203,9 +203,9 @@ export class ControlPlane {
     }
     await response.body?.cancel();
     const message = `${method} ${withoutQuery(path)} answered ${response.status}`;
-    if (LOST.includes(response.status)) throw new LeaseLostError(message);
-    if (response.status >= 500 || response.status === 408 || response.status === 429) throw new NoAnswerError(message);
-    throw new RefusedError(message);
+    if (LEASE_LOST.includes(response.status)) throw new LeaseLostError(message);
+    if (response.status >= 500 || response.status === 408 || response.status === 429) throw new NoResponseError(message);
+    throw new RejectedError(message);
   }
 }
 
@@ -214,7 +214,7 @@ async function body<T>(response: Response, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    throw new NoAnswerError(`The answer ${response.status} broke off: ${errorText(error)}`);
+    throw new NoResponseError(`The answer ${response.status} broke off: ${errorText(error)}`);
   }
 }
 

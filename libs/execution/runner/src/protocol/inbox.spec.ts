@@ -21,7 +21,7 @@ it('hears every follow-up once, in order, however often it is said', async () =>
 it('after a failed set-up hears only what is for a debug agent, the same follow-up too when it becomes that', async () => {
   const inbox = new Inbox();
   inbox.receive([{ followup_id: 'a', message: 'for the run' }]);
-  inbox.takeDebugOnly();
+  inbox.acceptDebugOnly();
   inbox.receive([
     { followup_id: 'a', message: 'for the run' },
     { followup_id: 'b', message: 'why?', debug: true },

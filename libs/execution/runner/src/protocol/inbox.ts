@@ -31,7 +31,7 @@ export class Inbox {
   }
 
   /** From now on only what is said to a debug agent counts; what came before was for the run. */
-  takeDebugOnly(): void {
+  acceptDebugOnly(): void {
     this.isForDebugging = true;
     this.queue.length = 0;
     this.seen.clear();

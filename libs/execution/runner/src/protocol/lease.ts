@@ -1,6 +1,6 @@
 import type { Commands, Desired } from '#execution/runner-protocol';
 import { backoffMs, sleep } from '../sleep.js';
-import { NoAnswerError, type ControlPlane } from './control-plane.js';
+import { NoResponseError, type ControlPlane } from './control-plane.js';
 
 /** How much of the lease may pass without a sign of the control plane: the runner gives up before the server does. */
 const USABLE_SHARE = 8 / 9;
@@ -66,15 +66,15 @@ export interface LoopOptions {
   /** Ends the loops. */
   readonly signal: AbortSignal;
   /** Beats at least so often within a lease; a cut of the network then leaves most of it. */
-  readonly beatsPerLease?: number;
+  readonly heartbeatsPerLease?: number;
 }
 
 const COMMANDS_WAIT_SECONDS = 25;
 
 /** Renews the lease every `next_beat_seconds` ± 20 %; after a failure sooner. */
-export async function beatLoop(firstSeconds: number, options: LoopOptions): Promise<void> {
-  const { plane, lease, onDesired, onFailure, signal, beatsPerLease } = options;
-  const mostMs = (): number => (beatsPerLease === undefined ? Infinity : lease.ttl / beatsPerLease);
+export async function heartbeatLoop(firstSeconds: number, options: LoopOptions): Promise<void> {
+  const { plane, lease, onDesired, onFailure, signal, heartbeatsPerLease } = options;
+  const mostMs = (): number => (heartbeatsPerLease === undefined ? Infinity : lease.ttl / heartbeatsPerLease);
   let waitMs = Math.min(firstSeconds * 1000, mostMs()) * jitter();
   for (let failures = 0; ;) {
     await sleep(waitMs, signal);
@@ -88,7 +88,7 @@ export async function beatLoop(firstSeconds: number, options: LoopOptions): Prom
       waitMs = Math.min(ack.next_beat_seconds * 1000, mostMs()) * jitter();
     } catch (error) {
       if (signal.aborted) return;
-      if (!(error instanceof NoAnswerError)) return onFailure(error);
+      if (!(error instanceof NoResponseError)) return onFailure(error);
       waitMs = backoffMs(failures, Math.min(200, lease.ttl / 20), Math.min(5_000, lease.ttl / 6, mostMs() / 3));
       failures += 1;
     }
@@ -112,7 +112,7 @@ export async function commandLoop(options: LoopOptions): Promise<void> {
       onDesired(commands.desired);
     } catch (error) {
       if (signal.aborted) return;
-      if (!(error instanceof NoAnswerError)) return onFailure(error);
+      if (!(error instanceof NoResponseError)) return onFailure(error);
       await sleep(backoffMs(failures, 200, 3_000), signal);
       failures += 1;
     }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SystemClock } from '#platform/kernel';
 import type { RunnerEvent } from '#execution/runner-protocol';
-import { LeaseLostError, NoAnswerError } from './control-plane.js';
+import { LeaseLostError, NoResponseError } from './control-plane.js';
 import { Redactor } from '../redaction/redactor.js';
 import { Outbox } from './outbox.js';
 
@@ -58,7 +58,7 @@ describe('batches', () => {
   });
 
   it('are repeated with the same bytes although more has come meanwhile', async () => {
-    const { outbox, sent } = box([new NoAnswerError('503'), new NoAnswerError('503')]);
+    const { outbox, sent } = box([new NoResponseError('503'), new NoResponseError('503')]);
     outbox.push('message_chunk', chunk('a'));
     await vi.advanceTimersByTimeAsync(250);
     outbox.push('message_chunk', chunk('b'));
@@ -89,7 +89,7 @@ describe('batches', () => {
   });
 
   it('are all acknowledged when a flush resolves, also one that starts while another batch is under way', async () => {
-    const { outbox, events } = box([new NoAnswerError('503')]);
+    const { outbox, events } = box([new NoResponseError('503')]);
     outbox.push('message_chunk', chunk('a'));
     await vi.advanceTimersByTimeAsync(260);
     outbox.push('thought_chunk', chunk('b'));

@@ -3,11 +3,11 @@ import type { BatchAck, RunnerEvent, RunnerEventKind } from '#execution/runner-p
 import { backoffMs, sleep } from '../sleep.js';
 import { EventRedactor, coalesce, type PlainEvent, OutputLimit } from './outgoing-events.js';
 import type { Redactor } from '../redaction/redactor.js';
-import { NoAnswerError } from './control-plane.js';
+import { NoResponseError } from './control-plane.js';
 import { jsonBytes, shrinkJson } from './shrink.js';
 
 export interface OutboxOptions {
-  /** Sends events that are JSON; rejects with NoAnswerError when it is worth another try. */
+  /** Sends events that are JSON; rejects with NoResponseError when it is worth another try. */
   readonly send: (eventsJson: readonly string[]) => Promise<BatchAck>;
   readonly onAck: (ack: BatchAck) => void;
   /** Sending is over: the lease is lost or the events are refused. */
@@ -149,7 +149,7 @@ export class Outbox {
         if (this.sealed.length < before) attempt = -1;
         else await sleep(backoffMs(attempt, 100, 2_000), this.options.signal);
       } catch (error) {
-        if (!(error instanceof NoAnswerError) || this.options.signal.aborted) throw error;
+        if (!(error instanceof NoResponseError) || this.options.signal.aborted) throw error;
         await sleep(backoffMs(attempt, 100, 2_000), this.options.signal);
         if (this.options.signal.aborted) throw error;
       }

@@ -90,7 +90,7 @@ async function clone(
   const startedAt = performance.now();
   const finished = (exitCode: number, output: string): SetupCommandFinished => ({
     index,
-    command: `git clone ${withoutLogin(repository.url)}`,
+    command: `git clone ${withoutCredentials(repository.url)}`,
     exit_code: exitCode,
     duration_ms: Math.round(performance.now() - startedAt),
     output: output.endsWith('\n') ? output : `${output}\n`,
@@ -114,7 +114,7 @@ async function clone(
 }
 
 /** An environment of an earlier version may still have a password in a URL. It is refused, and not shown. */
-const withoutLogin = (url: string): string =>
+const withoutCredentials = (url: string): string =>
   url.replace(/^([a-z][a-z0-9+.-]*:\/\/)(.*)@/i, (whole, scheme: string, login: string) =>
     /^ssh:/i.test(scheme) && !login.includes(':') ? whole : `${scheme}***@`,
   );

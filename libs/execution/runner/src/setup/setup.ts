@@ -3,7 +3,7 @@ import { exitCodeOf, ManagedProcess, TailBuffer } from '../process/managed-proce
 import { findCommand } from '../process/child-environment.js';
 import { settlesWithin, sleep } from '../sleep.js';
 import type { RunAs, Workspace } from '../workspace/workspace.js';
-import { failed, type Ending } from '../termination.js';
+import { failed, type ExecutionEnd } from '../termination.js';
 import type { Redactor } from '../redaction/redactor.js';
 import { cloneRepositories, type SetupFailure } from './clone-repositories.js';
 
@@ -109,7 +109,7 @@ export function startDirectory({ repositories = [] }: Assignment): string | unde
 }
 
 /** Clones the repositories, then runs the set-up commands. Null when the agent can start, or was stopped. */
-export async function prepareWorkspace(options: PrepareOptions): Promise<Ending | null> {
+export async function prepareWorkspace(options: PrepareOptions): Promise<ExecutionEnd | null> {
   const { handover, assignment, workspace, tell, signal } = options;
   const { environment } = assignment;
   // In place, what is there is what the run is about.
@@ -133,11 +133,11 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Ending 
       onFinished,
       signal,
     }));
-  return failure && failedSetup(failure, timeoutSeconds, options.redactor);
+  return failure && setupFailed(failure, timeoutSeconds, options.redactor);
 }
 
 /** The message has pieces of command and output: of a value that was cut off nobody could tell any more what it was. */
-function failedSetup({ result, timedOut }: SetupFailure, timeoutSeconds: number, redactor: Redactor): Ending {
+function setupFailed({ result, timedOut }: SetupFailure, timeoutSeconds: number, redactor: Redactor): ExecutionEnd {
   const { command, output } = result;
   const clean = { ...result, command: redactor.text(command), output: redactor.text(output) };
   const message = setupFailureMessage({ result: clean, timedOut }, timeoutSeconds);

@@ -23,7 +23,7 @@ export async function placeAttachments(
 ): Promise<PlacedAttachment[]> {
   const placed: PlacedAttachment[] = [];
   for (const ref of refs) {
-    const path = join(workspace.attachments, plainName(ref.file_name));
+    const path = join(workspace.attachments, checkedFileName(ref.file_name));
     const bytes = await retryTransient(() => fetch(ref.attachment_id), retry);
     if (bytes === null)
       throw new Error(`The file ${ref.file_name} that the run was created with is not stored any more.`);
@@ -39,7 +39,7 @@ async function give(path: string, { runAs }: Workspace): Promise<void> {
 }
 
 /** The control plane has checked it; a name that leads elsewhere is refused here as well. */
-function plainName(name: string): string {
+function checkedFileName(name: string): string {
   if (name === '' || name === '.' || name === '..' || name.includes('\0') || basename(name) !== name)
     throw new Error('The name of a file that the run was created with is not the name of a file.');
   return name;

@@ -5,7 +5,7 @@ import { SystemClock, makeDirectory } from '#platform/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
 import type { Redactor } from '../redaction/redactor.js';
 import type { Harness } from '../harness/harnesses.js';
-import { LeaseLostError, NoAnswerError, type ControlPlane } from '../protocol/control-plane.js';
+import { LeaseLostError, NoResponseError, type ControlPlane } from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { backoffMs, sleep } from '../sleep.js';
 import { retryTransient } from '../transient.js';
@@ -60,7 +60,7 @@ export class TranscriptSync {
       } catch (error) {
         if (error instanceof LeaseLostError) throw error;
         this.log.warn('the transcript could not be uploaded', { error: errorText(error), attempt });
-        if (!(error instanceof NoAnswerError)) return;
+        if (!(error instanceof NoResponseError)) return;
         await sleep(backoffMs(attempt, 200, 2_000));
       }
     }

@@ -113,16 +113,16 @@ export async function removeTree(directory: string): Promise<void> {
   try {
     await rm(directory, options);
   } catch {
-    await openUp(directory);
+    await restorePermissions(directory);
     await rm(directory, options);
   }
 }
 
-async function openUp(directory: string): Promise<void> {
+async function restorePermissions(directory: string): Promise<void> {
   try {
     await chmod(directory, 0o700);
     for (const entry of await readdir(directory, { withFileTypes: true })) {
-      if (entry.isDirectory()) await openUp(join(directory, entry.name));
+      if (entry.isDirectory()) await restorePermissions(join(directory, entry.name));
     }
   } catch {
     return; // somebody else's directory: the removal will say so

@@ -3,17 +3,17 @@ import {
   containerSpecification,
   DockerEngine,
   EngineConnection,
-  EngineRefusal,
-  EngineWatch,
+  EngineError,
+  EngineMonitor,
   type HostLog,
-  ImageSupply,
-  type ImageFacts,
+  ImagePuller,
+  type ImageInfo,
   imageVariables,
   isLoopbackUrl,
-  isUnfit,
+  isIncompatibleImage,
   RunnerContainer,
   runnerMounts,
-  unfitImage,
+  incompatibleImageMessage,
   WORKSPACE,
 } from '#execution/runner-host';
 import type { RunnerHandover } from '#execution/runner-protocol';
@@ -41,8 +41,8 @@ const NOT_RUNNING = ['created', 'exited', 'dead'];
 export class DockerBackend implements Backend {
   readonly name = 'docker';
   private readonly engine: DockerEngine;
-  private readonly watch: EngineWatch;
-  private readonly supply: ImageSupply;
+  private readonly watch: EngineMonitor;
+  private readonly supply: ImagePuller;
   private readonly labels: ContainerLabels;
   /** Containers that somebody looks after. */
   private readonly known = new Set<string>();
@@ -58,8 +58,8 @@ export class DockerBackend implements Backend {
     const { dockerHost: host } = docker;
     this.engine = new DockerEngine(new EngineConnection(docker));
     const address = host.kind === 'socket' ? host.path : `${host.host}:${host.port}`;
-    this.watch = new EngineWatch(this.engine, address, log);
-    this.supply = new ImageSupply(this.engine, docker, log);
+    this.watch = new EngineMonitor(this.engine, address, log);
+    this.supply = new ImagePuller(this.engine, docker, log);
     this.labels = new ContainerLabels(installationKey);
   }
 
@@ -121,7 +121,7 @@ export class DockerBackend implements Backend {
     });
   }
 
-  private async start(container: RunnerContainer, task: ClaimedTask, { id: imageId }: ImageFacts): Promise<string> {
+  private async start(container: RunnerContainer, task: ClaimedTask, { id: imageId }: ImageInfo): Promise<string> {
     const { docker } = this.options;
     const { additional_sidecars: sidecars = [] } = task.assignment;
     if (sidecars.length > 0)
@@ -143,7 +143,7 @@ export class DockerBackend implements Backend {
     return instanceLimits(this.options.docker, assignment.instance_shape);
   }
 
-  private handover(task: ClaimedTask, { env }: ImageFacts): RunnerHandover {
+  private handover(task: ClaimedTask, { env }: ImageInfo): RunnerHandover {
     const { environment, docker } = this.options;
     const place = { workspace_dir: WORKSPACE, place_env: { ...imageVariables(env), ...environment } };
     return { ...task.handover(place), base_url: `${docker.serverRootUrl}/api/v1` };
@@ -185,8 +185,8 @@ export class DockerBackend implements Backend {
 
 /** What the run's image is to blame for. */
 function setupFaultOf(error: unknown, image: string): SetupFault | null {
-  if (!(error instanceof EngineRefusal)) return null;
-  if (isUnfit(error.message)) return new SetupFault(unfitImage(image, error.message));
+  if (!(error instanceof EngineError)) return null;
+  if (isIncompatibleImage(error.message)) return new SetupFault(incompatibleImageMessage(image, error.message));
   if (/no such image|unable to find (user|group)/i.test(error.message))
     return new SetupFault(`The image ${image} could not be started: ${error.message}`);
   return null;

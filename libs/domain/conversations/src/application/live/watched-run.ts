@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import type { RunEvent } from '#execution/runner-protocol';
 import { foldTimeline, type RunHead, RunTail, type TimelineEvent } from '#domain/runs';
-import type { ConversationFolding } from '../../domain/conversation-normalizer.js';
+import type { ConversationProjection } from '../../domain/conversation-normalizer.js';
 import { type ConversationChange, ConversationView } from '../../domain/conversation-view.js';
-import { ConversationOpener } from './conversation-opener.js';
+import { ConversationReader } from '../conversation-reader.js';
 
 const PAGE_EVENTS = 1000;
 /** Timeline entries kept for streams that are a little behind; those further behind read the log. */
@@ -26,7 +26,7 @@ export class WatchedRun {
   /** False once the run's row is gone. */
   exists = true;
   private readonly view = new ConversationView();
-  private folding: ConversationFolding | null = null;
+  private projection: ConversationProjection | null = null;
   private timeline: TimelineEntry[] = [];
   private timelineFrom: number;
   private renderedSeq: number;
@@ -36,15 +36,15 @@ export class WatchedRun {
   private constructor(
     private current: RunHead,
     private readonly tail: RunTail,
-    private readonly opener: ConversationOpener,
+    private readonly reader: ConversationReader,
   ) {
     this.timelineFrom = current.lastSeq;
     this.renderedSeq = current.lastSeq;
   }
 
   /** `since`: from where the first stream wants to know the conversation’s changes. */
-  static async open(head: RunHead, since: number, tail: RunTail, opener: ConversationOpener): Promise<WatchedRun> {
-    const run = new WatchedRun(head, tail, opener);
+  static async open(head: RunHead, since: number, tail: RunTail, reader: ConversationReader): Promise<WatchedRun> {
+    const run = new WatchedRun(head, tail, reader);
     await run.openConversation(head, since);
     return run;
   }
@@ -98,17 +98,17 @@ export class WatchedRun {
       events.push(...page);
       seq = page.at(-1)?.seq ?? head.lastSeq;
     }
-    if (this.folding) this.folding.add(events);
+    if (this.projection) this.projection.add(events);
     else await this.openConversation(head, 0);
     this.timeline.push(...events.flatMap(toEntries));
-    this.forgetOldTimeline();
+    this.trimTimeline();
     this.current = head;
     this.render();
     this.change();
   }
 
   /** The run's row is gone. */
-  vanish(): void {
+  markDeleted(): void {
     this.exists = false;
     this.change();
   }
@@ -136,22 +136,22 @@ export class WatchedRun {
 
   private async openConversation(head: RunHead, since: number): Promise<void> {
     if (head.conversationId === null) return;
-    this.folding = await this.opener.open(head, since, (folding) => this.view.update(folding.render(), since));
-    if (this.folding) this.view.update(this.folding.render(), head.lastSeq);
+    this.projection = await this.reader.openForStreams(head, since, (projection) => this.view.update(projection.render(), since));
+    if (this.projection) this.view.update(this.projection.render(), head.lastSeq);
   }
 
   private render(): void {
     const started = performance.now();
-    if (this.folding && this.isBehind) {
+    if (this.projection && this.isBehind) {
       if (started < this.renderAgainAt && !this.current.isEnded) return;
-      this.view.update(this.folding.render(), this.current.lastSeq);
+      this.view.update(this.projection.render(), this.current.lastSeq);
       const took = performance.now() - started;
       this.renderAgainAt = started + Math.min(took * RENDER_SHARE, MAX_RENDER_PAUSE_MS);
     }
     this.renderedSeq = this.current.lastSeq;
   }
 
-  private forgetOldTimeline(): void {
+  private trimTimeline(): void {
     const dropped = this.timeline.splice(0, Math.max(0, this.timeline.length - KEPT_TIMELINE)).at(-1);
     if (dropped) this.timelineFrom = dropped.seq;
   }

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Stored folds. No foreign key to the run: they are a cache of its log and go with it when it is pruned. */
+/** Stored projections. No foreign key to the run: they are a cache of its log and go with it when it is pruned. */
 export class Conversations1700000004001 implements MigrationInterface {
   name = 'Conversations1700000004001';
 

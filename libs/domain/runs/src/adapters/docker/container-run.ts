@@ -3,19 +3,19 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Settings } from '#platform/config';
 import {
   type ContainerLabels,
-  type ContainerParts,
+  type RunnerContainerDependencies,
   containerSpecification,
-  EngineRefusal,
+  EngineError,
   EngineUnreachable,
-  exitVerdict,
-  type ExitVerdict,
-  type ImageFacts,
-  type ImageSupply,
-  isUnfit,
+  classifyContainerExit,
+  type ContainerExit,
+  type ImageInfo,
+  type ImagePuller,
+  isIncompatibleImage,
   RunnerContainer,
   type RunnerMount,
   type StartedRunner,
-  unfitImage,
+  incompatibleImageMessage,
 } from '#execution/runner-host';
 import type { RunnerHandover } from '#execution/runner-protocol';
 import type { FinishExecution } from '../../application/execution/finish-execution.js';
@@ -27,9 +27,9 @@ import type { EnvironmentImages } from './environment-images.js';
 /** A container that the engine refuses is tried again elsewhere or later, not at once. */
 const REFUSED_PAUSE_MS = 1000;
 
-export interface ContainerTools extends ContainerParts {
+export interface ContainerTools extends RunnerContainerDependencies {
   readonly images: EnvironmentImages;
-  readonly supply: ImageSupply;
+  readonly supply: ImagePuller;
   readonly labels: ContainerLabels;
   readonly facts: ExecutionFacts;
   readonly finish: FinishExecution;
@@ -95,7 +95,7 @@ export class ContainerRun implements StartedRunner {
     await this.tools.finish.lose(executionId, reason, { detail: hint });
   }
 
-  private async untilTheEnd(): Promise<ExitVerdict> {
+  private async untilTheEnd(): Promise<ContainerExit> {
     const { images, supply, settings } = this.tools;
     const keeper = setInterval(() => this.keepOffer(), settings.claimDeadline / 3);
     try {
@@ -108,7 +108,7 @@ export class ContainerRun implements StartedRunner {
       clearInterval(keeper);
     }
     const state = await this.container.exit(this.abandon.signal);
-    return exitVerdict(state, {
+    return classifyContainerExit(state, {
       image: this.image,
       memoryBytes: settings.dockerMemoryBytes,
       tail: this.container.tail,
@@ -116,7 +116,7 @@ export class ContainerRun implements StartedRunner {
     });
   }
 
-  private async start(image: ImageFacts): Promise<void> {
+  private async start(image: ImageInfo): Promise<void> {
     const { engine, watch, labels, settings, mounts, facts, handover, starting } = this.tools;
     const { executionId } = this.offer;
     const wish = {
@@ -134,16 +134,16 @@ export class ContainerRun implements StartedRunner {
     if (this.stop.signal.aborted) this.signal('SIGTERM');
   }
 
-  private async verdictOf(error: unknown): Promise<ExitVerdict> {
+  private async verdictOf(error: unknown): Promise<ContainerExit> {
     if (error instanceof Stopped || this.abandon.signal.aborted) return { kind: 'lost', reason: 'runner_stopped' };
     if (error instanceof EngineUnreachable) {
       this.tools.watch.isDown(error);
       return { kind: 'lost', reason: 'engine_unreachable' };
     }
     const problem = error instanceof Error ? error.message : String(error);
-    if (error instanceof EngineRefusal) {
+    if (error instanceof EngineError) {
       const setup = { kind: 'failed', code: 'environment_setup_failed', exitCode: 0 } as const;
-      if (isUnfit(problem)) return { ...setup, message: unfitImage(this.image, problem) };
+      if (isIncompatibleImage(problem)) return { ...setup, message: incompatibleImageMessage(this.image, problem) };
       if (/no such image|unable to find (user|group)/i.test(problem))
         return { ...setup, message: `The image ${this.image} could not be started: ${problem}` };
     }

@@ -8,8 +8,8 @@ import {
   DockerEngine,
   drainRunners,
   EngineConnection,
-  EngineWatch,
-  ImageSupply,
+  EngineMonitor,
+  ImagePuller,
   imageVariables,
   runnerMounts,
   WORKSPACE,
@@ -73,9 +73,9 @@ export class DockerExecutor extends Executor {
     const { facts, finish, images, settings } = this;
     const tools: ContainerTools = {
       engine,
-      watch: new EngineWatch(engine, address, nestLog('DockerEngine')),
+      watch: new EngineMonitor(engine, address, nestLog('DockerEngine')),
       images,
-      supply: new ImageSupply(engine, settings, nestLog('DockerImages')),
+      supply: new ImagePuller(engine, settings, nestLog('DockerImages')),
       labels,
       facts,
       finish,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { RunLogBuilder } from '#testing';
 import type { Block, Step } from './conversation.js';
-import { ConversationFold, foldConversation } from './conversation-fold.js';
+import { RunEventProjection, projectConversation } from './run-event-projection.js';
 
-const steps = (log: RunLogBuilder): Step[] => foldConversation('c', log.events).steps;
+const steps = (log: RunLogBuilder): Step[] => projectConversation('c', log.events).steps;
 const blocks = (step: Step | undefined): Block[] => step?.messages.flatMap((message) => message.content) ?? [];
 const states = (step: Step | undefined): unknown[] =>
   blocks(step).flatMap((block) => (block.type === 'action_result' ? [[block.action_id, block.state]] : []));
@@ -33,9 +33,9 @@ describe('what comes late', () => {
       .tool({ tool_call_id: 'c', title: 'x' })
       .ended('t1');
     log.turn('t2', 'b').ended('t2').turn('t3', 'c');
-    const fold = new ConversationFold();
+    const fold = new RunEventProjection();
     fold.add(log.events);
-    const later = new ConversationFold(structuredClone(fold.state));
+    const later = new RunEventProjection(structuredClone(fold.state));
     expect(later.changedFrom).toBe(2);
     later.add(log.tool({ tool_call_id: 'c', status: 'failed' }).events);
     expect(later.changedFrom).toBe(0);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { exitVerdict, isUnfit } from './exit-verdict.js';
+import { classifyContainerExit, isIncompatibleImage } from './container-exit.js';
 
 const about = {
   image: 'alpine:3',
@@ -9,7 +9,7 @@ const about = {
 };
 const state = (exitCode: number, isOutOfMemory = false) => ({ isRunning: false, exitCode, isOutOfMemory, error: '' });
 
-describe('exitVerdict', () => {
+describe('classifyContainerExit', () => {
   it.each([
     [0, { kind: 'in_order' }],
     [69, { kind: 'lost', reason: 'runner_exit_69', hint: expect.stringContaining('RUNNER_API_URL') }],
@@ -18,18 +18,21 @@ describe('exitVerdict', () => {
     [127, { kind: 'failed', code: 'environment_setup_failed', message: expect.stringContaining('alpine:3') }],
     [137, { kind: 'lost', reason: 'runner_exit_137' }],
   ])('of exit code %d', (exitCode, verdict) => {
-    expect(exitVerdict(state(exitCode), about)).toMatchObject(verdict);
+    expect(classifyContainerExit(state(exitCode), about)).toMatchObject(verdict);
   });
 
   it('tells memory from other ends, and a run that was reported from one that was not', () => {
-    expect(exitVerdict(state(137, true), about)).toMatchObject({ kind: 'failed', code: 'agent_process_failed' });
+    expect(classifyContainerExit(state(137, true), about)).toMatchObject({
+      kind: 'failed',
+      code: 'agent_process_failed',
+    });
     // Something in the container was killed, and the runner has told what became of the run.
-    expect(exitVerdict(state(0, true), about)).toEqual({ kind: 'in_order' });
-    expect(exitVerdict(null, about)).toEqual({ kind: 'lost', reason: 'container_removed' });
+    expect(classifyContainerExit(state(0, true), about)).toEqual({ kind: 'in_order' });
+    expect(classifyContainerExit(null, about)).toEqual({ kind: 'lost', reason: 'container_removed' });
   });
 });
 
-describe('isUnfit', () => {
+describe('isIncompatibleImage', () => {
   it.each([
     [
       'failed to create task: exec: "/opt/headrace/bin/node": stat /opt/headrace/bin/node: no such file or directory',
@@ -40,6 +43,6 @@ describe('isUnfit', () => {
     ['invalid mount config for type "bind": bind source path does not exist: /srv/headrace/dist', false],
     ['no space left on device', false],
   ])('%s', (message, expected) => {
-    expect(isUnfit(message)).toBe(expected);
+    expect(isIncompatibleImage(message)).toBe(expected);
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { RunLogBuilder } from '#testing';
-import { foldConversation } from './conversation-fold.js';
+import { projectConversation } from './run-event-projection.js';
 
 /** One conversation a file, whole and as it goes over the wire. A change here is a change that clients see. */
 async function expectGolden(name: string, log: RunLogBuilder): Promise<void> {
-  const json = `${JSON.stringify(foldConversation('conversation-1', log.events), null, 2)}\n`;
+  const json = `${JSON.stringify(projectConversation('conversation-1', log.events), null, 2)}\n`;
   await expect(json).toMatchFileSnapshot(`../../test-fixtures/${name}.json`);
 }
 

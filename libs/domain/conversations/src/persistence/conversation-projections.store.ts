@@ -1,7 +1,11 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
 import { RunLog, RunDataOwner, RunDataOwners } from '#domain/runs';
-import type { ConversationFolding, ConversationNormalizer, StoredFold } from '../domain/conversation-normalizer.js';
+import type {
+  ConversationProjection,
+  ConversationNormalizer,
+  StoredProjection,
+} from '../domain/conversation-normalizer.js';
 
 const LOAD: Statement = {
   name: 'conversation-folds.load',
@@ -25,13 +29,13 @@ type Folded = Pick<ConversationNormalizer, 'format' | 'version'>;
 
 /** Folds of conversations, one row a top-level step. A cache of the log: losing it loses nothing, and it goes with the log. */
 @Injectable()
-export class ConversationFolds {
+export class ConversationProjectionStore {
   constructor(
     private readonly database: Database,
     private readonly log: RunLog,
   ) {}
 
-  async load(runId: string, { format, version }: Folded): Promise<StoredFold> {
+  async load(runId: string, { format, version }: Folded): Promise<StoredProjection> {
     const rows = await this.database.query<{ upto_seq: string; fold: unknown }>(LOAD, [runId, format, version]);
     // A step that a later save left out had not changed until then: together the rows stand where the furthest one does.
     return {
@@ -44,8 +48,8 @@ export class ConversationFolds {
    * Stores nothing of a log that retention has taken since it was read, or whose beginning it has taken: a fold of such a
    * log says what is meant to be gone.
    */
-  async save(runId: string, { format, version }: Folded, folding: ConversationFolding): Promise<void> {
-    const { state, changedFrom } = folding;
+  async save(runId: string, { format, version }: Folded, projection: ConversationProjection): Promise<void> {
+    const { state, changedFrom } = projection;
     const steps = state.steps.slice(changedFrom).map((step) => JSON.stringify(step));
     if (steps.length === 0) return;
     await this.database.transaction(async (tx) => {
@@ -61,10 +65,10 @@ export class ConversationFolds {
 
 /** Folds go with the log that they were made from. */
 @Injectable()
-export class FoldRemoval extends RunDataOwner implements OnModuleInit {
+export class ProjectionRemoval extends RunDataOwner implements OnModuleInit {
   constructor(
     private readonly owners: RunDataOwners,
-    private readonly folds: ConversationFolds,
+    private readonly projections: ConversationProjectionStore,
   ) {
     super();
   }
@@ -74,10 +78,10 @@ export class FoldRemoval extends RunDataOwner implements OnModuleInit {
   }
 
   override removeRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
-    return this.folds.remove(tx, runIds);
+    return this.projections.remove(tx, runIds);
   }
 
   override removeLogs(tx: Queryable, runIds: readonly string[]): Promise<void> {
-    return this.folds.remove(tx, runIds);
+    return this.projections.remove(tx, runIds);
   }
 }

@@ -1,9 +1,9 @@
 import { RUNNER_EXIT } from '#execution/runner';
-import { unreachableApi } from '../runner-process.js';
+import { unreachableApiMessage } from '../runner-process.js';
 import type { ContainerState } from './docker-engine.js';
 
 /** What the end of a container means for its execution. */
-export type ExitVerdict =
+export type ContainerExit =
   | { readonly kind: 'in_order' }
   | { readonly kind: 'lost'; readonly reason: string; readonly hint?: string }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly exitCode: number };
@@ -12,7 +12,7 @@ export type ExitVerdict =
 const NOT_STARTED = [126, 127];
 const MIB = 1_048_576;
 
-export interface VerdictFacts {
+export interface ContainerExitContext {
   /** As it is called by the environment. */
   readonly image: string;
   readonly memoryBytes: number;
@@ -22,10 +22,10 @@ export interface VerdictFacts {
   readonly runnerApiUrl?: string;
 }
 
-export function exitVerdict(
+export function classifyContainerExit(
   state: ContainerState | null,
-  { image, memoryBytes, tail, runnerApiUrl }: VerdictFacts,
-): ExitVerdict {
+  { image, memoryBytes, tail, runnerApiUrl }: ContainerExitContext,
+): ContainerExit {
   if (!state) return { kind: 'lost', reason: 'container_removed' };
   const { exitCode } = state;
   if (exitCode === RUNNER_EXIT.reported) return { kind: 'in_order' };
@@ -37,24 +37,24 @@ export function exitVerdict(
     return {
       kind: 'failed',
       code: 'environment_setup_failed',
-      message: unfitImage(image, state.error || tail),
+      message: incompatibleImageMessage(image, state.error || tail),
       exitCode,
     };
   if (exitCode === RUNNER_EXIT.notClaimed)
     return {
       kind: 'lost',
       reason: `runner_exit_${exitCode}`,
-      ...(runnerApiUrl === undefined ? {} : { hint: unreachableApi(runnerApiUrl) }),
+      ...(runnerApiUrl === undefined ? {} : { hint: unreachableApiMessage(runnerApiUrl) }),
     };
   return { kind: 'lost', reason: `runner_exit_${exitCode}` };
 }
 
-export function unfitImage(image: string, detail: string): string {
+export function incompatibleImageMessage(image: string, detail: string): string {
   const said = detail === '' ? '' : ` It said: ${detail}`;
   return `The image ${image} cannot run Headrace’s runner. It needs glibc and libstdc++, as Debian, Ubuntu and Fedora have them (Alpine does not), for the processor that the engine runs on.${said}`;
 }
 
 /** Whether the engine could not start the runner's program, as it does without an init. */
-export function isUnfit(engineMessage: string): boolean {
+export function isIncompatibleImage(engineMessage: string): boolean {
   return /exec.*(format error|no such file or directory|file not found|permission denied)/i.test(engineMessage);
 }

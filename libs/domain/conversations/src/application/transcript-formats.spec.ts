@@ -7,7 +7,7 @@ import {
   DescribesTranscripts,
   StandardTranscriptFormats,
   TranscriptFormatRegistry,
-} from './transcript-format-registry.js';
+} from './transcript-formats.js';
 
 /** As a team would add one: a library of its own, and its module in the application's list. */
 @DescribesTranscripts()

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { anyRunLog, conversationNormalizerConformance } from '#testing';
 import { HeadraceEventsNormalizer } from '../application/normalizer-registry.js';
 import { ACTION_CATEGORIES, type Block, type Step } from './conversation.js';
-import { foldConversation, foldFrom } from './conversation-fold.js';
-import { EMPTY_FOLD } from './fold-state.js';
+import { projectConversation, projectFrom } from './run-event-projection.js';
+import { EMPTY_PROJECTION } from './projection-state.js';
 
 conversationNormalizerConformance('HeadraceEventsNormalizer', new HeadraceEventsNormalizer());
 
@@ -16,7 +16,7 @@ describe('the fold over any log', () => {
   it('puts every action into the category of its name', () => {
     fc.assert(
       fc.property(anyRunLog, (events) => {
-        for (const block of allBlocks(foldConversation('c', events).steps)) {
+        for (const block of allBlocks(projectConversation('c', events).steps)) {
           if (block.type === 'action') expect(block.category).toBe(ACTION_CATEGORIES[block.name]);
         }
       }),
@@ -27,7 +27,7 @@ describe('the fold over any log', () => {
     const end = { run_id: 'r', execution_id: null, kind: 'run_errored' as const, at: new Date(0), data: {} };
     fc.assert(
       fc.property(anyRunLog, (events) => {
-        const { steps } = foldConversation('c', [...events, { ...end, seq: events.length + 1 }]);
+        const { steps } = projectConversation('c', [...events, { ...end, seq: events.length + 1 }]);
         const states = allBlocks(steps).flatMap((block) => (block.type === 'action_result' ? [block.state] : []));
         expect(states).not.toContain('running');
       }),
@@ -37,9 +37,9 @@ describe('the fold over any log', () => {
   it('leaves the state that it goes on from as it was', () => {
     fc.assert(
       fc.property(anyRunLog, fc.nat(60), (events, cut) => {
-        const state = foldFrom(EMPTY_FOLD, events.slice(0, cut));
+        const state = projectFrom(EMPTY_PROJECTION, events.slice(0, cut));
         const before = structuredClone(state);
-        foldFrom(state, events.slice(cut));
+        projectFrom(state, events.slice(cut));
         expect(state).toEqual(before);
       }),
     );

@@ -4,38 +4,38 @@ import { CursorCodec } from '#platform/kernel';
 import { Settings } from '#platform/config';
 import type { RunHead } from '#domain/runs';
 import type { ConversationChange } from '../../domain/conversation-view.js';
-import { LiveRuns } from './live-runs.js';
+import { WatchedRuns } from './watched-runs.js';
 import type { WatchedRun } from './watched-run.js';
 
 /** How far a stream has told a run's log: its timeline and its conversation, which do not advance at the same moments. */
-export interface LivePosition {
+export interface StreamPosition {
   readonly timeline: number;
   readonly conversation: number;
 }
 
-export const START: LivePosition = { timeline: 0, conversation: 0 };
+export const START: StreamPosition = { timeline: 0, conversation: 0 };
 
 /** Event ids of streams: opaque, signed, good for one run in every process that has the same key. */
-export class LivePositions {
+export class StreamPositions {
   private readonly codec: CursorCodec;
 
   constructor(secretsKey: string) {
     this.codec = new CursorCodec(`live positions ${secretsKey}`);
   }
 
-  encode(runId: string, { timeline, conversation }: LivePosition): string {
+  encode(runId: string, { timeline, conversation }: StreamPosition): string {
     return this.codec.encode([timeline, conversation], runId);
   }
 
   /** Null when it is no event id of this run. */
-  decode(runId: string, id: string): LivePosition | null {
+  decode(runId: string, id: string): StreamPosition | null {
     const [timeline, conversation] = this.codec.decode(id, runId) ?? [];
     return typeof timeline === 'number' && typeof conversation === 'number' ? { timeline, conversation } : null;
   }
 }
 
 /** One server-sent event, or null: nothing happened for a while. */
-export type LiveEvent = {
+export type StreamEvent = {
   readonly event: 'state' | 'timeline' | 'conversation' | 'end';
   readonly id: string;
   /** JSON. */
@@ -47,9 +47,9 @@ export type EndReason = 'run_ended' | 'run_deleted' | 'access_ended';
 
 export interface FollowOptions {
   readonly head: RunHead;
-  readonly from: LivePosition;
+  readonly from: StreamPosition;
   /** Asked now and then: whether the caller may still see the run. */
-  readonly mayStill: () => Promise<boolean>;
+  readonly isStillAuthorized: () => Promise<boolean>;
   readonly abort: AbortSignal;
 }
 
@@ -58,41 +58,44 @@ export interface FollowOptions {
  * slowness is paid for in memory. Ends when the run has ended and all of it was told, or when aborted.
  */
 @Injectable()
-export class FollowRun {
-  readonly positions: LivePositions;
+export class RunEventStreams {
+  readonly positions: StreamPositions;
 
   constructor(
-    private readonly runs: LiveRuns,
+    private readonly runs: WatchedRuns,
     private readonly settings: Settings,
   ) {
-    this.positions = new LivePositions(settings.secretsKey ?? '');
+    this.positions = new StreamPositions(settings.secretsKey ?? '');
   }
 
   /** Whether a reader at `from` has been told everything of a run that has ended. */
-  isAtEnd({ isEnded, lastSeq, conversationId }: RunHead, { timeline, conversation }: LivePosition): boolean {
+  isAtEnd({ isEnded, lastSeq, conversationId }: RunHead, { timeline, conversation }: StreamPosition): boolean {
     return isEnded && timeline >= lastSeq && (conversationId === null || conversation >= lastSeq);
   }
 
-  async *execute(options: FollowOptions): AsyncGenerator<LiveEvent> {
+  async *follow(options: FollowOptions): AsyncGenerator<StreamEvent> {
     const run = await this.runs.watch(options.head, options.from.conversation);
     try {
-      yield* this.follow(run, options);
+      yield* this.streamRun(run, options);
     } finally {
       this.runs.release(run);
     }
   }
 
-  private async *follow(run: WatchedRun, { from, mayStill, abort }: FollowOptions): AsyncGenerator<LiveEvent> {
+  private async *streamRun(
+    run: WatchedRun,
+    { from, isStillAuthorized, abort }: FollowOptions,
+  ): AsyncGenerator<StreamEvent> {
     const { runId } = run.head;
     let { timeline, conversation } = from;
-    let toldState = '';
+    let sentState = '';
     let checkedAt = performance.now();
-    const event = (kind: NonNullable<LiveEvent>['event'], data: string): LiveEvent => ({
+    const event = (kind: NonNullable<StreamEvent>['event'], data: string): StreamEvent => ({
       event: kind,
       id: this.positions.encode(runId, { timeline, conversation }),
       data,
     });
-    const end = (reason: EndReason): LiveEvent => event('end', JSON.stringify({ run_id: runId, reason }));
+    const end = (reason: EndReason): StreamEvent => event('end', JSON.stringify({ run_id: runId, reason }));
     while (!abort.aborted) {
       // Taken together: what is told of the log never goes beyond the state that was told with it.
       const { version, head, conversationSeq } = run;
@@ -101,9 +104,9 @@ export class FollowRun {
         yield end('run_deleted');
         return;
       }
-      const state = stateOf(head);
-      if (state !== toldState) yield event('state', state);
-      toldState = state;
+      const state = stateData(head);
+      if (state !== sentState) yield event('state', state);
+      sentState = state;
       for await (const entry of run.timelineAfter(timeline, head.lastSeq)) {
         timeline = entry.seq;
         yield event('timeline', JSON.stringify(entry.event));
@@ -112,7 +115,7 @@ export class FollowRun {
       for (const [index, change] of changes.entries()) {
         // Only the last one moves on: who is cut off before it is told all of them again.
         if (index === changes.length - 1) conversation = conversationSeq;
-        yield event('conversation', dataOf(head, change));
+        yield event('conversation', conversationData(head, change));
       }
       // Without a conversation there is nothing to have been told of: once it begins, all of it is new.
       conversation = head.conversationId === null ? 0 : conversationSeq;
@@ -123,7 +126,7 @@ export class FollowRun {
       const { liveHeartbeat, liveRecheck } = this.settings;
       if (!(await run.changedSince(version, Math.min(liveHeartbeat, liveRecheck), abort))) yield null;
       if (performance.now() - checkedAt >= liveRecheck) {
-        if (!(await mayStill())) {
+        if (!(await isStillAuthorized())) {
           yield end('access_ended');
           return;
         }
@@ -133,7 +136,7 @@ export class FollowRun {
   }
 }
 
-function stateOf({ runId, state, statusMessage, updatedAt }: RunHead): string {
+function stateData({ runId, state, statusMessage, updatedAt }: RunHead): string {
   return JSON.stringify({
     run_id: runId,
     state,
@@ -142,7 +145,7 @@ function stateOf({ runId, state, statusMessage, updatedAt }: RunHead): string {
   });
 }
 
-function dataOf({ conversationId }: RunHead, { path, step, message }: ConversationChange): string {
+function conversationData({ conversationId }: RunHead, { path, step, message }: ConversationChange): string {
   const place = `{"conversation_id":${JSON.stringify(conversationId)},"path":${JSON.stringify(path)},"step":${step}`;
   return message === undefined ? `${place}}` : `${place},"message_index":${message.index},"message":${message.json}}`;
 }

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import { type RunHead, RunTail } from '#domain/runs';
-import { ConversationOpener } from './conversation-opener.js';
+import { ConversationReader } from '../conversation-reader.js';
 import { WatchedRun } from './watched-run.js';
 
 /** Runs whose news are read at the same moment: a crowd of watched runs must not take all connections. */
@@ -13,8 +13,8 @@ const PARALLEL_READS = 3;
  * them stand, and only those that moved are read. Nobody is notified per event: commits that notify would queue up.
  */
 @Injectable()
-export class LiveRuns implements OnModuleDestroy {
-  private readonly logger = new Logger(LiveRuns.name);
+export class WatchedRuns implements OnModuleDestroy {
+  private readonly logger = new Logger(WatchedRuns.name);
   private readonly runs = new Map<string, Promise<WatchedRun>>();
   private readonly opened = new Map<string, WatchedRun>();
   private timer: NodeJS.Timeout | null = null;
@@ -23,7 +23,7 @@ export class LiveRuns implements OnModuleDestroy {
 
   constructor(
     private readonly tail: RunTail,
-    private readonly opener: ConversationOpener,
+    private readonly reader: ConversationReader,
     private readonly settings: Settings,
   ) {}
 
@@ -49,7 +49,7 @@ export class LiveRuns implements OnModuleDestroy {
   }
 
   private open(head: RunHead, since: number): Promise<WatchedRun> {
-    const opening = WatchedRun.open(head, since, this.tail, this.opener);
+    const opening = WatchedRun.open(head, since, this.tail, this.reader);
     this.runs.set(head.runId, opening);
     opening.then(
       (run) => this.opened.set(head.runId, run),
@@ -86,7 +86,7 @@ export class LiveRuns implements OnModuleDestroy {
       const head = heads.get(runId);
       if (head === undefined) {
         // Opened while the question was under way: the next round knows it.
-        if (run.exists && !(await this.isThere(runId))) run.vanish();
+        if (run.exists && !(await this.exists(runId))) run.markDeleted();
       } else if (run.needs(head)) moved.push([run, head]);
     }
     const next = moved.values();
@@ -100,25 +100,25 @@ export class LiveRuns implements OnModuleDestroy {
     await Promise.all(Array.from({ length: PARALLEL_READS }, reader));
   }
 
-  private async isThere(runId: string): Promise<boolean> {
+  private async exists(runId: string): Promise<boolean> {
     return (await this.tail.heads([runId])).length > 0;
   }
 }
 
-export type Admission = { readonly release: () => void } | 'too_many_of_yours' | 'too_many';
+export type StreamSlot = { readonly release: () => void } | 'principal_limit' | 'process_limit';
 
 /** How many streams are open in this process, in all and of each principal. */
 @Injectable()
-export class LiveStreams {
+export class StreamLimiter {
   private readonly byPrincipal = new Map<string, number>();
   private open = 0;
 
   constructor(private readonly settings: Settings) {}
 
-  admit(principalUid: string): Admission {
+  acquire(principalUid: string): StreamSlot {
     const theirs = this.byPrincipal.get(principalUid) ?? 0;
-    if (theirs >= this.settings.liveMaxStreamsPerPrincipal) return 'too_many_of_yours';
-    if (this.open >= this.settings.liveMaxStreams) return 'too_many';
+    if (theirs >= this.settings.liveMaxStreamsPerPrincipal) return 'principal_limit';
+    if (this.open >= this.settings.liveMaxStreams) return 'process_limit';
     this.byPrincipal.set(principalUid, theirs + 1);
     this.open += 1;
     return { release: () => this.release(principalUid) };

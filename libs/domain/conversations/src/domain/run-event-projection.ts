@@ -1,16 +1,16 @@
 import { maskSecrets } from '#platform/kernel';
 import type { RunEvent } from '#execution/runner-protocol';
 import { isSettled, mergeCall, planEntries } from './call-merge.js';
-import type { ConversationFolding } from './conversation-normalizer.js';
+import type { ConversationProjection } from './conversation-normalizer.js';
 import type { ConversationResponse, EventName, JsonObject, Step } from './conversation.js';
 import {
-  type CallFold,
-  EMPTY_FOLD,
+  type CallState,
+  EMPTY_PROJECTION,
   type Entry,
-  type FoldState,
+  type ProjectionState,
   type LifecycleItem,
-  type StepFold,
-} from './fold-state.js';
+  type StepState,
+} from './projection-state.js';
 import { isObject, listField, textField } from './json-fields.js';
 import { renderStep } from './render-step.js';
 import { StepTree } from './step-tree.js';
@@ -18,14 +18,14 @@ import { firstLine, summariseJson } from './summarise.js';
 
 /**
  * Folds the log of one run into its conversation. Total: whatever the events say, and in whatever order they say it,
- * it never throws; what names something unknown is shown where it came. Folding in parts gives what folding at once gives.
+ * it never throws; what names something unknown is shown where it came. Applying events in parts gives the same as applying them at once.
  */
-export class ConversationFold implements ConversationFolding<StepFold> {
+export class RunEventProjection implements ConversationProjection<StepState> {
   private readonly tree: StepTree;
   private seq: number;
 
   /** Goes on from `state`, which belongs to the fold from here. */
-  constructor(state: FoldState = structuredClone(EMPTY_FOLD)) {
+  constructor(state: ProjectionState = structuredClone(EMPTY_PROJECTION)) {
     this.seq = state.seq;
     this.tree = new StepTree(state.steps);
   }
@@ -39,7 +39,7 @@ export class ConversationFold implements ConversationFolding<StepFold> {
   }
 
   /** The state so far: plain JSON, changed by the next `add`. */
-  get state(): FoldState {
+  get state(): ProjectionState {
     return { seq: this.seq, steps: this.tree.steps };
   }
 
@@ -98,7 +98,7 @@ export class ConversationFold implements ConversationFolding<StepFold> {
       case 'run_errored':
       case 'followup_received':
       case 'sandbox_shutdown':
-        return this.concludeWith(event, data, at);
+        return this.applyRunEnd(event, data, at);
     }
   }
 
@@ -148,7 +148,7 @@ export class ConversationFold implements ConversationFolding<StepFold> {
     if (!call) {
       const parent = parentOf(data);
       const step = this.tree.stepFor(event, at, parent === id ? undefined : parent);
-      call = { id } satisfies CallFold;
+      call = { id } satisfies CallState;
       step.entries.push({ kind: 'call', at, call });
       this.tree.indexCall(call, step);
     }
@@ -201,14 +201,14 @@ export class ConversationFold implements ConversationFolding<StepFold> {
   }
 
   /** The server's word on the run: it also ends a turn whose end its runner could no longer report. */
-  private concludeWith(event: RunEvent, data: JsonObject, at: string): void {
+  private applyRunEnd(event: RunEvent, data: JsonObject, at: string): void {
     const ends = event.kind !== 'run_blocked' && event.kind !== 'followup_received';
     const step = this.tree.lastStep(event, at);
     if (ends) this.tree.close(step, at, event.kind === 'run_done' ? 'completed' : 'failed');
     this.appendLifecycle(step, event, data, at);
   }
 
-  private appendLifecycle(step: StepFold, event: RunEvent, data: JsonObject, at: string): void {
+  private appendLifecycle(step: StepState, event: RunEvent, data: JsonObject, at: string): void {
     const payload = shown(data);
     const item: LifecycleItem = {
       event_type: event.kind,
@@ -221,7 +221,7 @@ export class ConversationFold implements ConversationFolding<StepFold> {
   }
 
   private appendEvent(
-    step: StepFold,
+    step: StepState,
     role: 'user' | 'assistant' | 'system',
     name: EventName,
     data: JsonObject,
@@ -237,15 +237,15 @@ const SHOWN_EVENT_BYTES = 24_576;
 const shown = (data: JsonObject): JsonObject => maskSecrets(summariseJson(data, SHOWN_EVENT_BYTES).value) as JsonObject;
 
 /** Folds a whole log. */
-export function foldConversation(conversationId: string, events: readonly RunEvent[]): ConversationResponse {
-  const fold = new ConversationFold();
+export function projectConversation(conversationId: string, events: readonly RunEvent[]): ConversationResponse {
+  const fold = new RunEventProjection();
   fold.add(events);
   return { conversation_id: conversationId, steps: fold.render() };
 }
 
 /** The state after `events`; leaves the given one as it is. */
-export function foldFrom(state: Readonly<FoldState>, events: readonly RunEvent[]): FoldState {
-  const fold = new ConversationFold(structuredClone(state));
+export function projectFrom(state: Readonly<ProjectionState>, events: readonly RunEvent[]): ProjectionState {
+  const fold = new RunEventProjection(structuredClone(state));
   fold.add(events);
   return fold.state;
 }

@@ -5,15 +5,15 @@ import type { EventName, JsonObject } from './conversation.js';
  * What the fold knows after some events: plain JSON, so that it can be stored and gone on with.
  * Steps hold their entries in the order of first appearance; `renderStep` makes messages and blocks of them.
  */
-export interface FoldState {
+export interface ProjectionState {
   /** Sequence number of the last event folded; events up to it are skipped when they come again. */
   seq: number;
-  steps: StepFold[];
+  steps: StepState[];
 }
 
 export type StepKind = 'setup' | 'turn' | 'agent';
 
-export interface StepFold {
+export interface StepState {
   id: string;
   kind: StepKind;
   /** 0 for a step of the conversation itself, 1 for an agent it started, … */
@@ -23,12 +23,12 @@ export interface StepFold {
   started_at: string;
   completed_at?: string;
   entries: Entry[];
-  steps: StepFold[];
+  steps: StepState[];
 }
 
 export type Entry =
   | { kind: 'user' | 'text' | 'thinking'; at: string; message_id?: string; text: string }
-  | { kind: 'call'; at: string; call: CallFold }
+  | { kind: 'call'; at: string; call: CallState }
   | { kind: 'event'; at: string; role: 'user' | 'assistant' | 'system'; name: EventName; data: JsonObject }
   | { kind: 'lifecycle'; at: string; events: LifecycleItem[] };
 
@@ -39,7 +39,7 @@ export interface LifecycleItem {
 }
 
 /** A tool call as the upserts so far have made it. Values are capped when they arrive, never stored whole. */
-export interface CallFold {
+export interface CallState {
   id: string;
   tool_name?: string;
   title?: string;
@@ -51,7 +51,7 @@ export interface CallFold {
   input_truncated?: boolean;
   output?: unknown;
   output_truncated?: boolean;
-  content?: ContentFold[];
+  content?: ContentState[];
   paths?: string[];
   /** It delegates: other events name it as their parent. */
   delegates?: boolean;
@@ -59,7 +59,7 @@ export interface CallFold {
   closed?: 'completed' | 'failed';
 }
 
-export interface ContentFold {
+export interface ContentState {
   type: 'text' | 'diff' | 'resource';
   text?: string;
   path?: string;
@@ -71,4 +71,4 @@ export interface ContentFold {
   truncated?: boolean;
 }
 
-export const EMPTY_FOLD: Readonly<FoldState> = Object.freeze({ seq: 0, steps: [] });
+export const EMPTY_PROJECTION: Readonly<ProjectionState> = Object.freeze({ seq: 0, steps: [] });

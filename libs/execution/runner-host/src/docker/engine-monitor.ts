@@ -1,11 +1,11 @@
 import type { HostLog } from '../host-log.js';
-import type { DockerEngine, EngineFacts } from './docker-engine.js';
+import type { DockerEngine, EngineInfo } from './docker-engine.js';
 
 const REMIND_MS = 60_000;
 
 /** Knows whether the engine answers, and says so when that changes. */
-export class EngineWatch {
-  private facts_: EngineFacts | null = null;
+export class EngineMonitor {
+  private facts_: EngineInfo | null = null;
   private remindedAt = -Infinity;
 
   constructor(
@@ -36,7 +36,7 @@ export class EngineWatch {
       this.isDown(error);
       return false;
     }
-    this.log.info(`The Docker Engine at ${this.address} answers: version ${this.facts_.version}.`);
+    this.log.info(`The Docker Engine at ${this.address} is available: version ${this.facts_.version}.`);
     return true;
   }
 
@@ -48,7 +48,7 @@ export class EngineWatch {
     this.remindedAt = performance.now();
     const reason = error instanceof Error ? error.message : String(error);
     this.log.error(
-      `The Docker Engine at ${this.address} (DOCKER_HOST) cannot be used: ${reason}. Runs wait in the queue until it answers.`,
+      `The Docker Engine at ${this.address} (DOCKER_HOST) cannot be used: ${reason}. Runs wait in the queue until it is available.`,
     );
   }
 }

@@ -5,11 +5,11 @@ import type { Database } from '#platform/persistence';
 import type { RunEvent } from '#execution/runner-protocol';
 import { RunLog } from '#domain/runs';
 import { RunLogBuilder } from '#testing';
-import type { ConversationFolding, StoredFold } from '../domain/conversation-normalizer.js';
-import { foldConversation } from '../domain/conversation-fold.js';
-import { ConversationFolds } from '../persistence/conversation-folds.js';
+import type { ConversationProjection, StoredProjection } from '../domain/conversation-normalizer.js';
+import { projectConversation } from '../domain/run-event-projection.js';
+import { ConversationProjectionStore } from '../persistence/conversation-projections.store.js';
 import { NormalizerRegistry, HeadraceEventsNormalizer } from './normalizer-registry.js';
-import { ReadConversation } from './read-conversation.js';
+import { ConversationReader } from './conversation-reader.js';
 
 class GivenLog extends RunLog {
   events: readonly RunEvent[] = [];
@@ -23,14 +23,14 @@ class GivenLog extends RunLog {
   }
 }
 
-class MemoryFolds extends ConversationFolds {
-  kept: StoredFold = { seq: 0, steps: [] };
+class MemoryFolds extends ConversationProjectionStore {
+  kept: StoredProjection = { seq: 0, steps: [] };
   broken = false;
   constructor() {
     super({} as Database, new GivenLog());
   }
   override load = () => Promise.resolve(structuredClone(this.kept));
-  override save = (_runId: string, _of: unknown, { state }: ConversationFolding) => {
+  override save = (_runId: string, _of: unknown, { state }: ConversationProjection) => {
     if (this.broken) return Promise.reject(new Error('read-only'));
     this.kept = structuredClone(state);
     return Promise.resolve();
@@ -44,66 +44,75 @@ class HandClock extends Clock {
 
 const RUN = { id: '01900000-0000-7000-8000-000000000001', conversationId: 'c1', conversationFormat: null };
 
-describe('ReadConversation', () => {
+describe('ConversationReader', () => {
   let log: GivenLog;
-  let folds: MemoryFolds;
+  let projections: MemoryFolds;
   let clock: HandClock;
-  let read: ReadConversation;
+  let read: ConversationReader;
   beforeEach(() => {
     log = new GivenLog();
-    folds = new MemoryFolds();
+    projections = new MemoryFolds();
     const registry = new NormalizerRegistry(new DiscoveryService(new ModulesContainer()));
     const ours = new HeadraceEventsNormalizer();
     vi.spyOn(registry, 'find').mockImplementation((format) => (format === ours.format ? ours : undefined));
     clock = new HandClock();
-    read = new ReadConversation(log, registry, folds, clock);
+    read = new ConversationReader(log, registry, projections, clock);
   });
 
   it('reads of a finished turn, the second time, only what came after it', async () => {
     const builder = new RunLogBuilder().prepared().turn('t1', 'go').says('m', 'done').ended('t1');
     log.events = builder.events;
-    expect(await read.execute(RUN)).toEqual({ kind: 'found', conversation: foldConversation('c1', builder.events) });
+    expect(await read.getOfRun(RUN)).toEqual({
+      kind: 'found',
+      conversation: projectConversation('c1', builder.events),
+    });
     builder.add('run_done').turn('t2', 'on').says('m2', 'again');
-    expect(await read.execute(RUN)).toEqual({ kind: 'found', conversation: foldConversation('c1', builder.events) });
+    expect(await read.getOfRun(RUN)).toEqual({
+      kind: 'found',
+      conversation: projectConversation('c1', builder.events),
+    });
     expect(log.reads).toEqual([0, 8]);
   });
 
   it('stores nothing of a turn that goes on, unless it is long', async () => {
     const builder = new RunLogBuilder().prepared().turn('t1', 'go').says('m', 'a');
     log.events = builder.events;
-    await read.execute(RUN);
-    expect(folds.kept.seq).toBe(0);
+    await read.getOfRun(RUN);
+    expect(projections.kept.seq).toBe(0);
     for (let count = 0; count < 2500; count += 1) builder.says('m', 'b');
-    expect(await read.execute(RUN)).toEqual({ kind: 'found', conversation: foldConversation('c1', builder.events) });
+    expect(await read.getOfRun(RUN)).toEqual({
+      kind: 'found',
+      conversation: projectConversation('c1', builder.events),
+    });
     expect(log.reads).toEqual([0, 0, 1000, 2000]);
-    expect(folds.kept.seq).toBe(builder.events.length);
+    expect(projections.kept.seq).toBe(builder.events.length);
   });
 
   it('answers although the fold cannot be stored', async () => {
     const builder = new RunLogBuilder().prepared().turn('t1', 'go').ended('t1');
     log.events = builder.events;
-    folds.broken = true;
-    expect(await read.execute(RUN)).toMatchObject({ kind: 'found' });
+    projections.broken = true;
+    expect(await read.getOfRun(RUN)).toMatchObject({ kind: 'found' });
   });
 
   describe('of several runs', () => {
     const runs = (count: number) =>
       Array.from({ length: count }, (_, index) => ({ ...RUN, id: `${RUN.id.slice(0, -2)}${10 + index}` }));
     beforeEach(() => {
-      vi.spyOn(folds, 'load').mockImplementation(() => Promise.resolve({ seq: 0, steps: [] }));
+      vi.spyOn(projections, 'load').mockImplementation(() => Promise.resolve({ seq: 0, steps: [] }));
     });
 
     it('goes on to the next run only below 32 MiB, and never refuses a single one', async () => {
       const builder = new RunLogBuilder().prepared().turn('t1', 'go');
       for (let index = 0; index < 17; index += 1) builder.says(`m${index}`, 'x'.repeat(1024 * 1024));
       log.events = builder.ended('t1').events;
-      expect(await read.executeAll(runs(2))).toMatchObject({ kind: 'found' });
+      expect(await read.getOfRuns(runs(2))).toMatchObject({ kind: 'found' });
       log.reads = [];
-      expect(await read.executeAll(runs(100))).toEqual({ kind: 'too_large' });
+      expect(await read.getOfRuns(runs(100))).toEqual({ kind: 'too_large' });
       expect(log.reads).toHaveLength(2);
       for (let index = 0; index < 17; index += 1) builder.turn(`u${index}`, 'x'.repeat(1024 * 1024)).ended(`u${index}`);
       log.events = builder.events;
-      expect(await read.executeAll(runs(1))).toMatchObject({ kind: 'found' });
+      expect(await read.getOfRuns(runs(1))).toMatchObject({ kind: 'found' });
     });
 
     it('goes on to the next run only for 10 s', async () => {
@@ -112,14 +121,14 @@ describe('ReadConversation', () => {
         clock.time += 3000;
         return Promise.resolve(log.events as RunEvent[]);
       });
-      expect(await read.executeAll(runs(4))).toMatchObject({ kind: 'found' });
-      expect(await read.executeAll(runs(5))).toEqual({ kind: 'too_large' });
+      expect(await read.getOfRuns(runs(4))).toMatchObject({ kind: 'found' });
+      expect(await read.getOfRuns(runs(5))).toEqual({ kind: 'too_large' });
     });
   });
 
   it('has outcomes for a run without a conversation and for an unknown format', async () => {
-    expect(await read.execute({ ...RUN, conversationId: null })).toEqual({ kind: 'no_conversation' });
-    expect(await read.execute({ ...RUN, conversationFormat: 'odd' })).toEqual({
+    expect(await read.getOfRun({ ...RUN, conversationId: null })).toEqual({ kind: 'no_conversation' });
+    expect(await read.getOfRun({ ...RUN, conversationFormat: 'odd' })).toEqual({
       kind: 'unsupported_format',
       format: 'odd',
     });
