@@ -148,7 +148,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
       { status: 500, message: 'Head "https://secret.example.com/v2/": unauthorized' },
       /unauthorized/,
     ],
-    ['Not an Image', null, /"Not an Image" is not the name of a Docker image/],
+    ['Not an Image', null, /"Not an Image" is not a valid Docker image name/],
   ])('fails the set-up of %s with what the registry says', async (image, answer, message) => {
     if (answer) engine.registry.set(`${image}:latest`, answer);
     const { runId, environmentUid } = await runIn(image, 'echo never');

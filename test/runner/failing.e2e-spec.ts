@@ -173,7 +173,7 @@ describe('the agent', () => {
     expect(runner.plane.finished?.detail).toContain('no thanks');
   });
 
-  it('gets an error for requests nobody has heard of, and goes on', async () => {
+  it('gets an error for unknown requests, and continues', async () => {
     const curious = `
       read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
       read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'

@@ -12,7 +12,7 @@ const ended = (shape: object = {}): Promise<BuiltRun> =>
   room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', prompt: 'Before', ...shape });
 
 /** Creates a run that continues the conversation, and gives it to a runner. */
-async function goOn({ conversationId }: BuiltRun): Promise<{ runId: string; runner: TestRunner }> {
+async function continueConversation({ conversationId }: BuiltRun): Promise<{ runId: string; runner: TestRunner }> {
   const { body } = await room.api.request(200, 'POST /agent/runs', {
     token: room.member.token,
     body: { prompt: 'After', conversation_id: conversationId },
@@ -24,7 +24,7 @@ const transcriptOf = (status: number, runner: TestRunner) => runner.call(status,
 describe('a run created with a conversation_id', () => {
   it('gets its own copy of the transcript, and the session to resume with its own first prompt', async () => {
     const before = await ended({ transcript: 'so far\n' });
-    const { runId, runner } = await goOn(before);
+    const { runId, runner } = await continueConversation(before);
     expect(runner.assignment).toMatchObject({
       prompt: 'After',
       resume: { session_id: `session-${before.id}`, transcript: true },
@@ -38,8 +38,8 @@ describe('a run created with a conversation_id', () => {
     expect(rows).toHaveLength(2);
   });
 
-  it('starts a session of its own when nothing was kept of the earlier one', async () => {
-    const { runner } = await goOn(await ended());
+  it('starts a new session when the transcript of the earlier one was not stored', async () => {
+    const { runner } = await continueConversation(await ended());
     expect(runner.assignment.prompt).toBe('After');
     expect(runner.assignment.resume?.transcript ?? false).toBe(false);
     await transcriptOf(404, runner);
@@ -47,7 +47,7 @@ describe('a run created with a conversation_id', () => {
 
   it('is part of the conversation from then on', async () => {
     const before = await ended({ transcript: 'so far\n' });
-    const { runner } = await goOn(before);
+    const { runner } = await continueConversation(before);
     await runner.report(
       ['sandbox_ready'],
       ['session_started', { session_id: `session-${before.id}`, resumed: true }],

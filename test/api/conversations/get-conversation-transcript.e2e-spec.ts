@@ -24,7 +24,7 @@ async function download(id: string, token?: string): Promise<string> {
 }
 
 describe('getConversationTranscript', () => {
-  it('302 to what a third party’s agent has written, for whoever may see the conversation', async () => {
+  it('302 to the transcript of a third-party agent, for principals that may read the conversation', async () => {
     const id = await conversation({ ...CLAUDE, transcript: 'secret\n', transcriptFormat: 'claude' });
     expect(await download(id)).toBe('secret\n');
     expect(await download(id, room.viewer.token)).toBe('secret\n');

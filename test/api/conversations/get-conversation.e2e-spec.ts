@@ -30,7 +30,7 @@ describe('getConversation', () => {
     expect(await read(id.toUpperCase())).toEqual(body);
   });
 
-  it('200 with the steps of all its runs, oldest first, each under an id of its own', async () => {
+  it('200 with the steps of all its runs, oldest first, with unique ids', async () => {
     const at = (minutes: number) => new Date(Date.now() - minutes * 60_000);
     const { id } = await conversation({ prompt: 'Second', createdAt: at(20) });
     await room.runs.build({ ...ofTeam(), conversationId: id, prompt: 'Third', createdAt: at(10) });
@@ -40,7 +40,7 @@ describe('getConversation', () => {
       prompt: 'First',
       createdAt: at(30),
     });
-    // Created to go on, and not begun yet.
+    // Created as a continuation, and not started yet.
     await room.runs.build({ by: room.member, team: room.team, conversationId: id, prompt: 'Fourth' });
     const body = await read(id);
     expect(prompts(body)).toEqual(['First', 'Second', 'Third']);
@@ -70,7 +70,7 @@ describe('getConversation', () => {
     await room.api.request(200, `GET /agent/runs/${runId}/conversation`, { token: room.member.token });
   });
 
-  it('200 and growing while its run goes on', async () => {
+  it('200 with more steps while its run continues', async () => {
     const { body: created } = await room.api.request(200, 'POST /agent/runs', {
       token: room.member.token,
       body: { prompt: 'Go' },

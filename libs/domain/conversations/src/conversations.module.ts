@@ -16,7 +16,7 @@ import {
 import { RunEventsController } from './http/run-events.controller.js';
 import { SessionPageController } from './http/session-page.controller.js';
 
-/** The conversations room: projections of the runs' log, and the normalizers that make them. */
+/** Projections of run logs, the normalizers that create them, and live streams. */
 @Module({
   imports: [DiscoveryModule, RunsModule],
   providers: [
@@ -35,7 +35,7 @@ import { SessionPageController } from './http/session-page.controller.js';
 })
 export class ConversationsModule {}
 
-/** The room's HTTP side. */
+/** Routes of conversations, live events and the session page. */
 @Module({
   imports: [ConversationsModule, RunsModule, AuthModule],
   controllers: [

@@ -5,7 +5,7 @@ const settings = (secretsKey: string, agentUidBase = 0) => ({ agentUidBase, agen
 const ALL = 4_294_967_295;
 
 describe('AgentUsers', () => {
-  it('gives every installation a range of its own, the same at every start', () => {
+  it('derives a different, stable range for every installation', () => {
     const bases = Array.from({ length: 20 }, (_, index) => new AgentUsers(settings(`key-${index}`), ALL).uidOf('0'));
     expect(new Set(bases).size).toBeGreaterThanOrEqual(19);
     expect(new AgentUsers(settings('key-3'), ALL).uidOf('0')).toBe(bases[3]);

@@ -6,19 +6,19 @@ import { join } from 'node:path';
 import { removeTree, sweep, type SweepTargets } from '#execution/runner';
 import type { HostLog } from './host-log.js';
 
-/** What an execution may leave behind. */
+/** Processes and files that an execution may leave. */
 export interface ExecutionRemains {
   readonly executionId: string;
   readonly cookie: string;
   readonly workspaceDir: string;
-  /** Its user, when it had one of its own. */
+  /** Its user, when it had a separate one. */
   readonly uid?: number | undefined;
   /** Process groups that were started for it. */
   readonly groups?: readonly number[];
 }
 
 /**
- * Nothing of the execution is left afterwards: no process, no file. Rejects when its directory cannot be removed.
+ * Ends all processes and removes all files of the execution. Rejects when its directory cannot be removed.
  */
 export async function clearExecution(remains: ExecutionRemains, log: HostLog): Promise<void> {
   const { executionId, cookie, workspaceDir, uid, groups } = remains;
@@ -31,23 +31,25 @@ export async function clearExecution(remains: ExecutionRemains, log: HostLog): P
   const { left } = await sweep(targets);
   if (left > 0) log.error(`${left} process(es) of execution ${executionId} survived SIGKILL.`);
   await removeTree(workspaceDir);
-  // As root only: elsewhere an execution has no user that is nobody else's.
+  // As root only: otherwise the execution has no separate user.
   if (uid === undefined || uid === 0 || process.getuid?.() !== 0) return;
   const files = await removeLeftoverFiles(uid);
   if (files > 0)
     log.warn(`${files} file(s) of execution ${executionId} in shared temporary directories cannot be removed.`);
 }
 
-/** Where every user may write. */
+/** Directories in which every user may write. */
 const SHARED = ['/tmp', '/var/tmp', '/dev/shm'];
 const BATCH_SIZE = 500;
 
 /**
- * Removes what a user that only one execution has left in the machine's shared directories. By that user: a directory of
- * it may be open to others, who could put a link to something of ours into it while we delete. Returns how many entries
- * are still there.
+ * Removes the files of an execution's user from the shared directories of the machine, as that user: its directories may
+ * be writable to others, who could add links to other files during the removal. Returns how many entries remain.
  */
-export async function removeLeftoverFiles(uid: number, directories = [...new Set([...SHARED, tmpdir()])]): Promise<number> {
+export async function removeLeftoverFiles(
+  uid: number,
+  directories = [...new Set([...SHARED, tmpdir()])],
+): Promise<number> {
   const left = await entriesOf(uid, directories);
   for (let at = 0; at < left.length; at += BATCH_SIZE) await removeAs(uid, left.slice(at, at + BATCH_SIZE));
   return left.length === 0 ? 0 : (await entriesOf(uid, directories)).length;

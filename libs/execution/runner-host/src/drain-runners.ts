@@ -5,23 +5,23 @@ const PHASE_POLL_MS = 250;
 /** A runner that an executor has started. */
 export interface StartedRunner {
   signal(signal: 'SIGTERM' | 'SIGKILL'): void;
-  /** Resolves, and never rejects, when nothing of the execution is left. */
+  /** Resolves, and never rejects, when all processes of the execution have ended. */
   readonly gone: Promise<void>;
 }
 
 export interface DrainOptions {
-  /** By execution id. Whoever has gone leaves it. */
+  /** By execution id; the caller removes a runner that has ended. */
   readonly runners: ReadonlyMap<string, StartedRunner>;
-  /** Executions whose agent works at this moment. */
+  /** Executions whose agent is working. */
   readonly working: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** How long those may go on. */
+  /** How long working agents may continue. */
   readonly graceMs: number;
   /** How long a runner that may take to exit after SIGTERM. */
   readonly patienceMs: number;
   readonly log: HostLog;
 }
 
-/** Lets what works finish in time, asks whoever does not to leave, and kills what is left. */
+/** Lets working agents finish until the deadline, sends SIGTERM to all others, and kills those that do not exit. */
 export async function drainRunners({ runners, working, graceMs, patienceMs, log }: DrainOptions): Promise<void> {
   const deadline = performance.now() + graceMs;
   const signalled = new Set<string>();
@@ -34,11 +34,11 @@ export async function drainRunners({ runners, working, graceMs, patienceMs, log 
     await Promise.race([timeout, ...[...runners.values()].map(({ gone }) => gone)]);
     clearTimeout(timer);
   };
-  /** With no answer all count as working. */
+  /** All count as working when it is not known. */
   const listWorking = async (): Promise<ReadonlySet<string>> => {
     const ids = [...runners.keys()];
     return working(ids).catch((error: unknown) => {
-      log.warn(`Draining without knowing who works: ${String(error)}`);
+      log.warn(`Draining without knowing which agents are working: ${String(error)}`);
       return new Set(ids);
     });
   };

@@ -12,9 +12,9 @@ const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 const known = new Map<number, readonly string[]>();
 
 /**
- * What stands before the command of a runner, so that the agents that it starts gain no privileges by set-user-ID
- * programs and have so many processes at most. The runner passes both on. Only as root, where executions have users of
- * their own, and only what this machine has and lets us do: containers may forbid it.
+ * Command prefix of a runner that denies privileges by set-user-ID programs and limits the number of processes; agents
+ * inherit both. Only as root, where executions have separate users, and only as far as this machine supports it:
+ * containers may forbid it.
  */
 export function confinement(maxProcesses: number): readonly string[] {
   if (process.getuid?.() !== 0) return [];
@@ -49,7 +49,7 @@ function find(name: string): string | null {
   return null;
 }
 
-/** What a runner that ended with RUNNER_EXIT.notClaimed means to the operator of the processor. */
+/** A hint for operators when a runner ended with RUNNER_EXIT.notClaimed. */
 export const unreachableApiMessage = (runnerApiUrl: string): string =>
   `The runner could not reach the API at ${runnerApiUrl} (RUNNER_API_URL).`;
 
@@ -59,8 +59,8 @@ export interface RunnerExit {
 }
 
 /**
- * A runner in a session of its own, so that a signal to our process group does not reach it. It does nothing until
- * {@link assign} gives it its assignment and token on standard input; its environment and argv hold nothing secret.
+ * A runner in a separate process session, so that signals to our process group do not reach it. It waits until
+ * {@link assign} sends the hand-over on standard input; its environment and arguments contain no secrets.
  */
 export class RunnerProcess {
   readonly exited: Promise<RunnerExit>;
@@ -87,7 +87,7 @@ export class RunnerProcess {
         PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
         LANG: process.env.LANG ?? 'C.UTF-8',
         NODE_ENV: 'production',
-        // The runner trusts the authorities that we trust: the API may have a certificate of a private one.
+        // The certificate of the API may be issued by a private authority.
         ...(NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS }),
       },
     });
@@ -98,7 +98,7 @@ export class RunnerProcess {
         resolve({ code: 127, signal: null });
       });
     });
-    // A runner that dies before it has read its assignment breaks the pipe; its exit tells the story.
+    // A runner that ends before it has read its hand-over breaks the pipe; its exit code has the reason.
     this.child.stdin?.on('error', (error) => log.debug(`A runner closed its input: ${error.message}`));
   }
 

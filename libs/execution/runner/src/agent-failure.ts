@@ -15,17 +15,17 @@ import { errorText } from './runner-log.js';
 
 const ACTIONS: readonly unknown[] = ['agent_thought_chunk', 'tool_call', 'tool_call_update', 'plan'];
 const MAX_TEXT = 4_096;
-/** How agents that report no failure with a type begin the text that they show in its place. */
+/** Beginnings of error texts of agents that report no typed failure. */
 const ERROR_TEXT =
   /^(?:API Error: |unexpected status [45]\d\d\b|exceeded retry limit, last status: |stream disconnected before |Missing environment variable: )/m;
 
-/** What an agent has put out in a turn, as far as it tells whether its model has answered at all. */
+/** Output of an agent in a turn, as far as it shows whether its model has responded. */
 export class TurnOutput {
-  private said = '';
+  private text = '';
   private hasActed = false;
 
   start(): void {
-    this.said = '';
+    this.text = '';
     this.hasActed = false;
   }
 
@@ -34,7 +34,7 @@ export class TurnOutput {
     const { sessionUpdate: kind, content } = fields(update);
     if (kind === 'agent_message_chunk') {
       const chunk = chunkText(fields(content));
-      if (this.said.length < MAX_TEXT) this.said += chunk;
+      if (this.text.length < MAX_TEXT) this.text += chunk;
       return chunk !== '';
     }
     const isAction = ACTIONS.includes(kind);
@@ -43,13 +43,13 @@ export class TurnOutput {
   }
 
   get isEmpty(): boolean {
-    return !this.hasActed && this.said.trim() === '';
+    return !this.hasActed && this.text.trim() === '';
   }
 
-  /** The error that is all that the agent has said; undefined when there is another output. */
+  /** The error, when it is the only output of the agent. */
   get errorText(): string | undefined {
-    const at = this.hasActed ? -1 : this.said.search(ERROR_TEXT);
-    return at < 0 ? undefined : this.said.slice(at).trim();
+    const at = this.hasActed ? -1 : this.text.search(ERROR_TEXT);
+    return at < 0 ? undefined : this.text.slice(at).trim();
   }
 }
 
@@ -58,7 +58,7 @@ const EXIT_WAIT_MS = 1_000;
 const AUTH_REQUIRED = -32_000;
 const GENERIC = /^(?:internal error)?$/i;
 
-/** Why the agent did not answer: it reported an error, its process ended, or its answers made no sense. */
+/** Why the agent did not respond: it reported an error, its process ended, or its response was invalid. */
 export async function explainFailure(
   what: string,
   error: unknown,
@@ -72,20 +72,20 @@ export async function explainFailure(
     const message = `The agent process ended during ${what} (${describeExit(exit)}).`;
     return new AgentFailure(message, { exitCode: exitCodeOf(exit), ...detailFor(message, lastOutput(stderr())) });
   }
-  const message = `The agent broke off during ${what}: ${errorText(error)}.`;
+  const message = `The agent failed during ${what}: ${errorText(error)}.`;
   return new AgentFailure(message, detailFor(message, lastOutput(stderr())));
 }
 
-/** Agents put the reason into the message, into `data`, or into the provider's own answer as JSON. */
+/** The reason is in the message, in `data`, or in the provider's response as JSON. */
 export function explainRequestError(what: string, error: RequestError, stderr: () => string): AgentFailure {
   const data = fields(error.data);
-  const told = text(data['details']) ?? text(data['message']) ?? '';
-  const output = GENERIC.test(error.message.trim()) ? told : [error.message, told].filter(Boolean).join('\n');
+  const reason = text(data['details']) ?? text(data['message']) ?? '';
+  const output = GENERIC.test(error.message.trim()) ? reason : [error.message, reason].filter(Boolean).join('\n');
   const status = error.code >= 400 && error.code < 600 ? error.code : undefined;
   const typed = error.code === AUTH_REQUIRED ? 'credentials' : vendorKind(data['errorKind']);
   const opening = what === 'the turn' ? undefined : `The agent answered ${what} with an error`;
   const { message, report } = describeFailure(typed ?? failureKind(output, status), output, opening);
-  // Without a reason of its own, what the agent has logged is the only one.
+  // Without a reason in the response, the agent's log is the only one.
   const logged = output === '' ? detailFor(message, lastOutput(stderr())) : {};
   const failure = new AgentFailure(message, { ...logged, ...report });
   failure.cause = error;
@@ -93,8 +93,8 @@ export function explainRequestError(what: string, error: RequestError, stderr: (
 }
 
 /**
- * A turn that its agent calls ended although it has failed: with a typed failure beside the answer, with nothing but the
- * text of an error, or with nothing at all.
+ * The failure of a turn that the agent reports as ended: a typed failure in the response, only the text of an error, or no
+ * output at all.
  */
 export function failureOfTurn(
   response: { readonly stopReason: string; readonly _meta?: unknown },
@@ -104,8 +104,8 @@ export function failureOfTurn(
   const typed = sessionFailureIn(response._meta);
   if (typed?.severity === 'error') return modelFailure(describeFailure(typed.kind, typed.title));
   if (response.stopReason !== 'end_turn' || hasUsage) return null;
-  const { errorText: said } = output;
-  if (said !== undefined) return modelFailure(describeFailure(failureKind(said), said));
+  const { errorText: error } = output;
+  if (error !== undefined) return modelFailure(describeFailure(failureKind(error), error));
   return output.isEmpty ? new AgentFailure('The agent ended its turn without any output.') : null;
 }
 

@@ -17,7 +17,7 @@ import { sleep } from './sleep.js';
 const STARTUP_MS = 120_000;
 const STDERR_BYTES = 8_192;
 
-/** The agent of an execution: its process, its session, and what it says as run events. */
+/** The agent of an execution: its process, its session, and its updates as run events. */
 export class AgentHost {
   readonly normalizer = new AcpNormalizer();
   readonly permissions: PermissionBroker;
@@ -91,7 +91,7 @@ export class AgentHost {
     return opened;
   }
 
-  /** Switches to the mode where the agent has one of that name, else back to the mode that the session was opened with. */
+  /** Switches to the mode if the agent has it, else back to the initial mode of the session. */
   async setMode(mode: string): Promise<void> {
     const session = this.opened;
     const wanted = session?.hasMode(mode) === true ? mode : this.normalMode;
@@ -111,14 +111,14 @@ export class AgentHost {
   /** Waits for an answer of the agent. Rejects with AgentFailure when there will be none, or TerminatedError. */
   async ask<T>(what: string, answer: Promise<T>, timeoutMs?: number): Promise<T> {
     const agent = this.started;
-    if (!agent) throw new Error('There is no agent to ask.');
+    if (!agent) throw new Error('The agent has not been started.');
     const over = new AbortController();
     const tooLate = timeoutMs === undefined ? null : rejectAfter(timeoutMs, over.signal);
     try {
       return await this.termination.race(Promise.race(tooLate ? [answer, tooLate] : [answer]));
     } catch (error) {
       if (this.termination.ending) throw new TerminatedError();
-      // Before it is cut to length: of a value that was cut off nobody could tell any more what it was.
+      // Redacted before it is cut to length: a truncated secret value would not be recognised.
       const stderr = (): string => this.redactor.text(this.stderr.toString());
       throw await this.termination.race(explainFailure(what, error, agent, stderr));
     } finally {
@@ -129,7 +129,7 @@ export class AgentHost {
 
 function rejectAfter(ms: number, signal: AbortSignal): Promise<never> {
   const late = sleep(ms, signal).then((): never => {
-    throw new Error(`no answer within ${ms / 1000} s`);
+    throw new Error(`no response within ${ms / 1000} s`);
   });
   late.catch(() => undefined);
   return late;

@@ -19,23 +19,22 @@ export interface ConversationOptions {
   readonly termination: Termination;
   /** Hands in what the agent has produced so far. */
   readonly collectArtifacts: () => Promise<void>;
-  /** Present when the session ends with a turn after which nothing waits: asks for what has come meanwhile. */
+  /** Present when the session ends after a turn without a waiting message: reads messages that have arrived meanwhile. */
   readonly pollCommands?: () => Promise<void>;
 }
 
-/** What a conversation begins with. */
-export interface Opening {
+export interface ConversationStart {
   readonly harnessId: string;
   readonly transcripts: TranscriptSync;
-  /** The agent remembers nothing of the run: it gets the base prompt, and the run's files whatever its first prompt is. */
+  /** A new session: the agent gets the base prompt and the run's files with its first prompt. */
   readonly isNew: boolean;
   readonly attachments: readonly PlacedAttachment[];
 }
 
-/** A debug window: its first prompt, and what the agent reads before it. */
-interface Debugging {
+/** A debug window: its first prompt, and the text before it. */
+interface DebugWindow {
   readonly first: Prompt;
-  readonly opening: string;
+  readonly preamble: string;
 }
 
 interface OpenTurn {
@@ -45,15 +44,15 @@ interface OpenTurn {
 
 const STOP_REASONS: readonly string[] = ['end_turn', 'refusal', 'max_tokens', 'max_turn_requests'];
 
-/** Turn after turn with one agent, told as events. */
+/** The turns with one agent, reported as events. */
 export class Conversation {
   private turn: OpenTurn | null = null;
-  /** What the agent says before its first turn; it is told with that turn. */
+  /** Events before the first turn; they are reported with it. */
   private early: PlainEvent[] | null = [];
   private started = false;
   private idle = false;
   private closeRequested = false;
-  private debugging: Debugging | 'waiting' | null = null;
+  private debugging: DebugWindow | 'waiting' | null = null;
 
   constructor(private readonly options: ConversationOptions) {}
 
@@ -66,17 +65,17 @@ export class Conversation {
     return this.idle;
   }
 
-  /** The set-up has failed and was told: the run cannot be handed back any more. */
+  /** The failure of the set-up was reported: the run cannot be handed back any more. */
   get isDebugging(): boolean {
     return this.debugging !== null;
   }
 
-  /** The agent's answer to the prompt that it works on. */
+  /** The response to the current prompt. */
   get openTurn(): Promise<unknown> | null {
     return this.turn?.answer ?? null;
   }
 
-  /** An idle session ends now, a working one after its turn; `false` takes it back. */
+  /** An idle session ends now, a working one after its turn; `false` revokes the request. */
   requestClose(wanted: boolean, reason?: string): void {
     this.closeRequested = wanted;
     if (wanted && this.idle) this.options.termination.decide(closed(reason));
@@ -87,7 +86,7 @@ export class Conversation {
     else this.push(event.kind, event.data);
   }
 
-  /** The set-up has failed: waits, without an agent, for somebody who wants to know why. */
+  /** After a failed set-up: waits without an agent for the first message to a debug agent. */
   async openDebugWindow(failure: SetupFailed): Promise<void> {
     const { inbox, termination, outbox } = this.options;
     inbox.acceptDebugOnly();
@@ -98,22 +97,25 @@ export class Conversation {
     if (this.closeRequested) termination.decide(closed());
     const first = await termination.race(inbox.next());
     this.idle = false;
-    this.debugging = { first, opening: debugPreamble(failure.message) };
+    this.debugging = { first, preamble: debugPreamble(failure.message) };
   }
 
-  /** The debug agent could not be started: whoever wrote the message that it was for is told so by its turn. */
+  /** The debug agent could not be started: the turn of its first message reports the failure to the sender. */
   failDebugWindow(): void {
     if (this.debugging === null || this.debugging === 'waiting' || this.turn) return;
     this.turn = { id: newUuid(), answer: Promise.resolve() };
     this.reportTurnStarted(this.turn.id, this.debugging.first, []);
   }
 
-  /** Until the execution is told to end (TerminatedError), the agent fails (AgentFailure), or leaves while it is idle. */
-  async run(session: AgentSession, { harnessId, transcripts, isNew, attachments }: Opening): Promise<ExecutionEnd> {
+  /** Runs until the execution is terminated (TerminatedError), the agent fails (AgentFailure), or exits while it is idle. */
+  async run(
+    session: AgentSession,
+    { harnessId, transcripts, isNew, attachments }: ConversationStart,
+  ): Promise<ExecutionEnd> {
     const { prompt: first, mode, base_prompt: basePrompt } = this.options.assignment;
     const debugging = this.debugging === 'waiting' ? null : this.debugging;
     const base = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
-    const prefix = debugging?.opening ?? base;
+    const prefix = debugging?.preamble ?? base;
     const files = debugging === null && (first !== null || isNew) ? attachments : [];
     let prompt: Prompt | null =
       debugging?.first ??
@@ -126,7 +128,7 @@ export class Conversation {
     return { ...closed('The agent process ended while it was idle.'), stopMode: 'kill' };
   }
 
-  /** Ends the calls that the agent has left open, when there will be no more word from it. */
+  /** Ends the open calls, when the agent will report nothing more. */
   closeCalls(): void {
     if (this.turn) for (const event of this.options.host.normalizer.closeOpenCalls('failed')) this.emit(event);
   }
@@ -137,7 +139,7 @@ export class Conversation {
     this.turn = null;
   }
 
-  /** null: the agent has gone. */
+  /** null: the agent has exited. */
   private async nextPrompt(session: AgentSession): Promise<Prompt | null> {
     const { termination, inbox, pollCommands } = this.options;
     if (pollCommands && this.started) {
@@ -151,7 +153,7 @@ export class Conversation {
     return next;
   }
 
-  /** From here on the agent may act, and acts are never repeated: the control plane must know before the agent does. */
+  /** From here on the agent may act, and actions are never repeated: the control plane must know it before the first prompt. */
   private async reportAgentStarted(harnessId: string): Promise<void> {
     const { host, outbox, termination } = this.options;
     this.started = true;
@@ -184,9 +186,9 @@ export class Conversation {
     const failure = failureOfTurn(response, host.output, usage.some(isSpent));
     const closing = host.normalizer.closeOpenCalls(failure || end.stop_reason === 'error' ? 'failed' : 'completed');
     for (const event of [...usage, ...closing]) this.emit(event);
-    // The session ends with it: a follow-up starts the agent again, with the secrets as they are then.
+    // The session ends with the failure: a follow-up starts the agent again, with the current secrets.
     if (failure) throw failure;
-    // Before the turn is told to be over: who sees its end finds its transcript and what it produced.
+    // Before the end of the turn is reported: its transcript and artifacts must be available by then.
     await termination.race(transcripts.upload(session.id));
     await termination.race(this.options.collectArtifacts());
     this.closeTurn(end);
@@ -198,7 +200,7 @@ export class Conversation {
       prompt: prompt.text,
       ...(prompt.followupId === undefined ? {} : { followup_id: prompt.followupId }),
       ...(prompt.mode === undefined ? {} : { mode: prompt.mode }),
-      ...(files.length === 0 ? {} : { attachments: files.map(told) }),
+      ...(files.length === 0 ? {} : { attachments: files.map(attachmentSummary) }),
     });
   }
 
@@ -207,17 +209,17 @@ export class Conversation {
   }
 }
 
-function told({ ref: { file_name, mime_type, size_bytes } }: PlacedAttachment) {
+function attachmentSummary({ ref: { file_name, mime_type, size_bytes } }: PlacedAttachment) {
   return { file_name, mime_type, size_bytes };
 }
 
 const isSpent = ({ data }: PlainEvent): boolean => Object.values(data).some((count) => Number(count) > 0);
 
-/** A turn that the agent cancels without being asked is not one that a person has cancelled. */
+/** A turn that the agent cancels without a request is an error, not a turn that a person has cancelled. */
 function turnEnd(stopReason: string, hasDenied: boolean): TurnEnd {
   if (STOP_REASONS.includes(stopReason)) return { stop_reason: stopReason as TurnEnded['stop_reason'] };
   if (stopReason !== 'cancelled')
-    return { stop_reason: 'error', message: 'The agent ended the turn for a reason that is not known.' };
+    return { stop_reason: 'error', message: 'The agent ended the turn for an unknown reason.' };
   const message = hasDenied
     ? 'The agent ended the turn because a permission request was denied.'
     : 'The agent cancelled the turn by itself.';
@@ -225,8 +227,8 @@ function turnEnd(stopReason: string, hasDenied: boolean): TurnEnd {
 }
 
 /**
- * What a debug agent reads before the first message of its user. What the set-up has printed is indented: nobody takes
- * it for an instruction, and a fence in it begins no block.
+ * What a debug agent reads before the first message of its user. The output of the set-up is indented, so that it is not
+ * read as an instruction and a fence in it begins no block.
  */
 export function debugPreamble(failureMessage: string): string {
   const quoted = failureMessage
@@ -234,12 +236,12 @@ export function debugPreamble(failureMessage: string): string {
     .map((line) => `    ${line}`)
     .join('\n');
   return [
-    'The set-up of this environment failed, and the work that it was made for has not begun. You are in the workspace as',
-    'the set-up has left it, to find out with your user what is wrong. This is what failed:',
+    'The set-up of this environment failed, and the run that it was created for has not started. You are in the workspace',
+    'in the state after the set-up, to find the cause together with your user. This is what failed:',
     '',
     quoted,
     '',
-    'What you change here is for trying things out: the workspace goes when this session ends. Your user says:',
+    'Your changes here are for experiments only: the workspace is deleted when this session ends. Message of your user:',
     '',
     '',
   ].join('\n');

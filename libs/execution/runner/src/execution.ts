@@ -50,16 +50,16 @@ export interface ExecutionOptions {
   readonly log: RunnerLog;
   /** The session ends when the turn is over and no message waits. */
   readonly endsWhenIdle?: boolean;
-  /** Whoever stops the runner means the run: it is cancelled. */
+  /** Stopping the runner cancels the run. */
   readonly stopMeansCancel?: boolean;
 }
 
 const DEFAULT_PROGRESS_TIMEOUT_SECONDS = 1_800;
 const SWEEP_MS = 30_000;
-/** For artifacts of a turn that has not ended by itself: whoever cancels does not wait for large files. */
+/** For artifacts of an interrupted turn: a cancellation does not wait for large files. */
 const LAST_ARTIFACTS_MS = 10_000;
 
-/** One execution from its workspace to its last event; claiming before it and finishing after it are the caller's. */
+/** One execution from its workspace to its last event; the caller claims it before and finishes it afterwards. */
 export class Execution {
   private readonly inbox = new Inbox();
   private readonly host: AgentHost;
@@ -96,22 +96,22 @@ export class Execution {
 
   onDesired(desired: Desired, reason?: string): void {
     const { termination } = this.options;
-    if (desired === 'stop') termination.decide(cancelled('ladder', reason));
+    if (desired === 'stop') termination.decide(cancelled('graceful', reason));
     else if (desired === 'kill') termination.decide(cancelled('kill', reason));
     else this.conversation.requestClose(desired === 'close' || this.isRetiring, reason);
   }
 
-  /** Whoever has started the runner wants to leave: as `close`, and nobody takes it back. */
+  /** The launcher stops: like `close`, but it cannot be revoked. */
   retire(): void {
     this.isRetiring = true;
     this.conversation.requestClose(true);
   }
 
-  /** The runner itself is told to stop: the first time with manners, then without. */
+  /** The runner itself is stopped: gracefully by the first signal, at once by the second. */
   onShutdown(urgent: boolean): void {
     const { hasStarted, isIdle, isDebugging } = this.conversation;
     if (this.options.stopMeansCancel === true && !isIdle)
-      return this.options.termination.decide(cancelled(urgent ? 'kill' : 'ladder'));
+      return this.options.termination.decide(cancelled(urgent ? 'kill' : 'graceful'));
     const ending = !hasStarted && !isDebugging ? handedBack() : isIdle ? closed('The runner was stopped.') : stopped();
     this.options.termination.decide(urgent ? { ...ending, stopMode: 'kill' } : ending);
   }
@@ -121,7 +121,7 @@ export class Execution {
     killMatching(this.targets());
   }
 
-  /** Works until there is an ending, then brings everything down and reports what is to be reported before `finish`. */
+  /** Runs until the end is decided, then stops all processes and sends the reports that precede `finish`. */
   async run(): Promise<ExecutionEnd> {
     const { termination, log } = this.options;
     try {
@@ -130,7 +130,7 @@ export class Execution {
       if (error instanceof AgentFailure) {
         termination.decide(agentFailed(error.message, error.report));
       } else if (isTransient(error) && !this.conversation.hasStarted && !this.conversation.isDebugging) {
-        log.warn('the set-up is handed back', { error: errorText(error) });
+        log.warn('the execution is handed back', { error: errorText(error) });
         termination.decide(handedBack(`The set-up failed for a reason that may pass: ${errorText(error)}`));
       } else if (!(error instanceof TerminatedError)) {
         log.error('the runner has failed', { error: errorText(error) });
@@ -173,10 +173,9 @@ export class Execution {
       ...(maxArtifactBytes === undefined ? {} : { maxBytes: maxArtifactBytes }),
     });
     const { resume } = assignment;
-    // Before anything else runs in there: nobody can have laid a trap where the file goes.
+    // Before anything else runs in the workspace: no link can redirect the file yet.
     const transcriptPlaced =
-      resume?.transcript === true &&
-      (await termination.race(transcripts.fetch(resume.session_id, termination.signal)));
+      resume?.transcript === true && (await termination.race(transcripts.fetch(resume.session_id, termination.signal)));
     const attachments = await termination.race(
       placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
     );
@@ -197,7 +196,7 @@ export class Execution {
     outbox.push('session_started', started);
     const { session } = this.host;
     if (!session) throw new Error('The agent was started without a session.');
-    // A session that began in a debug window has heard nothing of the run itself, one of another run nothing of its skill.
+    // A session from a debug window has not got the prompt of the run yet, one of another run not its skill.
     const isUnprepared = resume?.debug === true || resume?.skill === true;
     const isNew = !started.resumed || (isUnprepared && assignment.prompt !== null);
     return this.conversation.run(session, { harnessId: harness.id, transcripts, isNew, attachments });
@@ -222,11 +221,11 @@ export class Execution {
     const harness = findHarness(assignment.harness.type, extra, builtinAgentArgs);
     if (harness) return harness;
     throw new AgentFailure(
-      `There is no harness "${assignment.harness.type}". Known are: ${harnessIds(extra).join(', ')}.`,
+      `Harness "${assignment.harness.type}" not found; available: ${harnessIds(extra).join(', ')}.`,
     );
   }
 
-  /** Messages that came while the agent worked may not have reached us yet. */
+  /** Messages that were sent during the turn may not have arrived yet. */
   private async pollCommands(): Promise<void> {
     const commands = await this.options.plane.commands(0, 0);
     if (commands) this.onCommands(commands);
@@ -252,7 +251,7 @@ export class Execution {
         this.setup = process;
         this.groups.push(process.pid);
       },
-      tell: (kind, data) => {
+      report: (kind, data) => {
         if (!termination.isFenced) outbox.push(kind, data);
       },
       redactor,
@@ -274,8 +273,8 @@ export class Execution {
       urgent: termination.urgent,
     });
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
-    if (left > 0) log.error('processes are left that cannot be killed', { left });
-    else log.info('all processes are gone', { swept: killed });
+    if (left > 0) log.error('some processes could not be killed', { left });
+    else log.info('all processes have ended', { swept: killed });
   }
 
   private async reportRest({ openTurn }: ExecutionEnd): Promise<void> {
@@ -294,7 +293,7 @@ export class Execution {
     }
   }
 
-  /** What is not taken is told as output that did not come through. */
+  /** Rejected artifacts are reported as truncated output. */
   private async collectArtifacts(signal: AbortSignal): Promise<void> {
     const problems = (await this.artifacts?.collect(signal)) ?? [];
     if (problems.length === 0 || this.options.termination.isFenced) return;
@@ -315,7 +314,7 @@ export class Execution {
   }
 }
 
-/** What to tell of a failure after which the session stays for a debug agent; null: it ends. */
+/** The report of a failure after which the session is kept for a debug agent; null: it ends. */
 export function retainedFailure(
   { failure_session_retention_minutes: minutes }: Assignment,
   { report: { error_code: code, message = '', exit_code: exitCode } }: ExecutionEnd,

@@ -2,11 +2,11 @@ import type { Readable } from 'node:stream';
 import { type RunnerHandover, runnerHandoverSchema } from '#execution/runner-protocol';
 
 /**
- * How a runner process ends, for whoever started it. What became of the run is told over the protocol;
- * the exit code tells whether that telling succeeded.
+ * Exit codes of a runner process. The outcome of the run is reported over the protocol; the exit code says only whether
+ * this report succeeded.
  */
 export const RUNNER_EXIT = {
-  /** The control plane has acknowledged the end of the execution, whatever the outcome. */
+  /** The control plane has acknowledged the end of the execution, with any outcome. */
   reported: 0,
   /** The hand-over on standard input was missing or not valid. Nothing was claimed. */
   badHandover: 64,
@@ -23,8 +23,8 @@ export const RUNNER_EXIT = {
 export type RunnerExitCode = (typeof RUNNER_EXIT)[keyof typeof RUNNER_EXIT];
 
 /**
- * Tells a runner to end its session once it is idle, after the turn that it works on. Processes ignore this signal unless
- * they ask for it, so that an older runner goes on as before.
+ * Requests that a runner ends its session once it is idle, after the current turn. Processes ignore this signal unless
+ * they handle it, so that an older runner continues.
  */
 export const RETIRE_SIGNAL = 'SIGWINCH';
 

@@ -13,7 +13,7 @@ import { fields, number, text } from './acp/fields.js';
 
 export interface ProgressWatchOptions {
   readonly timeoutMs: number;
-  /** A tool call or a permission request is open: the agent waits for that, for as long as it takes. */
+  /** A tool call or a permission request is open: the agent may wait for it without limit. */
   readonly isBusy: () => boolean;
   readonly emit: (event: PlainEvent) => void;
 }
@@ -21,8 +21,8 @@ export interface ProgressWatchOptions {
 const MAX_NOTICE_MS = 60_000;
 
 /**
- * Reports while an agent makes no progress in its turn, and ends a turn that makes none for too long. Agents repeat failing
- * requests for minutes, and most of them without a word.
+ * Reports when an agent makes no progress in its turn, and ends a turn without progress after a timeout. Agents retry
+ * failing requests for minutes, most of them without a message.
  */
 export class ProgressWatch {
   private progressAt = 0;
@@ -100,14 +100,14 @@ export class ProgressWatch {
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
-/** The agent repeats a request to its model; nothing else tells that it is alive. */
+/** The agent retries a request to its model. */
 export interface RetryNotice {
   readonly kind: FailureKind;
   readonly message: string;
   readonly detail?: string;
 }
 
-/** Of a `session/update`: a typed failure that the agent has not given up on. */
+/** From a `session/update`: a typed failure that the agent still retries. */
 export function retryInUpdate(update: unknown): RetryNotice | null {
   const failure = sessionFailureIn(fields(update)['_meta']);
   if (failure === null || failure.severity === 'error' || failure.isAdvice) return null;
@@ -116,7 +116,7 @@ export function retryInUpdate(update: unknown): RetryNotice | null {
   return { kind: failure.kind, ...describeWaiting(failure.kind, counted === undefined ? failure.title : '', counted) };
 }
 
-/** Of a vendor's own notification: Claude Code's `api_retry`, which a session gets when it asks for it. */
+/** From a vendor-specific notification: `api_retry` of Claude Code, which `session_meta` enables. */
 export function retryInNotification(method: unknown, params: unknown): RetryNotice | null {
   if (method !== '_claude/sdkMessage') return null;
   const { subtype, attempt, max_retries: attempts, error_status: status, error } = fields(fields(params)['message']);

@@ -11,13 +11,13 @@ import { errorText, type RunnerLog } from './runner-log.js';
 import { backoffMs, sleep } from './sleep.js';
 
 export interface RunExecutionOptions {
-  /** What this Node is started with to be the built-in agent: the compiled entry and its arguments. */
+  /** Node arguments that start the built-in agent: the compiled entry and its arguments. */
   readonly builtinAgentArgs: readonly string[];
   readonly log: RunnerLog;
   readonly clock?: Clock;
   /** Aborts when the runner shall stop (SIGTERM). */
   readonly drain?: AbortSignal;
-  /** Aborts when it shall stop at once (a second SIGTERM). */
+  /** Aborts when the runner shall stop at once (a second SIGTERM). */
   readonly abort?: AbortSignal;
   /** Aborts when the session shall end once it is idle (RETIRE_SIGNAL). */
   readonly retire?: AbortSignal;
@@ -27,7 +27,7 @@ export interface RunExecutionOptions {
   readonly onClaimed?: (assignment: Assignment) => void;
   /** Gets every event as it is reported, without secrets. */
   readonly onEvent?: (event: RunnerEvent) => void;
-  /** The session ends when the turn is over and no message waits. Default: it waits for messages until it is told to end. */
+  /** The session ends when the turn is over and no message waits. Default: it waits for messages until it is closed. */
   readonly endsWhenIdle?: boolean;
   /** `drain` and `abort` cancel the run. Default: the platform has stopped the runner. */
   readonly stopMeansCancel?: boolean;
@@ -38,8 +38,8 @@ const DEFAULT_CLAIM_SECONDS = 60;
 const CLAIM_REPORT_MS = 5_000;
 
 /**
- * Claims one execution, carries it out and reports it. Resolves with the exit code for the process (see RUNNER_EXIT) when
- * no process of the execution is left and its workspace is removed; does not reject.
+ * Claims one execution, executes and reports it. Resolves to the exit code for the process (see RUNNER_EXIT) when all
+ * processes of the execution have ended and its workspace is removed; does not reject.
  */
 export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
   const { drain, abort, builtinAgentArgs, clock = new SystemClock() } = options;
@@ -61,13 +61,13 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   const onFailure = (error: unknown): void => {
     if (lost.signal.aborted || over.signal.aborted) return;
     if (error instanceof LeaseLostError) return loseLease(error.message);
-    log.error('the control plane refuses the runner', { error: errorText(error) });
+    log.error('the control plane rejected a report', { error: errorText(error) });
     termination.decide(
-      failed('internal_error', `The control plane refused what the runner reported: ${errorText(error)}`),
+      failed('internal_error', `The control plane rejected a report of the runner: ${errorText(error)}`),
     );
   };
 
-  const lease = new Lease(() => loseLease('no answer from the control plane in time'));
+  const lease = new Lease(() => loseLease('no response from the control plane in time'));
   const signal = AbortSignal.any([lost.signal, over.signal]);
   const plane = new ControlPlane({
     baseUrl: handover.base_url,
@@ -85,7 +85,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   let assignment;
   let parts;
   try {
-    // What drives an agent is loaded while the claim is under way: it takes longer than all that the claim needs.
+    // The modules that drive an agent are loaded during the claim: loading takes longer than the request.
     const [claimed, loaded] = await Promise.all([plane.claim(claimMs, drain), import('./execution.js')]);
     parts = loaded;
     assignment = claimed.assignment;
@@ -145,14 +145,14 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   onAbort(drain, () => running.onShutdown(false));
   onAbort(abort, () => {
     running.onShutdown(true);
-    // Whatever cannot be told by then stays untold.
+    // Reports that are not acknowledged by then are lost.
     void sleep(FORCED_STOP_MS, over.signal).then(() => loseLease('the runner was stopped at once'));
   });
 
   const { report } = await running.run();
-  const told = redactor.json(report) as ExecutionEnd['report'];
+  const redactedReport = redactor.json(report) as ExecutionEnd['report'];
   const [code] = await Promise.all([
-    termination.isFenced ? RUNNER_EXIT.fenced : finish(plane, told, lost.signal, abort, log),
+    termination.isFenced ? RUNNER_EXIT.fenced : finish(plane, redactedReport, lost.signal, abort, log),
     running.removeWorkspace(),
   ]);
   over.abort();
@@ -160,7 +160,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   return code;
 }
 
-/** Repeats the final report until it is acknowledged or the lease is lost; in a hurry it says it once. */
+/** Repeats the final report until it is acknowledged or the lease is lost; after an abort it is sent only once. */
 async function finish(
   plane: ControlPlane,
   report: ExecutionEnd['report'],

@@ -4,10 +4,10 @@ import { cancelled, closed, failed, fenced, TerminatedError, Termination } from 
 it('the first word stands; a later one only makes it quicker', async () => {
   const termination = new Termination();
   const waiting = termination.race(new Promise(() => undefined));
-  termination.decide(cancelled('ladder', 'by a person'));
+  termination.decide(cancelled('graceful', 'by a person'));
   await expect(waiting).rejects.toBeInstanceOf(TerminatedError);
   expect(termination.urgent.aborted).toBe(false);
-  termination.decide(failed('agent_process_failed', 'because it was told to stop'));
+  termination.decide(failed('agent_process_failed', 'because it was stopped'));
   expect(termination.ending).toMatchObject({ stopMode: 'kill', report: { outcome: 'cancelled' } });
   expect(termination.urgent.aborted).toBe(true);
   termination.decide(closed());

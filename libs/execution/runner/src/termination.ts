@@ -2,12 +2,12 @@ import type { FinishRequest, TurnEnded } from '#execution/runner-protocol';
 import type { AgentFailure } from './harness/launch.js';
 
 /**
- * How the processes are brought down: `close` lets an idle agent leave, `ladder` asks, then SIGTERM, then SIGKILL,
- * `kill` is SIGKILL at once, `fence` too, and nothing is reported any more.
+ * How processes are stopped: `close` ends the session of an idle agent, `graceful` escalates from session/cancel over
+ * SIGTERM to SIGKILL, `kill` sends SIGKILL at once, `fence` too, and reports nothing any more.
  */
-export type StopMode = 'close' | 'ladder' | 'kill' | 'fence';
+export type StopMode = 'close' | 'graceful' | 'kill' | 'fence';
 
-/** How a turn ended, whichever it was. */
+/** How a turn ended. */
 export type TurnEnd = Omit<TurnEnded, 'turn_id'>;
 
 export interface ExecutionEnd {
@@ -17,12 +17,12 @@ export interface ExecutionEnd {
   readonly openTurn: TurnEnd;
 }
 
-const SEVERITY: readonly StopMode[] = ['close', 'ladder', 'kill', 'fence'];
+const SEVERITY: readonly StopMode[] = ['close', 'graceful', 'kill', 'fence'];
 
-/** Thrown into whatever waits when the end has been decided elsewhere. */
+/** Thrown into pending waits when the end of the execution has been decided. */
 export class TerminatedError extends Error {}
 
-/** The one place where the end of an execution is decided: the first word stands, a later one can only make it quicker. */
+/** Decides the end of an execution: the first decision is final, a later one can only make it faster. */
 export class Termination {
   private decided: ExecutionEnd | null = null;
   private readonly halting = new AbortController();
@@ -58,19 +58,19 @@ export class Termination {
     return this.halting.signal;
   }
 
-  /** Aborts when there is no time for manners any more. */
+  /** Aborts when processes must be killed at once. */
   get urgent(): AbortSignal {
     return this.hurrying.signal;
   }
 
-  /** The promise's result, unless the end is decided first: then TerminatedError. */
+  /** The promise's result, unless the end is decided first; then it rejects with TerminatedError. */
   race<T>(promise: Promise<T>): Promise<T> {
     promise.catch(() => undefined);
     return Promise.race([this.halted, promise]);
   }
 }
 
-export const cancelled = (stopMode: 'ladder' | 'kill', reason?: string): ExecutionEnd => ({
+export const cancelled = (stopMode: 'graceful' | 'kill', reason?: string): ExecutionEnd => ({
   stopMode,
   report: { outcome: 'cancelled', ...(reason === undefined ? {} : { message: reason }) },
   openTurn: { stop_reason: 'cancelled' },
@@ -93,26 +93,26 @@ export const failed = (errorCode: string, message: string, exitCode?: number): E
   openTurn: { stop_reason: 'cancelled' },
 });
 
-/** Unlike a fault of the platform, which the final report alone tells, this also ends an open turn with an error. */
+/** Unlike a fault of the platform, which only the final report contains, this also ends an open turn with an error. */
 export const agentFailed = (message: string, report: AgentFailure['report'] = {}): ExecutionEnd => {
   const { exitCode, ...rest } = report;
-  const told = { error_code: 'agent_process_failed' as const, ...rest, message };
+  const failure = { error_code: 'agent_process_failed' as const, ...rest, message };
   return {
     stopMode: 'kill',
-    report: { outcome: 'failed', ...told, ...(exitCode === undefined ? {} : { exit_code: exitCode }) },
-    openTurn: { stop_reason: 'error', ...told },
+    report: { outcome: 'failed', ...failure, ...(exitCode === undefined ? {} : { exit_code: exitCode }) },
+    openTurn: { stop_reason: 'error', ...failure },
   };
 };
 
 export const handedBack = (message?: string): ExecutionEnd => ({
-  stopMode: 'ladder',
+  stopMode: 'graceful',
   report: { outcome: 'handed_back', ...(message === undefined ? {} : { message }) },
   openTurn: { stop_reason: 'cancelled' },
 });
 
-/** The runner is told to stop while the agent works. An `error` turn would blame the agent, so the turn is cancelled. */
+/** The runner is stopped while the agent works. An `error` turn would blame the agent, so the turn is cancelled. */
 export const stopped = (): ExecutionEnd => ({
-  stopMode: 'ladder',
+  stopMode: 'graceful',
   report: {
     outcome: 'failed',
     error_code: 'infrastructure_timeout',

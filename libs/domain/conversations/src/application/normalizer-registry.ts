@@ -4,10 +4,10 @@ import { ConversationNormalizer, type StoredProjection } from '../domain/convers
 import { RunEventProjection } from '../domain/run-event-projection.js';
 import type { ProjectionState } from '../domain/projection-state.js';
 
-/** Marks a provider, in whichever module, as the normalizer of its format. */
+/** Marks a provider of any module as the normalizer of its format. */
 export const NormalizesConversations = DiscoveryService.createDecorator<void>();
 
-/** Which normalizer reads which conversation format. An application with two for one format does not start. */
+/** The normalizer of each conversation format. Two for one format prevent the start. */
 @Injectable()
 export class NormalizerRegistry implements OnModuleInit {
   private readonly byFormat = new Map<string, ConversationNormalizer>();

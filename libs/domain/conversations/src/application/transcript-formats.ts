@@ -2,12 +2,12 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 
 /**
- * What is known of the raw transcripts of a harness, whose id is the transcript's format. The plug for another one:
+ * Raw transcripts of a harness; its id is the transcript's format. The extension point for another one:
  * provide a class decorated with `@DescribesTranscripts()` that extends {@link TranscriptFormats}.
  */
 export interface TranscriptFormat {
   readonly harness: string;
-  /** Whether the file is the agent's own record, which somebody can do something with. */
+  /** Whether the file is a record of the agent that is useful to download. */
   readonly hasRawDownload: boolean;
 }
 
@@ -29,7 +29,7 @@ export const STANDARD_TRANSCRIPT_FORMATS: readonly TranscriptFormat[] = [
   { harness: 'copilot', hasRawDownload: true },
 ];
 
-/** Marks a provider, in whichever module, as describing transcripts of its harnesses. */
+/** Marks a provider of any module that describes transcripts of its harnesses. */
 export const DescribesTranscripts = DiscoveryService.createDecorator<void>();
 
 @DescribesTranscripts()
@@ -38,7 +38,7 @@ export class StandardTranscriptFormats extends TranscriptFormats {
   override readonly formats = STANDARD_TRANSCRIPT_FORMATS;
 }
 
-/** Which harnesses have raw transcripts to download. An application that describes one harness twice does not start. */
+/** Which harnesses have raw transcripts to download. Two descriptions of one harness prevent the start. */
 @Injectable()
 export class TranscriptFormatRegistry implements OnModuleInit {
   private readonly byHarness = new Map<string, { hasRawDownload: boolean; source: TranscriptFormats }>();
@@ -53,7 +53,7 @@ export class TranscriptFormatRegistry implements OnModuleInit {
     }
   }
 
-  /** A harness that nobody has described is a third party's: its transcript is its own file. */
+  /** A harness without a description is a third party's: its transcript can be downloaded. */
   hasRawDownload(harness: string): boolean {
     return this.byHarness.get(harness)?.hasRawDownload ?? true;
   }

@@ -21,7 +21,7 @@ const BY_KIND: Partial<Record<NonNullable<CallState['tool_kind']>, ActionName>> 
   fetch: 'fetch_url',
 };
 
-/** For agents that name their tools but tell no kind. */
+/** For agents that report the name of a tool, but not its kind. */
 const BY_TOOL: Readonly<Record<string, ActionName>> = {
   bash: 'run_command',
   shell: 'run_command',
@@ -73,8 +73,8 @@ export function filesOf(call: CallState): string[] {
 }
 
 /**
- * `running` until the agent, or the end of its turn, says otherwise. Whether a command that exits with an error counts
- * as a completed call differs from agent to agent; here it has failed.
+ * `running` until the agent reports the end or its turn ends. Agents disagree on whether a command that exits with an error
+ * counts as completed; here it has failed.
  */
 export function resultState(call: CallState, exitCode?: number): ResultState {
   if (call.status === 'completed') return exitCode === undefined || exitCode === 0 ? 'completed' : 'failed';
@@ -90,7 +90,7 @@ interface FileDiff {
   truncated?: true;
 }
 
-/** What a tool was asked, in the one shape that its action has for every agent. */
+/** Input of an action, in one shape for all agents. */
 export function actionInput(name: ActionName, call: CallState): JsonObject {
   const input = INPUTS[name](call);
   return call.input_truncated ? { ...input, truncated: true } : input;
@@ -143,7 +143,7 @@ const INPUTS: Record<ActionName, (call: CallState) => JsonObject> = {
   }),
 };
 
-/** Agents put the command of a call into its title too, often in backticks. */
+/** Some agents report the command of a call only in its title, often in backticks. */
 function commandOf(call: CallState): string {
   const given = field(call.input, 'command') ?? field(call.input, 'cmd') ?? field(call.input, 'script');
   if (typeof given === 'string' && given !== '') return given;
@@ -185,7 +185,7 @@ function diffsOf(call: CallState): FileDiff[] {
 const titleOf = (call: CallState): string => call.title ?? call.tool_name ?? '';
 
 /**
- * What a tool answered: `output` is text, cut in its middle when it is long (`truncated`); `exit_code` for commands;
+ * Output of an action: `output` is text, cut in its middle when it is long (`truncated`); `exit_code` for commands;
  * `resources` names what is not passed through; `data` is an answer that is not text.
  */
 export function actionOutput(name: ActionName, call: CallState): JsonObject {

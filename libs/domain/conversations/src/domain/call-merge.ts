@@ -10,7 +10,7 @@ const MAX_CONTENT_ITEMS = 50;
 const MAX_CONTENT_BYTES = 4 * MAX_SHOWN_BYTES;
 const MAX_PATHS = 100;
 
-/** Applies one upsert: an absent key leaves the value, null clears it. What it says wrongly typed is left as it was. */
+/** Applies one upsert: an absent key leaves the value, null clears it, a value of the wrong type is ignored. */
 export function mergeCall(call: CallState, data: Record<string, unknown>): void {
   mergeText(call, 'tool_name', data);
   mergeText(call, 'title', data);
@@ -27,7 +27,7 @@ export function mergeCall(call: CallState, data: Record<string, unknown>): void 
   else if (Array.isArray(data.locations)) call.paths = pathsOf(data.locations);
 }
 
-/** Whether the agent itself has said how the call ended. */
+/** Whether the agent has reported the end of the call. */
 export function isSettled(call: CallState): boolean {
   return call.status === 'completed' || call.status === 'failed';
 }

@@ -2,11 +2,11 @@ import type { ToolKind, ToolStatus } from '#execution/runner-protocol';
 import type { EventName, JsonObject } from './conversation.js';
 
 /**
- * What the fold knows after some events: plain JSON, so that it can be stored and gone on with.
- * Steps hold their entries in the order of first appearance; `renderStep` makes messages and blocks of them.
+ * State of the projection after some events: plain JSON, so that it can be stored and continued.
+ * Steps hold their entries in the order of first appearance; `renderStep` converts them to messages and blocks.
  */
 export interface ProjectionState {
-  /** Sequence number of the last event folded; events up to it are skipped when they come again. */
+  /** Sequence number of the last applied event; events up to it are skipped. */
   seq: number;
   steps: StepState[];
 }
@@ -38,7 +38,7 @@ export interface LifecycleItem {
   payload?: JsonObject;
 }
 
-/** A tool call as the upserts so far have made it. Values are capped when they arrive, never stored whole. */
+/** A tool call after the upserts so far. Values are truncated on arrival. */
 export interface CallState {
   id: string;
   tool_name?: string;
@@ -53,9 +53,9 @@ export interface CallState {
   output_truncated?: boolean;
   content?: ContentState[];
   paths?: string[];
-  /** It delegates: other events name it as their parent. */
+  /** Other events name this call as their parent. */
   delegates?: boolean;
-  /** Set when the turn ended before the agent said how the call did. */
+  /** Set when the turn ended before the agent reported the end of the call. */
   closed?: 'completed' | 'failed';
 }
 

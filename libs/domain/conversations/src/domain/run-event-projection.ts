@@ -17,14 +17,14 @@ import { StepTree } from './step-tree.js';
 import { firstLine, summariseJson } from './summarise.js';
 
 /**
- * Folds the log of one run into its conversation. Total: whatever the events say, and in whatever order they say it,
- * it never throws; what names something unknown is shown where it came. Applying events in parts gives the same as applying them at once.
+ * Projects the log of one run to its conversation. Never throws, whatever the events contain and in whatever order: an
+ * event that refers to something unknown is shown where it occurs. Applying events in parts gives the same as at once.
  */
 export class RunEventProjection implements ConversationProjection<StepState> {
   private readonly tree: StepTree;
   private seq: number;
 
-  /** Goes on from `state`, which belongs to the fold from here. */
+  /** Continues from `state` and takes ownership of it. */
   constructor(state: ProjectionState = structuredClone(EMPTY_PROJECTION)) {
     this.seq = state.seq;
     this.tree = new StepTree(state.steps);
@@ -189,8 +189,10 @@ export class RunEventProjection implements ConversationProjection<StepState> {
     const callId = textField(asked?.entry.data, 'action_id');
     const call = callId === undefined ? undefined : this.tree.call(callId, event);
     if (decision === 'deny' && call) call.denied = true;
-    const said = { decision, by, title, note, principal };
-    const known = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined && value !== null));
+    const details = { decision, by, title, note, principal };
+    const known = Object.fromEntries(
+      Object.entries(details).filter(([, value]) => value !== undefined && value !== null),
+    );
     this.appendEvent(
       asked?.step ?? this.tree.lastStep(event, at),
       'system',
@@ -200,7 +202,7 @@ export class RunEventProjection implements ConversationProjection<StepState> {
     );
   }
 
-  /** The server's word on the run: it also ends a turn whose end its runner could no longer report. */
+  /** Events of the server about the run: they also end a turn whose end its runner could not report. */
   private applyRunEnd(event: RunEvent, data: JsonObject, at: string): void {
     const ends = event.kind !== 'run_blocked' && event.kind !== 'followup_received';
     const step = this.tree.lastStep(event, at);
@@ -232,20 +234,20 @@ export class RunEventProjection implements ConversationProjection<StepState> {
 }
 
 const parentOf = (data: JsonObject): string | undefined => textField(data, 'parent_tool_call_id');
-/** Room for the output of a set-up command, which comes cut already, and for its command. */
+/** Enough for a set-up command and its output, which the runner has truncated. */
 const SHOWN_EVENT_BYTES = 24_576;
 const shown = (data: JsonObject): JsonObject => maskSecrets(summariseJson(data, SHOWN_EVENT_BYTES).value) as JsonObject;
 
-/** Folds a whole log. */
+/** Projects a whole log. */
 export function projectConversation(conversationId: string, events: readonly RunEvent[]): ConversationResponse {
-  const fold = new RunEventProjection();
-  fold.add(events);
-  return { conversation_id: conversationId, steps: fold.render() };
+  const projection = new RunEventProjection();
+  projection.add(events);
+  return { conversation_id: conversationId, steps: projection.render() };
 }
 
 /** The state after `events`; leaves the given one as it is. */
 export function projectFrom(state: Readonly<ProjectionState>, events: readonly RunEvent[]): ProjectionState {
-  const fold = new RunEventProjection(structuredClone(state));
-  fold.add(events);
-  return fold.state;
+  const projection = new RunEventProjection(structuredClone(state));
+  projection.add(events);
+  return projection.state;
 }

@@ -14,11 +14,11 @@ interface Place {
 type EventEntry = Extract<Entry, { kind: 'event' }>;
 
 /**
- * The steps of a conversation and where things are in them. Decides which step an event belongs to. The maps are made
- * of the steps alone, so that a stored state and a grown one behave the same.
+ * The steps of a conversation, with indexes. Decides to which step an event belongs. The indexes are built from the
+ * steps alone, so that a stored state behaves like one in memory.
  */
 export class StepTree {
-  /** Calls by id; an id that comes again in a later turn means the later one. */
+  /** Calls by id; an id that is reused in a later turn refers to the later call. */
   private readonly calls = new Map<string, Place>();
   /** Steps of agents started in the last turn, by the call that started them. */
   private readonly agents = new Map<string, StepState>();
@@ -27,7 +27,7 @@ export class StepTree {
   changedFrom: number;
 
   constructor(readonly steps: StepState[]) {
-    // A step that has another one after it changes only through what comes late; the last one may always grow.
+    // A step with a successor changes only by late events; the last one may always grow.
     this.changedFrom = Math.max(0, steps.length - 1);
     for (const step of steps) this.index(step, step, step === steps.at(-1));
   }
@@ -38,7 +38,7 @@ export class StepTree {
     return last?.kind === 'turn' && last.completed_at === undefined ? last : undefined;
   }
 
-  /** The turn of that id, the latest first; without an id, or for one made up because its start was missing, the open turn. */
+  /** The latest turn with that id; without an id, or when the start of the open turn is missing, the open turn. */
   turn(id: string | undefined): StepState | undefined {
     const found = this.steps.findLast((step) => step.kind === 'turn' && step.id === id);
     if (found) this.touch(found);
@@ -49,14 +49,14 @@ export class StepTree {
     return this.push(newStep(id, 'turn', 0, event, at));
   }
 
-  /** Where an event of the agent goes: the step of its parent call, or the turn; a turn is made up when there is none. */
+  /** The step for an event of the agent: that of its parent call, or the turn, which is created when its start is missing. */
   stepFor(event: RunEvent, at: string, parentCallId?: string): StepState {
     const last = this.steps.at(-1);
     const turn = last?.kind === 'turn' ? last : this.startTurn(`turn-${event.seq}`, event, at);
     return parentCallId === undefined ? turn : this.agentStep(turn, parentCallId, event, at);
   }
 
-  /** Where preparations go: the running turn, else a set-up step, a new one after a turn. */
+  /** The step for preparations: the running turn, else a set-up step, a new one after a turn. */
   preparingStep(event: RunEvent, at: string): StepState {
     const open = this.openTurn();
     if (open) return open;
@@ -75,7 +75,7 @@ export class StepTree {
 
   /**
    * The call that an upsert means: one of the last turn, or one that an earlier turn of the same execution left open.
-   * Agents count their ids anew in every process, so the same id elsewhere is another call.
+   * Agents start their ids at the beginning in every process, so the same id elsewhere is another call.
    */
   call(id: string, event: RunEvent): CallState | undefined {
     const place = this.calls.get(id);

@@ -19,16 +19,16 @@ export class RunEventsParameters {
   last_event_id?: string;
 }
 
-/** What the document says about the stream; `docs/live-events.md` says it at length. */
-export const STREAM_DESCRIPTION = `Server-sent events; nobody needs to poll. First the current state and everything so far, then what happens.
-Every event has an \`id\`; sent back as \`Last-Event-ID\` (or \`last_event_id\`) to any process of the installation, the stream goes on behind it.
+/** The description in OpenAPI; `docs/live-events.md` has the details. */
+export const STREAM_DESCRIPTION = `Server-sent events: first the current state and all events so far, then new events as they occur.
+Every event has an \`id\`; sent back as \`Last-Event-ID\` (or \`last_event_id\`) to any process of the installation, the stream resumes after it.
 
 - \`state\`: \`{run_id, state, status_message?, updated_at}\`, at the beginning and at each change.
 - \`timeline\`: a \`RunTimelineEvent\`; each once.
 - \`conversation\`: \`{conversation_id, path, step, message_index?, message?}\`. Put \`step\` at \`path\` (indexes into \`steps\`, level by level), \`message\` at \`message_index\`, replacing what is there; drop messages beyond \`step.message_count\`.
 - \`end\`: \`{run_id, reason}\` with \`run_ended\`, \`run_deleted\` or \`access_ended\`; the stream closes. A follow-up may continue an ended run: connect again.
 
-A stream that closes without \`end\` is to be resumed. A comment comes every 15 seconds when nothing happens.`;
+Resume a stream that closes without \`end\`. A comment is sent every 15 seconds while there are no events.`;
 
 const RETRY_AFTER_SECONDS = 5;
 
@@ -51,7 +51,7 @@ export class RunEventsController {
   @ApiResponse({ status: 204, description: 'The run has ended and everything was received: do not connect again.' })
   @Operation({
     id: 'streamRunEvents',
-    summary: 'Watch a run live',
+    summary: 'Stream run events',
     description: STREAM_DESCRIPTION,
     tag: 'Runs',
     errors: [400, 403, 404],
@@ -73,7 +73,7 @@ export class RunEventsController {
     const run = foundOrThrow(await this.log.findRun(caller, runId));
     const from = this.positionOf(runId, headerText(request.headers['last-event-id']), query.last_event_id);
     const [head] = await this.tail.heads([runId]);
-    if (!head) throw new ProblemError('resource_not_found', 'There is no run with this id.');
+    if (!head) throw new ProblemError('resource_not_found', 'Run not found.');
     if (from !== START && this.streams.isAtEnd(head, from)) {
       response.status(204).end();
       return;
@@ -88,7 +88,7 @@ export class RunEventsController {
       stream.open();
       const isStillAuthorized = () => this.isStillAuthorized(run, caller, request.headers.authorization);
       unsubscribe = this.accessChanges.subscribe(() => {
-        // A fault is no answer: the stream asks again by itself.
+        // An error is not a decision: the stream checks again at its next recheck.
         isStillAuthorized().then(
           (may) => {
             if (!may) abort.abort();
@@ -96,7 +96,7 @@ export class RunEventsController {
           () => undefined,
         );
       });
-      if (request.method !== 'HEAD') await this.tell(stream, { head, from, isStillAuthorized, abort: abort.signal });
+      if (request.method !== 'HEAD') await this.send(stream, { head, from, isStillAuthorized, abort: abort.signal });
       stream.close();
     } finally {
       unsubscribe();
@@ -105,14 +105,15 @@ export class RunEventsController {
     }
   }
 
-  private async tell(stream: EventStream, options: Parameters<RunEventStreams['follow']>[0]): Promise<void> {
+  private async send(stream: EventStream, options: Parameters<RunEventStreams['follow']>[0]): Promise<void> {
     for await (const event of this.streams.follow(options)) {
-      const taken = event === null ? await stream.beat() : await stream.send(event.event, event.id, event.data);
-      if (!taken || options.abort.aborted) return;
+      const isConnected =
+        event === null ? await stream.heartbeat() : await stream.send(event.event, event.id, event.data);
+      if (!isConnected || options.abort.aborted) return;
     }
   }
 
-  /** The header wins: an EventSource that was opened with the parameter sends both when it comes again. */
+  /** The header takes precedence: an EventSource that was opened with the parameter sends both when it reconnects. */
   private positionOf(runId: string, header: string | undefined, parameter: string | undefined): StreamPosition {
     const [id, place, pointer] = header
       ? [header, 'The header `Last-Event-ID`', '/Last-Event-ID']
@@ -133,11 +134,11 @@ export class RunEventsController {
 
 function acquiredSlot(slot: StreamSlot): Exclude<StreamSlot, string> {
   if (slot === 'principal_limit')
-    throw new ProblemError('rate_limited', 'You have too many event streams open.', {
+    throw new ProblemError('rate_limited', 'Too many open event streams for this principal.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
   if (slot === 'process_limit')
-    throw new ProblemError('resource_unavailable', 'This process has too many event streams open.', {
+    throw new ProblemError('resource_unavailable', 'Too many open event streams in this process.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
   return slot;

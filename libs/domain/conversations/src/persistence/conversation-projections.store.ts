@@ -8,14 +8,14 @@ import type {
 } from '../domain/conversation-normalizer.js';
 
 const LOAD: Statement = {
-  name: 'conversation-folds.load',
+  name: 'conversation-projections.load',
   text: `SELECT upto_seq, fold FROM conversation_folds
  WHERE run_id = $1 AND format = $2 AND format_version = $3 ORDER BY turn`,
 };
 
-/** Several readers may store at once: for each step the fold that has come furthest stays. */
+/** Several readers may store at the same time: for each step the newest projection is kept. */
 const SAVE: Statement = {
-  name: 'conversation-folds.save',
+  name: 'conversation-projections.save',
   text: `WITH outdated AS (
   DELETE FROM conversation_folds WHERE run_id = $1 AND format = $2 AND format_version < $3
 )
@@ -25,9 +25,9 @@ ON CONFLICT (run_id, format, format_version, turn) DO UPDATE SET upto_seq = excl
  WHERE f.upto_seq < excluded.upto_seq`,
 };
 
-type Folded = Pick<ConversationNormalizer, 'format' | 'version'>;
+type ProjectionVersion = Pick<ConversationNormalizer, 'format' | 'version'>;
 
-/** Folds of conversations, one row a top-level step. A cache of the log: losing it loses nothing, and it goes with the log. */
+/** Projections of conversations, one row a top-level step: a cache of the log, deleted with it. */
 @Injectable()
 export class ConversationProjectionStore {
   constructor(
@@ -35,9 +35,9 @@ export class ConversationProjectionStore {
     private readonly log: RunLog,
   ) {}
 
-  async load(runId: string, { format, version }: Folded): Promise<StoredProjection> {
+  async load(runId: string, { format, version }: ProjectionVersion): Promise<StoredProjection> {
     const rows = await this.database.query<{ upto_seq: string; fold: unknown }>(LOAD, [runId, format, version]);
-    // A step that a later save left out had not changed until then: together the rows stand where the furthest one does.
+    // A save omits the steps that have not changed, so that all rows are valid at the highest sequence number.
     return {
       seq: rows.reduce((furthest, row) => Math.max(furthest, Number(row.upto_seq)), 0),
       steps: rows.map((row) => row.fold),
@@ -45,10 +45,10 @@ export class ConversationProjectionStore {
   }
 
   /**
-   * Stores nothing of a log that retention has taken since it was read, or whose beginning it has taken: a fold of such a
-   * log says what is meant to be gone.
+   * Stores nothing when retention has deleted the log, or its beginning, since it was read: the projection would keep
+   * what was to be deleted.
    */
-  async save(runId: string, { format, version }: Folded, projection: ConversationProjection): Promise<void> {
+  async save(runId: string, { format, version }: ProjectionVersion, projection: ConversationProjection): Promise<void> {
     const { state, changedFrom } = projection;
     const steps = state.steps.slice(changedFrom).map((step) => JSON.stringify(step));
     if (steps.length === 0) return;
@@ -63,7 +63,7 @@ export class ConversationProjectionStore {
   }
 }
 
-/** Folds go with the log that they were made from. */
+/** Deletes projections together with the log. */
 @Injectable()
 export class ProjectionRemoval extends RunDataOwner implements OnModuleInit {
   constructor(

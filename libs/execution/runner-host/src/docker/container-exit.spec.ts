@@ -26,7 +26,7 @@ describe('classifyContainerExit', () => {
       kind: 'failed',
       code: 'agent_process_failed',
     });
-    // Something in the container was killed, and the runner has told what became of the run.
+    // A process in the container was killed, but the runner has reported the outcome of the run.
     expect(classifyContainerExit(state(0, true), about)).toEqual({ kind: 'in_order' });
     expect(classifyContainerExit(null, about)).toEqual({ kind: 'lost', reason: 'container_removed' });
   });

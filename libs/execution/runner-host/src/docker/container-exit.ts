@@ -2,23 +2,23 @@ import { RUNNER_EXIT } from '#execution/runner';
 import { unreachableApiMessage } from '../runner-process.js';
 import type { ContainerState } from './docker-engine.js';
 
-/** What the end of a container means for its execution. */
+/** Meaning of a container's exit for its execution. */
 export type ContainerExit =
   | { readonly kind: 'in_order' }
   | { readonly kind: 'lost'; readonly reason: string; readonly hint?: string }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly exitCode: number };
 
-/** What a shell, or the init of a container, says of a program that cannot be started. */
+/** Exit codes of a shell, or of the init of a container, for a program that cannot be started. */
 const NOT_STARTED = [126, 127];
 const MIB = 1_048_576;
 
 export interface ContainerExitContext {
-  /** As it is called by the environment. */
+  /** The image name of the environment. */
   readonly image: string;
   readonly memoryBytes: number;
-  /** What the container wrote last. */
+  /** The end of the container's output. */
   readonly tail: string;
-  /** Where the runner reaches the API, for a hint. */
+  /** The API address of the runner, for a hint. */
   readonly runnerApiUrl?: string;
 }
 
@@ -30,7 +30,7 @@ export function classifyContainerExit(
   const { exitCode } = state;
   if (exitCode === RUNNER_EXIT.reported) return { kind: 'in_order' };
   if (state.isOutOfMemory) {
-    const message = `The run’s container needed more than its ${Math.round(memoryBytes / MIB)} MiB of memory and was killed.`;
+    const message = `The run’s container exceeded its ${Math.round(memoryBytes / MIB)} MiB of memory and was killed.`;
     return { kind: 'failed', code: 'agent_process_failed', message, exitCode };
   }
   if (NOT_STARTED.includes(exitCode))
@@ -50,11 +50,11 @@ export function classifyContainerExit(
 }
 
 export function incompatibleImageMessage(image: string, detail: string): string {
-  const said = detail === '' ? '' : ` It said: ${detail}`;
-  return `The image ${image} cannot run Headrace’s runner. It needs glibc and libstdc++, as Debian, Ubuntu and Fedora have them (Alpine does not), for the processor that the engine runs on.${said}`;
+  const output = detail === '' ? '' : ` Output: ${detail}`;
+  return `The image ${image} cannot run Headrace’s runner. It requires glibc and libstdc++, which Debian, Ubuntu and Fedora include (Alpine does not), for the processor architecture of the engine.${output}`;
 }
 
-/** Whether the engine could not start the runner's program, as it does without an init. */
+/** Whether the engine reports that it could not start the runner's program; it does so without an init. */
 export function isIncompatibleImage(engineMessage: string): boolean {
   return /exec.*(format error|no such file or directory|file not found|permission denied)/i.test(engineMessage);
 }

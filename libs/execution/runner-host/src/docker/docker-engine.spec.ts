@@ -51,8 +51,11 @@ describe('agreeing on a version', () => {
   });
 
   it.each([
-    [{ ApiVersion: '1.40' }, 'The engine is too old: it speaks 1.40, 1.41 is needed.'],
-    [{ ApiVersion: '1.90', MinAPIVersion: '1.60' }, 'The engine is too new: it speaks 1.60 on, 1.47 is known.'],
+    [{ ApiVersion: '1.40' }, 'The engine is too old: its API version is 1.40; at least 1.41 is required.'],
+    [
+      { ApiVersion: '1.90', MinAPIVersion: '1.60' },
+      'The engine is too new: its API versions begin at 1.60; at most 1.47 is supported.',
+    ],
     [{ hello: 'world' }, 'The server at DOCKER_HOST is not a Docker Engine.'],
   ])('not with one that has %j', async (version, message) => {
     await serve(engineWith(version));
@@ -88,7 +91,7 @@ describe('an engine that does not answer well', () => {
     await expect(connection.call(call)).rejects.toThrow(EngineUnreachable);
   });
 
-  it('is not read for ever', async () => {
+  it('rejects a response that is too long', async () => {
     await serve((_request, response) => {
       const more = (): void => {
         if (!response.destroyed) response.write(Buffer.alloc(1_048_576), () => setImmediate(more));
@@ -110,9 +113,9 @@ describe('an engine that does not answer well', () => {
     expect(refusal).toMatchObject({ status: 409, message });
   });
 
-  it('does not hand its connection over', async () => {
+  it('rejects when the engine does not upgrade the connection', async () => {
     await serve((_request, response) => response.end('no'));
-    await expect(connection.hijack({ ...call, method: 'POST' })).rejects.toThrow('did not hand its connection over');
+    await expect(connection.hijack({ ...call, method: 'POST' })).rejects.toThrow('did not upgrade the connection');
   });
 
   it('breaks off a pull', async () => {

@@ -8,7 +8,7 @@ import {
   isMissing,
 } from './engine-connection.js';
 
-/** The newest version of the engine's interface that we know, and the oldest that has all we use (Docker 20.10). */
+/** The newest known version of the engine's API, and the oldest with all used features (Docker 20.10). */
 const NEWEST: ApiVersion = [1, 47];
 const OLDEST: ApiVersion = [1, 41];
 const QUICK_MS = 10_000;
@@ -47,8 +47,8 @@ export interface ListedContainer {
 }
 
 /**
- * The part of the Docker Engine's HTTP interface that is needed to run containers. Every call rejects with
- * EngineUnreachable without an answer and with EngineError when the engine says no.
+ * The part of the Docker Engine API that is needed to run containers. Every call rejects with EngineUnreachable without a
+ * response and with EngineError when the engine rejects it.
  */
 export class DockerEngine {
   private prefix: string | null = null;
@@ -56,7 +56,7 @@ export class DockerEngine {
 
   constructor(private readonly connection: EngineConnection) {}
 
-  /** Agrees on a version of the interface, for all later calls. */
+  /** Negotiates the API version for all later calls. */
   async connect(): Promise<EngineInfo> {
     const answer = await this.connection.call({ method: 'GET', path: '/version', timeoutMs: QUICK_MS });
     const { ApiVersion: newest, MinAPIVersion: oldest, Version: version } = parsed<VersionAnswer>(answer.body);
@@ -64,9 +64,15 @@ export class DockerEngine {
     if (!theirs) throw new EngineError(0, 'The server at DOCKER_HOST is not a Docker Engine.');
     const chosen = isOlder(theirs, NEWEST) ? theirs : NEWEST;
     if (isOlder(chosen, OLDEST))
-      throw new EngineError(0, `The engine is too old: it speaks ${newest ?? ''}, ${OLDEST.join('.')} is needed.`);
+      throw new EngineError(
+        0,
+        `The engine is too old: its API version is ${newest ?? ''}; at least ${OLDEST.join('.')} is required.`,
+      );
     if (isOlder(chosen, versionOf(oldest) ?? OLDEST))
-      throw new EngineError(0, `The engine is too new: it speaks ${oldest ?? ''} on, ${NEWEST.join('.')} is known.`);
+      throw new EngineError(
+        0,
+        `The engine is too new: its API versions begin at ${oldest ?? ''}; at most ${NEWEST.join('.')} is supported.`,
+      );
     this.prefix = `/v${chosen.join('.')}`;
     this.keepsHostGateway = !(Number.parseInt(version ?? '', 10) < KEEPS_HOST_GATEWAY);
     const info = parsed<{ NCPU?: number; OSType?: string }>(
@@ -87,7 +93,7 @@ export class DockerEngine {
     await this.connection.call({ method: 'GET', path: '/_ping', timeoutMs: QUICK_MS });
   }
 
-  /** Null: the engine has no image of this name. */
+  /** Null: the engine does not have the image. */
   async inspectImage(reference: string): Promise<ImageInfo | null> {
     try {
       const path = `/images/${reference}/json`;
@@ -139,7 +145,7 @@ export class DockerEngine {
     await this.text({ method: 'PUT', path, query: { path: directory }, body: archive, timeoutMs: SLOW_MS });
   }
 
-  /** The container's standard input, and its output in frames. */
+  /** Attaches to the container's standard input and its output in frames. */
   attach(id: string): Promise<{ socket: Socket; head: Buffer }> {
     return this.connection.hijack({
       method: 'POST',
@@ -153,7 +159,7 @@ export class DockerEngine {
     await this.text({ method: 'POST', path: `/containers/${id}/start`, timeoutMs: SLOW_MS });
   }
 
-  /** Resolves when the container does not run (any more). */
+  /** Resolves when the container is not running. */
   async waitContainer(id: string, signal: AbortSignal): Promise<void> {
     const path = `/containers/${id}/wait`;
     await this.text({ method: 'POST', path, query: { condition: 'not-running' }, timeoutMs: 0, signal });
@@ -176,7 +182,7 @@ export class DockerEngine {
     }
   }
 
-  /** One that does not run or exist is left alone. */
+  /** Does nothing for a container that is not running or does not exist. */
   async signalContainer(id: string, signal: NodeJS.Signals): Promise<void> {
     await this.settled(
       { method: 'POST', path: `/containers/${id}/kill`, query: { signal }, timeoutMs: QUICK_MS },
@@ -184,13 +190,13 @@ export class DockerEngine {
     );
   }
 
-  /** Kills it first; its anonymous volumes go too. One that does not exist, or is going, is fine. */
+  /** Kills it first and removes its anonymous volumes. A container that does not exist is not an error. */
   async removeContainer(id: string): Promise<void> {
     const query = { force: '1', v: '1' };
     await this.settled({ method: 'DELETE', path: `/containers/${id}`, query, timeoutMs: SLOW_MS }, [404, 409]);
   }
 
-  /** All that have this label, whatever their state. */
+  /** All containers with this label, in any state. */
   async listContainers(label: string): Promise<ListedContainer[]> {
     const query = { all: '1', filters: JSON.stringify({ label: [label] }) };
     const body = await this.text({ method: 'GET', path: '/containers/json', query, timeoutMs: SLOW_MS });
@@ -214,7 +220,7 @@ export class DockerEngine {
   }
 
   private prefixed(): string {
-    if (this.prefix === null) throw new EngineUnreachable('no version of its interface is agreed on yet');
+    if (this.prefix === null) throw new EngineUnreachable('the API version has not been negotiated yet');
     return this.prefix;
   }
 }
@@ -255,7 +261,7 @@ function isOlder([major, minor]: ApiVersion, than: ApiVersion): boolean {
 
 const MAX_LINE_BYTES = 1_048_576;
 
-/** JSON values that a stream holds one a line. What is no JSON is passed over; an endless line is an error. */
+/** JSON values of a stream, one per line. Lines that are not JSON are skipped; a line that is too long is an error. */
 export async function* jsonLines(stream: Readable): AsyncGenerator<Record<string, unknown>> {
   let rest = Buffer.alloc(0);
   for await (const chunk of stream as AsyncIterable<Buffer>) {

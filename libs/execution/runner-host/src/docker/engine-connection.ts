@@ -7,7 +7,7 @@ import type { DockerOptions } from './docker-options.js';
 
 const MAX_MESSAGE = 1000;
 
-/** The engine said no; the message is its own. */
+/** The engine rejected the request; the message is from the engine. */
 export class EngineError extends Error {
   constructor(
     readonly status: number,
@@ -18,7 +18,7 @@ export class EngineError extends Error {
   }
 }
 
-/** No answer from the engine: it is not running, not reachable, or takes too long. */
+/** No response from the engine: it is not running, not reachable, or too slow. */
 export class EngineUnreachable extends Error {
   constructor(detail: string) {
     super(detail);
@@ -26,7 +26,7 @@ export class EngineUnreachable extends Error {
   }
 }
 
-/** Whether the engine said that there is no such container or image. */
+/** Whether the engine reports that the container or image does not exist. */
 export function isMissing(error: unknown): boolean {
   return error instanceof EngineError && error.status === 404;
 }
@@ -42,12 +42,12 @@ export interface EngineRequest {
   /** Sent as JSON; a buffer as a tar archive. */
   readonly body?: object | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Until the answer has begun; 0 waits as long as the connection lives. */
+  /** Until the response begins; 0: without limit. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
 
-/** HTTP to a container engine over its socket, TCP or TLS. Knows nothing of what is said. */
+/** HTTP connection to a container engine over a socket, TCP or TLS. */
 export class EngineConnection {
   private readonly options: RequestOptions;
   private readonly isTls: boolean;
@@ -65,7 +65,7 @@ export class EngineConnection {
           };
   }
 
-  /** The answer, read whole. Rejects with EngineError for a status from 400 on, with EngineUnreachable without an answer. */
+  /** The complete response. Rejects with EngineError for a status of 400 or above, with EngineUnreachable without a response. */
   async call(request: EngineRequest): Promise<{ status: number; headers: IncomingMessage['headers']; body: string }> {
     const response = await this.open(request);
     const { timeoutMs } = request;
@@ -75,14 +75,14 @@ export class EngineConnection {
     return { status: response.statusCode ?? 0, headers: response.headers, body };
   }
 
-  /** The answer as it comes in. Rejects like {@link call}. */
+  /** The response as a stream. Rejects like {@link call}. */
   async open(request: EngineRequest): Promise<IncomingMessage> {
     const { response } = await this.send(request);
     if (!response) throw new EngineError(101, 'The engine switched protocols without a request.');
     return response;
   }
 
-  /** Takes the connection over: both directions are the caller's. Rejects like {@link call}. */
+  /** Upgrades the connection to a raw socket. Rejects like {@link call}. */
   async hijack(request: EngineRequest): Promise<{ socket: Socket; head: Buffer }> {
     const { upgraded, response } = await this.send({
       ...request,
@@ -90,7 +90,7 @@ export class EngineConnection {
     });
     if (upgraded) return upgraded;
     response?.destroy();
-    throw new EngineError(response?.statusCode ?? 0, 'The engine did not hand its connection over.');
+    throw new EngineError(response?.statusCode ?? 0, 'The engine did not upgrade the connection.');
   }
 
   private async send({ method, path, query, body, headers, timeoutMs, signal }: EngineRequest): Promise<{
@@ -107,7 +107,7 @@ export class EngineConnection {
         agent: false,
         ...(signal && { signal }),
         headers: {
-          // A socket has no name; that of a host is also what its certificate is checked against.
+          // A socket has no host name; otherwise the certificate is checked against it.
           ...('socketPath' in this.options ? { host: 'docker' } : {}),
           ...(content === undefined
             ? {}
@@ -119,9 +119,11 @@ export class EngineConnection {
         },
       });
       const timer =
-        timeoutMs === 0 ? undefined : setTimeout(() => request.destroy(new Error(timeoutMessage(timeoutMs))), timeoutMs);
+        timeoutMs === 0
+          ? undefined
+          : setTimeout(() => request.destroy(new Error(timeoutMessage(timeoutMs))), timeoutMs);
       request.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
-      // Stays: a connection that breaks later must not be an uncaught error.
+      // Never removed: a connection that breaks later must not cause an uncaught error.
       request.on('error', (error) => {
         clearTimeout(timer);
         reject(new EngineUnreachable(reasonOf(error)));
@@ -143,7 +145,7 @@ export class EngineConnection {
 
 const timeoutMessage = (timeoutMs: number): string => `no response within ${timeoutMs} ms`;
 
-/** Rejects when the answer is cut off or longer than it may be. */
+/** Rejects when the response is incomplete or too long. */
 async function textOf(response: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;

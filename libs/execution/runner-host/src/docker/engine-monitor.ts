@@ -3,9 +3,9 @@ import type { DockerEngine, EngineInfo } from './docker-engine.js';
 
 const REMIND_MS = 60_000;
 
-/** Knows whether the engine answers, and says so when that changes. */
+/** Monitors whether the engine is available, and logs changes. */
 export class EngineMonitor {
-  private facts_: EngineInfo | null = null;
+  private info: EngineInfo | null = null;
   private remindedAt = -Infinity;
 
   constructor(
@@ -15,35 +15,35 @@ export class EngineMonitor {
   ) {}
 
   get isUp(): boolean {
-    return this.facts_ !== null;
+    return this.info !== null;
   }
 
   get processors(): number {
-    return this.facts_?.processors ?? 1;
+    return this.info?.processors ?? 1;
   }
 
-  /** Looks once; true when the engine answers now and did not before. */
-  async look(): Promise<boolean> {
+  /** Checks once; true when the engine has become available. */
+  async check(): Promise<boolean> {
     try {
-      if (this.facts_) {
+      if (this.info) {
         await this.engine.ping();
         return false;
       }
-      const facts = await this.engine.connect();
-      if (facts.os !== 'linux') throw new Error(`it runs ${facts.os} containers, and Linux ones are needed`);
-      this.facts_ = facts;
+      const info = await this.engine.connect();
+      if (info.os !== 'linux') throw new Error(`it runs ${info.os} containers; Linux containers are required`);
+      this.info = info;
     } catch (error) {
-      this.isDown(error);
+      this.markUnavailable(error);
       return false;
     }
-    this.log.info(`The Docker Engine at ${this.address} is available: version ${this.facts_.version}.`);
+    this.log.info(`The Docker Engine at ${this.address} is available: version ${this.info.version}.`);
     return true;
   }
 
-  /** Somebody got no answer. Runs stay in the queue until there is one again. */
-  isDown(error: unknown): void {
-    const isNews = this.facts_ !== null;
-    this.facts_ = null;
+  /** Reports a failed request. Runs stay in the queue until the engine is available again. */
+  markUnavailable(error: unknown): void {
+    const isNews = this.info !== null;
+    this.info = null;
     if (!isNews && performance.now() - this.remindedAt < REMIND_MS) return;
     this.remindedAt = performance.now();
     const reason = error instanceof Error ? error.message : String(error);

@@ -4,7 +4,7 @@ import type { DockerOptions } from './docker-options.js';
 import type { DockerEngine, ImageInfo } from './docker-engine.js';
 import { EngineError, EngineUnreachable } from './engine-connection.js';
 
-/** A reference to an image, taken apart. */
+/** A parsed reference to an image. */
 export interface ImageReference {
   /** As it was written. */
   readonly text: string;
@@ -23,7 +23,7 @@ const TAG = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const DIGEST = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-f]{32,128}$/;
 const MAX_LENGTH = 512;
 
-/** Null when it is none. Whoever passes has nothing in it that means something in a URL. */
+/** Null when it is invalid. A valid reference has no characters with a meaning in a URL. */
 export function parseImageReference(text: string): ImageReference | null {
   if (text.length > MAX_LENGTH) return null;
   const [front = '', digest, ...more] = text.split('@');
@@ -43,12 +43,12 @@ export function parseImageReference(text: string): ImageReference | null {
   return isGood ? { text, name, tag: digest ?? tag ?? 'latest', registry: hasHost ? first : 'docker.io' } : null;
 }
 
-/** Under this name `docker login` keeps what it knows of Docker Hub. */
+/** The name under which `docker login` stores the credentials of Docker Hub. */
 const HUB = 'https://index.docker.io/v1/';
 
 /**
- * What the engine shall tell a registry, as the header it expects, or null: nobody is known there. Throws, without a
- * value of the file, when the file cannot be used.
+ * The credentials for a registry as the header that the engine expects; null: there are none. Throws, without a value of
+ * the file, when the file cannot be used.
  */
 export async function registryCredentials(file: string, registry: string): Promise<string | null> {
   if (file === '') return null;
@@ -88,7 +88,7 @@ function pairOf({ auth, username, password }: AuthEntry): [string, string] {
   return colon < 0 ? [decoded, ''] : [decoded.slice(0, colon), decoded.slice(colon + 1)];
 }
 
-/** What an image sets for its programs, from lines `NAME=value`. PATH reaches them by the runner's own. */
+/** The variables of an image, from lines `NAME=value`, except PATH, which the runner sets. */
 export function imageVariables(lines: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     lines
@@ -99,10 +99,10 @@ export function imageVariables(lines: readonly string[]): Record<string, string>
 
 export type PullResult =
   | { readonly kind: 'ready'; readonly image: ImageInfo }
-  /** For the person whose run it is: names the image, and what the registry said. */
+  /** The message is for the person who started the run: the image, and the error of the registry. */
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Sees to it that the engine has an image. Several who want the same one wait for one pull. */
+/** Pulls images that the engine does not have; concurrent requests for one image wait for the same pull. */
 export class ImagePuller {
   private readonly pulls = new Map<string, Promise<string | null>>();
 
@@ -113,22 +113,22 @@ export class ImagePuller {
   ) {}
 
   /** Rejects with EngineUnreachable. */
-  async supply(text: string): Promise<PullResult> {
+  async ensure(text: string): Promise<PullResult> {
     const reference = parseImageReference(text);
-    if (!reference) return { kind: 'failed', message: `"${text}" is not the name of a Docker image.` };
+    if (!reference) return { kind: 'failed', message: `"${text}" is not a valid Docker image name.` };
     const { dockerPull } = this.settings;
     const present = dockerPull === 'always' ? null : await this.engine.inspectImage(text);
     if (present) return { kind: 'ready', image: present };
     if (dockerPull === 'never')
-      return { kind: 'failed', message: `The image ${text} is not there, and DOCKER_PULL is never.` };
+      return { kind: 'failed', message: `The image ${text} does not exist on the engine, and DOCKER_PULL is never.` };
     const problem = await this.pull(reference);
     if (problem !== null) return { kind: 'failed', message: `The image ${text} could not be pulled: ${problem}` };
     const image = await this.engine.inspectImage(text);
     if (image) return { kind: 'ready', image };
-    return { kind: 'failed', message: `The image ${text} was pulled, and is not there.` };
+    return { kind: 'failed', message: `The image ${text} was pulled, but does not exist on the engine.` };
   }
 
-  /** What went wrong, or null. */
+  /** Resolves to the problem, or null. */
   private pull(reference: ImageReference): Promise<string | null> {
     const running = this.pulls.get(reference.text);
     if (running) return running;

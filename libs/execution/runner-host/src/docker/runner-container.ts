@@ -12,15 +12,15 @@ const RETRY_MS = 500;
 
 export interface RunnerContainerDependencies {
   readonly engine: DockerEngine;
-  readonly watch: EngineMonitor;
+  readonly monitor: EngineMonitor;
   readonly log: HostLog;
 }
 
-/** A container with a runner in it, by its name, which is unique on an engine. */
+/** A container of a runner, identified by its name, which is unique on an engine. */
 export class RunnerContainer {
   private readonly output: RunnerOutput;
   private input: Socket | null = null;
-  /** Signals that the engine has not answered yet. */
+  /** Signals whose requests are pending. */
   private readonly sending = new Set<NodeJS.Signals>();
 
   constructor(
@@ -31,12 +31,12 @@ export class RunnerContainer {
     this.output = new RunnerOutput(executionId, parts.log);
   }
 
-  /** What the runner wrote last, on one line. */
+  /** The end of the runner's output, on one line. */
   get tail(): string {
     return this.output.tail;
   }
 
-  /** Makes it, with its workspace, and listens to it. Returns its id. */
+  /** Creates the container with its workspace, and attaches to it. Returns its id. */
   async create(specification: object): Promise<string> {
     const { engine, log } = this.parts;
     const id = await engine.createContainer(this.name, specification);
@@ -45,7 +45,7 @@ export class RunnerContainer {
     const frames = new OutputFrames((content) => this.output.push(content));
     frames.push(head);
     socket.on('data', (chunk: Buffer) => frames.push(chunk));
-    // An engine that goes away breaks it; the container tells its own story when the engine is back.
+    // A restart of the engine breaks the connection; the exit of the container is read when the engine is back.
     socket.on('error', (error) =>
       log.debug('a container’s output ended', { execution_id: this.executionId, error: error.message }),
     );
@@ -57,15 +57,15 @@ export class RunnerContainer {
     return this.parts.engine.startContainer(this.name);
   }
 
-  /** Gives the runner what it waits for; once. */
+  /** Sends the hand-over; once. */
   assign(handover: RunnerHandover): void {
     this.input?.write(`${JSON.stringify(handover)}\n`);
     this.input = null;
   }
 
   /**
-   * Rejects when the engine does not answer. Does nothing for a container that does not run, and while the same signal is
-   * being sent: an engine that is slow gets no more of them.
+   * Rejects when the engine does not respond. Does nothing for a container that is not running, and while the same signal
+   * is being sent: a slow engine gets no further requests.
    */
   async signal(signal: NodeJS.Signals): Promise<void> {
     if (this.sending.has(signal)) return;
@@ -77,9 +77,9 @@ export class RunnerContainer {
     }
   }
 
-  /** Waits as long as it takes, also over restarts of the engine. Null: somebody has removed the container. */
+  /** Waits without limit, also over restarts of the engine. Null: the container was removed. */
   async exit(signal: AbortSignal): Promise<ContainerState | null> {
-    const { engine, watch, log } = this.parts;
+    const { engine, monitor, log } = this.parts;
     for (;;) {
       try {
         await engine.waitContainer(this.name, signal);
@@ -88,7 +88,7 @@ export class RunnerContainer {
       } catch (error) {
         if (signal.aborted) throw error;
         if (isMissing(error)) return null;
-        if (error instanceof EngineUnreachable) watch.isDown(error);
+        if (error instanceof EngineUnreachable) monitor.markUnavailable(error);
         else
           log.warn('the container could not be waited for', { execution_id: this.executionId, error: String(error) });
       }
@@ -96,7 +96,7 @@ export class RunnerContainer {
     }
   }
 
-  /** Kills it first. One that is not there is fine. */
+  /** Kills it first. A container that does not exist is not an error. */
   remove(): Promise<void> {
     return this.parts.engine.removeContainer(this.name);
   }
@@ -104,7 +104,7 @@ export class RunnerContainer {
 
 const BLOCK_BYTES = 512;
 
-/** A tar archive that holds one empty directory that everybody may make files in, and nobody may take another's away. */
+/** A tar archive of one empty directory with mode 1777: all users may create files, and delete only their own. */
 export function directoryArchive(name: string): Buffer {
   const header = Buffer.alloc(BLOCK_BYTES);
   const octal = (value: number, digits: number): string => `${value.toString(8).padStart(digits, '0')}\0`;

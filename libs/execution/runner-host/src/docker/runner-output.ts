@@ -5,8 +5,8 @@ const MAX_LOGGED_BYTES = 4 * 1_048_576;
 const TAIL_BYTES = 2000;
 
 /**
- * What a container writes, line by line into our log. Whatever runs in there may write: a line has its limit, and so
- * has all of it together.
+ * Logs the output of a container line by line. Every process in it may write, so that each line and the whole output have
+ * a limit.
  */
 export class RunnerOutput {
   private line = Buffer.alloc(0);
@@ -18,7 +18,7 @@ export class RunnerOutput {
     private readonly log: HostLog,
   ) {}
 
-  /** The end of it, on one line. */
+  /** The end of the output, on one line. */
   get tail(): string {
     return this.tail_.replace(/\s+/g, ' ').trim();
   }
@@ -35,8 +35,8 @@ export class RunnerOutput {
   }
 
   private append(part: Buffer): void {
-    const room = MAX_LINE_BYTES - this.line.length;
-    if (room > 0 && part.length > 0) this.line = Buffer.concat([this.line, part.subarray(0, room)]);
+    const capacity = MAX_LINE_BYTES - this.line.length;
+    if (capacity > 0 && part.length > 0) this.line = Buffer.concat([this.line, part.subarray(0, capacity)]);
   }
 
   private flush(): void {
@@ -53,8 +53,8 @@ export class RunnerOutput {
 const HEADER_BYTES = 8;
 
 /**
- * Takes apart what an engine sends for a container without a terminal: frames of a header (which stream, three zeros,
- * length in four bytes) and content. Content is passed on as it comes, never kept.
+ * Parses the output of a container without a terminal: frames of a header (stream, three zeros, length in four bytes) and
+ * content. Content is forwarded as it arrives.
  */
 export class OutputFrames {
   private header = Buffer.alloc(0);

@@ -22,7 +22,7 @@ import { fields, text } from './fields.js';
 export interface AgentSessionHandlers {
   /** A `session/update` of our session, in the order the agent sent it. */
   readonly onUpdate: (update: unknown) => void;
-  /** A notification of the vendor's own. */
+  /** A vendor-specific notification. */
   readonly onExtension: (method: string, params: unknown) => void;
   /** An update that `session/load` replays. */
   readonly onReplay: (update: unknown) => void;
@@ -36,7 +36,7 @@ export interface SessionSettings {
 
 const VERSION = '0.1.0';
 
-/** The client's side of one ACP session over a process' standard streams. Requests reject when the agent says no or goes away. */
+/** The client side of one ACP session over a process' standard streams. Requests reject when the agent rejects or exits. */
 export class AgentSession {
   private readonly connection: ClientConnection;
   private info: InitializeResponse | undefined;
@@ -76,7 +76,7 @@ export class AgentSession {
     return this.info?.agentInfo?.version;
   }
 
-  /** An earlier session can be gone on with. */
+  /** Whether an earlier session can be continued. */
   get canResume(): boolean {
     return this.canLoad || this.info?.agentCapabilities?.sessionCapabilities?.resume != null;
   }
@@ -111,7 +111,7 @@ export class AgentSession {
     });
   }
 
-  /** Whether it offers to log in this way; it may do so also without needing it. */
+  /** Whether the agent offers this authentication method, even when it does not require one. */
   supportsAuthMethod(methodId: string): boolean {
     return this.info?.authMethods?.some(({ id }) => id === methodId) === true;
   }
@@ -130,7 +130,7 @@ export class AgentSession {
     this.recordModes(response);
   }
 
-  /** Goes on with an earlier session: by loading it, or without a replay where the agent knows only that. */
+  /** Continues an earlier session: loads it, or resumes it without a replay where the agent supports only that. */
   async resume(sessionId: string, cwd: string, mcpServers: McpServer[]): Promise<void> {
     this.isLoading = true;
     const request = { sessionId, cwd, mcpServers, ...this.sessionMeta };
@@ -145,7 +145,7 @@ export class AgentSession {
     }
   }
 
-  /** Chooses model and reasoning level where the agent offers what was asked for; returns what it does not offer. */
+  /** Selects model and reasoning level where the agent offers them; returns the categories that it does not offer. */
   async configure(settings: SessionSettings): Promise<string[]> {
     const missing: string[] = [];
     for (const [category, value] of [
@@ -181,7 +181,7 @@ export class AgentSession {
     this.mode = modeId;
   }
 
-  /** The answer to the prompt, with whatever the agent adds to it. */
+  /** The response to the prompt, with the vendor's metadata. */
   async prompt(
     prompt: string,
     files: readonly ContentBlock[] = [],
@@ -196,7 +196,7 @@ export class AgentSession {
     await this.connection.agent.notify(methods.agent.session.cancel, { sessionId: this.id });
   }
 
-  /** Asks the agent to close the session, if it knows how. */
+  /** Requests the end of the session, where the agent supports it. */
   async close(): Promise<void> {
     if (this.sessionId === undefined || !this.info?.agentCapabilities?.sessionCapabilities?.close) return;
     await this.connection.agent.request(methods.agent.session.close, { sessionId: this.sessionId });
@@ -219,8 +219,8 @@ export class AgentSession {
   }
 
   /**
-   * Takes the updates out of the stream before the SDK sees it. The SDK starts handlers in order but finishes them when
-   * it can, so the answer to a prompt could overtake the turn's last update; here nothing overtakes anything.
+   * Handles updates before the SDK reads the stream. The SDK starts handlers in order but does not await them, so the
+   * response to a prompt could overtake the last update of its turn.
    */
   private interceptNotifications(stream: Stream): Stream {
     const { onUpdate, onReplay, onExtension } = this.handlers;
@@ -247,7 +247,7 @@ export class AgentSession {
   }
 }
 
-/** The run's MCP servers in ACP's shape; `left` names those that the agent cannot take. */
+/** The run's MCP servers in the shape of ACP; `unsupported` names those that the agent cannot use. */
 export function mcpServersFor(
   servers: Readonly<
     Record<
@@ -262,15 +262,15 @@ export function mcpServersFor(
     >
   >,
   supportsHttp: boolean,
-): { servers: McpServer[]; left: string[] } {
+): { servers: McpServer[]; unsupported: string[] } {
   const result: McpServer[] = [];
-  const left: string[] = [];
+  const unsupported: string[] = [];
   const pairs = (record: Record<string, string> = {}) =>
     Object.entries(record).map(([name, value]) => ({ name, value }));
   for (const [name, { command, args, url, env, headers }] of Object.entries(servers)) {
     if (command !== undefined) result.push({ name, command, args: args ?? [], env: pairs(env) });
     else if (url !== undefined && supportsHttp) result.push({ type: 'http', name, url, headers: pairs(headers) });
-    else left.push(name);
+    else unsupported.push(name);
   }
-  return { servers: result, left };
+  return { servers: result, unsupported };
 }

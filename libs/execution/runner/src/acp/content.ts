@@ -37,7 +37,7 @@ function diffContent(item: Fields): ToolContent {
   };
 }
 
-/** Text as it is, everything else as a note of what it was: nothing binary goes into the log. */
+/** Text as it is, everything else as a summary: no binary data is logged. */
 function blockContent(block: Fields): ToolContent {
   const resource = fields(block['resource']);
   switch (block['type']) {
@@ -87,20 +87,20 @@ export function withoutBinary(value: unknown): unknown {
   return Object.fromEntries(Object.entries(record).map(([key, item]) => [key, withoutBinary(item)]));
 }
 
-/** What the agent says it takes in a prompt, besides text and links. */
+/** What the agent accepts in a prompt, besides text and links. */
 export interface PromptCapabilities {
   readonly image?: boolean | undefined;
   readonly embeddedContext?: boolean | undefined;
 }
 
-/** Model providers take pictures of these kinds, of about 5 MB in base64; a larger one the agent may open as a file. */
+/** Model providers accept these image types up to about 5 MB in base64; a larger one the agent may open as a file. */
 const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 const MAX_IMAGE_BYTES = 3_500_000;
-/** Longer text is linked: it would fill the model's memory whether it is needed or not. */
+/** Longer text is linked: it would use up the model's context whether it is needed or not. */
 const MAX_EMBEDDED_BYTES = 65_536;
 const TEXT_TYPES = /^(?:text\/|application\/(?:[a-z0-9.-]+\+)?(?:json|xml|yaml|toml|javascript|x-sh|x-yaml)$)/;
 
-/** A file as a part of a prompt: shown, where the agent can look at it; else a link to where it lies. */
+/** A file as a part of a prompt: its content where the agent supports it, else a link. */
 export function attachmentContent({ ref, path, bytes }: PlacedAttachment, abilities: PromptCapabilities): ContentBlock {
   const uri = pathToFileURL(path).href;
   const mimeType = ref.mime_type;
@@ -114,7 +114,7 @@ export function attachmentContent({ ref, path, bytes }: PlacedAttachment, abilit
   return { type: 'resource_link', uri, name: ref.file_name, mimeType, size: bytes.length };
 }
 
-/** null: it says that it is text and is not, or not in UTF-8. */
+/** null: not UTF-8 text, although its type says so. */
 function decodeText(bytes: Buffer): string | null {
   if (bytes.includes(0)) return null;
   try {

@@ -1,7 +1,7 @@
 import type { AgentFailureCode, AgentFailureReport } from '#execution/runner-protocol';
 import { fields, items, number, text } from './fields.js';
 
-/** What went wrong between an agent and its model. `other`: nothing that is known to be about the model. */
+/** Failures between an agent and its model. `other`: not known to concern the model. */
 export type FailureKind =
   'rate_limit' | 'credentials' | 'credits' | 'unknown_model' | 'connection' | 'provider_error' | 'other';
 
@@ -87,14 +87,14 @@ const byStatus = (status: number): FailureKind | undefined => {
 /** @param status HTTP status of the provider's answer, where the agent reports it as a number. */
 export function failureKind(message: string, status?: number): FailureKind {
   if (NO_CREDITS.test(message)) return 'credits';
-  const told = status ?? number(Number(STATUS.exec(message)?.[1] ?? Number.NaN));
-  const known = told === undefined ? undefined : byStatus(told);
+  const reported = status ?? number(Number(STATUS.exec(message)?.[1] ?? Number.NaN));
+  const known = reported === undefined ? undefined : byStatus(reported);
   if (known !== undefined) return known;
   const meant = BY_TEXT.find(([words]) => words.test(message))?.[1];
-  return meant ?? (told !== undefined && told >= 500 ? 'provider_error' : 'other');
+  return meant ?? (reported !== undefined && reported >= 500 ? 'provider_error' : 'other');
 }
 
-/** Vendors' words for a kind of failure. What is not listed says less than the message does. */
+/** Failure types of vendors. Types that are not listed are less precise than the message. */
 const VENDOR_KINDS: Readonly<Record<string, FailureKind>> = {
   authentication_failed: 'credentials',
   oauth_org_not_allowed: 'credentials',
@@ -113,7 +113,7 @@ export interface SessionFailure {
   readonly severity: 'error' | 'warning';
   readonly kind: FailureKind;
   readonly title: string;
-  /** A remark, not a failure. */
+  /** A note, not a failure. */
   readonly isAdvice: boolean;
 }
 
@@ -144,7 +144,7 @@ function kindOfCategory(category: string | undefined, actions: readonly unknown[
 
 const MAX_SENTENCE = 300;
 const MAX_DETAIL = 4_000;
-/** What agents say when they say nothing. */
+/** Messages without information. */
 const EMPTY_WORDS = /^(?:internal error|authentication required|error)?[.:]?$/i;
 
 export interface FailureText {
@@ -152,7 +152,7 @@ export interface FailureText {
   readonly report: AgentFailureReport;
 }
 
-/** The failure as the run shows it. `opening` replaces the sentence of a failure that is not known to be the model's. */
+/** The failure as the run shows it. `opening` replaces the sentence of a failure that is not known to concern the model. */
 export function describeFailure(kind: FailureKind, output: string, opening = KINDS.other.sentence): FailureText {
   const { sentence, code, retryable } = KINDS[kind];
   const shown = vendorMessage(output);
@@ -173,7 +173,7 @@ export function describeWaiting(
   return { message, ...detailFor(message, vendorMessage(output)) };
 }
 
-/** `detail` where it says more than the message. */
+/** `detail`, where it adds information to the message. */
 export function detailFor(message: string, detail: string): { detail?: string } {
   return detail === '' || EMPTY_WORDS.test(detail) || message.includes(detail)
     ? {}
@@ -182,9 +182,9 @@ export function detailFor(message: string, detail: string): { detail?: string } 
 
 function sentenceOf(opening: string, shown: string): string {
   const [line = ''] = shown.split('\n');
-  const said = line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE)}…` : line;
-  if (EMPTY_WORDS.test(said)) return `${opening}.`;
-  return `${opening}: ${/[.!?…]$/.test(said) ? said : `${said}.`}`;
+  const reason = line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE)}…` : line;
+  if (EMPTY_WORDS.test(reason)) return `${opening}.`;
+  return `${opening}: ${/[.!?…]$/.test(reason) ? reason : `${reason}.`}`;
 }
 
 const STACK_FRAME = /^\s*(?:at .*(?::\d+:\d+\)?|\((?:native|<anonymous>|index .*)\))|File ".*", line \d+.*)$/;
@@ -196,7 +196,7 @@ const PATH = /(?<![\w:/.])(?:file:\/\/)?(?:\/[\w.@+~-]+)+\/([\w.@+~-]+)/g;
 
 const COLOUR = /\u001b\[[0-9;]*m/g;
 
-/** The text as a person can use it: without stack frames, absolute paths, terminal colours and diagnostics of the agent. */
+/** The text without stack frames, absolute paths, terminal colours and diagnostics of the agent. */
 export function withoutInternals(output: string): string {
   return output
     .replace(COLOUR, '')

@@ -26,7 +26,7 @@ describe('messages', () => {
     expect(ids).toEqual(['minted-1', 'minted-1', 'minted-2', 'minted-3', 'minted-4']);
   });
 
-  it('keep the agent’s own id, and start anew with a turn', () => {
+  it('keep the agent’s id, and start a new message in every turn', () => {
     const subject = normalizer();
     expect(all(subject, [say('a', { messageId: 'm1' }), say('b')]).map(({ data }) => data['message_id'])).toEqual([
       'm1',
@@ -252,7 +252,7 @@ describe('a turn’s usage', () => {
     return subject.turnUsage(response)[0]?.data;
   }
 
-  it('is told while the cost grows where that is wanted, each dollar once', () => {
+  it('reports the cost during the turn on request, and counts it once', () => {
     const subject = new AcpNormalizer();
     subject.startTurn(true);
     expect(subject.update(cost(0.5))).toEqual([{ kind: 'usage', data: { cost_usd: 0.5 } }]);
@@ -314,7 +314,7 @@ describe('a turn’s usage', () => {
   });
 });
 
-it('plans replace each other, and modes are told', () => {
+it('replaces plans and reports changes of the mode', () => {
   const entries = [
     { content: 'a', status: 'completed', priority: 'high' },
     { content: 'b', status: 'soon' },
@@ -348,9 +348,9 @@ it('a recorded session of the built-in agent becomes its events', () => {
   const subject = normalizer();
   const events = messages.flatMap(({ method, params }) => {
     if (method === 'session/request_permission') {
-      const told = subject.permissionCall(params?.toolCall);
+      const events = subject.permissionCall(params?.toolCall);
       subject.markDenied(params?.toolCall?.toolCallId ?? '');
-      return told;
+      return events;
     }
     return method === 'session/update' ? subject.update(params?.update) : [];
   });

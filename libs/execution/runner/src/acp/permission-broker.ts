@@ -27,8 +27,8 @@ interface Question {
 }
 
 /**
- * Answers the agent's permission requests: by the run's policy, by what a person has allowed for the rest of the run, or
- * by waiting for a person's word.
+ * Answers the agent's permission requests: by the policy of the run, by a rule that a person has created for the rest of
+ * the run, or by waiting for a decision of a person.
  */
 export class PermissionBroker {
   private readonly waiting = new Map<string, Question>();
@@ -43,7 +43,7 @@ export class PermissionBroker {
     this.remembered = [...(rules.permission_rules ?? [])];
   }
 
-  /** A person is asked, and has not answered yet. */
+  /** A request waits for the decision of a person. */
   get isWaiting(): boolean {
     return this.waiting.size > 0;
   }
@@ -91,18 +91,18 @@ export class PermissionBroker {
     return this.respond(request, answer);
   }
 
-  /** What people (or the time-out) have decided; the control plane has recorded it already. */
+  /** Applies decisions of people or of the timeout; the control plane has recorded them already. */
   decide(decisions: Commands['decisions']): void {
     for (const { approval_id: id, decision, always = false, note } of decisions) {
       const question = this.waiting.get(id);
       if (!question) continue;
-      const forGood = always && decision === 'allow';
-      if (forGood) this.remembered.push({ approval_id: id, subject: question.subject });
-      question.settle({ decision: forGood ? 'allow_always' : decision, ...(note === undefined ? {} : { note }) });
+      const isRule = always && decision === 'allow';
+      if (isRule) this.remembered.push({ approval_id: id, subject: question.subject });
+      question.settle({ decision: isRule ? 'allow_always' : decision, ...(note === undefined ? {} : { note }) });
     }
   }
 
-  /** The turn ends: nobody will answer any more. */
+  /** The turn ends: there will be no more decisions. */
   cancelAll(): void {
     for (const { settle } of this.waiting.values()) settle({ decision: 'cancel' });
   }

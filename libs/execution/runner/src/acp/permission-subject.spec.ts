@@ -27,7 +27,7 @@ describe('what a permission request is about', () => {
       { toolName: 'Bash', toolKind: 'execute' },
       { type: 'title', value: 'Title', tool: 'Bash' },
     ],
-    ['nothing that is told', {}, { type: 'title', value: 'Title' }],
+    ['nothing reported', {}, { type: 'title', value: 'Title' }],
   ])('%s', (_what, facts, expected) => {
     expect(of(facts)).toEqual(expected);
   });

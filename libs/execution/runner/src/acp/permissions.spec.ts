@@ -48,7 +48,7 @@ it('the facts are where agents put them', () => {
   expect(permissionFacts(null)).toEqual({});
 });
 
-it('what a request leaves out is what was told of its call before', () => {
+it('uses what was reported of the call before for missing fields of a request', () => {
   const known = { name: 'Bash', kind: 'execute', input: { command: 'ls' } };
   expect(permissionFacts({ toolCallId: 'c' }, known)).toMatchObject({ toolName: 'Bash', commandLine: 'ls' });
   expect(permissionFacts({ kind: 'read', rawInput: { command: 'rm x' } }, known)).toMatchObject({

@@ -20,7 +20,7 @@ describe('the cost of a session', () => {
     expect(cost.growth()).toBe(0);
   });
 
-  it('goes on after a resume where it had got to, whether the agent counts on or begins again', () => {
+  it('continues counting after a resume, whether the agent continues or restarts its sum', () => {
     expect(first(0.75, true, 0.5)).toBe(0.25);
     expect(first(0.25, true, 0.5)).toBe(0.25);
     expect(first(0.25, true, 0)).toBe(0.25);

@@ -6,7 +6,7 @@ export type TokenCounts = Pick<Usage, 'input_tokens' | 'output_tokens' | 'total_
 
 const COUNTS = ['input_tokens', 'output_tokens', 'total_tokens'] as const;
 
-/** From the protocol's own field, or where Gemini says it. */
+/** From the field of the protocol, or from that of Gemini. */
 export function tokensIn(response: Fields): TokenCounts {
   const usage = fields(response['usage']);
   const quota = fields(fields(fields(response['_meta'])['quota'])['token_count']);
@@ -22,27 +22,27 @@ export function tokensIn(response: Fields): TokenCounts {
 
 /**
  * The tokens of one turn. Version 1 of the protocol says both "for this turn" and "across all turns" of the same numbers.
- * All agents of our table count a turn (some only its last request), the next version says a turn, and numbers alone cannot
- * tell: a turn's context grows like a sum does. So a turn it is, unless the harness is known to count its session.
+ * All standard harnesses count a turn (some only its last request), as the next version of the protocol does, and the
+ * numbers alone cannot distinguish them. So they count for the turn, unless the harness is known to count its session.
  */
 export class TurnTokens {
-  /** What single requests of the turn have told, where the answer to the prompt tells nothing. */
+  /** Sums over the requests of the turn, for agents whose response to the prompt has no counts. */
   private requests: TokenCounts = {};
   private scope: 'turn' | 'session' = 'turn';
-  /** Of the session before the turn at hand; null when it had turns that nobody has counted here. */
+  /** Counts of the session before the current turn; null when it had turns that were not counted here. */
   private before: TokenCounts | null = {};
 
   startTurn(): void {
     this.requests = {};
   }
 
-  /** Qwen tells the tokens of each request to its model beside an empty piece of a message. */
+  /** Qwen reports the tokens of each model request beside an empty message chunk. */
   recordRequest(meta: Fields): void {
-    const told = tokensIn({ usage: meta['usage'] });
+    const reported = tokensIn({ usage: meta['usage'] });
     this.requests = Object.fromEntries(
       COUNTS.flatMap((count) => {
-        const sum = (this.requests[count] ?? 0) + (told[count] ?? 0);
-        return told[count] === undefined && this.requests[count] === undefined ? [] : [[count, sum]];
+        const sum = (this.requests[count] ?? 0) + (reported[count] ?? 0);
+        return reported[count] === undefined && this.requests[count] === undefined ? [] : [[count, sum]];
       }),
     );
   }
@@ -52,16 +52,16 @@ export class TurnTokens {
     this.before = resumed ? null : {};
   }
 
-  /** Never negative. Of a session of unknown size the first answer only says from where to count: nothing counts twice. */
-  ofTurn(told: TokenCounts): TokenCounts {
-    if (Object.keys(told).length === 0) return this.requests;
-    if (this.scope === 'turn') return told;
+  /** Never negative. For a session with unknown counts the first response is only the base: nothing is counted twice. */
+  ofTurn(reported: TokenCounts): TokenCounts {
+    if (Object.keys(reported).length === 0) return this.requests;
+    if (this.scope === 'turn') return reported;
     const { before } = this;
-    this.before = { ...before, ...told };
+    this.before = { ...before, ...reported };
     if (before === null) return {};
     return Object.fromEntries(
       COUNTS.flatMap((count) => {
-        const sum = told[count];
+        const sum = reported[count];
         return sum === undefined ? [] : [[count, Math.max(0, sum - (before[count] ?? 0))]];
       }),
     );
@@ -69,9 +69,9 @@ export class TurnTokens {
 }
 
 /**
- * What a session costs, in US dollars, of which agents tell the sum so far. A sum is about the session or, after it was
- * loaded into another process, about that process alone: Claude Code does the one or the other, as its process before has
- * ended. Whatever is in doubt counts once at most.
+ * Cost of a session in US dollars. Agents report the sum so far: of the session or, after it was loaded into another
+ * process, of that process alone. Claude Code does either, depending on how its earlier process has ended. Costs that
+ * cannot be attributed are counted at most once.
  */
 export class SessionCost {
   private total: number | undefined;
@@ -79,13 +79,13 @@ export class SessionCost {
   private resumed = false;
   private earlier: number | undefined;
 
-  /** `earlier`: what the turns before have come to, where that is known of a session that was resumed. */
+  /** `earlier`: cost of the turns before, where it is known of a resumed session. */
   startSession(resumed: boolean, earlier?: number): void {
     this.resumed = resumed;
     this.earlier = earlier;
   }
 
-  /** A replay tells what is known already. */
+  /** A replay reports what was counted already. */
   replayed(total: number): void {
     this.total = total;
     this.counted = total;
@@ -95,7 +95,7 @@ export class SessionCost {
     this.total = total;
   }
 
-  /** What has not been counted yet; undefined when the agent tells no cost. */
+  /** The cost that was not counted yet; undefined when the agent reports none. */
   growth(): number | undefined {
     if (this.total === undefined) return undefined;
     const counted = this.counted ?? this.beginning(this.total);
@@ -103,7 +103,7 @@ export class SessionCost {
     return Math.max(0, this.total - counted);
   }
 
-  /** Where to count from when `first` is the first sum that is told. */
+  /** The sum to count from, when `first` is the first reported sum. */
   private beginning(first: number): number {
     if (!this.resumed) return 0;
     if (this.earlier === undefined) return first;

@@ -35,11 +35,11 @@ export interface ArtifactList {
 }
 
 const MAX_LINES = 2000;
-/** Levels that one line may nest; the control plane takes no more of any body. */
+/** Nesting levels of one line; the control plane accepts no more in any body. */
 const MAX_LINE_DEPTH = 64;
 const TEXT_FIELDS = ['mime_type', 'title', 'description', 'url', 'branch', 'reference_type'] as const;
 
-/** Reads the list; agents write it by hand, so a line that is wrong costs that line only. */
+/** Reads the list; agents write it by hand, so an invalid line affects only that line. */
 export function parseArtifactList(text: string): ArtifactList {
   const files: ListedFile[] = [];
   const references: ListedReference[] = [];
@@ -66,7 +66,7 @@ function readLine(line: string): ListedFile | ListedReference | string {
     return 'is not JSON';
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object';
-  // JSON.parse nests as deep as it is told to; everything that walks the value afterwards does so by recursion.
+  // JSON.parse accepts any depth, but the code that walks the value afterwards is recursive.
   if (isDeeperThan(value, MAX_LINE_DEPTH)) return `nests deeper than ${MAX_LINE_DEPTH} levels`;
   const given = value as Record<string, unknown>;
   const texts: Partial<Record<(typeof TEXT_FIELDS)[number], string>> = {};
@@ -139,7 +139,7 @@ export function mimeTypeOf(path: string): string {
   return IMAGES[extension] ?? OTHERS[extension] ?? 'application/octet-stream';
 }
 
-/** What a file is that was only put there: pictures are screenshots, `PLAN.md` and `*.plan.md` plans. */
+/** Type of a file that is not in the list: images are screenshots, `PLAN.md` and `*.plan.md` plans. */
 export function typeOfDropped(path: string): ListedFile['artifact_type'] {
   if (/(^|\/)PLAN\.md$|[^/]\.plan\.md$/i.test(path)) return 'PLAN';
   return extname(path).toLowerCase() in IMAGES ? 'SCREENSHOT' : 'FILE';

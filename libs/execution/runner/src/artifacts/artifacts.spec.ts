@@ -14,7 +14,12 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LeaseLostError, NoResponseError, RejectedError, type ArtifactUploadResult } from '../protocol/control-plane.js';
+import {
+  LeaseLostError,
+  NoResponseError,
+  RejectedError,
+  type ArtifactUploadResult,
+} from '../protocol/control-plane.js';
 import { Workspace } from '../workspace/workspace.js';
 import { ARTIFACT_LIST, headingOf, parseArtifactList, typeOfDropped } from './artifact-list.js';
 import { ArtifactSync } from './artifact-sync.js';
@@ -46,12 +51,12 @@ const plane = {
     const chunks: Uint8Array[] = [];
     for await (const chunk of content) chunks.push(chunk);
     const answer = await next();
-    if (answer.refused === undefined) taken.push({ ...artifact, content: Buffer.concat(chunks).toString() });
+    if (answer.rejection === undefined) taken.push({ ...artifact, content: Buffer.concat(chunks).toString() });
     return answer;
   },
   async reportReference(reference: object): Promise<ArtifactUploadResult> {
     const answer = await next();
-    if (answer.refused === undefined) taken.push({ ...reference });
+    if (answer.rejection === undefined) taken.push({ ...reference });
     return answer;
   },
 };
@@ -69,7 +74,7 @@ async function failsToLookAt(path: string): Promise<void> {
   const stat = Reflect.get(handles, 'stat') as (this: FileHandle) => Promise<Stats>;
   vi.spyOn(handles, 'stat').mockImplementation(async function (this: FileHandle) {
     const stats = await stat.call(this);
-    if (stats.ino === ino) throw new RangeError('no room');
+    if (stats.ino === ino) throw new RangeError('no space');
     return stats;
   });
 }
@@ -89,7 +94,7 @@ describe('the artifacts directory', () => {
       { artifact_type: 'EXTERNAL_REFERENCE', url: 'https://t.example/1', reference_type: 'ticket', metadata: { a: 1 } },
     );
     expect(await syncOf().collect(never)).toEqual([]);
-    expect(taken.map(({ source_key: _key, ...told }) => told)).toEqual([
+    expect(taken.map(({ source_key: _key, ...metadata }) => metadata)).toEqual([
       {
         artifact_type: 'FILE',
         mime_type: 'application/json',
@@ -155,12 +160,12 @@ describe('the artifacts directory', () => {
       'way-out/secret': NOT_FOUND,
       missing: NOT_FOUND,
       work: 'is not a regular file',
-      large: 'has 1001 bytes; at most 1000 are taken',
+      large: 'has 1001 bytes; the limit is 1000',
       link: 'is a symbolic link',
       pipe: 'is not a regular file',
       'way-out': 'is a symbolic link',
     });
-    // Told once.
+    // Reported once.
     expect(await sync.collect(never)).toEqual([]);
   });
 
@@ -172,7 +177,7 @@ describe('the artifacts directory', () => {
     expect(taken).toEqual([]);
   });
 
-  it('is tried again when nobody answers, not when it is refused, and ends with the lease', async () => {
+  it('is tried again when nobody answers, not when it is rejection, and ends with the lease', async () => {
     const sync = syncOf();
     put('a.txt', 'a');
     answers = [() => Promise.reject(new NoResponseError('503')), () => Promise.reject(new NoResponseError('503'))];
@@ -180,13 +185,13 @@ describe('the artifacts directory', () => {
     expect(taken).toHaveLength(1);
 
     list({ artifact_type: 'PULL_REQUEST', url: 'ftp://me:secret@nowhere', branch: 'b' });
-    answers = [() => Promise.resolve({ refused: '`url` must be an absolute http or https URL.' })];
+    answers = [() => Promise.resolve({ rejection: '`url` must be an absolute http or https URL.' })];
     expect(await sync.collect(never)).toEqual([
       { artifact: 'ftp://nowhere', problem: '`url` must be an absolute http or https URL.' },
     ]);
     put('b.txt', 'b');
     answers = [() => Promise.reject(new RejectedError('418'))];
-    expect(await sync.collect(never)).toEqual([{ artifact: 'b.txt', problem: 'was refused by the control plane' }]);
+    expect(await sync.collect(never)).toEqual([{ artifact: 'b.txt', problem: 'was rejected by the control plane' }]);
     expect(await sync.collect(never)).toEqual([]);
     expect(taken).toHaveLength(1);
 

@@ -3,17 +3,17 @@ import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:
 import { basename, dirname, join, sep } from 'node:path';
 import type { RunAs } from '../workspace/workspace.js';
 
-/** One text for what is missing and for what lies elsewhere: the runner may see directories that the agent may not. */
-export const NOT_FOUND = 'is not there, or not in the workspace';
+/** One text for missing files and for files elsewhere: the runner may see directories that the agent may not. */
+export const NOT_FOUND = 'does not exist, or is not in the workspace';
 
-/** Where there is none, a path is believed a moment longer. */
+/** Without /proc the path is checked instead of the open file, which leaves a short race. */
 const HAS_PROC = existsSync('/proc/self/fd');
 
 export interface OwnFile {
-  /** Whoever gets it closes it. */
+  /** Closed by the caller. */
   readonly file: FileHandle;
   readonly sizeBytes: number;
-  /** Changes whenever the file does. */
+  /** Changes with the file. */
   readonly version: string;
 }
 
@@ -21,9 +21,9 @@ export interface OwnFile {
 export class UnreadableFile extends Error {}
 
 /**
- * Opens a file that lies in the agent's hands. The runner may be root and must not be talked into reading anything else
- * than a plain file of the execution's own user inside `root`: no link as last part, none on the way that leads out, no
- * pipe or device, nothing of another user. What was opened is looked at, not what the path says a moment earlier.
+ * Opens a file that the agent controls. The runner may be root and must read only regular files of the execution's user
+ * inside `root`: no link as last segment, none in the path that leads out, no pipe or device, nothing of another user.
+ * The checks are on the open file, because the path may change in between.
  */
 export async function openOwnFile(path: string, root: string, runAs?: RunAs): Promise<OwnFile> {
   const realRoot = await realpath(root);
@@ -53,17 +53,17 @@ export async function openOwnFile(path: string, root: string, runAs?: RunAs): Pr
   }
 }
 
-/** What a directory below `root` holds; nothing when it is not there, is a link, or lies elsewhere: not even names get out. */
+/** Entries of a directory below `root`; none when it is missing, a link, or elsewhere: even names must not be disclosed. */
 export async function listOwnDirectory(path: string, root: string): Promise<Dirent[]> {
   let directory: FileHandle;
   try {
     directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   } catch {
-    return []; // gone, closed, or no directory any more
+    return []; // missing, not accessible, or not a directory
   }
   try {
     if (!(await isBelow(directory, path, await realpath(root)))) return [];
-    // The directory that was looked at, whatever its path leads to by now.
+    // The directory that was checked, even if its path leads elsewhere now.
     return await readdir(HAS_PROC ? `/proc/self/fd/${directory.fd}` : path, { withFileTypes: true });
   } finally {
     await directory.close();

@@ -63,7 +63,7 @@ describe('readHarnessesFile', () => {
       ).toHaveLength(1);
     expect(problems.join(' ')).not.toContain('private-value');
     expect(problemsOf('{"harnesses":{"house":{}}}')).toEqual([
-      'HARNESSES, harnesses.house.command: is required for an agent that is not known.',
+      'HARNESSES, harnesses.house.command: is required for an unknown agent.',
     ]);
   });
 

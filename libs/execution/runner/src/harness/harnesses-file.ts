@@ -3,10 +3,10 @@ import { z } from 'zod';
 import type { HarnessDefinition } from '#execution/runner-protocol';
 import { BUILTIN_HARNESS, STANDARD_HARNESSES } from './harnesses.js';
 
-/** A variable of an agent's environment; those called HEADRACE_… are ours to set. */
+/** A variable of an agent's environment; names that begin with HEADRACE_ are reserved. */
 const variable = z
   .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'is no name for a variable')
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'is not a valid variable name')
   .refine((name) => !name.startsWith('HEADRACE_'), 'begins with HEADRACE_, which is reserved');
 
 const value = z.string().max(32_768);
@@ -33,10 +33,10 @@ const parts = {
   session_meta: z.record(z.string(), z.unknown()),
 };
 
-/** An entry of the file that HARNESSES names: what is left out is as in the table of known agents. */
+/** An entry of the file that HARNESSES names: missing fields have the values of the table of known agents. */
 export const harnessEntry = z.strictObject(parts).partial();
 
-/** The file that HARNESSES names is of no use; `problems` are whole sentences that name their place. */
+/** The file that HARNESSES names is invalid; `problems` are sentences with the path of the field. */
 export class HarnessesFileError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(problems.join(' '));
@@ -45,15 +45,15 @@ export class HarnessesFileError extends Error {
 
 const id = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is no id: at most 64 lower-case letters, digits, _ and -')
-  .refine((name) => name !== BUILTIN_HARNESS, 'is the built-in agent, which is always there as it is');
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a valid id: at most 64 lower-case letters, digits, _ and -')
+  .refine((name) => name !== BUILTIN_HARNESS, 'is the built-in agent, which cannot be changed');
 
 const file = z.strictObject({ harnesses: z.record(id, harnessEntry) });
 
 /**
  * The harnesses of the file `{"harnesses": {"<id>": {"command", "args", "env", …}}}` by their ids; none when the path is
- * empty. An entry with the id of a known agent changes only what it says, variable by variable in `env`. Throws a
- * HarnessesFileError that lists every fault.
+ * empty. An entry with the id of a known agent changes only the given fields, and in `env` the given variables. Throws a
+ * HarnessesFileError that lists every problem.
  */
 export function readHarnessesFile(path: string): Record<string, HarnessDefinition> {
   if (path === '') return {};
@@ -64,7 +64,7 @@ export function readHarnessesFile(path: string): Record<string, HarnessDefinitio
     const known = Object.hasOwn(STANDARD_HARNESSES, name) ? STANDARD_HARNESSES[name] : undefined;
     const command = entry.command ?? known?.command;
     if (command === undefined) {
-      problems.push(`HARNESSES, harnesses.${name}.command: is required for an agent that is not known.`);
+      problems.push(`HARNESSES, harnesses.${name}.command: is required for an unknown agent.`);
       return [];
     }
     const env = { ...known?.env, ...entry.env };
@@ -75,7 +75,7 @@ export function readHarnessesFile(path: string): Record<string, HarnessDefinitio
   return Object.fromEntries(harnesses);
 }
 
-const HINT = 'ask whoever looks after the machine; the file that HARNESSES names says which command is meant';
+const HINT = 'ask the administrator of the machine; the file that HARNESSES names contains the command';
 
 function parseFile(path: string): unknown {
   try {
@@ -86,10 +86,10 @@ function parseFile(path: string): unknown {
   }
 }
 
-/** Names the place and never repeats a value: `env` may hold what nobody should read in a log. */
+/** Names the field and never repeats a value: `env` may contain secrets. */
 function sentence({ path, message, code, ...issue }: z.core.$ZodIssue): string {
   const place = path.map(String).join('.') || 'the file';
-  const told =
+  const reason =
     code === 'invalid_key' && 'issues' in issue ? issue.issues.map((inner) => inner.message).join('; ') : message;
-  return `HARNESSES, ${place}: ${told}.`;
+  return `HARNESSES, ${place}: ${reason}.`;
 }

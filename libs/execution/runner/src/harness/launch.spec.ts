@@ -11,7 +11,9 @@ describe('placeholders', () => {
   });
 
   it('know no model when the run leaves the choice to the agent', () => {
-    expect(requestedModel({ type: 'x', model_id: 'auto', reasoning_level: 'high' })).toEqual({ reasoningLevel: 'high' });
+    expect(requestedModel({ type: 'x', model_id: 'auto', reasoning_level: 'high' })).toEqual({
+      reasoningLevel: 'high',
+    });
     expect(requestedModel({ type: 'x', model_id: 'opus' })).toEqual({ model: 'opus' });
   });
 

@@ -6,7 +6,7 @@ import { environmentBeforePrivilegeDrop } from '../oz/drop-privileges.js';
 import type { Workspace } from '../workspace/workspace.js';
 import type { Harness } from './harnesses.js';
 
-/** Something is wrong with the agent; the message is for the person who started the run. */
+/** A failure of the agent; the message is for the person who started the run. */
 export class AgentFailure extends Error {
   constructor(
     message: string,
@@ -20,7 +20,7 @@ export interface LaunchContext {
   readonly workspace: Workspace;
   readonly assignment: Assignment;
   readonly cookie: string;
-  /** Of the place where all this runs; everything else wins. */
+  /** Variables of the host; all others take precedence. */
   readonly placeEnv?: Readonly<Record<string, string>>;
 }
 
@@ -61,14 +61,12 @@ export function sessionMeta(
   return policy === 'allow' || restricting === undefined ? own : { ...own, ...restricting };
 }
 
-/** What the agent alone gets. Throws AgentFailure when there is no telling where its secret is to go. */
+/** Secrets of the agent alone. Throws AgentFailure when the harness has no variable for its secret. */
 function agentSecrets({ id, auth_variable: variable }: Harness, assignment: Assignment): Record<string, string> {
   const { auth, variables = {} } = assignment.agent_secrets ?? {};
   if (auth === undefined) return variables;
   if (variable !== undefined) return { ...variables, [variable]: auth };
-  throw new AgentFailure(
-    `The run names a secret for harness "${id}", which takes none: its "auth_variable" says where such a secret goes.`,
-  );
+  throw new AgentFailure(`The run names a secret for harness "${id}", which has no "auth_variable" to pass it in.`);
 }
 
 /** Starts the agent's process. Rejects with AgentFailure when it is not installed or cannot be started. */
@@ -83,7 +81,8 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
     return await ManagedProcess.start({
       command,
       args: harness.args.flatMap(
-        (arg) => fillPlaceholders(arg, { home: context.workspace.home, ...requestedModel(context.assignment.harness) }) ?? [],
+        (arg) =>
+          fillPlaceholders(arg, { home: context.workspace.home, ...requestedModel(context.assignment.harness) }) ?? [],
       ),
       cwd: work,
       env: dropsPrivileges ? environmentBeforePrivilegeDrop(env, runAs) : env,
@@ -110,15 +109,15 @@ export interface PlaceholderValues {
   readonly reasoningLevel?: string | undefined;
 }
 
-/** The model's id that means: whichever the agent takes by itself. */
-const AGENTS_OWN = 'auto';
+/** The model id for the default model of the agent. */
+const DEFAULT_MODEL = 'auto';
 
-/** What a run asks of its agent, beyond the agent's own choice. */
+/** Model and reasoning level that the run selects; undefined: the agent's default. */
 export function requestedModel({ model_id: model, reasoning_level: reasoningLevel }: Assignment['harness']): {
   model?: string | undefined;
   reasoningLevel?: string | undefined;
 } {
-  return { model: model === AGENTS_OWN ? undefined : model, reasoningLevel };
+  return { model: model === DEFAULT_MODEL ? undefined : model, reasoningLevel };
 }
 
 /** The text with its placeholders filled; null when the run does not name one of them. */
@@ -133,7 +132,10 @@ export function fillPlaceholders(text: string, { home, model, reasoningLevel }: 
   return isMissing ? null : filled;
 }
 
-/** Whether the harness says at its start what the placeholder stands for. */
-export function usesPlaceholder({ args, env = {} }: HarnessDefinition, placeholder: 'model' | 'reasoning_level'): boolean {
+/** Whether the harness passes the placeholder's value when it starts the agent. */
+export function usesPlaceholder(
+  { args, env = {} }: HarnessDefinition,
+  placeholder: 'model' | 'reasoning_level',
+): boolean {
   return [...args, ...Object.values(env)].some((text) => text.includes(`{${placeholder}}`));
 }

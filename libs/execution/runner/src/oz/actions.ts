@@ -16,7 +16,7 @@ export function isAction(instruction: Instruction): instruction is Action {
   return ['command', 'write', 'append', 'replace', 'delete', 'read', 'search', 'artifact'].includes(instruction.type);
 }
 
-/** How an action shows before it is carried out. */
+/** An action as shown before it is executed. */
 export interface ActionCall {
   readonly name: string;
   readonly title: string;
@@ -38,8 +38,8 @@ export function describeAction(action: Action, cwd: string): ActionCall {
       const { artifact_type: type } = action.artifact;
       const path = 'path' in action.artifact ? { path: action.artifact.path } : {};
       return {
-        name: 'hand_in_artifact',
-        title: `Hand in: ${artifactName(action.artifact)}`,
+        name: 'submit_artifact',
+        title: `Submit artifact: ${artifactName(action.artifact)}`,
         kind: 'other',
         rawInput: { type, ...path, ...('url' in action.artifact ? { url: action.artifact.url } : {}) },
         ...path,
@@ -95,12 +95,12 @@ export interface ActionResult {
   readonly succeeded: boolean;
   readonly content: ToolCallContent[];
   readonly rawOutput: Readonly<Record<string, unknown>>;
-  /** For the closing report. */
+  /** For the report at the end of the turn. */
   readonly note: string;
   readonly wasCancelled?: boolean;
 }
 
-/** Carries out one action inside `cwd`. Does not reject: what goes wrong is a result. */
+/** Executes one action inside `cwd`. Does not reject: a failure is a result. */
 export async function executeAction(
   action: Action,
   cwd: string,
@@ -140,7 +140,7 @@ async function executeFileAction(
 ): Promise<ActionResult> {
   if (action.type === 'artifact') {
     await submit(action.artifact, cwd);
-    return success('', [textContent('It is handed in when the turn is over.')], { listed: true });
+    return success('', [textContent('It is uploaded at the end of the turn.')], { listed: true });
   }
   const path = await insidePath(cwd, action.path);
   if (action.type === 'search') {
@@ -179,7 +179,8 @@ function existing(text: string | null, path: string): string {
 
 function replaceOnce(text: string, { path, oldText, newText }: Extract<Action, { type: 'replace' }>): string {
   const places = text.split(oldText).length - 1;
-  if (places !== 1) throw new FileProblem(`the old lines stand ${places} times in ${path}, not once`);
+  if (places !== 1)
+    throw new FileProblem(`the old lines occur ${places} times in ${path}; exactly one occurrence is required`);
   // A function, because a replacement string would read `$&` in the new text.
   return text.replace(oldText, () => newText);
 }

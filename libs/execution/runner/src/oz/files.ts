@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { ARTIFACT_LIST, type ListedFile, type ListedReference } from '../artifacts/artifact-list.js';
 import type { WrittenPlan } from './instructions.js';
 
-/** A file instruction that cannot be carried out; the message says why. */
+/** A file instruction that cannot be executed; the message is the reason. */
 export class FileProblem extends Error {}
 
 const MAX_FILE_BYTES = 4 * 1_048_576;
@@ -16,7 +16,7 @@ export async function insidePath(cwd: string, path: string): Promise<string> {
     const way = relative(from, to);
     return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
   };
-  if (outside(cwd, target)) throw new FileProblem(`${path} lies outside the working directory`);
+  if (outside(cwd, target)) throw new FileProblem(`${path} is outside the working directory`);
   const root = await realpath(cwd);
   for (let existing = target; ; existing = dirname(existing)) {
     const isThere = await lstat(existing).then(
@@ -24,7 +24,7 @@ export async function insidePath(cwd: string, path: string): Promise<string> {
       () => false,
     );
     if (!isThere && existing !== dirname(existing)) continue;
-    // A link that leads nowhere would lead somewhere once it is written through.
+    // Writing through a broken link would create its target.
     const real = await realpath(existing).catch(() => null);
     if (real === null || outside(root, real)) throw new FileProblem(`${path} leads outside the working directory`);
     return target;
@@ -92,13 +92,13 @@ async function filesUnder(path: string): Promise<string[]> {
 }
 
 /**
- * Hands an artifact in, the way that every agent has: a line in the list of the directory that HEADRACE_ARTIFACTS_DIR
- * names. Rejects with FileProblem.
+ * Submits an artifact as every agent does: with a line in the list of the directory that HEADRACE_ARTIFACTS_DIR names.
+ * Rejects with FileProblem.
  */
 export async function submit(artifact: ListedFile | ListedReference | WrittenPlan, cwd: string): Promise<void> {
   const directory = process.env['HEADRACE_ARTIFACTS_DIR'];
   if (directory === undefined || directory === '')
-    throw new FileProblem('nobody collects artifacts here: HEADRACE_ARTIFACTS_DIR is not set');
+    throw new FileProblem('artifacts are not collected here: HEADRACE_ARTIFACTS_DIR is not set');
   await mkdir(directory, { recursive: true });
   const line = 'text' in artifact ? await writePlan(artifact, directory) : artifact;
   if ('path' in line && !('text' in artifact)) {

@@ -26,7 +26,7 @@ export function killRunningCommands(): void {
 }
 
 /**
- * Runs a script as one command in a process group of its own. `onOutput` gets the whole output so far, at most ten times
+ * Runs a script as one command in a separate process group. `onOutput` gets the whole output so far, at most ten times
  * a second. When the signal aborts, it resolves at once and the group gets SIGTERM, then SIGKILL.
  */
 export async function runShell(
@@ -74,7 +74,7 @@ function watch(child: ChildProcess): Promise<ProcessExit> {
   if (pid !== undefined) running.add(pid);
   return new Promise((resolve) => {
     const end = (exit: ProcessExit): void => {
-      // What the command has left in the background still ends with the agent.
+      // Background processes of the command end with the agent.
       if (pid !== undefined && !killTree(pid, 0)) running.delete(pid);
       resolve(exit);
     };
@@ -89,7 +89,7 @@ function endGroup(group: number | undefined, exited: Promise<unknown>): void {
   void settlesWithin(exited, KILL_AFTER_MS).then(() => killTree(group));
 }
 
-/** What of a command's output is shown: all of it while it is short, then its beginning and its end. */
+/** The shown output of a command: all of it while it is short, then its beginning and its end. */
 class ShownOutput {
   private readonly decoder = new TextDecoder();
   private full = '';

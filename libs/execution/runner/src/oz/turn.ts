@@ -22,13 +22,13 @@ export interface TurnOptions {
   readonly signal: AbortSignal;
 }
 
-/** One turn of the built-in agent: the instructions of one prompt, in order, each shown while it happens. */
+/** One turn of the built-in agent: executes and reports the instructions of one prompt in order. */
 export class Turn {
   private readonly number: number;
   private readonly outcomes: Outcome[] = [];
   private plan: PlanProgress | null = null;
   private shownPlan = '[]';
-  /** Title of the question to ask before the next action. */
+  /** Title of the permission request before the next action. */
   private question: string | null = null;
 
   constructor(private readonly options: TurnOptions) {
@@ -61,10 +61,10 @@ export class Turn {
       const stop = await this.step(instruction, instructions.slice(index + 1));
       if (stop !== null) return stop;
       if (signal.aborted) return 'cancelled';
-      // Not between a question and its action: who goes on after an interruption is asked again.
+      // Not between a permission request and its action: after an interruption the request is repeated.
       if (this.question === null) file.append({ type: 'progress', turn: this.number, done: alreadyDone + index + 1 });
     }
-    const unasked = this.question === null ? [] : [`the question "${this.question}" has no action after it`];
+    const unasked = this.question === null ? [] : [`the permission request "${this.question}" has no action after it`];
     this.plan?.finish();
     await this.showPlan();
     await this.say(closingText(this.outcomes, { ...parsed, problems: [...parsed.problems, ...unasked] }));
@@ -91,12 +91,12 @@ export class Turn {
         return null;
       case 'refuse':
         await this.say(
-          instruction.message === '' ? 'I refuse to go on, as the prompt tells me to.' : instruction.message,
+          instruction.message === '' ? 'I refuse to continue, as the prompt instructs.' : instruction.message,
         );
         return 'refusal';
       case 'fail':
         process.stderr.write(
-          `${instruction.message === '' ? 'the prompt told the agent to fail' : instruction.message}\n`,
+          `${instruction.message === '' ? 'the prompt instructed the agent to fail' : instruction.message}\n`,
         );
         killRunningCommands();
         process.exit(1);
@@ -109,7 +109,7 @@ export class Turn {
     const { path, ...call } = describeAction(action, cwd);
     const locations = path === undefined ? {} : { locations: [{ path }] };
     await this.send({ sessionUpdate: 'tool_call', toolCallId, status: 'pending', ...call, ...locations });
-    const resolution = await this.askFirst(toolCallId, call.kind, call.rawInput);
+    const resolution = await this.requestPermission(toolCallId, call.kind, call.rawInput);
     if (resolution === 'cancelled') return 'cancelled';
     if (typeof resolution === 'object') {
       const { note } = resolution;
@@ -147,8 +147,8 @@ export class Turn {
     return null;
   }
 
-  /** An object: denied, maybe with the person's note. */
-  private async askFirst(
+  /** An object: denied, with the note if there is one. */
+  private async requestPermission(
     toolCallId: string,
     kind: ToolKind,
     rawInput: unknown,
@@ -176,7 +176,7 @@ export class Turn {
     return typeof note === 'string' && note !== '' ? { note } : {};
   }
 
-  /** Streams a message sentence by sentence; it is remembered whole. */
+  /** Streams a message sentence by sentence; it is stored as one record. */
   private async say(message: string): Promise<void> {
     const messageId = randomUUID();
     const update = (text: string): SessionUpdate => ({
@@ -196,14 +196,14 @@ export class Turn {
     await this.send({ sessionUpdate: 'plan', entries });
   }
 
-  private async send(update: SessionUpdate, remember = true): Promise<void> {
+  private async send(update: SessionUpdate, store = true): Promise<void> {
     const { client, sessionId, file } = this.options;
-    if (remember) file.append({ type: 'update', turn: this.number, update });
+    if (store) file.append({ type: 'update', turn: this.number, update });
     await client.notify(methods.client.session.update, { sessionId, update });
   }
 }
 
-/** "Continue from where you stopped." and its like, without instructions of their own. */
+/** "Continue from where you stopped." and similar prompts without instructions. */
 function isContinuation(prompt: string): boolean {
   return /^\s*continue\b/i.test(prompt) && parsePrompt(prompt).instructions.length === 0;
 }

@@ -19,7 +19,7 @@ export interface ManagedProcessOptions {
   readonly runAs?: { readonly uid: number; readonly gid: number };
 }
 
-/** A child that leads a process group (and session) of its own, so that all of it can be signalled. */
+/** A child process that leads its own process group and session, so that the whole group can be signalled. */
 export class ManagedProcess {
   private constructor(
     private readonly child: ChildProcess,
@@ -46,7 +46,7 @@ export class ManagedProcess {
       child.once('spawn', resolve);
       child.once('error', reject);
     });
-    child.on('error', () => undefined); // a signal that could not be sent: the ladder looks at the exit itself
+    child.on('error', () => undefined); // a signal that could not be sent: the caller waits for the exit
     if (child.pid === undefined) throw new Error(`${options.command} was started without a process id.`);
     return new ManagedProcess(child, child.pid, exited);
   }
@@ -122,7 +122,7 @@ export class TailBuffer {
   private compact(): void {
     const all = Buffer.concat(this.chunks);
     const tail = all.subarray(Math.max(0, all.length - this.maxBytes));
-    // A copy, so that the big buffer behind the slice can go.
+    // A copy, so that the large buffer behind the slice can be collected.
     this.chunks = [Buffer.from(tail)];
     this.kept = tail.length;
   }

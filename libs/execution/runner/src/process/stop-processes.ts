@@ -7,16 +7,16 @@ export interface StopProcessesOptions {
   readonly stopMode: StopMode;
   readonly agent: ManagedProcess | null;
   readonly session: AgentSession | null;
-  /** The answer to the prompt that the agent works on; null when it is idle. */
+  /** The response to the current prompt; null when the agent is idle. */
   readonly turn: Promise<unknown> | null;
   /** The set-up command that runs. */
   readonly setup: ManagedProcess | null;
   readonly stepMs: number;
-  /** Aborts when a quicker end is wanted meanwhile. */
+  /** Aborts when the processes must end at once. */
   readonly urgent: AbortSignal;
 }
 
-/** An agent that has answered needs this long at most to write down its session. */
+/** Time for an agent that has responded to write its session. */
 const LEAVE_MS = 500;
 const CLOSE_MS = 1_000;
 
@@ -25,7 +25,7 @@ const CLOSE_MS = 1_000;
  */
 export async function stopProcesses(options: StopProcessesOptions): Promise<void> {
   const { stopMode, agent, session, turn, setup, stepMs, urgent } = options;
-  if (setup && !setup.hasExited) await endProcess(setup, stopMode === 'ladder' ? stepMs : 0, urgent);
+  if (setup && !setup.hasExited) await endProcess(setup, stopMode === 'graceful' ? stepMs : 0, urgent);
   if (!agent) return;
   if (stopMode === 'close' && session && !urgent.aborted) {
     await settlesWithin(session.close(), CLOSE_MS, urgent);
@@ -33,9 +33,9 @@ export async function stopProcesses(options: StopProcessesOptions): Promise<void
     await agent.exitsWithin(CLOSE_MS, urgent);
     return endProcess(agent, stepMs, urgent);
   }
-  if (stopMode !== 'ladder' || urgent.aborted) return endProcess(agent, 0, urgent);
+  if (stopMode !== 'graceful' || urgent.aborted) return endProcess(agent, 0, urgent);
   if (session && turn) {
-    session.cancel().catch(() => undefined); // an agent that cannot be told is ended below
+    session.cancel().catch(() => undefined); // an agent that does not receive it is ended below
     const answered = await settlesWithin(Promise.race([turn, agent.exited]), stepMs, urgent);
     if (answered) {
       agent.stdin.end();
@@ -53,6 +53,6 @@ async function endProcess(process: ManagedProcess, graceMs: number, urgent: Abor
     if (await process.exitsWithin(graceMs, urgent)) return;
   }
   process.signal('SIGKILL');
-  // Not for ever: a process in the kernel's hands dies when the kernel lets go of it.
+  // With a timeout: a process in an uninterruptible system call ends only when the call returns.
   await process.exitsWithin(2_000);
 }

@@ -58,7 +58,7 @@ function listPids(): number[] {
   }
 }
 
-/** Processes come and go while they are read, and some are none of our business: both read as nothing. */
+/** null for processes that end while they are read, and for those that may not be read. */
 function read(path: string): Buffer | null {
   try {
     return readFileSync(path);
@@ -86,7 +86,7 @@ export interface SweepTargets {
 
 const SWEEP_MS = 3_000;
 
-/** Signals a whole process group; false when there is none. Signal 0 only looks. */
+/** Signals a whole process group; false when there is none. Signal 0 only checks for it. */
 export function killTree(groupId: number, signal: NodeJS.Signals | 0 = 'SIGKILL'): boolean {
   if (groupId <= 1) return false;
   try {
@@ -107,7 +107,7 @@ export function sweepByUid(uid: number, timeoutMs = SWEEP_MS): Promise<SweepResu
   return sweep({ uid }, timeoutMs);
 }
 
-/** Kills what matches until a look finds nothing, or the time is up. */
+/** Kills matching processes until none is found, or the timeout expires. */
 export async function sweep(targets: SweepTargets, timeoutMs = SWEEP_MS): Promise<SweepResult> {
   const deadline = performance.now() + timeoutMs;
   const seen = new Set<number>();
@@ -116,13 +116,13 @@ export async function sweep(targets: SweepTargets, timeoutMs = SWEEP_MS): Promis
     for (const pid of found) seen.add(pid);
     if (found.length === 0) return { killed: seen.size, left: 0 };
     if (performance.now() >= deadline) return { killed: seen.size, left: found.length };
-    // Processes that multiply faster than they are looked up lose against one signal to all of them.
+    // Processes that fork faster than they are scanned are ended by one signal to all of the user's processes.
     if (round >= 3 && targets.uid !== undefined) killAllOf(targets.uid);
     await sleep(Math.min(10 * (round + 1), 100));
   }
 }
 
-/** One synchronous look: SIGKILL to all that match; the pids that were alive. */
+/** One synchronous pass: SIGKILL to all matching processes; returns the pids that were alive. */
 export function killMatching(targets: SweepTargets): number[] {
   const { uid } = targets;
   if (uid !== undefined && (uid === 0 || uid === process.getuid?.())) {
@@ -134,7 +134,7 @@ export function killMatching(targets: SweepTargets): number[] {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      continue; // gone since the look
+      continue; // ended since the scan
     }
   }
   return found.map(({ pid }) => pid);

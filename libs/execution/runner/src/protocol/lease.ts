@@ -2,12 +2,12 @@ import type { Commands, Desired } from '#execution/runner-protocol';
 import { backoffMs, sleep } from '../sleep.js';
 import { NoResponseError, type ControlPlane } from './control-plane.js';
 
-/** How much of the lease may pass without a sign of the control plane: the runner gives up before the server does. */
+/** Part of the lease that may pass without a response: the runner stops before the server ends the lease. */
 const USABLE_SHARE = 8 / 9;
 
 /**
- * The runner's side of the lease, on the monotonic clock. What counts is when a successful request was *sent*:
- * the server may have renewed the lease at any moment after that, never before.
+ * The runner's view of the lease, on the monotonic clock. It counts from when a successful request was *sent*: the
+ * server renewed the lease at some moment after that, never before.
  */
 export class Lease {
   private ttlMs = 0;
@@ -47,7 +47,7 @@ export class Lease {
     const remaining = this.lastOk + this.ttlMs * USABLE_SHARE - performance.now();
     this.timer = setTimeout(
       () => {
-        // Renewals do not touch the timer; when it fires early it is set again for what is left.
+        // Renewals do not change the timer; when it fires early it is set again for the remaining time.
         if (performance.now() >= this.lastOk + this.ttlMs * USABLE_SHARE) this.onExpired();
         else this.arm();
       },
@@ -61,17 +61,17 @@ export interface LoopOptions {
   readonly lease: Lease;
   readonly onDesired: (desired: Desired) => void;
   readonly onCommands: (commands: Commands) => void;
-  /** The lease is lost, or the control plane refuses us. */
+  /** The lease is lost, or the control plane rejects a request. */
   readonly onFailure: (error: unknown) => void;
   /** Ends the loops. */
   readonly signal: AbortSignal;
-  /** Beats at least so often within a lease; a cut of the network then leaves most of it. */
+  /** Minimum number of heartbeats per lease, so that most of the lease is left after a network failure. */
   readonly heartbeatsPerLease?: number;
 }
 
 const COMMANDS_WAIT_SECONDS = 25;
 
-/** Renews the lease every `next_beat_seconds` ± 20 %; after a failure sooner. */
+/** Renews the lease every `next_beat_seconds` ± 20 %, sooner after a failure. */
 export async function heartbeatLoop(firstSeconds: number, options: LoopOptions): Promise<void> {
   const { plane, lease, onDesired, onFailure, signal, heartbeatsPerLease } = options;
   const mostMs = (): number => (heartbeatsPerLease === undefined ? Infinity : lease.ttl / heartbeatsPerLease);
@@ -80,8 +80,8 @@ export async function heartbeatLoop(firstSeconds: number, options: LoopOptions):
     await sleep(waitMs, signal);
     if (signal.aborted) return;
     try {
-      // A request that hangs in a dead connection must not take the time that a cut has left.
-      const ack = await plane.beat(Math.max(500, Math.min(lease.ttl / 3, mostMs())));
+      // A request that hangs in a dead connection must not use up the remaining lease.
+      const ack = await plane.heartbeat(Math.max(500, Math.min(lease.ttl / 3, mostMs())));
       failures = 0;
       lease.setTtl(ack.ttl_seconds);
       onDesired(ack.desired);
@@ -95,7 +95,7 @@ export async function heartbeatLoop(firstSeconds: number, options: LoopOptions):
   }
 }
 
-/** Asks for commands again and again; the server holds each question until there is something new. */
+/** Long-polls for commands. */
 export async function commandLoop(options: LoopOptions): Promise<void> {
   const { plane, onDesired, onCommands, onFailure, signal } = options;
   let version = 0;
@@ -105,7 +105,7 @@ export async function commandLoop(options: LoopOptions): Promise<void> {
       failures = 0;
       if (signal.aborted) return;
       if (commands === null) continue;
-      // A server that answers at once with what we know already must not become a busy loop.
+      // A server that returns a known version at once must not cause a busy loop.
       if (commands.version === version) await sleep(250, signal);
       version = commands.version;
       onCommands(commands);

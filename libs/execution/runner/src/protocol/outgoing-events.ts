@@ -10,8 +10,8 @@ export interface PlainEvent {
 const MAX_CHUNK_LENGTH = 16_384;
 
 /**
- * One event that says the same as two that follow each other, or null. Agents stream word by word and repeat a growing
- * output; what has not been sent yet may as well be said once.
+ * Merges two consecutive events into one, or returns null. Agents stream word by word and repeat a growing output, which
+ * can be sent once as long as it is pending.
  */
 export function coalesce(previous: PlainEvent, next: PlainEvent): PlainEvent | null {
   if (previous.kind !== next.kind) return null;
@@ -23,7 +23,7 @@ export function coalesce(previous: PlainEvent, next: PlainEvent): PlainEvent | n
     return sameMessage && text.length <= MAX_CHUNK_LENGTH ? { kind: next.kind, data: { ...before, text } } : null;
   }
   if (next.kind === 'tool_call') {
-    // A change of status is kept as an event of its own: it tells when the call started and ended.
+    // A change of status stays a separate event: it shows when the call started and ended.
     const sameCall = before['tool_call_id'] === after['tool_call_id'];
     const sameStatus = after['status'] === undefined || after['status'] === before['status'];
     return sameCall && sameStatus ? { kind: next.kind, data: { ...before, ...after } } : null;
@@ -31,7 +31,7 @@ export function coalesce(previous: PlainEvent, next: PlainEvent): PlainEvent | n
   return null;
 }
 
-/** What may be left out when there is too much; everything else tells what happened to the run. */
+/** Events that may be dropped beyond the limit; all others are part of the history of the run. */
 const LIMITED: ReadonlySet<RunnerEventKind> = new Set([
   'message_chunk',
   'thought_chunk',
@@ -40,7 +40,7 @@ const LIMITED: ReadonlySet<RunnerEventKind> = new Set([
   'mode_changed',
 ]);
 
-/** Counts the bytes of conversation; beyond the limit it says so once and drops, except the ends of calls already told. */
+/** Limits the bytes of conversation: emits one `output_truncated`, then drops all but the ends of reported calls. */
 export class OutputLimit {
   private usedBytes = 0;
   private exceeded = false;
@@ -82,16 +82,16 @@ const isEnd = (status: unknown): boolean => status === 'completed' || status ===
 const CHUNK_KINDS: ReadonlySet<RunnerEventKind> = new Set(['message_chunk', 'thought_chunk']);
 
 /**
- * Redacts events on their way out. Agents tell their text in pieces, and a value may lie across two of them: what may be
- * the beginning of one waits for the next piece.
+ * Redacts events. Agents stream text in chunks, and a secret may be split between two of them: a possible beginning of a
+ * secret waits for the next chunk.
  */
 export class EventRedactor {
   private held: PlainEvent | null = null;
 
   constructor(private readonly redactor: Redactor) {}
 
-  /** The events to tell now. */
-  take(event: PlainEvent): PlainEvent[] {
+  /** The events to send now. */
+  redact(event: PlainEvent): PlainEvent[] {
     if (this.redactor.isIdle) return [event];
     const { kind, data } = event;
     if (!CHUNK_KINDS.has(kind) || typeof data['text'] !== 'string') return [...this.release(), this.redacted(event)];
@@ -103,7 +103,7 @@ export class EventRedactor {
     return now === '' ? before : [...before, { kind, data: { ...data, text: now } }];
   }
 
-  /** What waits, when nothing more comes. */
+  /** The held text, when no further chunk follows. */
   release(): PlainEvent[] {
     const { held } = this;
     this.held = null;

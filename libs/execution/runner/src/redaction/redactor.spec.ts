@@ -52,7 +52,7 @@ describe('a redactor', () => {
   ])('leaves nothing of a long value in %s', (_, form) => {
     for (const text of [`before ${form} after`, `before ${form}`, `${form} after`]) {
       const masked = long.text(text);
-      // What depends on what stands beside the value in base64 may stay.
+      // Base64 digits that also depend on the text beside the value may remain.
       expect(masked.replace(/before|after|[\s"]/g, '').length).toBeLessThan(20);
       expect(masked).toContain('***');
     }
@@ -104,12 +104,12 @@ describe('a redactor', () => {
 describe('the pieces of a message', () => {
   const tell = (pieces: readonly string[]): { events: PlainEvent[]; text: string } => {
     const events = new EventRedactor(redactor);
-    const told = [
-      ...pieces.flatMap((text) => events.take({ kind: 'message_chunk', data: { message_id: 'm', text } })),
-      ...events.take({ kind: 'turn_ended', data: { turn_id: 't', message: SECRET } }),
+    const reported = [
+      ...pieces.flatMap((text) => events.redact({ kind: 'message_chunk', data: { message_id: 'm', text } })),
+      ...events.redact({ kind: 'turn_ended', data: { turn_id: 't', message: SECRET } }),
     ];
-    const chunks = told.filter(({ kind }) => kind === 'message_chunk');
-    return { events: told, text: chunks.map(({ data }) => String(data['text'])).join('') };
+    const chunks = reported.filter(({ kind }) => kind === 'message_chunk');
+    return { events: reported, text: chunks.map(({ data }) => String(data['text'])).join('') };
   };
 
   it('never show a value, however they are cut, and lose nothing else', () => {
@@ -134,13 +134,13 @@ describe('the pieces of a message', () => {
       fc.property(fc.array(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: 20 }), (cuts) => {
         const ends = [...new Set(cuts)].sort((a, b) => a - b);
         const events = new EventRedactor(piecewise);
-        const told = [...ends, whole.length].flatMap((end, index) =>
-          events.take({
+        const reported = [...ends, whole.length].flatMap((end, index) =>
+          events.redact({
             kind: 'message_chunk',
             data: { message_id: 'm', text: whole.slice(index === 0 ? 0 : ends[index - 1], end) },
           }),
         );
-        const text = [...told, ...events.release()].map(({ data }) => String(data['text'])).join('');
+        const text = [...reported, ...events.release()].map(({ data }) => String(data['text'])).join('');
         expect(text).toBe('It is\n***\nI think');
       }),
     );
@@ -152,7 +152,7 @@ describe('the pieces of a message', () => {
       kind: 'message_chunk',
       data: { message_id, text },
     });
-    expect(events.take(chunk('a', 'one g'))).toEqual([chunk('a', 'one ')]);
-    expect(events.take(chunk('b', 'two'))).toEqual([chunk('a', 'g'), chunk('b', 'two')]);
+    expect(events.redact(chunk('a', 'one g'))).toEqual([chunk('a', 'one ')]);
+    expect(events.redact(chunk('b', 'two'))).toEqual([chunk('a', 'g'), chunk('b', 'two')]);
   });
 });

@@ -15,7 +15,7 @@ export interface SetupOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly runAs?: RunAs;
   readonly timeoutSeconds: number;
-  /** The process of the command that runs now, so that whoever stops the execution can. */
+  /** The process of the running command, so that it can be stopped. */
   readonly onProcess: (process: ManagedProcess) => void;
   readonly onFinished: (result: SetupCommandFinished) => void;
   /** No further command is started after this. */
@@ -25,7 +25,7 @@ export interface SetupOptions {
 const OUTPUT_BYTES = 16_384;
 const DRAIN_MS = 200;
 
-/** Runs the commands in order; the first that fails ends it. Stopped by a signal, it returns null like a success. */
+/** Runs the commands in order until one fails. Returns null after success, or when stopped. */
 export async function runSetup(options: SetupOptions): Promise<SetupFailure | null> {
   for (const [index, command] of options.commands.entries()) {
     if (options.signal.aborted) return null;
@@ -66,7 +66,7 @@ async function runCommand(index: number, command: string, options: SetupOptions)
   over.abort();
   if (timedOut) child.signal('SIGKILL');
   const exit = await child.exited;
-  // A service that the command left in the background keeps the pipe open; its later output is nobody's.
+  // A background service keeps the pipe open; its later output is ignored.
   await settlesWithin(drained, DRAIN_MS);
   const result: SetupCommandFinished = {
     index,
@@ -81,7 +81,7 @@ async function runCommand(index: number, command: string, options: SetupOptions)
 
 const MESSAGE_TAIL = 1_000;
 
-/** Names the command and how it ended, with the end of its output. */
+/** The command, its exit, and the end of its output. */
 export function setupFailureMessage({ result, timedOut }: SetupFailure, timeoutSeconds: number): string {
   const how = timedOut ? `was ended after ${timeoutSeconds} s` : `failed with exit code ${result.exit_code}`;
   const tail = result.output.trimEnd().slice(-MESSAGE_TAIL);
@@ -93,32 +93,32 @@ export interface PrepareOptions {
   readonly handover: RunnerHandover;
   readonly assignment: Assignment;
   readonly workspace: Workspace;
-  /** Of the set-up commands; git gets none of it. */
+  /** Environment of the set-up commands; git gets none of it. */
   readonly env: Readonly<Record<string, string>>;
   /** The process of the command that runs now. */
   readonly onProcess: (process: ManagedProcess) => void;
-  readonly tell: (kind: 'setup_started' | 'setup_command_finished', data: object) => void;
+  readonly report: (kind: 'setup_started' | 'setup_command_finished', data: object) => void;
   readonly redactor: Redactor;
-  /** Nothing further is begun after this. */
+  /** No further step is started after this. */
   readonly signal: AbortSignal;
 }
 
-/** A single repository is where commands and agent start; several lie beside each other where they start. */
+/** Commands and agent start in a single repository; several are next to each other in the start directory. */
 export function startDirectory({ repositories = [] }: Assignment): string | undefined {
   return repositories.length === 1 ? repositories[0]?.directory : undefined;
 }
 
 /** Clones the repositories, then runs the set-up commands. Null when the agent can start, or was stopped. */
 export async function prepareWorkspace(options: PrepareOptions): Promise<ExecutionEnd | null> {
-  const { handover, assignment, workspace, tell, signal } = options;
+  const { handover, assignment, workspace, report, signal } = options;
   const { environment } = assignment;
-  // In place, what is there is what the run is about.
+  // In place, the run works on the existing files.
   const repositories = handover.in_place ? [] : (assignment.repositories ?? []);
   const commands = environment?.setup_commands ?? [];
   const steps = repositories.length + commands.length;
   if (steps === 0) return null;
-  tell('setup_started', { commands: steps });
-  const onFinished = (result: SetupCommandFinished): void => tell('setup_command_finished', result);
+  report('setup_started', { commands: steps });
+  const onFinished = (result: SetupCommandFinished): void => report('setup_command_finished', result);
   const timeoutSeconds = handover.limits.setup_command_timeout_seconds;
   const failure =
     (await cloneRepositories({ repositories, handover, workspace, onFinished, signal })) ??
@@ -136,7 +136,7 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Executi
   return failure && setupFailed(failure, timeoutSeconds, options.redactor);
 }
 
-/** The message has pieces of command and output: of a value that was cut off nobody could tell any more what it was. */
+/** Redacted before the message is cut to length: a truncated secret value would not be recognised. */
 function setupFailed({ result, timedOut }: SetupFailure, timeoutSeconds: number, redactor: Redactor): ExecutionEnd {
   const { command, output } = result;
   const clean = { ...result, command: redactor.text(command), output: redactor.text(output) };

@@ -19,7 +19,7 @@ describe('the place of a stored transcript', () => {
     ['gemini', templateOf('gemini'), `.gemini/tmp/work-1/chats/session-2026-11-20T04-57-${SESSION.slice(0, 8)}.jsonl`],
     ['qwen', templateOf('qwen'), `.qwen/projects/-w-work-1/chats/${SESSION}.jsonl`],
     ['copilot', templateOf('copilot'), `.copilot/session-state/${SESSION}/events.jsonl`],
-  ])('of %s can be told', (_harness, template, path) => {
+  ])('of %s is known from its template', (_harness, template, path) => {
     expect(transcriptPath(template, place, NOW)).toBe(`/w/home/${path}`);
   });
 

@@ -15,7 +15,7 @@ import { type Workspace, writeNewFile, type RunAs } from './workspace.js';
 const UPLOAD_TRIES = 4;
 const clock = new SystemClock();
 
-/** Brings the stored transcript into the workspace before the agent starts, and the agent's own file out again after each turn. */
+/** Restores the stored transcript before the agent starts, and uploads the agent's transcript after each turn. */
 export class TranscriptSync {
   private uploadedVersion = '';
 
@@ -27,7 +27,7 @@ export class TranscriptSync {
     private readonly redactor: Redactor,
   ) {}
 
-  /** Whether a stored transcript is now where the agent looks for it. Transient faults are retried until `signal` aborts. */
+  /** Resolves to true when a stored transcript was restored. Transient faults are retried until `signal` aborts. */
   async fetch(sessionId: string, signal: AbortSignal): Promise<boolean> {
     const template = this.harness.transcript_path;
     const path = template === undefined ? null : transcriptPath(template, this.place(sessionId), clock.now());
@@ -43,7 +43,7 @@ export class TranscriptSync {
     );
   }
 
-  /** Uploads the file when there is one and it has changed. Failing does not end anything, except for a lost lease. */
+  /** Uploads the file when it has changed. A failure does not end the execution, except for a lost lease. */
   async upload(sessionId: string): Promise<void> {
     const template = this.harness.transcript_path;
     const path = template === undefined ? null : await findTranscript(template, this.place(sessionId));
@@ -77,8 +77,8 @@ export class TranscriptSync {
 }
 
 /**
- * The transcript with the working directory of each line, in its top-level `field`, replaced: some agents know a session
- * only in the directory in which it began. Lines that are no objects, and those without the field, stay as they are.
+ * Replaces the working directory of each line of a transcript, in its top-level `field`: some agents load a session only
+ * in the directory in which it began. Lines that are not objects, or without the field, are not changed.
  */
 export function relocateTranscript(bytes: Uint8Array, field: string, cwd: string): Uint8Array {
   const lines = Buffer.from(bytes).toString('utf8').split('\n');
@@ -91,11 +91,11 @@ function relocated(line: string, field: string, cwd: string): string {
     if (typeof record !== 'object' || record === null || !Object.hasOwn(record, field)) return line;
     return JSON.stringify({ ...record, [field]: cwd });
   } catch {
-    return line; // the end of the file, or nothing of ours
+    return line; // the end of the file, or not JSON
   }
 }
 
-/** Puts a stored transcript where the harness will look for it. To be called before anything else runs in the workspace. */
+/** Writes a stored transcript where the harness expects it. To be called before anything else runs in the workspace. */
 export async function placeTranscript(path: string, bytes: Uint8Array, home: string, runAs?: RunAs): Promise<void> {
   let directory = home;
   for (const part of relative(home, dirname(path)).split(sep)) {
@@ -109,13 +109,13 @@ export async function placeTranscript(path: string, bytes: Uint8Array, home: str
 
 export interface TranscriptSnapshot {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Changes whenever the file does. */
+  /** Changes with the file. */
   readonly version: string;
 }
 
 /**
- * Reads the transcript, whole lines only. The file lies in the agent's hands and the runner may be root: it is read
- * only when it is a plain file of the execution's own user inside its home. null when there is none to read.
+ * Reads the transcript, whole lines only. The agent controls the file and the runner may be root: it is read only when it
+ * is a regular file of the execution's user inside its home, else the result is null.
  */
 export async function readTranscript(
   path: string,

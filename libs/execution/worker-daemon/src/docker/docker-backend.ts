@@ -41,7 +41,7 @@ const NOT_RUNNING = ['created', 'exited', 'dead'];
 export class DockerBackend implements Backend {
   readonly name = 'docker';
   private readonly engine: DockerEngine;
-  private readonly watch: EngineMonitor;
+  private readonly monitor: EngineMonitor;
   private readonly supply: ImagePuller;
   private readonly labels: ContainerLabels;
   /** Containers that somebody looks after. */
@@ -58,7 +58,7 @@ export class DockerBackend implements Backend {
     const { dockerHost: host } = docker;
     this.engine = new DockerEngine(new EngineConnection(docker));
     const address = host.kind === 'socket' ? host.path : `${host.host}:${host.port}`;
-    this.watch = new EngineMonitor(this.engine, address, log);
+    this.monitor = new EngineMonitor(this.engine, address, log);
     this.supply = new ImagePuller(this.engine, docker, log);
     this.labels = new ContainerLabels(installationKey);
   }
@@ -69,15 +69,15 @@ export class DockerBackend implements Backend {
       throw new WorkerFault(
         `Inside a container ${serverRootUrl} is the container itself: set server_root_url of the docker section to an address of the API that containers reach, such as http://host.docker.internal:3000.`,
       );
-    await this.watch.look();
-    if (!this.watch.isUp) throw new WorkerFault('No Docker Engine answers; see the log, and DOCKER_HOST.');
+    await this.monitor.check();
+    if (!this.monitor.isUp) throw new WorkerFault('No Docker Engine answers; see the log, and DOCKER_HOST.');
     this.sweeper = setInterval(() => void this.sweep(), SWEEP_MS).unref();
   }
 
   async launch(task: ClaimedTask): Promise<BackendTask> {
-    if (!this.watch.isUp) await this.watch.look();
+    if (!this.monitor.isUp) await this.monitor.check();
     const image = task.assignment.docker_image ?? this.options.docker.defaultImage;
-    const supplied = await this.supply.supply(image);
+    const supplied = await this.supply.ensure(image);
     if (supplied.kind === 'failed') throw new SetupFault(supplied.message);
     const container = this.containerOf(task.executionId);
     this.known.add(container.name);
@@ -116,7 +116,7 @@ export class DockerBackend implements Backend {
   private containerOf(executionId: string): RunnerContainer {
     return new RunnerContainer(this.labels.nameOf(executionId), executionId, {
       engine: this.engine,
-      watch: this.watch,
+      monitor: this.monitor,
       log: this.log,
     });
   }
@@ -132,7 +132,7 @@ export class DockerBackend implements Backend {
       mounts: runnerMounts(docker),
       binds: docker.volumes,
       hostAddress: await this.engine.hostAddress(docker.dockerNetwork),
-      processors: this.watch.processors,
+      processors: this.monitor.processors,
     });
     const id = await container.create(specification);
     await container.start();

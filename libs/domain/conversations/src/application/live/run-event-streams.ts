@@ -7,7 +7,7 @@ import type { ConversationChange } from '../../domain/conversation-view.js';
 import { WatchedRuns } from './watched-runs.js';
 import type { WatchedRun } from './watched-run.js';
 
-/** How far a stream has told a run's log: its timeline and its conversation, which do not advance at the same moments. */
+/** Position of a stream in a run's log; timeline and conversation do not advance at the same moments. */
 export interface StreamPosition {
   readonly timeline: number;
   readonly conversation: number;
@@ -15,7 +15,7 @@ export interface StreamPosition {
 
 export const START: StreamPosition = { timeline: 0, conversation: 0 };
 
-/** Event ids of streams: opaque, signed, good for one run in every process that has the same key. */
+/** Event ids of streams: opaque, signed, valid for one run in every process with the same key. */
 export class StreamPositions {
   private readonly codec: CursorCodec;
 
@@ -34,7 +34,7 @@ export class StreamPositions {
   }
 }
 
-/** One server-sent event, or null: nothing happened for a while. */
+/** One server-sent event; null: a heartbeat. */
 export type StreamEvent = {
   readonly event: 'state' | 'timeline' | 'conversation' | 'end';
   readonly id: string;
@@ -48,14 +48,14 @@ export type EndReason = 'run_ended' | 'run_deleted' | 'access_ended';
 export interface FollowOptions {
   readonly head: RunHead;
   readonly from: StreamPosition;
-  /** Asked now and then: whether the caller may still see the run. */
+  /** Whether the caller may still read the run; checked periodically. */
   readonly isStillAuthorized: () => Promise<boolean>;
   readonly abort: AbortSignal;
 }
 
 /**
- * What a stream is told, at the reader's own pace: who reads slowly is told less often and in larger steps, and nobody's
- * slowness is paid for in memory. Ends when the run has ended and all of it was told, or when aborted.
+ * Streams the events of a run. A slow reader gets fewer, larger changes instead of a buffer that grows in memory. Ends when
+ * all events of an ended run were sent, or when aborted.
  */
 @Injectable()
 export class RunEventStreams {
@@ -68,7 +68,7 @@ export class RunEventStreams {
     this.positions = new StreamPositions(settings.secretsKey ?? '');
   }
 
-  /** Whether a reader at `from` has been told everything of a run that has ended. */
+  /** Whether all events of an ended run were sent to a reader at this position. */
   isAtEnd({ isEnded, lastSeq, conversationId }: RunHead, { timeline, conversation }: StreamPosition): boolean {
     return isEnded && timeline >= lastSeq && (conversationId === null || conversation >= lastSeq);
   }
@@ -97,7 +97,7 @@ export class RunEventStreams {
     });
     const end = (reason: EndReason): StreamEvent => event('end', JSON.stringify({ run_id: runId, reason }));
     while (!abort.aborted) {
-      // Taken together: what is told of the log never goes beyond the state that was told with it.
+      // Read together: the events that are sent never go beyond the state that is sent before them.
       const { version, head, conversationSeq } = run;
       const changes = head.conversationId === null ? [] : run.conversationAfter(conversation);
       if (!run.exists) {
@@ -113,11 +113,11 @@ export class RunEventStreams {
       }
       timeline = head.lastSeq;
       for (const [index, change] of changes.entries()) {
-        // Only the last one moves on: who is cut off before it is told all of them again.
+        // Only the last change advances the position: a reader that is disconnected before it gets all of them again.
         if (index === changes.length - 1) conversation = conversationSeq;
         yield event('conversation', conversationData(head, change));
       }
-      // Without a conversation there is nothing to have been told of: once it begins, all of it is new.
+      // Without a conversation nothing was sent of it: once it begins, all of it is new.
       conversation = head.conversationId === null ? 0 : conversationSeq;
       if (head.isEnded && conversationSeq === head.lastSeq) {
         yield end('run_ended');

@@ -8,7 +8,7 @@ import { ConversationReader } from '../conversation-reader.js';
 const PAGE_EVENTS = 1000;
 /** Timeline entries kept for streams that are a little behind; those further behind read the log. */
 const KEPT_TIMELINE = 500;
-/** Rendering takes at most this part of the time, so that a huge conversation is told in larger steps. */
+/** Rendering uses at most a tenth of the time, so that a huge conversation is sent in larger steps. */
 const RENDER_SHARE = 10;
 const MAX_RENDER_PAUSE_MS = 5_000;
 
@@ -17,11 +17,11 @@ export interface TimelineEntry {
   readonly event: TimelineEvent;
 }
 
-/** What all streams of this process on one run share: its log is read once and its conversation folded once. */
+/** One run for all its streams in this process: the log is read once and projected once. */
 export class WatchedRun {
-  /** Streams that look at it. */
+  /** Number of open streams. */
   watchers = 0;
-  /** Rises with every change that a stream can see. */
+  /** Incremented with every change that is visible to a stream. */
   version = 0;
   /** False once the run's row is gone. */
   exists = true;
@@ -42,19 +42,19 @@ export class WatchedRun {
     this.renderedSeq = current.lastSeq;
   }
 
-  /** `since`: from where the first stream wants to know the conversation’s changes. */
+  /** `since`: the sequence number after which the first stream needs the changes of the conversation. */
   static async open(head: RunHead, since: number, tail: RunTail, reader: ConversationReader): Promise<WatchedRun> {
     const run = new WatchedRun(head, tail, reader);
     await run.openConversation(head, since);
     return run;
   }
 
-  /** State and last sequence number that {@link timelineAfter} and {@link conversationAfter} have come to. */
+  /** State and last sequence number of {@link timelineAfter} and {@link conversationAfter}. */
   get head(): RunHead {
     return this.current;
   }
 
-  /** The sequence number that the conversation has come to; at most the head's. */
+  /** Sequence number of the rendered conversation; at most the head's. */
   get conversationSeq(): number {
     return this.renderedSeq;
   }
@@ -89,7 +89,7 @@ export class WatchedRun {
     );
   }
 
-  /** Reads what is new up to `head`, and wakes the streams. Events beyond it wait, so that no stream is told of an end before its state. */
+  /** Reads new events up to `head` and wakes the streams. Later events wait, so that a stream gets the state before the end. */
   async advance(head: RunHead): Promise<void> {
     const events: RunEvent[] = [];
     for (let seq = this.current.lastSeq; seq < head.lastSeq;) {
@@ -136,7 +136,9 @@ export class WatchedRun {
 
   private async openConversation(head: RunHead, since: number): Promise<void> {
     if (head.conversationId === null) return;
-    this.projection = await this.reader.openForStreams(head, since, (projection) => this.view.update(projection.render(), since));
+    this.projection = await this.reader.openForStreams(head, since, (projection) =>
+      this.view.update(projection.render(), since),
+    );
     if (this.projection) this.view.update(this.projection.render(), head.lastSeq);
   }
 

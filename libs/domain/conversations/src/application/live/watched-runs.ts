@@ -5,12 +5,12 @@ import { type RunHead, RunTail } from '#domain/runs';
 import { ConversationReader } from '../conversation-reader.js';
 import { WatchedRun } from './watched-run.js';
 
-/** Runs whose news are read at the same moment: a crowd of watched runs must not take all connections. */
+/** Runs that are read concurrently: many watched runs must not use all database connections. */
 const PARALLEL_READS = 3;
 
 /**
- * The runs that somebody watches in this process. While there are any, one statement each LIVE_POLL asks where all of
- * them stand, and only those that moved are read. Nobody is notified per event: commits that notify would queue up.
+ * The runs with open streams in this process. One statement per LIVE_POLL reads the heads of all of them, and only runs
+ * that changed are read. There is no notification per event: commits that notify are serialised by PostgreSQL.
  */
 @Injectable()
 export class WatchedRuns implements OnModuleDestroy {
@@ -27,7 +27,7 @@ export class WatchedRuns implements OnModuleDestroy {
     private readonly settings: Settings,
   ) {}
 
-  /** `head`: where the run stands. `since`: what the caller knows of the conversation. Give it back with {@link release}. */
+  /** `since`: the sequence number up to which the caller knows the conversation. End it with {@link release}. */
   async watch(head: RunHead, since: number): Promise<WatchedRun> {
     const opening = this.runs.get(head.runId) ?? this.open(head, since);
     const run = await opening;
@@ -69,7 +69,7 @@ export class WatchedRuns implements OnModuleDestroy {
       this.timer = null;
       this.polling = this.poll()
         .catch((error: unknown) => {
-          // While the database is away there is no news; the next round asks again.
+          // While the database is unavailable there are no changes; the next round reads again.
           if (!isDatabaseUnavailable(error)) this.logger.error(error);
         })
         .finally(() => {
@@ -85,7 +85,7 @@ export class WatchedRuns implements OnModuleDestroy {
     for (const [runId, run] of this.opened) {
       const head = heads.get(runId);
       if (head === undefined) {
-        // Opened while the question was under way: the next round knows it.
+        // A run that was opened during the query is in the next one.
         if (run.exists && !(await this.exists(runId))) run.markDeleted();
       } else if (run.needs(head)) moved.push([run, head]);
     }

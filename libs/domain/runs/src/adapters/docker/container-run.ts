@@ -100,7 +100,7 @@ export class ContainerRun implements StartedRunner {
     const keeper = setInterval(() => this.keepOffer(), settings.claimDeadline / 3);
     try {
       this.image = await this.orStopped(images.imageOf(this.offer.executionId));
-      const supplied = await this.orStopped(supply.supply(this.image));
+      const supplied = await this.orStopped(supply.ensure(this.image));
       if (supplied.kind === 'failed')
         return { kind: 'failed', code: 'environment_setup_failed', message: supplied.message, exitCode: 0 };
       await this.start(supplied.image);
@@ -117,10 +117,10 @@ export class ContainerRun implements StartedRunner {
   }
 
   private async start(image: ImageInfo): Promise<void> {
-    const { engine, watch, labels, settings, mounts, facts, handover, starting } = this.tools;
+    const { engine, monitor, labels, settings, mounts, facts, handover, starting } = this.tools;
     const { executionId } = this.offer;
     const wish = {
-      ...{ imageId: image.id, labels: labels.of(executionId), mounts, processors: watch.processors },
+      ...{ imageId: image.id, labels: labels.of(executionId), mounts, processors: monitor.processors },
       hostAddress: await engine.hostAddress(settings.dockerNetwork),
     };
     this.mayExist = true;
@@ -137,7 +137,7 @@ export class ContainerRun implements StartedRunner {
   private async verdictOf(error: unknown): Promise<ContainerExit> {
     if (error instanceof Stopped || this.abandon.signal.aborted) return { kind: 'lost', reason: 'runner_stopped' };
     if (error instanceof EngineUnreachable) {
-      this.tools.watch.isDown(error);
+      this.tools.monitor.markUnavailable(error);
       return { kind: 'lost', reason: 'engine_unreachable' };
     }
     const problem = error instanceof Error ? error.message : String(error);

@@ -57,7 +57,7 @@ export class DockerExecutor extends Executor {
   }
 
   override get isReady(): boolean {
-    return this.parts?.tools.watch.isUp ?? false;
+    return this.parts?.tools.monitor.isUp ?? false;
   }
 
   /** An engine that does not answer is waited for, with the runs in the queue; settings that cannot work are refused. */
@@ -73,7 +73,7 @@ export class DockerExecutor extends Executor {
     const { facts, finish, images, settings } = this;
     const tools: ContainerTools = {
       engine,
-      watch: new EngineMonitor(engine, address, nestLog('DockerEngine')),
+      monitor: new EngineMonitor(engine, address, nestLog('DockerEngine')),
       images,
       supply: new ImagePuller(engine, settings, nestLog('DockerImages')),
       labels,
@@ -128,7 +128,7 @@ export class DockerExecutor extends Executor {
 
   /** Looks at the engine, and after an absence of its or ours also at what was left there. */
   private async look(): Promise<void> {
-    if (await this.parts?.tools.watch.look()) await this.reap();
+    if (await this.parts?.tools.monitor.check()) await this.reap();
   }
 
   private async reap(): Promise<void> {
