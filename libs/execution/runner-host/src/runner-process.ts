@@ -1,7 +1,6 @@
 import { spawnSync, type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { findCommand } from '#execution/runner';
 import type { RunnerHandover } from '#execution/runner-protocol';
 import { type HostLog, logRunnerLine } from './host-log.js';
 
@@ -29,24 +28,11 @@ function probe(maxProcesses: number): readonly string[] {
     ['prlimit', `--nproc=${maxProcesses}`],
   ];
   return parts.flatMap(([name = '', option = '']) => {
-    const program = find(name);
+    const program = findCommand(name, SYSTEM_PATH);
     if (program === null) return [];
     const { status } = spawnSync(program, [option, process.execPath, '--version'], { stdio: 'ignore', timeout: 5000 });
     return status === 0 ? [program, option] : [];
   });
-}
-
-function find(name: string): string | null {
-  for (const directory of SYSTEM_PATH.split(delimiter)) {
-    const path = join(directory, name);
-    try {
-      accessSync(path, constants.X_OK);
-      return path;
-    } catch {
-      // Not there: the next one.
-    }
-  }
-  return null;
 }
 
 /** A hint for operators when a runner ended with RUNNER_EXIT.notClaimed. */

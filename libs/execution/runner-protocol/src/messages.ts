@@ -43,7 +43,7 @@ export interface Assignment {
   lease_epoch: number;
   ttl_seconds: number;
   next_beat_seconds: number;
-  /** The first prompt of the run; null when this execution continues and the prompt comes by `/commands`. */
+  /** The first prompt of the run; null when this execution continues and the prompt is read from `/commands`. */
   prompt: string | null;
   base_prompt: string | null;
   mode: string;
@@ -51,18 +51,18 @@ export interface Assignment {
   harness: { type: string; model_id?: string; reasoning_level?: string };
   permission_policy: 'allow' | 'deny' | 'ask' | 'allow_list';
   permission_allow_list: string[];
-  /** What a person has allowed for the rest of the run; asked no more. */
+  /** Rules of people for the rest of the run; matching requests are allowed. */
   permission_rules?: PermissionRule[];
-  /** The run has a ceiling on what it may use: cost is told while it grows, not at the turn's end only. */
+  /** The run has a usage limit: cost is reported during the turn, not only at its end. */
   reports_usage_early?: boolean;
   environment: { uid: string; name?: string; setup_commands: string[]; env: Record<string, string> } | null;
-  /** Cloned before the first set-up command, in this order of the timeline. One alone is where set-up and agent start. */
+  /** Cloned before the first set-up command, reported in this order. Set-up and agent start in a single one. */
   repositories: RepositoryRef[];
-  /** Environment variables of set-up commands and agent, whose values the runner takes out of whatever it reports. */
+  /** Environment variables of set-up commands and agent, whose values the runner redacts from all reports. */
   secrets: Record<string, string>;
   /**
-   * Of the agent alone, in clear like `secrets`. `auth`: goes into the variable that the harness names; `variables`: by
-   * their names.
+   * Secrets of the agent alone, in plain text like `secrets`. `auth`: for the variable that the harness defines;
+   * `variables`: by name.
    */
   agent_secrets?: { auth?: string; variables?: Record<string, string> };
   mcp_servers: Record<
@@ -70,9 +70,9 @@ export interface Assignment {
     { command?: string; args?: string[]; url?: string; env?: Record<string, string>; headers?: Record<string, string> }
   >;
   /**
-   * Present when an earlier session is to be loaded. `debug`: it began in a debug window, so the base prompt and the
-   * run's files are still due with the first prompt. `skill`: another run began it, and in this one's base prompt stands a
-   * skill, which is due with the first prompt. `cost_usd`: what the conversation has cost so far, where that was told.
+   * Present when an earlier session is to be loaded. `debug`: it began in a debug window, so that base prompt and
+   * attachments are sent with the first prompt. `skill`: another run began it, and the base prompt of this run contains a
+   * skill, which is sent with the first prompt. `cost_usd`: cost of the conversation so far, where it was reported.
    */
   resume: {
     session_id: string;
@@ -81,26 +81,26 @@ export interface Assignment {
     skill?: boolean;
     cost_usd?: number;
   } | null;
-  /** Present when the runner is to stay after a set-up that failed; see docs/debug-window.md. */
+  /** Present when the runner keeps the session after a failed set-up; see docs/debug-window.md. */
   failure_session_retention_minutes?: number;
-  /** Files that the run was created with, for every execution of it. Their names differ from each other. */
+  /** Attachments of the run, for every execution of it, with unique names. */
   attachments: AttachmentRef[];
 }
 
 export interface PermissionRule {
-  /** The approval that made it. */
+  /** The approval that created the rule. */
   approval_id: string;
   subject: PermissionSubject;
 }
 
 export interface RepositoryRef {
-  /** Without a password; or the absolute path of a repository of the runner's machine. */
+  /** A URL without a password, or the absolute path of a repository on the runner's machine. */
   url: string;
   /** Branch, tag or whole commit id; the default branch when absent. */
   ref?: string;
   /** Name of its directory in the working directory. */
   directory: string;
-  /** For git alone: set-up commands and agent do not get it. */
+  /** For git only: set-up commands and agent do not get it. */
   credential?: { username?: string; password: string };
 }
 
@@ -116,7 +116,7 @@ export interface EventBatch extends LeaseRef {
   events: RunnerEvent[];
 }
 
-/** `stop`: cancel the turn, then the ladder. `kill`: at once. `close`: an idle session ends. `lost`: fenced. */
+/** `stop`: cancel the turn, then SIGTERM, then SIGKILL. `kill`: SIGKILL at once. `close`: end an idle session. */
 export type Desired = 'run' | 'stop' | 'kill' | 'close';
 
 export interface BatchAck {
@@ -131,26 +131,26 @@ export interface HeartbeatAck {
   desired: Desired;
 }
 
-/** A level, not a stream: everything open at this version; the runner knows by id what it has seen. */
+/** A snapshot of everything open at this version; the runner deduplicates by id. */
 export interface Commands {
   version: number;
   desired: Desired;
   desired_reason?: string;
   /**
    * In order; consumed by a `turn_started` event with its `followup_id`. Empty message = continue. `debug`: for the
-   * debug agent; after `setup_failed` a runner takes no others.
+   * debug agent; after `setup_failed` a runner accepts no others.
    */
   prompts: { followup_id: string; message: string; mode?: string; debug?: boolean }[];
-  /** `always`: the same kind of request is to be asked no more. */
+  /** `always`: requests with the same subject are decided alike for the rest of the run. */
   decisions: { approval_id: string; decision: 'allow' | 'deny'; always?: boolean; note?: string }[];
 }
 
-/** The query of an upload; the body is the content. `source_key`: the same key again in the same run changes nothing. */
+/** The query of an upload; the body is the content. `source_key`: a repeated key in the same run changes nothing. */
 export interface ArtifactContentQuery extends LeaseRef {
   source_key: string;
   artifact_type: 'PLAN' | 'SCREENSHOT' | 'FILE';
   mime_type: string;
-  /** As the agent names it, relative to its working directory. */
+  /** Relative to the working directory of the agent. */
   filepath: string;
   title?: string;
   description?: string;
@@ -181,7 +181,7 @@ export interface FinishRequest extends LeaseRef {
   message?: string;
   /** The same run may succeed later. Default: as the code says. */
   retryable?: boolean;
-  /** What the agent itself reported, without paths and stack traces. */
+  /** Output of the agent, without paths and stack traces. */
   detail?: string;
   exit_code?: number;
 }

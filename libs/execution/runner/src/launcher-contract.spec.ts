@@ -12,7 +12,7 @@ const valid = {
 };
 const read = (text: string) => readHandover(Readable.from([...Buffer.from(text)].map((byte) => Buffer.from([byte]))));
 
-it('is one line, whatever follows it and however it arrives', async () => {
+it('reads one line in any chunks, and ignores the rest', async () => {
   expect(await read(`${JSON.stringify({ ...valid, news: 1 })}\nmore`)).toEqual(valid);
 });
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { cancelled, closed, failed, fenced, TerminatedError, Termination } from './termination.js';
 
-it('the first word stands; a later one only makes it quicker', async () => {
+it('keeps the first decision; a later one can only make it faster', async () => {
   const termination = new Termination();
   const waiting = termination.race(new Promise(() => undefined));
   termination.decide(cancelled('graceful', 'by a person'));
@@ -16,6 +16,6 @@ it('the first word stands; a later one only makes it quicker', async () => {
   expect(termination.isFenced).toBe(true);
 });
 
-it('does not disturb what is done in time', async () => {
+it('returns results that are ready before the termination', async () => {
   expect(await new Termination().race(Promise.resolve(5))).toBe(5);
 });

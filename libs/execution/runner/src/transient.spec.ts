@@ -21,7 +21,7 @@ function failing(...errors: readonly Error[]): { attempts: number; attempt: () =
 }
 
 describe('retryTransient', () => {
-  it('repeats an attempt after a missing answer and on a full disk', async () => {
+  it('repeats an attempt without a response and on a full disk', async () => {
     const counted = failing(new NoResponseError('answered 503'), full);
     await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).resolves.toBe('done');
     expect(counted.attempts).toBe(3);
@@ -32,7 +32,7 @@ describe('retryTransient', () => {
     await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).resolves.toBe('done');
   });
 
-  it('does not repeat an attempt that was refused', async () => {
+  it('does not repeat a rejected attempt', async () => {
     const counted = failing(new RejectedError('answered 400'));
     await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).rejects.toThrow(
       'answered 400',

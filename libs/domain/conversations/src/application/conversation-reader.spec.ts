@@ -59,7 +59,7 @@ describe('ConversationReader', () => {
     read = new ConversationReader(log, registry, projections, clock);
   });
 
-  it('reads of a finished turn, the second time, only what came after it', async () => {
+  it('reads only newer events after a finished turn was stored', async () => {
     const builder = new RunLogBuilder().prepared().turn('t1', 'go').says('m', 'done').ended('t1');
     log.events = builder.events;
     expect(await read.getOfRun(RUN)).toEqual({
@@ -74,7 +74,7 @@ describe('ConversationReader', () => {
     expect(log.reads).toEqual([0, 8]);
   });
 
-  it('stores nothing of a turn that goes on, unless it is long', async () => {
+  it('stores nothing of a running turn, unless it is long', async () => {
     const builder = new RunLogBuilder().prepared().turn('t1', 'go').says('m', 'a');
     log.events = builder.events;
     await read.getOfRun(RUN);
@@ -88,21 +88,21 @@ describe('ConversationReader', () => {
     expect(projections.kept.seq).toBe(builder.events.length);
   });
 
-  it('answers although the fold cannot be stored', async () => {
+  it('returns the conversation although the projection cannot be stored', async () => {
     const builder = new RunLogBuilder().prepared().turn('t1', 'go').ended('t1');
     log.events = builder.events;
     projections.broken = true;
     expect(await read.getOfRun(RUN)).toMatchObject({ kind: 'found' });
   });
 
-  describe('of several runs', () => {
+  describe('with several runs', () => {
     const runs = (count: number) =>
       Array.from({ length: count }, (_, index) => ({ ...RUN, id: `${RUN.id.slice(0, -2)}${10 + index}` }));
     beforeEach(() => {
       vi.spyOn(projections, 'load').mockImplementation(() => Promise.resolve({ seq: 0, steps: [] }));
     });
 
-    it('goes on to the next run only below 32 MiB, and never refuses a single one', async () => {
+    it('continues with the next run only below 32 MiB, and never rejects a single one', async () => {
       const builder = new RunLogBuilder().prepared().turn('t1', 'go');
       for (let index = 0; index < 17; index += 1) builder.says(`m${index}`, 'x'.repeat(1024 * 1024));
       log.events = builder.ended('t1').events;
@@ -115,7 +115,7 @@ describe('ConversationReader', () => {
       expect(await read.getOfRuns(runs(1))).toMatchObject({ kind: 'found' });
     });
 
-    it('goes on to the next run only for 10 s', async () => {
+    it('continues with the next run only within 10 s', async () => {
       log.events = new RunLogBuilder().prepared().turn('t1', 'go').ended('t1').events;
       vi.spyOn(log, 'read').mockImplementation(() => {
         clock.time += 3000;
@@ -126,7 +126,7 @@ describe('ConversationReader', () => {
     });
   });
 
-  it('has outcomes for a run without a conversation and for an unknown format', async () => {
+  it('reports a run without a conversation and an unknown format', async () => {
     expect(await read.getOfRun({ ...RUN, conversationId: null })).toEqual({ kind: 'no_conversation' });
     expect(await read.getOfRun({ ...RUN, conversationFormat: 'odd' })).toEqual({
       kind: 'unsupported_format',

@@ -9,7 +9,7 @@ import {
   TranscriptFormatRegistry,
 } from './transcript-formats.js';
 
-/** As a team would add one: a library of its own, and its module in the application's list. */
+/** An extension as another team would write it: a separate library with a module in the list of the application. */
 @DescribesTranscripts()
 class ForeignFormats extends TranscriptFormats {
   override readonly formats = [{ harness: 'homegrown', hasRawDownload: false }];
@@ -36,7 +36,7 @@ async function start(...providers: Type[]): Promise<TranscriptFormatRegistry> {
 }
 
 describe('TranscriptFormatRegistry', () => {
-  it('knows the built-in agent’s transcript is not for download, others are, and what an addition says', async () => {
+  it('offers no download for the built-in agent, but for other harnesses and as an extension describes', async () => {
     const registry = await start(ForeignFormats);
     expect(['oz', 'opencode', 'claude', 'unheard-of', 'homegrown'].map((id) => registry.hasRawDownload(id))).toEqual([
       false,
@@ -47,7 +47,7 @@ describe('TranscriptFormatRegistry', () => {
     ]);
   });
 
-  it('stops the start when a harness is described twice, and when a marked class describes none', async () => {
+  it('prevents the start when a harness is described twice, and when a marked class has the wrong type', async () => {
     await expect(start(SecondOpinion)).rejects.toThrow('The transcripts of harness oz are described twice');
     await expect(start(NoFormats)).rejects.toThrow('NoFormats is marked with @DescribesTranscripts()');
   });

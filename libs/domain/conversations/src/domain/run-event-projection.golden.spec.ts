@@ -73,7 +73,7 @@ describe('golden conversations', () => {
     await expectGolden('permissions', log);
   });
 
-  it('keeps one plan a turn, the latest', async () => {
+  it('keeps only the latest plan of a turn', async () => {
     const log = prepared()
       .turn('t1', 'Plan it')
       .add('plan', { entries: [{ content: 'look', status: 'in_progress' }] })
@@ -133,7 +133,7 @@ describe('golden conversations', () => {
     await expectGolden('delegation', log);
   });
 
-  it('closes what a cancelled turn left open, and goes on in a new execution', async () => {
+  it('closes open calls of a cancelled turn, and continues in a new execution', async () => {
     const log = prepared()
       .turn('t1', 'Sleep')
       .tool({ tool_call_id: 'c1', tool_kind: 'execute', status: 'in_progress', input: { command: 'sleep 600' } })
@@ -152,7 +152,7 @@ describe('golden conversations', () => {
     await expectGolden('cancelled-and-continued', log);
   });
 
-  it('shows a set-up that failed', async () => {
+  it('shows a failed set-up', async () => {
     const log = new RunLogBuilder()
       .add('run_created', { source: 'API' })
       .inExecution('1')

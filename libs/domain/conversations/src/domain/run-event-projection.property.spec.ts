@@ -12,8 +12,8 @@ const allSteps = (steps: Step[]): Step[] => steps.flatMap((step) => [step, ...al
 const allBlocks = (steps: Step[]): Block[] =>
   allSteps(steps).flatMap((step) => step.messages.flatMap((message) => message.content));
 
-describe('the fold over any log', () => {
-  it('puts every action into the category of its name', () => {
+describe('the projection of any log', () => {
+  it('assigns every action to the category of its name', () => {
     fc.assert(
       fc.property(anyRunLog, (events) => {
         for (const block of allBlocks(projectConversation('c', events).steps)) {
@@ -23,7 +23,7 @@ describe('the fold over any log', () => {
     );
   });
 
-  it('leaves no call running when the run has ended, nor in a step that another one follows', () => {
+  it('leaves no call running after the end of the run or of its step', () => {
     const end = { run_id: 'r', execution_id: null, kind: 'run_errored' as const, at: new Date(0), data: {} };
     fc.assert(
       fc.property(anyRunLog, (events) => {
@@ -34,7 +34,7 @@ describe('the fold over any log', () => {
     );
   });
 
-  it('leaves the state that it goes on from as it was', () => {
+  it('does not change the state that it continues from', () => {
     fc.assert(
       fc.property(anyRunLog, fc.nat(60), (events, cut) => {
         const state = projectFrom(EMPTY_PROJECTION, events.slice(0, cut));

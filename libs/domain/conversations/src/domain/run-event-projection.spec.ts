@@ -8,8 +8,8 @@ const blocks = (step: Step | undefined): Block[] => step?.messages.flatMap((mess
 const states = (step: Step | undefined): unknown[] =>
   blocks(step).flatMap((block) => (block.type === 'action_result' ? [[block.action_id, block.state]] : []));
 
-describe('files that came with a prompt', () => {
-  it('stand in the user’s message, behind its text', () => {
+describe('attachments of a prompt', () => {
+  it('are in the user’s message, after its text', () => {
     const attachments = [{ file_name: 'a.png', mime_type: 'image/png', size_bytes: 3 }];
     const log = new RunLogBuilder().add('turn_started', { turn_id: 't1', prompt: 'Look.', attachments });
     expect(steps(log.says('m', 'Nice.'))[0]?.messages).toMatchObject([
@@ -25,8 +25,8 @@ describe('files that came with a prompt', () => {
   });
 });
 
-describe('what comes late', () => {
-  it('reaches a call that an earlier turn of the execution left open, and tells that its step changed', () => {
+describe('a late update', () => {
+  it('changes an open call of an earlier turn of the execution, and marks its step as changed', () => {
     const log = new RunLogBuilder()
       .inExecution('1')
       .turn('t1', 'a')
@@ -43,7 +43,7 @@ describe('what comes late', () => {
     expect(blocks(later.render()[2])).toHaveLength(1);
   });
 
-  it('is another call when the id was settled before, or belongs to another execution', () => {
+  it('is another call when the id has ended before, or belongs to another execution', () => {
     const settled = new RunLogBuilder()
       .inExecution('1')
       .turn('t1', 'a')
@@ -62,7 +62,7 @@ describe('what comes late', () => {
     expect(steps(other.tool({ tool_call_id: 'c' })).map(states)).toEqual([[['c', 'failed']], [['c', 'running']]]);
   });
 
-  it('stays in the last turn when that has ended, and is closed by what follows', () => {
+  it('is added to the last turn after its end, and closed by the next step', () => {
     const log = new RunLogBuilder().turn('t1', 'a').ended('t1').says('m', 'late').tool({ tool_call_id: 'c' });
     expect(steps(log)).toMatchObject([
       { id: 't1', messages: [{ role: 'user' }, { content: [{ text: 'late' }, { id: 'c' }] }, { role: 'tool' }] },
@@ -71,7 +71,7 @@ describe('what comes late', () => {
   });
 });
 
-describe('what is missing', () => {
+describe('missing events', () => {
   it('a turn’s start: one is made up, and ended by the next end', () => {
     const log = new RunLogBuilder().says('m', 'hello').ended('t7', 'refusal', 'No.');
     expect(steps(log)).toMatchObject([
@@ -93,7 +93,7 @@ describe('what is missing', () => {
     expect(states(steps(open().add('run_blocked'))[0])).toEqual([['c', 'running']]);
   });
 
-  it('the word of an agent whose call was refused', () => {
+  it('accepts a missing end of a denied call', () => {
     const log = new RunLogBuilder().turn('t1', 'a').tool({ tool_call_id: 'c' });
     log
       .add('permission_requested', { approval_id: 'p', tool_call_id: 'c', title: 'x' })
@@ -102,7 +102,7 @@ describe('what is missing', () => {
     expect(states(steps(log.ended('t1'))[0])).toEqual([['c', 'denied']]);
   });
 
-  it('the call that delegated: its work stands in a step of its own, and the call is an agent’s when it comes', () => {
+  it('shows the work of an unknown delegating call in a separate step, and links the call when it arrives', () => {
     const log = new RunLogBuilder().turn('t1', 'a').tool({ tool_call_id: 'inner', parent_tool_call_id: 'outer' });
     log.tool({ tool_call_id: 'outer', title: 'Look around', status: 'completed' });
     expect(steps(log)).toMatchObject([
@@ -112,8 +112,8 @@ describe('what is missing', () => {
   });
 });
 
-describe('what is odd', () => {
-  it('agents within agents are shown eight levels deep, the rest at the last of them', () => {
+describe('unusual events', () => {
+  it('nests agents eight levels deep, deeper ones at the last level', () => {
     const log = new RunLogBuilder().turn('t1', 'a');
     for (let level = 0; level < 30; level += 1) {
       log.tool({ tool_call_id: `c${level}`, ...(level === 0 ? {} : { parent_tool_call_id: `c${level - 1}` }) });
@@ -125,12 +125,12 @@ describe('what is odd', () => {
     expect(states(step)).toHaveLength(22);
   });
 
-  it('a call that is its own parent is no delegation', () => {
+  it('ignores a call that is its own parent', () => {
     const log = new RunLogBuilder().turn('t1', 'a').tool({ tool_call_id: 'c', parent_tool_call_id: 'c' });
     expect(steps(log)).toMatchObject([{ steps: [] }]);
   });
 
-  it('data that are no object, a turn started twice', () => {
+  it('ignores data that are not objects and a repeated start of a turn', () => {
     const log = new RunLogBuilder().turn('t1', 'a').turn('t1', 'a');
     log.events.push({
       run_id: 'r',

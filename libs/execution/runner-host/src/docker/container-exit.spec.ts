@@ -21,7 +21,7 @@ describe('classifyContainerExit', () => {
     expect(classifyContainerExit(state(exitCode), about)).toMatchObject(verdict);
   });
 
-  it('tells memory from other ends, and a run that was reported from one that was not', () => {
+  it('distinguishes out-of-memory from other exits, and reported from unreported ends', () => {
     expect(classifyContainerExit(state(137, true), about)).toMatchObject({
       kind: 'failed',
       code: 'agent_process_failed',

@@ -31,7 +31,7 @@ const engineWith = (version: object): RequestListener => {
     response.end(JSON.stringify(url === '/version' ? version : { NCPU: 3, OSType: 'linux', at: url }));
 };
 
-describe('agreeing on a version', () => {
+describe('negotiating an API version', () => {
   it.each([
     [{ ApiVersion: '1.51', MinAPIVersion: '1.44', Version: '28' }, '/v1.47'],
     [{ ApiVersion: '1.43', MinAPIVersion: '1.12', Version: '24' }, '/v1.43'],
@@ -62,16 +62,16 @@ describe('agreeing on a version', () => {
     await expect(new DockerEngine(connection).connect()).rejects.toThrow(message);
   });
 
-  it('not with something else', async () => {
+  it('rejects a server that is not an engine', async () => {
     await serve((_request, response) => response.end('<html>'));
     await expect(new DockerEngine(connection).connect()).rejects.toThrow('is not a Docker Engine');
   });
 });
 
-describe('an engine that does not answer well', () => {
+describe('an engine with a faulty response', () => {
   const call = { method: 'GET', path: '/x', timeoutMs: 200 } as const;
 
-  it('is unreachable when nobody listens', async () => {
+  it('is unreachable when the port is closed', async () => {
     await expect(connection.call(call)).rejects.toThrow(EngineUnreachable);
     await expect(connection.call(call)).rejects.toThrow('ENOENT');
   });
@@ -84,7 +84,7 @@ describe('an engine that does not answer well', () => {
     await expect(connection.call(call)).rejects.toThrow('no response within 200 ms');
   });
 
-  it('is unreachable when the connection breaks in an answer', async () => {
+  it('is unreachable when the connection breaks during a response', async () => {
     await serve((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('x', () => response.destroy());
     });
@@ -118,7 +118,7 @@ describe('an engine that does not answer well', () => {
     await expect(connection.hijack({ ...call, method: 'POST' })).rejects.toThrow('did not upgrade the connection');
   });
 
-  it('breaks off a pull', async () => {
+  it('aborts a pull', async () => {
     await serve((request, response) => {
       if (!request.url?.includes('/images/create')) return engineWith({ ApiVersion: '1.47' })(request, response);
       response.writeHead(200).write('{"status":"Downloading"}\r\n', () => response.destroy());

@@ -51,7 +51,7 @@ describe.skipIf(!makeCertificate())('an engine behind TLS', () => {
       timeoutMs: 5000,
     });
 
-  it('is talked to with our certificate, and only if its own is good for its name', async () => {
+  it('gets our client certificate, and is accepted only with a certificate for its name', async () => {
     expect(await ping('127.0.0.1', directory)).toMatchObject({ body: 'OK' });
     await expect(ping('localhost', directory)).rejects.toThrow(/altnames|Hostname/);
     await expect(ping('127.0.0.1', '')).rejects.toThrow();

@@ -12,7 +12,7 @@ const frame = (content: string): Buffer => {
 };
 
 describe('OutputFrames', () => {
-  it.each([1, 3, 7, 8, 9, 1000])('takes frames apart that come in pieces of %d bytes', (size) => {
+  it.each([1, 3, 7, 8, 9, 1000])('parses frames in chunks of %d bytes', (size) => {
     const all = Buffer.concat([frame('one\n'), frame(''), frame('two'), frame(' and three\n')]);
     const parts: string[] = [];
     const frames = new OutputFrames((content) => parts.push(content.toString()));
@@ -28,18 +28,18 @@ describe('jsonLines', () => {
     return values;
   };
 
-  it('reads lines that are cut anywhere, and passes over what is no object', async () => {
+  it('reads lines across chunks, and skips values that are not objects', async () => {
     expect(await valuesOf('{"a":', '1}\r\n\nnull\n17\nnot json\n{"b"', ':2}')).toEqual([{ a: 1 }, { b: 2 }]);
   });
 
-  it('reads no endless line', async () => {
+  it('rejects a line that is too long', async () => {
     const part = 'x'.repeat(300_000);
     await expect(valuesOf(part, part, part, part)).rejects.toThrow('longer than 1048576 bytes');
   });
 });
 
 describe('directoryArchive', () => {
-  it('is what tar takes for a directory that everybody may use', () => {
+  it('is a valid tar archive of a directory with mode 1777', () => {
     const listed = execFileSync('tar', ['-tvf', '-', '--numeric-owner'], { input: directoryArchive('headrace') });
     expect(listed.toString()).toMatch(/^drwxrwxrwt 0\/0 +0 .* headrace\/\n$/);
   });

@@ -14,7 +14,7 @@ import {
   type RequestPermissionResponse,
   type Stream,
 } from '@agentclientprotocol/sdk';
-import type { HarnessDefinition } from '#execution/runner-protocol';
+import type { Assignment, HarnessDefinition } from '#execution/runner-protocol';
 import type { ManagedProcess } from '../process/managed-process.js';
 import type { PromptCapabilities } from './content.js';
 import { fields, text } from './fields.js';
@@ -249,18 +249,7 @@ export class AgentSession {
 
 /** The run's MCP servers in the shape of ACP; `unsupported` names those that the agent cannot use. */
 export function mcpServersFor(
-  servers: Readonly<
-    Record<
-      string,
-      {
-        command?: string;
-        args?: string[];
-        url?: string;
-        env?: Record<string, string>;
-        headers?: Record<string, string>;
-      }
-    >
-  >,
+  servers: Assignment['mcp_servers'],
   supportsHttp: boolean,
 ): { servers: McpServer[]; unsupported: string[] } {
   const result: McpServer[] = [];

@@ -16,7 +16,7 @@ const link = (name: string, mimeType: string, size: number, uriName = name) => (
 });
 
 describe('a file in a prompt', () => {
-  it('is a picture for agents that look at pictures, a link for others', () => {
+  it('is an image for agents that support images, else a link', () => {
     const picture = placed('a.png', 'image/PNG', 'png');
     const uri = 'file:///w/tmp/attachments/a.png';
     expect(attachmentContent(picture, ALL)).toEqual({ type: 'image', mimeType: 'image/png', data: 'cG5n', uri });
@@ -26,7 +26,7 @@ describe('a file in a prompt', () => {
     expect(attachmentContent(large, ALL)).toEqual(link('b.png', 'image/png', 3_500_001));
   });
 
-  it('is text for agents that take it, when it is text and short', () => {
+  it('is embedded text for agents that support it, when it is short text', () => {
     for (const mimeType of ['text/plain; charset=utf-8', 'application/json', 'application/problem+json'])
       expect(attachmentContent(placed('a b.txt', mimeType, 'ä'), ALL)).toEqual({
         type: 'resource',

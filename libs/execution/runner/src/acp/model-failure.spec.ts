@@ -15,7 +15,7 @@ it('drops stack frames, diagnostics of the agent and terminal colours', () => {
   expect(withoutInternals(output)).toBe('Error: no such file\n[SYSTEM_ERROR] Prompt failed');
 });
 
-it('keeps the last part of an absolute path, and addresses whole', () => {
+it('keeps the last segment of absolute paths, and complete URLs', () => {
   expect(withoutInternals("Check '/tmp/x/home/.codex/config.toml' or file:///opt/a/b.js")).toBe(
     "Check 'config.toml' or b.js",
   );

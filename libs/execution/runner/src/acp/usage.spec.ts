@@ -9,7 +9,7 @@ const first = (total: number, resumed: boolean, earlier?: number): number | unde
 };
 
 describe('the cost of a session', () => {
-  it('is counted as it grows', () => {
+  it('is counted by its increase', () => {
     const cost = new SessionCost();
     expect(cost.growth()).toBeUndefined();
     cost.note(0.5);
@@ -27,11 +27,11 @@ describe('the cost of a session', () => {
     expect(first(0.25, false, 0.5)).toBe(0.25);
   });
 
-  it('is not known from the first sum of a session of which nobody has counted the turns before', () => {
+  it('is not known from the first sum of a session with uncounted turns', () => {
     expect(first(0.75, true)).toBe(0);
   });
 
-  it('does not count what a replay tells', () => {
+  it('does not count replayed sums', () => {
     const cost = new SessionCost();
     cost.replayed(0.5);
     cost.startSession(true);

@@ -80,7 +80,7 @@ async function failsToLookAt(path: string): Promise<void> {
 }
 
 describe('the artifacts directory', () => {
-  it('hands in files, pictures and plans that lie there, and what the list names', async () => {
+  it('uploads its files, images and plans, and the entries of the list', async () => {
     put('notes.txt', 'text');
     put('shot.PNG', 'png');
     put('PLAN.md', '# The plan #\n\n- one\n');
@@ -125,7 +125,7 @@ describe('the artifacts directory', () => {
     expect(new Set(taken.map(({ source_key: key }) => key)).size).toBe(taken.length);
   });
 
-  it('hands in once what stays as it is, and again what has changed', async () => {
+  it('uploads an unchanged file once, and a changed one again', async () => {
     const sync = syncOf();
     put('a.txt', 'one');
     put('b.txt', 'same');
@@ -139,7 +139,7 @@ describe('the artifacts directory', () => {
     expect(taken[4]?.['source_key']).toBe(taken[1]?.['source_key']);
   });
 
-  it('follows no link, and reads no pipe, nothing outside and nothing too large', async () => {
+  it('ignores links, pipes, files outside and files that are too large', async () => {
     writeFileSync(join(base, 'secret'), 'secret');
     symlinkSync(join(base, 'secret'), join(workspace.artifacts, 'link'));
     symlinkSync(base, join(workspace.artifacts, 'way-out'));
@@ -177,7 +177,7 @@ describe('the artifacts directory', () => {
     expect(taken).toEqual([]);
   });
 
-  it('is tried again when nobody answers, not when it is rejection, and ends with the lease', async () => {
+  it('is retried without a response, but not after a rejection, and ends with the lease', async () => {
     const sync = syncOf();
     put('a.txt', 'a');
     answers = [() => Promise.reject(new NoResponseError('503')), () => Promise.reject(new NoResponseError('503'))];
@@ -205,7 +205,7 @@ describe('the artifacts directory', () => {
     await expect(sync.collect(never)).rejects.toThrow(LeaseLostError);
   });
 
-  it('an entry that cannot even be looked at costs that entry only', async () => {
+  it('continues after an entry that cannot be read', async () => {
     put('a.txt', 'a');
     const deep = `${'{"a":'.repeat(6000)}1${'}'.repeat(6000)}`;
     list(
@@ -222,7 +222,7 @@ describe('the artifacts directory', () => {
     expect(taken.map(({ artifact_type }) => artifact_type)).toEqual(['FILE', 'PULL_REQUEST']);
   });
 
-  it('is left alone from the moment that the execution ends', async () => {
+  it('is not read after the end of the execution', async () => {
     put('a.txt', 'a');
     expect(await syncOf().collect(AbortSignal.abort())).toEqual([]);
     expect(taken).toEqual([]);
@@ -263,7 +263,7 @@ it.each([
   expect(typeOfDropped(path)).toBe(type);
 });
 
-it('a plan is called by its first heading', () => {
+it('uses the first heading of a plan as its title', () => {
   expect(headingOf('text\n## A b ##\n# C')).toBe('A b');
   expect(headingOf('#no\n#')).toBeUndefined();
 });

@@ -26,7 +26,7 @@ function problemsOf(content: string): readonly string[] {
 }
 
 describe('readHarnessesFile', () => {
-  it('takes agents of one’s own, which need only a command', () => {
+  it('accepts additional agents, which require only a command', () => {
     const { house } = readEntries({ house: { command: '/opt/house/bin/house', secrets: { HOUSE_KEY: 'house-key' } } });
     expect(house).toEqual({
       command: '/opt/house/bin/house',
@@ -37,7 +37,7 @@ describe('readHarnessesFile', () => {
     expect(readHarnessesFile('')).toEqual({});
   });
 
-  it('changes of a known agent only what the file says, variable by variable', () => {
+  it('changes only the given fields and variables of a known agent', () => {
     const { claude } = readEntries({ claude: { command: '/opt/claude', env: { ANTHROPIC_BASE_URL: 'http://proxy' } } });
     const known = STANDARD_HARNESSES['claude'];
     expect(claude).toEqual({
@@ -47,7 +47,7 @@ describe('readHarnessesFile', () => {
     });
   });
 
-  it('lists every fault with its place, and no value', () => {
+  it('lists every problem with its field, and no value', () => {
     const harnesses = {
       oz: { command: 'x' },
       Über: { command: 'x' },

@@ -23,7 +23,7 @@ const start = (script: string, env: Record<string, string>) =>
 const firstLine = (child: ManagedProcess) =>
   new Promise<string>((resolve) => child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString().trim())));
 
-it('a sweep by cookie ends children in other sessions and leaves strangers alone', async () => {
+it('kills children in other sessions by their execution marker, and no other processes', async () => {
   const cookie = `spec-${process.pid}-${Date.now()}`;
   const stranger = await start('echo up; sleep 60', { HEADRACE_EXECUTION_COOKIE: `${cookie}x` });
   // The grandchild tells its pid itself: until its exec is over, its environment cannot be read.
@@ -41,16 +41,16 @@ it('a sweep by cookie ends children in other sessions and leaves strangers alone
   expect(killTree(stranger.pid)).toBe(false);
 });
 
-it('a sweep by user refuses root and ourselves', async () => {
+it('rejects a sweep of root and of the current user', async () => {
   await expect(sweepByUid(0)).rejects.toThrow(RangeError);
   await expect(sweepByUid(process.getuid?.() ?? 0)).rejects.toThrow(RangeError);
 });
 
-it('a sweep of nothing finds nothing', async () => {
+it('finds no processes without sweep targets', async () => {
   expect(await sweep({ groups: [], cookie: 'nobody-carries-this', directory })).toEqual({ killed: 0, left: 0 });
 });
 
-it('a command that does not exist is an ENOENT', async () => {
+it('rejects a command that does not exist with ENOENT', async () => {
   await expect(
     ManagedProcess.start({ command: '/no/such', args: [], cwd: tmpdir(), env: {}, stdin: 'ignore' }),
   ).rejects.toMatchObject({ code: 'ENOENT' });
@@ -58,7 +58,7 @@ it('a command that does not exist is an ENOENT', async () => {
   expect(findCommand('sh', '/usr/bin:/bin')).toMatch(/\/sh$/);
 });
 
-it('the environment of a child is made, not inherited, and keeps it in its workspace', () => {
+it('builds the environment of a child from scratch, within its workspace', () => {
   process.env['SPEC_SECRET'] = 'inherited';
   const env = childEnvironment({
     home: '/w/home',
@@ -105,7 +105,7 @@ it('the environment of a child is made, not inherited, and keeps it in its works
   ]);
 });
 
-it('a tail keeps the last bytes and no half character', () => {
+it('keeps the last bytes of an output without splitting a character', () => {
   const tail = new TailBuffer(5);
   for (const part of ['abc', 'dä', 'öx']) tail.append(Buffer.from(part));
   expect(tail.toString()).toBe('äöx');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { relocateTranscript } from './transcript-sync.js';
 
-it('changes the directory of each line that has one, and nothing else', () => {
+it('changes the directory of each line that has one, and no other field', () => {
   const lines = [
     '{"cwd":"/old","text":"in /old: ü"}',
     'not json',

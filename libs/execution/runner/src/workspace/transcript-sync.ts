@@ -1,8 +1,8 @@
-import { constants } from 'node:fs';
-import { chown, open, realpath, type FileHandle } from 'node:fs/promises';
+import { chown } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { SystemClock, makeDirectory } from '#platform/kernel';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
+import { openOwnFile } from '../artifacts/own-file.js';
 import type { Redactor } from '../redaction/redactor.js';
 import type { Harness } from '../harness/harnesses.js';
 import { LeaseLostError, NoResponseError, type ControlPlane } from '../protocol/control-plane.js';
@@ -123,24 +123,17 @@ export async function readTranscript(
   maxBytes: number,
   runAs?: RunAs,
 ): Promise<TranscriptSnapshot | null> {
-  let file: FileHandle;
+  const own = await openOwnFile(path, home, runAs).catch(() => null);
+  if (own === null) return null;
   try {
-    if (!(await realpath(dirname(path))).startsWith(await realpath(home))) return null;
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch {
-    return null;
-  }
-  try {
-    const stats = await file.stat();
-    const owner = runAs?.uid ?? process.getuid?.() ?? stats.uid;
-    if (!stats.isFile() || stats.uid !== owner || stats.size > maxBytes) return null;
-    const bytes = Buffer.alloc(stats.size);
-    const { bytesRead } = await file.read(bytes, 0, stats.size, 0);
+    if (own.sizeBytes > maxBytes) return null;
+    const bytes = Buffer.alloc(own.sizeBytes);
+    const { bytesRead } = await own.file.read(bytes, 0, own.sizeBytes, 0);
     const whole = bytes.subarray(0, bytesRead);
     const lastLine = whole.lastIndexOf(0x0a);
     const lines = lastLine < 0 ? whole : whole.subarray(0, lastLine + 1);
-    return lines.length === 0 ? null : { bytes: lines, version: `${stats.size}:${stats.mtimeMs}` };
+    return lines.length === 0 ? null : { bytes: lines, version: own.version };
   } finally {
-    await file.close();
+    await own.file.close();
   }
 }
