@@ -111,7 +111,7 @@ const as = (
 
 const TOO_LARGE: AutomationIssue = {
   pointer: '/agent_config',
-  detail: `must have at most ${MAX_AGENT_CONFIG_BYTES} bytes as JSON`,
+  detail: `must not exceed ${MAX_AGENT_CONFIG_BYTES} bytes as JSON`,
   kind: 'invalid',
 };
 const NO_IDENTITY: AutomationIssue = {

@@ -17,16 +17,16 @@ export function plainIssues({ name, prompt, triggers }: RequestedAutomation): Au
   const read = readPrompt(prompt);
   const found: (AutomationIssue | null)[] = [
     name.trim() === '' ? invalid('/name', 'must not be blank') : null,
-    name.length > MAX_AUTOMATION_NAME ? invalid('/name', `must have at most ${MAX_AUTOMATION_NAME} characters`) : null,
+    name.length > MAX_AUTOMATION_NAME ? invalid('/name', `must not exceed ${MAX_AUTOMATION_NAME} characters`) : null,
     prompt.trim() === '' ? invalid('/prompt', 'must not be blank') : null,
     Buffer.byteLength(prompt) > MAX_PROMPT_BYTES
-      ? invalid('/prompt', `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8`)
+      ? invalid('/prompt', `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8`)
       : null,
     read.kind === 'invalid' ? invalid('/prompt', read.detail) : null,
     triggers.length === 0 ? invalid('/triggers', 'must have at least one entry') : null,
-    triggers.length > MAX_TRIGGERS ? invalid('/triggers', `must have at most ${MAX_TRIGGERS} entries`) : null,
+    triggers.length > MAX_TRIGGERS ? invalid('/triggers', `must not exceed ${MAX_TRIGGERS} entries`) : null,
     Buffer.byteLength(JSON.stringify(triggers)) > MAX_TRIGGERS_BYTES
-      ? invalid('/triggers', `must have at most ${MAX_TRIGGERS_BYTES} bytes as JSON, all together`)
+      ? invalid('/triggers', `must not exceed ${MAX_TRIGGERS_BYTES} bytes as JSON, all together`)
       : null,
   ];
   return found.filter((issue) => issue !== null);

@@ -30,7 +30,7 @@ export function toSample({ delivery_id: deliveryId, payload }: TestAutomationTri
     throw invalidFields([{ pointer: '', detail: 'must have exactly one of delivery_id and payload' }]);
   if (deliveryId !== undefined) return { kind: 'delivery', deliveryId };
   if (Buffer.byteLength(JSON.stringify(payload)) > MAX_PAYLOAD_BYTES) {
-    const detail = `must have at most ${MAX_PAYLOAD_BYTES} bytes as JSON, like a delivery`;
+    const detail = `must not exceed ${MAX_PAYLOAD_BYTES} bytes as JSON, like a delivery`;
     throw new ProblemError('payload_too_large', `\`payload\` ${detail}.`, {
       errors: [{ pointer: '/payload', detail }],
     });

@@ -21,7 +21,7 @@ export class TargetRules {
 
   /** `wrong` completes "`url` …". Names are not looked up: where they lead is checked when a connection is made. */
   check(url: string): TargetRuling {
-    if (url.length > MAX_URL) return { wrong: `must have at most ${MAX_URL} characters` };
+    if (url.length > MAX_URL) return { wrong: `must not exceed ${MAX_URL} characters` };
     const schemes = this.settings.notifyAllowHttp ? ['https:', 'http:'] : ['https:'];
     // The platform's parser would take white space and back slashes, and read something else than people do.
     const isPlain = /^[\x21-\x5b\x5d-\x7e]+$/.test(url) && /^https?:\/\/[^/]/i.test(url) && URL.canParse(url);

@@ -5,7 +5,7 @@ import type { Refusal } from '../application/outcomes.js';
 export function refusal(refused: Refusal): ProblemError {
   switch (refused.kind) {
     case 'unknown':
-      return new ProblemError('resource_not_found', 'There is no notification webhook with this uid.');
+      return new ProblemError('resource_not_found', 'Notification webhook not found.');
     case 'not_yours':
       return new ProblemError(
         'not_authorized',

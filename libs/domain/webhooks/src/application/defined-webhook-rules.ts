@@ -83,6 +83,6 @@ function nameIssues(name: string): WebhookSettingIssue[] {
   if (name.trim() === '') return [{ field: 'name', detail: 'must not be blank' }];
   if (!isStorableText(name)) return [{ field: 'name', detail: 'must not contain NUL characters or lone surrogates' }];
   if (name.length > MAX_WEBHOOK_NAME)
-    return [{ field: 'name', detail: `must have at most ${MAX_WEBHOOK_NAME} characters` }];
+    return [{ field: 'name', detail: `must not exceed ${MAX_WEBHOOK_NAME} characters` }];
   return [];
 }

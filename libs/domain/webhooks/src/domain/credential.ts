@@ -46,4 +46,4 @@ function signingFault(scheme: SignatureScheme, secret: string): string | null {
 }
 
 const tooLong = (secret: string, limit: number): string | null =>
-  secret.length > limit ? `must have at most ${limit} characters` : null;
+  secret.length > limit ? `must not exceed ${limit} characters` : null;

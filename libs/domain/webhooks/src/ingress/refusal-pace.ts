@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { RejectionPace } from '#platform/http';
+import { RejectionDelay } from '#platform/http';
 import { IngressMeters } from './ingress-meters.js';
 
 /**
@@ -11,13 +11,13 @@ import { IngressMeters } from './ingress-meters.js';
  */
 @Injectable()
 export class RefusalPace {
-  private readonly pace: RejectionPace | null;
+  private readonly pace: RejectionDelay | null;
 
   constructor(
     settings: Settings,
     private readonly meters: IngressMeters,
   ) {
-    this.pace = settings.ingressRefusalRate === 0 ? null : new RejectionPace(settings.ingressRefusalRate);
+    this.pace = settings.ingressRefusalRate === 0 ? null : new RejectionDelay(settings.ingressRefusalRate);
   }
 
   /** Counts a refusal. Returns null when it may be answered now, else what to wait for first; at most two seconds. */

@@ -14,7 +14,7 @@ export function writeFault(
   if (response.headersSent) {
     response.destroy();
   } else if (isUnavailable) {
-    writeProblem(response, publicUrl, 'resource_unavailable', 'The database does not answer at the moment.', {
+    writeProblem(response, publicUrl, 'resource_unavailable', 'The database is temporarily unavailable.', {
       'Retry-After': '1',
     });
   } else {

@@ -1,10 +1,10 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiExtension } from '@nestjs/swagger';
 
-/** Who may call a route. A route without a declaration answers 401 and fails the audit test. */
+/** Which callers a route accepts. A route without a declaration answers 401 and fails the audit test. */
 export type Access =
   | { readonly kind: 'public' }
-  /** Authenticates by execution token in a guard of its own. */
+  /** A separate guard authenticates by execution token. */
   | { readonly kind: 'runner' }
   /** A bearer token whose principal has the permission on the resource. */
   | { readonly kind: 'permission'; readonly permission: string; readonly resource: string };
@@ -16,10 +16,10 @@ export const ACCESS = Symbol('headrace:access');
 
 const declareAccess = (access: Access) => SetMetadata(ACCESS, access);
 
-/** No token is asked for. */
+/** The route needs no token. */
 export const Public = () => declareAccess({ kind: 'public' });
 
-/** The runner protocol: authenticated by execution token in its own guard, not throttled. */
+/** A route of the runner protocol: a separate guard authenticates by execution token, and no rate limit applies. */
 export const RunnerProtocol = () => declareAccess({ kind: 'runner' });
 
 /** Used by the `@Authorize` decorator of the auth library. */

@@ -7,18 +7,18 @@ import { type WebhookMessage, webhooksSection } from './webhooks.js';
 import { BEARER_SCHEME, problemExamples, requestExamples } from '../operations/operation.decorator.js';
 
 export interface DocumentOptions {
-  /** Ends in `/api/v1`; paths are relative to it. Itself relative to the document's origin. */
+  /** Ends in `/api/v1`, relative to the origin of the document; paths are relative to it. */
   readonly serverUrl: string;
   readonly description: string;
-  /** In the order in which they are shown. */
+  /** In the order in which Swagger UI shows them. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  /** What parameters of paths mean, by their names, which say the same in every path. */
+  /** Descriptions of path parameters by name; a name has the same meaning in every path. */
   readonly pathParameters: Readonly<Record<string, string>>;
   /** Messages that this service sends. */
   readonly webhooks: readonly WebhookMessage[];
 }
 
-/** The OpenAPI document of everything below the API's prefix, with paths sorted so that a diff shows what changed. */
+/** The OpenAPI document of all routes below the prefix of the API. Paths are sorted so that a diff shows the changes. */
 export function buildDocument(app: INestApplication, options: DocumentOptions): OpenAPIObject {
   const { serverUrl, description, tags, pathParameters, webhooks } = options;
   const builder = new DocumentBuilder()
@@ -66,8 +66,8 @@ function withPermissions(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] 
 }
 
 /**
- * Objects in a query are read as `name[key]=value`, which a document has to say: the default is another style. Without an
- * example Swagger UI fills in keys of its own.
+ * Objects in a query are sent as `name[key]=value`, which is not the default style of OpenAPI. Without an example Swagger UI
+ * fills in invented keys.
  */
 function withDeepObjects(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   for (const item of Object.values(paths))
@@ -78,7 +78,7 @@ function withDeepObjects(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] 
   return paths;
 }
 
-/** Sorted by path; nobody should try a deprecated operation first. */
+/** Sorted by path, with deprecated operations at the end. */
 function deprecatedLast(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   const isDeprecated = ([, item]: [string, object]): boolean =>
     Object.values(item as Record<string, Operation>).every(({ deprecated }) => deprecated === true);
@@ -86,7 +86,7 @@ function deprecatedLast(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   return Object.fromEntries([...entries.filter((entry) => !isDeprecated(entry)), ...entries.filter(isDeprecated)]);
 }
 
-/** Without an example Swagger UI makes up a body from the patterns of its fields, which no operation accepts. */
+/** Without an example Swagger UI invents a body from the patterns of its fields, which no operation accepts. */
 function withExamples(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   for (const item of Object.values(paths))
     for (const { operationId, requestBody } of Object.values(item as Record<string, Operation>)) {
