@@ -169,7 +169,7 @@ describe('a workspace without space', () => {
         handover: { workspace_dir: join(disk, 'workspace') },
         prepare: (plane) => plane.storedAttachments.set('a3', content),
       });
-      await vi.waitFor(() => expect(runner.logged).toMatch(/the set-up waits.*ENOSPC/), 10_000);
+      await vi.waitFor(() => expect(runner.logged).toMatch(/the set-up is retried.*ENOSPC/), 10_000);
       execFileSync('mount', ['-o', 'remount,size=4m', disk]);
       await runner.plane.untilEvent('turn_ended');
       expect(runner.plane.calls()).toMatchObject([{ output: { output: '200000\n' } }]);

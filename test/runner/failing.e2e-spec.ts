@@ -138,7 +138,7 @@ describe('the agent', () => {
       handover: { harnesses: { ghost: { command: 'x', args: [], install_hint: '' } } },
     });
     expect(await runner.exited).toBe(0);
-    expect(runner.plane.finished?.message).toMatch(/no harness "gohst".*oz, claude, .*ghost/);
+    expect(runner.plane.finished?.message).toMatch(/Harness "gohst" not found.*oz, claude, .*ghost/);
   });
 
   it('whose last output is cut within a secret reports no part of the secret', async () => {

@@ -16,7 +16,7 @@ export interface DrainOptions {
   readonly working: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
   /** How long working agents may continue. */
   readonly graceMs: number;
-  /** How long a runner that may take to exit after SIGTERM. */
+  /** How long a runner may take to exit after SIGTERM. */
   readonly patienceMs: number;
   readonly log: HostLog;
 }

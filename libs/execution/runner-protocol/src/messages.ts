@@ -13,8 +13,8 @@ import type { PermissionSubject, RunnerEvent } from './events.js';
  * | `PUT /transcript?lease_epoch&format&session_id` | raw bytes | 204; 412; 413 |
  * | `GET /transcript?lease_epoch` | | 200 raw bytes of the conversation's stored transcript; 404 |
  * | `GET /attachments/{attachment_id}?lease_epoch` | | 200 raw bytes of a file that the run was created with; 404; 412 |
- * | `PUT /artifacts?lease_epoch&source_key&artifact_type&…` (ArtifactContentQuery) | raw bytes | 200 ArtifactAck; 400, 413 not taken; 412 |
- * | `POST /artifacts` | ArtifactReference | 200 ArtifactAck; 400 not taken; 412 |
+ * | `PUT /artifacts?lease_epoch&source_key&artifact_type&…` (ArtifactContentQuery) | raw bytes | 200 ArtifactAck; 400, 413 rejected; 412 |
+ * | `POST /artifacts` | ArtifactReference | 200 ArtifactAck; 400 rejected; 412 |
  * | `POST /finish` | FinishRequest | 200 {}; idempotent by (execution, epoch); 412 |
  *
  * Every answer renews the lease except those of `/commands` and `/attachments`. 412 means: stop the agent at once, upload nothing.

@@ -29,7 +29,6 @@ export class TurnOutput {
     this.hasActed = false;
   }
 
-  /** True when the update shows that the agent makes progress. */
   add(update: unknown): boolean {
     const { sessionUpdate: kind, content } = fields(update);
     if (kind === 'agent_message_chunk') {

@@ -17,7 +17,6 @@ export interface ConversationOptions {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly termination: Termination;
-  /** Hands in what the agent has produced so far. */
   readonly collectArtifacts: () => Promise<void>;
   /** Present when the session ends after a turn without a waiting message: reads messages that have arrived meanwhile. */
   readonly pollCommands?: () => Promise<void>;
@@ -44,7 +43,6 @@ interface OpenTurn {
 
 const STOP_REASONS: readonly string[] = ['end_turn', 'refusal', 'max_tokens', 'max_turn_requests'];
 
-/** The turns with one agent, reported as events. */
 export class Conversation {
   private turn: OpenTurn | null = null;
   /** Events before the first turn; they are reported with it. */
@@ -70,7 +68,6 @@ export class Conversation {
     return this.debugging !== null;
   }
 
-  /** The response to the current prompt. */
   get openTurn(): Promise<unknown> | null {
     return this.turn?.answer ?? null;
   }
@@ -133,7 +130,6 @@ export class Conversation {
     if (this.turn) for (const event of this.options.host.normalizer.closeOpenCalls('failed')) this.emit(event);
   }
 
-  /** Ends a turn that the agent has not ended itself. */
   closeTurn(end: TurnEnd): void {
     if (this.turn) this.push<TurnEnded>('turn_ended', { turn_id: this.turn.id, ...end });
     this.turn = null;

@@ -21,9 +21,8 @@ export interface RunExecutionOptions {
   readonly abort?: AbortSignal;
   /** Aborts when the session shall end once it is idle (RETIRE_SIGNAL). */
   readonly retire?: AbortSignal;
-  /** How long the claim is tried. Default: as the hand-over says, else 60 s. */
+  /** How long the claim is retried. Default: `claim_seconds` of the hand-over, else 60 s. */
   readonly claimMs?: number;
-  /** Gets the run that was claimed, before anything happens. */
   readonly onClaimed?: (assignment: Assignment) => void;
   /** Gets every event as it is reported, without secrets. */
   readonly onEvent?: (event: RunnerEvent) => void;

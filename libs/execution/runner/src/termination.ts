@@ -7,13 +7,11 @@ import type { AgentFailure } from './harness/launch.js';
  */
 export type StopMode = 'close' | 'graceful' | 'kill' | 'fence';
 
-/** How a turn ended. */
 export type TurnEnd = Omit<TurnEnded, 'turn_id'>;
 
 export interface ExecutionEnd {
   readonly stopMode: StopMode;
   readonly report: Omit<FinishRequest, 'lease_epoch'>;
-  /** How a turn that is open at the end is closed in the log. */
   readonly openTurn: TurnEnd;
 }
 
@@ -53,7 +51,6 @@ export class Termination {
     return this.decided?.stopMode === 'fence';
   }
 
-  /** Aborts when the end is decided. */
   get signal(): AbortSignal {
     return this.halting.signal;
   }

@@ -35,7 +35,7 @@ export interface ContainerState {
   readonly isRunning: boolean;
   readonly exitCode: number;
   readonly isOutOfMemory: boolean;
-  /** What the engine says about a start that failed. */
+  /** The engine's message about a failed start. */
   readonly error: string;
 }
 

@@ -24,7 +24,6 @@ export interface AgentSessionHandlers {
   readonly onUpdate: (update: unknown) => void;
   /** A vendor-specific notification. */
   readonly onExtension: (method: string, params: unknown) => void;
-  /** An update that `session/load` replays. */
   readonly onReplay: (update: unknown) => void;
   readonly onPermission: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>;
 }
@@ -76,7 +75,6 @@ export class AgentSession {
     return this.info?.agentInfo?.version;
   }
 
-  /** Whether an earlier session can be continued. */
   get canResume(): boolean {
     return this.canLoad || this.info?.agentCapabilities?.sessionCapabilities?.resume != null;
   }
@@ -93,7 +91,6 @@ export class AgentSession {
     return this.info?.agentCapabilities?.promptCapabilities ?? {};
   }
 
-  /** Resolves when the connection has ended. */
   get closed(): Promise<void> {
     return this.connection.closed;
   }
@@ -224,7 +221,7 @@ export class AgentSession {
    */
   private interceptNotifications(stream: Stream): Stream {
     const { onUpdate, onReplay, onExtension } = this.handlers;
-    const taken = new TransformStream<AnyMessage, AnyMessage>({
+    const updates = new TransformStream<AnyMessage, AnyMessage>({
       transform: (message, controller) => {
         const { method, id, params } = fields(message);
         if (typeof method === 'string' && method.startsWith('_') && id === undefined) {
@@ -243,7 +240,7 @@ export class AgentSession {
         else if (this.sessionId === undefined || sessionId === this.sessionId) onUpdate(update);
       },
     });
-    return { writable: stream.writable, readable: stream.readable.pipeThrough(taken) };
+    return { writable: stream.writable, readable: stream.readable.pipeThrough(updates) };
   }
 }
 

@@ -120,7 +120,6 @@ export class AcpNormalizer {
     return this.calls.get(toolCallId) ?? {};
   }
 
-  /** A permission request of this turn was denied. */
   get hasDenied(): boolean {
     return this.deniedInTurn;
   }
@@ -131,7 +130,6 @@ export class AcpNormalizer {
     this.deniedInTurn = true;
   }
 
-  /** Ends calls that the agent has not ended. */
   closeOpenCalls(status: 'completed' | 'failed'): PlainEvent[] {
     const open = [...this.calls].filter(([, state]) => state.isOpen);
     return open.map(([id, state]) => {

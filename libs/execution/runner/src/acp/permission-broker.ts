@@ -43,7 +43,6 @@ export class PermissionBroker {
     this.remembered = [...(rules.permission_rules ?? [])];
   }
 
-  /** A request waits for the decision of a person. */
   get isWaiting(): boolean {
     return this.waiting.size > 0;
   }

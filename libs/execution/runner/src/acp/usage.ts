@@ -85,7 +85,6 @@ export class SessionCost {
     this.earlier = earlier;
   }
 
-  /** A replay reports what was counted already. */
   replayed(total: number): void {
     this.total = total;
     this.counted = total;

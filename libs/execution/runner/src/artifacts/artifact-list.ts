@@ -57,7 +57,7 @@ export function parseArtifactList(text: string): ArtifactList {
   return { files, references, problems };
 }
 
-/** A string says what is wrong with the line. */
+/** A string is the problem of the line. */
 function readLine(line: string): ListedFile | ListedReference | string {
   let value: unknown;
   try {
@@ -68,27 +68,27 @@ function readLine(line: string): ListedFile | ListedReference | string {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object';
   // JSON.parse accepts any depth, but the code that walks the value afterwards is recursive.
   if (isDeeperThan(value, MAX_LINE_DEPTH)) return `nests deeper than ${MAX_LINE_DEPTH} levels`;
-  const given = value as Record<string, unknown>;
+  const entry = value as Record<string, unknown>;
   const texts: Partial<Record<(typeof TEXT_FIELDS)[number], string>> = {};
   for (const name of TEXT_FIELDS) {
-    const text = given[name];
+    const text = entry[name];
     if (text === undefined || text === null || text === '') continue;
     if (typeof text !== 'string') return `has a \`${name}\` that is not text`;
     texts[name] = text;
   }
   const { branch, reference_type, ...described } = texts;
-  switch (given['artifact_type']) {
+  switch (entry['artifact_type']) {
     case 'PLAN':
     case 'SCREENSHOT':
     case 'FILE':
-      if (typeof given['path'] !== 'string' || given['path'] === '') return 'names no `path`';
-      return { artifact_type: given['artifact_type'], path: given['path'], ...described };
+      if (typeof entry['path'] !== 'string' || entry['path'] === '') return 'has no `path`';
+      return { artifact_type: entry['artifact_type'], path: entry['path'], ...described };
     case 'PULL_REQUEST':
       if (texts.url === undefined || branch === undefined) return 'needs `url` and `branch`';
       return { artifact_type: 'PULL_REQUEST', url: texts.url, branch };
     case 'EXTERNAL_REFERENCE': {
       if (texts.url === undefined || reference_type === undefined) return 'needs `url` and `reference_type`';
-      const { metadata } = given;
+      const { metadata } = entry;
       const { url, title } = texts;
       return {
         artifact_type: 'EXTERNAL_REFERENCE',
@@ -145,7 +145,6 @@ export function typeOfDropped(path: string): ListedFile['artifact_type'] {
   return extname(path).toLowerCase() in IMAGES ? 'SCREENSHOT' : 'FILE';
 }
 
-/** A plan's first heading. */
 export function headingOf(markdown: string): string | undefined {
   return /^#{1,6}[ \t]+(\S.*?)[ \t#]*$/m.exec(markdown)?.[1]?.slice(0, 512);
 }

@@ -234,7 +234,7 @@ describe('the list', () => {
     ['{', 'is not JSON'],
     ['[]', 'is not a JSON object'],
     ['{}', /has no `artifact_type`/],
-    ['{"artifact_type":"FILE"}', 'names no `path`'],
+    ['{"artifact_type":"FILE"}', 'has no `path`'],
     ['{"artifact_type":"FILE","path":"a","title":1}', 'has a `title` that is not text'],
     ['{"artifact_type":"PULL_REQUEST","url":"https://x"}', 'needs `url` and `branch`'],
     ['{"artifact_type":"EXTERNAL_REFERENCE","url":"https://x"}', 'needs `url` and `reference_type`'],

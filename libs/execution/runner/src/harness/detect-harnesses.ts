@@ -29,7 +29,7 @@ export function detectHarnesses(extra: Readonly<Record<string, HarnessDefinition
   );
 }
 
-/** Programs of npm lie below the package.json of their package. */
+/** Programs of npm are in a directory below the package.json of their package. */
 function versionOf(programs: readonly string[]): string | undefined {
   for (const program of programs) {
     try {

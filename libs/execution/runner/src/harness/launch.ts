@@ -53,7 +53,6 @@ export function executionEnvironment(
   });
 }
 
-/** `_meta` of the session. */
 export function sessionMeta(
   { session_meta: own, permission_session_meta: restricting }: Harness,
   { permission_policy: policy }: Assignment,
@@ -75,7 +74,7 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
   const { work, runAs } = context.workspace;
   const command = findCommand(harness.command, env['PATH'] ?? '');
   if (command === null) throw notInstalled(harness);
-  // The built-in agent's files may lie where only we can read: it starts as we are and steps down after loading them.
+  // Only the user of the runner may be able to read the built-in agent's files: it drops privileges after loading them.
   const dropsPrivileges = harness.isBuiltin && runAs !== undefined;
   try {
     return await ManagedProcess.start({
@@ -109,7 +108,6 @@ export interface PlaceholderValues {
   readonly reasoningLevel?: string | undefined;
 }
 
-/** The model id for the default model of the agent. */
 const DEFAULT_MODEL = 'auto';
 
 /** Model and reasoning level that the run selects; undefined: the agent's default. */

@@ -53,49 +53,32 @@ export function describeAction(action: Action, cwd: string): ActionCall {
         rawInput: { pattern: action.pattern, path: action.path },
       };
     case 'read':
-      if (basename(action.path) === 'SKILL.md')
-        return {
-          name: 'read_skill',
-          title: `Read the skill ${action.path}`,
-          kind: 'read',
-          rawInput: { skill_path: action.path },
-          path: action.path,
-        };
-      return {
-        name: 'read_file',
-        title: `Read ${action.path}`,
-        kind: 'read',
-        rawInput: { path: action.path },
-        path: action.path,
-      };
+      return basename(action.path) === 'SKILL.md'
+        ? { ...fileCall('read_skill', 'Read the skill', 'read', action.path), rawInput: { skill_path: action.path } }
+        : fileCall('read_file', 'Read', 'read', action.path);
     case 'delete':
-      return {
-        name: 'delete_file',
-        title: `Delete ${action.path}`,
-        kind: 'delete',
-        rawInput: { path: action.path },
-        path: action.path,
-      };
+      return fileCall('delete_file', 'Delete', 'delete', action.path);
     case 'write':
+      return fileCall('write_file', 'Write', 'edit', action.path);
     case 'append':
-    case 'replace': {
-      const verb = { write: 'Write', append: 'Append to', replace: 'Edit' }[action.type];
-      return {
-        name: `${action.type}_file`,
-        title: `${verb} ${action.path}`,
-        kind: 'edit',
-        rawInput: { path: action.path },
-        path: action.path,
-      };
-    }
+      return fileCall('append_file', 'Append to', 'edit', action.path);
+    case 'replace':
+      return fileCall('replace_file', 'Edit', 'edit', action.path);
   }
 }
+
+const fileCall = (name: string, verb: string, kind: ToolKind, path: string): ActionCall => ({
+  name,
+  title: `${verb} ${path}`,
+  kind,
+  rawInput: { path },
+  path,
+});
 
 export interface ActionResult {
   readonly succeeded: boolean;
   readonly content: ToolCallContent[];
   readonly rawOutput: Readonly<Record<string, unknown>>;
-  /** For the report at the end of the turn. */
   readonly note: string;
   readonly wasCancelled?: boolean;
 }

@@ -22,7 +22,6 @@ export interface WrittenPlan {
 
 export interface ParsedPrompt {
   readonly instructions: readonly Instruction[];
-  /** One sentence for each invalid instruction. */
   readonly problems: readonly string[];
   /** Languages of fenced blocks that are not instructions, such as `python`. */
   readonly ignored: readonly string[];

@@ -1,7 +1,6 @@
 import type { PlanEntry } from '@agentclientprotocol/sdk';
 import type { Instruction, ParsedPrompt } from './instructions.js';
 
-/** The result of one instruction. */
 export interface Outcome {
   readonly instruction: Instruction;
   readonly status: 'done' | 'failed' | 'denied' | 'skipped';
@@ -123,7 +122,6 @@ export class PlanProgress {
     private readonly actions: number,
   ) {}
 
-  /** One more action is done. */
   advance(): void {
     this.done += 1;
   }

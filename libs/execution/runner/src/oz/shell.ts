@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { exitCodeOf, type ProcessExit } from '../process/managed-process.js';
+import { exitCodeOf, type ProcessExit, readOutput } from '../process/managed-process.js';
 import { findCommand } from '../process/child-environment.js';
 import { killTree } from '../process/sweep.js';
 import { shrinkText } from '../protocol/shrink.js';
@@ -44,12 +44,7 @@ export async function runShell(
   });
   const output = new ShownOutput(onOutput);
   const exited = watch(child);
-  const drained = Promise.all(
-    [child.stdout, child.stderr].map((stream) => {
-      stream.on('data', (chunk: Buffer) => output.append(chunk));
-      return new Promise<void>((resolve) => stream.once('close', resolve));
-    }),
-  );
+  const drained = readOutput([child.stdout, child.stderr], (chunk) => output.append(chunk));
   const cancelled = new Promise<null>((resolve) => {
     const stop = (): void => {
       endGroup(child.pid, exited);

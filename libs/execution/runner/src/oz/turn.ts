@@ -18,7 +18,6 @@ export interface TurnOptions {
   readonly prompt: string;
   readonly file: SessionFile;
   readonly client: AgentContext;
-  /** Aborts when the client cancels the turn. */
   readonly signal: AbortSignal;
 }
 
@@ -53,10 +52,10 @@ export class Turn {
     const instructions = parsed.instructions.slice(alreadyDone);
     if (instructions.length === 0) {
       const which = this.number === 1 ? '' : ` This is turn ${this.number} of this session.`;
-      await this.say(isContinued ? `Nothing was left to do.${which}` : `${helpText(parsed)}${which}`);
+      await this.sendMessage(isContinued ? `Nothing was left to do.${which}` : `${helpText(parsed)}${which}`);
       return 'end_turn';
     }
-    await this.say(openingText(instructions, this.number, isContinued));
+    await this.sendMessage(openingText(instructions, this.number, isContinued));
     for (const [index, instruction] of instructions.entries()) {
       const stop = await this.step(instruction, instructions.slice(index + 1));
       if (stop !== null) return stop;
@@ -67,7 +66,7 @@ export class Turn {
     const unasked = this.question === null ? [] : [`the permission request "${this.question}" has no action after it`];
     this.plan?.finish();
     await this.showPlan();
-    await this.say(closingText(this.outcomes, { ...parsed, problems: [...parsed.problems, ...unasked] }));
+    await this.sendMessage(closingText(this.outcomes, { ...parsed, problems: [...parsed.problems, ...unasked] }));
     return 'end_turn';
   }
 
@@ -90,7 +89,7 @@ export class Turn {
         this.question = instruction.title;
         return null;
       case 'refuse':
-        await this.say(
+        await this.sendMessage(
           instruction.message === '' ? 'I refuse to continue, as the prompt instructs.' : instruction.message,
         );
         return 'refusal';
@@ -177,7 +176,7 @@ export class Turn {
   }
 
   /** Streams a message sentence by sentence; it is stored as one record. */
-  private async say(message: string): Promise<void> {
+  private async sendMessage(message: string): Promise<void> {
     const messageId = randomUUID();
     const update = (text: string): SessionUpdate => ({
       sessionUpdate: 'agent_message_chunk',

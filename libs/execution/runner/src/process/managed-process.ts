@@ -76,6 +76,15 @@ export class ManagedProcess {
   }
 }
 
+/** Calls `onChunk` for the output of both streams; resolves when both are closed. */
+export async function readOutput(streams: readonly Readable[], onChunk: (chunk: Buffer) => void): Promise<void> {
+  const closed = streams.map((stream) => {
+    stream.on('data', onChunk);
+    return new Promise<void>((resolve) => stream.once('close', resolve));
+  });
+  await Promise.all(closed);
+}
+
 /** As a shell counts: 128 + signal for a killed process. */
 export function exitCodeOf({ code, signal }: ProcessExit): number {
   return code ?? (signal === null ? 1 : 128 + constants.signals[signal]);

@@ -9,7 +9,6 @@ export interface StopProcessesOptions {
   readonly session: AgentSession | null;
   /** The response to the current prompt; null when the agent is idle. */
   readonly turn: Promise<unknown> | null;
-  /** The set-up command that runs. */
   readonly setup: ManagedProcess | null;
   readonly stepMs: number;
   /** Aborts when the processes must end at once. */

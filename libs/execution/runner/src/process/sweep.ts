@@ -68,7 +68,6 @@ function read(path: string): Buffer | null {
 }
 
 export interface SweepResult {
-  /** Processes that were sent SIGKILL. */
   readonly killed: number;
   /** Processes still alive when the time was up; 0 is the normal case. */
   readonly left: number;

@@ -44,7 +44,6 @@ interface Call {
   readonly renews?: boolean;
   /** Error statuses that the caller handles. */
   readonly acceptedStatuses?: readonly number[];
-  /** Ends this request alone. */
   readonly signal?: AbortSignal;
 }
 

@@ -63,7 +63,6 @@ export interface LoopOptions {
   readonly onCommands: (commands: Commands) => void;
   /** The lease is lost, or the control plane rejects a request. */
   readonly onFailure: (error: unknown) => void;
-  /** Ends the loops. */
   readonly signal: AbortSignal;
   /** Minimum number of heartbeats per lease, so that most of the lease is left after a network failure. */
   readonly heartbeatsPerLease?: number;
@@ -95,7 +94,6 @@ export async function heartbeatLoop(firstSeconds: number, options: LoopOptions):
   }
 }
 
-/** Long-polls for commands. */
 export async function commandLoop(options: LoopOptions): Promise<void> {
   const { plane, onDesired, onCommands, onFailure, signal } = options;
   let version = 0;

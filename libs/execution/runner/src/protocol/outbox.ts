@@ -14,7 +14,6 @@ export interface OutboxOptions {
   readonly onFailure: (error: unknown) => void;
   readonly clock: Clock;
   readonly maxOutputBytes: number;
-  /** Redacts all events. */
   readonly redactor: Redactor;
   /** Gets each event once, as it is sent. */
   readonly onSealed?: (event: RunnerEvent) => void;

@@ -14,7 +14,6 @@ export interface CloneOptions {
   readonly signal: AbortSignal;
 }
 
-/** The clone or command that failed. */
 export interface SetupFailure {
   readonly result: SetupCommandFinished;
   readonly timedOut: boolean;

@@ -1,5 +1,5 @@
 import type { SetupCommandFinished, Assignment, RunnerHandover } from '#execution/runner-protocol';
-import { exitCodeOf, ManagedProcess, TailBuffer } from '../process/managed-process.js';
+import { exitCodeOf, ManagedProcess, readOutput, TailBuffer } from '../process/managed-process.js';
 import { findCommand } from '../process/child-environment.js';
 import { settlesWithin, sleep } from '../sleep.js';
 import type { RunAs, Workspace } from '../workspace/workspace.js';
@@ -15,7 +15,6 @@ export interface SetupOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly runAs?: RunAs;
   readonly timeoutSeconds: number;
-  /** The process of the running command, so that it can be stopped. */
   readonly onProcess: (process: ManagedProcess) => void;
   readonly onFinished: (result: SetupCommandFinished) => void;
   /** No further command is started after this. */
@@ -52,12 +51,7 @@ async function runCommand(index: number, command: string, options: SetupOptions)
   });
   options.onProcess(child);
   const output = new TailBuffer(OUTPUT_BYTES);
-  const drained = Promise.all(
-    [child.stdout, child.stderr].map((stream) => {
-      stream.on('data', (chunk: Buffer) => output.append(chunk));
-      return new Promise<void>((resolve) => stream.once('close', resolve));
-    }),
-  );
+  const drained = readOutput([child.stdout, child.stderr], (chunk) => output.append(chunk));
   const over = new AbortController();
   const timedOut = await Promise.race([
     child.exited.then(() => false),
@@ -81,7 +75,6 @@ async function runCommand(index: number, command: string, options: SetupOptions)
 
 const MESSAGE_TAIL = 1_000;
 
-/** The command, its exit, and the end of its output. */
 export function setupFailureMessage({ result, timedOut }: SetupFailure, timeoutSeconds: number): string {
   const how = timedOut ? `was ended after ${timeoutSeconds} s` : `failed with exit code ${result.exit_code}`;
   const tail = result.output.trimEnd().slice(-MESSAGE_TAIL);
@@ -95,7 +88,6 @@ export interface PrepareOptions {
   readonly workspace: Workspace;
   /** Environment of the set-up commands; git gets none of it. */
   readonly env: Readonly<Record<string, string>>;
-  /** The process of the command that runs now. */
   readonly onProcess: (process: ManagedProcess) => void;
   readonly report: (kind: 'setup_started' | 'setup_command_finished', data: object) => void;
   readonly redactor: Redactor;

@@ -4,7 +4,6 @@ import type { AttachmentRef } from '#execution/runner-protocol';
 import { type RetryOptions, retryTransient } from '../transient.js';
 import { writeNewFile, type Workspace } from './workspace.js';
 
-/** A file of the run, in the workspace. */
 export interface PlacedAttachment {
   readonly ref: AttachmentRef;
   readonly path: string;

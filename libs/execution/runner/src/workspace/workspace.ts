@@ -59,7 +59,6 @@ export class Workspace {
     return join(this.root, 'work');
   }
 
-  /** Where commands and the agent start. */
   get work(): string {
     if (this.inPlace) return this.inPlace.work_dir;
     return this.startIn === undefined ? this.base : join(this.base, this.startIn);
