@@ -203,7 +203,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
 
   it('leaves runs in the queue while the engine is away, and goes on when it is back', async () => {
     await engine.down();
-    await server.says('Runs wait in the queue until it answers.');
+    await server.says('Runs wait in the queue until it is available.');
     const runId = await installation.createRun(sh('echo late'));
     for (let look = 0; look < 20; look += 1) {
       expect(await installation.run(runId)).toMatchObject({ state: 'QUEUED' });

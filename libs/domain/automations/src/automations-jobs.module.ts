@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { FactoriesModule } from '#domain/factories';
-import { TimersModule } from '#domain/schedules';
+import { TimersModule } from '#platform/timers';
 import { WebhookEvaluationModule } from '#domain/webhooks';
 import { AutomationTimer } from './adapters/automation-timer.js';
 import { DeliveryAutomations } from './adapters/delivery-automations.js';

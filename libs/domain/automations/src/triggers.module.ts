@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { TimersModule } from '#domain/schedules';
+import { TimersModule } from '#platform/timers';
 import { WebhookDirectoryModule } from '#domain/webhooks';
 import { ScheduleTrigger } from './adapters/schedule-trigger.js';
 import { WebhookTrigger } from './adapters/webhook-trigger.js';

@@ -1,4 +1,3 @@
-import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { AuthModule } from '#platform/auth';
 import { RunsModule } from '#domain/runs';
@@ -14,9 +13,7 @@ import { WebhookSecrets } from './application/webhook-secrets.js';
 import { CreateWebhook, DeleteWebhook, FindWebhooks, UpdateWebhook } from './application/webhooks.js';
 import { NotificationWebhookCareController } from './http/webhook-care.controller.js';
 import { NotificationWebhooksController } from './http/webhooks.controller.js';
-import { DeliveryPump } from './jobs/delivery-pump.js';
-import { SEND_NOTIFICATIONS_JOB } from './jobs/notification-jobs.js';
-import { NotificationsProcessor } from './jobs/notifications.processor.js';
+import { NotificationSending } from './jobs/notification-sending.js';
 import { QueueDeliveryNudge } from './jobs/queue-delivery-nudge.js';
 import { DeliveriesStore } from './persistence/deliveries.store.js';
 import { OutboxStore } from './persistence/outbox.store.js';
@@ -32,14 +29,13 @@ const USE_CASES = [
   ListDeliveries,
   DeliverNotifications,
 ];
-const QUEUE = BullModule.registerQueue({ name: SEND_NOTIFICATIONS_JOB.queue });
 
 /**
  * The notifications room. Every process in which runs may end has to import it: it writes the messages about them in
  * the same transaction.
  */
 @Module({
-  imports: [AuthModule, RunsModule, SecretsModule, QUEUE],
+  imports: [AuthModule, RunsModule, SecretsModule],
   providers: [
     WebhooksStore,
     DeliveriesStore,
@@ -64,5 +60,5 @@ export class NotificationsModule {}
 export class NotificationsHttpModule {}
 
 /** The room's background work, for the processor: sending. */
-@Module({ imports: [NotificationsModule, QUEUE], providers: [DeliveryPump, NotificationsProcessor] })
+@Module({ imports: [NotificationsModule], providers: [NotificationSending] })
 export class NotificationsJobsModule {}
