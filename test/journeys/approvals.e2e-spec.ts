@@ -167,7 +167,7 @@ describe.skipIf(NO_BROWSER !== null)(`the page of a run ${NO_BROWSER ?? ''}`.tri
       page.on('pageerror', (error) => faults.push(error.message));
       const { base_url: baseUrl, token } = installation.connection;
       await page.goto(`${new URL(baseUrl).origin}/runs/${runId}#token=${token}`);
-      await page.getByRole('heading', { name: 'The agent asks for permission' }).waitFor();
+      await page.getByRole('heading', { name: 'Permission requests of the agent' }).waitFor();
       await page.getByRole('button', { name: 'Allow', exact: true }).click();
       await page.locator('#state', { hasText: 'SUCCEEDED' }).waitFor();
       await page.getByText(/^allow, by /).waitFor();

@@ -162,7 +162,7 @@ describe('an example, done as its README says', { timeout: 300_000 }, () => {
     };
     const run = await installation.waitFor(results[0]?.run_id ?? '', ENDED, PATIENCE_MS);
     expect(run.agent_skill).toMatchObject(skill);
-    expect(run.agent_config.base_prompt).toMatch(/^You are the foreman[^]*Frames under `src\/` are ours/);
+    expect(run.agent_config.base_prompt).toMatch(/^You are the foreman[^]*Frames below `src\/` belong to this project/);
     const conversation = await installation.call('GET', `/agent/runs/${results[0]?.run_id}/conversation`);
     expect(JSON.stringify(conversation.body)).toContain('src/cart/total.js');
     await expectSameStory(factory, log);

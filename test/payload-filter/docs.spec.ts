@@ -6,11 +6,11 @@ const PAGE = readFileSync(new URL('../../docs/webhooks/payload-filters.md', impo
 const isWhole = (text: string): boolean => text.startsWith('{') && !text.includes('…');
 const inline = (text: string): string[] =>
   [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code ?? '').filter(isWhole);
-const [before = '', refused = ''] = PAGE.split('## What is refused');
-const [table = ''] = refused.split('\n\nThe same value');
+const [before = '', invalid = ''] = PAGE.split('## Invalid filters');
+const [table = ''] = invalid.split('\n\nA value that occurs twice');
 
-describe('the page about payload filters', () => {
-  it('has examples that are valid', () => {
+describe('the page on payload filters', () => {
+  it('contains valid examples', () => {
     const blocks = [...before.matchAll(/```json\n([^`]+)```/g)].map(([, code]) => JSON.parse(code ?? ''));
     expect(blocks).toHaveLength(2);
     // Of a table: what a key can have.
@@ -21,7 +21,7 @@ describe('the page about payload filters', () => {
     }
   });
 
-  it('shows as refused what is refused', () => {
+  it('lists only filters that are rejected as invalid', () => {
     const rows = table.split('\n').filter((line) => line.startsWith('| `{'));
     const filters = rows.flatMap((line) => inline(line.split('|')[1] ?? ''));
     expect(filters.length).toBeGreaterThan(3);

@@ -104,7 +104,9 @@ describe('the page behind links', () => {
     expect(page.ask.hidden).toBe(false);
     expect(page.shownAddress).toEqual(['/environments/shared']);
     const guest = await api.identities.user();
-    expect(await page.submit(` ${guest.token}`)).toBe(`Your runs may now work in node: environment_id ${uid}`);
+    expect(await page.submit(` ${guest.token}`)).toBe(
+      `Your runs can now use the environment node: environment_id ${uid}`,
+    );
     await api.request(200, `GET /environments/${uid}`, { token: guest.token });
   });
 

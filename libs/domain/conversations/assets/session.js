@@ -1,5 +1,4 @@
-/*
- * The session page: reads one run's event stream and shows it. What agents say is put on the page as text, never as
+/* * The session page reads the event stream of one run and displays it. Output of agents is inserted as text, never as
  * markup. See docs/live-events.md for the stream.
  */
 const TOKEN_KEY = 'headrace-token';
@@ -32,7 +31,7 @@ const clockOf = (text) => {
   return time;
 };
 
-/** A token in the fragment is for us alone: it moves into the tab's own store and out of the address bar. */
+/** Moves a token from the fragment of the URL into the session storage of the tab, so that it leaves the address bar. */
 function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get('token');
   if (given) {
@@ -54,11 +53,11 @@ async function call(method, path, body) {
     cache: 'no-store',
   });
   const answer = await response.json();
-  if (!response.ok) throw new Error(answer.detail ?? `The service answers ${response.status}.`);
+  if (!response.ok) throw new Error(answer.detail ?? `The service returned status ${response.status}.`);
   return answer;
 }
 
-/* ---- what is shown ---- */
+/* ---- display ---- */
 
 function showState({ state, status_message: status }) {
   const hasEnded = ENDED.includes(state);
@@ -115,7 +114,7 @@ function approvalOf({ approval_id: id, title, expires_at: expiresAt }) {
 function debugNote({ session_debug_until: until, debug_agent_active: isActive }) {
   if (!until) return '';
   const open = `Open for debugging until ${new Date(until).toLocaleTimeString()}`;
-  return `\n\n${open}${isActive ? '; the debug agent is at work.' : ': a follow-up starts a debug agent.'}`;
+  return `\n\n${open}${isActive ? '; the debug agent is working.' : ': a follow-up starts a debug agent.'}`;
 }
 
 function showRun(run) {
@@ -175,7 +174,7 @@ function blockOf(block) {
   }
 }
 
-/** A line each: a request that waits for a person is answered above the conversation. */
+/** One line per request. Pending requests are decided above the conversation. */
 const permissionRequest = ({ title }) => make('div', 'quiet', `Permission requested: ${title}`);
 
 function permissionDecision({ decision, by, note, principal }) {
@@ -183,7 +182,7 @@ function permissionDecision({ decision, by, note, principal }) {
   return make('div', 'quiet', `${decision.replaceAll('_', ' ')}, by ${decidedBy}${note ? `: ${note}` : ''}`);
 }
 
-/** Steps on the page by their path; each remembers the places of its messages and of the steps in it. */
+/** The steps of the page by their path, each with the elements of its messages and nested steps. */
 const steps = new Map();
 
 function stepAt(path) {
@@ -211,7 +210,7 @@ function showConversation({ path, step: header, message_index: index, message })
     const open = [...place.querySelectorAll('details')].map((details) => details.open);
     place.className = `message ${message.role}`;
     place.replaceChildren(make('div', 'who', message.role), ...message.content.map(blockOf));
-    // What somebody has opened stays open while it grows.
+    // Opened details stay open when the message is updated.
     place.querySelectorAll('details').forEach((details, position) => (details.open ||= open[position] ?? false));
   }
   while (step.messages.children.length > header.message_count) step.messages.lastChild.remove();
@@ -244,7 +243,7 @@ async function readStream(body, onEvent) {
 let lastEventId = '';
 const handlers = { state: showState, timeline: addTimeline, conversation: showConversation };
 
-/** One connection. Resolves with what to do next: `again`, `ended`, or `refused` with a reason. */
+/** One connection. Resolves with the next action: `again`, `ended`, `unknown_token` or `refused`. */
 async function watchOnce(token, onNews) {
   const response = await fetch(`${runUrl}/events`, {
     headers: { authorization: `Bearer ${token}`, ...(lastEventId ? { 'last-event-id': lastEventId } : {}) },
@@ -254,7 +253,7 @@ async function watchOnce(token, onNews) {
   if (response.status === 401) return 'unknown_token';
   if (response.status === 429 || response.status >= 500) return 'again';
   if (!response.ok) {
-    say((await response.json()).detail ?? `The service answers ${response.status}.`);
+    say((await response.json()).detail ?? `The service returned status ${response.status}.`);
     return 'refused';
   }
   say('Live.');
@@ -280,7 +279,7 @@ async function watch(token) {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     const outcome = await watchOnce(token, () => (pause = FIRST_PAUSE_MS)).catch(() => 'again');
     if (outcome === 'ended') {
-      say('The run has ended; a follow-up may continue it.');
+      say('The run has ended. A follow-up continues it.');
       byId('again').hidden = false;
       byId('again').onclick = () => {
         lastEventId = '';
@@ -291,9 +290,9 @@ async function watch(token) {
       };
       return;
     }
-    if (outcome === 'unknown_token') return ask('The service does not take this token.');
+    if (outcome === 'unknown_token') return ask('The token is invalid.');
     if (outcome === 'refused') return (byId('run').hidden = true);
-    say('The connection broke off; trying again …');
+    say('The connection was lost. Reconnecting …');
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }

@@ -1,6 +1,6 @@
 /*
- * The page behind a link to an environment. What stands behind the # of the address reaches no server by itself: it is
- * taken out of the address bar and sent, in a body, once somebody has said who they are.
+ * The page of an environment link. Browsers do not send the fragment of a URL to servers: the script removes it from the
+ * address bar and sends it in a request body after the user has entered a token.
  */
 const TOKEN_KEY = 'headrace-token';
 const REDEEM = new URL('../api/v1/environments/links/redeem', location.href);
@@ -20,17 +20,17 @@ async function redeem(token) {
   if (response.status === 401) sessionStorage.removeItem(TOKEN_KEY);
   if (!response.ok) return say(answer.detail ?? 'The link could not be redeemed.');
   byId('ask').hidden = true;
-  say(`Your runs may now work in ${answer.config.name ?? 'it'}: environment_id ${answer.uid}`);
+  say(`Your runs can now use the environment ${answer.config.name ?? answer.uid}: environment_id ${answer.uid}`);
 }
 
 byId('ask').addEventListener('submit', (event) => {
   event.preventDefault();
   const token = byId('token').value.trim();
   sessionStorage.setItem(TOKEN_KEY, token);
-  redeem(token).catch(() => say('The service does not answer; try again.'));
+  redeem(token).catch(() => say('The service is not available. Try again.'));
 });
 
-if (link === '') say('This link is incomplete: copy all of it, with what stands behind the #.');
+if (link === '') say('This link is incomplete. Copy the complete link, including the part after the #.');
 else {
   byId('token').value = sessionStorage.getItem(TOKEN_KEY) ?? '';
   byId('ask').hidden = false;

@@ -12,7 +12,7 @@ import type { EventContext } from './event-context.js';
 
 /**
  * Ends runs that have used up what they may: FAILED at once, once, and the agent is stopped as by a cancel. Usage is
- * looked at when it is reported, working time by the sweeper. See docs/ceilings.md.
+ * looked at when it is reported, working time by the sweeper. See docs/limits.md.
  */
 @Injectable()
 export class RunCeilings {
