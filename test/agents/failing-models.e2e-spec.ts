@@ -20,7 +20,7 @@ let server: Program;
 beforeAll(async () => {
   if (skipReason !== null) return;
   directory = mkdtempSync(join(tmpdir(), 'headrace-failing-models-test-'));
-  // Agents may have users of their own.
+  // Agents may have separate users.
   chmodSync(directory, 0o777);
   models = await ModelServer.start(KEY);
   const file = join(directory, 'harnesses.json');

@@ -143,7 +143,7 @@ describe('a ceiling', { timeout: 90_000 }, () => {
     const types = (timeline.events as { event_type: string }[]).map(({ event_type: type }) => type);
     expect(types.filter((type) => type === 'run_failed')).toHaveLength(1);
     expect(types.at(-1)).toBe('sandbox_shutdown');
-    const refused = await installation.call('POST', `/agent/runs/${runId}/followups`, { message: 'Go on.' });
+    const refused = await installation.call('POST', `/agent/runs/${runId}/followups`, { message: 'Continue.' });
     expect(refused).toMatchObject({ status: 403, body: { error_code: 'budget_exceeded' } });
   });
 

@@ -99,7 +99,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
 
   it.each([
     ['nobody/has-it:1', /The image nobody\/has-it:1 could not be pulled: pull access denied/],
-    ['not an image', /is not the name of a Docker image/],
+    ['not an image', /is not a valid Docker image name/],
     ['alpine:3', /alpine:3 cannot run Headrace’s runner/],
   ])('fails the task whose image is %s, and leaves nothing behind', async (image, message) => {
     engine.images.set('alpine:3', { isMusl: true });

@@ -12,8 +12,8 @@ import {
   DockerEngine,
   type EngineAddress,
   EngineConnection,
-  EngineRefusal,
-  type ImageFacts,
+  EngineError,
+  type ImageInfo,
   runnerMounts,
 } from '#execution/runner-host';
 import type { Settings } from '#platform/config';
@@ -37,7 +37,7 @@ async function checkExecutor({ settings, options: { isWorker, backend } }: Docto
     const { version, processors } = await new DockerEngine(new EngineConnection(settings)).connect();
     return ok(`docker: engine ${version} at ${place}, ${processors} processors`);
   } catch (error) {
-    if (error instanceof EngineRefusal) return fail(`docker: ${place}: ${reasonOf(error)}`, SEE_DOCS);
+    if (error instanceof EngineError) return fail(`docker: ${place}: ${reasonOf(error)}`, SEE_DOCS);
     const reason = reasonOf(error);
     if (reason.includes('EACCES'))
       return fail(
@@ -92,7 +92,7 @@ function missingImage({ dockerDefaultImage: image, dockerPull }: Settings): Chec
 async function probeFromContainer(
   engine: DockerEngine,
   settings: Settings,
-  { id: imageId }: ImageFacts,
+  { id: imageId }: ImageInfo,
   processors: number,
 ): Promise<CheckResult> {
   const { runnerApiUrl: url, dockerDefaultImage: image, dockerNetwork: network } = settings;

@@ -11,7 +11,7 @@ import {
   openWorkspacesDir,
   RunnerProcess,
   type StartedRunner,
-  unreachableApi,
+  unreachableApiMessage,
 } from '#execution/runner-host';
 import { RUNNER_EXIT } from '#execution/runner';
 import type { RunnerHandover } from '#execution/runner-protocol';
@@ -80,7 +80,7 @@ export class ProcessExecutor extends Executor {
     this.starting.started(executionId);
     const gone = runner.exited.then(async ({ code, signal }) => {
       this.starting.gone(executionId);
-      const hint = code === RUNNER_EXIT.notClaimed ? unreachableApi(this.settings.runnerApiUrl) : undefined;
+      const hint = code === RUNNER_EXIT.notClaimed ? unreachableApiMessage(this.settings.runnerApiUrl) : undefined;
       if (code !== 0)
         this.logger.warn({ msg: 'runner ended', execution_id: executionId, run_id: runId, code, signal, hint });
       await this.clear(executionId).catch((error: unknown) =>

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { pipeline } from 'node:stream/promises';
 import { Settings } from '#platform/config';
 import { ProblemError, RunnerProtocol, Shutdown, StreamedBody } from '#platform/http';
-import { type Assignment, type BatchAck, type BeatAck, RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
+import { type Assignment, type BatchAck, type HeartbeatAck, RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
 import { ObjectTooLargeError } from '#platform/storage';
 import { ClaimExecution } from '../application/claim-execution.js';
 import { FinishExecution } from '../application/finish-execution.js';
@@ -89,7 +89,7 @@ export class RunnerController {
     @Param('executionId') executionId: string,
     @Body() body: LeaseRefBody,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<BeatAck> {
+  ): Promise<HeartbeatAck> {
     const desired = await this.executions.renew(executionId, body.lease_epoch);
     if (desired === null) throw leaseLost();
     response.status(200);

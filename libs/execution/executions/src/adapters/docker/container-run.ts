@@ -3,19 +3,19 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Settings } from '#platform/config';
 import {
   type ContainerLabels,
-  type ContainerParts,
+  type RunnerContainerDependencies,
   containerSpecification,
-  EngineRefusal,
+  EngineError,
   EngineUnreachable,
-  exitVerdict,
-  type ExitVerdict,
-  type ImageFacts,
-  type ImageSupply,
-  isUnfit,
+  classifyContainerExit,
+  type ContainerExit,
+  type ImageInfo,
+  type ImagePuller,
+  isIncompatibleImage,
   RunnerContainer,
   type RunnerMount,
   type StartedRunner,
-  unfitImage,
+  incompatibleImageMessage,
 } from '#execution/runner-host';
 import type { RunnerHandover } from '#execution/runner-protocol';
 import type { FinishExecution } from '../../application/finish-execution.js';
@@ -26,10 +26,10 @@ import type { RunnerStartLimiter } from '../runner-start-limiter.js';
 /** A container that the engine refuses is tried again elsewhere or later, not at once. */
 const REFUSED_PAUSE_MS = 1000;
 
-export interface ContainerTools extends ContainerParts {
+export interface ContainerTools extends RunnerContainerDependencies {
   /** Image that an execution runs in. */
   readonly imageOf: (executionId: string) => Promise<string>;
-  readonly supply: ImageSupply;
+  readonly supply: ImagePuller;
   readonly labels: ContainerLabels;
   readonly facts: ExecutionQueries;
   readonly finish: FinishExecution;
@@ -95,12 +95,12 @@ export class ContainerRun implements StartedRunner {
     await this.tools.finish.lose(executionId, reason, { detail: hint });
   }
 
-  private async untilTheEnd(): Promise<ExitVerdict> {
+  private async untilTheEnd(): Promise<ContainerExit> {
     const { imageOf, supply, settings } = this.tools;
     const keeper = setInterval(() => this.keepOffer(), settings.claimDeadline / 3);
     try {
       this.image = await this.orStopped(imageOf(this.offer.executionId));
-      const supplied = await this.orStopped(supply.supply(this.image));
+      const supplied = await this.orStopped(supply.ensure(this.image));
       if (supplied.kind === 'failed')
         return { kind: 'failed', code: 'environment_setup_failed', message: supplied.message, exitCode: 0 };
       await this.start(supplied.image);
@@ -108,7 +108,7 @@ export class ContainerRun implements StartedRunner {
       clearInterval(keeper);
     }
     const state = await this.container.exit(this.abandon.signal);
-    return exitVerdict(state, {
+    return classifyContainerExit(state, {
       image: this.image,
       memoryBytes: settings.dockerMemoryBytes,
       tail: this.container.tail,
@@ -116,11 +116,11 @@ export class ContainerRun implements StartedRunner {
     });
   }
 
-  private async start(image: ImageFacts): Promise<void> {
-    const { engine, watch, labels, settings, mounts, facts, handover, starting } = this.tools;
+  private async start(image: ImageInfo): Promise<void> {
+    const { engine, monitor, labels, settings, mounts, facts, handover, starting } = this.tools;
     const { executionId } = this.offer;
     const wish = {
-      ...{ imageId: image.id, labels: labels.of(executionId), mounts, processors: watch.processors },
+      ...{ imageId: image.id, labels: labels.of(executionId), mounts, processors: monitor.processors },
       hostAddress: await engine.hostAddress(settings.dockerNetwork),
     };
     this.mayExist = true;
@@ -134,16 +134,16 @@ export class ContainerRun implements StartedRunner {
     if (this.stop.signal.aborted) this.signal('SIGTERM');
   }
 
-  private async verdictOf(error: unknown): Promise<ExitVerdict> {
+  private async verdictOf(error: unknown): Promise<ContainerExit> {
     if (error instanceof Stopped || this.abandon.signal.aborted) return { kind: 'lost', reason: 'runner_stopped' };
     if (error instanceof EngineUnreachable) {
-      this.tools.watch.isDown(error);
+      this.tools.monitor.markUnavailable(error);
       return { kind: 'lost', reason: 'engine_unreachable' };
     }
     const problem = error instanceof Error ? error.message : String(error);
-    if (error instanceof EngineRefusal) {
+    if (error instanceof EngineError) {
       const setup = { kind: 'failed', code: 'environment_setup_failed', exitCode: 0 } as const;
-      if (isUnfit(problem)) return { ...setup, message: unfitImage(this.image, problem) };
+      if (isIncompatibleImage(problem)) return { ...setup, message: incompatibleImageMessage(this.image, problem) };
       if (/no such image|unable to find (user|group)/i.test(problem))
         return { ...setup, message: `The image ${this.image} could not be started: ${problem}` };
     }

@@ -5,8 +5,8 @@ import {
   DockerEngine,
   drainRunners,
   EngineConnection,
-  EngineWatch,
-  ImageSupply,
+  EngineMonitor,
+  ImagePuller,
   imageVariables,
   isLoopbackUrl,
   runnerMounts,
@@ -53,7 +53,7 @@ export class DockerExecutor extends Executor {
   }
 
   override get isReady(): boolean {
-    return this.parts?.tools.watch.isUp ?? false;
+    return this.parts?.tools.monitor.isUp ?? false;
   }
 
   /** An engine that does not answer is waited for, with the runs in the queue; settings that cannot work are refused. */
@@ -69,9 +69,9 @@ export class DockerExecutor extends Executor {
     const { facts, finish, settings } = this;
     const tools: ContainerTools = {
       engine,
-      watch: new EngineWatch(engine, address, nestLog('DockerEngine')),
+      monitor: new EngineMonitor(engine, address, nestLog('DockerEngine')),
       imageOf: async (executionId) => (await this.assignments.imageOf(executionId)) ?? settings.dockerDefaultImage,
-      supply: new ImageSupply(engine, settings, nestLog('DockerImages')),
+      supply: new ImagePuller(engine, settings, nestLog('DockerImages')),
       labels,
       facts,
       finish,
@@ -126,7 +126,7 @@ export class DockerExecutor extends Executor {
 
   /** Looks at the engine, and after an absence of its or ours also at what was left there. */
   private async look(): Promise<void> {
-    if (await this.parts?.tools.watch.look()) await this.reap();
+    if (await this.parts?.tools.monitor.check()) await this.reap();
   }
 
   private async reap(): Promise<void> {
