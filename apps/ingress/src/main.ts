@@ -5,7 +5,7 @@ import { type RunningApp, type Settings, withSettings } from '#platform/config';
 import { httpAdapter, Listener, Readiness } from '#platform/http';
 import { QueueConnections } from '#platform/jobs';
 import { Metrics, type MetricsServer, serveMetrics } from '#platform/observability';
-import { DeliveryDoor, writeProblem } from '#domain/webhooks';
+import { DeliveryDoor, writeProblem } from '#domain/ingress';
 import { IngressModule } from './ingress.module.js';
 
 /** How long deliveries that are being taken may last once the process goes down. */

@@ -1,8 +1,8 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Clock, newUuid } from '#platform/kernel';
 import { Database, isDatabaseUnavailable, type Statement } from '#platform/persistence';
-import type { OutcomeCode } from '../domain/delivery.js';
-import { IngressMeters } from './ingress-meters.js';
+import type { OutcomeCode } from '#domain/webhooks';
+import { IngressMeters } from './ingress-metrics.js';
 
 export interface Rejection {
   readonly webhookId: string;

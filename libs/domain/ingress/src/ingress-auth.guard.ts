@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { DeliveryChecks } from './delivery-checks.js';
-import { Exchanges } from './exchanges.js';
+import { Exchanges } from './ingress-requests.js';
 import { IngressRefusal } from './ingress-refusal.js';
 
 /**

@@ -1,16 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { newUuid } from '#platform/kernel';
-import { EvaluationNudge } from '../application/ports.js';
-import { identityOf, signatureKey } from '../domain/delivery-identity.js';
-import type { HandshakeAnswer } from '../domain/signing/signature-scheme.js';
-import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
+import { EvaluationNudge } from '#domain/webhooks';
+import { identityOf, signatureKey } from '#domain/webhooks';
+import type { HandshakeAnswer } from '#domain/webhooks';
+import { SignatureSchemes } from '#domain/webhooks';
 import { CapturedSecrets } from './captured-secrets.js';
-import { type DeliveryAnswer, NO_ROOM, NOT_JSON, slowDown, UNKNOWN_WEBHOOK } from './delivery-answer.js';
+import { type DeliveryAnswer, NO_ROOM, NOT_JSON, slowDown, UNKNOWN_WEBHOOK } from './ingress-answer.js';
 import { DeliveryChecks, webhookOf } from './delivery-checks.js';
-import type { Exchange } from './exchange.js';
-import { keptHeaders } from './kept-headers.js';
+import type { Exchange } from './ingress-request.js';
+import { keptHeaders } from './stored-headers.js';
 import { RejectionLog } from './rejection-log.js';
-import { TakenDeliveries, type Taking } from './taken-deliveries.js';
+import { TakenDeliveries, type Taking } from './delivery-writer.js';
 
 /** How often a webhook may change while one delivery is being taken. */
 const MAX_ROUNDS = 5;

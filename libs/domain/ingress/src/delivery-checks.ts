@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { senderOf } from '#platform/http';
-import { isIdentityAmbiguous } from '../domain/delivery-identity.js';
-import type { SignatureScheme } from '../domain/signing/signature-scheme.js';
-import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
+import { isIdentityAmbiguous } from '#domain/webhooks';
+import type { SignatureScheme } from '#domain/webhooks';
+import { SignatureSchemes } from '#domain/webhooks';
 import { type IngressAuthMode, IngressAuthModes } from './auth-modes.js';
-import { BodySlots } from './body-slots.js';
+import { BodySlots } from './body-concurrency-limiter.js';
 import {
   CUT_OFF,
   type DeliveryAnswer,
@@ -15,9 +15,9 @@ import {
   TOO_MANY_HEADERS,
   unauthenticated,
   UNKNOWN_WEBHOOK,
-} from './delivery-answer.js';
-import type { Exchange } from './exchange.js';
-import { FailedAuthBudget } from './failed-auth-budget.js';
+} from './ingress-answer.js';
+import type { Exchange } from './ingress-request.js';
+import { FailedAuthBudget } from './auth-failure-limiter.js';
 import type { IngressWebhook } from './ingress-webhook.js';
 import { IngressWebhooks } from './ingress-webhooks.js';
 import { declaredBytes, MAX_DELIVERY_BYTES, readBody } from './read-body.js';

@@ -2,9 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { DeliveryChecks } from './delivery-checks.js';
-import { Exchanges } from './exchanges.js';
-import { IngressMeters } from './ingress-meters.js';
-import { RefusalPace } from './refusal-pace.js';
+import { Exchanges } from './ingress-requests.js';
+import { IngressMeters } from './ingress-metrics.js';
+import { RefusalPace } from './rejection-throttle.js';
 import { writeFault } from './write-fault.js';
 import { writeAnswer } from './write-answer.js';
 

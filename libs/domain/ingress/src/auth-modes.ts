@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
-import type { IncomingRequest } from '../domain/signing/incoming-request.js';
-import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
-import type { AuthMode } from '../domain/webhook.js';
+import type { IncomingRequest } from '#domain/webhooks';
+import { SignatureSchemes } from '#domain/webhooks';
+import type { AuthMode } from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhook.js';
 
 /** Plug: one way in which a sender shows that it knows a webhook's secret. Never throws on what a sender sent. */

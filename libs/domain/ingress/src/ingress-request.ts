@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { IncomingRequest } from '../domain/signing/incoming-request.js';
-import { RawHeaders } from '../domain/signing/incoming-request.js';
-import type { SecretBringingHandshake } from '../domain/signing/signature-scheme.js';
+import type { IncomingRequest } from '#domain/webhooks';
+import { RawHeaders } from '#domain/webhooks';
+import type { SecretBringingHandshake } from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhook.js';
 import { parseJson } from './parse-json.js';
 

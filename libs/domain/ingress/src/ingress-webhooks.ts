@@ -1,8 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Database, GroupedStatement, type Statement } from '#platform/persistence';
 import { SealBrokenError } from '#platform/secrets';
-import { WebhookSecrets } from '../application/webhook-secrets.js';
-import type { AuthMode } from '../domain/webhook.js';
+import { WebhookSecrets } from '#domain/webhooks';
+import type { AuthMode } from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhook.js';
 
 interface Row {

@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../domain/signing/incoming-request.js';
+import type { RawHeaders } from '#domain/webhooks';
 
 /** Headers that tell what a delivery is about. No credential, signature, cookie or address is among them. */
 const KEPT = [

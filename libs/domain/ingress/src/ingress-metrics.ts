@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Metrics } from '#platform/observability';
-import { type DeliveryAnswer, REFUSAL_REASONS } from './delivery-answer.js';
+import { type DeliveryAnswer, REFUSAL_REASONS } from './ingress-answer.js';
 
 const RESULTS = ['accepted', 'duplicate', 'handshake', ...REFUSAL_REASONS, 'gone', 'unavailable', 'fault'] as const;
 const LINES = ['own', 'shared', 'dropped'] as const;

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { IngressMeters } from './ingress-meters.js';
+import { IngressMeters } from './ingress-metrics.js';
 
 /** The memory of one body, from the start of its arrival until its answer is out. */
 export interface BodySlot {

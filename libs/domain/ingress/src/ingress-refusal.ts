@@ -1,4 +1,4 @@
-import type { DeliveryAnswer } from './delivery-answer.js';
+import type { DeliveryAnswer } from './ingress-answer.js';
 
 /** How a guard says no: the ingress's filter writes the answer. */
 export class IngressRefusal extends Error {

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '#platform/kernel';
-import type { HandshakeAnswer } from '../domain/signing/signature-scheme.js';
+import type { HandshakeAnswer } from '#domain/webhooks';
 
 /** Why a request is refused, for our own counts. */
 export const REFUSAL_REASONS = [

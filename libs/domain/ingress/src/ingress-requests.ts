@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { SenderAddress } from '#platform/http';
 import { newContext } from '#platform/observability';
-import { Exchange } from './exchange.js';
+import { Exchange } from './ingress-request.js';
 
 /** The exchange of each request that is under way, from the door to its answer. */
 @Injectable()

@@ -1,10 +1,10 @@
 import { All, Controller, Logger, Req, Res, UseGuards } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Settings } from '#platform/config';
-import { Exchanges } from './exchanges.js';
+import { Exchanges } from './ingress-requests.js';
 import { IngressAuthGuard } from './ingress-auth.guard.js';
-import { IngressMeters } from './ingress-meters.js';
-import { TakeDelivery } from './take-delivery.js';
+import { IngressMeters } from './ingress-metrics.js';
+import { TakeDelivery } from './accept-delivery.js';
 import { writeAnswer } from './write-answer.js';
 
 /** `POST /webhooks/w/<uid>[/<token>]`. Every other method and path below is answered here too, by the first checks. */

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { RejectionPace } from '#platform/http';
-import { IngressMeters } from './ingress-meters.js';
+import { IngressMeters } from './ingress-metrics.js';
 
 /**
  * Beyond a rate that honest senders never come near, answers to refused requests are held back: a sender that repeats as

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { newUuid } from '#platform/kernel';
 import { Database, type Statement } from '#platform/persistence';
-import { WebhookSecrets } from '../application/webhook-secrets.js';
-import type { Exchange } from './exchange.js';
+import { WebhookSecrets } from '#domain/webhooks';
+import type { Exchange } from './ingress-request.js';
 import type { IngressWebhook } from './ingress-webhook.js';
 
 /** Takes a secret once, for a webhook that waits for one, and logs the handshake. */

@@ -1,4 +1,4 @@
-import type { AuthMode } from '../domain/webhook.js';
+import type { AuthMode } from '#domain/webhooks';
 
 /** What a delivery is judged by: the webhook as it was when it was read. Only webhooks that take deliveries are read. */
 export interface IngressWebhook {

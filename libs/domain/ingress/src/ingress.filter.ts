@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '#platform/config';
-import { IngressMeters } from './ingress-meters.js';
+import { IngressMeters } from './ingress-metrics.js';
 import { IngressRefusal } from './ingress-refusal.js';
 import { writeAnswer, writeProblem } from './write-answer.js';
 import { writeFault } from './write-fault.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, GroupedStatement, type Statement } from '#platform/persistence';
-import type { DeliveryIdentity } from '../domain/delivery.js';
-import { identityKey } from '../domain/delivery-identity.js';
+import type { DeliveryIdentity } from '#domain/webhooks';
+import { identityKey } from '#domain/webhooks';
 import type { IngressWebhook } from './ingress-webhook.js';
 
 /** A delivery that is authentic, on its way into the log. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ERROR_CODES, type ErrorCode } from '#platform/kernel';
-import type { DeliveryAnswer } from './delivery-answer.js';
+import type { DeliveryAnswer } from './ingress-answer.js';
 import { declaredBytes } from './read-body.js';
 
 /** A body that nobody wants is read away up to here, so that its sender gets to see the answer. */
