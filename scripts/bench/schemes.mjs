@@ -52,7 +52,7 @@ export async function benchSchemes(deliveryMicros) {
   const { SIGNATURE_SCHEMES } = await dist(`${signing}/all-schemes.js`);
   const { RawHeaders } = await dist(`${signing}/incoming-request.js`);
   const { SignedScheme } = await dist(`${signing}/signed-scheme.js`);
-  const { parseJson } = await dist('libs/domain/ingress/src/parse-json.js');
+  const { parseJson } = await dist('libs/domain/ingress/src/ingress-request.js');
   const now = new Date();
   const candidates = SIGNATURE_SCHEMES.map((scheme) => {
     const { secret, sender } =

@@ -6,11 +6,11 @@ import { bearer, post, type Sending } from './post.js';
 /** What can be wrong with a delivery, in the order of the contract's checks, and what each alone is answered with. */
 const FAULTS = {
   'another method': [405, 'method_not_allowed', /POST/],
-  'no webhook': [404, 'resource_not_found', /no webhook/],
-  'failed too often': [429, 'rate_limited', /Authentication has failed/],
+  'no webhook': [404, 'resource_not_found', /Webhook not found/],
+  'failed too often': [429, 'rate_limited', /Too many failed authentication/],
   'too large': [413, 'payload_too_large', /262144/],
   'wrong secret': [401, 'authentication_required', /not authenticated/],
-  'too many': [429, 'rate_limited', /no more deliveries/],
+  'too many': [429, 'rate_limited', /rate limit of this webhook/],
   'no JSON': [400, 'invalid_request', /JSON/],
   'a duplicate': [202, undefined, undefined],
 } as const;

@@ -14,10 +14,10 @@ const NOT_FOUND = {
   type: 'https://runs.example/problems/resource_not_found',
   title: 'Not found',
   status: 404,
-  detail: 'There is no webhook at this address.',
+  detail: 'Webhook not found.',
   error_code: 'resource_not_found',
   retryable: false,
-  error: 'Not found: There is no webhook at this address.',
+  error: 'Not found: Webhook not found.',
 };
 
 describe('a delivery', () => {

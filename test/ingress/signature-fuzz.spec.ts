@@ -100,7 +100,7 @@ describe.each(SAMPLES.map((sample) => [sample.scheme.id, sample] as const))('%s'
           const any = incoming({ body, headers: {}, url: `https://ingress.example/w?${query}` }, pairs);
           expect(sample.scheme.verify(any, sample.secret, NOW)).toBe(false);
           sample.scheme.handshake(any, sample.secret);
-          sample.scheme.bringsSecret(any);
+          sample.scheme.extractSecret(any);
           sample.scheme.sign({ body, secret: query, now: NOW, url: any.url, deliveryId: query });
         },
       ),

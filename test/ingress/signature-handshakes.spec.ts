@@ -70,7 +70,7 @@ describe('a signed handshake', () => {
 describe('a handshake that brings the secret', () => {
   const bring = (id: string, headers: readonly (readonly [string, string])[], body: unknown = {}) => {
     const bytes = Buffer.from(JSON.stringify(body));
-    return sampleOf(id).scheme.bringsSecret(
+    return sampleOf(id).scheme.extractSecret(
       incoming({ body: bytes, headers: {}, url: 'https://ingress.example/w' }, headers),
     );
   };

@@ -1,101 +1,96 @@
 import { Injectable } from '@nestjs/common';
-import { newUuid } from '#platform/kernel';
-import { EvaluationNudge } from '#domain/webhooks';
-import { identityOf, signatureKey } from '#domain/webhooks';
-import type { HandshakeAnswer } from '#domain/webhooks';
-import { SignatureSchemes } from '#domain/webhooks';
-import { CapturedSecrets } from './captured-secrets.js';
-import { type DeliveryAnswer, NO_ROOM, NOT_JSON, slowDown, UNKNOWN_WEBHOOK } from './ingress-answer.js';
-import { DeliveryChecks, webhookOf } from './delivery-checks.js';
-import type { Exchange } from './ingress-request.js';
-import { keptHeaders } from './stored-headers.js';
+import { EvaluationNudge, identityOf, type RawHeaders, signatureKey, SignatureSchemes } from '#domain/webhooks';
+import { DeliveryWriter } from './delivery-writer.js';
+import { type IngressAnswer, NOT_JSON, rateLimited, UNKNOWN_WEBHOOK } from './ingress-answer.js';
+import type { IngressRequest } from './ingress-request.js';
+import type { IngressWebhook } from './ingress-webhooks.js';
 import { RejectionLog } from './rejection-log.js';
-import { TakenDeliveries, type Taking } from './delivery-writer.js';
 
-/** How often a webhook may change while one delivery is being taken. */
-const MAX_ROUNDS = 5;
+/** Headers that describe a delivery. None of them is a credential, a signature, a cookie or an address. */
+const STORED_HEADERS = [
+  'content-type',
+  'user-agent',
+  'x-github-event',
+  'x-gitlab-event',
+  'x-event-key',
+  'x-atlassian-webhook-flow',
+  'x-buildkite-event',
+  'x-shopify-topic',
+  'shopify-topic',
+  'linear-event',
+  'sentry-hook-resource',
+  'circleci-event-type',
+  'x-netlify-event',
+  'x-slack-retry-num',
+] as const;
+const MAX_HEADER_LENGTH = 255;
 
-/**
- * The checks after authentication, and the taking itself: rate, JSON, identity. One statement decides and writes; the
- * answer is given after its commit.
- */
+/** The last step of the pipeline, for an authentic delivery: rate, JSON and identity, decided and written by one statement. */
 @Injectable()
-export class TakeDelivery {
+export class AcceptDelivery {
   constructor(
-    private readonly checks: DeliveryChecks,
-    private readonly taken: TakenDeliveries,
+    private readonly writer: DeliveryWriter,
     private readonly schemes: SignatureSchemes,
-    private readonly captured: CapturedSecrets,
     private readonly rejections: RejectionLog,
     private readonly evaluation: EvaluationNudge,
   ) {}
 
-  /** `exchange` has been admitted. */
-  async execute(exchange: Exchange): Promise<DeliveryAnswer> {
-    const id = newUuid();
-    for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      if (exchange.handshake) return this.capture(exchange);
-      const { taking, handshake } = await this.take(exchange, id);
-      if (taking.kind !== 'stale') return this.answer(exchange, taking, handshake);
-      const objection = await this.checks.readmit(exchange);
-      if (objection) return objection;
-    }
-    return NO_ROOM;
-  }
-
-  private async take(exchange: Exchange, id: string): Promise<{ taking: Taking; handshake: HandshakeAnswer | null }> {
-    const webhook = webhookOf(exchange);
-    const request = exchange.toRequest();
+  /** `id`: of the new delivery. Null when the webhook has changed since it was read: nothing was written. */
+  async accept(request: IngressRequest, webhook: IngressWebhook, id: string): Promise<IngressAnswer | null> {
+    if (request.handshake) return this.captureSecret(request, webhook);
+    const incoming = request.toRequest();
     const scheme = webhook.schemeId === null ? null : this.schemes.find(webhook.schemeId);
-    const isJson = exchange.json() !== undefined;
-    const handshake = isJson ? (scheme?.handshake(request, webhook.secret ?? '') ?? null) : null;
+    const isJson = request.json() !== undefined;
+    const handshake = isJson ? (scheme?.handshake(incoming, webhook.secret ?? '') ?? null) : null;
     const kind = isJson ? (handshake ? 'handshake' : 'delivery') : 'invalid_json';
     const sources = { deliveryIdHeader: webhook.deliveryIdHeader, scheme };
-    const taking = await this.taken.take({
+    const result = await this.writer.accept({
       webhook,
       id,
       kind,
-      identity: kind === 'delivery' ? identityOf(request, sources) : null,
-      signatureKey: kind === 'delivery' ? signatureKey(request, sources) : null,
-      body: request.body,
-      sourceIp: exchange.sourceIp,
-      headers: keptHeaders(exchange.headers),
-      traceId: exchange.traceId,
+      identity: kind === 'delivery' ? identityOf(incoming, sources) : null,
+      signatureKey: kind === 'delivery' ? signatureKey(incoming, sources) : null,
+      body: incoming.body,
+      sourceIp: request.sourceIp,
+      headers: storedHeaders(request.headers),
+      traceId: request.traceId,
     });
-    return { taking, handshake };
-  }
-
-  private answer(
-    exchange: Exchange,
-    taking: Exclude<Taking, { kind: 'stale' }>,
-    handshake: HandshakeAnswer | null,
-  ): DeliveryAnswer {
-    switch (taking.kind) {
+    switch (result.kind) {
       case 'accepted':
         this.evaluation.nudge();
-        return { kind: 'taken', outcome: 'accepted', deliveryId: taking.deliveryId };
+        return { kind: 'recorded', outcome: 'accepted', deliveryId: result.deliveryId };
       case 'duplicate':
-        return { kind: 'taken', outcome: 'duplicate', deliveryId: taking.deliveryId };
+        return { kind: 'recorded', outcome: 'duplicate', deliveryId: result.deliveryId };
       case 'limited':
-        return slowDown('rate_limited', 'This webhook takes no more deliveries at the moment.', taking.retryMs);
+        return rateLimited('rate_limited', result.retryMs);
       case 'counted':
         if (handshake) return { kind: 'handshake', answer: handshake };
-        this.rejections.add({
-          webhookId: webhookOf(exchange).id,
-          outcome: 'J',
-          sizeBytes: exchange.body?.length ?? 0,
-          sourceIp: exchange.sourceIp,
-          traceId: () => exchange.traceId,
-        });
+        this.rejections.add(request, webhook.id, 'J');
         return NOT_JSON;
+      case 'stale':
+        return null;
     }
   }
 
-  private async capture(exchange: Exchange): Promise<DeliveryAnswer> {
-    const { handshake } = exchange;
-    const isEmpty = exchange.body === null || exchange.body.length === 0;
-    if (!handshake || (!isEmpty && exchange.json() === undefined)) return UNKNOWN_WEBHOOK;
-    const isTaken = await this.captured.capture(webhookOf(exchange), handshake.secret, exchange);
-    return isTaken ? { kind: 'handshake', answer: handshake.answer } : UNKNOWN_WEBHOOK;
+  /** The secret that an unsigned first request contains. A second such request finds the webhook unknown. */
+  private async captureSecret(request: IngressRequest, webhook: IngressWebhook): Promise<IngressAnswer> {
+    const { handshake, body } = request;
+    const isEmpty = body === null || body.length === 0;
+    if (!handshake || (!isEmpty && request.json() === undefined)) return UNKNOWN_WEBHOOK;
+    const isCaptured = await this.writer.captureSecret(webhook, handshake.secret, {
+      sizeBytes: body?.length ?? 0,
+      sourceIp: request.sourceIp,
+      traceId: request.traceId,
+    });
+    return isCaptured ? { kind: 'handshake', answer: handshake.answer } : UNKNOWN_WEBHOOK;
   }
+}
+
+function storedHeaders(headers: RawHeaders): Record<string, string> {
+  const stored: Record<string, string> = {};
+  for (const name of STORED_HEADERS) {
+    const value = headers.single(name);
+    if (value !== null && value !== '') stored[name] = value.slice(0, MAX_HEADER_LENGTH);
+  }
+  return stored;
 }

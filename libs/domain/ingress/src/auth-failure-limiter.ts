@@ -3,26 +3,26 @@ import { Settings } from '#platform/config';
 import { senderOf } from '#platform/http';
 import { Clock } from '#platform/kernel';
 
-/** Beyond that the budgets that were touched longest ago are forgotten: memory is bounded, whoever asks. */
-const MAX_BUDGETS = 50_000;
+/** Bounds the memory: beyond this number the entries that changed least recently are dropped. */
+const MAX_ENTRIES = 50_000;
 
 /**
- * How often authentication failed of late, by webhook and sender address: a sliding window of exact times, in the
- * memory of this process. It spends nothing of the webhook's rate, and other addresses do not notice.
+ * Limits failed authentications by webhook and sender address: a sliding window of exact times, in the memory of this
+ * process. It is independent of the rate limit of the webhook, and does not affect other addresses.
  */
 @Injectable()
-export class FailedAuthBudget {
-  /** Milliseconds, oldest first; at most as many as the limit. */
+export class AuthFailureLimiter {
+  /** Times in milliseconds, oldest first; at most as many as the limit. */
   private readonly failures = new Map<string, number[]>();
-  /** Those that have authenticated, the latest to do so for the first time last. */
-  private readonly authentic = new Set<string>();
+  /** Senders that have authenticated, in the order of their first success. */
+  private readonly authenticated = new Set<string>();
 
   constructor(
     private readonly settings: Settings,
     private readonly clock: Clock,
   ) {}
 
-  /** Milliseconds until another attempt may be made; 0 when one may be made now. */
+  /** Milliseconds until another attempt is allowed; 0 when it is allowed now. */
   waitMs(webhookId: string, address: string): number {
     if (this.failures.size === 0) return 0;
     const times = this.failures.get(keyOf(webhookId, address));
@@ -31,29 +31,29 @@ export class FailedAuthBudget {
     return Math.max(0, oldest + this.settings.webhookAuthFailureWindow - this.clock.now().getTime());
   }
 
-  /** The sender has authenticated: from now on bodies that break off count as accidents. */
-  prove(webhookId: string, address: string): void {
+  /** From now on incomplete bodies of this sender do not count as failures. */
+  recordSuccess(webhookId: string, address: string): void {
     const key = keyOf(webhookId, address);
-    if (this.authentic.has(key)) return;
-    this.authentic.add(key);
-    if (this.authentic.size <= MAX_BUDGETS) return;
-    const [oldest] = this.authentic;
-    if (oldest !== undefined) this.authentic.delete(oldest);
+    if (this.authenticated.has(key)) return;
+    this.authenticated.add(key);
+    if (this.authenticated.size <= MAX_ENTRIES) return;
+    const [oldest] = this.authenticated;
+    if (oldest !== undefined) this.authenticated.delete(oldest);
   }
 
-  /** A body that did not arrive: senders that never authenticate could hold slots at no cost. */
-  spendOnBrokenBody(webhookId: string, address: string): void {
-    if (!this.authentic.has(keyOf(webhookId, address))) this.spend(webhookId, address);
+  /** An incomplete body counts as a failure: otherwise senders that never authenticate could hold slots at no cost. */
+  recordBrokenBody(webhookId: string, address: string): void {
+    if (!this.authenticated.has(keyOf(webhookId, address))) this.recordFailure(webhookId, address);
   }
 
-  spend(webhookId: string, address: string): void {
+  recordFailure(webhookId: string, address: string): void {
     const key = keyOf(webhookId, address);
     const times = this.failures.get(key) ?? [];
     times.push(this.clock.now().getTime());
     if (times.length > this.settings.webhookAuthFailures) times.shift();
     this.failures.delete(key);
     this.failures.set(key, times);
-    if (this.failures.size <= MAX_BUDGETS) return;
+    if (this.failures.size <= MAX_ENTRIES) return;
     const [stalest] = this.failures.keys();
     if (stalest !== undefined) this.failures.delete(stalest);
   }

@@ -1,21 +1,19 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
-import type { IncomingRequest } from '#domain/webhooks';
-import { SignatureSchemes } from '#domain/webhooks';
-import type { AuthMode } from '#domain/webhooks';
-import type { IngressWebhook } from './ingress-webhook.js';
+import { type AuthMode, type IncomingRequest, SignatureSchemes } from '#domain/webhooks';
+import type { IngressWebhook } from './ingress-webhooks.js';
 
-/** Plug: one way in which a sender shows that it knows a webhook's secret. Never throws on what a sender sent. */
+/** Extension point: how a sender proves that it knows the secret of a webhook. Never throws, whatever the request contains. */
 export interface IngressAuthMode {
   readonly mode: AuthMode;
-  /** Sent with a 401. */
+  /** Value of `WWW-Authenticate` in a 401 response. */
   readonly challenge: string | null;
-  /** `pathToken`: the segment after the uid, null without one. */
+  /** `pathToken`: the path segment after the uid, null without one. */
   authenticate(request: IncomingRequest, pathToken: string | null, webhook: IngressWebhook): boolean;
 }
 
-/** `Authorization: Bearer <secret>`: the scheme in any case, one token, nothing behind it. */
+/** `Authorization: Bearer <secret>`: the scheme in any case, and exactly one token. */
 const BEARER = /^bearer +([^\s,]+)$/i;
 
 export const tokenMode: IngressAuthMode = {
@@ -43,7 +41,7 @@ export function signatureMode(schemes: SignatureSchemes, clock: Clock): IngressA
   };
 }
 
-/** The modes that an installation knows. A mode that is not among them refuses. */
+/** The registered modes. A webhook of another mode rejects every delivery. */
 @Injectable()
 export class IngressAuthModes {
   private readonly byMode: ReadonlyMap<AuthMode, IngressAuthMode>;
@@ -58,7 +56,7 @@ export class IngressAuthModes {
   }
 }
 
-/** In constant time, whatever the lengths: digests are compared. An empty or blank secret is nobody's. */
+/** In constant time for all lengths, because digests are compared. An empty or blank secret matches nothing. */
 function isSecret(given: string, secret: string | null): boolean {
   if (secret === null || secret.trim() === '' || given === '') return false;
   return timingSafeEqual(digest(given), digest(secret));

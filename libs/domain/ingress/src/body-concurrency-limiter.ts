@@ -1,21 +1,21 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { IngressMeters } from './ingress-metrics.js';
+import { IngressMetrics } from './ingress-metrics.js';
 
-/** The memory of one body, from the start of its arrival until its answer is out. */
+/** The memory of one body, from its first byte until its response is finished. */
 export interface BodySlot {
-  /** The body is complete: from now on it does not yield. */
-  arrived(): void;
-  /** To be called once. */
+  /** The body is complete: from now on it is not interrupted for another one. */
+  complete(): void;
+  /** Must be called exactly once. */
   release(): void;
 }
 
 export interface SlotRequest {
   readonly webhookId: string;
-  /** As `senderOf` writes it. */
+  /** As `senderOf` returns it. */
   readonly sender: string;
-  /** Ends the arrival of the body: its slot has been given to another one. */
-  readonly cutOff: () => void;
+  /** Stops receiving the body: another one needs its slot. */
+  readonly interrupt: () => void;
 }
 
 class OpenSlot implements BodySlot {
@@ -27,7 +27,7 @@ class OpenSlot implements BodySlot {
     private readonly close: (slot: OpenSlot) => void,
   ) {}
 
-  arrived(): void {
+  complete(): void {
     this.isArriving = false;
   }
 
@@ -36,57 +36,58 @@ class OpenSlot implements BodySlot {
   }
 }
 
+/** One webhook may use a quarter of the slots, one sender an eighth once slots are scarce. */
 const WEBHOOK_PART = 4;
 const SENDER_PART = 8;
-/** An honest body of 256 KB has arrived by then; one that has not may yield to any other. */
+/** A regular body of 256 KB arrives within this time; a slower one may be interrupted for any other. */
 const SLOW_MS = 1000;
 const WARN_INTERVAL_MS = 60_000;
 
 /**
- * Bounds the bodies that are in memory at a time, and of those one webhook's part. While there are slots, nobody is
- * limited further: behind a proxy that is not trusted, all senders have one address. When slots run short, a sender that
- * holds more than an eighth of them yields to those that hold less, its longest arriving body first; and a body that has
- * been arriving for a second yields to any other.
+ * Bounds the number of bodies in memory, in total and for each webhook. Senders are limited only when slots are scarce,
+ * because behind a proxy that is not trusted all senders have one address. Then a sender with more than an eighth of the
+ * slots loses its oldest incomplete body to a sender with fewer, and a body that has been arriving for a second may be
+ * interrupted for any other.
  */
 @Injectable()
-export class BodySlots {
-  private readonly logger = new Logger(BodySlots.name);
-  /** In the order of their arrival. */
+export class BodyConcurrencyLimiter {
+  private readonly logger = new Logger(BodyConcurrencyLimiter.name);
+  /** Oldest first. */
   private readonly open = new Set<OpenSlot>();
   private readonly byWebhook = new Map<string, number>();
   private readonly limit: number;
   private readonly webhookLimit: number;
-  private refused = 0;
+  private rejected = 0;
   private warnedAt = -Infinity;
 
   constructor(
     settings: Settings,
-    private readonly meters: IngressMeters,
+    private readonly metrics: IngressMetrics,
   ) {
     this.limit = settings.ingressMaxBodies;
     this.webhookLimit = Math.ceil(this.limit / WEBHOOK_PART);
-    meters.watchBodies(() => this.open.size);
+    metrics.watchBodies(() => this.open.size);
   }
 
-  /** Null when there is no slot, and none that yields. */
-  take(request: SlotRequest): BodySlot | null {
+  /** Null when no slot is free and no body may be interrupted. */
+  acquire(request: SlotRequest): BodySlot | null {
     const { webhookId } = request;
     const isWebhookFull = (this.byWebhook.get(webhookId) ?? 0) >= this.webhookLimit;
     if (isWebhookFull || this.open.size >= this.limit) {
-      // A slot of the same webhook is one of all slots, too: one body yields for both limits.
-      const yielding = isWebhookFull
-        ? this.findYielding(
+      // A slot of the same webhook also counts against the total: one interrupted body satisfies both limits.
+      const interrupted = isWebhookFull
+        ? this.findInterruptible(
             [...this.open].filter((slot) => slot.request.webhookId === webhookId),
             this.webhookLimit,
             request,
           )
-        : this.findYielding([...this.open], this.limit, request);
-      if (yielding === undefined) {
+        : this.findInterruptible([...this.open], this.limit, request);
+      if (interrupted === undefined) {
         this.warn(request);
         return null;
       }
-      this.meters.bodyYielded();
-      yielding.request.cutOff();
+      this.metrics.bodyInterrupted();
+      interrupted.request.interrupt();
     }
     const slot = new OpenSlot(request, this.close);
     this.open.add(slot);
@@ -94,8 +95,12 @@ export class BodySlots {
     return slot;
   }
 
-  /** `contested`: the slots of which there are `limit`. */
-  private findYielding(contested: readonly OpenSlot[], limit: number, { sender }: SlotRequest): OpenSlot | undefined {
+  /** `contested`: the slots that share `limit`. */
+  private findInterruptible(
+    contested: readonly OpenSlot[],
+    limit: number,
+    { sender }: SlotRequest,
+  ): OpenSlot | undefined {
     const held = new Map<string, number>();
     for (const { request } of contested) held.set(request.sender, (held.get(request.sender) ?? 0) + 1);
     const share = Math.ceil(limit / SENDER_PART);
@@ -116,15 +121,15 @@ export class BodySlots {
     else this.byWebhook.set(webhookId, own - 1);
   };
 
-  /** At most one line a minute: a flood would fill the log. */
+  /** At most one line a minute, because a flood would fill the log. */
   private warn({ sender }: SlotRequest): void {
-    this.refused += 1;
+    this.rejected += 1;
     const now = performance.now();
     if (now - this.warnedAt < WARN_INTERVAL_MS) return;
     this.logger.warn(
-      `Deliveries are answered 503: ${this.open.size} of ${this.limit} body slots are in use (INGRESS_MAX_BODIES), and one webhook gets ${this.webhookLimit}. ${this.refused} since the last such line, the latest from ${sender}.`,
+      `Deliveries are rejected with 503: ${this.open.size} of ${this.limit} body slots are in use (INGRESS_MAX_BODIES), at most ${this.webhookLimit} by one webhook. ${this.rejected} deliveries since the last such line, the latest from ${sender}.`,
     );
     this.warnedAt = now;
-    this.refused = 0;
+    this.rejected = 0;
   }
 }

@@ -1,110 +1,130 @@
-import type { IncomingMessage } from 'node:http';
-import type { IncomingRequest } from '#domain/webhooks';
-import { RawHeaders } from '#domain/webhooks';
-import type { SecretBringingHandshake } from '#domain/webhooks';
-import type { IngressWebhook } from './ingress-webhook.js';
-import { parseJson } from './parse-json.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { newContext } from '#platform/observability';
+import { type IncomingRequest, RawHeaders, type SecretBringingHandshake } from '#domain/webhooks';
+import type { IngressWebhook } from './ingress-webhooks.js';
 
-/** What `/webhooks/w/<uid>` or `/webhooks/w/<uid>/<token>` is, exactly: nothing behind it but a query. Nothing is decoded. */
+/** Exactly `/webhooks/w/<uid>` or `/webhooks/w/<uid>/<token>`, with an optional query. Nothing is decoded. */
 const ADDRESS = /^\/webhooks\/w\/([A-Za-z0-9]{22})(?:\/([^/?#]+))?(?:\?|$)/;
 
-const NOT_YET = Symbol('not yet');
+const NOT_PARSED = Symbol('not parsed');
 
-export interface Surroundings {
-  /** Where the sender reaches us, from the settings. */
-  readonly publicOrigin: string;
-  readonly sourceIp: string;
-  /** A new one each time; asked once. */
-  readonly traceId: () => string;
-  /** Tells a sender that waits for it (`Expect: 100-continue`) to send the body. */
-  readonly invite: () => void;
-  /** `release` is called once the answer is out, or the sender has gone. */
-  readonly onClose: (release: () => void) => void;
-}
-
-/** One request on its way through the checks, and what they have found out. */
-export class Exchange {
+/** One request in the pipeline, and what the steps so far have found out about it. */
+export class IngressRequest {
   /** By `performance.now()`. */
   readonly arrivedAt = performance.now();
-  /** Null when the path cannot be a webhook's. */
-  readonly uid: string | null;
+  /** Empty when the path cannot be the path of a webhook. */
+  readonly uid: string;
   readonly pathToken: string | null;
   webhook: IngressWebhook | null = null;
-  /** Whether the webhook was read after this request came: only then it may be refused. */
+  /** Whether the webhook was read from the database after this request arrived: only then it may be rejected. */
   isFresh = false;
-  /** Whether the checks up to authentication have found nothing against it. */
-  isAdmitted = false;
   body: Buffer | null = null;
-  /** Above the limit, when the body turned out to be too large. */
+  /** Set when the body exceeds the limit: the number of bytes as far as it is known. */
   tooLargeBytes: number | null = null;
-  /** The webhook as which it was judged not to be authentic. */
-  unfitFor: IngressWebhook | null = null;
-  /** What an unsigned first request brings, for a webhook that waits for it. */
+  /** The version of the webhook for which authentication has failed. */
+  failedFor: IngressWebhook | null = null;
+  /** The secret that an unsigned first request contains, for a webhook that waits for it. */
   handshake: SecretBringingHandshake | null = null;
-  private parsed: unknown = NOT_YET;
-  private known: RawHeaders | null = null;
+  private parsed: unknown = NOT_PARSED;
+  private rawHeaders: RawHeaders | null = null;
   private trace: string | null = null;
-  private givePlaceBack: (() => void) | null = null;
+  private releaseSlot: (() => void) | null = null;
 
+  /** `publicOrigin`: where senders reach the ingress, from the settings and not from the Host header. */
   constructor(
     readonly incoming: IncomingMessage,
-    private readonly surroundings: Surroundings,
+    private readonly response: ServerResponse,
+    private readonly publicOrigin: string,
+    readonly sourceIp: string,
   ) {
-    const [, uid = null, pathToken = null] = ADDRESS.exec(incoming.url ?? '') ?? [];
+    const [, uid = '', pathToken = null] = ADDRESS.exec(incoming.url ?? '') ?? [];
     this.uid = uid;
     this.pathToken = pathToken;
   }
 
-  /** Read when they are asked for: most of what is refused is refused without. */
+  /** Parsed on demand: most rejections do not need them. */
   get headers(): RawHeaders {
-    this.known ??= new RawHeaders(this.incoming.rawHeaders);
-    return this.known;
-  }
-
-  get sourceIp(): string {
-    return this.surroundings.sourceIp;
+    this.rawHeaders ??= new RawHeaders(this.incoming.rawHeaders);
+    return this.rawHeaders;
   }
 
   get traceId(): string {
-    this.trace ??= this.surroundings.traceId();
+    this.trace ??= newContext(this.incoming.headers.traceparent as string | undefined).traceId;
     return this.trace;
   }
 
-  get invite(): () => void {
-    return this.surroundings.invite;
+  /** Asks a sender that waits for it (`Expect: 100-continue`) to send the body. */
+  readonly sendContinue = (): void => {
+    if (/^100-continue$/i.test(this.incoming.headers.expect ?? '')) this.response.writeContinue();
+  };
+
+  /** `release` frees the memory slot of the body, exactly once: after the answer, on disconnect or by {@link dropBody}. */
+  holdSlot(release: () => void): void {
+    this.releaseSlot = release;
+    onceClosed(this.incoming, this.response, () => this.release());
   }
 
-  /** `release` gives back the place that the body has in memory: once, when all is over or by {@link dropBody}. */
-  keepPlace(release: () => void): void {
-    this.givePlaceBack = release;
-    this.surroundings.onClose(() => this.releasePlace());
-  }
-
-  /** For a request that is refused: nobody needs its body any more. */
+  /** For a rejected request, whose body nothing needs any longer. */
   dropBody(): void {
     this.body = null;
     this.parsed = undefined;
-    this.releasePlace();
+    this.release();
   }
 
-  private releasePlace(): void {
-    this.givePlaceBack?.();
-    this.givePlaceBack = null;
-  }
-
-  /** Undefined when the body is no JSON in UTF-8. Parsed once. */
+  /** Undefined when the body is not JSON in UTF-8. Parsed once. */
   json(): unknown {
-    if (this.parsed === NOT_YET) this.parsed = this.body ? parseJson(this.body) : undefined;
+    if (this.parsed === NOT_PARSED) this.parsed = this.body ? parseJson(this.body) : undefined;
     return this.parsed;
   }
 
   toRequest(): IncomingRequest {
     return {
       method: this.incoming.method ?? '',
-      url: this.surroundings.publicOrigin + (this.incoming.url ?? ''),
+      url: this.publicOrigin + (this.incoming.url ?? ''),
       headers: this.headers,
       body: this.body ?? Buffer.alloc(0),
       json: () => this.json(),
     };
   }
+
+  private release(): void {
+    this.releaseSlot?.();
+    this.releaseSlot = null;
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Any JSON value of any depth; undefined for anything else, also for bytes that are not valid UTF-8. A byte order mark is
+ * kept, and is not JSON.
+ */
+export function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(body)) as unknown;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Calls `release` once, when the response is finished or the connection is closed. Both are needed: a pipelined response
+ * that waits for an earlier one does not see the connection close, and a response whose connection has closed already
+ * emits no event at all.
+ */
+function onceClosed({ socket }: IncomingMessage, response: ServerResponse, release: () => void): void {
+  const end = (): void => {
+    response.off('close', end);
+    socket.off('close', end);
+    release();
+  };
+  if (socket.destroyed) {
+    release();
+    return;
+  }
+  // A connection has one listener for each of its pipelined requests.
+  socket.setMaxListeners(0);
+  response.on('close', end);
+  socket.on('close', end);
 }

@@ -2,16 +2,16 @@ import type { IncomingMessage } from 'node:http';
 
 export const MAX_DELIVERY_BYTES = 262_144;
 
-export type BodyReading =
+export type ReadBodyResult =
   | { readonly kind: 'read'; readonly body: Buffer }
-  /** `bytes`: as far as it is known; more than the limit. */
+  /** `bytes`: more than the limit; the size as far as it is known. */
   | { readonly kind: 'too_large'; readonly bytes: number }
-  /** The sender went away, or took too long: there is nobody to answer. */
-  | { readonly kind: 'gone' }
-  /** It was ended here, before all of it had come. */
-  | { readonly kind: 'cut_off' };
+  /** The sender closed the connection, or the request timed out: a response would reach no one. */
+  | { readonly kind: 'disconnected' }
+  /** Interrupted by the ingress before the body was complete. */
+  | { readonly kind: 'interrupted' };
 
-/** What the request says of its size; null for a chunked body. Node has refused whatever is no number. */
+/** The declared size; null for a chunked body. Node has already rejected a length that is not a number. */
 export function declaredBytes(request: IncomingMessage): number | null {
   const declared = request.headers['content-length'];
   if (declared !== undefined) return Number(declared);
@@ -19,26 +19,26 @@ export function declaredBytes(request: IncomingMessage): number | null {
 }
 
 /**
- * The exact bytes of a body of at most {@link MAX_DELIVERY_BYTES}, counted as they come. A larger one is not read on:
- * the rest stays in the socket. `invite` is called before the first byte is waited for; `offerCutOff` is given what
- * ends the reading.
+ * The exact bytes of a body of at most {@link MAX_DELIVERY_BYTES}, counted as they arrive. The rest of a larger body is
+ * left in the socket. `sendContinue` is called before the first byte is awaited; `offerInterrupt` receives the function
+ * that interrupts the reading.
  */
 export function readBody(
   request: IncomingMessage,
-  invite: () => void,
-  offerCutOff: (cutOff: () => void) => void,
-): Promise<BodyReading> {
+  sendContinue: () => void,
+  offerInterrupt: (interrupt: () => void) => void,
+): Promise<ReadBodyResult> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const end = (reading: BodyReading): void => {
-      request.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone);
+    const end = (result: ReadBodyResult): void => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       request.on('error', () => undefined);
-      resolve(reading);
+      resolve(result);
     };
-    const stop = (reading: BodyReading): void => {
+    const stop = (result: ReadBodyResult): void => {
       request.pause();
-      end(reading);
+      end(result);
     };
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
@@ -47,13 +47,13 @@ export function readBody(
     };
     const onEnd = (): void =>
       end({ kind: 'read', body: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) });
-    const onGone = (): void => end({ kind: 'gone' });
+    const onClose = (): void => end({ kind: 'disconnected' });
     if (request.destroyed && !request.readableEnded) {
-      resolve({ kind: 'gone' });
+      resolve({ kind: 'disconnected' });
       return;
     }
-    offerCutOff(() => stop({ kind: 'cut_off' }));
-    invite();
-    request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);
+    offerInterrupt(() => stop({ kind: 'interrupted' }));
+    sendContinue();
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });
 }

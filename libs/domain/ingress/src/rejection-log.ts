@@ -2,33 +2,30 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import { Clock, newUuid } from '#platform/kernel';
 import { Database, isDatabaseUnavailable, type Statement } from '#platform/persistence';
 import type { OutcomeCode } from '#domain/webhooks';
-import { IngressMeters } from './ingress-metrics.js';
+import { IngressMetrics } from './ingress-metrics.js';
+import type { IngressRequest } from './ingress-request.js';
 
-export interface Rejection {
+type RejectionCode = Extract<OutcomeCode, 'U' | 'J' | 'L'>;
+
+interface Line {
+  readonly id: string;
   readonly webhookId: string;
-  readonly outcome: Extract<OutcomeCode, 'U' | 'J' | 'L'>;
-  /** As far as it is known: a body that is too large is not read to its end. */
+  readonly outcome: RejectionCode;
   readonly sizeBytes: number;
   readonly sourceIp: string;
-  /** Asked only for a rejection with a line of its own. */
-  readonly traceId: () => string;
-}
-
-interface Line extends Omit<Rejection, 'traceId'> {
   readonly traceId: string;
-  readonly id: string;
   readonly at: Date;
   occurrences: number;
 }
 
 const FLUSH_MS = 250;
-/** Rejections of one webhook that get a line each within a minute; the rest of the minute shares one a label. */
+/** Rejections of one webhook that get a line each within a minute; the others of the minute share one line for each label. */
 const LINES_PER_MINUTE = 20;
 const MINUTE_MS = 60_000;
-const LINES_AT_ONCE = 500;
-/** Lines that wait for a database that is away; beyond that they are lost, and that is said. */
+const BATCH_LINES = 500;
+/** Lines that are kept while the database is unavailable; further lines are dropped, which is logged. */
 const MAX_WAITING = 20_000;
-/** Whoever only says how much is coming can say anything. */
+/** A declared size can be any number; the column is an integer. */
 const MAX_SIZE = 2_147_483_647;
 
 const WRITE: Statement = {
@@ -41,14 +38,14 @@ ON CONFLICT (webhook_id, id) DO UPDATE SET occurrences = d.occurrences + exclude
 interface Minute {
   readonly startsAt: number;
   lines: number;
-  /** By label: the id of the line that stands for all the others of the minute. */
+  /** By label: the id of the line that counts all further rejections of the minute. */
   readonly shared: Map<string, string>;
 }
 
 /**
- * Writes rejected deliveries into the log, in batches and never within a request: an attacker costs memory for a
- * moment and, by the cap, a bounded number of rows. What waits when the process is killed is lost; accepted deliveries
- * and duplicates never come this way.
+ * Writes rejected deliveries to the delivery log, in batches and never within a request: an attacker costs memory for a
+ * moment and a bounded number of rows. Lines that are not written yet are lost when the process is killed; accepted
+ * deliveries and duplicates are never written this way.
  */
 @Injectable()
 export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
@@ -62,9 +59,9 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     private readonly database: Database,
     private readonly clock: Clock,
-    private readonly meters: IngressMeters,
+    private readonly metrics: IngressMetrics,
   ) {
-    meters.watchLines(() => this.waiting.size);
+    metrics.watchLines(() => this.waiting.size);
   }
 
   onApplicationBootstrap(): void {
@@ -77,26 +74,22 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
     await this.flush();
   }
 
-  add(rejection: Rejection): void {
+  add(request: IngressRequest, webhookId: string, outcome: RejectionCode): void {
     const at = this.clock.now();
-    const { id, kind } = this.lineFor(rejection, at);
+    const { id, kind } = this.lineFor(webhookId, outcome, at);
     const known = this.waiting.get(id);
     const isDropped = !known && this.waiting.size >= MAX_WAITING;
-    this.meters.rejectionLogged(isDropped ? 'dropped' : kind);
+    this.metrics.rejectionLogged(isDropped ? 'dropped' : kind);
     if (known) known.occurrences += 1;
     else if (isDropped) this.lost += 1;
-    else
-      this.waiting.set(id, {
-        ...rejection,
-        traceId: rejection.traceId(),
-        sizeBytes: Math.min(rejection.sizeBytes, MAX_SIZE),
-        id,
-        at,
-        occurrences: 1,
-      });
+    else {
+      const sizeBytes = Math.min(request.tooLargeBytes ?? request.body?.length ?? 0, MAX_SIZE);
+      const { sourceIp, traceId } = request;
+      this.waiting.set(id, { id, webhookId, outcome, sizeBytes, sourceIp, traceId, at, occurrences: 1 });
+    }
   }
 
-  /** Never rejects: what cannot be written waits for the next time. */
+  /** Never rejects: lines that cannot be written are kept for the next flush. */
   private flush(): Promise<void> {
     this.flushing ??= this.write().finally(() => {
       this.flushing = null;
@@ -105,30 +98,31 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async write(): Promise<void> {
-    this.forgetMinutes();
+    this.dropOldMinutes();
     while (this.waiting.size > 0) {
-      const lines = [...this.waiting.values()].slice(0, LINES_AT_ONCE);
+      const lines = [...this.waiting.values()].slice(0, BATCH_LINES);
       for (const { id } of lines) this.waiting.delete(id);
       if (!(await this.writeLines(lines))) return;
     }
-    if (this.lost > 0) this.logger.warn(`${this.lost} rejections could not be logged.`);
+    if (this.lost > 0)
+      this.logger.warn(`${this.lost} rejections were not logged: too many were waiting for the database.`);
     this.lost = 0;
   }
 
-  /** Whether the database is there. A line that it refuses is lost, and its neighbours are not. */
+  /** False while the database is unavailable. A line that it refuses is dropped alone. */
   private async writeLines(lines: readonly Line[]): Promise<boolean> {
     try {
       await this.database.query(WRITE, columnsOf(lines));
       return true;
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
-        this.putBack(lines);
-        this.logger.warn(`${lines.length} rejections wait to be logged: the database does not answer.`);
+        this.requeue(lines);
+        this.logger.warn(`${lines.length} rejections are not logged yet: the database is unavailable.`);
         return false;
       }
       if (lines.length === 1) {
-        this.meters.rejectionLogged('dropped', lines[0]?.occurrences);
-        this.logger.error('A rejection cannot be logged.', error);
+        this.metrics.rejectionLogged('dropped', lines[0]?.occurrences);
+        this.logger.error('A rejection could not be logged.', error);
         return true;
       }
       for (const line of lines) if (!(await this.writeLines([line]))) return false;
@@ -136,15 +130,15 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  private putBack(lines: readonly Line[]): void {
+  private requeue(lines: readonly Line[]): void {
     for (const line of lines) {
       const newer = this.waiting.get(line.id);
       this.waiting.set(line.id, { ...line, occurrences: line.occurrences + (newer?.occurrences ?? 0) });
     }
   }
 
-  /** A line of its own, or the one that the webhook's rejections of this kind share for the rest of the minute. */
-  private lineFor({ webhookId, outcome }: Rejection, at: Date): { id: string; kind: 'own' | 'shared' } {
+  /** A line of its own, or the line that rejections of the webhook with this label share for the rest of the minute. */
+  private lineFor(webhookId: string, outcome: RejectionCode, at: Date): { id: string; kind: 'own' | 'shared' } {
     const now = at.getTime();
     let minute = this.minutes.get(webhookId);
     if (!minute || now - minute.startsAt >= MINUTE_MS) {
@@ -158,7 +152,7 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
     return { id: shared, kind: 'shared' };
   }
 
-  private forgetMinutes(): void {
+  private dropOldMinutes(): void {
     const now = this.clock.now().getTime();
     for (const [webhookId, { startsAt }] of this.minutes)
       if (now - startsAt >= MINUTE_MS) this.minutes.delete(webhookId);

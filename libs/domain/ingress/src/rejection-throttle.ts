@@ -1,30 +1,30 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { RejectionPace } from '#platform/http';
-import { IngressMeters } from './ingress-metrics.js';
+import { IngressMetrics } from './ingress-metrics.js';
 
 /**
- * Beyond a rate that honest senders never come near, answers to refused requests are held back: a sender that repeats as
- * fast as it is answered is slowed down, and processor time is left to deliveries. Every refusal is paced alike, so that
- * waiting tells nothing of what was refused.
+ * Delays rejections beyond a rate that regular senders never reach: a sender that repeats as soon as it is answered is
+ * slowed down, and processor time remains for deliveries. All rejections are delayed alike, so that the delay reveals
+ * nothing about the reason.
  */
 @Injectable()
-export class RefusalPace {
+export class RejectionThrottle {
   private readonly pace: RejectionPace | null;
 
   constructor(
     settings: Settings,
-    private readonly meters: IngressMeters,
+    private readonly metrics: IngressMetrics,
   ) {
     this.pace = settings.ingressRefusalRate === 0 ? null : new RejectionPace(settings.ingressRefusalRate);
   }
 
-  /** Counts a refusal. Returns null when it may be answered now, else what to wait for first; at most two seconds. */
-  hold(): Promise<void> | null {
+  /** Counts a rejection. Null when it may be answered now, else the delay to await first; at most two seconds. */
+  wait(): Promise<void> | null {
     const waitMs = this.pace?.next() ?? 0;
     if (waitMs === 0) return null;
-    this.meters.refusalHeld();
-    return wait(waitMs).finally(() => this.meters.refusalLetGo());
+    this.metrics.throttleStarted();
+    return sleep(waitMs).finally(() => this.metrics.throttleEnded());
   }
 }

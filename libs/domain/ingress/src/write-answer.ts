@@ -1,17 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from '@nestjs/common';
 import { ERROR_CODES, type ErrorCode } from '#platform/kernel';
-import type { DeliveryAnswer } from './ingress-answer.js';
+import { isDatabaseUnavailable, QUERY_CANCELED, sqlState } from '#platform/persistence';
+import type { IngressAnswer } from './ingress-answer.js';
 import { declaredBytes } from './read-body.js';
 
-/** A body that nobody wants is read away up to here, so that its sender gets to see the answer. */
+/** An unread body is discarded up to this size, so that its sender receives the response. */
 const MAX_DRAINED_BYTES = 1_048_576;
 const MAX_DRAIN_MS = 1_000;
-/** Unread bodies up to this size do not cost the connection. */
+/** With an unread body up to this size the connection is kept. */
 const SMALL_BYTES = 65_536;
 
 /**
- * The ingress's error bodies: problem documents without `instance` and `trace_id`, so that answers to one question are
- * the same bytes whatever the reason, and a webhook's path, which may be its credential, is never echoed.
+ * Problem documents without `instance` and `trace_id`: unknown, disabled and deleted webhooks get the same bytes, and the
+ * path of a webhook, which may contain its credential, is never echoed.
  */
 export function writeProblem(
   response: ServerResponse,
@@ -21,13 +23,13 @@ export function writeProblem(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const key = `${publicUrl} ${code} ${detail}`;
-  const body = written.get(key) ?? JSON.stringify(toDocument(publicUrl, code, detail));
-  written.set(key, body);
+  const body = documents.get(key) ?? JSON.stringify(toDocument(publicUrl, code, detail));
+  documents.set(key, body);
   send(response, ERROR_CODES[code].status ?? 500, 'application/problem+json', body, headers);
 }
 
-/** There are a dozen of them, and floods get the same one again and again. Details never hold what was sent. */
-const written = new Map<string, string>();
+/** About a dozen documents, since details never contain anything that was sent. */
+const documents = new Map<string, string>();
 
 function toDocument(publicUrl: string, code: ErrorCode, detail: string): object {
   const { status, title, retryable } = ERROR_CODES[code];
@@ -42,15 +44,15 @@ function toDocument(publicUrl: string, code: ErrorCode, detail: string): object 
   };
 }
 
-export function writeAnswer(response: ServerResponse, publicUrl: string, answer: DeliveryAnswer): void {
+export function writeAnswer(response: ServerResponse, publicUrl: string, answer: IngressAnswer): void {
   switch (answer.kind) {
-    case 'gone':
+    case 'disconnected':
       response.destroy();
       return;
-    case 'refused':
+    case 'rejected':
       writeProblem(response, publicUrl, answer.code, answer.detail, answer.headers);
       return;
-    case 'taken':
+    case 'recorded':
       send(response, 202, 'application/json', JSON.stringify({ delivery_id: answer.deliveryId }));
       return;
     case 'handshake': {
@@ -58,6 +60,27 @@ export function writeAnswer(response: ServerResponse, publicUrl: string, answer:
       send(response, status, contentType ?? null, body, headers);
     }
   }
+}
+
+/** Answers a fault of ours, which the sender may retry, and logs it. Returns its metric label. */
+export function writeFault(
+  response: ServerResponse,
+  publicUrl: string,
+  logger: Logger,
+  error: unknown,
+): 'unavailable' | 'fault' {
+  const isUnavailable = isDatabaseUnavailable(error) || sqlState(error) === QUERY_CANCELED;
+  if (response.headersSent) {
+    response.destroy();
+  } else if (isUnavailable) {
+    writeProblem(response, publicUrl, 'resource_unavailable', 'The database is temporarily unavailable.', {
+      'Retry-After': '1',
+    });
+  } else {
+    logger.error(error instanceof Error ? error : String(error));
+    writeProblem(response, publicUrl, 'internal_error', 'The request could not be processed.');
+  }
+  return isUnavailable ? 'unavailable' : 'fault';
 }
 
 function send(
@@ -81,7 +104,7 @@ function send(
     response.end(body);
     return;
   }
-  // A socket that is closed with unread bytes in it is reset, and the sender may lose the answer.
+  // A socket that is closed with unread bytes is reset, and the sender may lose the response.
   response.write(body);
   drain(request, () => response.end());
 }
@@ -100,7 +123,7 @@ function drain(request: IncomingMessage, done: () => void): void {
     bytes += chunk.length;
     if (bytes > MAX_DRAINED_BYTES) finish();
   };
-  // A sender that leaves in the middle of its body has its answer: for Node it would be one who talks nonsense.
+  // A sender that disconnects within its body has been answered; Node would report a parse error.
   const leave = (): void => socket.destroySoon();
   const timer = setTimeout(finish, MAX_DRAIN_MS);
   request.on('data', count).on('end', finish).on('close', finish);

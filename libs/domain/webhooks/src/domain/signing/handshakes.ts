@@ -38,14 +38,14 @@ export function discordHandshake(request: IncomingRequest): HandshakeAnswer | nu
 }
 
 /** Asana brings the secret in a header and wants it back in one. */
-export function asanaBringsSecret({ headers }: IncomingRequest): SecretBringingHandshake | null {
+export function extractAsanaSecret({ headers }: IncomingRequest): SecretBringingHandshake | null {
   const secret = bounded(headers.single('x-hook-secret'));
   // A signed request comes from a sender that has its secret already.
   if (secret === null || !HEADER_VALUE.test(secret) || headers.has('x-hook-signature')) return null;
   return { secret, answer: { status: 200, headers: { 'X-Hook-Secret': secret } } };
 }
 
-export function notionBringsSecret(request: IncomingRequest): SecretBringingHandshake | null {
+export function extractNotionSecret(request: IncomingRequest): SecretBringingHandshake | null {
   const secret = notionToken(request);
   return secret === null ? null : { secret, answer: { status: 200 } };
 }

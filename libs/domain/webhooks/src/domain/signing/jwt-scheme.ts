@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { textAt } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
+import { DescribedScheme, type SchemeMetadata } from './scheme-metadata.js';
 import type { SignableRequest, SignedRequest } from './signature-scheme.js';
 import { hmac } from './signing-algorithm.js';
 import { decodeStrictly } from './strict-encoding.js';
 
-export interface JwtRow extends SchemeFacts {
+export interface JwtRow extends SchemeMetadata {
   readonly header: string;
   readonly issuer: string;
   /** Claim with the hexadecimal SHA-256 of the body. */

@@ -68,7 +68,7 @@ export interface SignatureScheme {
   /** The answer to a request that is a handshake; null for an ordinary one. Asked only after `verify`. */
   handshake(request: IncomingRequest, secret: string): HandshakeAnswer | null;
   /** The secret that an unsigned first request brings; null for every other request. Asked only while one is awaited. */
-  bringsSecret(request: IncomingRequest): SecretBringingHandshake | null;
+  extractSecret(request: IncomingRequest): SecretBringingHandshake | null;
   /**
    * Signs as the sender would. Null where only the sender can (its key is public here), with a secret that is none of
    * this scheme, and where the signature lies in the body and the body is no JSON object.

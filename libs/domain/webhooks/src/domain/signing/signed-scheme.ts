@@ -1,7 +1,7 @@
 import { bindsBody, withBodyHash } from './body-hash-in-query.js';
 import { bodyWith } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
+import { DescribedScheme, type SchemeMetadata } from './scheme-metadata.js';
 import {
   type FramedSignature,
   framingHeaders,
@@ -15,7 +15,7 @@ import { DEFAULT_TOLERANCE_SECONDS, isTimely, type TimeUnit, writeTime } from '.
 import type { SigningAlgorithm } from './signing-algorithm.js';
 
 /** A sender whose signature data can say. */
-export interface SchemeRow extends SchemeFacts {
+export interface SchemeRow extends SchemeMetadata {
   readonly algorithm: SigningAlgorithm;
   /** The first complete one counts; `sign` writes the last. */
   readonly framings: readonly [SignatureFraming, ...SignatureFraming[]];

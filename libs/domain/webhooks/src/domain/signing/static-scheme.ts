@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { bodyWith, textAt } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
+import { DescribedScheme, type SchemeMetadata } from './scheme-metadata.js';
 import type { Place } from './signature-framing.js';
 import type { SignableRequest, SignedRequest } from './signature-scheme.js';
 
-export interface StaticRow extends SchemeFacts {
+export interface StaticRow extends SchemeMetadata {
   readonly credential: Place;
 }
 

@@ -1,7 +1,7 @@
 import {
-  asanaBringsSecret,
+  extractAsanaSecret,
   discordHandshake,
-  notionBringsSecret,
+  extractNotionSecret,
   notionHandshake,
   slackHandshake,
   zoomHandshake,
@@ -21,7 +21,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
     algorithm: SHA256_HEX,
     framings: [{ signature: { header: 'x-hook-signature' } }],
     content: '{body}',
-    bringsSecret: asanaBringsSecret,
+    extractSecret: extractAsanaSecret,
   },
   {
     id: 'discord',
@@ -47,7 +47,7 @@ export const handshakeSchemes: readonly SchemeRow[] = [
     content: '{body}',
     deliveryIdPath: ['id'],
     handshake: notionHandshake,
-    bringsSecret: notionBringsSecret,
+    extractSecret: extractNotionSecret,
   },
   {
     id: 'slack',

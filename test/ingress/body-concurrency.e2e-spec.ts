@@ -111,7 +111,7 @@ describe('when body slots run short', () => {
     const hook = await ingress.webhooks.webhook();
     await holdAll(hook, repeated('192.0.2.1'));
     const now = performance.now.bind(performance);
-    const lines = (): number => ingress.log.text.split('Deliveries are answered 503').length - 1;
+    const lines = (): number => ingress.log.text.split('Deliveries are rejected with 503').length - 1;
     const start = lines();
     vi.spyOn(performance, 'now').mockImplementation(() => now() + 0.5);
     for (let n = 0; n < 3; n += 1) expect((await deliver(hook, '192.0.2.1')).status).toBe(503);

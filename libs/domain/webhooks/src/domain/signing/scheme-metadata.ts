@@ -8,7 +8,7 @@ import type {
 } from './signature-scheme.js';
 
 /** What a scheme says about itself, whichever engine verifies it. What is left out is not there. */
-export interface SchemeFacts {
+export interface SchemeMetadata {
   readonly id: string;
   readonly label: string;
   readonly documentationUrl: string;
@@ -16,7 +16,7 @@ export interface SchemeFacts {
   readonly deliveryIdPath?: readonly string[];
   readonly generateSecret?: () => string;
   readonly handshake?: (request: IncomingRequest, secret: string) => HandshakeAnswer | null;
-  readonly bringsSecret?: (request: IncomingRequest) => SecretBringingHandshake | null;
+  readonly extractSecret?: (request: IncomingRequest) => SecretBringingHandshake | null;
 }
 
 /** A scheme without its engine: what is the same for all of them. */
@@ -29,13 +29,13 @@ export abstract class DescribedScheme implements SignatureScheme {
   readonly secretComesByHandshake: boolean;
   abstract readonly signatureHeaders: readonly string[];
 
-  constructor(private readonly facts: SchemeFacts) {
+  constructor(private readonly facts: SchemeMetadata) {
     this.id = facts.id;
     this.label = facts.label;
     this.documentationUrl = facts.documentationUrl;
     this.deliveryIdHeaders = facts.deliveryIdHeaders ?? [];
     this.deliveryIdPath = facts.deliveryIdPath ?? null;
-    this.secretComesByHandshake = facts.bringsSecret !== undefined;
+    this.secretComesByHandshake = facts.extractSecret !== undefined;
   }
 
   checkSecret(secret: string): string | null {
@@ -56,8 +56,8 @@ export abstract class DescribedScheme implements SignatureScheme {
     return this.facts.handshake?.(request, secret) ?? null;
   }
 
-  bringsSecret(request: IncomingRequest): SecretBringingHandshake | null {
-    const found = this.facts.bringsSecret?.(request) ?? null;
+  extractSecret(request: IncomingRequest): SecretBringingHandshake | null {
+    const found = this.facts.extractSecret?.(request) ?? null;
     return found !== null && this.checkSecret(found.secret) === null ? found : null;
   }
 
