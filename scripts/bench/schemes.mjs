@@ -49,7 +49,7 @@ const BODY = Buffer.from(
 
 /** `deliveryMicros`: what an accepted delivery takes of the ingress's time in all, to compare. */
 export async function benchSchemes(deliveryMicros) {
-  const { SIGNATURE_SCHEMES } = await dist(`${signing}/all-schemes.js`);
+  const { SIGNATURE_SCHEMES } = await dist(`${signing}/signature-schemes.js`);
   const { RawHeaders } = await dist(`${signing}/incoming-request.js`);
   const { SignedScheme } = await dist(`${signing}/signed-scheme.js`);
   const { parseJson } = await dist('libs/domain/ingress/src/ingress-request.js');

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BuiltWebhook, startTestIngress, type TestIngress } from '#testing';
-import { SIGNATURE_SCHEMES } from '../../libs/domain/webhooks/src/domain/signing/all-schemes.js';
+import {
+  SIGNATURE_SCHEMES,
+  SignatureSchemes,
+} from '../../libs/domain/webhooks/src/domain/signing/signature-schemes.js';
 import type { SignedRequest } from '../../libs/domain/webhooks/src/domain/signing/signature-scheme.js';
-import { SignatureSchemes } from '../../libs/domain/webhooks/src/domain/signing/signature-schemes.js';
 import { loggedDeliveries } from './delivery-log.js';
 import { post } from './post.js';
 

@@ -2,9 +2,11 @@ import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { identityOf } from '../../libs/domain/webhooks/src/domain/delivery-identity.js';
-import { SIGNATURE_SCHEMES } from '../../libs/domain/webhooks/src/domain/signing/all-schemes.js';
+import {
+  SIGNATURE_SCHEMES,
+  SignatureSchemes,
+} from '../../libs/domain/webhooks/src/domain/signing/signature-schemes.js';
 import { type IncomingRequest, RawHeaders } from '../../libs/domain/webhooks/src/domain/signing/incoming-request.js';
-import { SignatureSchemes } from '../../libs/domain/webhooks/src/domain/signing/signature-schemes.js';
 
 /** A request as a sender's library or documentation signs it; made elsewhere, with a clock that stands still. */
 interface Vector {

@@ -5,14 +5,12 @@ import { type Factory, FindFactory, ListFactories } from '#domain/factories';
 import {
   AUTH_MODES,
   type AuthMode,
-  CreateWebhook,
   DELIVERY_OUTCOMES,
+  DeliveriesService,
   type DeliveryOutcome,
-  FindWebhooks,
   ingressUrl,
   type ManagedWebhook,
-  ReadDeliveryLog,
-  RotateWebhookSecret,
+  WebhooksService,
 } from '#domain/webhooks';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
@@ -45,7 +43,7 @@ export const create: CommandModule = {
     const secret = readSecretFile(values['secret-file']);
     return withSecrets(async (services) => {
       const factory = await findFactory(services, values.factory);
-      const result = await services.get(CreateWebhook).execute(factory, {
+      const result = await services.get(WebhooksService).create(factory, {
         name,
         authMode,
         secret,
@@ -73,7 +71,7 @@ export const list: CommandModule = {
   run: (args) => {
     const { values } = parseArgs({ args: [...args], options: FACTORY });
     return withSecrets(async (services) => {
-      const webhooks = await services.get(FindWebhooks).list(await findFactory(services, values.factory));
+      const webhooks = await services.get(WebhooksService).list(await findFactory(services, values.factory));
       const rows = webhooks.map((webhook) => [
         ...[webhook.uid, webhook.name, webhook.authMode, webhook.signatureScheme, stateOf(webhook)],
         ...[webhook.secretName, webhook.source, webhook.createdAt],
@@ -91,10 +89,10 @@ export const rotate: CommandModule = {
     const uid = onlyPositional('uid', positionals);
     const secret = readSecretFile(values['secret-file']);
     return withSecrets(async (services) => {
-      const webhook = await services.get(FindWebhooks).findAnywhere(uid);
+      const webhook = await services.get(WebhooksService).getByUid(uid);
       const factory = webhook && (await services.get(FindFactory).execute(webhook.factoryUid));
       if (!factory) throw unknownWebhook(uid);
-      const result = await services.get(RotateWebhookSecret).execute(factory, uid, secret);
+      const result = await services.get(WebhooksService).rotateSecret(factory, uid, secret);
       switch (result.kind) {
         case 'unknown':
           throw unknownWebhook(uid);
@@ -121,9 +119,9 @@ export const deliveries: CommandModule = {
     const outcome = values.outcome === undefined ? null : parseOutcome(values.outcome);
     const limit = parseLimit(values.limit ?? '20');
     return withSecrets(async (services) => {
-      const result = await services.get(ReadDeliveryLog).execute(uid, outcome, limit);
-      if (result.kind === 'unknown') throw unknownWebhook(uid);
-      const rows = result.deliveries.map((delivery) => [
+      const result = await services.get(DeliveriesService).listLatest(uid, outcome, limit);
+      if (!result) throw unknownWebhook(uid);
+      const rows = result.map((delivery) => [
         ...[delivery.id, delivery.outcome ?? 'handshake', delivery.occurrences, delivery.sizeBytes],
         ...[delivery.receivedAt, delivery.sourceIp, delivery.identity],
       ]);

@@ -1,6 +1,6 @@
 import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
-import { EvaluationNudge } from './application/ports.js';
+import { EvaluationNudge } from './application/delivery-evaluator.js';
 import { QueueEvaluationNudge } from './jobs/queue-evaluation-nudge.js';
 import { EVALUATE_DELIVERIES_JOB } from './jobs/webhook-jobs.js';
 

@@ -22,7 +22,7 @@ export class DefinedAutomations {
   ) {}
 
   /** From now on nobody else makes, changes or deletes one of the factory until the transaction ends. Not needed just to look. */
-  async hold(tx: Queryable, factoryUid: string): Promise<void> {
+  async lock(tx: Queryable, factoryUid: string): Promise<void> {
     await this.counts.lock(tx, factoryUid);
     await this.store.lockDefined(tx, factoryUid);
   }
@@ -83,7 +83,7 @@ export class DefinedAutomations {
   }
 
   /** Of one that {@link list} told of in this transaction. */
-  async remove(tx: Queryable, { factoryUid }: TriggerScope, uid: string): Promise<void> {
+  async delete(tx: Queryable, { factoryUid }: TriggerScope, uid: string): Promise<void> {
     if (!(await this.writes.delete(tx, factoryUid, uid))) throw new Error(`There is no automation ${uid}.`);
   }
 }

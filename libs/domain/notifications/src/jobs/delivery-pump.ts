@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@
 import { Settings } from '#platform/config';
 import { Pump } from '#platform/jobs';
 import { DeliverNotifications } from '../application/deliver-notifications.js';
-import type { ClaimedDelivery } from '../domain/delivery.js';
+import type { ClaimedNotification } from '../domain/notification-delivery.js';
 
 /** Attempts of one process at the same time. */
 const AT_ONCE = 32;
@@ -12,7 +12,7 @@ const AT_ONCE = 32;
 export class DeliveryPump implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly rounds = new Pump(DeliveryPump.name, () => this.begin());
   private readonly ending = new AbortController();
-  private readonly attempts = new Map<ClaimedDelivery, Promise<void>>();
+  private readonly attempts = new Map<ClaimedNotification, Promise<void>>();
 
   constructor(
     private readonly deliver: DeliverNotifications,
@@ -42,7 +42,7 @@ export class DeliveryPump implements OnApplicationBootstrap, OnModuleDestroy {
     for (const delivery of await this.deliver.claim(free, busy)) this.launch(delivery);
   }
 
-  private launch(delivery: ClaimedDelivery): void {
+  private launch(delivery: ClaimedNotification): void {
     const attempt = this.deliver
       .attempt(delivery, this.ending.signal)
       .catch((error: unknown) => this.rounds.report(error))

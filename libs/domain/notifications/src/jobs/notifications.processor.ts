@@ -3,7 +3,7 @@ import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { Settings } from '#platform/config';
 import { handles, JobProcessor } from '#platform/jobs';
-import { DeliveriesStore } from '../persistence/deliveries.store.js';
+import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
 import { DeliveryPump } from './delivery-pump.js';
 import { PRUNE_DELIVERIES_JOB, SEND_NOTIFICATIONS_JOB } from './notification-jobs.js';
 
@@ -23,7 +23,7 @@ export class NotificationsProcessor extends JobProcessor implements OnApplicatio
   constructor(
     @InjectQueue(SEND_NOTIFICATIONS_JOB.queue) private readonly queue: Queue,
     private readonly pump: DeliveryPump,
-    private readonly deliveries: DeliveriesStore,
+    private readonly deliveries: NotificationDeliveriesStore,
     private readonly settings: Settings,
   ) {
     super();

@@ -1,12 +1,55 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Metrics, type Tally } from '#platform/observability';
+import { type EvaluationRecord, EvaluationsStore, type TakenEvaluation } from '../persistence/evaluations.store.js';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import { givenUpReason, isExhausted, waitAfterFailure } from '../domain/evaluation-retry.js';
-import type { WaitingWebhook, WebhookTurn } from '../domain/evaluation-turns.js';
-import { writeResults } from '../persistence/automation-results.js';
-import { type EvaluationRecord, EvaluationsStore, type TakenEvaluation } from '../persistence/evaluations.store.js';
-import { DeliveryEvaluators } from './delivery-evaluators.js';
-import { EvaluationMeters } from './evaluation-meters.js';
-import { EvaluationSteps } from './evaluation-steps.js';
+import type { WaitingWebhook, WebhookTurn } from '../domain/fair-shares.js';
+import { writeResults } from '../persistence/deliveries.store.js';
+import { DeliveryEvaluators } from './delivery-evaluator.js';
+
+/** Where the evaluation of deliveries can be interrupted, in their order. */
+export const EVALUATION_STEPS = ['taken', 'evaluated', 'recorded'] as const;
+export type EvaluationStep = (typeof EVALUATION_STEPS)[number];
+
+/** Passed at every step. Nothing happens there but in a test that puts an end to the process at one of them. */
+@Injectable()
+export class EvaluationSteps {
+  reached(_step: EvaluationStep): void {
+    // What this is for is replaced where it is needed.
+  }
+}
+
+/** Who looks at a metric need not know more exactly. */
+const MAX_WAITING = 10_000;
+const ENDS = ['evaluated', 'retry', 'given_up', 'put_back', 'cut_off'] as const;
+
+/** What the evaluation of deliveries tells Prometheus. */
+@Injectable()
+export class EvaluationMetrics {
+  private readonly ends: Tally<(typeof ENDS)[number]>;
+
+  constructor(metrics: Metrics, store: EvaluationsStore) {
+    this.ends = metrics.tally(
+      'headrace_webhook_evaluations_total',
+      'Attempts to evaluate a delivery, by what became of them. cut_off: noticed when the delivery is taken again.',
+      'end',
+      ENDS,
+    );
+    metrics.observed(
+      'headrace_webhook_deliveries_waiting',
+      `Accepted deliveries of the installation that are not evaluated yet; at most ${MAX_WAITING} are counted.`,
+      () => store.countWaiting(MAX_WAITING),
+    );
+  }
+
+  ended(end: EvaluationRecord['kind']): void {
+    this.ends.add(end);
+  }
+
+  cutOff(): void {
+    this.ends.add('cut_off');
+  }
+}
 
 /** Evaluators use the same connections as everything else of the process. */
 const AT_ONCE = 4;
@@ -17,7 +60,7 @@ const TIME_SLICE_MS = 500;
 const UNAVAILABLE_WAIT_MS = 1000;
 
 /** Factories of one batch: with their share of deliveries it fits into memory and into the time of a lease. */
-export const FACTORIES_AT_ONCE = 4;
+export const FACTORIES_PER_BATCH = 4;
 
 /**
  * Evaluates what was accepted. Taking a delivery counts an attempt and begins a lease; recording its end takes the count
@@ -32,7 +75,7 @@ export class EvaluateDeliveries {
     private readonly store: EvaluationsStore,
     private readonly evaluators: DeliveryEvaluators,
     private readonly steps: EvaluationSteps,
-    private readonly meters: EvaluationMeters,
+    private readonly meters: EvaluationMetrics,
   ) {}
 
   /** Webhooks that have something to evaluate now, by id from the one after `after`. */
@@ -41,7 +84,7 @@ export class EvaluateDeliveries {
   }
 
   /**
-   * Evaluates some deliveries of at most {@link FACTORIES_AT_ONCE} factories, and none that somebody else has at hand.
+   * Evaluates some deliveries of at most {@link FACTORIES_PER_BATCH} factories, and none that somebody else has at hand.
    * Returns how many.
    */
   async execute(factories: readonly (readonly WebhookTurn[])[]): Promise<number> {

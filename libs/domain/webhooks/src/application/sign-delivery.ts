@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
 import { SERVICE_ID_HEADERS } from '../domain/delivery-identity.js';
-import { ingressUrl } from '../domain/ingress-url.js';
-import type { ManagedWebhook } from '../domain/managed-webhook.js';
+import { ingressUrl, type ManagedWebhook } from '../domain/webhook.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
 import { WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { isUuid } from '#platform/kernel';
 import type { Queryable, Statement } from '#platform/persistence';
-import { type AcceptedDeliveryRow, toAcceptedDelivery } from '../persistence/accepted-delivery-row.js';
-import type { AcceptedDelivery } from './ports.js';
+import { type AcceptedDeliveryRow, toAcceptedDelivery } from '../persistence/evaluations.store.js';
+import type { AcceptedDelivery } from './delivery-evaluator.js';
 
 export interface KnownWebhook {
   readonly uid: string;

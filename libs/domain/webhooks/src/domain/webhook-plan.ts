@@ -1,9 +1,14 @@
 import { nearMisses } from '#platform/kernel';
 import { type Authentication, credentialFault, generateCredential } from './credential.js';
-import { deliveryIdHeaderFault } from './delivery-id-header.js';
-import type { FieldIssue } from './field-issue.js';
 import type { SignatureSchemes } from './signing/signature-schemes.js';
 import type { AuthMode } from './webhook.js';
+
+/** One thing that is wrong with what was given: an RFC 6901 pointer into the body, and the rule. */
+export interface FieldIssue {
+  readonly pointer: string;
+  /** Completes "`field` …". */
+  readonly detail: string;
+}
 
 /** What somebody asks for. */
 export interface WebhookRequest {
@@ -80,4 +85,28 @@ function planSecret({ secret, secretName }: WebhookRequest, authentication: Auth
   if (authentication.scheme?.secretComesByHandshake) return { kind: 'brought_by_handshake' };
   const generated = generateCredential(authentication);
   return generated === null ? { kind: 'supplied_later' } : { kind: 'own', value: generated };
+}
+
+const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
+
+/** Credentials, and what belongs to the connection: the same for all deliveries, or nobody's business to store. */
+const NEVER = new Set([
+  'authorization',
+  'cookie',
+  'proxy-authorization',
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+]);
+
+/** Why a header cannot carry the delivery id of a webhook; null when it can. Completes "`delivery_id_header` …". */
+export function deliveryIdHeaderFault(name: string, schemes: SignatureSchemes): string | null {
+  if (!TOKEN.test(name)) return 'must be the name of a header, of at most 128 characters';
+  const lowered = name.toLowerCase();
+  if (NEVER.has(lowered)) return `must not be ${lowered}`;
+  // Of any scheme: who sends such a header means a signature.
+  if (schemes.all().some(({ signatureHeaders }) => signatureHeaders.includes(lowered)))
+    return `must not be ${lowered}, in which signatures come`;
+  return null;
 }

@@ -28,3 +28,50 @@ export interface Webhook {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
+
+/** A webhook as those see it who manage it. */
+export interface ManagedWebhook extends Webhook {
+  /** A bigint, as text. */
+  readonly id: string;
+  /** False while its sender's secret is still to come. */
+  readonly hasSecret: boolean;
+  /** Its managed secret was made for it alone. */
+  readonly secretOwned: boolean;
+  /** What a handshake brought, sealed, until somebody confirms it. */
+  readonly sealedCapturedSecret: string | null;
+}
+
+/** What a definition file says of a webhook. */
+export interface WebhookSettings {
+  readonly name: string;
+  readonly authMode: AuthMode;
+  readonly signatureScheme: string | null;
+  /** A managed secret of the team. */
+  readonly secretName: string;
+  /** In any case: header names are compared, and kept, in lower case. */
+  readonly deliveryIdHeader: string | null;
+  readonly enabled: boolean;
+}
+
+/** A webhook beside what its file says; `deliveryIdHeader` in lower case. */
+export interface DefinedWebhook extends WebhookSettings {
+  readonly uid: string;
+  readonly source: WebhookSource;
+  /** Of the managed secret's value that senders have to use; null while it has none, which only those of the API may lack. */
+  readonly secretVersion: number | null;
+  /** That the managed secret has now; null: it is gone. */
+  readonly managedSecretVersion: number | null;
+}
+
+/** One thing that is wrong with a setting; `detail` completes "`secretName` …". */
+export interface WebhookSettingIssue {
+  readonly field: keyof WebhookSettings;
+  readonly detail: string;
+}
+
+/** What a sender posts to; `token` is a part of it in `url_token` mode only. */
+export const ingressUrl = (
+  origin: string,
+  { uid, authMode }: Pick<Webhook, 'uid' | 'authMode'>,
+  token: string,
+): string => `${origin}/webhooks/w/${uid}${authMode === 'url_token' ? `/${token}` : ''}`;

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { ingressUrl } from '../domain/ingress-url.js';
-import type { ManagedWebhook } from '../domain/managed-webhook.js';
+import { ingressUrl, type ManagedWebhook } from '../domain/webhook.js';
 import type { WebhookItem } from './webhook.dto.js';
+import type { AutomationResult, LoggedDelivery } from '../domain/delivery.js';
+import type { WebhookAutomationResult, WebhookDelivery } from './delivery.dto.js';
 
 @Injectable()
 export class WebhookPresenter {
@@ -30,3 +31,30 @@ export class WebhookPresenter {
     };
   }
 }
+
+export function presentDelivery(delivery: LoggedDelivery): WebhookDelivery {
+  const { id, outcome, identity, duplicateOf, redeliveryOf, occurrences, headers, evaluation } = delivery;
+  return {
+    delivery_id: id,
+    ...(outcome === null ? { handshake: true } : { outcome }),
+    ...(identity !== null && { identity }),
+    ...(duplicateOf !== null && { duplicate_of: duplicateOf }),
+    ...(redeliveryOf !== null && { redelivery_of: redeliveryOf }),
+    ...(occurrences > 1 && { count: occurrences }),
+    size_bytes: delivery.sizeBytes,
+    received_at: delivery.receivedAt.toISOString(),
+    source_ip: delivery.sourceIp,
+    ...(headers !== null && { headers }),
+    ...(evaluation !== null && { automation_results: evaluation.results.map(presentResult) }),
+    ...(evaluation !== null &&
+      evaluation.resultCount > evaluation.results.length && { automation_results_count: evaluation.resultCount }),
+    ...(evaluation !== null && evaluation.error !== null && { evaluation_error: evaluation.error }),
+  };
+}
+
+const presentResult = ({ automationUid, matched, runId, reason }: AutomationResult): WebhookAutomationResult => ({
+  automation_uid: automationUid,
+  matched,
+  ...(runId !== undefined && { run_id: runId }),
+  reason,
+});

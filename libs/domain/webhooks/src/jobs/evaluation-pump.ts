@@ -1,8 +1,8 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Pump } from '#platform/jobs';
-import { EvaluateDeliveries, FACTORIES_AT_ONCE } from '../application/evaluate-deliveries.js';
-import { factoryTurns, type WebhookTurn } from '../domain/evaluation-turns.js';
+import { EvaluateDeliveries, FACTORIES_PER_BATCH } from '../application/evaluate-deliveries.js';
+import { fairShares, type WebhookTurn } from '../domain/fair-shares.js';
 
 const WALKED_AT_ONCE = 256;
 
@@ -39,9 +39,9 @@ export class EvaluationPump implements OnApplicationBootstrap, OnModuleDestroy {
     const lap = this.lapsRun++;
     for (let after = '0'; this.rounds.isOpen;) {
       const waiting = await this.evaluate.waiting(after, WALKED_AT_ONCE);
-      const factories = factoryTurns(waiting, lap);
-      for (let index = 0; index < factories.length && this.rounds.isOpen; index += FACTORIES_AT_ONCE)
-        evaluated += await this.batch(factories.slice(index, index + FACTORIES_AT_ONCE));
+      const factories = fairShares(waiting, lap);
+      for (let index = 0; index < factories.length && this.rounds.isOpen; index += FACTORIES_PER_BATCH)
+        evaluated += await this.batch(factories.slice(index, index + FACTORIES_PER_BATCH));
       const last = waiting.at(-1);
       if (last === undefined || waiting.length < WALKED_AT_ONCE) break;
       after = last.webhookId;

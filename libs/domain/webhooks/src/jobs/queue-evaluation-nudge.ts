@@ -2,7 +2,7 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { CoalescedNudges } from '#platform/jobs';
-import { EvaluationNudge } from '../application/ports.js';
+import { EvaluationNudge } from '../application/delivery-evaluator.js';
 import { EVALUATE_DELIVERIES_JOB } from './webhook-jobs.js';
 
 const COALESCE_MS = 50;

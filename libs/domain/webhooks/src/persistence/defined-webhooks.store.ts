@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#platform/persistence';
 import type { AuthMode } from '../domain/webhook.js';
-import { type StoredWebhook, toWebhook, WEBHOOK_COLUMNS, type WebhookRow } from './webhook-rows.js';
+import { type StoredWebhook, toWebhook, WEBHOOK_COLUMNS, type WebhookRow } from './webhooks.store.js';
 
 export interface CopiedWebhook extends StoredWebhook {
   /** Of the managed secret that the sealed copy is of. */

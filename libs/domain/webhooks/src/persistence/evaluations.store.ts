@@ -1,10 +1,31 @@
+import type { AcceptedDelivery } from '../application/delivery-evaluator.js';
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
-import type { AcceptedDelivery } from '../application/ports.js';
 import { EVALUATION_LEASES_MS, type EvaluationTries } from '../domain/evaluation-retry.js';
-import type { WaitingWebhook, WebhookTurn } from '../domain/evaluation-turns.js';
-import { type AcceptedDeliveryRow, toAcceptedDelivery } from './accepted-delivery-row.js';
-import { writeResults } from './automation-results.js';
+import type { WaitingWebhook, WebhookTurn } from '../domain/fair-shares.js';
+import { writeResults } from './deliveries.store.js';
+
+/** A delivery with its webhook, as both statements that read accepted ones name the columns. */
+export interface AcceptedDeliveryRow {
+  id: string;
+  identity: string;
+  received_at: Date;
+  body: Buffer;
+  headers: Record<string, string> | null;
+  uid: string;
+  name: string;
+  factory_uid: string;
+  team_uid: string;
+}
+
+export const toAcceptedDelivery = (row: AcceptedDeliveryRow): AcceptedDelivery => ({
+  deliveryId: row.id,
+  webhook: { uid: row.uid, name: row.name, factoryUid: row.factory_uid, teamUid: row.team_uid },
+  identity: row.identity,
+  receivedAt: row.received_at,
+  body: row.body,
+  headers: row.headers ?? {},
+});
 
 /** Taken, and nobody else's until its lease ends. */
 export interface TakenEvaluation extends AcceptedDelivery {

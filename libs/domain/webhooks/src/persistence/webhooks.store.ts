@@ -1,8 +1,50 @@
+import type { AuthMode, ManagedWebhook, Webhook, WebhookSource } from '../domain/webhook.js';
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable } from '#platform/persistence';
-import type { ManagedWebhook } from '../domain/managed-webhook.js';
-import type { AuthMode, WebhookSource } from '../domain/webhook.js';
-import { toWebhook, WEBHOOK_COLUMNS, type WebhookRow } from './webhook-rows.js';
+
+/** A webhook with the key of its row. */
+export type StoredWebhook = Webhook & {
+  /** A bigint, as text. */
+  readonly id: string;
+};
+
+export interface WebhookRow {
+  id: string;
+  uid: string;
+  factory_uid: string;
+  team_uid: string;
+  name: string;
+  auth_mode: AuthMode;
+  signature_scheme: string | null;
+  secret_name: string;
+  delivery_id_header: string | null;
+  enabled: boolean;
+  secret_pending: boolean;
+  source: WebhookSource;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** The columns of {@link toWebhook}; none is encrypted. */
+export const WEBHOOK_COLUMNS = `id, uid, factory_uid, team_uid, name, auth_mode, signature_scheme, secret_name,
+  delivery_id_header, enabled, secret_pending, source, created_at, updated_at`;
+
+export const toWebhook = (row: WebhookRow): StoredWebhook => ({
+  id: row.id,
+  uid: row.uid,
+  factoryUid: row.factory_uid,
+  teamUid: row.team_uid,
+  name: row.name,
+  authMode: row.auth_mode,
+  signatureScheme: row.signature_scheme,
+  secretName: row.secret_name,
+  deliveryIdHeader: row.delivery_id_header,
+  enabled: row.enabled,
+  secretPending: row.secret_pending,
+  source: row.source,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+});
 
 interface Row extends WebhookRow {
   secret_owned: boolean;
@@ -24,21 +66,24 @@ export interface NewWebhook {
   readonly secretName: string;
   readonly secretOwned: boolean;
   readonly secretPending: boolean;
-  /** The sealed copy and the version that it is of; null for one that has no secret yet. */
+  /** The encrypted copy and the version of the managed secret; null while it has no secret. */
   readonly copy: { readonly sealed: string; readonly version: number } | null;
 }
 
 export interface WebhookFields {
   readonly name: string;
   readonly enabled: boolean;
-  /** False: it stays disabled when the secret comes that it waits for. */
+  /** False: it stays disabled when its missing secret is supplied. */
   readonly mayEnable: boolean;
   readonly deliveryIdHeader: string | null;
 }
 
 const COLUMNS = `${WEBHOOK_COLUMNS}, secret_owned, sealed_secret IS NOT NULL AS has_secret, sealed_captured_secret`;
 
-/** Webhooks as they are managed. Those that are deleted are not there for anybody who asks here. */
+/**
+ * Webhooks as they are managed; deleted ones are not found. The quota is a row for each factory: a transaction that creates
+ * or deletes a webhook locks it first, so that the limit is exact.
+ */
 @Injectable()
 export class WebhooksStore {
   constructor(private readonly database: Database) {}
@@ -56,7 +101,7 @@ export class WebhooksStore {
     return first(await queryable.query<Row>(findSql(''), [factoryUid, uid]));
   }
 
-  /** Whatever factory it is of. `sealedSecret`: null while it has none. */
+  /** In any factory. `sealedSecret`: null while it has none. */
   async findWithSecret(uid: string): Promise<{ webhook: ManagedWebhook; sealedSecret: string | null } | null> {
     const [row] = await this.database.query<Row & { sealed_secret: string | null }>(
       `SELECT ${COLUMNS}, sealed_secret FROM webhooks WHERE uid = $1 AND deleted_at IS NULL`,
@@ -65,12 +110,12 @@ export class WebhooksStore {
     return row ? { webhook: toManaged(row), sealedSecret: row.sealed_secret } : null;
   }
 
-  /** As it is, for this transaction to change. Not in the way of deliveries. */
+  /** Locks it for this transaction; deliveries do not wait. */
   async lock(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook | null> {
     return first(await tx.query<Row>(findSql('FOR NO KEY UPDATE'), [factoryUid, uid]));
   }
 
-  /** With it the row of its rate, which every delivery counts on. */
+  /** Also inserts the row of its rate, which every delivery updates. */
   async insert(tx: Queryable, webhook: NewWebhook): Promise<ManagedWebhook> {
     const rows = await tx.query<Row>(
       `WITH made AS (
@@ -88,7 +133,7 @@ export class WebhooksStore {
     return only(rows);
   }
 
-  /** Moves `version` when what deliveries depend on has changed: a name has nothing to do with them. */
+  /** Increments `version` only when a field has changed that deliveries depend on. */
   async update(
     tx: Queryable,
     id: string,
@@ -104,7 +149,7 @@ export class WebhooksStore {
     return only(rows);
   }
 
-  /** Its log stays; its secrets go at once. Null when there is none. */
+  /** Keeps the delivery log and deletes the secrets. Null when there is none. */
   async markDeleted(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook | null> {
     const rows = await tx.query<Row>(
       `UPDATE webhooks SET deleted_at = headrace.now(), updated_at = headrace.now(), version = version + 1, enabled = false,
@@ -115,6 +160,24 @@ export class WebhooksStore {
     );
     return first(rows);
   }
+
+  /** False when the factory has `limit` webhooks. */
+  async reserveQuota(tx: Queryable, factoryUid: string, limit: number): Promise<boolean> {
+    const rows = await tx.query(
+      `INSERT INTO webhook_counts AS c (factory_uid, webhooks) VALUES ($1, 1)
+       ON CONFLICT (factory_uid) DO UPDATE SET webhooks = c.webhooks + 1 WHERE c.webhooks < $2 RETURNING 1`,
+      [factoryUid, limit],
+    );
+    return rows.length > 0;
+  }
+
+  async lockQuota(tx: Queryable, factoryUid: string): Promise<void> {
+    await tx.query('SELECT 1 FROM webhook_counts WHERE factory_uid = $1 FOR UPDATE', [factoryUid]);
+  }
+
+  async releaseQuota(tx: Queryable, factoryUid: string): Promise<void> {
+    await tx.query('UPDATE webhook_counts SET webhooks = webhooks - 1 WHERE factory_uid = $1', [factoryUid]);
+  }
 }
 
 const findSql = (lock: string): string =>
@@ -124,7 +187,7 @@ const first = ([row]: readonly Row[]): ManagedWebhook | null => (row ? toManaged
 
 function only(rows: readonly Row[]): ManagedWebhook {
   const webhook = first(rows);
-  if (!webhook) throw new Error('A statement with RETURNING gave no row.');
+  if (!webhook) throw new Error('A statement with RETURNING returned no row.');
   return webhook;
 }
 

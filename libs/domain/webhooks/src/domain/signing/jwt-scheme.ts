@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { textAt } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeMetadata } from './scheme-metadata.js';
-import type { SignableRequest, SignedRequest } from './signature-scheme.js';
-import { hmac } from './signing-algorithm.js';
-import { decodeStrictly } from './strict-encoding.js';
+import { DescribedScheme, type SchemeMetadata, type SignableRequest, type SignedRequest } from './signature-scheme.js';
+import { decodeStrictly, hmac } from './signing-algorithm.js';
 
 export interface JwtRow extends SchemeMetadata {
   readonly header: string;

@@ -1,7 +1,15 @@
-import { bindsBody, withBodyHash } from './body-hash-in-query.js';
+import {
+  bindsBody,
+  DEFAULT_TOLERANCE_SECONDS,
+  isTimely,
+  SignedContent,
+  type TimeUnit,
+  withBodyHash,
+  writeTime,
+} from './signed-content.js';
 import { bodyWith } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeMetadata } from './scheme-metadata.js';
+import { DescribedScheme, type SchemeMetadata, type SignableRequest, type SignedRequest } from './signature-scheme.js';
 import {
   type FramedSignature,
   framingHeaders,
@@ -9,9 +17,6 @@ import {
   readFraming,
   type SignatureFraming,
 } from './signature-framing.js';
-import type { SignableRequest, SignedRequest } from './signature-scheme.js';
-import { SignedContent } from './signed-content.js';
-import { DEFAULT_TOLERANCE_SECONDS, isTimely, type TimeUnit, writeTime } from './signed-time.js';
 import type { SigningAlgorithm } from './signing-algorithm.js';
 
 /** A sender whose signature data can say. */

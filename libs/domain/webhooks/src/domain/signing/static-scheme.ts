@@ -1,9 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { bodyWith, textAt } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeMetadata } from './scheme-metadata.js';
+import { DescribedScheme, type SchemeMetadata, type SignableRequest, type SignedRequest } from './signature-scheme.js';
 import type { Place } from './signature-framing.js';
-import type { SignableRequest, SignedRequest } from './signature-scheme.js';
 
 export interface StaticRow extends SchemeMetadata {
   readonly credential: Place;

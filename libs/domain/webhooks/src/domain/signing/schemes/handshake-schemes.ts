@@ -1,14 +1,66 @@
-import {
-  extractAsanaSecret,
-  discordHandshake,
-  extractNotionSecret,
-  notionHandshake,
-  slackHandshake,
-  zoomHandshake,
-} from '../handshakes.js';
+import { createHmac } from 'node:crypto';
+import type { IncomingRequest } from '../incoming-request.js';
+import { textAt } from '../body-text.js';
+import type { HandshakeAnswer, SecretBringingHandshake } from '../signature-scheme.js';
 import type { SchemeRow } from '../signed-scheme.js';
-import { hmac, publicKey, readEd25519Key } from '../signing-algorithm.js';
-import { decodeStrictly } from '../strict-encoding.js';
+import { decodeStrictly, hmac, publicKey, readEd25519Key } from '../signing-algorithm.js';
+
+/** What is echoed or kept is short: these values are a few dozen characters. */
+const MAX_ECHO_LENGTH = 1024;
+const HEADER_VALUE = /^[\x21-\x7e]+$/;
+
+function bounded(text: string | null): string | null {
+  return text !== null && text.length <= MAX_ECHO_LENGTH ? text : null;
+}
+
+export function slackHandshake(request: IncomingRequest): HandshakeAnswer | null {
+  const json = request.json();
+  if (textAt(json, ['type']) !== 'url_verification') return null;
+  const challenge = bounded(textAt(json, ['challenge']));
+  return challenge === null ? null : { status: 200, contentType: 'text/plain; charset=utf-8', body: challenge };
+}
+
+export function zoomHandshake(request: IncomingRequest, secret: string): HandshakeAnswer | null {
+  const json = request.json();
+  if (textAt(json, ['event']) !== 'endpoint.url_validation') return null;
+  const plainToken = bounded(textAt(json, ['payload', 'plainToken']));
+  if (plainToken === null) return null;
+  const encryptedToken = createHmac('sha256', secret).update(plainToken).digest('hex');
+  return { status: 200, contentType: 'application/json', body: JSON.stringify({ plainToken, encryptedToken }) };
+}
+
+/** Of the events (`type` 0) and of interactions (`type` 1, which among events is an event). */
+export function discordHandshake(request: IncomingRequest): HandshakeAnswer | null {
+  const json = request.json();
+  if (typeof json !== 'object' || json === null || !Object.hasOwn(json, 'type')) return null;
+  const { type } = json as { readonly type: unknown };
+  if (type === 0) return { status: 204, contentType: 'application/json' };
+  if (type !== 1 || Object.hasOwn(json, 'event')) return null;
+  return { status: 200, contentType: 'application/json', body: '{"type":1}' };
+}
+
+/** Asana brings the secret in a header and wants it back in one. */
+export function extractAsanaSecret({ headers }: IncomingRequest): SecretBringingHandshake | null {
+  const secret = bounded(headers.single('x-hook-secret'));
+  // A signed request comes from a sender that has its secret already.
+  if (secret === null || !HEADER_VALUE.test(secret) || headers.has('x-hook-signature')) return null;
+  return { secret, answer: { status: 200, headers: { 'X-Hook-Secret': secret } } };
+}
+
+export function extractNotionSecret(request: IncomingRequest): SecretBringingHandshake | null {
+  const secret = notionToken(request);
+  return secret === null ? null : { secret, answer: { status: 200 } };
+}
+
+/** Sent once more, signed: it holds the secret, so it is no event that anybody should be shown. */
+export function notionHandshake(request: IncomingRequest): HandshakeAnswer | null {
+  return notionToken(request) === null ? null : { status: 200 };
+}
+
+function notionToken(request: IncomingRequest): string | null {
+  const token = bounded(textAt(request.json(), ['verification_token']));
+  return token?.startsWith('secret_') ? token : null;
+}
 
 const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
 

@@ -1,6 +1,5 @@
-import { base64Key } from '../secret-keys.js';
+import { base64Key, hmac } from '../signing-algorithm.js';
 import type { SchemeRow } from '../signed-scheme.js';
-import { hmac } from '../signing-algorithm.js';
 
 const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
 const SHA256_BASE64 = hmac({ hash: 'sha256', encoding: 'base64' });

@@ -1,9 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { base64Key, type KeyFormat, standardWebhooksKey, verbatimKey } from '../secret-keys.js';
+import {
+  base64Key,
+  decodeStrictly,
+  hmac,
+  type KeyFormat,
+  publicKey,
+  readEd25519Key,
+  standardWebhooksKey,
+  verbatimKey,
+} from '../signing-algorithm.js';
 import type { SignatureFraming } from '../signature-framing.js';
 import type { SchemeRow } from '../signed-scheme.js';
-import { hmac, publicKey, readEd25519Key } from '../signing-algorithm.js';
-import { decodeStrictly } from '../strict-encoding.js';
 
 const GENERATED_SECRET_BYTES = 32;
 const PUBLIC_KEY_PREFIX = 'whpk_';

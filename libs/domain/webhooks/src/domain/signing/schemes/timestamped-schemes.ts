@@ -1,6 +1,5 @@
 import type { SchemeRow } from '../signed-scheme.js';
-import { hmac, publicKey, readPublicKey } from '../signing-algorithm.js';
-import { decodeStrictly } from '../strict-encoding.js';
+import { decodeStrictly, hmac, publicKey, readPublicKey } from '../signing-algorithm.js';
 
 const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
 const SHA256_BASE64 = hmac({ hash: 'sha256', encoding: 'base64' });
@@ -141,5 +140,26 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     content: '{timestamp}{body}',
     time: { unit: 'rfc3339' },
     deliveryIdHeaders: ['x-zendesk-webhook-invocation-id'],
+  },
+];
+
+/** Senders whose signature lies in the body: it has to be parsed before anything is known about it. */
+export const inBodySchemes: readonly SchemeRow[] = [
+  {
+    id: 'mailgun',
+    label: 'Mailgun',
+    documentationUrl: 'https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks',
+    algorithm: hmac({ hash: 'sha256', encoding: 'hex' }),
+    framings: [
+      {
+        signature: { path: ['signature', 'signature'] },
+        timestamp: { path: ['signature', 'timestamp'] },
+        id: { path: ['signature', 'token'] },
+      },
+    ],
+    content: '{timestamp}{id}',
+    time: { unit: 's' },
+    bodyIsNotSigned: true,
+    deliveryIdPath: ['signature', 'token'],
   },
 ];
