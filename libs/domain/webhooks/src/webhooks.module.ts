@@ -15,7 +15,6 @@ import { EvaluationNudgeModule } from './evaluation-nudge.module.js';
 import { DeliveriesController } from './http/deliveries.controller.js';
 import { WebhookPresenter } from './http/webhook-presenter.js';
 import { SignatureSchemesController, WebhooksController } from './http/webhooks.controller.js';
-import { DefinedWebhooksStore } from './persistence/defined-webhooks.store.js';
 import { DeliveriesStore } from './persistence/deliveries.store.js';
 import { SecretCopies } from './persistence/secret-copies.js';
 import { WebhooksStore } from './persistence/webhooks.store.js';
@@ -33,7 +32,6 @@ export const signatureSchemesProvider: FactoryProvider<SignatureSchemes> = {
   imports: [AuthModule, FactoriesModule, SecretsModule],
   providers: [
     WebhooksStore,
-    DefinedWebhooksStore,
     DeliveriesStore,
     SecretCopies,
     WebhookSecrets,

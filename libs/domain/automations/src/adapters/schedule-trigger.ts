@@ -74,7 +74,7 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
   }
 
   /** The timer of an expression is the factory's; one that no trigger has any more goes when it is fired. */
-  override async listen(tx: Queryable, { factoryUid }: TriggerScope, triggers: readonly Trigger[]): Promise<void> {
+  override async subscribe(tx: Queryable, { factoryUid }: TriggerScope, triggers: readonly Trigger[]): Promise<void> {
     const crons = new Map<string, Cron>();
     for (const trigger of triggers) {
       const read = readScheduleTrigger(trigger);

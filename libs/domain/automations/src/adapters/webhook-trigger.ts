@@ -12,12 +12,9 @@ import {
   type TriggerScope,
 } from '../application/trigger-provider.js';
 import { TriggerProviders } from '../application/trigger-providers.js';
-import {
-  evaluatePayloadFilter,
-  parsePayloadFilter,
-  type ParsedFilter,
-  PAYLOAD_FILTER_SCHEMA,
-} from '../domain/payload-filter/index.js';
+import { evaluatePayloadFilter } from '../domain/payload-filter/evaluate.js';
+import { parsePayloadFilter, type ParsedFilter } from '../domain/payload-filter/parse.js';
+import { PAYLOAD_FILTER_SCHEMA } from '../domain/payload-filter/schema.js';
 import { quoteValue } from '../domain/placeholders.js';
 import type { Trigger, TriggerCheck, TriggerEvent, TriggerIssue } from '../domain/trigger.js';
 import { readWebhookTrigger, webhookOf } from '../domain/webhook-trigger.js';

@@ -47,7 +47,7 @@ export abstract class TriggerProvider {
    * An automation with these triggers of the provider, at least one, is being saved in `tx`: for providers that have to be
    * told what to notice. What other automations need is left alone.
    */
-  async listen(_tx: Queryable, _scope: TriggerScope, _triggers: readonly Trigger[]): Promise<void> {
+  async subscribe(_tx: Queryable, _scope: TriggerScope, _triggers: readonly Trigger[]): Promise<void> {
     // Most notice everything, and ask who listens.
   }
   /** Never throws: what cannot be evaluated does not match, with a check that says so. */

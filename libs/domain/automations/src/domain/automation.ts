@@ -1,5 +1,6 @@
 import type { AgentConfig, PrincipalRef } from '#domain/runs';
 import type { Trigger } from './trigger.js';
+import { readPrompt } from './placeholders.js';
 
 /** `definition`: from a factory's files, whose next apply brings back what was changed otherwise. */
 export const AUTOMATION_SOURCES = ['api', 'definition'] as const;
@@ -44,3 +45,49 @@ export const MAX_AGENT_CONFIG_BYTES = 65_536;
 
 /** Under which the values of its MCP servers are sealed. */
 export const secretsOf = (uid: string): string => `automation/${uid}`;
+
+/** Something wrong with an automation as it was given. */
+export interface AutomationIssue {
+  /** JSON pointer into the automation as on the wire: `/triggers/0/filter/webhook_ids/0`. */
+  readonly pointer: string;
+  /** Continues the sentence that the field's name begins: “must be …”. */
+  readonly detail: string;
+  /** `not_authorized`: it names something that is not there, or that runs of the team may not use. */
+  readonly kind: 'invalid' | 'not_authorized';
+}
+
+/** What is wrong below `at`, seen from above. */
+export const below = <T extends { readonly pointer: string }>(at: string, issues: readonly T[]): T[] =>
+  issues.map((issue) => ({ ...issue, pointer: `${at}${issue.pointer}` }));
+
+export const invalid = (pointer: string, detail: string): AutomationIssue => ({ pointer, detail, kind: 'invalid' });
+
+/** What somebody wants an automation to be: {@link AutomationFields} before they are checked. */
+export interface RequestedAutomation {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly prompt: string;
+  readonly agentConfig: unknown;
+  readonly agentIdentityUid: string | null;
+  readonly triggers: readonly unknown[];
+}
+
+/** Rules that need nothing but the automation itself. */
+export function plainIssues({ name, prompt, triggers }: RequestedAutomation): AutomationIssue[] {
+  const read = readPrompt(prompt);
+  const found: (AutomationIssue | null)[] = [
+    name.trim() === '' ? invalid('/name', 'must not be blank') : null,
+    name.length > MAX_AUTOMATION_NAME ? invalid('/name', `must have at most ${MAX_AUTOMATION_NAME} characters`) : null,
+    prompt.trim() === '' ? invalid('/prompt', 'must not be blank') : null,
+    Buffer.byteLength(prompt) > MAX_PROMPT_BYTES
+      ? invalid('/prompt', `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8`)
+      : null,
+    read.kind === 'invalid' ? invalid('/prompt', read.detail) : null,
+    triggers.length === 0 ? invalid('/triggers', 'must have at least one entry') : null,
+    triggers.length > MAX_TRIGGERS ? invalid('/triggers', `must have at most ${MAX_TRIGGERS} entries`) : null,
+    Buffer.byteLength(JSON.stringify(triggers)) > MAX_TRIGGERS_BYTES
+      ? invalid('/triggers', `must have at most ${MAX_TRIGGERS_BYTES} bytes as JSON, all together`)
+      : null,
+  ];
+  return found.filter((issue) => issue !== null);
+}

@@ -1,5 +1,5 @@
 import { isUid } from '#platform/kernel';
-import { parsePayloadFilter } from './payload-filter/index.js';
+import { parsePayloadFilter } from './payload-filter/parse.js';
 import type { Trigger, TriggerIssue } from './trigger.js';
 
 export type ReadWebhookTrigger =

@@ -8,33 +8,8 @@ import type {
 } from '../domain/notification-delivery.js';
 import { TEST_TYPE } from '../domain/notification-webhook.js';
 
-interface Row {
-  id: string;
-  message_id: string;
-  run_id: string | null;
-  type: string;
-  status: NotificationStatus;
-  attempts: number;
-  log: AttemptRecord[];
-  next_attempt_at: Date | null;
-  created_at: Date;
-  finished_at: Date | null;
-}
-
-interface ClaimedRow {
-  id: string;
-  message_id: string;
-  attempts: number;
-  type: string;
-  data: Record<string, unknown>;
-  created_at: Date;
-  webhook_uid: string;
-  url: string;
-  enabled: boolean;
-  secrets: string[];
-}
-
-const COLUMNS = 'id, message_id, run_id, type, status, attempts, log, next_attempt_at, created_at, finished_at';
+const COLUMNS = `id, message_id AS "messageId", run_id AS "runId", type, status, attempts, log,
+  next_attempt_at AS "nextAttemptAt", created_at AS "createdAt", finished_at AS "finishedAt"`;
 /** The fair shares of the webhooks are computed among this number of due messages. */
 const WINDOW = 1000;
 
@@ -56,7 +31,8 @@ const CLAIM: Statement = {
 UPDATE notification_deliveries d
    SET attempts = d.attempts + 1, next_attempt_at = headrace.now() + $4 * interval '1 millisecond'
   FROM mine, notification_webhooks w WHERE d.id = mine.id AND w.uid = d.webhook_uid
-RETURNING d.id, d.message_id, d.attempts, d.type, d.data, d.created_at, d.webhook_uid, w.url, w.enabled,
+RETURNING d.id, d.message_id AS "messageId", d.attempts AS attempt, d.type, d.data, d.created_at AS "createdAt",
+  d.webhook_uid AS "webhookUid", w.url, w.enabled,
   array_remove(ARRAY[w.secret, CASE WHEN w.previous_secret_until > headrace.now() THEN w.previous_secret END], NULL) AS secrets`,
 };
 
@@ -73,40 +49,32 @@ export class NotificationDeliveriesStore {
   constructor(private readonly database: Database) {}
 
   /** Newest first; `before` is the id of the last delivery of the previous page. */
-  async list(webhookUid: string, before: string | null, limit: number): Promise<StoredNotification[]> {
-    const rows = await this.database.query<Row>(
+  list(webhookUid: string, before: string | null, limit: number): Promise<StoredNotification[]> {
+    return this.database.query(
       `SELECT ${COLUMNS} FROM notification_deliveries
        WHERE webhook_uid = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
       [webhookUid, before, limit],
     );
-    return rows.map(toDelivery);
   }
 
   /** Null when there is no such webhook, or a test of it is pending. */
   async insertTest(webhookUid: string, data: object): Promise<StoredNotification | null> {
-    const [row] = await this.database.query<Row>(
+    const [row] = await this.database.query<StoredNotification>(
       `INSERT INTO notification_deliveries (webhook_uid, type, data, next_attempt_at)
        SELECT uid, '${TEST_TYPE}', $2::jsonb, headrace.now() FROM notification_webhooks WHERE uid = $1 FOR KEY SHARE
        ON CONFLICT (webhook_uid) WHERE status = 'pending' AND type = '${TEST_TYPE}' DO NOTHING
        RETURNING ${COLUMNS}`,
       [webhookUid, JSON.stringify(data)],
     );
-    return row ? toDelivery(row) : null;
+    return row ?? null;
   }
 
   /**
    * Claims at most `limit` due messages, at most `share` of one webhook and none of the `busy` ones. The claim is a lease
    * of `leaseMs`: without a result by then, another process claims the message.
    */
-  async claim(limit: number, share: number, busy: readonly string[], leaseMs: number): Promise<ClaimedNotification[]> {
-    const rows = await this.database.query<ClaimedRow>(CLAIM, [limit, share, busy, leaseMs]);
-    return rows.map(({ message_id, attempts, created_at, webhook_uid, ...row }) => ({
-      ...row,
-      messageId: message_id,
-      attempt: attempts,
-      createdAt: created_at,
-      webhookUid: webhook_uid,
-    }));
+  claim(limit: number, share: number, busy: readonly string[], leaseMs: number): Promise<ClaimedNotification[]> {
+    return this.database.query(CLAIM, [limit, share, busy, leaseMs]);
   }
 
   /** Records an attempt, also when the message was dropped meanwhile. False when it was claimed again or deleted. */
@@ -141,16 +109,3 @@ export class NotificationDeliveriesStore {
     return rows.length;
   }
 }
-
-const toDelivery = (row: Row): StoredNotification => ({
-  id: row.id,
-  messageId: row.message_id,
-  runId: row.run_id,
-  type: row.type,
-  status: row.status,
-  attempts: row.attempts,
-  log: row.log,
-  nextAttemptAt: row.next_attempt_at,
-  createdAt: row.created_at,
-  finishedAt: row.finished_at,
-});

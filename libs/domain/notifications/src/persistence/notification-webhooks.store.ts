@@ -1,24 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-import type {
-  NotificationEvent,
-  NotificationWebhook,
-  NotificationWebhookFields,
-} from '../domain/notification-webhook.js';
+import type { NotificationWebhook, NotificationWebhookFields } from '../domain/notification-webhook.js';
 
-interface Row {
-  uid: string;
-  team_uid: string;
-  name: string;
-  url: string;
-  events: NotificationEvent[];
-  enabled: boolean;
-  disabled_reason: string | null;
-  created_at: Date;
-  updated_at: Date;
-}
-
-const COLUMNS = 'uid, team_uid, name, url, events, enabled, disabled_reason, created_at, updated_at';
+const COLUMNS = `uid, team_uid AS "teamUid", name, url, events, enabled, disabled_reason AS "disabledReason",
+  created_at AS "createdAt", updated_at AS "updatedAt"`;
 /** Lists are bounded for every caller. */
 const MAX_LISTED = 1000;
 
@@ -45,18 +30,17 @@ export class NotificationWebhooksStore {
   constructor(private readonly database: Database) {}
 
   async find(uid: string): Promise<NotificationWebhook | null> {
-    const [row] = await this.database.query<Row>(FIND, [uid]);
-    return row ? toWebhook(row) : null;
+    const [row] = await this.database.query<NotificationWebhook>(FIND, [uid]);
+    return row ?? null;
   }
 
   /** By name. */
-  async listFor(teamUids: readonly string[]): Promise<NotificationWebhook[]> {
-    const rows = await this.database.query<Row>(
+  listFor(teamUids: readonly string[]): Promise<NotificationWebhook[]> {
+    return this.database.query(
       `SELECT ${COLUMNS} FROM notification_webhooks WHERE team_uid = ANY($1::text[])
        ORDER BY lower(name), uid LIMIT ${MAX_LISTED}`,
       [teamUids],
     );
-    return rows.map(toWebhook);
   }
 
   /** The number of webhooks of the team. Concurrent transactions wait, so that the limit is exact. */
@@ -79,7 +63,7 @@ export class NotificationWebhooksStore {
     { name, url, events, enabled }: NotificationWebhookFields,
     sealedSecret: string,
   ): Promise<NotificationWebhook> {
-    const rows = await tx.query<Row>(
+    const rows = await tx.query<NotificationWebhook>(
       `INSERT INTO notification_webhooks (uid, team_uid, name, url, events, enabled, secret)
        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${COLUMNS}`,
       [uid, teamUid, name, url, events, enabled, sealedSecret],
@@ -89,10 +73,11 @@ export class NotificationWebhooksStore {
 
   /** Locks it for this transaction; writers of messages do not wait. */
   async lock(tx: Queryable, uid: string): Promise<NotificationWebhook | null> {
-    const [row] = await tx.query<Row>(`SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1 FOR NO KEY UPDATE`, [
-      uid,
-    ]);
-    return row ? toWebhook(row) : null;
+    const [row] = await tx.query<NotificationWebhook>(
+      `SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1 FOR NO KEY UPDATE`,
+      [uid],
+    );
+    return row ?? null;
   }
 
   /** `forgetFailures`: the URL has changed, or the webhook was enabled. */
@@ -102,7 +87,7 @@ export class NotificationWebhooksStore {
     { name, url, events, enabled }: NotificationWebhookFields,
     forgetFailures: boolean,
   ): Promise<NotificationWebhook> {
-    const rows = await tx.query<Row>(
+    const rows = await tx.query<NotificationWebhook>(
       `UPDATE notification_webhooks SET name = $2, url = $3, events = $4, enabled = $5,
          disabled_reason = CASE WHEN $5 THEN NULL ELSE disabled_reason END,
          failures = CASE WHEN $6 THEN 0 ELSE failures END,
@@ -116,13 +101,13 @@ export class NotificationWebhooksStore {
 
   /** The present secret stays good for a while. Null when there is no such webhook. */
   async replaceSecret(uid: string, sealedSecret: string, oldForMs: number): Promise<NotificationWebhook | null> {
-    const [row] = await this.database.query<Row>(
+    const [row] = await this.database.query<NotificationWebhook>(
       `UPDATE notification_webhooks SET secret = $2, previous_secret = secret,
          previous_secret_until = headrace.now() + $3 * interval '1 millisecond', updated_at = headrace.now()
        WHERE uid = $1 RETURNING ${COLUMNS}`,
       [uid, sealedSecret, oldForMs],
     );
-    return row ? toWebhook(row) : null;
+    return row ?? null;
   }
 
   async delete(uid: string): Promise<boolean> {
@@ -148,19 +133,7 @@ export class NotificationWebhooksStore {
   }
 }
 
-function only([row]: readonly Row[]): NotificationWebhook {
+function only([row]: readonly NotificationWebhook[]): NotificationWebhook {
   if (!row) throw new Error('A statement with RETURNING returned no row.');
-  return toWebhook(row);
+  return row;
 }
-
-const toWebhook = (row: Row): NotificationWebhook => ({
-  uid: row.uid,
-  teamUid: row.team_uid,
-  name: row.name,
-  url: row.url,
-  events: row.events,
-  enabled: row.enabled,
-  disabledReason: row.disabled_reason,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-});

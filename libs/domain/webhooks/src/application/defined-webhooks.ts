@@ -10,7 +10,6 @@ import {
   type WebhookSettingIssue,
   type WebhookSettings,
 } from '../domain/webhook.js';
-import { DefinedWebhooksStore } from '../persistence/defined-webhooks.store.js';
 import { WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 import { credentialFault } from '../domain/credential.js';
@@ -37,8 +36,7 @@ const FIELDS: ReadonlyMap<string, keyof WebhookSettings> = new Map([
 @Injectable()
 export class DefinedWebhooks {
   constructor(
-    private readonly store: DefinedWebhooksStore,
-    private readonly webhooks: WebhooksStore,
+    private readonly store: WebhooksStore,
     private readonly managed: ManagedSecrets,
     private readonly secrets: WebhookSecrets,
     private readonly schemes: SignatureSchemes,
@@ -49,13 +47,13 @@ export class DefinedWebhooks {
    * reading. Managed secrets are locked after these webhooks: changes of secrets do not lock webhooks of definitions.
    */
   async lock(tx: Queryable, factory: Factory): Promise<void> {
-    await this.webhooks.lockQuota(tx, factory.uid);
-    await this.store.lockAll(tx, factory.uid);
+    await this.store.lockQuota(tx, factory.uid);
+    await this.store.lockAllDefined(tx, factory.uid);
   }
 
   /** From the API and from definitions, by name. */
   async list(tx: Queryable, { uid, teamUid }: Factory): Promise<DefinedWebhook[]> {
-    const found = await this.store.list(tx, uid);
+    const found = await this.store.listForDefinition(tx, uid);
     const names = [...new Set(found.map(({ secretName }) => secretName))];
     const versions = await this.managed.versions(tx, teamUid, names);
     return found.map((webhook) => ({
@@ -94,11 +92,11 @@ export class DefinedWebhooks {
     { uid: factoryUid, teamUid }: Factory,
     spec: WebhookSettings,
   ): Promise<CreateDefinedWebhookResult> {
-    if (!(await this.webhooks.reserveQuota(tx, factoryUid, MAX_WEBHOOKS_PER_FACTORY)))
+    if (!(await this.store.reserveQuota(tx, factoryUid, MAX_WEBHOOKS_PER_FACTORY)))
       return { kind: 'limit_reached', limit: MAX_WEBHOOKS_PER_FACTORY };
     const uid = newUid();
     const fields = { ...spec, ...header(spec), copy: await this.copyOf(tx, teamUid, uid, spec) };
-    await this.webhooks.insert(tx, {
+    await this.store.insert(tx, {
       ...fields,
       uid,
       factoryUid,
@@ -120,18 +118,18 @@ export class DefinedWebhooks {
   ): Promise<void> {
     // Lock order: the secret before the webhook.
     const copy = await this.copyOf(tx, teamUid, uid, spec);
-    const found = await this.store.lock(tx, factoryUid, uid);
+    const found = await this.store.lockDefined(tx, factoryUid, uid);
     if (!found) throw new Error(`Factory ${factoryUid} has no webhook ${uid} from a definition.`);
-    await this.store.replace(tx, found.id, { ...spec, ...header(spec), copy });
+    await this.store.replaceDefined(tx, found.id, { ...spec, ...header(spec), copy });
   }
 
   /** Keeps the delivery log until it expires, and the managed secret, which the webhook does not own. */
   async delete(tx: Queryable, factory: Factory, uid: string): Promise<void> {
-    await this.webhooks.lockQuota(tx, factory.uid);
-    if (!(await this.store.lock(tx, factory.uid, uid)))
+    await this.store.lockQuota(tx, factory.uid);
+    if (!(await this.store.lockDefined(tx, factory.uid, uid)))
       throw new Error(`Factory ${factory.uid} has no webhook ${uid} from a definition.`);
-    await this.webhooks.markDeleted(tx, factory.uid, uid);
-    await this.webhooks.releaseQuota(tx, factory.uid);
+    await this.store.markDeleted(tx, factory.uid, uid);
+    await this.store.releaseQuota(tx, factory.uid);
   }
 
   private async copyOf(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ReachedTrigger } from '../persistence/firing.store.js';
-import { decideFiring } from './firing-decisions.js';
+import { decideFiring } from './fire-automations.js';
 
 const LATE = new Error('late');
 const reached = (count: number): ReachedTrigger[] =>
