@@ -5,7 +5,7 @@ import { EVALUATE_DELIVERIES_JOB } from './jobs/webhook-jobs.js';
 import { WebhooksProcessor } from './jobs/webhooks.processor.js';
 import { WebhookEvaluationModule } from './webhook-evaluation.module.js';
 
-/** The room's background work, for the processor: evaluating and pruning. */
+/** For the processor: evaluates and prunes deliveries. */
 @Module({
   imports: [WebhookEvaluationModule, BullModule.registerQueue({ name: EVALUATE_DELIVERIES_JOB.queue })],
   providers: [EvaluationPump, WebhooksProcessor],

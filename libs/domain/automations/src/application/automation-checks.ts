@@ -125,7 +125,7 @@ const NO_IDENTITY: AutomationIssue = {
   kind: 'not_authorized',
 };
 
-/** The value that a JSON pointer names; undefined where there is none. */
+/** The value at a JSON pointer; undefined when it is missing. */
 function valueAt(document: unknown, pointer: string): unknown {
   return pointer
     .slice(1)

@@ -1,10 +1,10 @@
 import type { AutomationResult } from '../domain/delivery.js';
 import { Injectable } from '@nestjs/common';
 
-/** A delivery that was answered with 202. */
+/** A delivery that was accepted with 202. */
 export interface AcceptedDelivery {
   readonly deliveryId: string;
-  /** As it is now; it may have been disabled or deleted since. */
+  /** The current state; the webhook may have been disabled or deleted since. */
   readonly webhook: {
     readonly uid: string;
     readonly name: string;
@@ -15,27 +15,27 @@ export interface AcceptedDelivery {
   readonly receivedAt: Date;
   /** The bytes that were sent: valid JSON of any depth, in valid UTF-8. */
   readonly body: Buffer;
-  /** Those that the log keeps, by their names in lower case. */
+  /** The stored headers, by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * Plug for rooms that act on deliveries. Registered with `DeliveryEvaluators`. Asked at least once for each accepted
- * delivery, and again after a fault or a crash: what it does has to be idempotent by delivery and automation, and in
- * transactions of its own. Throws only on faults; what cannot be evaluated is a result that says so. Once `signal` is
- * aborted nobody waits for it any longer: it is to stop, having kept what is done, and it must let others have a turn that
- * often. What is left is asked for again.
+ * Extension point: reacts to accepted deliveries; registered with `DeliveryEvaluators`. Called at least once for each
+ * delivery, and again after a fault or a crash, so it must be idempotent by delivery and automation, and use its own
+ * transactions. Throws only for faults; a delivery that cannot be evaluated is a result. When `signal` is aborted its
+ * result is ignored: it must stop soon, keep what it has done, and is called again for the rest. Long computations have to
+ * yield to the event loop.
  */
 export abstract class DeliveryEvaluator {
   abstract evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]>;
 }
 
-/** Tells the processor that a delivery waits to be evaluated. A hint; never throws. */
+/** Wakes the processor, because a delivery has to be evaluated. A hint, never throws. */
 export abstract class EvaluationNudge {
   abstract nudge(): void;
 }
 
-/** Everybody who acts on deliveries. With nobody registered no delivery has a result. */
+/** The registered evaluators. Without one, deliveries have no results. */
 @Injectable()
 export class DeliveryEvaluators {
   private readonly evaluators = new Set<DeliveryEvaluator>();
@@ -44,7 +44,7 @@ export class DeliveryEvaluators {
     this.evaluators.add(evaluator);
   }
 
-  /** All results, in the order of registration. Rejects when one evaluator does: then all are asked again. */
+  /** All results, in the order of registration. Rejects when one evaluator does; then all are called again. */
   async evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
     const results: AutomationResult[] = [];
     for (const evaluator of this.evaluators) results.push(...(await evaluator.evaluate(delivery, signal)));

@@ -7,7 +7,7 @@ const waitingOf = (counts: Record<string, number>) =>
     Array.from({ length: count }, (_, index) => ({ webhookId: `${factoryUid}${index}`, factoryUid })),
   );
 
-it('gives every factory the same share, however many webhooks it floods', () => {
+it('gives every factory the same share, independent of its number of webhooks', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.integer({ min: 1, max: 30 })), fc.nat(), (counts, lap) => {
       const turns = fairShares(waitingOf(counts), lap);
@@ -20,7 +20,7 @@ it('gives every factory the same share, however many webhooks it floods', () => 
   );
 });
 
-it('has every webhook of a factory in turn within a few laps', () => {
+it('includes every webhook of a factory within a few rounds', () => {
   const seen = new Set<string>();
   for (let lap = 0; lap < 3; lap += 1)
     for (const { webhookId } of fairShares(waitingOf({ flood: 20 }), lap).flat()) seen.add(webhookId);

@@ -1,14 +1,14 @@
 export const AUTH_MODES = ['token', 'url_token', 'signature'] as const;
 export type AuthMode = (typeof AUTH_MODES)[number];
 
-/** Who wrote it: a caller of the API, or a factory's definition files. */
+/** Created by a caller of the API, or by the definition files of the factory. */
 export const WEBHOOK_SOURCES = ['api', 'definition'] as const;
 export type WebhookSource = (typeof WEBHOOK_SOURCES)[number];
 
 export const MAX_WEBHOOKS_PER_FACTORY = 20;
 export const MAX_WEBHOOK_NAME = 200;
 
-/** An address that a sender posts to, as it is managed. */
+/** An address to which a sender posts deliveries. */
 export interface Webhook {
   /** 22 of `[A-Za-z0-9]`, 128 random bits; a part of the ingress URL. */
   readonly uid: string;
@@ -22,54 +22,54 @@ export interface Webhook {
   readonly secretName: string;
   readonly deliveryIdHeader: string | null;
   readonly enabled: boolean;
-  /** Waits for a handshake that brings the secret, or for somebody to confirm the one that it brought. */
+  /** Waits for the handshake that brings the secret, or for its confirmation by a user. */
   readonly secretPending: boolean;
   readonly source: WebhookSource;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
 
-/** A webhook as those see it who manage it. */
+/** A webhook with the fields that its management needs. */
 export interface ManagedWebhook extends Webhook {
   /** A bigint, as text. */
   readonly id: string;
-  /** False while its sender's secret is still to come. */
+  /** False while the secret of the sender is missing. */
   readonly hasSecret: boolean;
-  /** Its managed secret was made for it alone. */
+  /** Its managed secret was created for it alone. */
   readonly secretOwned: boolean;
-  /** What a handshake brought, sealed, until somebody confirms it. */
+  /** The encrypted secret of a handshake, until a user confirms it. */
   readonly sealedCapturedSecret: string | null;
 }
 
-/** What a definition file says of a webhook. */
+/** The fields of a webhook in a definition file. */
 export interface WebhookSettings {
   readonly name: string;
   readonly authMode: AuthMode;
   readonly signatureScheme: string | null;
   /** A managed secret of the team. */
   readonly secretName: string;
-  /** In any case: header names are compared, and kept, in lower case. */
+  /** In any case; header names are compared and stored in lower case. */
   readonly deliveryIdHeader: string | null;
   readonly enabled: boolean;
 }
 
-/** A webhook beside what its file says; `deliveryIdHeader` in lower case. */
+/** A stored webhook, to compare with its file; `deliveryIdHeader` in lower case. */
 export interface DefinedWebhook extends WebhookSettings {
   readonly uid: string;
   readonly source: WebhookSource;
-  /** Of the managed secret's value that senders have to use; null while it has none, which only those of the API may lack. */
+  /** Version of the managed secret that senders have to use; null while a webhook of the API has no secret. */
   readonly secretVersion: number | null;
-  /** That the managed secret has now; null: it is gone. */
+  /** Current version of the managed secret; null when it was deleted. */
   readonly managedSecretVersion: number | null;
 }
 
-/** One thing that is wrong with a setting; `detail` completes "`secretName` …". */
+/** An invalid setting; `detail` completes "`secretName` …". */
 export interface WebhookSettingIssue {
   readonly field: keyof WebhookSettings;
   readonly detail: string;
 }
 
-/** What a sender posts to; `token` is a part of it in `url_token` mode only. */
+/** The URL that a sender posts to; it contains `token` in `url_token` mode only. */
 export const ingressUrl = (
   origin: string,
   { uid, authMode }: Pick<Webhook, 'uid' | 'authMode'>,

@@ -9,8 +9,8 @@ import type { WebhookAutomationResult, WebhookDelivery } from './delivery.dto.js
 export class WebhookPresenter {
   constructor(private readonly settings: Settings) {}
 
-  /** `secret`: where it was made or supplied a moment ago. `captured`: what waits to be confirmed. */
-  present(webhook: ManagedWebhook, told: { readonly secret?: string; readonly captured?: string } = {}): WebhookItem {
+  /** `secret`: only after it was generated or supplied. `captured`: a secret that has to be confirmed. */
+  present(webhook: ManagedWebhook, shown: { readonly secret?: string; readonly captured?: string } = {}): WebhookItem {
     const { signatureScheme, deliveryIdHeader, hasSecret, secretPending } = webhook;
     return {
       uid: webhook.uid,
@@ -22,10 +22,10 @@ export class WebhookPresenter {
       enabled: webhook.enabled,
       ...(!hasSecret && !secretPending && { secret_missing: true }),
       ...(secretPending && { secret_pending: true }),
-      ...(told.captured !== undefined && { captured_secret: told.captured }),
-      ingress_url: ingressUrl(this.settings.ingressPublicUrl, webhook, told.secret ?? '{token}'),
+      ...(shown.captured !== undefined && { captured_secret: shown.captured }),
+      ingress_url: ingressUrl(this.settings.ingressPublicUrl, webhook, shown.secret ?? '{token}'),
       source: webhook.source,
-      ...(told.secret !== undefined && { secret: told.secret }),
+      ...(shown.secret !== undefined && { secret: shown.secret }),
       created_at: webhook.createdAt.toISOString(),
       updated_at: webhook.updatedAt.toISOString(),
     };

@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@
 import { Settings } from '#platform/config';
 import { Pump } from '#platform/jobs';
 import { EvaluateDeliveries, FACTORIES_PER_BATCH } from '../application/evaluate-deliveries.js';
-import { fairShares, type WebhookTurn } from '../domain/fair-shares.js';
+import { fairShares, type WebhookShare } from '../domain/fair-shares.js';
 
 const WALKED_AT_ONCE = 256;
 
@@ -50,7 +50,7 @@ export class EvaluationPump implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /** A batch that fails is left to a later round; the factories behind it have their turn. */
-  private async batch(factories: readonly (readonly WebhookTurn[])[]): Promise<number> {
+  private async batch(factories: readonly (readonly WebhookShare[])[]): Promise<number> {
     try {
       return await this.evaluate.execute(factories);
     } catch (error) {

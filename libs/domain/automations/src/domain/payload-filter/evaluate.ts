@@ -9,34 +9,34 @@ import {
 } from './filter.js';
 import { type Path, preview, previewList, previewPath } from './preview.js';
 
-export interface FilterVerdict {
+export interface FilterResult {
   readonly matched: boolean;
-  /** One sentence for people, at most 500 characters: where it does not match, the clause and the value that decided it. */
+  /** One sentence, at most 500 characters: without a match, the clause and the value that decided the result. */
   readonly reason: string;
 }
 
 /**
- * Whether a payload, as `JSON.parse` gives it, is one that the filter asks for. Never throws. Takes time in proportion to
- * the payload's size, whatever its shape and the filter's: each value is looked at under at most one clause.
+ * Whether the filter matches a payload, as parsed JSON. Never throws. The time is proportional to the size of the payload for
+ * any shape of payload and filter: each value is compared with at most one clause.
  */
-export function evaluatePayloadFilter({ root, leaves }: PayloadFilter, payload: unknown): FilterVerdict {
+export function evaluatePayloadFilter({ root, leaves }: PayloadFilter, payload: unknown): FilterResult {
   if (root.clauses.length === 0) return { matched: true, reason: 'There is no filter.' };
   const fault = faultOf(root, payload);
   if (fault !== undefined) return { matched: false, reason: fault };
   return { matched: true, reason: leaves === 1 ? 'The clause matches.' : `All ${leaves} clauses match.` };
 }
 
-/** Why something does not match. */
+/** Why a value does not match. */
 interface Fault {
-  /** Without a full stop. */
+  /** Without the final full stop. */
   readonly sentence: string;
-  /** Of the outermost array with several objects on the way to it, none of which matches. */
+  /** Describes the outermost array with several objects on the path, none of which matches. */
   readonly group?: string;
 }
 
 /**
- * Why a value does not match, as a sentence; undefined when it does. Recursion is as deep as the pattern, not as the
- * payload. Of an array only the first object is explained, and its other ones are matched: so nothing is looked at twice.
+ * Why a value does not match, as a sentence; undefined when it does. The recursion is as deep as the pattern, not as the
+ * payload. In an array only the first object is explained and the others are only matched, so that each is visited once.
  */
 export function faultOf(pattern: Pattern, payload: unknown): string | undefined {
   const fault = objectFault(pattern, payload, []);
@@ -77,7 +77,7 @@ function elementsFault(pattern: Pattern, elements: readonly unknown[], path: Pat
   return objects === 1 ? first : { ...first, group: `None of the ${objects} objects in ${previewPath(path)} matches` };
 }
 
-/** Of a value that is there. */
+/** For a value that is present. */
 function valueFault(condition: Condition, value: unknown, path: Path): Fault | undefined {
   if (condition.kind === 'object') return objectFault(condition.pattern, value, path);
   const { in: allowed, notIn, exists } = condition;
@@ -112,8 +112,8 @@ function noneOf(allowed: ReadonlySet<unknown>, verb: 'is' | 'holds'): string {
 const capitalised = (sentence: string): string => `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
 
 /**
- * Never asks for more keys than the object has, and one: an array can have 100,000 objects, and each of them be without
- * all 64 keys of the pattern. So required keys end it where they are missing, and the other ones are not asked for.
+ * Looks up at most one key more than the object has: an array can have 100,000 objects without any of the 64 keys of the
+ * pattern. So a missing required key ends the comparison, and optional keys are not looked up.
  */
 export function objectMatches({ required, optional }: Pattern, object: JsonObject): boolean {
   for (const { key, condition } of required) {
@@ -127,7 +127,7 @@ export function objectMatches({ required, optional }: Pattern, object: JsonObjec
   return true;
 }
 
-/** Of a value that is there. */
+/** For a value that is present. */
 function conditionHolds(condition: Condition, value: unknown): boolean {
   if (condition.kind === 'value') return valueHolds(condition, value);
   const { pattern } = condition;
@@ -141,7 +141,7 @@ function valueHolds(condition: ValueCondition, value: unknown): boolean {
   return condition.notIn === null || !holdsAny(value, condition.notIn);
 }
 
-/** Whether the value is in the set; of an array, whether one of its elements is. Arrays in arrays are not looked into. */
+/** Whether the value is in the set, or an element of an array is. Nested arrays are not searched. */
 export function holdsAny(value: unknown, set: ReadonlySet<unknown>): boolean {
   return Array.isArray(value) ? value.some((element) => isScalar(element) && set.has(element)) : set.has(value);
 }

@@ -22,12 +22,11 @@ export type ParsedFilter =
   | { readonly kind: 'invalid'; readonly issues: readonly FilterIssue[] };
 
 /**
- * Understands a filter as somebody wrote it: any JSON value as `JSON.parse` gives it. Never throws. Keys are own
- * properties, whatever they are called.
+ * Parses a filter from any JSON value. Never throws. Only own properties count, with any name.
  */
 export function parsePayloadFilter(raw: unknown): ParsedFilter {
   if (!isObject(raw)) {
-    const detail = 'must be an object: keys of the payload, each with the values that are allowed';
+    const detail = 'must be an object: keys of the payload, each with its allowed values';
     return { kind: 'invalid', issues: [{ pointer: '', detail }] };
   }
   const reader = new FilterReader();
@@ -35,7 +34,7 @@ export function parsePayloadFilter(raw: unknown): ParsedFilter {
   return reader.issues.length === 0 ? { kind: 'valid', filter } : { kind: 'invalid', issues: reader.issues };
 }
 
-/** What is wrong with a filter. */
+/** An invalid part of a filter. */
 export interface FilterIssue {
   /** JSON pointer within the filter, `/data/type/0`. */
   readonly pointer: string;
@@ -43,11 +42,11 @@ export interface FilterIssue {
   readonly detail: string;
 }
 
-/** What is beyond is told once these are mended. */
+/** Further issues are reported after these are fixed. */
 const MAX_ISSUES = 20;
 const NO_PATTERN: Pattern = { clauses: [], required: [], optional: new Map() };
 
-/** Reads one filter and notes what is wrong with it. Goes no deeper than the limit, whatever it is given. */
+/** Parses one filter and collects its issues. The depth of the recursion is limited. */
 export class FilterReader {
   readonly issues: FilterIssue[] = [];
   private leaves = 0;
@@ -55,10 +54,10 @@ export class FilterReader {
   read(raw: JsonObject): PayloadFilter {
     const root = this.pattern(raw, '', 1);
     if (this.leaves > MAX_FILTER_LEAVES) {
-      // First, so that it is among the issues that are told.
+      // First, so that it is among the reported issues.
       this.issues.unshift({
         pointer: '',
-        detail: `must have at most ${MAX_FILTER_LEAVES} keys with values, and has ${this.leaves}`,
+        detail: `must not have more than ${MAX_FILTER_LEAVES} keys with values; it has ${this.leaves}`,
       });
       this.issues.splice(MAX_ISSUES);
     }
@@ -121,7 +120,7 @@ export class FilterReader {
     const exists = has('exists') && typeof object.exists === 'boolean' ? object.exists : null;
     if (has('exists') && exists === null) this.note(`${pointer}/exists`, 'must be true or false');
     if (exists === false && allowed !== null) {
-      this.note(`${pointer}/exists`, 'must not be false beside `in`: a missing key is none of its values');
+      this.note(`${pointer}/exists`, 'must not be false beside `in`: a missing key has none of its values');
     }
     if (allowed !== null && Array.isArray(object.not_in)) {
       object.not_in.slice(0, MAX_SET_VALUES).forEach((value, index) => {
@@ -139,14 +138,14 @@ export class FilterReader {
 
   private set(raw: unknown, pointer: string): ReadonlySet<unknown> {
     if (!Array.isArray(raw)) {
-      const hint = isObject(raw) ? `; ${OPERATORS.join(', ')} are operators where nothing else stands beside them` : '';
+      const hint = isObject(raw) ? `; ${OPERATORS.join(', ')} are operators only without other keys beside them` : '';
       this.note(pointer, `must be an array of values${hint}`);
       return new Set();
     }
     const values: readonly unknown[] = raw;
     if (values.length === 0) this.note(pointer, 'must have at least one value');
     if (values.length > MAX_SET_VALUES) {
-      this.note(pointer, `must have at most ${MAX_SET_VALUES} values, and has ${values.length}`);
+      this.note(pointer, `must not have more than ${MAX_SET_VALUES} values; it has ${values.length}`);
     }
     values.slice(0, MAX_SET_VALUES).forEach((value, index) => {
       const detail = setValueDetail(value);
@@ -161,8 +160,8 @@ export class FilterReader {
 }
 
 /**
- * `{"notIn": ["a"]}` would be a payload key called `notIn`, and a filter that never matches. Who means the key writes
- * `{"notIn": {"in": ["a"]}}`, which nobody writes by mistake.
+ * `{"notIn": ["a"]}` would be a payload key `notIn`, and the filter would never match. A filter for that key is
+ * `{"notIn": {"in": ["a"]}}`, which is not written by mistake.
  */
 function looksLikeOperator(key: string, value: unknown): boolean {
   const near = nearOperator(key);
@@ -194,36 +193,36 @@ export function unknownOperatorDetail(key: string, near: Operator): string {
   return `${meant} For a key of the payload with this name write {${preview(key)}: {"in": […]}}`;
 }
 
-/** What is wrong with a value of `in` or `not_in`. */
+/** The issue of a value of `in` or `not_in`. */
 export function setValueDetail(value: unknown): string | undefined {
   if (!isScalar(value)) return 'must be a string, a number, true, false or null';
   if (typeof value === 'string' && !isStorableText(value)) return 'must not contain NUL characters or lone surrogates';
-  // JSON.parse makes Infinity of 1e999, which would be stored as null.
+  // JSON.parse returns Infinity for 1e999, which would be stored as null.
   if (typeof value === 'number' && !Number.isFinite(value)) return 'must be a number of at most 1.7976931348623157e308';
   return undefined;
 }
 
-/** Letters alone: so `notIn`, `not-in` and `$in` are spelled like an operator. */
+/** Compared by letters only, so that `notIn`, `not-in` and `$in` resemble an operator. */
 const SPELLINGS: Readonly<Record<Operator, readonly string[]>> = {
   in: ['in', 'inn', 'iin'],
   not_in: ['notin', 'nin', 'isnotin'],
   exists: ['exists', 'exist', 'existing'],
 };
-/** `in` is too short for slips: `id`, `is` and `on` are good names of payload keys. */
-const SLIPS: readonly Operator[] = ['not_in', 'exists'];
+/** `in` is too short for misspellings: `id`, `is` and `on` are common payload keys. */
+const MISSPELLABLE: readonly Operator[] = ['not_in', 'exists'];
 const MAX_LENGTH = 16;
 
-/** The operator that a key looks like without being one. */
+/** The operator that a key resembles. */
 export function nearOperator(key: string): Operator | undefined {
   if (key.length > MAX_LENGTH) return undefined;
   const word = key.toLowerCase();
   const letters = [...word].filter((letter) => letter >= 'a' && letter <= 'z').join('');
   const spelled = OPERATORS.find((operator) => SPELLINGS[operator].includes(letters));
-  return spelled ?? SLIPS.find((operator) => isOneSlip(word, operator));
+  return spelled ?? MISSPELLABLE.find((operator) => isMisspelled(word, operator));
 }
 
-/** Whether one letter is missing, too many, another one, or swapped with its neighbour. */
-function isOneSlip(word: string, meant: string): boolean {
+/** Whether one letter is missing, added, replaced, or swapped with its neighbour. */
+function isMisspelled(word: string, meant: string): boolean {
   if (Math.abs(word.length - meant.length) > 1) return false;
   let start = 0;
   while (start < word.length && word[start] === meant[start]) start += 1;

@@ -8,7 +8,7 @@ import { urlBoundSchemes } from './schemes/url-bound-schemes.js';
 import { SignedScheme } from './signed-scheme.js';
 import { StaticScheme } from './static-scheme.js';
 
-/** The schemes that an installation knows. */
+/** The registered schemes. */
 export class SignatureSchemes {
   private readonly byId = new Map<string, SignatureScheme>();
 
@@ -19,7 +19,7 @@ export class SignatureSchemes {
     }
   }
 
-  /** Null for an unknown id: whoever asks refuses. */
+  /** Null for an unknown id, which the caller must reject. */
   find(id: string): SignatureScheme | null {
     return this.byId.get(id) ?? null;
   }
@@ -30,7 +30,7 @@ export class SignatureSchemes {
   }
 }
 
-/** Every scheme that ships with the service; all are stateless. */
+/** The schemes of the service; all are stateless. */
 export const SIGNATURE_SCHEMES: readonly SignatureScheme[] = [
   ...[
     ...rawBodySchemes,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What a scheme may sign, named in its template between braces. */
+/** The values that a template may contain in braces. */
 const NAMES = ['body', 'timestamp', 'id', 'url', 'method'] as const;
 export type ContentName = (typeof NAMES)[number];
 
@@ -8,18 +8,17 @@ export type ContentValues = Readonly<Record<Exclude<ContentName, 'body'>, string
 
 type Part = { readonly name: ContentName; readonly next: string } | { readonly literal: Buffer };
 
-/** The bytes that a scheme signs, as a template says: `v0:{timestamp}:{body}`. */
+/** The bytes that a scheme signs, by a template such as `v0:{timestamp}:{body}`. */
 export class SignedContent {
   private readonly parts: readonly Part[];
 
-  /** @throws Error for a name that does not exist: a scheme with a mistake keeps the service from starting. */
+  /** @throws Error for an unknown name, so that the service does not start with an invalid scheme. */
   constructor(private readonly template: string) {
     const pieces = template.split(/\{([a-z]+)\}/);
     this.parts = pieces.flatMap((piece, index): Part[] => {
       if (index % 2 === 0) return piece === '' ? [] : [{ literal: Buffer.from(piece, 'utf8') }];
       const name = NAMES.find((known) => known === piece);
-      if (name === undefined)
-        throw new Error(`The template ${template} names ${piece}, which is nothing that is signed.`);
+      if (name === undefined) throw new Error(`The template ${template} contains the unknown value ${piece}.`);
       return [{ name, next: pieces[index + 1] ?? '' }];
     });
   }
@@ -29,8 +28,8 @@ export class SignedContent {
   }
 
   /**
-   * In parts, so that the body is not copied. Null when a value is missing, or when an id contains what separates it
-   * from the next part: `a.1` before `2` and `a` before `1.2` would be the same bytes.
+   * In parts, so that the body is not copied. Null when a value is missing, or when an id contains its separator: the id
+   * `a.1` followed by `2` and the id `a` followed by `1.2` would be the same bytes.
    */
   of(values: ContentValues): readonly Buffer[] | null {
     const bytes: Buffer[] = [];
@@ -49,18 +48,18 @@ export class SignedContent {
   }
 }
 
-/** How a sender writes the time of signing. */
+/** The format of the time of signing. */
 export type TimeUnit = 's' | 'ms' | 'rfc3339';
 
-/** What the contract lets a signature differ from our clock, to both sides, unless the scheme says less. */
+/** The tolerance of the contract in both directions, unless the scheme has a smaller one. */
 export const DEFAULT_TOLERANCE_SECONDS = 300;
 
 const DIGITS = /^\d{1,15}$/;
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
 /**
- * Whether a time as sent is one and is at most so far from now, behind or ahead; the bound itself is within. Whole
- * seconds are compared as whole seconds, so that a sender is not refused for the fraction that it could not write.
+ * Whether the text is a valid time within the tolerance of now, in both directions, inclusive. Whole seconds are compared
+ * with whole seconds, so that the missing fraction does not count.
  */
 export function isTimely(text: string, unit: TimeUnit, now: Date, toleranceSeconds: number): boolean {
   const nowMs = now.getTime();
@@ -70,7 +69,7 @@ export function isTimely(text: string, unit: TimeUnit, now: Date, toleranceSecon
     case 'ms':
       return DIGITS.test(text) && Math.abs(nowMs - Number(text)) <= toleranceSeconds * 1000;
     case 'rfc3339':
-      // An impossible date is NaN, which is not within anything.
+      // An invalid date is NaN, for which the comparison is false.
       return RFC3339.test(text) && Math.abs(nowMs - Date.parse(text)) <= toleranceSeconds * 1000;
   }
 }
@@ -87,8 +86,8 @@ export function writeTime(now: Date, unit: TimeUnit): string {
 }
 
 /**
- * For senders that sign only the address and put the body's hash into its query. Whether the parameter is there, once,
- * and is the hexadecimal SHA-256 of the body.
+ * For senders that sign the URL and put the hash of the body into its query: whether the parameter occurs once and is the
+ * hexadecimal SHA-256 of the body.
  */
 export function bindsBody(url: string, parameter: string, body: Buffer): boolean {
   const start = url.indexOf('?');

@@ -5,7 +5,7 @@ import type { HandshakeAnswer, SecretBringingHandshake } from '../signature-sche
 import type { SchemeRow } from '../signed-scheme.js';
 import { decodeStrictly, hmac, publicKey, readEd25519Key } from '../signing-algorithm.js';
 
-/** What is echoed or kept is short: these values are a few dozen characters. */
+/** Bounds what is echoed or stored; the values of the senders are a few dozen characters. */
 const MAX_ECHO_LENGTH = 1024;
 const HEADER_VALUE = /^[\x21-\x7e]+$/;
 
@@ -29,7 +29,7 @@ export function zoomHandshake(request: IncomingRequest, secret: string): Handsha
   return { status: 200, contentType: 'application/json', body: JSON.stringify({ plainToken, encryptedToken }) };
 }
 
-/** Of the events (`type` 0) and of interactions (`type` 1, which among events is an event). */
+/** For events (`type` 0) and for interactions (`type` 1, which is an event when it has `event`). */
 export function discordHandshake(request: IncomingRequest): HandshakeAnswer | null {
   const json = request.json();
   if (typeof json !== 'object' || json === null || !Object.hasOwn(json, 'type')) return null;
@@ -39,10 +39,10 @@ export function discordHandshake(request: IncomingRequest): HandshakeAnswer | nu
   return { status: 200, contentType: 'application/json', body: '{"type":1}' };
 }
 
-/** Asana brings the secret in a header and wants it back in one. */
+/** Asana sends the secret in a header and expects it in a response header. */
 export function extractAsanaSecret({ headers }: IncomingRequest): SecretBringingHandshake | null {
   const secret = bounded(headers.single('x-hook-secret'));
-  // A signed request comes from a sender that has its secret already.
+  // The sender of a signed request already has its secret.
   if (secret === null || !HEADER_VALUE.test(secret) || headers.has('x-hook-signature')) return null;
   return { secret, answer: { status: 200, headers: { 'X-Hook-Secret': secret } } };
 }
@@ -52,7 +52,7 @@ export function extractNotionSecret(request: IncomingRequest): SecretBringingHan
   return secret === null ? null : { secret, answer: { status: 200 } };
 }
 
-/** Sent once more, signed: it holds the secret, so it is no event that anybody should be shown. */
+/** Sent again, signed: it contains the secret, so it must not be stored as an event. */
 export function notionHandshake(request: IncomingRequest): HandshakeAnswer | null {
   return notionToken(request) === null ? null : { status: 200 };
 }
@@ -64,7 +64,7 @@ function notionToken(request: IncomingRequest): string | null {
 
 const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
 
-/** Senders that want an answer of their own before they send events. */
+/** Senders that require a handshake before they send events. */
 export const handshakeSchemes: readonly SchemeRow[] = [
   {
     id: 'asana',

@@ -23,7 +23,7 @@ const trio = (family: 'webhook' | 'svix', version: 'v1' | 'v1a' = 'v1'): Signatu
 
 const WEBHOOK = { framings: [trio('webhook')], deliveryIdHeaders: ['webhook-id'] } as const;
 const SVIX = { framings: [trio('svix')], deliveryIdHeaders: ['svix-id'] } as const;
-/** Svix sends both; its library takes its own names first. Identity and signature are of the same trio. */
+/** Svix sends both; its library prefers its own names. Identity and signature belong to the same trio. */
 const EITHER = { framings: [trio('svix'), trio('webhook')], deliveryIdHeaders: ['svix-id', 'webhook-id'] } as const;
 
 const signed = (key: KeyFormat = standardWebhooksKey) =>
@@ -33,7 +33,7 @@ const signed = (key: KeyFormat = standardWebhooksKey) =>
     time: { unit: 's' },
   }) as const;
 
-/** Standard Webhooks, and the senders that do as it says. */
+/** Standard Webhooks, and the senders that implement it. */
 export const standardWebhooksSchemes: readonly SchemeRow[] = [
   {
     id: 'standard_webhooks',
@@ -99,7 +99,7 @@ export const standardWebhooksSchemes: readonly SchemeRow[] = [
     id: 'polar',
     label: 'Polar',
     documentationUrl: 'https://polar.sh/docs/integrate/webhooks/delivery',
-    // The key is the secret as it is shown, not what its base64 would say.
+    // The key is the displayed secret itself, not its decoded base64.
     ...signed(verbatimKey),
     ...WEBHOOK,
   },

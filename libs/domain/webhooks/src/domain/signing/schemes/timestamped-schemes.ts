@@ -4,7 +4,7 @@ import { decodeStrictly, hmac, publicKey, readPublicKey } from '../signing-algor
 const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
 const SHA256_BASE64 = hmac({ hash: 'sha256', encoding: 'base64' });
 
-/** Senders that sign the time together with the body. */
+/** Senders that sign a time together with the body. */
 export const timestampedSchemes: readonly SchemeRow[] = [
   {
     id: 'buildkite',
@@ -50,7 +50,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     documentationUrl:
       'https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/',
     algorithm: SHA256_HEX,
-    // The header has no default name; these are the two that the product's own documents use.
+    // The header has no default name; these are the two names in the documentation of the product.
     framings: [
       {
         signature: { header: 'x-grafana-alerting-signature' },
@@ -143,7 +143,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
   },
 ];
 
-/** Senders whose signature lies in the body: it has to be parsed before anything is known about it. */
+/** Senders whose signature is in the body, which is therefore parsed before it is authenticated. */
 export const inBodySchemes: readonly SchemeRow[] = [
   {
     id: 'mailgun',
