@@ -52,8 +52,8 @@ const repeated = (address: string): string[] => Array.from({ length: WEBHOOK_SLO
 const deliver = (hook: BuiltWebhook, address: string, body = '{}', secret = hook.secret): Promise<Answer> =>
   post(ingress.url + hook.path, { headers: { ...bearer(secret), 'X-Forwarded-For': address }, body });
 
-describe('when body slots run short', () => {
-  it('an address that holds all slots of a webhook yields its longest arriving body to another address', async () => {
+describe('when body slots are scarce', () => {
+  it('interrupts the oldest body of an address that holds all slots of a webhook, for another address', async () => {
     const hook = await ingress.webhooks.webhook();
     const longest = await hold(hook, '192.0.2.1');
     const others = await holdAll(hook, repeated('192.0.2.1').slice(1));
@@ -65,7 +65,7 @@ describe('when body slots run short', () => {
     expect(await metric('headrace_ingress_bodies_yielded_total')).toBe(yielded + 1);
   });
 
-  it('an address that holds the slots of all webhooks yields to another address', async () => {
+  it('interrupts a body of an address that holds the slots of all webhooks, for another address', async () => {
     const hooks = await Promise.all(Array.from({ length: SLOTS / WEBHOOK_SLOTS }, () => ingress.webhooks.webhook()));
     for (const hook of hooks) await holdAll(hook, repeated('192.0.2.1'));
     expect(await metric('headrace_ingress_bodies')).toBe(SLOTS);
@@ -73,7 +73,7 @@ describe('when body slots run short', () => {
     expect((await deliver(honest, '192.0.2.9')).status).toBe(202);
   });
 
-  it('one body yields where the slots of a webhook and all slots are in use', async () => {
+  it('interrupts one body when the slots of a webhook and all slots are in use', async () => {
     const [hook, ...others] = await Promise.all(
       Array.from({ length: SLOTS / WEBHOOK_SLOTS }, () => ingress.webhooks.webhook()),
     );
@@ -89,14 +89,14 @@ describe('when body slots run short', () => {
     expect(await metric('headrace_ingress_bodies_yielded_total')).toBe(yielded + 1);
   });
 
-  it('an IPv6 /64 network counts as one address', async () => {
+  it('counts an IPv6 /64 network as one address', async () => {
     const hook = await ingress.webhooks.webhook();
     await holdAll(hook, ['2001:db8::1', '2001:db8::2', '2001:db8:0:0:3::', '2001:db8::ffff']);
     expect((await deliver(hook, '2001:db8::99')).status).toBe(503);
     expect((await deliver(hook, '2001:db8:0:1::99')).status).toBe(202);
   });
 
-  it('many addresses keep their slots for a second, then the longest arriving body yields', async () => {
+  it('interrupts the oldest body of many addresses only after a second', async () => {
     const hook = await ingress.webhooks.webhook();
     const longest = await hold(hook, '192.0.2.1');
     await holdAll(hook, ['192.0.2.2', '192.0.2.3', '192.0.2.4']);
@@ -107,7 +107,7 @@ describe('when body slots run short', () => {
     await longest.says('HTTP/1.1 503 ');
   });
 
-  it('says in the log that deliveries are answered 503, once a minute', async () => {
+  it('logs deliveries that are rejected with 503, once a minute', async () => {
     const hook = await ingress.webhooks.webhook();
     await holdAll(hook, repeated('192.0.2.1'));
     const now = performance.now.bind(performance);
@@ -120,7 +120,7 @@ describe('when body slots run short', () => {
   });
 });
 
-describe('bodies that break off', () => {
+describe('incomplete bodies', () => {
   const breakOff = async (hook: BuiltWebhook, secret?: string): Promise<void> => {
     const before = await metric('headrace_ingress_requests_total{result="gone"}');
     (await hold(hook, '192.0.2.50', secret)).end();
@@ -129,13 +129,13 @@ describe('bodies that break off', () => {
     );
   };
 
-  it('do not spend the failed-authentication budget of a sender with the right token', async () => {
+  it('do not count as failures of a sender with the correct token', async () => {
     const hook = await ingress.webhooks.webhook();
     for (let n = 0; n < 4; n += 1) await breakOff(hook);
     expect((await deliver(hook, '192.0.2.50')).status).toBe(202);
   });
 
-  it('do not spend the failed-authentication budget of a sender that has signed a delivery before', async () => {
+  it('do not count as failures of a sender that has signed a delivery before', async () => {
     const hook = await ingress.webhooks.webhook({ authMode: 'signature', signatureScheme: 'gitlab_token' });
     const signed = (n: number): Promise<Answer> =>
       post(ingress.url + hook.path, {
@@ -147,7 +147,7 @@ describe('bodies that break off', () => {
     expect((await signed(2)).status).toBe(202);
   });
 
-  it('spend the failed-authentication budget of a sender that has never authenticated', async () => {
+  it('count as failures of a sender that has never authenticated', async () => {
     const hook = await ingress.webhooks.webhook();
     for (let n = 0; n < 3; n += 1) await breakOff(hook, 'wrong');
     const refused = await deliver(hook, '192.0.2.50');
@@ -171,7 +171,7 @@ describe('X-Forwarded-For', () => {
     expect(ingress.log.text).not.toContain('an entry that is not an IP address');
   });
 
-  it('that cannot be read counts as the proxy, with one warning', async () => {
+  it('that is malformed counts as the proxy, with one warning', async () => {
     const hook = await ingress.webhooks.webhook();
     for (const header of ['unknown', '192.0.2.7:x', '192.0.2.999:80', '[192.0.2.7', ''])
       expect((await deliver(hook, header, JSON.stringify(header))).status).toBe(202);

@@ -17,16 +17,16 @@ const stranger = () => post(`${ingress.url}/webhooks/w/${'x'.repeat(22)}`, { bod
 const guess = () => post(ingress.url + hook.path, { headers: bearer('wrong'), body: '{}' });
 const delivery = () => post(ingress.url + hook.path, { headers: bearer(hook.secret), body: '{}' });
 
-it('keeps whoever is refused too often waiting, and nobody else', async () => {
+it('delays rejections beyond the rate, and no deliveries', async () => {
   const answered: string[] = [];
-  const told = (what: string) => (answer: { status: number }) => {
+  const record = (what: string) => (answer: { status: number }) => {
     answered.push(`${what} ${answer.status}`);
   };
-  const refused = Array.from({ length: 24 }, () => stranger().then(told('stranger')));
+  const refused = Array.from({ length: 24 }, () => stranger().then(record('stranger')));
   // The first ten come at once, the others a tenth of a second after each other.
   await Promise.all(refused.slice(0, 11));
   // As many as the bodies of one webhook that may be in memory: those that wait for a no have given their place back.
-  const guesses = Array.from({ length: 6 }, () => guess().then(told('guess')));
+  const guesses = Array.from({ length: 6 }, () => guess().then(record('guess')));
   // Those who are refused wait for up to two seconds.
   await vi.waitFor(async () => expect((await delivery()).status).toBe(202), { interval: 20, timeout: 1_800 });
   expect(answered.length).toBeLessThan(30);
@@ -35,7 +35,7 @@ it('keeps whoever is refused too often waiting, and nobody else', async () => {
   expect(answered.filter((what) => what.startsWith('guess'))).toHaveLength(6);
 });
 
-it('forgets it soon', async () => {
+it('recovers within seconds', async () => {
   const began = performance.now();
   const answers = await Promise.all(Array.from({ length: 60 }, stranger));
   expect(answers.every(({ status }) => status === 404)).toBe(true);

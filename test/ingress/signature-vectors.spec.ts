@@ -64,7 +64,7 @@ describe('a request that was signed elsewhere', () => {
     },
   );
 
-  it('is the same delivery that its sender says it is', () => {
+  it('has the delivery id of its sender', () => {
     const named = vectors.filter(({ valid, delivery_id }) => valid && typeof delivery_id === 'string');
     const found = named.map((vector) =>
       identityOf(requestOf(vector), { deliveryIdHeader: null, scheme: schemeOf(vector) }),
@@ -73,7 +73,7 @@ describe('a request that was signed elsewhere', () => {
     expect(found.every(({ kind }) => kind === 'scheme_header' || kind === 'scheme_body')).toBe(true);
   });
 
-  it('comes from all schemes but these, which are judged in signature-schemes.spec.ts and by hand below', () => {
+  it('exists for all schemes except those that are tested in signature-schemes.spec.ts and by hand below', () => {
     const accepted = new Set(
       vectors.filter(({ valid, strict_valid }) => strict_valid ?? valid).map((vector) => schemeOf(vector).id),
     );

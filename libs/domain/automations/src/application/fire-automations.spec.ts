@@ -16,8 +16,8 @@ const busyFor = (ms: number): void => {
   for (const began = performance.now(); performance.now() - began < ms;);
 };
 
-describe('deciding what an event fires', () => {
-  it('lets the rest of the process go on, however many triggers there are, and ends when nobody waits for it', async () => {
+describe('decideFiring', () => {
+  it('yields to the event loop with many triggers, and stops when its signal is aborted', async () => {
     const ending = new AbortController();
     let checked = 0;
     setTimeout(() => ending.abort(LATE), 0);
@@ -34,7 +34,7 @@ describe('deciding what an event fires', () => {
     expect(checked).toBeLessThan(1000);
   });
 
-  it('tells the first trigger of an automation that fires, or why none did', async () => {
+  it('returns the first matching trigger of an automation, or why none matched', async () => {
     const [one, other, off] = reached(3);
     if (!one || !other || !off) throw new Error('There are three.');
     const decisions = await decideFiring(

@@ -49,7 +49,7 @@ describe('AddressGuard', () => {
     '',
   ])('rejects %s', (address) => expect(guard().allows(address)).toBe(false));
 
-  it('allows what the setting lists, and nothing beside it', () => {
+  it('allows the ranges of the setting, and no neighbouring addresses', () => {
     const some = guard('10.1.0.0/16', '192.168.7.7', 'fd00::/8', 'loopback');
     const asked = ['10.1.255.1', '192.168.7.7', 'fd00::5', '127.0.0.9', '::1', '::ffff:10.1.0.1'];
     expect(asked.filter((address) => !some.allows(address))).toEqual([]);
