@@ -62,8 +62,8 @@ describe('headrace environment', () => {
     const stored = await api.app.get(EnvironmentDirectory).find(uid);
     expect(stored?.config).toEqual({ name: 'node', setup_commands: ['npm test'], env: { TOKEN: 'swordfish' } });
     await environment(0, 'delete', uid);
-    expect((await environment(1, 'show', uid)).errors).toContain('There is no environment with this uid.');
-    expect((await environment(1, 'delete', uid)).errors).toContain('There is no environment with this uid.');
+    expect((await environment(1, 'show', uid)).errors).toContain('Environment not found.');
+    expect((await environment(1, 'delete', uid)).errors).toContain('Environment not found.');
   });
 
   it('makes personal ones, and those of the team that is named', async () => {
@@ -127,7 +127,7 @@ describe('headrace environment', () => {
     await environment(0, 'revoke', uid, '--link', linkUid);
     as(guest);
     const { errors: refused } = await environment(1, 'redeem', '--link-file', file('link', url));
-    expect(refused).toContain('no longer valid');
+    expect(refused).toContain('expired or revoked');
     expect(refused).not.toContain('hrl_');
   });
 
@@ -141,7 +141,7 @@ describe('headrace environment', () => {
     [['create', '--file', 'FIELD'], 1, '`config.colour` is not a known field'],
     [['list', '--sort', 'size'], 2, '--sort must be one of'],
     [['show'], 2, '<uid> is missing'],
-    [['show', '../runs'], 1, 'There is nothing with this'],
+    [['show', '../runs'], 1, 'No resource with this'],
     [['update', 'x'], 2, '--file is missing'],
     [['grant', 'x'], 2, 'one of --user and --team is needed'],
     [['grant', 'x', '--user', 'a', '--team', 'b'], 2, 'one of --user and --team is needed'],

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { NOTIFICATION_MESSAGES } from '#domain/notifications';
 import { parseSettings } from '#platform/config';
 import { API_PREFIX, buildDocument, httpAdapter } from '#platform/http';
 import { ApiModule } from './app.module.js';
@@ -10,38 +11,36 @@ const DESCRIPTION = `Runs of coding agents: create them, follow and steer them, 
 
 Every operation takes a bearer token. Every error is a problem document (RFC 9457, \`application/problem+json\`) with a
 stable \`error_code\`, whether a retry makes sense (\`retryable\`) and a \`trace_id\`; its \`type\` is a page that explains it.
-JSON is at most 64 levels deep; bodies have at most 2 MB, those that create runs 20 MB,\nthose of schedules and automations’ trigger tests and of factory definitions what stands there.`;
+JSON is at most 64 levels deep; bodies have at most 2 MB, those that create runs 20 MB,\nthose of schedules and automations’ trigger tests and of factory definitions as documented there.`;
 
 const TAGS = [
   {
     name: 'Runs',
-    description:
-      'One run is what somebody asked an agent to do. It is queued, executed in a prepared workspace, and can be continued.',
+    description: 'A run is a task for an agent. It is queued, executed in a prepared workspace, and can be continued.',
   },
-  { name: 'Conversations', description: 'What was said and done in a run, in one shape for all agents.' },
-  { name: 'Artifacts', description: 'What runs have produced, and what they refer to elsewhere.' },
-  { name: 'Approvals', description: 'Questions of an agent that wait for a person.' },
+  { name: 'Conversations', description: 'Messages and actions of a run, in one format for all agents.' },
+  { name: 'Artifacts', description: 'Files that runs have produced, and references to external results.' },
+  { name: 'Approvals', description: 'Permission requests of agents that wait for a decision.' },
   { name: 'Environments', description: 'How a workspace is prepared before an agent starts in it.' },
   {
     name: 'Agents',
-    description: 'Who executes runs and with what: agent identities, MCP servers of the team, models.',
+    description: 'Agent identities, MCP servers of the team, models, harnesses and workers.',
   },
-  { name: 'Secrets', description: 'Values that a team has stored for its webhooks, never told again.' },
+  { name: 'Secrets', description: 'Values that a team has stored for its webhooks, which are never returned.' },
   {
     name: 'Notifications',
-    description:
-      'Addresses of a team to which this service reports what becomes of its runs, signed by Standard Webhooks.',
+    description: 'Addresses that receive events of the runs of a team, signed as Standard Webhooks.',
   },
   {
     name: 'Factories',
-    description: 'What does one kind of work for a team: found here, given work, and kept as files.',
+    description: 'Groups of agents, webhooks and automations for one kind of work, defined by files.',
   },
   {
     name: 'Webhooks',
-    description: 'Addresses of a factory that other systems post to, and what they have delivered.',
+    description: 'Addresses of a factory to which other systems send events, and their deliveries.',
   },
-  { name: 'Schedules', description: 'What starts runs at times that a cron expression names.' },
-  { name: 'Automations', description: 'What starts runs of a factory by itself, and with which prompt.' },
+  { name: 'Schedules', description: 'Start runs at the times of a cron expression.' },
+  { name: 'Automations', description: 'Start runs of a factory when an event matches a trigger.' },
 ];
 
 const PATH_PARAMETERS = {
@@ -62,7 +61,13 @@ const PATH_PARAMETERS = {
 
 /** The document; its server is a path, so that it holds for every name and address by which the server is reached. */
 export const apiDocument = (app: INestApplication): OpenAPIObject =>
-  buildDocument(app, { serverUrl: API_PREFIX, description: DESCRIPTION, tags: TAGS, pathParameters: PATH_PARAMETERS });
+  buildDocument(app, {
+    serverUrl: API_PREFIX,
+    description: DESCRIPTION,
+    tags: TAGS,
+    pathParameters: PATH_PARAMETERS,
+    webhooks: NOTIFICATION_MESSAGES,
+  });
 
 /** The text of the committed `openapi.json`. In preview Nest instantiates nothing, so no database is needed. */
 export async function renderOpenApi(): Promise<string> {

@@ -25,7 +25,7 @@ export async function startIngress(given: Settings): Promise<RunningIngress> {
     host: given.host,
     port: given.ingressPort,
     requestTimeoutMs: given.ingressBodyTimeout,
-    holdsContinue: true,
+    handlesExpectContinue: true,
     hidesTrace: true,
   });
   const settings = given.ingressPort === 0 ? withRealPort(given, listener.port) : given;

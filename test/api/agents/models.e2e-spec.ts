@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { UpdateTeam } from '#platform/auth';
+import { TeamsService } from '#platform/auth';
 import { startTestApi, type TestApi } from '#testing';
 import { inTeam } from './agents-room.js';
 
@@ -15,8 +15,8 @@ beforeAll(async () => {
   api = await startTestApi();
   red = await api.identities.team('Red');
   blue = await api.identities.team('Blue');
-  await api.app.get(UpdateTeam).execute(red, { defaultModelId: 'house-model' });
-  await api.app.get(UpdateTeam).execute(blue, { defaultModelId: 'gpt-5' });
+  await api.app.get(TeamsService).update(red, { defaultModelId: 'house-model' });
+  await api.app.get(TeamsService).update(blue, { defaultModelId: 'gpt-5' });
   both = (await api.identities.user({ [red]: 'viewer', [blue]: 'viewer' })).token;
 });
 afterAll(() => api.close());

@@ -267,7 +267,7 @@ describe('whoever does not manage the factory', () => {
       await room.ask(status, `POST ${at(automation, factory)}/triggers/0/test`, { payload: 1 });
     }
     const { body } = await room.api.request(404, `GET ${at(uid)}`, { token: room.stranger.token });
-    expect(body.detail).toBe('There is no factory with this uid.');
+    expect(body.detail).toBe('Factory not found.');
     for (const { token } of [room.member, room.viewer, room.bot])
       await room.api.request(403, `GET ${at(uid)}`, { token });
     await room.api.request(200, `GET ${at(uid)}`, { token: room.both.token });

@@ -151,7 +151,7 @@ describe('updateEnvironment', () => {
     ]);
     expect((await put(400, {})).body.errors).toEqual([{ pointer: '/config', detail: 'is required' }]);
     expect((await put(400, { config: { setup_commands: 'npm ci' } })).body.errors).toEqual([
-      { pointer: '/config/setup_commands', detail: 'must be a list' },
+      { pointer: '/config/setup_commands', detail: 'must be an array' },
     ]);
     const made = await api.request(400, 'POST /environments', {
       token: admin.token,

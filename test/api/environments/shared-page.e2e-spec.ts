@@ -112,7 +112,7 @@ describe('the page behind links', () => {
     const { url } = await newLink();
     const page = await open(`${url.slice(0, -4)}0000`);
     const guest = await api.identities.user();
-    expect(await page.submit(guest.token)).toContain('no longer valid');
+    expect(await page.submit(guest.token)).toContain('expired or revoked');
     const again = await open(url);
     expect(await again.submit(`hr_${'0'.repeat(43)}`)).not.toBe('');
     expect([...again.stored]).toEqual([]);

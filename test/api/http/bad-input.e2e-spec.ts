@@ -76,7 +76,7 @@ describe('values that are not right', () => {
       { pointer: '/config/name', detail: 'must be a string' },
       { pointer: '/config/github_repos/0/repo', detail: 'is required' },
       { pointer: '/config/github_repos/1', detail: 'must be an object' },
-      { pointer: '/config/setup_commands', detail: 'must be a list' },
+      { pointer: '/config/setup_commands', detail: 'must be an array' },
       { pointer: '/config/env/A', detail: 'must be a string' },
     ]);
     expect(answer.body.detail).toContain('`config.github_repos[0].repo` is required.');
@@ -148,8 +148,8 @@ describe('values that are not right', () => {
     );
     expect(answer.body.errors).toEqual([
       { pointer: '/config/name', detail: 'must not be blank' },
-      { pointer: '/config/description', detail: 'must have at most 2000 characters' },
-      { pointer: '/config/failure_session_retention_minutes', detail: 'must be a whole number from 1 to 60' },
+      { pointer: '/config/description', detail: 'must not exceed 2000 characters' },
+      { pointer: '/config/failure_session_retention_minutes', detail: 'must be an integer between 1 and 60' },
     ]);
   });
 
@@ -171,12 +171,12 @@ describe('size and shape', () => {
     expect(deep.body.errors).toEqual([{ pointer: '/config/a', detail: 'is not a known field' }]);
     const deeper = await api.request(400, PATH, json(nested(64)));
     expectProblem(deeper, 'invalid_request');
-    expect(deeper.body.detail).toBe('The body nests deeper than 64 levels.');
+    expect(deeper.body.detail).toBe('The body must not exceed 64 levels of nesting.');
   });
 
   it('a megabyte of brackets does no harm', async () => {
     const answer = await api.request(400, PATH, json('['.repeat(1_000_000)));
-    expect(answer.body.detail).toBe('The body nests deeper than 64 levels.');
+    expect(answer.body.detail).toBe('The body must not exceed 64 levels of nesting.');
   });
 
   it('brackets in strings are text', async () => {
@@ -206,7 +206,7 @@ describe('size and shape', () => {
   it('one megabyte in a field with a smaller limit: 400', async () => {
     const answer = await api.request(400, PATH, config({ setup_commands: ['x'.repeat(1_000_000)] }));
     expect(answer.body.errors).toEqual([
-      { pointer: '/config/setup_commands/0', detail: 'must have at most 32768 characters' },
+      { pointer: '/config/setup_commands/0', detail: 'must not exceed 32768 characters' },
     ]);
   });
 });
@@ -337,7 +337,7 @@ describe('what is logged', () => {
       duration_ms: expect.any(Number),
       principal: expect.any(String),
     });
-    expect(lines[5]).toMatchObject({ status: 401, refusal: 'token malformed' });
+    expect(lines[5]).toMatchObject({ status: 401, rejection: 'token malformed' });
   });
 
   it('continues the trace of the caller, if it is one', async () => {

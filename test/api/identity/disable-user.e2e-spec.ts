@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateToken, DisableUser, EnableUser } from '#platform/auth';
+import { TokensService, UsersService } from '#platform/auth';
 import { SweepExecutions } from '#domain/runs';
 import { UserSchedulesModule } from '#domain/schedules';
 import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
@@ -22,8 +22,8 @@ afterAll(async () => {
   await api.close();
 });
 
-const disable = (user: TestPrincipal) => api.app.get(DisableUser, { strict: false }).execute(user.uid);
-const enable = (user: TestPrincipal) => api.app.get(EnableUser, { strict: false }).execute(user.uid);
+const disable = (user: TestPrincipal) => api.app.get(UsersService, { strict: false }).disable(user.uid);
+const enable = (user: TestPrincipal) => api.app.get(UsersService, { strict: false }).enable(user.uid);
 const sweep = () => api.app.get(SweepExecutions, { strict: false }).execute();
 const statusOf = async (token: string, at = api): Promise<number> => {
   const response = await fetch(`${at.url}/api/v1/agent/models`, { headers: { authorization: `Bearer ${token}` } });
@@ -51,7 +51,7 @@ describe('a user who is disabled', () => {
       for (const token of tokens) await until(async () => (await statusOf(token, at)) === 401);
     expect(await disable(user)).toEqual({ kind: 'already_disabled' });
     const owner = { type: 'user', uid: user.uid } as const;
-    const created = await api.app.get(CreateToken).execute({ owner, name: 'later' });
+    const created = await api.app.get(TokensService).create({ owner, name: 'later' });
     expect(created).toEqual({ kind: 'unknown_owner' });
     expect(await enable(user)).toEqual({ kind: 'enabled' });
     await until(async () => (await statusOf(user.token, second)) === 200);

@@ -1,18 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
-  CreateServiceAccount,
-  CreateTeam,
-  CreateToken,
-  CreateUser,
-  ListTeams,
-  ListUsers,
-  PrincipalDirectory,
-  RemoveMember,
   INITIAL_TEAM_SETTINGS,
-  SetRole,
-  ServiceAccounts,
+  MembersService,
+  PrincipalDirectory,
+  ServiceAccountsService,
+  TeamsService,
   TokenAuthenticator,
-  UpdateTeam,
+  TokensService,
+  UsersService,
 } from '#platform/auth';
 import { Database } from '#platform/persistence';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
@@ -117,18 +112,18 @@ describe('roles', () => {
 
 describe('use cases of the command line', () => {
   it('create and list teams and users', async () => {
-    const team = await api.app.get(CreateTeam).execute({ name: 'Green', maxConcurrentRuns: 3 });
-    expect(await api.app.get(ListTeams).execute()).toContainEqual(team);
-    const created = await api.app.get(CreateUser).execute({ email: 'Ada@Example.test', displayName: 'Ada' });
+    const team = await api.app.get(TeamsService).create({ name: 'Green', maxConcurrentRuns: 3 });
+    expect(await api.app.get(TeamsService).list()).toContainEqual(team);
+    const created = await api.app.get(UsersService).create({ email: 'Ada@Example.test', displayName: 'Ada' });
     if (created.kind !== 'created') throw new Error(created.kind);
-    await expect(api.app.get(CreateUser).execute({ email: 'ada@example.TEST', displayName: 'Other' })).resolves.toEqual(
-      { kind: 'email_taken' },
-    );
+    await expect(
+      api.app.get(UsersService).create({ email: 'ada@example.TEST', displayName: 'Other' }),
+    ).resolves.toEqual({ kind: 'email_taken' });
     const { uid: userUid } = created.user;
-    await expect(api.app.get(SetRole).execute({ teamUid: team.uid, userUid, role: 'owner' })).resolves.toEqual({
+    await expect(api.app.get(MembersService).setRole({ teamUid: team.uid, userUid, role: 'owner' })).resolves.toEqual({
       kind: 'done',
     });
-    const listed = await api.app.get(ListUsers).execute({ teamUid: team.uid });
+    const listed = await api.app.get(UsersService).list({ teamUid: team.uid });
     expect(listed).toEqual([{ ...created.user, memberships: [{ teamUid: team.uid, role: 'owner' }] }]);
   });
 
@@ -138,28 +133,30 @@ describe('use cases of the command line', () => {
       await api.identities.user({ [team]: 'owner' }),
       await api.identities.user({ [team]: 'owner' }),
     ];
-    const remove = (userUid: string) => api.app.get(RemoveMember).execute({ teamUid: team, userUid });
+    const remove = (userUid: string) => api.app.get(MembersService).remove({ teamUid: team, userUid });
     const results = await Promise.all([remove(first.uid), remove(second.uid)]);
     expect(results.map(({ kind }) => kind).sort()).toEqual(['done', 'last_owner']);
-    const [last] = await api.app.get(ListUsers).execute({ teamUid: team });
+    const [last] = await api.app.get(UsersService).list({ teamUid: team });
     await expect(
-      api.app.get(SetRole).execute({ teamUid: team, userUid: last?.uid ?? '', role: 'admin' }),
+      api.app.get(MembersService).setRole({ teamUid: team, userUid: last?.uid ?? '', role: 'admin' }),
     ).resolves.toEqual({ kind: 'last_owner' });
     await expect(remove(outsider.uid)).resolves.toEqual({ kind: 'not_a_member' });
   });
 
   it('refuse what does not exist', async () => {
     const nobody = 'x'.repeat(22);
-    await expect(api.app.get(SetRole).execute({ teamUid: nobody, userUid: both.uid, role: 'viewer' })).resolves.toEqual(
-      { kind: 'unknown_team' },
-    );
-    await expect(api.app.get(SetRole).execute({ teamUid: red, userUid: nobody, role: 'viewer' })).resolves.toEqual({
+    await expect(
+      api.app.get(MembersService).setRole({ teamUid: nobody, userUid: both.uid, role: 'viewer' }),
+    ).resolves.toEqual({ kind: 'unknown_team' });
+    await expect(
+      api.app.get(MembersService).setRole({ teamUid: red, userUid: nobody, role: 'viewer' }),
+    ).resolves.toEqual({
       kind: 'unknown_user',
     });
-    await expect(api.app.get(RemoveMember).execute({ teamUid: nobody, userUid: both.uid })).resolves.toEqual({
+    await expect(api.app.get(MembersService).remove({ teamUid: nobody, userUid: both.uid })).resolves.toEqual({
       kind: 'unknown_team',
     });
-    await expect(api.app.get(CreateServiceAccount).execute({ teamUid: nobody, name: 'x' })).resolves.toEqual({
+    await expect(api.app.get(ServiceAccountsService).create({ teamUid: nobody, name: 'x' })).resolves.toEqual({
       kind: 'unknown_team',
     });
   });
@@ -181,8 +178,8 @@ describe('use cases of the command line', () => {
 
   it('an account that has ended gets no token, and the ones it has end', async () => {
     const bot = await api.identities.serviceAccount(red);
-    await api.app.get(Database).transaction((tx) => api.app.get(ServiceAccounts).disable(tx, bot.uid));
-    await expect(api.app.get(CreateToken).execute({ owner: bot, name: 'late' })).resolves.toEqual({
+    await api.app.get(Database).transaction((tx) => api.app.get(ServiceAccountsService).disable(tx, bot.uid));
+    await expect(api.app.get(TokensService).create({ owner: bot, name: 'late' })).resolves.toEqual({
       kind: 'unknown_owner',
     });
     await api.request(401, 'GET /agent/environments', { token: bot.token });
@@ -203,7 +200,7 @@ describe('team settings', () => {
       defaultWorkerHost: 'w',
       features: { metadata_filter: false, schedules: true },
     };
-    await expect(api.app.get(UpdateTeam).execute(special, changed)).resolves.toMatchObject({
+    await expect(api.app.get(TeamsService).update(special, changed)).resolves.toMatchObject({
       kind: 'updated',
       team: { uid: special, name: 'Team', maxConcurrentRuns: null, ...changed },
     });
@@ -220,8 +217,8 @@ describe('team settings', () => {
 
   it('change only where something is said; null unsets', async () => {
     const uid = await api.identities.team('Settings');
-    const update = async (changes: Parameters<UpdateTeam['execute']>[1]) => {
-      const result = await api.app.get(UpdateTeam).execute(uid, changes);
+    const update = async (changes: Parameters<TeamsService['update']>[1]) => {
+      const result = await api.app.get(TeamsService).update(uid, changes);
       if (result.kind !== 'updated') throw new Error(result.kind);
       return result.team;
     };
@@ -232,8 +229,8 @@ describe('team settings', () => {
     expect(await update({ features: { schedules: true } })).toMatchObject({ features: { ...off, schedules: true } });
     const unset = { maxConcurrentRuns: null, defaultModelId: null, defaultWorkerHost: null };
     expect(await update(unset)).toMatchObject({ ...unset, name: 'New', features: { ...off, schedules: true } });
-    expect(await api.app.get(ListTeams).execute()).toContainEqual(await update({}));
-    await expect(api.app.get(UpdateTeam).execute('x'.repeat(22), { name: 'x' })).resolves.toEqual({
+    expect(await api.app.get(TeamsService).list()).toContainEqual(await update({}));
+    await expect(api.app.get(TeamsService).update('x'.repeat(22), { name: 'x' })).resolves.toEqual({
       kind: 'unknown_team',
     });
   });

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CreateToken, ListTokens, RevokeToken, TOKEN_CACHE_MS, TokenUsage } from '#platform/auth';
+import { TOKEN_CACHE_MS, TokensService, TokenUsage } from '#platform/auth';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 const OPERATION = 'GET /agent/environments';
@@ -63,7 +63,7 @@ describe('a token', () => {
     const expired = await api.identities.token(user, { state: 'expired' });
     api.log.clear();
     await refusal({ authorization: `Bearer ${expired}` });
-    expect(api.log.lines.find(({ msg }) => msg === 'request')).toMatchObject({ status: 401, refusal: 'token expired' });
+    expect(api.log.lines.find(({ msg }) => msg === 'request')).toMatchObject({ status: 401, rejection: 'token expired' });
     expect(api.log.text).not.toContain(expired);
   });
 
@@ -75,11 +75,11 @@ describe('a token', () => {
   });
 
   it('stops working within the cached second after it is revoked', async () => {
-    const created = await api.app.get(CreateToken).execute({ owner: user, name: 'short-lived' });
+    const created = await api.app.get(TokensService).create({ owner: user, name: 'short-lived' });
     if (created.kind !== 'created') throw new Error(created.kind);
     const { token, record } = created;
     await api.request(200, OPERATION, { token });
-    await expect(api.app.get(RevokeToken).execute({ tokenUid: record.uid })).resolves.toEqual({ kind: 'revoked' });
+    await expect(api.app.get(TokensService).revoke({ tokenUid: record.uid })).resolves.toEqual({ kind: 'revoked' });
     const deadline = performance.now() + TOKEN_CACHE_MS + 1000;
     let status = 200;
     while (status === 200 && performance.now() < deadline) {
@@ -88,13 +88,13 @@ describe('a token', () => {
       }));
     }
     expect(status).toBe(401);
-    await expect(api.app.get(RevokeToken).execute({ tokenUid: record.uid })).resolves.toEqual({
+    await expect(api.app.get(TokensService).revoke({ tokenUid: record.uid })).resolves.toEqual({
       kind: 'already_revoked',
     });
   });
 
   it('is stored as a digest, shown by its beginning, and knows when it was last used', async () => {
-    const created = await api.app.get(CreateToken).execute({ owner: user, name: 'laptop' });
+    const created = await api.app.get(TokensService).create({ owner: user, name: 'laptop' });
     if (created.kind !== 'created') throw new Error(created.kind);
     const { token, record } = created;
     expect(token).toMatch(/^hr_[0-9A-Za-z]{43}$/);
@@ -108,19 +108,19 @@ describe('a token', () => {
     expect(dump.map(({ line }) => line).join()).not.toContain(token.slice(7));
     await api.request(200, OPERATION, { token });
     await api.app.get(TokenUsage).onModuleDestroy();
-    const listed = await api.app.get(ListTokens).execute({ owner: user });
+    const listed = await api.app.get(TokensService).list({ owner: user });
     expect(listed.find(({ uid }) => uid === record.uid)?.lastUsedAt).toBeInstanceOf(Date);
   });
 
   it('cannot be made for nobody, nor for the past', async () => {
-    const create = api.app.get(CreateToken);
-    await expect(create.execute({ owner: { type: 'user', uid: 'x'.repeat(22) }, name: 'x' })).resolves.toEqual({
+    const tokens = api.app.get(TokensService);
+    await expect(tokens.create({ owner: { type: 'user', uid: 'x'.repeat(22) }, name: 'x' })).resolves.toEqual({
       kind: 'unknown_owner',
     });
-    await expect(create.execute({ owner: user, name: 'x', expiresAt: new Date(0) })).resolves.toEqual({
+    await expect(tokens.create({ owner: user, name: 'x', expiresAt: new Date(0) })).resolves.toEqual({
       kind: 'already_expired',
     });
-    await expect(api.app.get(RevokeToken).execute({ tokenUid: 'x'.repeat(22) })).resolves.toEqual({ kind: 'unknown' });
+    await expect(api.app.get(TokensService).revoke({ tokenUid: 'x'.repeat(22) })).resolves.toEqual({ kind: 'unknown' });
   });
 });
 

@@ -118,8 +118,8 @@ describe('who sees what', () => {
 describe('bad parameters', () => {
   it.each([
     ['state=waiting', '/state', 'must be one of pending, allowed, denied'],
-    ['limit=0', '/limit', 'must be a whole number from 1 to 100'],
-    ['limit=101', '/limit', 'must be a whole number from 1 to 100'],
+    ['limit=0', '/limit', 'must be an integer between 1 and 100'],
+    ['limit=101', '/limit', 'must be an integer between 1 and 100'],
     ['cursor=abc', '/cursor', 'is not a cursor of this list'],
     ['sort=title', '/sort', 'is not a known field'],
   ])('%s: 400', async (query, pointer, detail) => {

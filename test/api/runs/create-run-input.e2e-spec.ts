@@ -59,13 +59,13 @@ describe('the prompt', () => {
     ).toBe(prompt);
     for (const more of [`${prompt}x`, 'é'.repeat(524_289)]) {
       expectProblem(room.api, await post(413, { prompt: more }), 'payload_too_large', [
-        { pointer: '/prompt', detail: 'must have at most 1048576 bytes in UTF-8' },
+        { pointer: '/prompt', detail: 'must not exceed 1048576 bytes in UTF-8' },
       ]);
     }
   });
 });
 
-const TOKENS = 'must be a whole number from 1 to 9007199254740991';
+const TOKENS = 'must be an integer between 1 and 9007199254740991';
 const RESERVED = 'must be exactly `warp`, for hosted workers, or a name that does not begin with it, in any case';
 
 describe('the configuration', () => {
@@ -82,7 +82,7 @@ describe('the configuration', () => {
   });
 
   function expectTooLarge(answer: TestResponse): void {
-    const detail = 'must have at most 524288 bytes as JSON, with what the agent identity brings';
+    const detail = 'must not exceed 524288 bytes as JSON, with what the agent identity brings';
     expectProblem(room.api, answer, 'payload_too_large', [{ pointer: '/config', detail }]);
   }
 });
@@ -94,7 +94,7 @@ describe('values of the wrong kind', () => {
     ['null for config', { config: null }, ['/config', 'must be an object']],
     ['title', { title: 7 }, ['/title', 'must be a string']],
     ['a blank title', { title: ' ' }, ['/title', 'must not be blank']],
-    ['a long title', { title: 't'.repeat(513) }, ['/title', 'must have at most 512 characters']],
+    ['a long title', { title: 't'.repeat(513) }, ['/title', 'must not exceed 512 characters']],
     ['mode', { mode: 'fast' }, ['/mode', 'must be one of normal, plan, orchestrate']],
     ['team', { team: 'yes' }, ['/team', 'must be true or false']],
     ['interactive', { interactive: 1 }, ['/interactive', 'must be true or false']],
@@ -103,7 +103,7 @@ describe('values of the wrong kind', () => {
     [
       'six attachments',
       { attachments: Array.from({ length: 6 }, () => ({ file_name: 'a', mime_type: 'text/plain', data: '' })) },
-      ['/attachments', 'must have at most 5 entries'],
+      ['/attachments', 'must not exceed 5 entries'],
     ],
     ['parent_run_id', { parent_run_id: 3 }, ['/parent_run_id', 'must be a string']],
     [
@@ -210,9 +210,9 @@ describe('the configuration', () => {
       'must neither begin or end with a space nor have an invisible character',
     ],
     ['no skills', { skills: [] }, '/skills', 'must have at least 1 entries'],
-    ['too many minutes', { idle_timeout_minutes: 61 }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
-    ['half a minute', { idle_timeout_minutes: 0.5 }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
-    ['minutes as text', { idle_timeout_minutes: '10' }, '/idle_timeout_minutes', 'must be a whole number from 1 to 60'],
+    ['too many minutes', { idle_timeout_minutes: 61 }, '/idle_timeout_minutes', 'must be an integer between 1 and 60'],
+    ['half a minute', { idle_timeout_minutes: 0.5 }, '/idle_timeout_minutes', 'must be an integer between 1 and 60'],
+    ['minutes as text', { idle_timeout_minutes: '10' }, '/idle_timeout_minutes', 'must be an integer between 1 and 60'],
     [
       'a policy that nobody knows',
       { permission_policy: 'sometimes' },
@@ -252,7 +252,7 @@ describe('the configuration', () => {
       'a long base prompt',
       { base_prompt: 'é'.repeat(131_073) },
       '/base_prompt',
-      'must have at most 262144 bytes in UTF-8',
+      'must not exceed 262144 bytes in UTF-8',
     ],
   ])('%s: 400', async (_name, config, pointer, detail) => {
     await wrongConfig(config, [pointer, detail]);
@@ -314,11 +314,11 @@ describe('metadata', () => {
   });
 
   it.each<[string, unknown, string, string]>([
-    ['21 keys', entries(21), '/metadata', 'must have at most 20 entries'],
+    ['21 keys', entries(21), '/metadata', 'must not exceed 20 entries'],
     ['65 characters', { ['k'.repeat(65)]: 'v' }, `/metadata/${'k'.repeat(65)}`, KEY],
     ['no character', { '': 'v' }, '/metadata/', KEY],
     ['a space', { 'a b': 'v' }, '/metadata/a b', KEY],
-    ['257 bytes', { k: `${'é'.repeat(128)}x` }, '/metadata/k', 'must have at most 256 bytes in UTF-8'],
+    ['257 bytes', { k: `${'é'.repeat(128)}x` }, '/metadata/k', 'must not exceed 256 bytes in UTF-8'],
     ['a number', { k: 1 }, '/metadata/k', 'must be a string'],
     ['null', { k: null }, '/metadata/k', 'must be a string'],
     ['a list', ['v'], '/metadata', 'must be an object'],
@@ -349,7 +349,7 @@ describe('the body as a whole', () => {
     ]);
     const deep = await postText(400, nested(64));
     expectProblem(room.api, deep, 'invalid_request');
-    expect(deep.body.detail).toBe('The body nests deeper than 64 levels.');
+    expect(deep.body.detail).toBe('The body must not exceed 64 levels of nesting.');
     expectProblem(room.api, await postText(400, `{"prompt": ${'['.repeat(1_000_000)}`), 'invalid_request');
   });
 

@@ -62,7 +62,8 @@ async function refusedAlike(status: number, code: 'invalid_request' | 'not_autho
 /** As the parts of the platform create runs that nobody asks for by HTTP. */
 async function createInside(command: Partial<CreateRunCommand>): Promise<string> {
   const principal = await room.api.app.get(TokenAuthenticator).authenticate(`Bearer ${room.member.token}`);
-  const caller: Caller | null = typeof principal === 'string' ? null : resolveCaller(principal, undefined);
+  const caller: Caller | null =
+    typeof principal === 'string' ? null : resolveCaller(principal, 'runs:write', undefined);
   if (!caller) throw new Error('The member is not let in.');
   const asked = { prompt: 'Go.', source: 'SCHEDULED_AGENT', idempotency: null, ...command } as const;
   const result = await room.api.app.get(CreateRun).execute(caller, asked);
@@ -116,7 +117,7 @@ describe('a parent', () => {
     const merged = await create({ parent_run_id: parent, metadata: labels(10, 10) });
     expect(Object.keys((await read(merged)).metadata)).toHaveLength(20);
     expectProblem(room.api, await post(400, { parent_run_id: parent, metadata: labels(10, 11) }), 'invalid_request', [
-      { pointer: '/metadata', detail: 'must have at most 20 keys with those of the parent run' },
+      { pointer: '/metadata', detail: 'must not exceed 20 keys with those of the parent run' },
     ]);
   });
 });
@@ -129,7 +130,7 @@ describe('an agent identity', () => {
     const uid = await make('agent/identities', { mcp_servers: { more: { command: 'serve', env: env('MORE', 2) } } });
     await create({ config });
     expectProblem(room.api, await post(413, { config, agent_identity_uid: uid }), 'payload_too_large', [
-      { pointer: '/config', detail: 'must have at most 524288 bytes as JSON, with what the agent identity brings' },
+      { pointer: '/config', detail: 'must not exceed 524288 bytes as JSON, with what the agent identity brings' },
     ]);
   });
 

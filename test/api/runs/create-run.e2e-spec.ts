@@ -400,7 +400,7 @@ describe('POST /agent/run', () => {
     const blank = await post(400, { prompt: ' ' });
     expectProblem(room.api, blank, 'invalid_request', [{ pointer: '/prompt', detail: 'must not be blank' }]);
     expectProblem(room.api, await post(413, { prompt: 'x'.repeat(1_048_577) }), 'payload_too_large', [
-      { pointer: '/prompt', detail: 'must have at most 1048576 bytes in UTF-8' },
+      { pointer: '/prompt', detail: 'must not exceed 1048576 bytes in UTF-8' },
     ]);
     expectProblem(room.api, await post(403, { prompt: 'x' }, {}, room.viewer.token), 'not_authorized');
     expectProblem(

@@ -154,9 +154,9 @@ describe('pages', () => {
   });
 
   it.each([
-    ['limit=0', '/limit', 'must be a whole number from 1 to 1000'],
-    ['limit=1001', '/limit', 'must be a whole number from 1 to 1000'],
-    ['limit=x', '/limit', 'must be a whole number from 1 to 1000'],
+    ['limit=0', '/limit', 'must be an integer between 1 and 1000'],
+    ['limit=1001', '/limit', 'must be an integer between 1 and 1000'],
+    ['limit=x', '/limit', 'must be an integer between 1 and 1000'],
     ['cursor=', '/cursor', 'must not be blank'],
     ['after=1', '/after', 'is not a known field'],
   ])('%s: 400', async (query, pointer, detail) => {

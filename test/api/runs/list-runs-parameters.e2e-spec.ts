@@ -24,7 +24,7 @@ it('query parameter limit: 1 to 500, 20 when left out', async () => {
   expect(await team.find('limit=1')).toHaveLength(1);
   expect(await team.find('limit=500')).toHaveLength(21);
   for (const limit of ['0', '501', 'x'])
-    await refuses(room, `limit=${limit}`, '/limit', 'must be a whole number from 1 to 500');
+    await refuses(room, `limit=${limit}`, '/limit', 'must be an integer between 1 and 500');
 });
 
 it('query parameter cursor: goes on behind the page before, with all filters, and with no others', async () => {
@@ -342,7 +342,7 @@ describe('query parameter metadata', () => {
       Array.from({ length: count }, (_, index) => `metadata[k${index}]=v`).join('&');
     const team = await newTeam(room);
     expect(await team.find(pairs(5))).toEqual([]);
-    await refuses(room, pairs(6), '/metadata', 'must have at most 5 entries');
+    await refuses(room, pairs(6), '/metadata', 'must not exceed 5 entries');
     await refuses(room, 'metadata=x', '/metadata', 'must be an object');
     await refuses(room, 'metadata[k]=a&metadata[k]=b', '/metadata/k', 'must be a string');
     await refuses(
@@ -352,7 +352,7 @@ describe('query parameter metadata', () => {
       'is not a valid key: it must be 1 to 64 of A-Z a-z 0-9 . _ -',
     );
     await refuses(room, 'metadata[]=c', '/metadata/', 'is not a valid key: it must be 1 to 64 of A-Z a-z 0-9 . _ -');
-    await refuses(room, `metadata[k]=${'x'.repeat(257)}`, '/metadata/k', 'must have at most 256 bytes in UTF-8');
+    await refuses(room, `metadata[k]=${'x'.repeat(257)}`, '/metadata/k', 'must not exceed 256 bytes in UTF-8');
     await refuses(room, 'metadata[__proto__]=x', '/metadata/__proto__', 'is not a known field');
     await refuses(room, 'metadata[a][b]=x', '/metadata[a][b]', 'is not a known field (did you mean `metadata`?)');
   });

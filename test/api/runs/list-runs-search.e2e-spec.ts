@@ -97,8 +97,8 @@ describe('query parameter q', () => {
   it('nothing to look for, or too much: 400', async () => {
     await refuses(room, 'q=', '/q', 'must be text with at least one letter or digit');
     await refuses(room, 'q=%25_!', '/q', 'must be text with at least one letter or digit');
-    await refuses(room, `q=${'a'.repeat(257)}`, '/q', 'must have at most 256 characters');
-    await refuses(room, 'q=a+b+c+d+e+f+g+h+i', '/q', 'must have at most 8 different words');
+    await refuses(room, `q=${'a'.repeat(257)}`, '/q', 'must not exceed 256 characters');
+    await refuses(room, 'q=a+b+c+d+e+f+g+h+i', '/q', 'must not exceed 8 different words');
     expect(await team.find('q=a+a+a+a+a+a+a+a+a')).toHaveLength(3);
   });
 

@@ -297,7 +297,7 @@ describe('cursors', () => {
 });
 
 describe('parameters that are not right', () => {
-  const LIMIT = 'must be a whole number from 1 to 500';
+  const LIMIT = 'must be an integer between 1 and 500';
   it.each([
     ['limit=0', '/limit', LIMIT],
     ['limit=501', '/limit', LIMIT],
@@ -316,7 +316,7 @@ describe('parameters that are not right', () => {
     ['state=', '/state/0', `must be one of ${RUN_STATES.join(', ')}`],
     ['cursor=', '/cursor', 'must not be blank'],
     ['cursor=%00', '/cursor', 'must not contain NUL characters or lone surrogates'],
-    [`cursor=${'x'.repeat(4097)}`, '/cursor', 'must have at most 4096 characters'],
+    [`cursor=${'x'.repeat(4097)}`, '/cursor', 'must not exceed 4096 characters'],
     ['colour=red', '/colour', 'is not a known field'],
     ['constructor=1', '/constructor', 'is not a known field'],
   ])('%s: 400 that names it', async (query, pointer, detail) => {

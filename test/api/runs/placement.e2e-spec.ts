@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { UpdateTeam } from '#platform/auth';
+import { TeamsService } from '#platform/auth';
 import { newUuid } from '#platform/kernel';
 import type { TestPrincipal } from '#testing';
 import { PlaceRuns } from '../../../libs/domain/runs/src/application/execution/place-runs.js';
@@ -141,19 +141,19 @@ describe('the limit of a team', () => {
   it('overrides the installation’s, in both directions and from the next placement', async () => {
     const { bot, uid } = await team();
     await queue(20, { by: bot, team: uid }, 60);
-    const update = room.api.app.get(UpdateTeam);
-    await update.execute(uid, { maxConcurrentRuns: 1 });
+    const teams = room.api.app.get(TeamsService);
+    await teams.update(uid, { maxConcurrentRuns: 1 });
     await setFreeSlots(50);
     expect(await place()).toHaveLength(1);
-    await update.execute(uid, { maxConcurrentRuns: 9 });
+    await teams.update(uid, { maxConcurrentRuns: 9 });
     expect(await place()).toHaveLength(8);
-    await update.execute(uid, { maxConcurrentRuns: 2 });
+    await teams.update(uid, { maxConcurrentRuns: 2 });
     expect(await place()).toEqual([]);
     await room.api.database.query(
       `UPDATE executions SET slot_held = false, phase = 'ended', ended_at = headrace.now()`,
     );
     await room.api.database.query('UPDATE slot_pools SET used = 0');
-    await update.execute(uid, { maxConcurrentRuns: null });
+    await teams.update(uid, { maxConcurrentRuns: null });
     expect(await place()).toHaveLength(LIMIT);
   });
 
@@ -168,9 +168,9 @@ describe('the limit of a team', () => {
       const [row] = await room.api.database.query('SELECT slot_held FROM executions WHERE id = $1', [executionId]);
       return row?.slot_held;
     };
-    await room.api.app.get(UpdateTeam).execute(uid, { maxConcurrentRuns: 1 });
+    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 1 });
     expect(await isHeld()).toBe(false);
-    await room.api.app.get(UpdateTeam).execute(uid, { maxConcurrentRuns: 2 });
+    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 2 });
     expect(await isHeld()).toBe(true);
   });
 
@@ -180,9 +180,9 @@ describe('the limit of a team', () => {
     const create = async () =>
       (await room.api.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Go.' } })).body.at_capacity;
     expect(await create()).toBeUndefined();
-    await room.api.app.get(UpdateTeam).execute(uid, { maxConcurrentRuns: 1 });
+    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 1 });
     expect(await create()).toBe(true);
-    await room.api.app.get(UpdateTeam).execute(uid, { maxConcurrentRuns: null });
+    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: null });
     expect(await create()).toBeUndefined();
   });
 });
@@ -197,7 +197,7 @@ describe('status_message of a queued run', () => {
     await room.runs.build({ by: bot, team: uid, state: 'INPROGRESS' });
     const runId = await create(bot);
     expect(await get(runId, bot.token)).not.toHaveProperty('status_message');
-    await room.api.app.get(UpdateTeam).execute(uid, { maxConcurrentRuns: 1 });
+    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 1 });
     expect((await get(runId, bot.token)).status_message).toEqual({
       message: 'Waiting: The team has reached its limit of 1 concurrent run.',
     });

@@ -234,7 +234,7 @@ describe('bad input', () => {
     [{ decision: 'maybe' }, '/decision', 'must be one of allow, allow_always, deny'],
     [{ decision: 'allow', note: 7 }, '/note', 'must be a string'],
     [{ decision: 'allow', note: 'a\0' }, '/note', 'must not contain NUL characters or lone surrogates'],
-    [{ decision: 'allow', note: 'n'.repeat(4097) }, '/note', 'must have at most 4096 characters'],
+    [{ decision: 'allow', note: 'n'.repeat(4097) }, '/note', 'must not exceed 4096 characters'],
     [{ decision: 'allow', reason: 'x' }, '/reason', 'is not a known field'],
   ])('400 (case %#), and the question stays open', async (body, pointer, detail) => {
     const { id, approvalIds } = await block();

@@ -131,11 +131,11 @@ describe('`url`', () => {
     ['no URL', '?url=A-1', 'must be an absolute http or https URL'],
     ['another scheme', '?url=ftp%3A%2F%2Fx%2Fy', 'must be an absolute http or https URL'],
     ['credentials', '?url=https%3A%2F%2Fu%3Ap%40x%2Fy', 'must not hold a user name or password'],
-    ['too long', `?url=https://x/${'y'.repeat(2048)}`, 'must have at most 2048 characters'],
+    ['too long', `?url=https://x/${'y'.repeat(2048)}`, 'must not exceed 2048 characters'],
     [
       'too long when it is escaped',
       `?url=https://x/${'%C3%A4'.repeat(500)}`,
-      'must have at most 2048 characters when it is escaped',
+      'must not exceed 2048 characters when it is escaped',
     ],
     ['twice', '?url=https://x/1&url=https://x/2', 'must be a string'],
   ])('400 for one that is %s', async (_name, query, detail) => {

@@ -200,7 +200,7 @@ describe('bad input', () => {
   it('a message of 1 MiB is taken; one byte more is a 413', async () => {
     const { id: other } = await build({ state: 'SUCCEEDED' });
     const message = `${'é'.repeat(524_287)}xy`;
-    const errors = [{ pointer: '/message', detail: 'must have at most 1048576 bytes in UTF-8' }];
+    const errors = [{ pointer: '/message', detail: 'must not exceed 1048576 bytes in UTF-8' }];
     expectProblem(room.api, await followUp(413, other, { message: `${message}z` }), 'payload_too_large', errors);
     await followUp(200, other, { message });
   });

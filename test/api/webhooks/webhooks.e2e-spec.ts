@@ -217,7 +217,7 @@ describe('who may manage webhooks', () => {
         token: room.admin.token,
         ...bodyOf(method, path),
       });
-      expect(body.detail).toBe('There is no factory with this uid.');
+      expect(body.detail).toBe('Factory not found.');
     }
     for (const [method, path] of calls(uid, room.factory))
       await room.api.request(404, `${method} ${path}`, { token: room.stranger.token, ...bodyOf(method, path) });

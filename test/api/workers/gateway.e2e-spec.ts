@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { RevokeToken } from '#platform/auth';
+import { TokensService } from '#platform/auth';
 import { Metrics } from '#platform/observability';
 import { createDatabaseProxy, createTestDatabase, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { WorkerSockets } from '#execution/worker-gateway';
@@ -172,7 +172,7 @@ describe('a connection', () => {
       'SELECT uid FROM headrace.tokens WHERE hash = sha256($1::bytea)',
       [Buffer.from(tokens[1] ?? '')],
     );
-    await api.app.get(RevokeToken).execute({ tokenUid: row?.uid ?? '' });
+    await api.app.get(TokensService).revoke({ tokenUid: row?.uid ?? '' });
     expect(await revoked?.closed).toEqual({ code: 1008, reason: 'The token is no longer valid.' });
     await api.database.query('UPDATE headrace.tokens SET expires_at = headrace.now() WHERE hash = sha256($1::bytea)', [
       Buffer.from(tokens[2] ?? ''),

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
-import { ListTeams } from '#platform/auth';
+import { TeamsService } from '#platform/auth';
 import {
   RotateKey,
   SECRET_NAME,
@@ -127,7 +127,7 @@ function readText(bytes: Buffer): string {
 }
 
 async function assertTeam(services: INestApplicationContext, uid: string): Promise<void> {
-  const teams = await services.get(ListTeams).execute();
+  const teams = await services.get(TeamsService).list();
   if (!teams.some((team) => team.uid === uid))
     throw new CommandError(`there is no team ${uid}; \`headrace team list\` shows the UIDs.`);
 }

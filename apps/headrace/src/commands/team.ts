@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { CreateServiceAccount, CreateTeam, ListTeams, type Team, type TeamChanges, UpdateTeam } from '#platform/auth';
+import { ServiceAccountsService, type Team, type TeamChanges, TeamsService } from '#platform/auth';
 import { workerHostFault } from '#execution/worker-protocol';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
@@ -14,8 +14,8 @@ export const create: CommandModule = {
     const limit = values['max-concurrent-runs'] === undefined ? undefined : parseLimit(values['max-concurrent-runs']);
     return withUseCases(async (services) => {
       const team = await services
-        .get(CreateTeam)
-        .execute({ name, ...(limit !== undefined && { maxConcurrentRuns: limit }) });
+        .get(TeamsService)
+        .create({ name, ...(limit !== undefined && { maxConcurrentRuns: limit }) });
       printResult(values, { uid: team.uid }, team.uid);
       return 0;
     });
@@ -26,7 +26,7 @@ export const list: CommandModule = {
   run: (args) => {
     const { values } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS });
     return withUseCases(async (services) => {
-      printTeams(values, await services.get(ListTeams).execute());
+      printTeams(values, await services.get(TeamsService).list());
       return 0;
     });
   },
@@ -50,7 +50,7 @@ export const update: CommandModule = {
     const uid = onlyPositional('uid', positionals);
     const changes = toChanges(values);
     return withUseCases(async (services) => {
-      const result = await services.get(UpdateTeam).execute(uid, changes);
+      const result = await services.get(TeamsService).update(uid, changes);
       if (result.kind === 'unknown_team')
         throw new CommandError(`there is no team ${uid}; \`headrace team list\` shows the UIDs.`);
       printTeams({ ...(json !== undefined && { json }) }, [result.team]);
@@ -129,7 +129,7 @@ export const createServiceAccount: CommandModule = {
     const name = onlyPositional('name', positionals);
     const teamUid = required('team', values.team);
     return withUseCases(async (services) => {
-      const result = await services.get(CreateServiceAccount).execute({ teamUid, name });
+      const result = await services.get(ServiceAccountsService).create({ teamUid, name });
       if (result.kind === 'unknown_team')
         throw new CommandError(`there is no team ${teamUid}; \`headrace team list\` shows the UIDs.`);
       printResult(values, { uid: result.serviceAccount.uid }, result.serviceAccount.uid);

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { CreateToken, ListTokens, ListUsers, type PrincipalRef, RevokeToken } from '#platform/auth';
+import { type PrincipalRef, TokensService, UsersService } from '#platform/auth';
 import type { INestApplicationContext } from '@nestjs/common';
 import { onlyPositional } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
@@ -22,8 +22,8 @@ export const create: CommandModule = {
     return withUseCases(async (services) => {
       const owner = await findOwner(services, values);
       const result = await services
-        .get(CreateToken)
-        .execute({ owner, name: values.name ?? 'command line', ...(expiresAt && { expiresAt }) });
+        .get(TokensService)
+        .create({ owner, name: values.name ?? 'command line', ...(expiresAt && { expiresAt }) });
       if (result.kind === 'unknown_owner')
         throw new CommandError(`there is no ${owner.type.replace('_', ' ')} ${owner.uid}.`);
       if (result.kind === 'already_expired') throw new CommandError('--expires lies in the past.');
@@ -39,8 +39,8 @@ export const list: CommandModule = {
     const { values } = parseArgs({ args: [...args], options: { ...OWNER, ...OUTPUT_OPTIONS } });
     return withUseCases(async (services) => {
       const tokens = await services
-        .get(ListTokens)
-        .execute(namesOwner(values) ? { owner: await findOwner(services, values) } : {});
+        .get(TokensService)
+        .list(namesOwner(values) ? { owner: await findOwner(services, values) } : {});
       const rows = tokens.map((token) => [
         ...[token.uid, token.prefix, token.name, `${token.owner.type} ${token.owner.uid}`],
         ...[token.createdAt, token.expiresAt, token.revokedAt, token.lastUsedAt],
@@ -56,7 +56,7 @@ export const revoke: CommandModule = {
     const { values, positionals } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS, allowPositionals: true });
     const tokenUid = onlyPositional('token-uid', positionals);
     return withUseCases(async (services) => {
-      const { kind } = await services.get(RevokeToken).execute({ tokenUid });
+      const { kind } = await services.get(TokensService).revoke({ tokenUid });
       if (kind === 'unknown')
         throw new CommandError(`token ${tokenUid} not found; \`headrace token list\` shows the UIDs.`);
       const text = kind === 'revoked' ? `Token ${tokenUid} is revoked.` : `Token ${tokenUid} was revoked before.`;
@@ -78,7 +78,7 @@ async function findOwner(services: INestApplicationContext, values: OwnerValues)
   if (values.user === undefined)
     return { type: 'service_account', uid: values['service-account'] ?? values.agent ?? '' };
   if (!values.user.includes('@')) return { type: 'user', uid: values.user };
-  const users = await services.get(ListUsers).execute();
+  const users = await services.get(UsersService).list();
   const found = users.find(({ email }) => email.toLowerCase() === values.user?.toLowerCase());
   if (!found) throw new CommandError(`there is no user ${values.user}.`);
   return { type: 'user', uid: found.uid };

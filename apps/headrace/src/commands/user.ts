@@ -1,17 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
-import {
-  CreateUser,
-  DisableUser,
-  EnableUser,
-  isRole,
-  ListUsers,
-  type MembershipResult,
-  RemoveMember,
-  type Role,
-  ROLES,
-  SetRole,
-} from '#platform/auth';
+import { isRole, type MembershipResult, MembersService, type Role, ROLES, UsersService } from '#platform/auth';
 import { UserSchedulesModule } from '#domain/schedules';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
@@ -28,7 +17,7 @@ export const create: CommandModule = {
     const email = onlyPositional('email', positionals);
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('<email> must be an e-mail address');
     return withUseCases(async (services) => {
-      const result = await services.get(CreateUser).execute({ email, displayName: values.name ?? email });
+      const result = await services.get(UsersService).create({ email, displayName: values.name ?? email });
       if (result.kind === 'email_taken') throw new CommandError(`there is a user ${email} already.`);
       printResult(values, { uid: result.user.uid }, result.user.uid);
       return 0;
@@ -41,7 +30,7 @@ export const disable: CommandModule = {
   run: (args) => {
     const { userUid, output } = userArgument(args);
     const work = async (services: INestApplicationContext): Promise<number> => {
-      const { kind } = await services.get(DisableUser).execute(userUid);
+      const { kind } = await services.get(UsersService).disable(userUid);
       if (kind === 'unknown') throw unknownUser(userUid);
       const text = kind === 'disabled' ? `User ${userUid} is disabled.` : `User ${userUid} was disabled before.`;
       printResult(output, { uid: userUid, disabled: true }, text);
@@ -56,7 +45,7 @@ export const enable: CommandModule = {
   run: (args) => {
     const { userUid, output } = userArgument(args);
     return withUseCases(async (services) => {
-      const { kind } = await services.get(EnableUser).execute(userUid);
+      const { kind } = await services.get(UsersService).enable(userUid);
       if (kind === 'unknown') throw unknownUser(userUid);
       const text = kind === 'enabled' ? `User ${userUid} is enabled.` : `User ${userUid} was not disabled.`;
       printResult(output, { uid: userUid, disabled: false }, text);
@@ -69,7 +58,7 @@ export const list: CommandModule = {
   run: (args) => {
     const { values } = parseArgs({ args: [...args], options: { ...OUTPUT_OPTIONS, team: { type: 'string' } } });
     return withUseCases(async (services) => {
-      const users = await services.get(ListUsers).execute(values.team === undefined ? {} : { teamUid: values.team });
+      const users = await services.get(UsersService).list(values.team === undefined ? {} : { teamUid: values.team });
       const rows = users.map(({ uid, email, displayName, memberships, createdAt, disabledAt }) => [
         ...[uid, email, displayName],
         ...[memberships.map(({ teamUid, role }) => `${role} of ${teamUid}`).join(', '), createdAt, disabledAt],
@@ -86,7 +75,7 @@ export const add: CommandModule = {
     const { userUid, teamUid, role, output } = membershipArguments(args);
     if (role === undefined) throw new UsageError(`--role is missing; it is one of ${ROLES.join(', ')}`);
     return withUseCases(async (services) => {
-      explain(await services.get(SetRole).execute({ teamUid, userUid, role }), userUid, teamUid);
+      explain(await services.get(MembersService).setRole({ teamUid, userUid, role }), userUid, teamUid);
       printResult(output, { uid: userUid, team_uid: teamUid, role }, `User ${userUid} is ${role} of team ${teamUid}.`);
       return 0;
     });
@@ -98,7 +87,7 @@ export const remove: CommandModule = {
     const { userUid, teamUid, role, output } = membershipArguments(args);
     if (role !== undefined) throw new UsageError('--role has no meaning here');
     return withUseCases(async (services) => {
-      explain(await services.get(RemoveMember).execute({ teamUid, userUid }), userUid, teamUid);
+      explain(await services.get(MembersService).remove({ teamUid, userUid }), userUid, teamUid);
       const text = `User ${userUid} is no longer a member of team ${teamUid}.`;
       printResult(output, { uid: userUid, team_uid: teamUid, removed: true }, text);
       return 0;

@@ -1,14 +1,12 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import {
-  CreateServiceAccount,
-  CreateTeam,
-  CreateToken,
-  CreateUser,
-  ListTeams,
-  ListUsers,
+  MembersService,
   type PrincipalRef,
-  SetRole,
+  ServiceAccountsService,
+  TeamsService,
   TokenAuthenticator,
+  TokensService,
+  UsersService,
 } from '#platform/auth';
 import { CreateFactory, FindFactory } from '#domain/factories';
 import { newUid } from '#platform/kernel';
@@ -47,29 +45,29 @@ export class FirstStart {
   }
 
   private async team(): Promise<string> {
-    const teams = await this.services.get(ListTeams).execute();
+    const teams = await this.services.get(TeamsService).list();
     const known = teams.find(({ uid }) => uid === this.file.read().team_uid);
     if (known) return known.uid;
-    const { uid } = await this.services.get(CreateTeam).execute({ name: 'Default team' });
+    const { uid } = await this.services.get(TeamsService).create({ name: 'Default team' });
     // The others belonged to another database.
     this.file.write({ team_uid: uid });
     return uid;
   }
 
   private async owner(teamUid: string): Promise<string> {
-    const users = await this.services.get(ListUsers).execute();
+    const users = await this.services.get(UsersService).list();
     const known = users.find(({ uid }) => uid === this.file.read().user_uid);
     const uid = known?.uid ?? (await this.createUser());
     // Somebody may have given the owner another role since; one without any team was left by an interrupted start.
     if (!known || known.memberships.length === 0)
-      await this.services.get(SetRole).execute({ teamUid, userUid: uid, role: 'owner' });
+      await this.services.get(MembersService).setRole({ teamUid, userUid: uid, role: 'owner' });
     return uid;
   }
 
   private async createUser(): Promise<string> {
     // The plain address is taken when another installation shares the database.
     for (const email of ['owner@headrace.local', `owner-${newUid().toLowerCase()}@headrace.local`]) {
-      const result = await this.services.get(CreateUser).execute({ email, displayName: 'Owner' });
+      const result = await this.services.get(UsersService).create({ email, displayName: 'Owner' });
       if (result.kind === 'created') return this.remember({ user_uid: result.user.uid }, result.user.uid);
     }
     throw new Error('The first user could not be created.');
@@ -78,7 +76,7 @@ export class FirstStart {
   private async serviceAccount(teamUid: string): Promise<string> {
     const known = this.file.read().service_account_uid;
     if (known !== undefined) return known;
-    const result = await this.services.get(CreateServiceAccount).execute({ teamUid, name: 'default' });
+    const result = await this.services.get(ServiceAccountsService).create({ teamUid, name: 'default' });
     if (result.kind !== 'created') throw new Error('The service account could not be created.');
     return this.remember({ service_account_uid: result.serviceAccount.uid }, result.serviceAccount.uid);
   }
@@ -93,7 +91,7 @@ export class FirstStart {
 
   private async token(owner: PrincipalRef, known: string | undefined): Promise<string> {
     if (known !== undefined && (await this.works(known, owner))) return known;
-    const result = await this.services.get(CreateToken).execute({ owner, name: TOKEN_NAME });
+    const result = await this.services.get(TokensService).create({ owner, name: TOKEN_NAME });
     if (result.kind !== 'created') throw new Error(`A token for ${owner.type} ${owner.uid} could not be created.`);
     return result.token;
   }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { RejectionPace } from '#platform/http';
+import { RejectionDelay } from '#platform/http';
 import { IngressMetrics } from './ingress-metrics.js';
 
 /**
@@ -11,18 +11,18 @@ import { IngressMetrics } from './ingress-metrics.js';
  */
 @Injectable()
 export class RejectionThrottle {
-  private readonly pace: RejectionPace | null;
+  private readonly delay: RejectionDelay | null;
 
   constructor(
     settings: Settings,
     private readonly metrics: IngressMetrics,
   ) {
-    this.pace = settings.ingressRefusalRate === 0 ? null : new RejectionPace(settings.ingressRefusalRate);
+    this.delay = settings.ingressRefusalRate === 0 ? null : new RejectionDelay(settings.ingressRefusalRate);
   }
 
   /** Counts a rejection. Null when it may be answered now, else the delay to await first; at most two seconds. */
   wait(): Promise<void> | null {
-    const waitMs = this.pace?.next() ?? 0;
+    const waitMs = this.delay?.next() ?? 0;
     if (waitMs === 0) return null;
     this.metrics.throttleStarted();
     return sleep(waitMs).finally(() => this.metrics.throttleEnded());

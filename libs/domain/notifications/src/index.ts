@@ -1,4 +1,5 @@
 export { DeliverNotifications } from './application/deliver-notifications.js';
 export { NOTIFICATION_EVENTS, type NotificationEvent } from './domain/notification-webhook.js';
+export { NOTIFICATION_MESSAGES } from './http/notification-message.dto.js';
 export { NotificationsHttpModule, NotificationsJobsModule, NotificationsModule } from './notifications.module.js';
 export { NotificationWebhooksPlace } from './persistence/webhooks-sealed-place.js';

@@ -19,7 +19,7 @@ export function workerHostFault(host: string): string | null {
       return 'must be exactly `warp`, for hosted workers, or a name that does not begin with it, in any case';
     case 'unfit':
       return [...host].length > MAX_WORKER_NAME_LENGTH
-        ? `must have at most ${MAX_WORKER_NAME_LENGTH} characters`
+        ? `must not exceed ${MAX_WORKER_NAME_LENGTH} characters`
         : 'must neither begin or end with a space nor have an invisible character';
   }
 }

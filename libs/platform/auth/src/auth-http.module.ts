@@ -1,20 +1,21 @@
 import { Module } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
-import { RequestGate, SenderAddress } from '#platform/http';
+import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { RequestAuthenticator, SenderAddress } from '#platform/http';
 import { AuthModule } from './auth.module.js';
-import { AuthorizeGuard } from './http/authorize.guard.js';
-import { BearerGate } from './http/bearer-gate.js';
-import { UnauthorizedPace } from './http/unauthorized-pace.js';
+import { AuthorizeGuard, PermissionInterceptor } from './http/authorize.guard.js';
+import { BearerAuthenticator } from './http/bearer-authenticator.js';
+import { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 
 /** Closes every route that is not declared open: the gate before the body, the guard before the handler. */
 @Module({
   imports: [AuthModule],
   providers: [
     SenderAddress,
-    UnauthorizedPace,
-    { provide: RequestGate, useClass: BearerGate },
+    UnauthorizedThrottle,
+    { provide: RequestAuthenticator, useClass: BearerAuthenticator },
     { provide: APP_GUARD, useClass: AuthorizeGuard },
+    { provide: APP_INTERCEPTOR, useClass: PermissionInterceptor },
   ],
-  exports: [RequestGate, UnauthorizedPace],
+  exports: [RequestAuthenticator, UnauthorizedThrottle],
 })
 export class AuthHttpModule {}

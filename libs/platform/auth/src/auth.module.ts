@@ -1,61 +1,37 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AccessChanges } from './application/access-changes.js';
-import { DisabledUserListeners, DisableUser, EnableUser } from './application/disable-user.js';
-import { RemoveMember, SetRole } from './application/members.js';
+import { MembersService } from './application/members.service.js';
 import { PrincipalDirectory } from './application/principal-directory.js';
-import { PrincipalLookup } from './application/principal-lookup.js';
-import { CreateServiceAccount, ServiceAccounts } from './application/service-accounts.js';
-import { CreateTeam, ListTeams, UpdateTeam } from './application/teams.js';
+import { ServiceAccountsService } from './application/service-accounts.service.js';
 import { TeamDirectory } from './application/team-directory.js';
+import { TeamsService } from './application/teams.service.js';
 import { TokenAuthenticator } from './application/token-authenticator.js';
 import { TokenUsage } from './application/token-usage.js';
-import { CreateToken, ListTokens, RevokeToken } from './application/tokens.js';
-import { CreateUser, ListUsers } from './application/users.js';
+import { TokensService } from './application/tokens.service.js';
+import { DisabledUserListeners, UsersService } from './application/users.service.js';
 import { AUTH_ENTITIES } from './persistence/entities.js';
 import { TokenQueries } from './persistence/token-queries.js';
 
-const USE_CASES = [
-  CreateTeam,
-  ListTeams,
-  UpdateTeam,
-  CreateUser,
-  ListUsers,
-  DisableUser,
-  EnableUser,
-  SetRole,
-  RemoveMember,
-  CreateServiceAccount,
-  ServiceAccounts,
-  CreateToken,
-  ListTokens,
-  RevokeToken,
+const EXPORTED = [
+  AccessChanges,
+  DisabledUserListeners,
+  MembersService,
+  PrincipalDirectory,
+  ServiceAccountsService,
+  TeamDirectory,
+  TeamsService,
+  TokenAuthenticator,
+  TokensService,
+  TokenUsage,
+  UsersService,
 ];
 
-/** Who is who. Needs the persistence module and a `Clock`; for the command line and, below {@link AuthHttpModule}, the API. */
+/** Principals, teams, roles and tokens, for the command line and, with {@link AuthHttpModule}, the API. */
 @Global()
 @Module({
   imports: [TypeOrmModule.forFeature(AUTH_ENTITIES)],
-  providers: [
-    ...USE_CASES,
-    AccessChanges,
-    DisabledUserListeners,
-    PrincipalDirectory,
-    PrincipalLookup,
-    TeamDirectory,
-    TokenAuthenticator,
-    TokenQueries,
-    TokenUsage,
-  ],
-  exports: [
-    ...USE_CASES,
-    AccessChanges,
-    DisabledUserListeners,
-    PrincipalDirectory,
-    PrincipalLookup,
-    TeamDirectory,
-    TokenAuthenticator,
-    TokenUsage,
-  ],
+  providers: [...EXPORTED, TokenQueries],
+  exports: EXPORTED,
 })
 export class AuthModule {}

@@ -25,7 +25,7 @@ const invalid = (detail: string): ParsedLocation => ({ kind: 'invalid', detail }
 
 /** Reads a git URL or an absolute path. Nothing but these forms: git knows URLs that run commands. */
 export function parseGitUrl(text: string): ParsedLocation {
-  if (text.length > MAX_LENGTH) return invalid(`must have at most ${MAX_LENGTH} characters`);
+  if (text.length > MAX_LENGTH) return invalid(`must not exceed ${MAX_LENGTH} characters`);
 
   if (/[\x00-\x20\x7f]|%0[0ad]/i.test(text)) return invalid('must not contain spaces or control characters');
   const url = text.length > 1 ? text.replace(/\/+$/, '') : text;

@@ -4,7 +4,7 @@ export const COMMIT_ID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 /** Why a text cannot name a branch, a tag or a commit, completing "`ref` …"; null when it can. The rules are git's own. */
 export function refFault(ref: string): string | null {
   if (ref === '') return 'must not be empty';
-  if (Buffer.byteLength(ref) > MAX_BYTES) return `must have at most ${MAX_BYTES} bytes`;
+  if (Buffer.byteLength(ref) > MAX_BYTES) return `must not exceed ${MAX_BYTES} bytes`;
   if (ref.startsWith('-')) return 'must not begin with a hyphen';
 
   if (/[\x00-\x20\x7f~^:?*[\\]/.test(ref))

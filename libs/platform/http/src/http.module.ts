@@ -13,10 +13,10 @@ import { InputPipe } from './fields/input.pipe.js';
 import { HealthController } from './operational/health.controller.js';
 import { HomeController } from './operational/home.controller.js';
 import { ProblemPagesController } from './operational/problem-pages.controller.js';
-import { ProblemFilter } from './problems/problem.filter.js';
+import { ProblemFilter } from './problems/problem-writer.js';
 import { ProblemWriter } from './problems/problem-writer.js';
 
-/** The HTTP edge of one application: filter, input pipe, rate limit, health, error pages. */
+/** HTTP of one application: exception filter, input pipe, rate limit, health, error pages. */
 @Global()
 @Module({
   imports: [

@@ -1,13 +1,13 @@
 export { Public, RequirePermission, RunnerProtocol, ACCESS, type Access } from './edge/access.js';
 export { BodyLimit, DEFAULT_BODY_LIMIT, MIB, StreamedBody } from './edge/body-options.js';
 export { configureHttp, finishHttp, httpAdapter, serveHttp } from './edge/configure-http.js';
-export { edgeStateOf, type EdgeState } from './edge/edge-state.js';
+export { requestStateOf, type RequestState } from './edge/request-state.js';
 export { Listener, type ListenerOptions } from './edge/listener.js';
 export { headerText } from './edge/observe.middleware.js';
 export { PageFiles } from './edge/page-files.js';
 export { Readiness, type ReadinessReport } from './edge/readiness.js';
-export { RejectionPace } from './edge/rejection-pace.js';
-export { RequestGate } from './edge/request-gate.js';
+export { RejectionDelay } from './edge/rejection-delay.js';
+export { RequestAuthenticator } from './edge/request-authenticator.js';
 export { API_PREFIX, OutsideApi, type Route, RouteTable } from './edge/route-table.js';
 export { SenderAddress, senderOf } from './edge/sender-address.js';
 export { Shutdown } from './edge/shutdown.js';
@@ -17,8 +17,8 @@ export * from './fields/decorators.js';
 export { field, type FieldOptions } from './fields/field.js';
 export { InputPipe } from './fields/input.pipe.js';
 export { type Kind, type Source, wrong } from './fields/kind.js';
-export { optionalBody } from './fields/optional-body.js';
-export { pathId } from './fields/path-id.pipe.js';
+export { optionalBody } from './fields/read-dto.js';
+export { pathId } from './fields/input.pipe.js';
 export {
   boolean,
   dateTime,
@@ -34,6 +34,7 @@ export {
 export { HttpModule } from './http.module.js';
 export { HealthController } from './operational/health.controller.js';
 export { buildDocument, type DocumentOptions } from './openapi/build-document.js';
+export type { WebhookMessage } from './openapi/webhooks.js';
 export { serveDocument } from './openapi/serve-document.js';
 export {
   BEARER_SCHEME,

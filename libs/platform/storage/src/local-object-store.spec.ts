@@ -6,7 +6,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSettings, Settings, withSettings } from '#platform/config';
-import { configureHttp, finishHttp, httpAdapter, HttpModule, RequestGate } from '#platform/http';
+import { configureHttp, finishHttp, httpAdapter, HttpModule, RequestAuthenticator } from '#platform/http';
 import { Clock } from '#platform/kernel';
 import { ObservabilityModule } from '#platform/observability';
 import { Database } from '#platform/persistence';
@@ -42,7 +42,7 @@ async function serve(): Promise<Served> {
     { provide: Settings, useValue: settings },
     { provide: Clock, useValue: clock },
     { provide: Database, useValue: { query: () => Promise.resolve([]) } },
-    { provide: RequestGate, useValue: { admit: () => Promise.reject(new Error('A public route asked for a token.')) } },
+    { provide: RequestAuthenticator, useValue: { admit: () => Promise.reject(new Error('A public route asked for a token.')) } },
   ];
   @Global()
   @Module({ providers: provided, exports: provided.map(({ provide }) => provide) })

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ServiceAccounts, TokenAuthenticator } from '#platform/auth';
+import { ServiceAccountsService, TokenAuthenticator } from '#platform/auth';
 import { newUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import type { IdentityFields } from '../domain/agent-identity.js';
@@ -22,7 +22,7 @@ export class DefinedIdentities {
   constructor(
     private readonly store: DefinedIdentitiesStore,
     private readonly identities: IdentitiesStore,
-    private readonly accounts: ServiceAccounts,
+    private readonly accounts: ServiceAccountsService,
     private readonly rules: DefinedIdentityRules,
     private readonly tokens: TokenAuthenticator,
   ) {}
@@ -55,7 +55,7 @@ export class DefinedIdentities {
     if (!(await hasRoom(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
       return { kind: 'limit_reached', limit: MAX_IDENTITIES };
     const uid = newUid();
-    await this.accounts.create(tx, { uid, teamUid, name: fields.name });
+    await this.accounts.createForIdentity(tx, { uid, teamUid, name: fields.name });
     await this.identities.insert(tx, uid, { teamUid, factoryUid }, fields);
     return { kind: 'created', uid };
   }
@@ -82,6 +82,6 @@ export class DefinedIdentities {
 
   /** Call it after the commit of removals: tokens of what is gone end in this process at once, in others within a second. */
   forgetRemoved(): void {
-    this.tokens.forgetKnown();
+    this.tokens.clearCache();
   }
 }

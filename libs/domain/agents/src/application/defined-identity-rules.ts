@@ -66,7 +66,7 @@ export class DefinedIdentityRules {
 function fieldIssues({ name, description, prompt, workerHost, baseModel }: IdentityFields): IdentityIssue[] {
   const atMost = (field: string, value: string | null, characters: number): IdentityIssue[] =>
     (value?.length ?? 0) > characters
-      ? [{ pointer: `/${field}`, detail: `must have at most ${characters} characters` }]
+      ? [{ pointer: `/${field}`, detail: `must not exceed ${characters} characters` }]
       : [];
   return [
     ...atMost('name', name, MAX_NAME),
@@ -74,7 +74,7 @@ function fieldIssues({ name, description, prompt, workerHost, baseModel }: Ident
     ...hostIssues(workerHost),
     ...atMost('baseModel', baseModel, MAX_SHORT),
     ...(Buffer.byteLength(prompt ?? '') > MAX_PROMPT_BYTES
-      ? [{ pointer: '/prompt', detail: `must have at most ${MAX_PROMPT_BYTES} bytes` }]
+      ? [{ pointer: '/prompt', detail: `must not exceed ${MAX_PROMPT_BYTES} bytes` }]
       : []),
   ];
 }

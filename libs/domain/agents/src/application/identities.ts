@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, type Permission, ServiceAccounts, TokenAuthenticator } from '#platform/auth';
+import { type Caller, type Permission, ServiceAccountsService, TokenAuthenticator } from '#platform/auth';
 import { newUid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
@@ -47,7 +47,7 @@ export class CreateIdentity {
   constructor(
     private readonly database: Database,
     private readonly store: IdentitiesStore,
-    private readonly accounts: ServiceAccounts,
+    private readonly accounts: ServiceAccountsService,
     private readonly references: IdentityReferences,
     private readonly secrets: ServerSecrets,
   ) {}
@@ -68,7 +68,7 @@ export class CreateIdentity {
       this.database.transaction(async (tx): Promise<CreateIdentityResult> => {
         if (!(await hasRoom(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
           return { kind: 'limit_reached', limit: MAX_IDENTITIES };
-        await this.accounts.create(tx, { uid, teamUid, name });
+        await this.accounts.createForIdentity(tx, { uid, teamUid, name });
         return { kind: 'created', identity: await this.store.insert(tx, uid, { teamUid, factoryUid: null }, fields) };
       }),
     );
@@ -82,7 +82,7 @@ export class UpdateIdentity {
     private readonly database: Database,
     private readonly find: FindIdentities,
     private readonly store: IdentitiesStore,
-    private readonly accounts: ServiceAccounts,
+    private readonly accounts: ServiceAccountsService,
     private readonly references: IdentityReferences,
     private readonly secrets: ServerSecrets,
   ) {}
@@ -116,7 +116,7 @@ export class DeleteIdentity {
     private readonly database: Database,
     private readonly find: FindIdentities,
     private readonly store: IdentitiesStore,
-    private readonly accounts: ServiceAccounts,
+    private readonly accounts: ServiceAccountsService,
     private readonly tokens: TokenAuthenticator,
   ) {}
 
@@ -128,7 +128,7 @@ export class DeleteIdentity {
       await this.accounts.disable(tx, uid);
       return { kind: 'deleted' };
     });
-    this.tokens.forgetKnown();
+    this.tokens.clearCache();
     return result;
   }
 }

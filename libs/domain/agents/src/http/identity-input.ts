@@ -56,7 +56,7 @@ const filled = <T extends object>(value: T | null | undefined): T | typeof CLEAR
 function serversOf({ mcp_servers }: IdentityInput): McpServers | typeof CLEARED | null | undefined {
   const servers = plain(mcp_servers);
   if (servers && Buffer.byteLength(JSON.stringify(servers)) > MAX_SERVERS_BYTES)
-    throw invalidFields([{ pointer: '/mcp_servers', detail: `must have at most ${MAX_SERVERS_BYTES} bytes as JSON` }]);
+    throw invalidFields([{ pointer: '/mcp_servers', detail: `must not exceed ${MAX_SERVERS_BYTES} bytes as JSON` }]);
   return filled(servers);
 }
 

@@ -9,7 +9,10 @@ export type Noun = 'agent identity' | 'MCP server';
 export function refusal(noun: Noun, refused: LookupRefusal | ChangeRefusal | CreateRefusal): ProblemError {
   switch (refused.kind) {
     case 'unknown':
-      return new ProblemError('resource_not_found', `There is no ${noun} with this uid.`);
+      return new ProblemError(
+        'resource_not_found',
+        noun === 'agent identity' ? 'Agent identity not found.' : 'MCP server not found.',
+      );
     case 'not_yours':
       return new ProblemError(
         'not_authorized',

@@ -84,7 +84,7 @@ export function plainIssues({ name, prompt, triggers }: RequestedAutomation): Au
       : null,
     read.kind === 'invalid' ? invalid('/prompt', read.detail) : null,
     triggers.length === 0 ? invalid('/triggers', 'must have at least one entry') : null,
-    triggers.length > MAX_TRIGGERS ? invalid('/triggers', `must have at most ${MAX_TRIGGERS} entries`) : null,
+    triggers.length > MAX_TRIGGERS ? invalid('/triggers', `must not exceed ${MAX_TRIGGERS} entries`) : null,
     Buffer.byteLength(JSON.stringify(triggers)) > MAX_TRIGGERS_BYTES
       ? invalid('/triggers', `must not exceed ${MAX_TRIGGERS_BYTES} bytes as JSON in total`)
       : null,

@@ -39,7 +39,7 @@ export function readPrompt(prompt: string): ReadPrompt {
     end = value.end;
   }
   if (expressions.size > MAX_PLACEHOLDERS)
-    return { kind: 'invalid', detail: `must have at most ${MAX_PLACEHOLDERS} different placeholders` };
+    return { kind: 'invalid', detail: `must not exceed ${MAX_PLACEHOLDERS} different placeholders` };
   parts.push({ kind: 'text', text: prompt.slice(end) });
   return { kind: 'valid', parts };
 }

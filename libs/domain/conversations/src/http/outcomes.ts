@@ -33,7 +33,7 @@ export function runsOrThrow(lookup: ConversationLookup): readonly ConversationRu
     case 'found':
       return lookup.runs;
     case 'unknown':
-      throw new ProblemError('resource_not_found', 'There is no conversation with this id.');
+      throw new ProblemError('resource_not_found', 'Conversation not found.');
     case 'not_yours':
       throw new ProblemError('not_authorized', 'You have no access to this conversation.');
   }

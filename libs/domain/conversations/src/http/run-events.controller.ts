@@ -62,7 +62,7 @@ export class RunEventsController {
     const run = foundOrThrow(await this.sources.log.findRun(caller, runId));
     const from = this.positionOf(runId, headerText(request.headers['last-event-id']), query.last_event_id);
     const [head] = await this.sources.tail.heads([runId]);
-    if (!head) throw new ProblemError('resource_not_found', 'There is no run with this id.');
+    if (!head) throw new ProblemError('resource_not_found', 'Run not found.');
     if (from !== START && this.followRun.isAtEnd(head, from)) {
       response.status(204).end();
       return;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, PrincipalLookup } from '#platform/auth';
+import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { isUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import type { Environment } from '../domain/environment.js';
@@ -49,7 +49,7 @@ export abstract class EnvironmentDirectory {
 export class StoredEnvironmentDirectory extends EnvironmentDirectory {
   constructor(
     private readonly store: EnvironmentsStore,
-    private readonly principals: PrincipalLookup,
+    private readonly principals: PrincipalDirectory,
   ) {
     super();
   }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, PrincipalLookup } from '#platform/auth';
+import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { isUid, newUid } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { type EnvironmentGrant, type Grantee, MAX_GRANTS } from '../domain/environment-sharing.js';
@@ -28,7 +28,7 @@ export class GrantEnvironment {
   constructor(
     private readonly database: Database,
     private readonly find: FindEnvironment,
-    private readonly principals: PrincipalLookup,
+    private readonly principals: PrincipalDirectory,
     private readonly environments: EnvironmentsStore,
     private readonly grants: EnvironmentGrantsStore,
   ) {}

@@ -4,7 +4,7 @@ import type { EnvironmentRefusal } from '../application/find-environment.js';
 
 export const environmentRefusal = ({ kind }: EnvironmentRefusal): ProblemError =>
   kind === 'unknown'
-    ? new ProblemError('resource_not_found', 'There is no environment with this uid.')
+    ? new ProblemError('resource_not_found', 'Environment not found.')
     : new ProblemError('not_authorized', 'The environment is not yours, or your role does not allow this.');
 
 /** `/config/env/A` as people write it: `config.env.A`. */

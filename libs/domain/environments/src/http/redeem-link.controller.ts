@@ -35,7 +35,7 @@ export class RedeemLinkController {
       case 'redeemed':
         return this.presenter.presentOne(caller, result.environment);
       case 'no_link':
-        throw new ProblemError('resource_not_found', 'There is no link with this token, or it is no longer valid.');
+        throw new ProblemError('resource_not_found', 'Link not found, expired or revoked.');
       case 'no_person':
         throw new ProblemError('not_authorized', 'Links are for people: have the environment granted to your team.');
     }

@@ -16,5 +16,4 @@ export async function managedFactory(access: FactoryAccess, caller: Caller, fact
   }
 }
 
-export const unknownFactory = (): ProblemError =>
-  new ProblemError('resource_not_found', 'There is no factory with this uid.');
+export const unknownFactory = (): ProblemError => new ProblemError('resource_not_found', 'Factory not found.');

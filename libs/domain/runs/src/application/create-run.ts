@@ -129,7 +129,7 @@ export class CreateRun {
       command.automaticMetadata ?? null,
     );
     if (metadata === 'too_many')
-      return invalid('/metadata', `must have at most ${MAX_METADATA_KEYS} keys with those of the parent run`);
+      return invalid('/metadata', `must not exceed ${MAX_METADATA_KEYS} keys with those of the parent run`);
     const config = resolveConfig(withHarnessOf(found.continued, command.config ?? {}), command.skill, {
       identity: found.identity,
       team: caller.principal.memberships.find(({ teamUid }) => teamUid === owner.teamUid)?.team ?? null,
@@ -257,7 +257,7 @@ const invalid = (pointer: string, detail: string): ReferenceRefusal => ({ kind: 
 const CONFIG_TOO_LARGE = {
   kind: 'too_large',
   pointer: '/config',
-  detail: `must have at most ${MAX_CONFIG_BYTES} bytes as JSON, with what the agent identity brings`,
+  detail: `must not exceed ${MAX_CONFIG_BYTES} bytes as JSON, with what the agent identity brings`,
 } as const;
 
 /** Whoever continues a conversation goes on with its agent, whatever an identity would bring. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, can, mayHavePersonalRuns, PrincipalLookup } from '#platform/auth';
+import { type Caller, can, mayHavePersonalRuns, PrincipalDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
 import type { Run, RunOwner } from '../domain/run.js';
 
@@ -15,7 +15,7 @@ export const PERSONAL_RUNS_REFUSED = {
 export class PersonalRunPolicy {
   constructor(
     private readonly settings: Settings,
-    private readonly principals: PrincipalLookup,
+    private readonly principals: PrincipalDirectory,
   ) {}
 
   /** Why the caller may start no work for this owner, or null. No round trip. */

@@ -101,7 +101,7 @@ export function referenceData(report: ReferenceReport): ReferenceData {
   }
   if (referenceType === undefined) return { kind: 'refused', field: 'reference_type', detail: 'is required' };
   if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) {
-    return { kind: 'refused', field: 'metadata', detail: `must have at most ${MAX_METADATA_BYTES} bytes as JSON` };
+    return { kind: 'refused', field: 'metadata', detail: `must not exceed ${MAX_METADATA_BYTES} bytes as JSON` };
   }
   const data = {
     reference_type: referenceType,

@@ -53,11 +53,11 @@ export function checkAttachments(raw: readonly RawAttachment[]): CheckedAttachme
   const sizes = raw.map(({ data }) => decodedLength(data));
   const tooLarge = sizes.findIndex((size) => size > MAX_ATTACHMENT_BYTES);
   if (tooLarge >= 0) {
-    const detail = `must have at most ${MAX_ATTACHMENT_BYTES} bytes`;
+    const detail = `must not exceed ${MAX_ATTACHMENT_BYTES} bytes`;
     return { kind: 'too_large', pointer: `/attachments/${tooLarge}/data`, detail };
   }
   if (sizes.reduce((sum, size) => sum + size, 0) > MAX_ATTACHMENTS_BYTES) {
-    const detail = `must have at most ${MAX_ATTACHMENTS_BYTES} bytes together`;
+    const detail = `must not exceed ${MAX_ATTACHMENTS_BYTES} bytes together`;
     return { kind: 'too_large', pointer: '/attachments', detail };
   }
   const names = uniqueNames(raw.map(({ file_name }) => file_name));

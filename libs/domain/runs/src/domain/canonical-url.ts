@@ -17,7 +17,7 @@ const refused = (detail: string): CanonicalUrl => ({ kind: 'refused', detail });
  * which would be found again in a response.
  */
 export function canonicalUrl(text: string): CanonicalUrl {
-  if (text.length > MAX_LOCATOR_LENGTH) return refused(`must have at most ${MAX_LOCATOR_LENGTH} characters`);
+  if (text.length > MAX_LOCATOR_LENGTH) return refused(`must not exceed ${MAX_LOCATOR_LENGTH} characters`);
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     return refused('must be an absolute http or https URL');
@@ -25,7 +25,7 @@ export function canonicalUrl(text: string): CanonicalUrl {
   const canonical = `${url.protocol}//${url.host}${withoutEndSlashes(url.pathname)}${url.search}`;
   // Escaping makes an address longer; none that long is stored.
   return canonical.length > MAX_LOCATOR_LENGTH
-    ? refused(`must have at most ${MAX_LOCATOR_LENGTH} characters when it is escaped`)
+    ? refused(`must not exceed ${MAX_LOCATOR_LENGTH} characters when it is escaped`)
     : { kind: 'url', url: canonical };
 }
 

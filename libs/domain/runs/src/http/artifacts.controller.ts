@@ -71,7 +71,7 @@ export class ArtifactsController {
       case 'found':
         return lookup.artifact;
       case 'unknown':
-        throw new ProblemError('resource_not_found', 'There is no artifact with this id.');
+        throw new ProblemError('resource_not_found', 'Artifact not found.');
       case 'not_yours':
         throw new ProblemError('not_authorized', 'You have no access to the run that this artifact belongs to.');
     }

@@ -85,7 +85,7 @@ function refuseContradictions({ skill, skill_spec, q }: ListRunsParameters): voi
   if (skill !== undefined && skill_spec !== undefined && skill !== skill_spec)
     throw refused({ pointer: '/skill', detail: 'must be the same as skill_spec, or one of them be left out' });
   if (q !== undefined && searchWords(q).length > MAX_SEARCH_TERMS)
-    throw refused({ pointer: '/q', detail: `must have at most ${MAX_SEARCH_TERMS} different words` });
+    throw refused({ pointer: '/q', detail: `must not exceed ${MAX_SEARCH_TERMS} different words` });
 }
 
 const mayFilterByMetadata = ({ principal, teamUids }: Caller): boolean =>

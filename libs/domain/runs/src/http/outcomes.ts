@@ -4,7 +4,7 @@ import type { RunLookup } from '../application/run-access.js';
 import type { Run } from '../domain/run.js';
 
 export function unknownRun(): ProblemError {
-  return new ProblemError('resource_not_found', 'There is no run with this id.');
+  return new ProblemError('resource_not_found', 'Run not found.');
 }
 
 export function notYours(): ProblemError {
@@ -25,7 +25,7 @@ export function foundOrThrow(lookup: RunLookup): Run {
 /** Prompts and messages over the limit are a 413, told by field. */
 export function refuseOversized(field: string, text: string): void {
   if (Buffer.byteLength(text) <= MAX_PROMPT_BYTES) return;
-  throw tooLarge(`/${field}`, `must have at most ${MAX_PROMPT_BYTES} bytes in UTF-8`);
+  throw tooLarge(`/${field}`, `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8`);
 }
 
 export function tooLarge(pointer: string, detail: string): ProblemError {

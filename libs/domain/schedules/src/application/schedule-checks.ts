@@ -46,7 +46,7 @@ export class ScheduleChecks {
       return {
         kind: 'too_large',
         pointer: '/agent_config',
-        detail: `must have at most ${MAX_AGENT_CONFIG_BYTES} bytes as JSON`,
+        detail: `must not exceed ${MAX_AGENT_CONFIG_BYTES} bytes as JSON`,
       };
     const agentIdentityUid = asked.agentIdentityUid ?? null;
     const refusal =

@@ -16,7 +16,7 @@ type RunRefusal = Exclude<RunScheduleResult, { kind: 'created' }>;
 export function scheduleRefusal(refused: Refusal): ProblemError {
   switch (refused.kind) {
     case 'unknown':
-      return new ProblemError('resource_not_found', 'There is no schedule with this id.');
+      return new ProblemError('resource_not_found', 'Schedule not found.');
     case 'not_yours':
       return new ProblemError(
         'not_authorized',

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { IncomingMessage } from 'node:http';
-import { TokenAuthenticator, TokenUsage, UnauthorizedPace } from '#platform/auth';
+import { TokenAuthenticator, TokenUsage, UnauthorizedThrottle } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { ProblemError } from '#platform/http';
 import { workerNameFault } from '#execution/worker-protocol';
@@ -25,7 +25,7 @@ export class WorkerAdmission {
     private readonly usage: TokenUsage,
     private readonly connections: Connections,
     private readonly settings: Settings,
-    private readonly pace: UnauthorizedPace,
+    private readonly pace: UnauthorizedThrottle,
   ) {}
 
   /** Throws the ProblemError that the request is answered with. */
@@ -33,7 +33,7 @@ export class WorkerAdmission {
     const { headers, url = '' } = request;
     const principal = await this.authenticator.authenticate(headers.authorization);
     if (typeof principal === 'string') {
-      await this.pace.hold(request);
+      await this.pace.wait(request);
       throw new ProblemError('authentication_required', 'Send a valid token as `Authorization: Bearer <token>`.');
     }
     this.usage.note(principal.tokenUid);

@@ -82,7 +82,7 @@ export class WorkerGateway implements OnModuleInit {
       });
     }
     this.meters.handshake(problem.status);
-    if (upgrade.socket.writable) upgrade.refuse(problem);
+    if (upgrade.socket.writable) upgrade.reject(problem);
     else upgrade.socket.destroy();
   }
 

@@ -5,8 +5,8 @@ import { TokenAuthenticator } from './token-authenticator.js';
 const CHANNEL = 'headrace_access';
 
 /**
- * Announces to all processes that tokens ended which were valid a moment ago. It only makes things faster: what the
- * database says about a token is cached for a second, and long-lived connections ask again by themselves.
+ * Announces to all processes that tokens were revoked. This only shortens the time until it has an effect: the state of a
+ * token is cached for a second, and long-lived connections check it periodically.
  */
 @Injectable()
 export class AccessChanges {
@@ -15,15 +15,15 @@ export class AccessChanges {
     private readonly authenticator: TokenAuthenticator,
   ) {}
 
-  /** With the transaction's commit. */
+  /** Sent when the transaction commits. */
   async announce(tx: Queryable): Promise<void> {
     await tx.query(`SELECT pg_notify('${CHANNEL}', '')`);
   }
 
-  /** Calls the handler after each announcement, with an empty cache of tokens, until the returned function is called. */
+  /** Calls the handler after each announcement, with a cleared cache of tokens. Returns the function that unsubscribes. */
   subscribe(handler: () => void): () => void {
     return this.listener.subscribe(CHANNEL, () => {
-      this.authenticator.forgetKnown();
+      this.authenticator.clearCache();
       handler();
     });
   }

@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
-import type { PrincipalType } from '../domain/principal.js';
+import type { Membership, PrincipalType } from '../domain/principal.js';
+import { membershipsSql } from '../persistence/token-queries.js';
 
 export interface PrincipalRef {
   readonly type: PrincipalType;
@@ -25,6 +26,12 @@ UNION ALL
 SELECT 'service_account', uid, name, NULL, NULL FROM headrace.service_accounts WHERE uid = ANY($2::text[])`,
 };
 
+const MEMBERSHIPS: Statement = {
+  name: 'auth_memberships_of_user',
+  text: `SELECT coalesce(${membershipsSql('u.uid')}, '[]') AS memberships
+FROM headrace.users u WHERE u.uid = $1 AND u.disabled_at IS NULL`,
+};
+
 const FRESH_MS = 5_000;
 const MAX_CACHED = 5_000;
 
@@ -36,10 +43,10 @@ interface Row {
   photo_url: string | null;
 }
 
-/** Names and faces of principals, for showing who created or ran something. Names may be five seconds old. */
+/** Users, service accounts and teams by their UIDs. Names and photos may be five seconds old. One round trip per call. */
 @Injectable()
 export class PrincipalDirectory {
-  /** By type and uid; null for one that there is not, or no longer: lists show those again and again. */
+  /** By type and UID. An unknown principal is cached as null, because lists ask for the same ones repeatedly. */
   private readonly cache = new Map<string, { readonly info: PrincipalInfo | null; readonly at: number }>();
 
   constructor(private readonly database: Database) {}
@@ -74,6 +81,24 @@ export class PrincipalDirectory {
       found.set(uid, info);
     }
     return found;
+  }
+
+  /** The uid of a user, or null. The case of an address does not matter. */
+  async findUser(by: { readonly uid: string } | { readonly email: string }): Promise<string | null> {
+    const [where, value] = 'uid' in by ? ['uid = $1', by.uid] : ['lower(email) = lower($1)', by.email];
+    const [row] = await this.database.query<{ uid: string }>(`SELECT uid FROM headrace.users WHERE ${where}`, [value]);
+    return row?.uid ?? null;
+  }
+
+  async isTeam(uid: string): Promise<boolean> {
+    const rows = await this.database.query('SELECT 1 FROM headrace.teams WHERE uid = $1', [uid]);
+    return rows.length > 0;
+  }
+
+  /** The current memberships of a user, for what the service does for them later; null: unknown or disabled. */
+  async membershipsOf(userUid: string): Promise<readonly Membership[] | null> {
+    const [row] = await this.database.query<{ memberships: Membership[] }>(MEMBERSHIPS, [userUid]);
+    return row?.memberships ?? null;
   }
 }
 

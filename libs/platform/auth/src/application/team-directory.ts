@@ -2,10 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 import type { Caller, Membership } from '../domain/principal.js';
 import { INITIAL_TEAM_SETTINGS, type TeamSettings } from '../domain/team-settings.js';
-import type { PrincipalRef } from './principal-directory.js';
-import { PrincipalLookup } from './principal-lookup.js';
+import { PrincipalDirectory, type PrincipalRef } from './principal-directory.js';
 
-/** As long as settings are remembered that come with a token. */
+/** The same as for settings that are read with a token. */
 const FRESH_MS = 1000;
 const MAX_CACHED = 5000;
 
@@ -21,14 +20,14 @@ interface Row {
   schedules: boolean;
 }
 
-/** What teams have set, for what the service does for them without a token. May be a second old. */
+/** Settings of teams, for work that has no token. They may be a second old. */
 @Injectable()
 export class TeamDirectory {
   private readonly cache = new Map<string, { readonly settings: TeamSettings; readonly at: number }>();
 
   constructor(
     private readonly database: Database,
-    private readonly principals: PrincipalLookup,
+    private readonly principals: PrincipalDirectory,
   ) {}
 
   /** One round trip, or none. */
@@ -44,8 +43,8 @@ export class TeamDirectory {
   }
 
   /**
-   * The author of what the service starts by itself, as the caller that starts it. What belongs to a team is started as by
-   * a member, also when the author has left it; what is personal (`teamUid` null) with the current memberships of its owner.
+   * The author of a schedule or an automation as the caller that creates its runs. For a team the author counts as a member,
+   * also after having left the team; a personal run (`teamUid` null) needs the current memberships of its owner.
    */
   async authorOf({ type, uid }: PrincipalRef, teamUid: string | null): Promise<Caller> {
     const memberships: readonly Membership[] =
@@ -53,7 +52,7 @@ export class TeamDirectory {
         ? ((await this.principals.membershipsOf(uid)) ?? [])
         : [{ teamUid, role: 'member', team: await this.settings(teamUid) }];
     const principal = { type, uid, displayName: '', memberships, tokenUid: '' };
-    return { principal, teamUid, teamUids: teamUid === null ? [] : [teamUid] };
+    return { principal, permission: 'runs:write', teamUid, teamUids: teamUid === null ? [] : [teamUid] };
   }
 }
 

@@ -62,7 +62,7 @@ describe('TokenAuthenticator', () => {
   it('asks again when told to forget', async () => {
     await authenticator.authenticate(header);
     findByHash.mockResolvedValue({ principal, expiresAt: null, revoked: true });
-    authenticator.forgetKnown();
+    authenticator.clearCache();
     await expect(authenticator.authenticate(header)).resolves.toBe('revoked');
   });
 

@@ -5,18 +5,18 @@ import type { Principal } from '../domain/principal.js';
 import { hashToken, readBearer, type TokenRefusal } from '../domain/token.js';
 import { type KnownToken, TokenQueries } from '../persistence/token-queries.js';
 
-/** A revoked token, or a changed role, works on for at most this long in each process. */
+/** A revoked token or a changed role has its effect in every process after at most this time. */
 export const TOKEN_CACHE_MS = 1000;
 const MAX_CACHED = 10_000;
 
 interface Entry {
-  readonly askedAt: number;
+  readonly queriedAt: number;
   readonly answer: Promise<KnownToken | null>;
 }
 
 /**
- * The principal of an `Authorization` header. What the database said is kept for one second, counted from before it was
- * asked; requests that come meanwhile wait for the same answer.
+ * Finds the principal of an `Authorization` header. The result of a query is cached for one second, counted from the start of
+ * the query; requests that arrive meanwhile share it.
  */
 @Injectable()
 export class TokenAuthenticator {
@@ -33,18 +33,18 @@ export class TokenAuthenticator {
     const known = await this.lookUp(hashToken(read.token));
     if (!known) return 'unknown';
     if (known.revoked) return 'revoked';
-    // Not cached: a token ends on time, also within the second.
+    // Evaluated per request: a token also expires on time while it is cached.
     if (known.expiresAt !== null && known.expiresAt.getTime() <= this.clock.now().getTime()) return 'expired';
     return known.principal;
   }
 
-  /** Which of these tokens, by uid, count no more; for connections that outlive the request they were let in with. */
+  /** The UIDs of those tokens that are not valid any more; for connections that are open longer than their request. */
   async ended(tokenUids: readonly string[]): Promise<string[]> {
     return tokenUids.length === 0 ? [] : this.tokens.findEnded(tokenUids);
   }
 
-  /** For the process that has just ended tokens: here they end at once. */
-  forgetKnown(): void {
+  /** Clears the cache, so that a process that revokes tokens rejects them at once. */
+  clearCache(): void {
     this.cache.clear();
   }
 
@@ -52,18 +52,18 @@ export class TokenAuthenticator {
     const key = hash.toString('base64');
     const now = performance.now();
     const cached = this.cache.get(key);
-    if (cached && now - cached.askedAt < TOKEN_CACHE_MS) return cached.answer;
+    if (cached && now - cached.queriedAt < TOKEN_CACHE_MS) return cached.answer;
     if (this.cache.size >= MAX_CACHED) this.cache.clear();
     const answer = this.tokens.findByHash(hash);
-    const entry = { askedAt: now, answer };
+    const entry = { queriedAt: now, answer };
     this.cache.set(key, entry);
-    const forget = (): void => {
+    const remove = (): void => {
       if (this.cache.get(key) === entry) this.cache.delete(key);
     };
-    // A fault is nobody's answer, and a token that is unknown now may be made the next moment.
+    // Failures and unknown tokens are not cached: an unknown token may be created at any moment.
     answer.then((known) => {
-      if (known === null) forget();
-    }, forget);
+      if (known === null) remove();
+    }, remove);
     return answer;
   }
 }

@@ -6,7 +6,7 @@ const ONCE_PER_MS = 60_000;
 const FLUSH_AFTER_MS = 2_000;
 const SWEEP_ABOVE = 10_000;
 
-/** Notes when a token was last used: at most once a minute each, in batches, never in a request's way. */
+/** Records the last use of tokens: at most once a minute per token, in batches, without delaying requests. */
 @Injectable()
 export class TokenUsage implements OnModuleDestroy {
   private readonly logger = new Logger(TokenUsage.name);
@@ -38,7 +38,7 @@ export class TokenUsage implements OnModuleDestroy {
     if (uids.length === 0) return;
     await this.tokens.markUsed(uids).catch((error: Error) => {
       for (const uid of uids) this.noted.delete(uid);
-      this.logger.warn(`Last use of ${uids.length} token(s) not noted: ${error.message}`);
+      this.logger.warn(`The last use of ${uids.length} token(s) was not recorded: ${error.message}`);
     });
   }
 }

@@ -1,15 +1,41 @@
-import type { Caller } from './principal.js';
+import { type Caller, roleIn } from './principal.js';
+import { can } from './roles.js';
 
-/** Whom something belongs to: a team, or one person. */
+/** The owner of a resource: a team or a user. */
 export type Owner =
   { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
 
 /**
- * Whom something new of the caller belongs to. `team`: false makes it personal; by default it belongs to the caller's team
- * where there is one, and what a service account makes always does. Null: a team is meant, and the caller has picked none.
+ * The owner of a new resource of the caller: by default the team of the caller if there is one, with `team: false` the user.
+ * The resources of a service account always belong to its team. Null when a team is needed and the caller has chosen none.
  */
 export function ownerFor({ principal, teamUid }: Caller, team: boolean | undefined): Owner | null {
   if (principal.type === 'service_account' || (team ?? teamUid !== null))
     return teamUid === null ? null : { teamUid, userUid: null };
   return { teamUid: null, userUid: principal.uid };
 }
+
+/** Callers whose permission was decided on a resource, so that an operation that forgot to decide it can be rejected. */
+const decided = new WeakSet<Caller>();
+
+/** Whether the caller has the permission of the operation on what the owner owns: the caller, or a team by the role there. */
+export function isAllowed(caller: Caller, owner: Owner): boolean {
+  decided.add(caller);
+  const { principal, permission } = caller;
+  if (owner.teamUid === null) return principal.type === 'user' && principal.uid === owner.userUid;
+  const role = roleIn(principal, owner.teamUid);
+  return role !== null && can(role, permission);
+}
+
+/** The teams on which the caller has the permission of the operation, whichever team is chosen: for queries by owner. */
+export function allowedTeams(caller: Caller): string[] {
+  decided.add(caller);
+  return caller.principal.memberships.filter(({ role }) => can(role, caller.permission)).map(({ teamUid }) => teamUid);
+}
+
+/** For an operation that needs no permission on the resource, because the caller proves the right to it by a secret. */
+export function allowByPossession(caller: Caller): void {
+  decided.add(caller);
+}
+
+export const isDecided = (caller: Caller): boolean => decided.has(caller);

@@ -1,4 +1,4 @@
-import type { Role } from './roles.js';
+import type { Permission, Role } from './roles.js';
 import type { TeamSettings } from './team-settings.js';
 
 export type PrincipalType = 'user' | 'service_account';
@@ -9,7 +9,7 @@ export interface Membership {
   readonly team: TeamSettings;
 }
 
-/** Who a token speaks for. A service account has exactly one membership: its own team, as a member. */
+/** The user or service account of a token. A service account has one membership: that of its team, as a member. */
 export interface Principal {
   readonly type: PrincipalType;
   readonly uid: string;
@@ -22,12 +22,14 @@ export interface Principal {
   readonly tokenUid: string;
 }
 
-/** A principal in the team, or teams, that this request is about. */
+/** A principal that calls an operation. */
 export interface Caller {
   readonly principal: Principal;
-  /** The team the header picked, or the only one; null for a user of several teams (or none) without a header. */
+  /** The permission that the operation needs; `isAllowed` decides whether the caller has it on a resource. */
+  readonly permission: Permission;
+  /** The team that the team header names, or the only team; null for a user of several teams (or none) without the header. */
   readonly teamUid: string | null;
-  /** What listings cover: the one team, or all teams of the user. */
+  /** The teams that lists cover: the chosen team, or all teams of the user. */
   readonly teamUids: readonly string[];
 }
 
@@ -37,15 +39,18 @@ export function roleIn(principal: Principal, teamUid: string): Role | null {
 }
 
 /**
- * The caller for a team header's value; null when the principal is no member of that team. A service account always
- * acts as its own team and the header is ignored.
+ * The caller for the value of the team header; null when the principal is not a member of that team. A service account
+ * always acts for its team, and the header is ignored.
  */
-export function resolveCaller(principal: Principal, teamHeader: string | undefined): Caller | null {
+export function resolveCaller(
+  principal: Principal,
+  permission: Permission,
+  teamHeader: string | undefined,
+): Caller | null {
   const teamUids = principal.memberships.map(({ teamUid }) => teamUid);
-  const wanted = principal.type === 'service_account' ? undefined : teamHeader;
-  if (wanted !== undefined) {
-    return teamUids.includes(wanted) ? { principal, teamUid: wanted, teamUids: [wanted] } : null;
-  }
+  const chosen = principal.type === 'service_account' ? undefined : teamHeader;
+  if (chosen !== undefined)
+    return teamUids.includes(chosen) ? { principal, permission, teamUid: chosen, teamUids: [chosen] } : null;
   const [only, ...others] = teamUids;
-  return { principal, teamUid: only !== undefined && others.length === 0 ? only : null, teamUids };
+  return { principal, permission, teamUid: only !== undefined && others.length === 0 ? only : null, teamUids };
 }

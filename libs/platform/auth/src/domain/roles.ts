@@ -1,4 +1,4 @@
-/** Most powerful first. */
+/** From the most to the least powerful. */
 export const ROLES = ['owner', 'admin', 'member', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -29,7 +29,7 @@ export type Permission = (typeof PERMISSIONS)[number];
 const READ: readonly Permission[] = PERMISSIONS.filter((permission) => permission.endsWith(':read'));
 const WORK: readonly Permission[] = [...READ, 'runs:write', 'schedules:write'];
 
-/** The role table: a viewer reads; a member also works (creates, cancels, follows up, schedules); admins manage the rest. */
+/** A viewer reads; a member also creates, cancels, continues and schedules runs; an admin manages everything else. */
 const GRANTS: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   owner: new Set(PERMISSIONS),
   admin: new Set(PERMISSIONS),
@@ -41,5 +41,5 @@ export function can(role: Role, permission: Permission): boolean {
   return GRANTS[role].has(permission);
 }
 
-/** A service account works for its team like a member, and manages nothing. */
+/** A service account has the permissions of a member of its team. */
 export const SERVICE_ACCOUNT_ROLE: Role = 'member';

@@ -1,4 +1,4 @@
-/** What a team sets for its runs; comes with every membership, so that no request asks for it again. */
+/** Settings of a team for its runs, loaded with every membership, so that a request needs no further query. */
 export interface TeamSettings {
   /** For runs that name no model; null: the agent's own default. */
   readonly defaultModelId: string | null;
@@ -7,13 +7,13 @@ export interface TeamSettings {
   readonly features: TeamFeatures;
 }
 
-/** What can be switched off for a team; a switched off feature answers 403 `feature_not_available`. */
+/** Features that can be disabled for a team; a disabled feature answers 403 `feature_not_available`. */
 export interface TeamFeatures {
   readonly metadata_filter: boolean;
   readonly schedules: boolean;
 }
 
-/** Of a team that has set nothing. */
+/** The settings of a new team. */
 export const INITIAL_TEAM_SETTINGS: TeamSettings = {
   defaultModelId: null,
   defaultWorkerHost: null,

@@ -17,12 +17,12 @@ export function isTokenShaped(value: string): boolean {
   return TOKEN.test(value);
 }
 
-/** What is stored. The token is random in full, so a plain digest suffices: there is nothing to guess. */
+/** The stored form. A token is fully random, so a digest without salt is enough. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Enough to recognise a token in a list: `hr_aB3x…`. */
+/** The prefix that lists show: `hr_aB3x…`. */
 export function displayPrefix(token: string): string {
   return `${token.slice(0, SHOWN)}…`;
 }
@@ -30,7 +30,7 @@ export function displayPrefix(token: string): string {
 /** `no_bearer`: a header without the scheme `Bearer`. */
 export type TokenRefusal = 'missing' | 'no_bearer' | 'malformed' | 'unknown' | 'expired' | 'revoked';
 
-/** The token of an `Authorization` header, or why there is none. The scheme's case does not matter (RFC 9110). */
+/** The token of an `Authorization` header, or why there is none. The scheme is not case-sensitive (RFC 9110). */
 export function readBearer(
   header: string | undefined,
 ): { readonly token: string } | { readonly refusal: 'missing' | 'no_bearer' | 'malformed' } {

@@ -3,14 +3,18 @@ import type { Request } from 'express';
 import { RequirePermission } from '#platform/http';
 import type { Caller } from '../domain/principal.js';
 import type { Permission } from '../domain/roles.js';
-import { unauthenticated } from './bearer-gate.js';
+import { unauthenticated } from './bearer-authenticator.js';
 import { callerOf } from './request-principal.js';
 
+/** The team that the caller has chosen by the team header, or the only team of the caller. */
+export const TEAM = 'team';
+
 /**
- * The route needs a bearer token, and this permission in the caller's team where one is chosen. Without a chosen team
- * (a user of several) the room asks `can(roleIn(principal, teamUid), permission)` once it knows the resource's team.
+ * The route needs a bearer token and the permission on the resource. On the team the guard decides it before the handler.
+ * For any other resource, such as `run`, the caller that the handler receives carries the permission, the service decides it
+ * with `isAllowed(caller, owner)`, and an operation that succeeds without a decision is answered with 500.
  */
-export const Authorize = (permission: Permission) => RequirePermission(permission);
+export const Authorize = (permission: Permission, resource = TEAM) => RequirePermission(permission, resource);
 
 /** `@CurrentCaller() caller: Caller` in a handler of an `@Authorize` route. */
 export const CurrentCaller = createParamDecorator((_data: unknown, context: ExecutionContext): Caller => {

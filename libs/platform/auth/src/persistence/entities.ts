@@ -23,7 +23,7 @@ export class UserRow {
   @Column({ type: 'text' }) email: string;
   @Column({ type: 'text', name: 'display_name' }) displayName: string;
   @Column({ type: 'text', name: 'photo_url', nullable: true }) photoUrl: string | null;
-  /** Since when their tokens are refused. */
+  /** Since this time the tokens of the user are rejected; null: enabled. */
   @Column({ type: 'timestamptz', name: 'disabled_at', nullable: true, insert: false }) disabledAt: Date | null;
   @Column({ ...writtenByDatabase, name: 'created_at' }) createdAt: Date;
 }
@@ -33,7 +33,7 @@ export class ServiceAccountRow {
   @PrimaryColumn({ type: 'text' }) uid: string;
   @Column({ type: 'text', name: 'team_uid' }) teamUid: string;
   @Column({ type: 'text' }) name: string;
-  /** Since when none of its tokens works any more. It stays, so that history keeps its name. */
+  /** Since this time its tokens are rejected. The row is kept, because history shows its name. */
   @Column({ type: 'timestamptz', name: 'disabled_at', nullable: true }) disabledAt: Date | null;
   @Column({ ...writtenByDatabase, name: 'created_at' }) createdAt: Date;
 }

@@ -67,7 +67,7 @@ WHERE t.uid IS NULL OR t.revoked_at IS NOT NULL OR t.expires_at <= headrace.now(
   OR u.disabled_at IS NOT NULL OR s.disabled_at IS NOT NULL`,
 };
 
-/** The questions that authentication asks; on the way of every request, hence prepared statements. */
+/** Queries of authentication, which run for every request and are therefore prepared statements. */
 @Injectable()
 export class TokenQueries {
   constructor(private readonly database: Database) {}
@@ -79,7 +79,7 @@ export class TokenQueries {
     return principal && { principal, expiresAt: row.expires_at, revoked: row.revoked };
   }
 
-  /** Those that are unknown, revoked, expired, or of a user or service account that is disabled. */
+  /** The tokens that are unknown, revoked, expired, or of a disabled user or service account. */
   async findEnded(tokenUids: readonly string[]): Promise<string[]> {
     const rows = await this.database.query<{ uid: string }>(ENDED, [tokenUids]);
     return rows.map(({ uid }) => uid);

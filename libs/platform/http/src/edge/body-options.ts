@@ -5,7 +5,7 @@ export const BODY_OPTIONS = Symbol('headrace:body');
 export interface BodyOptions {
   /** Bytes. */
   readonly limit?: number;
-  /** The handler reads the request stream itself; nothing is parsed and any media type is let through. */
+  /** The handler reads the request stream; nothing is parsed, and every media type is accepted. */
   readonly streamed?: boolean;
   /** Levels of nesting. */
   readonly maxDepth?: number;
@@ -15,9 +15,9 @@ export const MIB = 1_048_576;
 export const DEFAULT_BODY_LIMIT = 2 * MIB;
 export const DEFAULT_BODY_DEPTH = 64;
 
-/** Bytes that the JSON body of this operation may have; 2 MiB where nothing is said. */
+/** Maximum size in bytes of the JSON body of an operation; the default is 2 MiB. */
 export const BodyLimit = (limit: number, options: { maxDepth?: number } = {}) =>
   SetMetadata(BODY_OPTIONS, { limit, ...options } satisfies BodyOptions);
 
-/** The handler reads raw bytes from the request itself and enforces its own limit. */
+/** The handler reads the bytes of the request and enforces a limit by itself. */
 export const StreamedBody = () => SetMetadata(BODY_OPTIONS, { streamed: true } satisfies BodyOptions);

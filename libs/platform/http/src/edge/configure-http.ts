@@ -10,11 +10,11 @@ import { jsonBody } from './json-body.middleware.js';
 import type { Listener } from './listener.js';
 import { observe } from './observe.middleware.js';
 import { parseQuery } from './parse-query.js';
-import { authentication, RequestGate } from './request-gate.js';
+import { authentication, RequestAuthenticator } from './request-authenticator.js';
 import { API_PREFIX, RouteTable } from './route-table.js';
 import { Upgrades } from './upgrades.js';
 
-/** Serves on a listener that is open already. */
+/** Serves on a listener that is already open. */
 class ListeningAdapter extends ExpressAdapter {
   constructor(
     application: Express,
@@ -30,9 +30,8 @@ class ListeningAdapter extends ExpressAdapter {
 }
 
 /**
- * For `NestFactory.create(…, httpAdapter(listener), { bodyParser: false })`. Router settings count only when they are
- * set before the router exists. Without a listener the
- * adapter makes a server of its own.
+ * For `NestFactory.create(…, httpAdapter(listener), { bodyParser: false })`. Router settings have an effect only before the
+ * router exists. Without a listener the adapter creates a server.
  */
 export function httpAdapter(listener?: Listener): ExpressAdapter {
   const application = express();
@@ -46,8 +45,8 @@ const uncached: RequestHandler = (_request, response, next) => {
 };
 
 /**
- * Everything between the socket and the controllers, in order: trace and log, security headers, caching, authentication, body.
- * Call it before {@link serveHttp}.
+ * Installs the middleware in this order: trace and log, security headers, caching, authentication, body. Call it before
+ * {@link serveHttp}.
  */
 export function configureHttp(app: NestExpressApplication, settings: Settings): void {
   const routes = app.get(RouteTable);
@@ -64,13 +63,13 @@ export function configureHttp(app: NestExpressApplication, settings: Settings): 
       contentSecurityPolicy: { directives: { upgradeInsecureRequests: https ? [] : null } },
     }),
   );
-  // Answers depend on the token, and some hold secrets that are returned once: nothing between us and the caller keeps them.
+  // Responses depend on the token, and some contain secrets that are returned only once: no proxy may store them.
   app.use(API_PREFIX, uncached);
-  app.use(authentication(app.get(RequestGate, { strict: false })));
+  app.use(authentication(app.get(RequestAuthenticator, { strict: false })));
   app.use(jsonBody());
 }
 
-/** Makes the routes, and answers what none of them takes. */
+/** Creates the routes, and answers requests that match none. */
 export async function finishHttp(app: NestExpressApplication): Promise<void> {
   await app.init();
   const writer = app.get(ProblemWriter);
@@ -82,7 +81,7 @@ export async function finishHttp(app: NestExpressApplication): Promise<void> {
   application.use(failed);
 }
 
-/** {@link finishHttp}, and then the requests are let in. */
+/** Calls {@link finishHttp}, and then accepts requests. */
 export async function serveHttp(app: NestExpressApplication, listener: Listener): Promise<void> {
   await finishHttp(app);
   listener.serveUpgrades(app.get(Upgrades));

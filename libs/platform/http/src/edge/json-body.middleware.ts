@@ -4,17 +4,17 @@ import { ProblemError } from '../problems/problem-error.js';
 import { INCOMPLETE_BODY, toProblemError } from '../problems/to-problem-error.js';
 import { DEFAULT_BODY_DEPTH, DEFAULT_BODY_LIMIT } from './body-options.js';
 import { type JsonShape, locateJsonError, scanJson } from './json-scan.js';
-import { edgeStateOf } from './edge-state.js';
+import { requestStateOf } from './request-state.js';
 import type { Route } from './route-table.js';
 
-/** What JSON of this size could not reasonably hold; guards memory, not meaning. */
+/** Limits the memory that parsing needs; no valid body of the allowed size comes near it. */
 const MAX_JSON_VALUES = 250_000;
-/** Beyond any agent's output in its envelope; only keeps the recursion of what comes after bounded. */
+/** More than any output of an agent; it limits the recursion of later processing. */
 const RUNNER_BODY_DEPTH = 512;
 
 /**
- * Reads the body as bytes, within the limit of the matched operation, and parses it as JSON. No body leaves
- * `request.body` undefined. Anything but JSON in UTF-8 without a content encoding is a 415.
+ * Reads the body as bytes, within the limit of the matched operation, and parses it as JSON. Without a body `request.body`
+ * is undefined. Everything but JSON in UTF-8 without a content encoding is answered with 415.
  */
 export function jsonBody(): RequestHandler {
   const readers = new Map<number, RequestHandler>();
@@ -24,26 +24,26 @@ export function jsonBody(): RequestHandler {
     return reader;
   };
   return (request: Request, response: Response, next: NextFunction) => {
-    const { route } = edgeStateOf(request);
-    // Where nobody asks for a body none is read: Node discards what comes once the answer is out.
+    const { route } = requestStateOf(request);
+    // A body that no handler needs is not read: Node discards it after the response.
     if (!route?.takesBody || route.body.streamed || !hasBody(request)) {
       next();
       return;
     }
-    const mediaProblem = refuseMediaType(request.headers['content-type']);
+    const mediaProblem = mediaTypeProblem(request.headers['content-type']);
     if (mediaProblem && request.headers['content-length'] !== undefined) {
       next(mediaProblem);
       return;
     }
     readerOf(route.body.limit ?? DEFAULT_BODY_LIMIT)(request, response, (error?: unknown) => {
       if (error !== undefined) {
-        // Here, while it still says what was wrong; on its way to the filter Nest makes something more general of it.
+        // Converted here, because Nest replaces the error by a more general one before the filter receives it.
         next(toProblemError(error));
         return;
       }
       try {
         const bytes: unknown = request.body;
-        // body-parser reads nothing when the client has left by now, and reports no error.
+        // body-parser reports no error when the client has closed the connection before it reads.
         if (!Buffer.isBuffer(bytes)) throw new ProblemError('invalid_request', INCOMPLETE_BODY);
         if (bytes.length > 0 && mediaProblem) throw mediaProblem;
         request.body = bytes.length === 0 ? undefined : parse(bytes, limitsOf(route));
@@ -59,7 +59,7 @@ const hasBody = ({ headers }: Request): boolean =>
   headers['transfer-encoding'] !== undefined ||
   (headers['content-length'] !== undefined && headers['content-length'] !== '0');
 
-function refuseMediaType(contentType: string | undefined): ProblemError | null {
+function mediaTypeProblem(contentType: string | undefined): ProblemError | null {
   const [mediaType = '', ...parameters] = (contentType ?? '')
     .toLowerCase()
     .split(';')
@@ -67,7 +67,7 @@ function refuseMediaType(contentType: string | undefined): ProblemError | null {
   if (!/^application\/(?:[\w.!#$&^-]+\+)?json$/.test(mediaType)) {
     return new ProblemError(
       'unsupported_media_type',
-      `Send the body as \`Content-Type: application/json\`, not ${contentType ? 'this type' : 'without one'}.`,
+      `Send the body as \`Content-Type: application/json\`, not ${contentType ? 'with another type' : 'without it'}.`,
     );
   }
   const charset = parameters
@@ -79,7 +79,7 @@ function refuseMediaType(contentType: string | undefined): ProblemError | null {
     : new ProblemError('unsupported_media_type', 'JSON is UTF-8; no other charset is supported.');
 }
 
-/** What a runner reports is never refused for its content: it is cut down after it was read. */
+/** Reports of runners are never rejected for their content: it is shortened after it was read. */
 function limitsOf({ access, body }: Route): JsonShape {
   if (access?.kind === 'runner') return { depth: RUNNER_BODY_DEPTH, values: Number.POSITIVE_INFINITY };
   return { depth: body.maxDepth ?? DEFAULT_BODY_DEPTH, values: MAX_JSON_VALUES };
@@ -89,9 +89,9 @@ function parse(bytes: Buffer, limits: JsonShape): unknown {
   if (!isUtf8(bytes)) throw new ProblemError('invalid_request', 'The body is not valid UTF-8.');
   const shape = scanJson(bytes, limits);
   if (shape.depth > limits.depth)
-    throw new ProblemError('invalid_request', `The body nests deeper than ${limits.depth} levels.`);
+    throw new ProblemError('invalid_request', `The body must not exceed ${limits.depth} levels of nesting.`);
   if (shape.values > limits.values)
-    throw new ProblemError('payload_too_large', `The body has more than ${limits.values} values.`);
+    throw new ProblemError('payload_too_large', `The body must not exceed ${limits.values} values.`);
   const text = bytes.toString('utf8');
   try {
     return JSON.parse(text) as unknown;

@@ -7,13 +7,13 @@ const COMMA = 0x2c;
 export interface JsonShape {
   /** Deepest nesting of arrays and objects. */
   readonly depth: number;
-  /** Members and elements, roughly: what the parsed value costs in memory. */
+  /** Approximate number of members and elements, which determines the memory of the parsed value. */
   readonly values: number;
 }
 
 /**
- * Looks at JSON text before it is parsed: nesting and the number of values decide what parsing costs, and 20 MB of `[`
- * would become gigabytes. Stops as soon as a limit is passed. Strings are skipped natively, so long ones cost nothing.
+ * Scans JSON text before it is parsed: nesting and the number of values determine the memory that parsing needs, and 20 MB
+ * of `[` would need gigabytes. The scan stops when a limit is exceeded. Strings are skipped by native code.
  */
 export function scanJson(bytes: Buffer, limits: JsonShape): JsonShape {
   let depth = 0;
@@ -46,20 +46,20 @@ const SPACE = /[ \t\n\r]*/y;
 const LITERAL = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
 const STRING_PART = /[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-/** Line and column (from 1) where text stops being JSON, for the person who sent it. */
+/** Line and column (from 1) of the first error in a text that is not JSON. */
 export function locateJsonError(text: string): { line: number; column: number } {
   const offset = firstError(text);
   const before = text.slice(0, offset);
   return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') };
 }
 
-/** The end of what matches at `offset`, or null. */
+/** The end of the match at `offset`, or null. */
 function advance(pattern: RegExp, text: string, offset: number): number | null {
   pattern.lastIndex = offset;
   return pattern.test(text) ? pattern.lastIndex : null;
 }
 
-/** The offset after a string that begins at `start`, or where it is broken. Linear: no pattern spans the whole string. */
+/** The offset after a string that begins at `start`, or of its first error. Linear: no pattern spans the whole string. */
 function readString(text: string, start: number): { end: number } | { broken: number } {
   for (let offset = start + 1; ;) {
     if (text[offset] === '"') return { end: offset + 1 };

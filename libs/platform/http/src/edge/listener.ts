@@ -12,28 +12,28 @@ import { requestClass, serveUpgrades, type Upgrades } from './upgrades.js';
 
 const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADERS_MS = 10_000;
-/** How often Node looks for requests that do not arrive; its default of 30 s would make short limits meaningless. */
+/** How often Node checks for requests that do not arrive; its default of 30 s is longer than short limits. */
 const CHECK_MS = 1_000;
 
 export interface ListenerOptions {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
-  /** Where the pages of error codes are, in answers that no application has a part in. Default: as in the settings. */
+  /** Base of the pages of error codes, for responses that are sent without an application. Default: as in the settings. */
   readonly publicUrl?: () => string;
   /** How long a request may take to arrive, in milliseconds. Default: REQUEST_TIMEOUT. */
   readonly requestTimeoutMs?: number;
-  /** Leaves it to the handler to answer `Expect: 100-continue`: it may refuse before a byte of the body is sent. */
-  readonly holdsContinue?: boolean;
-  /** Whether it speaks HTTPS with TLS_CERT_FILE. Default: where that is set. */
+  /** The handler answers `Expect: 100-continue`, so that it can reject a request before its body is sent. */
+  readonly handlesExpectContinue?: boolean;
+  /** Whether it serves HTTPS with TLS_CERT_FILE. Default: if that is set. */
   readonly usesTls?: boolean;
   /** Problem documents without `instance` and `trace_id`. */
   readonly hidesTrace?: boolean;
 }
 
 /**
- * The socket of an application, opened before anything else: an occupied port is reported at once, a port of 0 has its
- * number before the settings are handed out, and whoever asks while the application starts is told so.
+ * The socket of an application, opened before everything else: an occupied port is reported at once, the number of a free
+ * port is known before the settings are used, and requests during the start are answered with 503.
  */
 export class Listener {
   private handler: RequestListener;
@@ -43,20 +43,20 @@ export class Listener {
     private readonly upgradable: { upgrades: Upgrades | null },
     private readonly scheme: 'http' | 'https',
     publicUrl: () => string,
-    { holdsContinue = false, hidesTrace = false }: ListenerOptions,
+    { handlesExpectContinue = false, hidesTrace = false }: ListenerOptions,
   ) {
     this.handler = (request, response) => answerStarting(request, response, publicUrl());
     answerRawClientErrors(server, publicUrl, hidesTrace);
     const serve = (request: IncomingMessage, response: ServerResponse): void => this.handler(request, response);
     server.on('request', serve);
-    if (holdsContinue) server.on('checkContinue', serve);
+    if (handlesExpectContinue) server.on('checkContinue', serve);
   }
 
   static async open(settings: Settings, options: ListenerOptions): Promise<Listener> {
     const { host, port, publicUrl, requestTimeoutMs = settings.requestTimeout } = options;
     const upgradable: { upgrades: Upgrades | null } = { upgrades: null };
     const limits = {
-      IncomingMessage: requestClass((request) => upgradable.upgrades?.takes(request) ?? false),
+      IncomingMessage: requestClass((request) => upgradable.upgrades?.accepts(request) ?? false),
       connectionsCheckingInterval: CHECK_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: requestTimeoutMs,
@@ -96,20 +96,20 @@ export class Listener {
     this.handler = handler;
   }
 
-  /** Once. Until then, and without it, requests for a WebSocket are answered like any other. */
+  /** Called once. Before, requests for a WebSocket are answered like other requests. */
   serveUpgrades(upgrades: Upgrades): void {
     this.upgradable.upgrades = upgrades;
     serveUpgrades(this.server, upgrades);
   }
 
-  /** Takes no new connections, lets what is under way finish for `graceMs`, then breaks what is left. */
+  /** Accepts no new connections, waits up to `graceMs` for open requests, and then closes the connections. */
   async close(graceMs: number): Promise<void> {
     if (!this.server.listening) return;
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     const sweep = setInterval(() => this.server.closeIdleConnections(), 20);
-    const patience = new AbortController();
-    await Promise.race([closed, delay(graceMs, undefined, { signal: patience.signal }).catch(() => undefined)]);
-    patience.abort();
+    const waiting = new AbortController();
+    await Promise.race([closed, delay(graceMs, undefined, { signal: waiting.signal }).catch(() => undefined)]);
+    waiting.abort();
     clearInterval(sweep);
     this.server.closeAllConnections();
     await closed;

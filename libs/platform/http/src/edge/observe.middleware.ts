@@ -3,19 +3,19 @@ import { Logger } from '@nestjs/common';
 import type { RequestHandler } from 'express';
 import { type Metrics, newContext, runInContext } from '#platform/observability';
 import { pathOf } from '../problems/problem-writer.js';
-import { rememberEdgeState, type EdgeState } from './edge-state.js';
+import { setRequestState, type RequestState } from './request-state.js';
 import type { RouteTable } from './route-table.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** Asked every few seconds by machines: not worth a line each. */
-const QUIET = new Set(['/health/live', '/health/ready']);
+/** Load balancers request these every few seconds: logged at debug level only. */
+const DEBUG_ONLY = new Set(['/health/live', '/health/ready']);
 
-/** First of all: trace context, the matched route, one metric and one log line for every request. */
+/** The first middleware: trace context, matched route, one metric and one log line per request. */
 export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {
   const logger = new Logger('Http');
   const duration = metrics.histogram(
     'http_request_duration_seconds',
-    'Time to answer a request, by operation and status.',
+    'Duration of requests by operation and status.',
     ['operation', 'status'],
     BUCKETS,
   );
@@ -25,8 +25,8 @@ export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {
     const context = newContext(headerText(request.headers.traceparent));
     const route = routes.match(request.method, path);
     context.route = `${request.method} ${route?.path ?? '(unknown)'}`;
-    const state: EdgeState = { context, route };
-    rememberEdgeState(request, state);
+    const state: RequestState = { context, route };
+    setRequestState(request, state);
     response.setHeader('X-Trace-Id', context.traceId);
     response.once('close', () => {
       const seconds = (performance.now() - started) / 1000;
@@ -40,10 +40,10 @@ export function observe(routes: RouteTable, metrics: Metrics): RequestHandler {
         status,
         duration_ms: Math.round(seconds * 1e5) / 100,
         ...(state.errorCode === undefined ? {} : { error_code: state.errorCode }),
-        ...(state.refusal === undefined ? {} : { refusal: state.refusal }),
+        ...(state.rejection === undefined ? {} : { rejection: state.rejection }),
       };
       runInContext(context, () => {
-        if (QUIET.has(path)) logger.debug('request', fields);
+        if (DEBUG_ONLY.has(path)) logger.debug('request', fields);
         else logger.log('request', fields);
       });
     });

@@ -8,7 +8,7 @@ const CONTENT_TYPES = {
   js: 'text/javascript; charset=utf-8',
 } as const;
 
-/** Only files of ours, only our own service, nothing inline: what an agent says could not run even if it were markup. */
+/** Only own files and the own API, nothing inline: text of an agent cannot run even if it were markup. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -24,11 +24,11 @@ interface PageFile {
   readonly content: Buffer;
 }
 
-/** A page of ours: `<name>.html` with its `<name>.css` and `<name>.js`, read once. A program without them does not start. */
+/** A static page: `<name>.html` with `<name>.css` and `<name>.js`, read at the start, which fails without them. */
 export class PageFiles {
   private readonly files: ReadonlyMap<string, PageFile>;
 
-  /** `directory`: from the root of the project, such as `libs/domain/conversations/assets`. Throws when a file is missing. */
+  /** `directory`: relative to the root of the project, such as `libs/domain/conversations/assets`. Throws if a file is missing. */
   constructor(
     private readonly name: string,
     directory: string,
@@ -46,15 +46,15 @@ export class PageFiles {
     this.send(`${this.name}.html`, response);
   }
 
-  /** What the page asks for; the page itself is not there. Throws a 404. */
+  /** Sends a script or style of the page. Throws a 404 for any other name. */
   asset(file: string, response: Response): void {
-    if (file === `${this.name}.html`) throw notThere();
+    if (file === `${this.name}.html`) throw notFound();
     this.send(file, response);
   }
 
   private send(name: string, response: Response): void {
     const file = this.files.get(name);
-    if (!file) throw notThere();
+    if (!file) throw notFound();
     response.set({
       'Content-Type': file.contentType,
       'Content-Security-Policy': POLICY,
@@ -66,7 +66,7 @@ export class PageFiles {
   }
 }
 
-const notThere = (): ProblemError => new ProblemError('resource_not_found', 'No route matches this path.');
+const notFound = (): ProblemError => new ProblemError('resource_not_found', 'No route matches this path.');
 
 /** Beside the sources, whether this file runs from them or from what was built of them. */
 function placeOf(directory: string, file: string): URL {

@@ -1,12 +1,12 @@
-/** A parameter's value; a list when it came more than once; an object for `name[key]=value`. */
+/** The value of a parameter: a list if it is repeated, an object for `name[key]=value`. */
 export type QueryValue = string | string[] | Record<string, string | string[]>;
 
 const DEEP = /^([^[\]]+)\[([^[\]]*)\]$/;
 
 /**
- * A query string as the contract uses it: repeated parameters, and objects of one level in deepObject style. Keys are
- * whatever they are, digits and `__proto__` too: nothing turns into a list or vanishes, so that no filter is lost on the
- * way. What is nested deeper keeps its brackets and is an unknown parameter.
+ * Parses a query string with repeated parameters and with objects of one level in deepObject style. Keys are not
+ * interpreted, not even digits and `__proto__`, so that no filter is lost. Deeper keys keep their brackets, and the
+ * parameter is then unknown.
  */
 export function parseQuery(text: string | null | undefined): Record<string, QueryValue> {
   const result = emptyRecord<QueryValue>();
@@ -14,7 +14,7 @@ export function parseQuery(text: string | null | undefined): Record<string, Quer
     const [, root, key] = DEEP.exec(name) ?? [];
     if (root === undefined || key === undefined) {
       const known = result[name];
-      // `metadata=x` beside `metadata[k]=v`: the plain one is what the field's rule has to refuse.
+      // With `metadata=x` and `metadata[k]=v` the plain value is kept, which the rule of the field rejects.
       result[name] = typeof known === 'object' && !Array.isArray(known) ? value : added(known, value);
       continue;
     }
@@ -26,7 +26,7 @@ export function parseQuery(text: string | null | undefined): Record<string, Quer
   return result;
 }
 
-/** Without a prototype: no key means anything. */
+/** Without a prototype no key has a meaning. */
 const emptyRecord = <T>(): Record<string, T> => Object.create(null) as Record<string, T>;
 
 const added = (known: string | string[] | undefined, value: string): string | string[] =>

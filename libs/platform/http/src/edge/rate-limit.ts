@@ -3,7 +3,7 @@ import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { ThrottlerGuard, type ThrottlerLimitDetail, type ThrottlerStorage } from '@nestjs/throttler';
 import type { Request } from 'express';
 import { ProblemError } from '../problems/problem-error.js';
-import { edgeStateOf } from './edge-state.js';
+import { requestStateOf } from './request-state.js';
 
 export const RATE_WINDOW_MS = 60_000;
 const SWEEP_ABOVE = 10_000;
@@ -13,11 +13,11 @@ interface Window {
   endsAt: number;
 }
 
-/** Fixed windows in memory, without the timer per request that the library's own storage sets. Per API process. */
+/** Fixed windows in the memory of the process. The storage of the library creates a timer per request. */
 export class WindowStorage implements ThrottlerStorage {
   private readonly windows = new Map<string, Window>();
 
-  /** `now`: milliseconds of a clock that only goes forward. */
+  /** `now`: milliseconds of a monotonic clock. */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   increment(key: string, ttl: number, limit: number): ReturnType<ThrottlerStorage['increment']> {
@@ -44,26 +44,30 @@ export class WindowStorage implements ThrottlerStorage {
   }
 }
 
-/** The API's rate: requests a minute and token. Public routes and the runner protocol are not counted. */
+/** Limits requests per minute and token. Public routes and the runner protocol are not counted. */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
   protected override shouldSkip(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>();
-    return Promise.resolve(edgeStateOf(request).tokenUid === undefined);
+    return Promise.resolve(requestStateOf(request).tokenUid === undefined);
   }
 
   protected override getTracker(request: Request): Promise<string> {
-    return Promise.resolve(edgeStateOf(request).tokenUid ?? '');
+    return Promise.resolve(requestStateOf(request).tokenUid ?? '');
   }
 
-  /** One budget per token over all routes; the library's key would be one per route. */
+  /** One counter per token over all routes; the key of the library has one per route. */
   protected override generateKey(_context: ExecutionContext, tracker: string): string {
     return tracker;
   }
 
   protected override throwThrottlingException(_context: ExecutionContext, detail: ThrottlerLimitDetail): Promise<void> {
-    throw new ProblemError('rate_limited', `This token has used up its ${detail.limit} requests a minute.`, {
-      retryAfterSeconds: detail.timeToBlockExpire,
-    });
+    throw new ProblemError(
+      'rate_limited',
+      `The rate limit of ${detail.limit} requests per minute for this token is exceeded.`,
+      {
+        retryAfterSeconds: detail.timeToBlockExpire,
+      },
+    );
   }
 }

@@ -9,11 +9,11 @@ const REASONS: Readonly<Record<string, readonly [code: ErrorCode, detail: string
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request headers are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
 };
-const GARBAGE = ['invalid_request', 'This is not an HTTP request that we understand.'] as const;
+const INVALID = ['invalid_request', 'The request is not valid HTTP.'] as const;
 
 /**
- * What Node refuses before there is a request (garbage, oversized headers, a request that never ends) is answered on
- * the bare socket, as a problem document too. `hidesTrace`: without `instance` and `trace_id`.
+ * Requests that Node rejects before it creates a request object (invalid bytes, headers that are too large, a request that
+ * never ends) are answered on the socket with a problem document as well. `hidesTrace` omits `instance` and `trace_id`.
  */
 export function answerRawClientErrors(server: Server, publicUrl: () => string, hidesTrace = false): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -21,7 +21,7 @@ export function answerRawClientErrors(server: Server, publicUrl: () => string, h
       socket.destroy();
       return;
     }
-    const [code, detail] = REASONS[error.code ?? ''] ?? GARBAGE;
+    const [code, detail] = REASONS[error.code ?? ''] ?? INVALID;
     const traceId = randomBytes(16).toString('hex');
     const place = { publicUrl: publicUrl(), instance: '', traceId };
     socket.end(rawProblem(new ProblemError(code, detail), place, hidesTrace));

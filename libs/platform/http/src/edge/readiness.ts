@@ -9,9 +9,9 @@ export interface ReadinessReport {
   readonly checks: Readonly<Record<string, 'ok' | 'failed'>>;
 }
 
-/** Probes are public and may come often: a passed check is not repeated within this time. */
+/** Probes are public and may be frequent: a check that passed is not repeated within this time. */
 const CACHE_MS = 1_000;
-/** Shorter than load balancers wait, so that they see which check it was. */
+/** Shorter than the timeout of load balancers, so that their logs show which check failed. */
 const CHECK_TIMEOUT_MS = 2_000;
 
 /** Whether a load balancer should send requests here. */
@@ -21,17 +21,17 @@ export class Readiness {
   private readonly conditions = new Map<string, () => boolean>();
   private draining = false;
 
-  /** `check` rejects when the part is not usable. One that does not settle in time has failed. */
+  /** `check` rejects when the dependency is not usable. A check that does not settle in time has failed. */
   register(name: string, check: Check): void {
     this.checks.set(name, cached(check));
   }
 
-  /** A condition of this process itself, asked with every probe. */
+  /** A condition of this process, evaluated for every probe. */
   require(name: string, isMet: () => boolean): void {
     this.conditions.set(name, isMet);
   }
 
-  /** From now on not ready: the process is going down. */
+  /** Reports the process as not ready from now on, because it shuts down. */
   drain(): void {
     this.draining = true;
   }
@@ -48,8 +48,7 @@ export class Readiness {
 }
 
 /**
- * Probes that arrive during a check share it, however long it takes. A failed one is not remembered: the next probe sees
- * the recovery.
+ * Probes that arrive during a check share its result. A failure is not cached, so that the next probe sees the recovery.
  */
 function cached(check: Check): () => Promise<boolean> {
   let running: Promise<boolean> | null = null;

@@ -11,30 +11,30 @@ export const API_PREFIX = '/api/v1';
 
 const OUTSIDE_PREFIX = Symbol('headrace:outside-prefix');
 
-/** For a controller: its paths begin at the origin instead of below `/api/v1`. Such routes are not in the document. */
+/** The paths of the controller begin at the origin instead of below `/api/v1`. Such routes are not in the OpenAPI document. */
 export const OutsideApi = () => SetMetadata(OUTSIDE_PREFIX, true);
 
 export interface Route {
   readonly method: string;
   /** With its prefix and `:parameters`. */
   readonly path: string;
-  /** Served at the origin, not below the API's prefix. */
+  /** Served at the origin, not below the prefix of the API. */
   readonly outside: boolean;
   /** `Controller.method`, for messages. */
   readonly handler: string;
   readonly access: Access | undefined;
   readonly operation: OperationOptions | undefined;
-  /** Whether the handler has a `@Body()`; else nothing is read, whatever is sent. */
+  /** Whether the handler has a `@Body()`; otherwise no body is read. */
   readonly takesBody: boolean;
   readonly body: BodyOptions;
-  /** The class of the handler's `@Query()`. */
+  /** The class of the `@Query()` of the handler. */
   readonly query: DtoClass | undefined;
 }
 
 interface Node {
   readonly literals: Map<string, Node>;
   parameter?: Node;
-  /** A trailing wildcard: matches all that is left. */
+  /** A trailing wildcard, which matches all remaining segments. */
   rest?: Node;
   readonly routes: Map<string, Route>;
 }
@@ -42,8 +42,8 @@ interface Node {
 const newNode = (): Node => ({ literals: new Map(), routes: new Map() });
 
 /**
- * All routes of the application, read from the controllers' metadata: what runs before routing (authentication, body
- * limits, metrics labels) and what looks at all routes (405 with Allow, the audit test) ask here.
+ * All routes of the application, read from the metadata of the controllers, for middleware that runs before routing
+ * (authentication, body limits, metrics labels) and for code that needs all routes (405 with Allow, the audit test).
  */
 export class RouteTable {
   readonly routes: readonly Route[];
@@ -60,7 +60,7 @@ export class RouteTable {
     for (const route of this.routes) this.insert(route);
   }
 
-  /** The route that serves this request, or undefined; HEAD is served by GET. */
+  /** The route of a request, or undefined; the GET route serves HEAD. */
   match(method: string, path: string): Route | undefined {
     const wanted = method === 'HEAD' ? 'GET' : method;
     return this.find(path)
@@ -68,7 +68,7 @@ export class RouteTable {
       .find((route) => route !== undefined);
   }
 
-  /** Methods that the path is served for, sorted; empty for an unknown path. */
+  /** The allowed methods of a path, sorted; empty for an unknown path. */
   methodsOf(path: string): string[] {
     const methods = new Set(this.find(path).flatMap((node) => [...node.routes.keys()]));
     if (methods.has('GET')) methods.add('HEAD');
@@ -89,7 +89,7 @@ export class RouteTable {
     node.routes.set(route.method, route);
   }
 
-  /** Every node that matches, literals before parameters before wildcards. */
+  /** All matching nodes: literals before parameters before wildcards. */
   private find(path: string): Node[] {
     const segments = segmentsOf(path);
     const walk = (node: Node, index: number): Node[] => {
@@ -144,7 +144,7 @@ function pathsOf(target: object): string[] {
   return path === undefined ? [''] : [path].flat();
 }
 
-/** Nest keeps a handler's parameters under keys of the form `kind:position`. */
+/** Nest stores the parameters of a handler under keys of the form `kind:position`. */
 function parameterIndex(controller: Type<unknown>, method: string, kind: RouteParamtypes): number | undefined {
   const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) ?? {}) as Record<string, unknown>;
   const key = Object.keys(parameters).find((one) => one.startsWith(`${kind}:`));

@@ -5,10 +5,10 @@ import { Settings } from '#platform/config';
 import { addressList } from '#platform/kernel';
 
 const UNKNOWN = 'unknown';
-/** Some load balancers write the port of the sender, too: `192.0.2.1:5678`, `[2001:db8::1]:443`. */
+/** Some load balancers append the port of the sender: `192.0.2.1:5678`, `[2001:db8::1]:443`. */
 const WITH_PORT = /^(?:\[([^\]]+)\](?::\d{1,5})?|([^:]+):\d{1,5})$/;
 
-/** Who sent a request: the peer, or whom trusted proxies name in `X-Forwarded-For`, read from its end. */
+/** The address of the sender: of the peer, or as trusted proxies report it in `X-Forwarded-For`, read from its end. */
 @Injectable()
 export class SenderAddress {
   private readonly logger = new Logger(SenderAddress.name);
@@ -39,7 +39,7 @@ export class SenderAddress {
     return isIP(address) !== 0 && this.trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
   }
 
-  /** Once: what cannot be read stays so, and limits by address then count all senders behind the proxy as one. */
+  /** Logged once, because every request through that proxy has the same defect. */
   private warn(proxy: string): void {
     if (this.hasWarned) return;
     this.hasWarned = true;
@@ -49,12 +49,12 @@ export class SenderAddress {
   }
 }
 
-/** What limits by sender address count as one sender: an IPv4 address, or the /64 network of an IPv6 address. */
+/** The key of limits by sender: an IPv4 address, or the /64 network of an IPv6 address. */
 export function senderOf(address: string): string {
   return address.includes(':') && !address.includes('.') ? prefix64(address) : address;
 }
 
-/** Addresses are well-formed here. */
+/** The address must be valid. */
 function prefix64(address: string): string {
   const [head = '', tail] = address.split('::');
   const start = head === '' ? [] : head.split(':');
@@ -69,5 +69,5 @@ function withoutPort(entry: string): string {
   return v4 !== undefined && isIPv4(v4) ? v4 : entry;
 }
 
-/** IPv4 in IPv6's clothes is IPv4. */
+/** An IPv4 address that is mapped to IPv6 is returned as IPv4. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');

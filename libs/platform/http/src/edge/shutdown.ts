@@ -1,37 +1,37 @@
 import { Injectable } from '@nestjs/common';
 
-type Farewell = () => void | Promise<void>;
+type ShutdownListener = () => void | Promise<void>;
 
 /**
- * Tells whoever holds a request open (long-polls, event streams, sockets) that the process is going down, before the
- * listener closes. Subscribe for as long as the request lives:
+ * Notifies handlers of open requests (long polls, event streams, sockets) of the shutdown of the process, before the
+ * listener closes. Subscribe while the request is open:
  *
- *   const forget = shutdown.onShutdown(() => response.status(204).end());
- *   response.once('close', forget);
+ *   const unsubscribe = shutdown.onShutdown(() => response.status(204).end());
+ *   response.once('close', unsubscribe);
  */
 @Injectable()
 export class Shutdown {
-  private readonly farewells = new Set<Farewell>();
+  private readonly listeners = new Set<ShutdownListener>();
   private begun = false;
 
   get hasBegun(): boolean {
     return this.begun;
   }
 
-  /** Calls `farewell` once when shutdown begins, at once when it has; the returned function takes it back. */
-  onShutdown(farewell: Farewell): () => void {
+  /** Calls `listener` when the shutdown begins, or at once if it has begun. Returns the function that unsubscribes. */
+  onShutdown(listener: ShutdownListener): () => void {
     if (this.begun) {
-      void Promise.resolve(farewell());
+      void Promise.resolve(listener());
       return () => undefined;
     }
-    this.farewells.add(farewell);
-    return () => this.farewells.delete(farewell);
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   }
 
   async begin(): Promise<void> {
     this.begun = true;
-    const all = [...this.farewells];
-    this.farewells.clear();
-    await Promise.allSettled(all.map(async (farewell) => farewell()));
+    const all = [...this.listeners];
+    this.listeners.clear();
+    await Promise.allSettled(all.map(async (listener) => listener()));
   }
 }

@@ -8,22 +8,22 @@ import { rawProblem } from '../problems/raw-problem.js';
 
 const MAX_INSTANCE = 2048;
 
-/** A request for a WebSocket, and the connection that it came on, which whoever takes it now owns. */
+/** A request for a WebSocket with its connection, which the handler owns from now on. */
 export interface Upgrade {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  /** What came behind the request already. */
+  /** Bytes that were received after the request. */
   readonly head: Buffer;
   readonly path: string;
-  /** Finds it in the logs, as `X-Trace-Id` does for other requests. */
+  /** Identifies the request in the logs, as `X-Trace-Id` does for other requests. */
   readonly traceId: string;
-  /** Answers with a problem document and ends the connection. */
-  refuse(problem: ProblemError): void;
+  /** Answers with a problem document and closes the connection. */
+  reject(problem: ProblemError): void;
 }
 
 type UpgradeHandler = (upgrade: Upgrade) => void;
 
-/** Who takes WebSockets at which paths. */
+/** Handlers of WebSockets by path. */
 @Injectable()
 export class Upgrades {
   private readonly logger = new Logger('Http');
@@ -31,14 +31,14 @@ export class Upgrades {
 
   constructor(private readonly settings: Settings) {}
 
-  /** `path`: from the origin on, without parameters. */
+  /** `path`: from the origin, without parameters. */
   on(path: string, handler: UpgradeHandler): void {
-    if (this.handlers.has(path)) throw new Error(`${path} has a handler of upgrades already.`);
+    if (this.handlers.has(path)) throw new Error(`${path} already has a handler of upgrades.`);
     this.handlers.set(path, handler);
   }
 
-  /** Whether the request is one that a handler takes; any other is answered as if it asked for no upgrade. */
-  takes(request: IncomingMessage): boolean {
+  /** Whether a handler accepts the request; any other is answered as a request without an upgrade. */
+  accepts(request: IncomingMessage): boolean {
     return (
       request.method === 'GET' &&
       request.headers.upgrade?.toLowerCase() === 'websocket' &&
@@ -47,35 +47,34 @@ export class Upgrades {
   }
 
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    // From here on nobody else listens to the socket: an error without a listener would end the process.
+    // No other code listens to the socket any more: an error without a listener would end the process.
     socket.on('error', () => socket.destroy());
     const path = pathOf(request);
     const { traceparent } = request.headers;
     const context = newContext(Array.isArray(traceparent) ? traceparent[0] : traceparent);
     context.route = `GET ${path}`;
-    const refuse = (problem: ProblemError): void => {
+    const reject = (problem: ProblemError): void => {
       this.logger.log('request', { method: 'GET', status: problem.status, error_code: problem.code });
       const { publicUrl } = this.settings;
-      // Whoever does not close its end after the answer has it closed.
+      // A client that does not close its side after the response must not keep the connection open.
       socket.once('finish', () => socket.destroy());
       socket.end(rawProblem(problem, { publicUrl, instance: path.slice(0, MAX_INSTANCE), traceId: context.traceId }));
     };
     runInContext(context, () =>
-      this.handlers.get(path)?.({ request, socket, head, path, traceId: context.traceId, refuse }),
+      this.handlers.get(path)?.({ request, socket, head, path, traceId: context.traceId, reject }),
     );
   }
 }
 
 /**
- * The class of a server's requests whose upgrades `takes` decides on. Node asks a request whether it is an upgrade; with
- * a listener for upgrades it would otherwise give it those too that are to be answered like any other, such as those of
- * clients that offer HTTP/2.
+ * The request class of a server whose upgrades `accepts` decides. With a listener for upgrades Node would pass it every
+ * upgrade, including those that must be answered as ordinary requests, such as offers of HTTP/2.
  */
-export function requestClass(takes: (request: IncomingMessage) => boolean): typeof IncomingMessage {
+export function requestClass(accepts: (request: IncomingMessage) => boolean): typeof IncomingMessage {
   const asked = new WeakSet<IncomingMessage>();
   class UpgradableRequest extends IncomingMessage {
     get upgrade(): boolean {
-      return asked.has(this) && (this.method === 'CONNECT' || takes(this));
+      return asked.has(this) && (this.method === 'CONNECT' || accepts(this));
     }
 
     set upgrade(value: boolean | null) {
@@ -86,7 +85,7 @@ export function requestClass(takes: (request: IncomingMessage) => boolean): type
   return UpgradableRequest;
 }
 
-/** Gives the server's upgrades to their handlers. */
+/** Passes the upgrades of the server to their handlers. */
 export function serveUpgrades(server: Server, upgrades: Upgrades): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
     upgrades.handle(request, socket, head),

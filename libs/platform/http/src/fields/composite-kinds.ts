@@ -2,10 +2,10 @@ import { getSchemaPath } from '@nestjs/swagger';
 import { below, isPlainObject, type Kind, type SchemaOptions, token, wrong } from './kind.js';
 import { checkDto, type DtoClass, readDto } from './read-dto.js';
 
-/** DTO classes that the document reaches only as values of maps, which the explorer does not follow by itself. */
+/** DTO classes that are values of maps only, which the explorer of the library does not follow. */
 export const mapValueModels = new Set<DtoClass>();
 
-/** How a kind is written inside a list or a map. */
+/** The schema of a kind inside a list or a map. */
 function nestedSchema(item: Kind): SchemaOptions {
   const { type } = item.schema as { type?: unknown };
   if (typeof type !== 'function') return item.schema;
@@ -17,14 +17,14 @@ function nestedSchema(item: Kind): SchemaOptions {
 /** A nested DTO. */
 export function object(dto: () => DtoClass): Kind {
   return {
-    // The explorer recognises a lazy type by the function's name, which is that of the property here.
+    // The explorer recognizes a lazy type by the name of the function, which is that of the property here.
     schema: { type: () => dto() },
     read: (raw, source) => (isPlainObject(raw) ? readDto(dto(), raw, source) : raw),
     check: (value) => (isPlainObject(value) ? checkDto(value) : wrong('must be an object')),
   };
 }
 
-/** Named enums and DTOs become references, which the explorer makes itself. */
+/** Named enums and DTOs are references, which the explorer creates. */
 const isReferenced = (item: Kind): boolean =>
   'enumName' in item.schema || typeof (item.schema as { type?: unknown }).type === 'function';
 
@@ -41,14 +41,14 @@ export function listOf(item: Kind, { minItems, maxItems }: ListOptions = {}): Ki
       ...(maxItems !== undefined ? { maxItems } : {}),
     } as SchemaOptions,
     read(raw, source) {
-      // A repeatable query parameter that comes once is text, not a list.
+      // A repeatable query parameter that is sent once is text, not a list.
       const list: unknown = source === 'query' && typeof raw === 'string' ? [raw] : raw;
       return Array.isArray(list) ? list.map((element) => item.read(element, source)) : list;
     },
     check(value) {
-      if (!Array.isArray(value)) return wrong('must be a list');
+      if (!Array.isArray(value)) return wrong('must be an array');
       if (minItems !== undefined && value.length < minItems) return wrong(`must have at least ${minItems} entries`);
-      if (maxItems !== undefined && value.length > maxItems) return wrong(`must have at most ${maxItems} entries`);
+      if (maxItems !== undefined && value.length > maxItems) return wrong(`must not exceed ${maxItems} entries`);
       return value.flatMap((element, index) => below(index, item.check(element)));
     },
   };
@@ -61,7 +61,7 @@ export interface MapOptions {
   readonly keySays?: string;
 }
 
-/** An object with free keys; becomes a plain record. */
+/** An object with arbitrary keys, parsed to a plain record. */
 export function mapOf(item: Kind, { maxEntries, keyPattern, keySays }: MapOptions = {}): Kind {
   return {
     schema: {
@@ -77,7 +77,7 @@ export function mapOf(item: Kind, { maxEntries, keyPattern, keySays }: MapOption
       if (!isPlainObject(value)) return wrong('must be an object');
       const entries = Object.entries(value);
       if (maxEntries !== undefined && entries.length > maxEntries)
-        return wrong(`must have at most ${maxEntries} entries`);
+        return wrong(`must not exceed ${maxEntries} entries`);
       return entries.flatMap(([key, entry]) =>
         keyPattern && !keyPattern.test(key)
           ? wrong(`is not a valid key: it must be ${keySays ?? `text that matches ${keyPattern.source}`}`, token(key))

@@ -15,18 +15,18 @@ import {
 } from './scalar-kinds.js';
 
 /*
- * The fields of a DTO, one decorator each: rule, reading and documentation together. Required unless `optional`.
+ * Decorators of DTO fields, each with parsing, validation and documentation. A field is required unless `optional`.
  *
- *   class CreateThing {
+ *   class CreateProduct {
  *     @StringField({ blank: false, max: 200, description: 'Shown in lists.' }) name: string;
- *     @EnumField(COLOURS, { name: 'Colour', optional: true }) colour?: Colour;
+ *     @EnumField(COLORS, { name: 'Color', optional: true }) color?: Color;
  *     @ArrayField(text({ max: 100 }), { maxItems: 20, optional: true }) tags?: string[];
  *     @MapField(text({ maxBytes: 256 }), { maxEntries: 20, optional: true }) metadata?: Record<string, string>;
  *     @MapField(object(() => Part), { optional: true }) parts?: Record<string, Part>;
  *     @ObjectField(() => Part, { optional: true }) main?: Part;
  *   }
  *
- * The same classes describe responses. Properties are named as on the wire.
+ * The same classes document responses. Property names are those of the wire.
  */
 
 export const StringField = (options: TextOptions & FieldOptions = {}): PropertyDecorator =>
@@ -40,13 +40,13 @@ export const NumberField = (options: RangeOptions & FieldOptions = {}): Property
 
 export const BooleanField = (options: FieldOptions = {}): PropertyDecorator => field(boolean(), options);
 
-/** `name` makes it a named schema of the document. */
+/** With `name` the enum is a named schema of the document. */
 export const EnumField = (
   values: readonly string[],
   options: FieldOptions & { readonly name?: string } = {},
 ): PropertyDecorator => field(oneOf(values, options.name), options);
 
-/** Strict RFC 3339; the property becomes a Date when read from a request. */
+/** Strict RFC 3339; in a request the property is parsed to a Date. */
 export const DateTimeField = (options: FieldOptions = {}): PropertyDecorator => field(dateTime(), options);
 
 export const ObjectField = (dto: () => DtoClass, options: FieldOptions = {}): PropertyDecorator =>
@@ -58,6 +58,6 @@ export const ArrayField = (item: Kind, options: ListOptions & FieldOptions = {})
 export const MapField = (value: Kind, options: MapOptions & FieldOptions = {}): PropertyDecorator =>
   field(mapOf(value, options), options);
 
-/** Any JSON value, as it came. `schema` describes it in the document. */
+/** Any JSON value, unchanged. `schema` documents it. */
 export const JsonField = (options: FieldOptions & { readonly schema?: SchemaOptions } = {}): PropertyDecorator =>
   field({ ...json(), schema: options.schema ?? {} }, options);

@@ -90,14 +90,14 @@ describe('a DTO', () => {
       expect.arrayContaining([
         { pointer: '/other', detail: 'is not a known field' },
         { pointer: '/id', detail: 'is required' },
-        { pointer: '/size', detail: 'must be a whole number' },
+        { pointer: '/size', detail: 'must be an integer' },
         { pointer: '/kind', detail: 'must be one of a, b' },
         { pointer: '/part', detail: 'must be an object' },
         { pointer: '/parts/0/id', detail: 'must not be blank' },
         { pointer: '/parts/1', detail: 'must be an object' },
         { pointer: '/byName/abc/id', detail: 'is required' },
         { pointer: '/byName/A~1B', detail: 'is not a valid key: it must be lower-case letters' },
-        { pointer: '/labels/k', detail: 'must have at most 4 bytes in UTF-8' },
+        { pointer: '/labels/k', detail: 'must not exceed 4 bytes in UTF-8' },
         { pointer: '/labels/l', detail: 'must be a string' },
         { pointer: '/at', detail: 'must be a time in RFC 3339, such as 2026-11-30T09:00:00Z' },
         { pointer: '/mail', detail: 'must be an e-mail address' },
@@ -123,10 +123,10 @@ describe('a DTO', () => {
 
   it('limits lists and maps', () => {
     expect(issues(() => read({ id: 'x', parts: [{ id: 'a' }, { id: 'b' }, { id: 'c' }] }))).toEqual([
-      { pointer: '/parts', detail: 'must have at most 2 entries' },
+      { pointer: '/parts', detail: 'must not exceed 2 entries' },
     ]);
     expect(issues(() => read({ id: 'x', labels: { a: '', b: '', c: '' } }))).toEqual([
-      { pointer: '/labels', detail: 'must have at most 2 entries' },
+      { pointer: '/labels', detail: 'must not exceed 2 entries' },
     ]);
   });
 });
@@ -142,7 +142,7 @@ describe('a query', () => {
   it('refuses repeated single values, nested text and unknown names', () => {
     expect(issues(() => search({ limit: ['1', '2'], metadata: { a: { b: '1' } }, limti: '1' }))).toEqual([
       { pointer: '/limti', detail: 'is not a known field (did you mean `limit`?)' },
-      { pointer: '/limit', detail: 'must be a whole number from 1 to 500' },
+      { pointer: '/limit', detail: 'must be an integer between 1 and 500' },
       { pointer: '/metadata/a', detail: 'must be a string' },
     ]);
   });

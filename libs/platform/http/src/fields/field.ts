@@ -2,14 +2,14 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { Kind, SchemaOptions } from './kind.js';
 
 export interface FieldOptions {
-  /** May be left out. */
+  /** The field may be absent. */
   readonly optional?: boolean;
-  /** May be null, which then means something of its own. */
+  /** The field may be null, with a meaning that differs from absence. */
   readonly nullable?: boolean;
   readonly description?: string;
   readonly example?: unknown;
   readonly deprecated?: boolean;
-  /** For the document only; the use case applies it. */
+  /** For the document only; the service applies it. */
   readonly default?: unknown;
 }
 
@@ -36,7 +36,7 @@ export function fieldsOf(dto: Constructor): ReadonlyMap<string, Field> {
   return all;
 }
 
-/** One decorator a field: registers how it is read and checked, and describes it in the document. */
+/** The decorator of a field: registers how it is parsed and validated, and documents it. */
 export function field(kind: Kind, options: FieldOptions = {}): PropertyDecorator {
   const { optional = false, nullable = false, description, example, deprecated } = options;
   const documented = ApiProperty({

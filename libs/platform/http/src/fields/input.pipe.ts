@@ -1,21 +1,20 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
+import { isStorableText, isUid, isUuid } from '#platform/kernel';
 import type { Issue } from '../problems/problem-error.js';
 import { ProblemError } from '../problems/problem-error.js';
 import { fieldsOf } from './field.js';
-import { isPlainObject, type Source } from './kind.js';
-import { isOptionalBody } from './optional-body.js';
-import { checkDto, type DtoClass, readDto } from './read-dto.js';
-import { findUnstorable } from './unstorable.js';
+import { isPlainObject, type Source, token } from './kind.js';
+import { checkDto, type DtoClass, isOptionalBody, readDto } from './read-dto.js';
 
 const NO_DTO: ReadonlySet<unknown> = new Set([undefined, Object, String, Number, Boolean, Array]);
 const MAX_REPORTED = 100;
 
-/** Turns bodies and query strings into instances of their DTO classes, or into a 400 that names every failing field. */
+/** Parses bodies and query strings to instances of their DTO classes, or throws a 400 that names every invalid field. */
 @Injectable()
 export class InputPipe implements PipeTransform {
   transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
     if (type !== 'body' && type !== 'query') return value;
-    refuse(type, findUnstorable(value));
+    rejectIssues(type, findUnstorable(value));
     if (NO_DTO.has(metatype) || fieldsOf(metatype as DtoClass).size === 0) return value;
     if (value === undefined && isOptionalBody(metatype as DtoClass)) return this.transform({}, { type, metatype });
     if (!isPlainObject(value)) {
@@ -28,12 +27,12 @@ export class InputPipe implements PipeTransform {
       );
     }
     const instance = readDto(metatype as DtoClass, value, type);
-    refuse(type, checkDto(instance));
+    rejectIssues(type, checkDto(instance));
     return instance;
   }
 }
 
-/** `/config/skills/0` as a person writes it: `config.skills[0]`. */
+/** The pointer `/config/skills/0` as `config.skills[0]`, which is how public text names fields. */
 function nameOf(pointer: string): string {
   return pointer
     .slice(1)
@@ -42,8 +41,8 @@ function nameOf(pointer: string): string {
     .reduce((name, part) => (/^\d+$/.test(part) ? `${name}[${part}]` : name === '' ? part : `${name}.${part}`), '');
 }
 
-/** Throws a 400 that names every one of `issues`, if there are any. */
-export function refuse(source: Source, issues: readonly Issue[]): void {
+/** Throws a 400 with all issues, if there are any. */
+export function rejectIssues(source: Source, issues: readonly Issue[]): void {
   if (issues.length === 0) return;
   const reported = issues.slice(0, MAX_REPORTED);
   const place = source === 'query' ? 'Query parameter ' : '';
@@ -52,4 +51,38 @@ export function refuse(source: Source, issues: readonly Issue[]): void {
     .map(({ pointer, detail }) => `${pointer === '' ? 'The body' : `${place}\`${nameOf(pointer)}\``} ${detail}.`);
   if (issues.length > 5) sentences.push(`${issues.length - 5} more.`);
   throw new ProblemError('invalid_request', sentences.join(' '), { errors: reported });
+}
+
+const NOT_STORABLE = 'must not contain NUL characters or lone surrogates';
+
+/**
+ * Finds strings and keys that PostgreSQL cannot store unchanged, and keys with a meaning in JavaScript. The parser limits
+ * the nesting, so the recursion is bounded.
+ */
+export function findUnstorable(value: unknown, pointer = ''): Issue[] {
+  if (typeof value === 'string') return isStorableText(value) ? [] : [{ pointer, detail: NOT_STORABLE }];
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((item, index) => findUnstorable(item, pointer + token(index)));
+  return Object.entries(value).flatMap(([key, item]) => {
+    if (!isStorableText(key)) return [{ pointer, detail: 'has a key with a NUL character or a lone surrogate' }];
+    if (key === '__proto__') return [{ pointer: pointer + token(key), detail: 'is not a known field' }];
+    return findUnstorable(item, pointer + token(key));
+  });
+}
+
+/**
+ * An id in the path: `@Param('runId', pathId('uuid')) runId: string`. A blank id is a 400; a value that cannot be an id is
+ * a 404 without a query of the database. UUIDs are converted to lower case.
+ */
+export function pathId(shape: 'uuid' | 'uid' | RegExp): PipeTransform<string, string> {
+  const fits = shape === 'uuid' ? isUuid : shape === 'uid' ? isUid : (value: string) => shape.test(value);
+  return {
+    transform(value, { data }) {
+      if (value.trim() === '')
+        throw new ProblemError('invalid_request', `The path parameter \`${data ?? 'id'}\` must not be blank.`);
+      if (!fits(value))
+        throw new ProblemError('resource_not_found', `No resource with this \`${data ?? 'id'}\` was found.`);
+      return shape === 'uuid' ? value.toLowerCase() : value;
+    },
+  };
 }

@@ -1,17 +1,17 @@
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import type { Issue } from '../problems/problem-error.js';
 
-/** Where a value comes from: JSON has types, a query string has only text. */
+/** The source of a value: JSON has types, a query string has text only. */
 export type Source = 'body' | 'query';
 
 export type SchemaOptions = Extract<ApiPropertyOptions, object>;
 
-/** What a field may hold: how it is read, what it must fulfil, how the document describes it. */
+/** The type of a field: how it is parsed, validated and documented. */
 export interface Kind {
   readonly schema: SchemaOptions;
-  /** Converts what it recognises and returns everything else untouched, for `check` to refuse. */
+  /** Converts known representations and returns everything else unchanged, so that `check` rejects it. */
   read(raw: unknown, source: Source): unknown;
-  /** What is wrong, with pointers relative to this value (`''` is the value itself). */
+  /** The issues, with pointers relative to this value (`''` is the value itself). */
   check(value: unknown): Issue[];
 }
 

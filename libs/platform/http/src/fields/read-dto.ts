@@ -1,18 +1,18 @@
 import { createRequire } from 'node:module';
 import type * as ClassValidator from 'class-validator';
+import { closestName } from '#platform/kernel';
 import type { Issue } from '../problems/problem-error.js';
 import { type Field, fieldsOf } from './field.js';
 import { below, type Source, token, wrong } from './kind.js';
-import { unknownField } from './unknown-field.js';
 
 export type DtoClass<T extends object = object> = new () => T;
 
-/** Keys that the class does not declare, per instance: found while reading, reported by the check. */
+/** Unknown keys by instance: collected by `readDto`, reported by `checkDto`. */
 const unknownKeys = new WeakMap<object, string[]>();
 
 /**
- * An instance with exactly the declared fields. Only own keys of the input are looked at and only declared names are
- * ever assigned, so `__proto__` or `constructor` in the input are unknown keys like any other.
+ * An instance with exactly the declared fields. Only own keys of the input are read and only declared names are assigned,
+ * so `__proto__` and `constructor` in the input are unknown keys like any other.
  */
 export function readDto<T extends object>(dto: DtoClass<T>, raw: Record<string, unknown>, source: Source): T {
   const instance = new dto();
@@ -28,13 +28,13 @@ export function readDto<T extends object>(dto: DtoClass<T>, raw: Record<string, 
   return instance;
 }
 
-/** Everything that is wrong with an instance made by {@link readDto}. */
+/** All issues of an instance that {@link readDto} created. */
 export function checkDto(instance: object): Issue[] {
   const dto = instance.constructor as DtoClass;
   const issues = (unknownKeys.get(instance) ?? []).map((key) => unknownField(key, fieldsOf(dto).keys()));
   for (const [key, field] of fieldsOf(dto))
     issues.push(...below(key, checkField(field, (instance as Record<string, unknown>)[key])));
-  return hasForeignRules(dto) ? [...issues, ...foreignIssues(instance, issues)] : issues;
+  return hasClassValidatorRules(dto) ? [...issues, ...classValidatorIssues(instance, issues)] : issues;
 }
 
 function checkField({ kind, optional, nullable }: Field, value: unknown): Issue[] {
@@ -42,29 +42,36 @@ function checkField({ kind, optional, nullable }: Field, value: unknown): Issue[
   return value === null && nullable ? [] : kind.check(value);
 }
 
+/** The issue of an unknown body field or query parameter, with the known name that is closest to it. */
+export function unknownField(name: string, known: Iterable<string>): Issue {
+  const meant = closestName(name, [...known]);
+  const hint = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
+  return { pointer: token(name), detail: `is not a known field${hint}` };
+}
+
 const load = createRequire(import.meta.url);
 
 /**
- * class-validator once somebody's decorators have put rules there, or null. It is loaded by those who use it only: the
- * hundreds of modules that it consists of would take a twentieth of the start of every process.
+ * class-validator if any decorator of it was used, otherwise null. It is not imported, because loading its hundreds of
+ * modules would take a twentieth of the start of every process.
  */
 function classValidator(): typeof ClassValidator | null {
   return 'classValidatorMetadataStorage' in globalThis ? (load('class-validator') as typeof ClassValidator) : null;
 }
 
-const foreign = new WeakMap<DtoClass, boolean>();
+const usesClassValidator = new WeakMap<DtoClass, boolean>();
 
-/** Whether decorators of class-validator stand beside ours; asking it costs more than all of our checks. */
-function hasForeignRules(dto: DtoClass): boolean {
+/** Whether the DTO also has decorators of class-validator. Cached: the query takes longer than all own checks. */
+function hasClassValidatorRules(dto: DtoClass): boolean {
   const known =
-    foreign.get(dto) ??
+    usesClassValidator.get(dto) ??
     (classValidator()?.getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false) ?? []).length > 0;
-  foreign.set(dto, known);
+  usesClassValidator.set(dto, known);
   return known;
 }
 
-/** What class-validator says about fields that our own rules let pass, and that are there. */
-function foreignIssues(instance: object, issues: readonly Issue[]): Issue[] {
+/** Issues of class-validator for fields that are present and that the own rules accept. */
+function classValidatorIssues(instance: object, issues: readonly Issue[]): Issue[] {
   const errors = classValidator()?.validateSync(instance, {
     skipUndefinedProperties: true,
     validationError: { target: false, value: false },
@@ -77,3 +84,12 @@ function foreignIssues(instance: object, issues: readonly Issue[]): Issue[] {
     return message === undefined || isKnown ? [] : below(property, wrong(message));
   });
 }
+
+const optional = new WeakSet<DtoClass>();
+
+/** Marks a DTO for which an absent body means `{}`. Document it with `@ApiBody({ type, required: false })`. */
+export function optionalBody(dto: DtoClass): void {
+  optional.add(dto);
+}
+
+export const isOptionalBody = (dto: DtoClass): boolean => optional.has(dto);

@@ -36,11 +36,11 @@ describe('parseDateTime', () => {
 
 describe('query text', () => {
   it.each(['5.0', '+5', '1e2', ' 5', '5 ', '0x10', '', '٣', '12345678901234567890'])(
-    '%j is no whole number',
+    '%j is not an integer',
     (given) => {
       const kind = integer({ min: 1, max: 500 });
       expect(kind.check(kind.read(given, 'query'))).toEqual([
-        { pointer: '', detail: 'must be a whole number from 1 to 500' },
+        { pointer: '', detail: 'must be an integer between 1 and 500' },
       ]);
     },
   );
@@ -64,7 +64,7 @@ describe('rules', () => {
   });
 
   it('bytes are not characters', () => {
-    expect(text({ maxBytes: 3 }).check('éé')).toEqual([{ pointer: '', detail: 'must have at most 3 bytes in UTF-8' }]);
+    expect(text({ maxBytes: 3 }).check('éé')).toEqual([{ pointer: '', detail: 'must not exceed 3 bytes in UTF-8' }]);
     expect(text({ max: 2 }).check('éé')).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ export interface TextOptions {
   readonly max?: number;
   /** Bytes of UTF-8. */
   readonly maxBytes?: number;
-  /** false: must hold something other than white space. */
+  /** false: must contain a character other than white space. */
   readonly blank?: boolean;
   readonly pattern?: RegExp;
   /** Completes "must be …" for the pattern, e.g. `exactly 22 letters or digits`. */
@@ -28,9 +28,9 @@ export function text({ min, max, maxBytes, blank, pattern, says }: TextOptions =
       if (typeof value !== 'string') return wrong('must be a string');
       if (blank === false && value.trim() === '') return wrong('must not be blank');
       if (min !== undefined && value.length < min) return wrong(`must have at least ${min} characters`);
-      if (max !== undefined && value.length > max) return wrong(`must have at most ${max} characters`);
+      if (max !== undefined && value.length > max) return wrong(`must not exceed ${max} characters`);
       if (maxBytes !== undefined && Buffer.byteLength(value) > maxBytes)
-        return wrong(`must have at most ${maxBytes} bytes in UTF-8`);
+        return wrong(`must not exceed ${maxBytes} bytes in UTF-8`);
       if (pattern && !pattern.test(value)) return wrong(`must be ${says ?? `text that matches ${pattern.source}`}`);
       return [];
     },
@@ -43,7 +43,7 @@ export interface RangeOptions {
 }
 
 const rangeText = (noun: string, { min, max }: RangeOptions): string => {
-  if (min !== undefined && max !== undefined) return `must be ${noun} from ${min} to ${max}`;
+  if (min !== undefined && max !== undefined) return `must be ${noun} between ${min} and ${max}`;
   if (min !== undefined) return `must be ${noun} of at least ${min}`;
   if (max !== undefined) return `must be ${noun} of at most ${max}`;
   return `must be ${noun}`;
@@ -60,11 +60,11 @@ const inRange = (value: number, { min, max }: RangeOptions): boolean =>
 export function integer(range: RangeOptions = {}): Kind {
   return {
     schema: { type: 'integer', ...rangeSchema(range) },
-    // Strict digits: `5.0`, `+5`, `1e2` and ` 5` are not what the document promises.
+    // Digits only: the document does not allow `5.0`, `+5`, `1e2` and ` 5`.
     read: (raw, source) =>
       source === 'query' && typeof raw === 'string' && /^-?\d{1,15}$/.test(raw) ? Number(raw) : raw,
     check: (value) =>
-      Number.isSafeInteger(value) && inRange(value as number, range) ? [] : wrong(rangeText('a whole number', range)),
+      Number.isSafeInteger(value) && inRange(value as number, range) ? [] : wrong(rangeText('an integer', range)),
   };
 }
 
@@ -101,7 +101,7 @@ export function oneOf(values: readonly string[], name?: string): Kind {
 const RFC_3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-/** A strict RFC 3339 time as a Date, or null. A leap second is read as the second after. */
+/** A strict RFC 3339 time as a Date, or null. A leap second is parsed as the next second. */
 export function parseDateTime(value: string): Date | null {
   const match = RFC_3339.exec(value);
   if (!match) return null;
@@ -112,25 +112,25 @@ export function parseDateTime(value: string): Date | null {
   return Number.isNaN(time) || month < 1 || day < 1 || day > lastOfMonth ? null : new Date(leap ? time + 1000 : time);
 }
 
-/** Becomes a Date. */
+/** Parsed to a Date. */
 export function dateTime(): Kind {
   return {
     schema: { type: 'string', format: 'date-time' },
     read: (raw) => (typeof raw === 'string' ? (parseDateTime(raw) ?? raw) : raw),
     check(value) {
       if (value instanceof Date) return [];
-      // The + of an offset, sent as it is in an address, arrives as a space.
-      const isEaten = typeof value === 'string' && parseDateTime(value.replace(/ (?=\d\d:\d\d$)/, '+')) !== null;
+      // A + in a query string is decoded as a space.
+      const isPlusDecoded = typeof value === 'string' && parseDateTime(value.replace(/ (?=\d\d:\d\d$)/, '+')) !== null;
       return wrong(
-        isEaten
-          ? 'must have the + of its offset written as %2B: a plain + in an address is a space'
+        isPlusDecoded
+          ? 'must have the + of its offset encoded as %2B: a plain + in a query string is a space'
           : 'must be a time in RFC 3339, such as 2026-11-30T09:00:00Z',
       );
     },
   };
 }
 
-/** Any JSON value, handed over as it came. */
+/** Any JSON value, unchanged. */
 export function json(): Kind {
   return { schema: {}, read: identity, check: () => [] };
 }

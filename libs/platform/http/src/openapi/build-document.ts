@@ -1,50 +1,73 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { PERMISSION_EXTENSION } from '../edge/access.js';
 import { mapValueModels } from '../fields/composite-kinds.js';
+import { toOpenApi31 } from './json-schema-dialect.js';
+import { type WebhookMessage, webhooksSection } from './webhooks.js';
 import { BEARER_SCHEME, problemExamples, requestExamples } from '../operations/operation.decorator.js';
 
 export interface DocumentOptions {
-  /** Ends in `/api/v1`; paths are relative to it. Itself relative to the document's origin. */
+  /** Ends in `/api/v1`, relative to the origin of the document; paths are relative to it. */
   readonly serverUrl: string;
   readonly description: string;
-  /** In the order in which they are shown. */
+  /** In the order in which Swagger UI shows them. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  /** What parameters of paths mean, by their names, which say the same in every path. */
+  /** Descriptions of path parameters by name; a name has the same meaning in every path. */
   readonly pathParameters: Readonly<Record<string, string>>;
+  /** Messages that this service sends. */
+  readonly webhooks: readonly WebhookMessage[];
 }
 
-/** The OpenAPI document of everything below the API's prefix, with paths sorted so that a diff shows what changed. */
+/** The OpenAPI document of all routes below the prefix of the API. Paths are sorted so that a diff shows the changes. */
 export function buildDocument(app: INestApplication, options: DocumentOptions): OpenAPIObject {
-  const { serverUrl, description, tags, pathParameters } = options;
+  const { serverUrl, description, tags, pathParameters, webhooks } = options;
   const builder = new DocumentBuilder()
     .setTitle('Headrace API')
     .setVersion('1.0.0')
     .setDescription(description)
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addServer(serverUrl)
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'A token that begins with `hr_`.' }, BEARER_SCHEME);
+    .addBearerAuth(
+      { type: 'http', scheme: 'bearer', bearerFormat: 'opaque', description: 'A token that begins with `hr_`.' },
+      BEARER_SCHEME,
+    );
   for (const { name, description: text } of tags) builder.addTag(name, text);
   const document = SwaggerModule.createDocument(app, builder.build(), {
     ignoreGlobalPrefix: true,
     autoTagControllers: false,
-    extraModels: [...mapValueModels],
+    extraModels: [...mapValueModels, ...webhooks.map(({ payload }) => payload)],
   });
   const { schemas, ...components } = document.components ?? {};
   const text = JSON.stringify(document.paths);
-  return {
+  return toOpenApi31({
     ...document,
-    paths: deprecatedLast(withExamples(withDescriptions(withDeepObjects(document.paths), pathParameters))),
+    paths: deprecatedLast(
+      withPermissions(withExamples(withDescriptions(withDeepObjects(document.paths), pathParameters))),
+    ),
+    webhooks: webhooksSection(webhooks),
     components: {
       ...components,
       schemas: sorted(schemas ?? {}),
       examples: problemExamples((code) => text.includes(`"#/components/examples/${code}"`)),
     },
-  };
+  });
+}
+
+/** Readers of the document see the permission in the description, programs in the extension. */
+function withPermissions(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
+  for (const item of Object.values(paths))
+    for (const operation of Object.values(item as Record<string, Operation>)) {
+      const access = operation[PERMISSION_EXTENSION];
+      if (access === undefined) continue;
+      const sentence = `Permission: \`${access.permission}\` on the ${access.resource}.`;
+      operation.description = [operation.description, sentence].filter((text) => text !== undefined).join('\n\n');
+    }
+  return paths;
 }
 
 /**
- * Objects in a query are read as `name[key]=value`, which a document has to say: the default is another style. Without an
- * example Swagger UI fills in keys of its own.
+ * Objects in a query are sent as `name[key]=value`, which is not the default style of OpenAPI. Without an example Swagger UI
+ * fills in invented keys.
  */
 function withDeepObjects(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   for (const item of Object.values(paths))
@@ -55,7 +78,7 @@ function withDeepObjects(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] 
   return paths;
 }
 
-/** Sorted by path; nobody should try a deprecated operation first. */
+/** Sorted by path, with deprecated operations at the end. */
 function deprecatedLast(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   const isDeprecated = ([, item]: [string, object]): boolean =>
     Object.values(item as Record<string, Operation>).every(({ deprecated }) => deprecated === true);
@@ -63,7 +86,7 @@ function deprecatedLast(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   return Object.fromEntries([...entries.filter((entry) => !isDeprecated(entry)), ...entries.filter(isDeprecated)]);
 }
 
-/** Without an example Swagger UI makes up a body from the patterns of its fields, which no operation accepts. */
+/** Without an example Swagger UI invents a body from the patterns of its fields, which no operation accepts. */
 function withExamples(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
   for (const item of Object.values(paths))
     for (const { operationId, requestBody } of Object.values(item as Record<string, Operation>)) {
@@ -91,6 +114,8 @@ function withDescriptions(
 
 interface Operation {
   readonly operationId: string;
+  description?: string;
+  readonly [PERMISSION_EXTENSION]?: { readonly permission: string; readonly resource: string };
   readonly deprecated?: boolean;
   readonly requestBody?: { readonly content: Record<string, { examples?: object }> };
 }

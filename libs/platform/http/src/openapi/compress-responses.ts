@@ -9,8 +9,8 @@ const ENCODERS = {
 };
 
 /**
- * Compresses whole responses, by Accept-Encoding. It holds a response in memory until it is complete, so it is for static
- * files and documents, never for streams.
+ * Compresses responses by Accept-Encoding. A response is kept in memory until it is complete, so this is for static files
+ * and documents, never for streams.
  */
 export function compressResponses(): RequestHandler {
   return (request, response, next) => {

@@ -3,8 +3,8 @@ import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { compressResponses } from './compress-responses.js';
 
 /**
- * Swagger UI at `/docs`, the document at `/openapi.json`. Built at the first request. The UI forgets a token with its page:
- * other pages share the origin, and its storage.
+ * Serves Swagger UI at `/docs` and the document at `/openapi.json`, built at the first request. The UI does not store the
+ * token, because other pages share the storage of the origin.
  */
 export function serveDocument(app: NestExpressApplication, build: () => OpenAPIObject): void {
   app.use(['/docs', '/openapi.json'], compressResponses());

@@ -12,13 +12,13 @@ import { OutsideApi } from '../edge/route-table.js';
 export class HealthController {
   constructor(private readonly readiness: Readiness) {}
 
-  /** The process runs and answers; a restart would not help it. */
+  /** Liveness: the process answers requests; a restart would not change anything. */
   @Get('live')
   live(): { status: 'ok' } {
     return { status: 'ok' };
   }
 
-  /** 200 when requests should come here, 503 while starting, draining or without a database. */
+  /** Readiness: 200 if the process accepts requests, 503 while it starts, drains or has no database. */
   @Get('ready')
   async ready(@Res({ passthrough: true }) response: Response): Promise<ReadinessReport> {
     const report = await this.readiness.report();

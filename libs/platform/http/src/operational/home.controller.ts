@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import { Public } from '../edge/access.js';
 import { OutsideApi } from '../edge/route-table.js';
 
-/** Somebody who opens the origin in a browser lands at the documentation. */
+/** Redirects a browser that opens the origin to the documentation. */
 @Public()
 @OutsideApi()
 @ApiExcludeController()

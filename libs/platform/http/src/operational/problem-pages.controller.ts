@@ -5,7 +5,7 @@ import { Public } from '../edge/access.js';
 import { OutsideApi } from '../edge/route-table.js';
 import { ProblemError } from '../problems/problem-error.js';
 
-/** The pages that the `type` of a problem document points to. */
+/** The pages that the `type` of problem documents names. */
 @Public()
 @OutsideApi()
 @ApiExcludeController()
@@ -27,7 +27,7 @@ export class ProblemPagesController {
   @Get(':code')
   @Header('Content-Type', 'text/html; charset=utf-8')
   one(@Param('code') code: string): string {
-    if (!isErrorCode(code)) throw new ProblemError('resource_not_found', 'There is no such error code.');
+    if (!isErrorCode(code)) throw new ProblemError('resource_not_found', 'Error code not found.');
     const { status, title, retryable, explanation } = ERROR_CODES[code];
     const rows = [
       ['error_code', `<code>${code}</code>`],

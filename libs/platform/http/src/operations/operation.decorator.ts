@@ -15,7 +15,7 @@ import { ProblemError } from '../problems/problem-error.js';
 export const OPERATION = Symbol('headrace:operation');
 export const BEARER_SCHEME = 'bearerAuth';
 export const TEAM_HEADER = 'X-Headrace-Team-Uid';
-/** What the published client sends; means the same. */
+/** The header of the published client, with the same meaning. */
 export const TEAM_HEADER_ALIAS = 'X-Warp-Team-Uid';
 
 export type ErrorStatus = 400 | 403 | 404 | 408 | 409 | 412 | 413 | 415 | 422;
@@ -33,7 +33,7 @@ const CODE_OF_STATUS: Readonly<Record<ErrorStatus, ErrorCode>> = {
   422: 'operation_not_supported',
 };
 
-/** Every bearer route can answer these; one test over all routes exercises them. */
+/** Errors of every route with a bearer token; one test over all routes proves them. */
 export const SHARED_ERRORS = [
   'authentication_required',
   'rate_limited',
@@ -43,7 +43,7 @@ export const SHARED_ERRORS = [
 
 export interface RequestExample {
   readonly value: unknown;
-  /** Fields of `value` that hold what only the installation knows. Without it the body succeeds as it is. */
+  /** Fields of `value` to replace by values of the installation. Without it the body succeeds unchanged. */
   readonly fill?: string;
 }
 
@@ -56,7 +56,7 @@ export interface OperationOptions {
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
-  /** The team header is documented: TEAM operations of the specification only. */
+  /** Documents the team header; for the TEAM operations of the specification only. */
   readonly team?: boolean;
   readonly deprecated?: boolean;
   /** Default: bearer. */
@@ -68,17 +68,17 @@ export interface OperationOptions {
     readonly schema?: OpenApiSchema;
     /** Default: application/json. */
     readonly contentType?: string;
-    /** Response headers by name, with their meaning. */
+    /** Descriptions of response headers by name. */
     readonly headers?: Readonly<Record<string, string>>;
     readonly example?: unknown;
   };
-  /** A body that *Try it out* of Swagger UI sends; operations with a body need one. */
+  /** The body that *Try it out* of Swagger UI sends; required for operations with a body. */
   readonly request?: RequestExample;
-  /** The operation's own errors, by status (its usual code) or by code. The shared ones come by themselves. */
+  /** Errors of the operation, by status (with its default code) or by code. Shared errors are added. */
   readonly errors: readonly (ErrorStatus | ErrorCode)[];
 }
 
-/** Everything the document says about an operation, its success status included. */
+/** Documents an operation and sets its success status. */
 export function Operation(options: OperationOptions): MethodDecorator {
   const { success, errors } = options;
   const bearer = options.security !== 'none';
@@ -103,7 +103,7 @@ export function Operation(options: OperationOptions): MethodDecorator {
           ApiHeader({
             name: TEAM_HEADER,
             required: false,
-            description: `The team to act for; a user on several teams picks one. A service account always acts for its own. \`${TEAM_HEADER_ALIAS}\` means the same.`,
+            description: `UID of the team to act for; needed by a user of several teams. A service account always acts for its team. \`${TEAM_HEADER_ALIAS}\` is an alias.`,
             schema: { type: 'string', pattern: '^[A-Za-z0-9]{22}$' },
           }),
         ]
@@ -153,7 +153,14 @@ function problemResponses(codes: readonly ErrorCode[]): (MethodDecorator & Class
         status,
         description: [...members].map((code) => `\`${code}\`: ${ERROR_CODES[code].explanation}`).join('\n\n'),
         ...(status === 429 || status === 503
-          ? { headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' as const } } } }
+          ? {
+              headers: {
+                'Retry-After': {
+                  description: 'Seconds to wait before the next attempt.',
+                  schema: { type: 'integer' as const },
+                },
+              },
+            }
           : {}),
         ...(status === 401
           ? {
@@ -171,7 +178,7 @@ function problemResponses(codes: readonly ErrorCode[]): (MethodDecorator & Class
   ];
 }
 
-/** One example per error code that `isUsed`; operations refer to them. */
+/** One example per error code that is used; operations refer to them. */
 export function problemExamples(
   isUsed: (code: ErrorCode) => boolean,
 ): Record<string, { summary: string; value: Problem }> {

@@ -1,14 +1,14 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 
 export class PageInfo {
-  @ApiProperty({ description: 'Whether there is more after this page.' })
+  @ApiProperty({ description: 'Whether another page follows.' })
   has_next_page: boolean;
 
   @ApiPropertyOptional({ description: 'Pass it as `cursor`, with the same filters and sort, to get the next page.' })
   next_cursor?: string;
 }
 
-/** Cuts a list that was asked for with `limit + 1` rows, and says whether there is more. */
+/** A page of rows that were queried with `limit + 1`, so that it is known whether another page follows. */
 export function page<T>(
   rows: readonly T[],
   limit: number,

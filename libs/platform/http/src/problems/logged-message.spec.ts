@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { loggedMessage } from './logged-message.js';
+import { loggedMessage } from './problem-writer.js';
 
 const databaseError = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 

@@ -1,6 +1,6 @@
 import { ERROR_CODES, type ErrorCode } from '#platform/kernel';
 
-/** One thing that is wrong with the input: an RFC 6901 pointer into the body (or `/parameter` of the query) and the rule. */
+/** A violated rule of the input, with an RFC 6901 pointer into the body, or `/name` of a query parameter. */
 export interface Issue {
   readonly pointer: string;
   readonly detail: string;
@@ -19,8 +19,8 @@ export interface ProblemOptions {
 }
 
 /**
- * An answer other than success. Use cases return unions; the edge matches them and throws this; one filter turns it into
- * an `application/problem+json` document. `detail` is for the caller and names the field and the rule that failed.
+ * A response other than success. Services return unions, controllers match them and throw this error, and one filter
+ * answers with an `application/problem+json` document. `detail` names the field and the violated rule for the caller.
  */
 export class ProblemError extends Error {
   readonly status: number;
@@ -32,7 +32,7 @@ export class ProblemError extends Error {
   ) {
     super(detail, { cause: options.cause });
     this.name = 'ProblemError';
-    // A code that appears on runs only has no status of its own; as an answer it would be our mistake.
+    // A code that appears on runs only has no status; to answer a request with it is a defect of the server.
     this.status = ERROR_CODES[code].status ?? 500;
   }
 }

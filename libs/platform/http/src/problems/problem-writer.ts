@@ -1,19 +1,20 @@
-import { Injectable, Logger, NotFoundException } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger, NotFoundException } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Settings } from '#platform/config';
-import { edgeStateOf } from '../edge/edge-state.js';
+import { sqlState } from '#platform/persistence';
+import { requestStateOf } from '../edge/request-state.js';
 import { API_PREFIX, RouteTable } from '../edge/route-table.js';
-import { loggedMessage } from './logged-message.js';
 import { toProblemDocument } from './problem.dto.js';
 import { ProblemError } from './problem-error.js';
 import { toProblemError } from './to-problem-error.js';
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 const MAX_INSTANCE = 2048;
-/** Of the ingress, which is another listener. */
+const MAX_DATABASE_MESSAGE = 200;
+/** Path of webhooks on the ingress, which has a separate listener. */
 const INGRESS_PREFIX = '/webhooks/w/';
 
-/** Answers a request with the problem document of whatever was thrown, and logs what is our fault. */
+/** Answers a request with the problem document of the thrown error, and logs errors of the server. */
 @Injectable()
 export class ProblemWriter {
   private readonly logger = new Logger(ProblemWriter.name);
@@ -25,11 +26,11 @@ export class ProblemWriter {
 
   write(request: Request, response: Response, error: unknown): void {
     const problem = error instanceof NotFoundException ? this.unrouted(request) : toProblemError(error);
-    const state = edgeStateOf(request);
+    const state = requestStateOf(request);
     state.errorCode = problem.code;
     this.log(problem);
     if (response.headersSent) {
-      // Half an answer cannot be taken back; a broken connection at least does not pass for a whole one.
+      // The status is sent already; a broken connection shows the client that the response is not complete.
       response.destroy();
       return;
     }
@@ -47,14 +48,14 @@ export class ProblemWriter {
     response.end(JSON.stringify(document));
   }
 
-  /** The router found no handler: the path is unknown, or it takes other methods. */
+  /** The problem of a request without a route: the path is unknown, or allows other methods only. */
   private unrouted(request: Request): ProblemError {
     const allowed = this.routes.methodsOf(pathOf(request));
     if (allowed.length === 0)
       return new ProblemError('resource_not_found', this.noRoute(request.method, pathOf(request)));
     return new ProblemError(
       'method_not_allowed',
-      `This path does not take ${request.method}; it takes ${allowed.join(', ')}.`,
+      `Method ${request.method} is not allowed; allowed: ${allowed.join(', ')}.`,
       {
         headers: { Allow: allowed.join(', ') },
       },
@@ -85,9 +86,26 @@ export function pathOf(request: Request): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** The stack with those of its causes, without the properties: a failed query carries its parameters there. */
+/** The stack with the stacks of its causes. Properties are left out, because a failed query has its parameters there. */
 function describe(error: Error): string {
   const cause = error.cause instanceof Error ? `\ncaused by ${describe(error.cause)}` : '';
   const { stack = '', message } = error;
   return `${stack === '' ? loggedMessage(error) : stack.replace(message, () => loggedMessage(error))}${cause}`;
+}
+
+/** Messages of PostgreSQL contain values that it could not parse. Callers sent them, so they must not be logged. */
+export function loggedMessage(error: Error): string {
+  if (sqlState(error) === null) return error.message;
+  return error.message.replace(/: ".*$/s, ': …').slice(0, MAX_DATABASE_MESSAGE);
+}
+
+/** Every error of the API is answered as a problem document. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  constructor(private readonly writer: ProblemWriter) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    this.writer.write(http.getRequest<Request>(), http.getResponse<Response>(), error);
+  }
 }

@@ -9,15 +9,15 @@ export class ProblemIssue {
   })
   pointer: string;
 
-  @ApiProperty({ description: 'The rule that failed.' })
+  @ApiProperty({ description: 'The violated rule.' })
   detail: string;
 }
 
 export class ProblemDiagnostic {
-  @ApiProperty({ description: 'Stable.', example: 'unknown_key' })
+  @ApiProperty({ description: 'Stable code of the diagnostic.', example: 'unknown_key' })
   code: string;
 
-  @ApiProperty({ description: 'Of the file.', example: 'webhooks/ci.yaml' })
+  @ApiProperty({ description: 'Path of the file.', example: 'webhooks/ci.yaml' })
   path: string;
 
   @ApiProperty({ type: 'integer', minimum: 1, description: 'Line of the file, from 1.' })
@@ -26,7 +26,7 @@ export class ProblemDiagnostic {
   @ApiProperty({ type: 'integer', minimum: 1, description: 'Column of the line, from 1.' })
   column: number;
 
-  @ApiProperty({ description: 'For people.' })
+  @ApiProperty({ description: 'Text for people.' })
   message: string;
 }
 
@@ -41,7 +41,7 @@ export class Problem {
   @ApiProperty({ type: 'integer', description: 'HTTP status of the response.' })
   status: number;
 
-  @ApiPropertyOptional({ description: 'This occurrence: what failed, naming the field and its rule.' })
+  @ApiPropertyOptional({ description: 'What failed in this request, with the field and its rule.' })
   detail?: string;
 
   @ApiProperty({ description: 'Path of the request.' })
@@ -57,7 +57,7 @@ export class Problem {
   error: string;
 
   @ApiProperty({
-    description: 'Finds the request in the logs; also in the header `X-Trace-Id`.',
+    description: 'Identifies the request in the logs of the server; also in the header `X-Trace-Id`.',
     pattern: '^[0-9a-f]{32}$',
   })
   trace_id: string;
@@ -67,7 +67,7 @@ export class Problem {
 
   @ApiPropertyOptional({
     type: [ProblemDiagnostic],
-    description: 'Of a definition that cannot be applied: one entry per fault, by its place in the files.',
+    description: 'One entry per error of a definition that cannot be applied, with its position in the files.',
   })
   diagnostics?: ProblemDiagnostic[];
 }

@@ -3,7 +3,7 @@ import { type ProblemPlace, toProblemDocument } from './problem.dto.js';
 import type { ProblemError } from './problem-error.js';
 
 /**
- * A problem document as a whole HTTP answer, for a bare socket; the connection ends behind it. `hidesTrace`: without
+ * A complete HTTP response with a problem document, to be written to a socket that is closed afterwards. `hidesTrace` omits
  * `instance` and `trace_id`.
  */
 export function rawProblem(problem: ProblemError, place: ProblemPlace, hidesTrace = false): string {

@@ -23,11 +23,11 @@ const RETRY_SOON_SECONDS = 2;
 
 export const INCOMPLETE_BODY = 'The body ended before it was complete.';
 
-/** Seen from the caller: every thrown thing is a problem. What it does not recognise is our fault and stays unexplained. */
+/** The problem for an error. An unknown error is an internal error whose cause is not shown to the caller. */
 export function toProblemError(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
   if (isDatabaseUnavailable(error)) {
-    return new ProblemError('resource_unavailable', 'The database does not answer at the moment.', {
+    return new ProblemError('resource_unavailable', 'The database is temporarily unavailable.', {
       retryAfterSeconds: RETRY_SOON_SECONDS,
       cause: error,
     });
@@ -35,7 +35,7 @@ export function toProblemError(error: unknown): ProblemError {
   if (sqlState(error) === QUERY_CANCELED) {
     return new ProblemError(
       'resource_unavailable',
-      'The query took too long and was cancelled. Narrow it, or try again.',
+      'The query was cancelled because it took too long. Use narrower filters, or try again.',
       {
         retryAfterSeconds: RETRY_SOON_SECONDS,
         cause: error,
@@ -45,11 +45,11 @@ export function toProblemError(error: unknown): ProblemError {
   if (error instanceof HttpException) return fromStatus(error.getStatus(), error.message, error);
   if (isHttpError(error)) return fromHttpError(error);
   if (error instanceof URIError)
-    return new ProblemError('invalid_request', 'The path has a broken percent escape.', { cause: error });
+    return new ProblemError('invalid_request', 'The path contains an invalid percent encoding.', { cause: error });
   return internal(error);
 }
 
-/** What the Express world throws (package http-errors): an Error with a status, and a type where body-parser made it. */
+/** Errors of Express middleware (package http-errors) have a status, those of body-parser also a type. */
 interface HttpError extends Error {
   readonly status: number;
   readonly type?: string;
@@ -63,23 +63,19 @@ function isHttpError(error: unknown): error is HttpError {
 function fromHttpError(error: HttpError): ProblemError {
   switch (error.type) {
     case 'entity.too.large':
-      return new ProblemError(
-        'payload_too_large',
-        `The body is larger than this operation's limit of ${error.limit ?? 0} bytes.`,
-        {
-          cause: error,
-        },
-      );
+      return new ProblemError('payload_too_large', `The body must not exceed ${error.limit ?? 0} bytes.`, {
+        cause: error,
+      });
     case 'encoding.unsupported':
       return new ProblemError(
         'unsupported_media_type',
-        'A Content-Encoding is not supported; send the body as it is.',
+        'Content-Encoding is not supported; send the body without one.',
         { cause: error },
       );
     case 'request.aborted':
       return new ProblemError('invalid_request', INCOMPLETE_BODY, { cause: error });
     case 'request.size.invalid':
-      return new ProblemError('invalid_request', 'The body does not have the length that Content-Length says.', {
+      return new ProblemError('invalid_request', 'The length of the body differs from Content-Length.', {
         cause: error,
       });
     default:
@@ -94,7 +90,7 @@ function fromStatus(status: number, message: string, cause: unknown): ProblemErr
 }
 
 function internal(cause: unknown): ProblemError {
-  return new ProblemError('internal_error', 'Something went wrong on our side. The trace id finds it in the logs.', {
+  return new ProblemError('internal_error', 'The server failed. The trace id identifies the request in its logs.', {
     cause,
   });
 }

@@ -33,7 +33,7 @@ export interface SecretRecord {
 /** Completes "`value` …", or null. */
 export function valueFault(value: string): string | null {
   if (value === '') return 'must not be empty';
-  if (Buffer.byteLength(value) > MAX_SECRET_BYTES) return `must have at most ${MAX_SECRET_BYTES} bytes in UTF-8`;
+  if (Buffer.byteLength(value) > MAX_SECRET_BYTES) return `must not exceed ${MAX_SECRET_BYTES} bytes in UTF-8`;
   return isStorableText(value) ? null : 'must not contain NUL characters or lone surrogates';
 }
 

@@ -95,8 +95,8 @@ describe('parsePayloadFilter rejects', () => {
     ['{"a":[1e999]}', ['/a/0', 'must be a number of at most']],
     ['{"a":["\\u0000"]}', ['/a/0', 'must not contain NUL characters or lone surrogates']],
     ['{"\\ud800":["x"]}', ['/\ud800', 'must not have NUL characters or lone surrogates in its name']],
-    [JSON.stringify({ a: values(33) }), ['/a', 'at most 32 values, and has 33']],
-    [JSON.stringify({ a: { not_in: values(40) } }), ['/a/not_in', 'at most 32 values, and has 40']],
+    [JSON.stringify({ a: values(33) }), ['/a', 'must not exceed 32 values, and has 33']],
+    [JSON.stringify({ a: { not_in: values(40) } }), ['/a/not_in', 'must not exceed 32 values, and has 40']],
     // Operators that contradict each other.
     ['{"a":{"in":["x","y"],"not_in":["z","z","y"]}}', ['/a/not_in/2', 'must not be in `in` too']],
     ['{"a":{"in":[1,0],"not_in":[1.0,-0]}}', ['/a/not_in/0', 'must not be'], ['/a/not_in/1', 'must not be']],
@@ -106,7 +106,7 @@ describe('parsePayloadFilter rejects', () => {
     ['{"a":{"exists":null}}', ['/a/exists', 'must be true or false']],
     // Limits.
     [deep(11, ['x']), ['/k/k/k/k/k/k/k/k/k/k', 'at most 10 keys deep']],
-    [wide(65), ['', 'at most 64 keys with values, and has 65']],
+    [wide(65), ['', 'must not exceed 64 keys with values, and has 65']],
     // Pointers.
     ['{"a/b":{"c~d":"x"}}', ['/a~1b/c~0d', 'use an array']],
     ['{"__proto__":{"constructor":1}}', ['/__proto__/constructor', 'use an array']],
@@ -123,7 +123,7 @@ describe('parsePayloadFilter rejects', () => {
     expect(parsed).toMatchObject({ kind: 'invalid', issues: { length: 20 } });
     expect(parsed).toHaveProperty('issues.0', {
       pointer: '',
-      detail: 'must have at most 64 keys with values, and has 100000',
+      detail: 'must not exceed 64 keys with values, and has 100000',
     });
   });
 

@@ -57,7 +57,7 @@ export class FilterReader {
       // First, so that it is among the reported issues.
       this.issues.unshift({
         pointer: '',
-        detail: `must not have more than ${MAX_FILTER_LEAVES} keys with values; it has ${this.leaves}`,
+        detail: `must not exceed ${MAX_FILTER_LEAVES} keys with values, and has ${this.leaves}`,
       });
       this.issues.splice(MAX_ISSUES);
     }
@@ -145,7 +145,7 @@ export class FilterReader {
     const values: readonly unknown[] = raw;
     if (values.length === 0) this.note(pointer, 'must have at least one value');
     if (values.length > MAX_SET_VALUES) {
-      this.note(pointer, `must not have more than ${MAX_SET_VALUES} values; it has ${values.length}`);
+      this.note(pointer, `must not exceed ${MAX_SET_VALUES} values, and has ${values.length}`);
     }
     values.slice(0, MAX_SET_VALUES).forEach((value, index) => {
       const detail = setValueDetail(value);

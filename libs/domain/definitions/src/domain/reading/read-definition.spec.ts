@@ -196,9 +196,9 @@ const FAULTS: readonly Fault[] = [
   { name: 'a trigger without an event', files: front('triggers:\n  - provider: webhook'), at: `missing_key ${AUTO}:3:5`, says: /triggers\[0\] needs event/ },
   { name: 'a trigger’s field that another provider has', files: front('triggers:\n  - provider: schedule\n    event: cron_fired\n    cron: x\n    filter: {}'), at: `unknown_key ${AUTO}:6:5` },
   { name: 'a trigger without a field of its provider', files: front('triggers:\n  - {provider: schedule, event: cron_fired}'), at: `missing_key ${AUTO}:3:5`, says: /cron/ },
-  { name: 'a trigger’s field that is too long', files: front(`triggers:\n  - {provider: schedule, event: cron_fired, cron: ${'x'.repeat(21)}}`), at: `invalid_value ${AUTO}:3:51`, says: /at most 20 characters/ },
+  { name: 'a trigger’s field that is too long', files: front(`triggers:\n  - {provider: schedule, event: cron_fired, cron: ${'x'.repeat(21)}}`), at: `invalid_value ${AUTO}:3:51`, says: /must not exceed 20 characters/ },
   { name: 'an unknown key of a filter', files: automation(AUTOMATION.replace('webhook_ids', 'webhooks: []\n      webhook_ids')), at: `unknown_key ${AUTO}:6:7`, says: /triggers\[0\]\.filter/ },
-  { name: 'two webhooks in one trigger', files: automation(AUTOMATION.replace(UID, `${UID}, ${UID}`)), at: `invalid_value ${AUTO}:6:20`, says: /at most 1 entry/ },
+  { name: 'two webhooks in one trigger', files: automation(AUTOMATION.replace(UID, `${UID}, ${UID}`)), at: `invalid_value ${AUTO}:6:20`, says: /must not exceed 1 entry/ },
   { name: 'an agent that is not there', files: beside('agent: fixr'), at: `unknown_agent ${AUTO}:4:8`, says: /Did you mean fixer\?/ },
 ];
 

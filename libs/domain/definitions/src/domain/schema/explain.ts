@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   array: 'a list',
   boolean: 'true or false',
   number: 'a number',
-  integer: 'a whole number',
+  integer: 'an integer',
   null: 'null',
 };
 
@@ -57,15 +57,15 @@ export function explain(error: ErrorObject): SchemaFault | undefined {
         ? value(limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`)
         : undefined;
     case 'maxLength':
-      return error.propertyName === undefined ? value(`must have at most ${limit} characters`) : undefined;
+      return error.propertyName === undefined ? value(`must not exceed ${limit} characters`) : undefined;
     case 'minItems':
       return value(`must have at least ${limit} ${limit === 1 ? 'entry' : 'entries'}`);
     case 'maxItems':
-      return value(`must have at most ${limit} ${limit === 1 ? 'entry' : 'entries'}`);
+      return value(`must not exceed ${limit} ${limit === 1 ? 'entry' : 'entries'}`);
     case 'minProperties':
       return value(`must have at least ${limit} ${limit === 1 ? 'key' : 'keys'}`);
     case 'maxProperties':
-      return value(`must have at most ${limit} keys`);
+      return value(`must not exceed ${limit} keys`);
     case 'if':
       // What then or else wanted has an error of its own.
       return undefined;

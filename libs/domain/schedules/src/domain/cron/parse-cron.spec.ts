@@ -46,7 +46,7 @@ const REFUSED: [expression: string, detail: string][] = [
   ['TZ=UTC 0 0 * * *', 'a time zone goes into timezone, not before the expression'],
   ['0 0\n* * *', 'on one line'],
   ['0 0 * *\u00a0*', 'on one line'],
-  [`0 0 * * ${'1,'.repeat(130)}1`, 'must have at most 256 characters'],
+  [`0 0 * * ${'1,'.repeat(130)}1`, 'must not exceed 256 characters'],
   ['60 * * * *', 'has a wrong minute: "60" must be 0 to 59'],
   ['-1 * * * *', 'has a wrong minute: "-1" lacks a value; it must be 0 to 59'],
   ['1- * * * *', 'has a wrong minute: "1-" lacks a value'],

@@ -38,7 +38,7 @@ export function parseCron(expression: string, timezone = 'UTC'): ParsedCron {
 }
 
 function refuseShape(expression: string): string | null {
-  if (expression.length > LONGEST_EXPRESSION) return `must have at most ${LONGEST_EXPRESSION} characters`;
+  if (expression.length > LONGEST_EXPRESSION) return `must not exceed ${LONGEST_EXPRESSION} characters`;
   const text = expression.trim();
   if (text.startsWith('@')) return `${SHAPE}; descriptors such as @daily are not supported`;
   if (/^(CRON_)?TZ=/i.test(text)) return `${SHAPE}; a time zone goes into timezone, not before the expression`;

@@ -14,15 +14,15 @@ export interface ServiceAccount {
 export type CreateServiceAccountResult =
   { readonly kind: 'created'; readonly serviceAccount: ServiceAccount } | { readonly kind: 'unknown_team' };
 
-/** A principal that is no person and belongs to one team. */
+/** A service account is a principal of one team that is not a person. */
 @Injectable()
-export class CreateServiceAccount {
+export class ServiceAccountsService {
   constructor(
     @InjectRepository(TeamRow) private readonly teams: Repository<TeamRow>,
     @InjectRepository(ServiceAccountRow) private readonly accounts: Repository<ServiceAccountRow>,
   ) {}
 
-  async execute({
+  async create({
     teamUid,
     name,
   }: {
@@ -34,12 +34,9 @@ export class CreateServiceAccount {
     await this.accounts.insert(serviceAccount);
     return { kind: 'created', serviceAccount };
   }
-}
 
-/** Service accounts of agent identities, which are created, renamed and disabled in the transaction of their identity. */
-@Injectable()
-export class ServiceAccounts {
-  async create(tx: Queryable, { uid, teamUid, name }: ServiceAccount): Promise<void> {
+  /** Creates the service account of an agent identity, in the transaction that creates the identity. */
+  async createForIdentity(tx: Queryable, { uid, teamUid, name }: ServiceAccount): Promise<void> {
     await tx.query(
       'INSERT INTO headrace.service_accounts (uid, team_uid, name, is_agent_identity) VALUES ($1, $2, $3, true)',
       [uid, teamUid, name],
@@ -50,7 +47,7 @@ export class ServiceAccounts {
     await tx.query('UPDATE headrace.service_accounts SET name = $2 WHERE uid = $1', [uid, name]);
   }
 
-  /** For good: its tokens end and it gets no new ones. Its name stays for history. */
+  /** Permanent: its tokens are revoked and none can be created. The row is kept, because history shows its name. */
   async disable(tx: Queryable, uid: string): Promise<void> {
     await tx.query(
       'UPDATE headrace.service_accounts SET disabled_at = headrace.now() WHERE uid = $1 AND disabled_at IS NULL',

@@ -6,7 +6,7 @@ import { displayPrefix, hashToken, newToken } from '../domain/token.js';
 import { ServiceAccountRow, TokenRow, UserRow } from '../persistence/entities.js';
 import type { PrincipalRef } from './principal-directory.js';
 
-/** A token as it may be shown again; the token itself is shown once, by {@link CreateToken}. */
+/** What lists show of a token. The token itself is returned only by `create`. */
 export interface TokenRecord {
   readonly uid: string;
   readonly prefix: string;
@@ -24,8 +24,11 @@ export type CreateTokenResult =
   | { readonly kind: 'unknown_owner' }
   | { readonly kind: 'already_expired' };
 
+export type RevokeTokenResult =
+  { readonly kind: 'revoked' } | { readonly kind: 'already_revoked' } | { readonly kind: 'unknown' };
+
 @Injectable()
-export class CreateToken {
+export class TokensService {
   constructor(
     @InjectRepository(TokenRow) private readonly tokens: Repository<TokenRow>,
     @InjectRepository(UserRow) private readonly users: Repository<UserRow>,
@@ -33,7 +36,7 @@ export class CreateToken {
     private readonly clock: Clock,
   ) {}
 
-  async execute({
+  async create({
     owner,
     name,
     expiresAt,
@@ -60,44 +63,28 @@ export class CreateToken {
     return { kind: 'created', token, record: toRecord(await this.tokens.findOneByOrFail({ uid })) };
   }
 
-  private exists({ type, uid }: PrincipalRef): Promise<boolean> {
-    return type === 'user'
-      ? this.users.existsBy({ uid, disabledAt: IsNull() })
-      : this.accounts.existsBy({ uid, disabledAt: IsNull() });
-  }
-}
-
-@Injectable()
-export class ListTokens {
-  constructor(@InjectRepository(TokenRow) private readonly tokens: Repository<TokenRow>) {}
-
-  /** Oldest first; of one principal, or all of the installation. */
-  async execute({ owner }: { readonly owner?: PrincipalRef } = {}): Promise<TokenRecord[]> {
+  /** Oldest first; with `owner` the tokens of one principal, otherwise all of the installation. */
+  async list({ owner }: { readonly owner?: PrincipalRef } = {}): Promise<TokenRecord[]> {
     const where =
       owner === undefined ? {} : owner.type === 'user' ? { userUid: owner.uid } : { serviceAccountUid: owner.uid };
     const rows = await this.tokens.find({ where, order: { createdAt: 'ASC', uid: 'ASC' } });
     return rows.map(toRecord);
   }
-}
 
-export type RevokeTokenResult =
-  { readonly kind: 'revoked' } | { readonly kind: 'already_revoked' } | { readonly kind: 'unknown' };
-
-/** Works at once for new requests, within a second where a process has just seen the token. */
-@Injectable()
-export class RevokeToken {
-  constructor(
-    @InjectRepository(TokenRow) private readonly tokens: Repository<TokenRow>,
-    private readonly clock: Clock,
-  ) {}
-
-  async execute({ tokenUid }: { readonly tokenUid: string }): Promise<RevokeTokenResult> {
+  /** Effective at once for new requests, and within a second in a process that has the token in its cache. */
+  async revoke({ tokenUid }: { readonly tokenUid: string }): Promise<RevokeTokenResult> {
     const { affected } = await this.tokens.update(
       { uid: tokenUid, revokedAt: IsNull() },
       { revokedAt: this.clock.now() },
     );
     if ((affected ?? 0) > 0) return { kind: 'revoked' };
     return { kind: (await this.tokens.existsBy({ uid: tokenUid })) ? 'already_revoked' : 'unknown' };
+  }
+
+  private exists({ type, uid }: PrincipalRef): Promise<boolean> {
+    return type === 'user'
+      ? this.users.existsBy({ uid, disabledAt: IsNull() })
+      : this.accounts.existsBy({ uid, disabledAt: IsNull() });
   }
 }
 

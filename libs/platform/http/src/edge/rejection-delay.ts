@@ -1,15 +1,15 @@
 import { performance } from 'node:perf_hooks';
 
-/** No sender waits longer for a rejection: they time out, and proxies in front of us have connections to lose. */
+/** Longer waits would exceed timeouts of senders and occupy connections of proxies. */
 const MAX_WAIT_MS = 2000;
 
-/** How long to hold back answers to rejected requests, so that no more than `perSecond` are answered within a second. */
-export class RejectionPace {
+/** Calculates how long to delay responses to rejected requests, so that at most `perSecond` are answered per second. */
+export class RejectionDelay {
   private readonly perMs: number;
   private backlog = 0;
   private since: number;
 
-  /** `now`: milliseconds of a clock that only goes forward. */
+  /** `now`: milliseconds of a monotonic clock. */
   constructor(
     private readonly perSecond: number,
     private readonly now: () => number = () => performance.now(),
@@ -18,20 +18,20 @@ export class RejectionPace {
     this.since = now();
   }
 
-  /** Counts a rejection. Returns the milliseconds to wait before it is answered, from 0 to 2,000. */
+  /** Counts a rejection. Returns the milliseconds to wait before the response, between 0 and 2,000. */
   next(): number {
     const now = this.now();
     this.backlog = this.left(now) + 1;
     this.since = now;
-    // As many as fit into a second are answered at once.
+    // The first `perSecond` rejections are answered at once.
     const waitMs = (this.backlog - this.perSecond) / this.perMs;
     if (waitMs <= 0) return 0;
-    // What cannot be worked off within the longest wait is not remembered: the rate then follows the number of connections.
+    // More than fits into the longest wait is not counted: the number of connections then limits the rate.
     this.backlog = Math.min(this.backlog, this.perSecond + MAX_WAIT_MS * this.perMs);
     return Math.min(waitMs, MAX_WAIT_MS);
   }
 
-  /** Whether nothing of it would hold back the next rejection any longer than a new one would. */
+  /** Whether a new instance would calculate the same delay for the next rejection. */
   get isIdle(): boolean {
     return this.left(this.now()) === 0;
   }

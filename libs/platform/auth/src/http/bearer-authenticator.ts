@@ -1,28 +1,28 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Request } from 'express';
-import { edgeStateOf, ProblemError, RequestGate } from '#platform/http';
+import { requestStateOf, ProblemError, RequestAuthenticator } from '#platform/http';
 import { AccessChanges } from '../application/access-changes.js';
 import { TokenAuthenticator } from '../application/token-authenticator.js';
 import type { TokenRefusal } from '../domain/token.js';
 import { TokenUsage } from '../application/token-usage.js';
 import { rememberPrincipal } from './request-principal.js';
-import { UnauthorizedPace } from './unauthorized-pace.js';
+import { UnauthorizedThrottle } from './unauthorized-throttle.js';
 
-/** Authenticates by bearer token. Why a token is not valid is written to the log only. */
+/** Authenticates by bearer token. The reason why a token is not valid is only logged. */
 @Injectable()
-export class BearerGate extends RequestGate implements OnModuleInit, OnModuleDestroy {
+export class BearerAuthenticator extends RequestAuthenticator implements OnModuleInit, OnModuleDestroy {
   private unsubscribe: (() => void) | null = null;
 
   constructor(
     private readonly authenticator: TokenAuthenticator,
     private readonly usage: TokenUsage,
     private readonly changes: AccessChanges,
-    private readonly pace: UnauthorizedPace,
+    private readonly throttle: UnauthorizedThrottle,
   ) {
     super();
   }
 
-  /** The subscription itself empties the cache of tokens. */
+  /** The subscription clears the cache of tokens. */
   onModuleInit(): void {
     this.unsubscribe = this.changes.subscribe(() => undefined);
   }
@@ -31,12 +31,12 @@ export class BearerGate extends RequestGate implements OnModuleInit, OnModuleDes
     this.unsubscribe?.();
   }
 
-  override async admit(request: Request): Promise<void> {
+  override async authenticate(request: Request): Promise<void> {
     const principal = await this.authenticator.authenticate(request.headers.authorization);
-    const state = edgeStateOf(request);
+    const state = requestStateOf(request);
     if (typeof principal === 'string') {
-      state.refusal = `token ${principal}`;
-      await this.pace.hold(request);
+      state.rejection = `token ${principal}`;
+      await this.throttle.wait(request);
       throw unauthenticated(principal);
     }
     rememberPrincipal(request, principal);
@@ -46,7 +46,7 @@ export class BearerGate extends RequestGate implements OnModuleInit, OnModuleDes
   }
 }
 
-/** Tells mistakes in sending a token apart; what is wrong with a token that was sent stays unsaid. */
+/** Explains how to send a token; what is wrong with a token that was sent is not disclosed. */
 export function unauthenticated(refusal: TokenRefusal = 'missing'): ProblemError {
   return new ProblemError('authentication_required', detailOf(refusal));
 }

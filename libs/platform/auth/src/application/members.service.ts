@@ -7,23 +7,20 @@ export type MembershipResult =
   | { readonly kind: 'unknown_team' }
   | { readonly kind: 'unknown_user' }
   | { readonly kind: 'not_a_member' }
-  /** A team keeps at least one owner once it has one. */
+  /** A team that has an owner always keeps one. */
   | { readonly kind: 'last_owner' };
 
-/** Makes a user a member of a team, or changes the role of one. */
+interface Member {
+  readonly teamUid: string;
+  readonly userUid: string;
+}
+
 @Injectable()
-export class SetRole {
+export class MembersService {
   constructor(private readonly database: Database) {}
 
-  execute({
-    teamUid,
-    userUid,
-    role,
-  }: {
-    readonly teamUid: string;
-    readonly userUid: string;
-    readonly role: Role;
-  }): Promise<MembershipResult> {
+  /** Adds a user to a team, or changes the role of a member. */
+  setRole({ teamUid, userUid, role }: Member & { readonly role: Role }): Promise<MembershipResult> {
     return this.database.transaction(async (tx) => {
       if (!(await lockTeam(tx, teamUid))) return { kind: 'unknown_team' };
       const [user] = await tx.query('SELECT 1 FROM headrace.users WHERE uid = $1', [userUid]);
@@ -37,13 +34,8 @@ export class SetRole {
       return { kind: 'done' };
     });
   }
-}
 
-@Injectable()
-export class RemoveMember {
-  constructor(private readonly database: Database) {}
-
-  execute({ teamUid, userUid }: { readonly teamUid: string; readonly userUid: string }): Promise<MembershipResult> {
+  remove({ teamUid, userUid }: Member): Promise<MembershipResult> {
     return this.database.transaction(async (tx) => {
       if (!(await lockTeam(tx, teamUid))) return { kind: 'unknown_team' };
       if (await isLastOwner(tx, teamUid, userUid)) return { kind: 'last_owner' };
@@ -56,7 +48,7 @@ export class RemoveMember {
   }
 }
 
-/** Owners who remove each other at the same moment wait in line here; the second one finds itself the last. */
+/** Two owners who remove each other at the same time are serialized here, so that the second is seen as the last one. */
 async function lockTeam(tx: Queryable, teamUid: string): Promise<boolean> {
   const rows = await tx.query('SELECT 1 FROM headrace.teams WHERE uid = $1 FOR UPDATE', [teamUid]);
   return rows.length > 0;

@@ -12,28 +12,7 @@ export interface Team extends TeamSettings {
   readonly createdAt: Date;
 }
 
-@Injectable()
-export class CreateTeam {
-  constructor(@InjectRepository(TeamRow) private readonly teams: Repository<TeamRow>) {}
-
-  async execute(command: { readonly name: string; readonly maxConcurrentRuns?: number }): Promise<Team> {
-    const uid = newUid();
-    await this.teams.insert({ uid, name: command.name, maxConcurrentRuns: command.maxConcurrentRuns ?? null });
-    return toTeam(await this.teams.findOneByOrFail({ uid }));
-  }
-}
-
-@Injectable()
-export class ListTeams {
-  constructor(@InjectRepository(TeamRow) private readonly teams: Repository<TeamRow>) {}
-
-  async execute(): Promise<Team[]> {
-    const rows = await this.teams.find({ order: { createdAt: 'ASC', uid: 'ASC' } });
-    return rows.map(toTeam);
-  }
-}
-
-/** What is left out stays as it is; null unsets. */
+/** A field that is absent is not changed; null removes the value. */
 export interface TeamChanges {
   readonly name?: string;
   readonly maxConcurrentRuns?: number | null;
@@ -44,12 +23,23 @@ export interface TeamChanges {
 
 export type UpdateTeamResult = { readonly kind: 'updated'; readonly team: Team } | { readonly kind: 'unknown_team' };
 
-/** Takes effect within a second: settings come with the token, which a process remembers for that long. */
 @Injectable()
-export class UpdateTeam {
+export class TeamsService {
   constructor(@InjectRepository(TeamRow) private readonly teams: Repository<TeamRow>) {}
 
-  async execute(uid: string, { features, ...changes }: TeamChanges): Promise<UpdateTeamResult> {
+  async create(command: { readonly name: string; readonly maxConcurrentRuns?: number }): Promise<Team> {
+    const uid = newUid();
+    await this.teams.insert({ uid, name: command.name, maxConcurrentRuns: command.maxConcurrentRuns ?? null });
+    return toTeam(await this.teams.findOneByOrFail({ uid }));
+  }
+
+  async list(): Promise<Team[]> {
+    const rows = await this.teams.find({ order: { createdAt: 'ASC', uid: 'ASC' } });
+    return rows.map(toTeam);
+  }
+
+  /** Takes effect within a second: settings come with the token, which a process caches for that long. */
+  async update(uid: string, { features, ...changes }: TeamChanges): Promise<UpdateTeamResult> {
     const set = withoutUnset({
       ...changes,
       metadataFilter: features?.metadata_filter,

@@ -1,0 +1,30 @@
+import type { Request } from 'express';
+import { newContext, type RequestContext } from '#platform/observability';
+import type { Route } from './route-table.js';
+
+/** State of a request that middleware collects before a controller handles it. */
+export interface RequestState {
+  readonly context: RequestContext;
+  /** The route of the request, matched before routing; undefined for unknown paths and methods. */
+  readonly route: Route | undefined;
+  /** UID of the token that authenticated the request; the rate limit counts by it. */
+  tokenUid?: string;
+  /** Why the request was answered with 401; for the log only. */
+  rejection?: string;
+  /** Code of the problem document that was sent; for the access log. */
+  errorCode?: string;
+}
+
+const states = new WeakMap<Request, RequestState>();
+
+export function setRequestState(request: Request, state: RequestState): void {
+  states.set(request, state);
+}
+
+export function requestStateOf(request: Request): RequestState {
+  const known = states.get(request);
+  if (known) return known;
+  const fresh: RequestState = { context: newContext(), route: undefined };
+  states.set(request, fresh);
+  return fresh;
+}
