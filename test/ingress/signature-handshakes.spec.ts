@@ -121,7 +121,7 @@ describe('a handshake that contains the secret', () => {
   });
 
   it('is expected by these two schemes only', () => {
-    const waiting = SAMPLES.filter(({ scheme }) => scheme.secretComesByHandshake).map(({ scheme }) => scheme.id);
+    const waiting = SAMPLES.filter(({ scheme }) => scheme.hasSecretInHandshake).map(({ scheme }) => scheme.id);
     expect(waiting.sort()).toEqual(['asana', 'notion']);
     const others = SAMPLES.filter(({ scheme }) => !waiting.includes(scheme.id));
     const found = others.map(({ scheme }) =>

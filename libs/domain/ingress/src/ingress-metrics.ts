@@ -18,7 +18,7 @@ export class IngressMetrics {
   private waiting = 0;
 
   constructor(private readonly metrics: Metrics) {
-    this.results = metrics.tally(
+    this.results = metrics.labeledCounter(
       'headrace_ingress_requests_total',
       'Requests to webhook addresses, by result.',
       'result',
@@ -36,9 +36,9 @@ export class IngressMetrics {
       'headrace_ingress_bodies_yielded_total',
       'Bodies that were interrupted because another body needed their slot; answered with 503.',
     );
-    this.lines = metrics.tally(
+    this.lines = metrics.labeledCounter(
       'headrace_ingress_rejections_logged_total',
-      'Rejections for the delivery log: with a line of their own, in a line that is shared for a minute, or dropped.',
+      'Rejections for the delivery log: with a separate line, in a line that is shared for a minute, or dropped.',
       'line',
       LINES,
     );

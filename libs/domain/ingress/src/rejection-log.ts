@@ -137,7 +137,7 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** A line of its own, or the line that rejections of the webhook with this label share for the rest of the minute. */
+  /** A separate line, or the line that rejections of the webhook with this label share for the rest of the minute. */
   private lineFor(webhookId: string, outcome: RejectionCode, at: Date): { id: string; kind: 'own' | 'shared' } {
     const now = at.getTime();
     let minute = this.minutes.get(webhookId);

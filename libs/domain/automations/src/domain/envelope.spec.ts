@@ -130,10 +130,10 @@ describe('a placeholder', () => {
     '{{payload["a}}',
     '{{ payload.a | upper }}',
     '{{ payload.1a }}',
-  ])('that begins as one and is none is refused: %s', (prompt) => {
+  ])('that is incomplete is rejected: %s', (prompt) => {
     expect(readPrompt(`Text ${prompt} text`)).toMatchObject({
       kind: 'invalid',
-      detail: expect.stringContaining('cannot be read: {{'),
+      detail: expect.stringContaining('is invalid: {{'),
     });
   });
 

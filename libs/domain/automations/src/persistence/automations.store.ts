@@ -151,7 +151,7 @@ const RELEASE_QUOTA: Statement = {
 };
 
 /**
- * Automations with their triggers, which have rows of their own. The quota is a row for each factory: a transaction that
+ * Automations with their triggers, which have separate rows. The quota is a row for each factory: a transaction that
  * creates or deletes an automation locks it first, so that the limit is exact.
  */
 @Injectable()

@@ -15,5 +15,5 @@ export class NotificationWebhookSecrets {
   }
 }
 
-/** Where the values lie, for whoever seals them anew under another key. */
+/** The encryption context, also used when the value is encrypted under another key. */
 export const secretContext = (uid: string): string => `notification-webhook/${uid}/secret`;

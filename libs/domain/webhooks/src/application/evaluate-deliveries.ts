@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Metrics, type Tally } from '#platform/observability';
+import { Metrics, type LabeledCounter } from '#platform/observability';
 import { type EvaluationRecord, EvaluationsStore, type ClaimedEvaluation } from '../persistence/evaluations.store.js';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import { abandonedReason, isExhausted, waitAfterFailure } from '../domain/evaluation-retry.js';
@@ -27,10 +27,10 @@ const LABELS = { evaluated: 'evaluated', retry: 'retry', abandoned: 'given_up', 
 /** Prometheus metrics of the evaluation of deliveries. */
 @Injectable()
 export class EvaluationMetrics {
-  private readonly ends: Tally<(typeof ENDS)[number]>;
+  private readonly ends: LabeledCounter<(typeof ENDS)[number]>;
 
   constructor(metrics: Metrics, store: EvaluationsStore) {
-    this.ends = metrics.tally(
+    this.ends = metrics.labeledCounter(
       'headrace_webhook_evaluations_total',
       'Attempts to evaluate a delivery, by result. cut_off is counted when the delivery is claimed again.',
       'end',
@@ -137,7 +137,7 @@ export class EvaluateDeliveries {
   }
 }
 
-/** At most {@link CONCURRENCY} lanes; the deliveries of a factory are in lanes of their own. */
+/** At most {@link CONCURRENCY} lanes; the deliveries of a factory have separate lanes. */
 function lanesOf(waiting: readonly ClaimedEvaluation[]): ClaimedEvaluation[][] {
   const byFactory = new Map<string, ClaimedEvaluation[]>();
   for (const delivery of waiting) {

@@ -186,7 +186,7 @@ export class WebhooksService {
       await this.store.releaseQuota(tx, factoryUid);
       // A secret that another webhook uses as well is kept for that one.
       if (isLocked) await this.managed.remove(tx, teamUid, secretName);
-      // A secret that was created since would be locked in the wrong order: it is deleted in a transaction of its own.
+      // A secret that was created since would be locked in the wrong order: it is deleted in a separate transaction.
       return { leftoverSecret: secretOwned && !isLocked ? secretName : null };
     });
     if (!deletion) return { kind: 'unknown' };

@@ -83,7 +83,7 @@ function secretFault({ authMode, secret, secretName }: WebhookRequest, authentic
 function planSecret({ secret, secretName }: WebhookRequest, authentication: Authentication): SecretPlan {
   if (secretName !== null) return { kind: 'managed', name: secretName };
   if (secret !== null) return { kind: 'own', value: secret };
-  if (authentication.scheme?.secretComesByHandshake) return { kind: 'brought_by_handshake' };
+  if (authentication.scheme?.hasSecretInHandshake) return { kind: 'brought_by_handshake' };
   const generated = generateCredential(authentication);
   return generated === null ? { kind: 'supplied_later' } : { kind: 'own', value: generated };
 }

@@ -78,7 +78,7 @@ export class DeliveriesController {
     id: 'redeliverWebhookDelivery',
     summary: 'Redeliver a webhook delivery',
     description:
-      'Evaluates the payload of an accepted delivery again, as a new delivery with an identity of its own: automations that match start new runs. At most 60 per minute and webhook, independent of the rate limit of the sender. Not while the webhook is disabled.',
+      'Evaluates the payload of an accepted delivery again, as a new delivery with a new identity: automations that match start new runs. At most 60 per minute and webhook, independent of the rate limit of the sender. Not while the webhook is disabled.',
     tag: TAG,
     success: {
       status: 202,

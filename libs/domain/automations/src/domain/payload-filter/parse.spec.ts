@@ -88,7 +88,7 @@ describe('parsePayloadFilter rejects', () => {
     ['{"a":{"not_in":[]}}', ['/a/not_in', 'at least one value']],
     ['{"a":{"in":"x"}}', ['/a/in', 'must be an array of values']],
     ['{"a":{"in":null}}', ['/a/in', 'must be an array of values']],
-    ['{"a":{"not_in":{"b":["x"]}}}', ['/a/not_in', 'are operators where nothing else stands beside them']],
+    ['{"a":{"not_in":{"b":["x"]}}}', ['/a/not_in', 'are operators only without other keys beside them']],
     ['{"a":["x",["y"]]}', ['/a/1', 'must be a string, a number, true, false or null']],
     ['{"a":{"in":["x",{}]}}', ['/a/in/1', 'must be a string, a number, true, false or null']],
     ['{"a":[{"b":["x"]}]}', ['/a/0', 'must be a string, a number, true, false or null']],

@@ -52,7 +52,7 @@ export interface SignatureScheme {
   /** The keys from the root of the body to the delivery id, for senders without such a header. */
   readonly deliveryIdPath: readonly string[] | null;
   /** The first request contains the secret: the webhook waits for it. */
-  readonly secretComesByHandshake: boolean;
+  readonly hasSecretInHandshake: boolean;
 
   /** Why the secret is not valid for this scheme; null when it is. Empty and blank secrets never are. */
   checkSecret(secret: string): string | null;
@@ -95,7 +95,7 @@ export abstract class DescribedScheme implements SignatureScheme {
   readonly documentationUrl: string;
   readonly deliveryIdHeaders: readonly string[];
   readonly deliveryIdPath: readonly string[] | null;
-  readonly secretComesByHandshake: boolean;
+  readonly hasSecretInHandshake: boolean;
   abstract readonly signatureHeaders: readonly string[];
 
   constructor(private readonly facts: SchemeMetadata) {
@@ -104,7 +104,7 @@ export abstract class DescribedScheme implements SignatureScheme {
     this.documentationUrl = facts.documentationUrl;
     this.deliveryIdHeaders = facts.deliveryIdHeaders ?? [];
     this.deliveryIdPath = facts.deliveryIdPath ?? null;
-    this.secretComesByHandshake = facts.extractSecret !== undefined;
+    this.hasSecretInHandshake = facts.extractSecret !== undefined;
   }
 
   checkSecret(secret: string): string | null {
