@@ -8,7 +8,6 @@ const resolve = {
   alias: [
     { find: /^#(platform|domain|execution)\/([^/]+)$/, replacement: `${root}libs/$1/$2/src/index.ts` },
     { find: '#testing', replacement: `${root}libs/testing/src/index.ts` },
-    { find: /^#migrations\/(.+)$/, replacement: `${root}libs/$1/src/migrations.ts` },
     { find: /^#apps\/(.+)$/, replacement: `${root}apps/$1.ts` },
   ],
 };

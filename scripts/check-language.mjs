@@ -43,6 +43,7 @@ const EXCLUDED = [
   /^LICENSE$/,
   /^scripts\/check-language\.mjs$/,
   /\.jsonl$/,
+  /^test\/persistence\/version-/,
   /^test\/workers\/golden\//,
   /\/test-fixtures\//,
   /vectors\.json$/,

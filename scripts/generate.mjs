@@ -9,6 +9,16 @@ import { StepFailed } from './lib/run-step.mjs';
 /** File → how its text is made from the build. */
 const FILES = {
   '.env.example': async () => (await built('libs/platform/config/src/index.js', 'renderEnvExample'))(),
+  'docs/operations/background-work.md': async () => {
+    // The applications import every library that declares tasks.
+    for (const module of [
+      'api/src/app.module.js',
+      'ingress/src/ingress.module.js',
+      'processor/src/processor.module.js',
+    ])
+      await import(pathToFileURL(inRoot('dist/apps', module)).href);
+    return (await built('libs/platform/jobs/src/index.js', 'renderBackgroundWork'))();
+  },
   'docs/state-machines/run.md': async () =>
     (await built('libs/domain/runs/src/index.js', 'RUN_STATE_MACHINE')).toMarkdown(),
   'openapi.json': async () => (await built('apps/api/src/openapi.js', 'renderOpenApi'))(),

@@ -20,7 +20,7 @@ const BODY = JSON.stringify({
 });
 
 export async function benchEvaluate() {
-  const { EmbeddedPostgres } = await dist('libs/platform/persistence/src/index.js');
+  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
   const { parseSettings } = await dist('libs/platform/config/src/index.js');
   const { newUid } = await dist('libs/platform/kernel/src/index.js');
   const { SecretBox } = await dist('libs/platform/secrets/src/index.js');

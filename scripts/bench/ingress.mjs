@@ -102,7 +102,7 @@ const only = (result, status) => {
 const pick = (webhooks) => webhooks[Math.floor(Math.random() * webhooks.length)];
 
 export async function benchIngress() {
-  const { EmbeddedPostgres } = await dist('libs/platform/persistence/src/index.js');
+  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
   const { parseSettings } = await dist('libs/platform/config/src/index.js');
   const { SecretBox } = await dist('libs/platform/secrets/src/index.js');
   const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');

@@ -25,7 +25,7 @@ export async function benchList() {
 }
 
 async function benchSize(runs) {
-  const { EmbeddedPostgres } = await dist('libs/platform/persistence/src/index.js');
+  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
   const { parseSettings } = await dist('libs/platform/config/src/index.js');
   const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
   const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));

@@ -18,7 +18,7 @@ const PLACE_BOUND = 5;
 const START_BOUND = 1000;
 
 export async function benchPlacement() {
-  const { EmbeddedPostgres } = await dist('libs/platform/persistence/src/index.js');
+  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
   const { parseSettings } = await dist('libs/platform/config/src/index.js');
   const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
   const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));

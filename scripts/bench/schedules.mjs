@@ -21,7 +21,7 @@ const MAIN = join(root, 'dist/headrace.js');
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export async function benchSchedules() {
-  const { EmbeddedPostgres } = await dist('libs/platform/persistence/src/index.js');
+  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
   const { parseSettings } = await dist('libs/platform/config/src/index.js');
   const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
   const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));

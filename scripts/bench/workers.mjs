@@ -31,7 +31,7 @@ export async function benchWorkers() {
 }
 
 async function benchSize(connections, idleSeconds) {
-  const { EmbeddedPostgres } = await dist('libs/platform/persistence/src/index.js');
+  const { EmbeddedPostgres } = await dist('libs/platform/embedded-postgres/src/index.js');
   const { parseSettings } = await dist('libs/platform/config/src/index.js');
   const { migrateAll } = await dist('apps/headrace/src/process/migrations.js');
   const dataDir = mkdtempSync(join(tmpdir(), 'headrace-bench-'));

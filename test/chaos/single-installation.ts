@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findEmbeddedPostgres } from '../../libs/platform/persistence/src/embedded-postgres/find-embedded-postgres.js';
+import { findEmbeddedPostgres } from '../../libs/platform/embedded-postgres/src/embedded-postgres.js';
 import { freePort } from '../support/installation.js';
 import { checkout } from '../launcher/launched.js';
 import { type ChaosInstallation, Home, SERVER_SETTINGS } from './installation.js';

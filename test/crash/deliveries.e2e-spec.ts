@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSettings } from '#platform/config';
-import { EmbeddedPostgres } from '../../libs/platform/persistence/src/embedded-postgres/embedded-postgres.js';
+import { EmbeddedPostgres } from '../../libs/platform/embedded-postgres/src/embedded-postgres.js';
 import { type BuiltWebhook, WebhookBuilder } from '../../libs/testing/src/webhook-builder.js';
 import { bearer, post } from '../ingress/post.js';
 import { freePort, Installation, MAIN, type Program, tick, until } from '../support/installation.js';

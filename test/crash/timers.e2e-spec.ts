@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { newUid } from '#platform/kernel';
-import { TIMER_STEPS } from '../../libs/domain/schedules/src/application/timer-steps.js';
-import { parseCron } from '../../libs/domain/schedules/src/domain/cron/index.js';
+import { TIMER_STEPS } from '../../libs/platform/timers/src/timer-dispatcher.js';
+import { parseCron } from '../../libs/platform/timers/src/domain/cron/parse-cron.js';
 import { AutomationBuilder } from '../../libs/testing/src/automation-builder.js';
 import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
 import { ScheduleBuilder } from '../../libs/testing/src/schedule-builder.js';
@@ -19,7 +19,7 @@ const STEP_MS = 15_000;
 /** Since the last look at the timers; an outage begins at 30 s. */
 const HELD_MS = 20_000;
 
-/** `kill -9` of whoever fires timers, at every named step and at any time of a clock that runs fast. */
+/** Processes that fire timers are killed at every named step, and at any time of a clock that runs fast. */
 describe('due times while processes die', { timeout: 600_000 }, () => {
   let database: TestDatabase;
   let dataDir: string;

@@ -4,12 +4,13 @@ import { NestFactory } from '@nestjs/core';
 
 class FiringAppModule {}
 Module({})(FiringAppModule);
-class SurroundingsModule {}
-Module({})(SurroundingsModule);
+class CoreModule {}
+Module({})(CoreModule);
 
 /** `environment`: settings as environment variables. */
 export async function startFiringApp(environment) {
-  const { SchedulesJobsModule, TimerFiringModule, FireTimers, TimerSteps } = await import('#domain/schedules');
+  const { SchedulesJobsModule } = await import('#domain/schedules');
+  const { TimerDispatcher, TimersJobsModule, TimerSteps } = await import('#platform/timers');
   const { AutomationsJobsModule, FiringSteps } = await import('#domain/automations');
   const { parseSettings, Settings } = await import('#platform/config');
   const { JobsModule, QueueConnections } = await import('#platform/jobs');
@@ -20,7 +21,7 @@ export async function startFiringApp(environment) {
   const { DeliveryEvaluators, EvaluateDeliveries, EvaluationSteps, FACTORIES_PER_BATCH, fairShares } =
     await import('#domain/webhooks');
   const surroundings = {
-    module: SurroundingsModule,
+    module: CoreModule,
     global: true,
     providers: [{ provide: Settings, useValue: parseSettings(environment) }, clockProvider],
     exports: [Settings, Clock],
@@ -32,11 +33,12 @@ export async function startFiringApp(environment) {
         surroundings,
         ObservabilityModule,
         PersistenceModule.forRoot(),
-        JobsModule.forRoot({ handlesJobs: false }),
+        JobsModule.forRoot(),
         StorageModule,
         AutomationsJobsModule,
         // With the clockwork where somebody else moves the clock.
-        environment.TIMER_CLOCKWORK ? SchedulesJobsModule : TimerFiringModule,
+        ...(environment.TIMER_CLOCKWORK ? [TimersJobsModule] : []),
+        SchedulesJobsModule,
       ],
     },
     { logger: ['error', 'warn'], abortOnError: false },
@@ -81,7 +83,8 @@ export async function startFiringApp(environment) {
     /** All timers that are due, lap by lap. Returns how many firings that were. */
     async fireTimers() {
       let all = 0;
-      for (let fired = 1; fired > 0; all += fired) fired = await app.get(FireTimers, { strict: false }).execute();
+      for (let fired = 1; fired > 0; all += fired)
+        fired = await app.get(TimerDispatcher, { strict: false }).dispatchDue();
       return all;
     },
     async close() {

@@ -1,13 +1,13 @@
 import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Settings } from '#platform/config';
-import { PersistenceModule, SurroundingsModule } from '#platform/persistence';
+import { CoreModule, PersistenceModule } from '#platform/persistence';
 import { type EvaluateDeliveries, FACTORIES_PER_BATCH, fairShares } from '#domain/webhooks';
 
 @Module({})
 class PartsModule {
   static of(settings: Settings, modules: DynamicModule['imports'] = []): DynamicModule {
-    return { module: PartsModule, imports: [SurroundingsModule.of(settings), PersistenceModule.forRoot(), ...modules] };
+    return { module: PartsModule, imports: [CoreModule.of(settings), PersistenceModule.forRoot(), ...modules] };
   }
 }
 

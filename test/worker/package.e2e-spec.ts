@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createEmptyDatabase } from '#testing';
 import { ControlPlaneDouble } from '../runner/control-plane-double.js';
 import { daemonPlace, removePlace, startDaemon } from './daemon-process.js';
 import { WorkerServer } from './worker-server.js';
@@ -35,6 +36,17 @@ describe('the npm package', () => {
     expect(stdout).toContain('--max-concurrent-tasks');
     const { stdout: listed } = await run('find', [join(directory, 'package'), '-name', '*.ts', '-o', '-name', '*.map']);
     expect(listed).toBe('');
+  });
+
+  it('migrates a database with the SQL files that it contains', async () => {
+    const database = await createEmptyDatabase();
+    try {
+      const env = { PATH: process.env.PATH, HOME: directory, HEADRACE_DATA_DIR: directory, DATABASE_URL: database.url };
+      await run(process.execPath, [program, 'migrate'], { cwd: directory, env });
+      expect(await database.query('SELECT count(*)::int AS n FROM headrace.runs')).toEqual([{ n: 0 }]);
+    } finally {
+      await database.close();
+    }
   });
 
   it('runs a worker, with a runner and the built-in agent of its own', async () => {

@@ -10,7 +10,7 @@ import { HttpModule } from '#platform/http';
 import { JobsModule } from '#platform/jobs';
 import { NotificationsHttpModule } from '#domain/notifications';
 import { ObservabilityModule } from '#platform/observability';
-import { PersistenceModule, SurroundingsModule } from '#platform/persistence';
+import { CoreModule, PersistenceModule } from '#platform/persistence';
 import { RunsHttpModule } from '#domain/runs';
 import { SchedulesHttpModule } from '#domain/schedules';
 import { SecretsHttpModule } from '#platform/secrets';
@@ -26,10 +26,10 @@ export class ApiModule {
     return {
       module: ApiModule,
       imports: [
-        SurroundingsModule.of(settings),
+        CoreModule.of(settings),
         ObservabilityModule,
         PersistenceModule.forRoot(),
-        JobsModule.forRoot({ handlesJobs: false }),
+        JobsModule.forRoot('api'),
         HttpModule,
         AuthHttpModule,
         StorageModule,

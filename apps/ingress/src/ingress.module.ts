@@ -3,7 +3,7 @@ import { APP_FILTER } from '@nestjs/core';
 import type { Settings } from '#platform/config';
 import { HealthController, Readiness } from '#platform/http';
 import { JobsModule } from '#platform/jobs';
-import { Database, PersistenceModule, SurroundingsModule } from '#platform/persistence';
+import { CoreModule, Database, PersistenceModule } from '#platform/persistence';
 import { IngressFilter, WebhookIngressModule } from '#domain/ingress';
 
 /** The public webhook ingress: its own listener, no bearer tokens, no documentation. */
@@ -18,9 +18,9 @@ export class IngressModule implements OnModuleInit {
     return {
       module: IngressModule,
       imports: [
-        SurroundingsModule.of(settings),
+        CoreModule.of(settings),
         PersistenceModule.forRoot(),
-        JobsModule.forRoot({ handlesJobs: false }),
+        JobsModule.forRoot('ingress'),
         WebhookIngressModule,
       ],
       controllers: [HealthController],

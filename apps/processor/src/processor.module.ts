@@ -7,23 +7,24 @@ import { FactorySkillsModule } from '#domain/definitions';
 import { JobsModule } from '#platform/jobs';
 import { NotificationsJobsModule } from '#domain/notifications';
 import { ObservabilityModule } from '#platform/observability';
-import { PersistenceModule, SurroundingsModule } from '#platform/persistence';
+import { CoreModule, PersistenceModule } from '#platform/persistence';
 import { RunsJobsModule } from '#domain/runs';
 import { SchedulesJobsModule } from '#domain/schedules';
 import { StorageJobsModule } from '#platform/storage';
+import { TimersJobsModule } from '#platform/timers';
 import { WebhooksJobsModule } from '#domain/webhooks';
 
-/** Background work: BullMQ processors, placement, sweepers. */
+/** Background work: placement, timers, evaluation of deliveries, maintenance. */
 @Module({})
 export class ProcessorModule {
   static of(settings: Settings): DynamicModule {
     return {
       module: ProcessorModule,
       imports: [
-        SurroundingsModule.of(settings),
+        CoreModule.of(settings),
         ObservabilityModule,
         PersistenceModule.forRoot(),
-        JobsModule.forRoot({ handlesJobs: true }),
+        JobsModule.forRoot('processor'),
         StorageJobsModule,
         AgentsJobsModule,
         RunsJobsModule,
@@ -31,6 +32,7 @@ export class ProcessorModule {
         ConversationsModule,
         NotificationsJobsModule,
         WebhooksJobsModule,
+        TimersJobsModule,
         SchedulesJobsModule,
         AutomationsJobsModule,
         FactorySkillsModule,

@@ -19,7 +19,7 @@ export interface FiringProcess {
 export async function startFiring(settings: Settings, more: readonly Type[] = []): Promise<FiringProcess> {
   const app = await startParts(settings, [
     ObservabilityModule,
-    JobsModule.forRoot({ handlesJobs: false }),
+    JobsModule.forRoot(),
     StorageModule,
     AutomationsJobsModule,
     ...more,

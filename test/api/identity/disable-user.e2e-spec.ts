@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TokensService, UsersService } from '#platform/auth';
 import { SweepExecutions } from '#domain/runs';
-import { UserSchedulesModule } from '#domain/schedules';
+import { SchedulesModule } from '#domain/schedules';
 import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { until } from '../../support/installation.js';
 import { LiveClient } from '../runs/live-client.js';
@@ -13,7 +13,7 @@ let api: TestApi;
 let second: TestApi;
 let team: string;
 beforeAll(async () => {
-  api = await startTestApi({ modules: [UserSchedulesModule] });
+  api = await startTestApi({ modules: [SchedulesModule] });
   second = await startTestApi({ database: api.database });
   team = await api.identities.team();
 });

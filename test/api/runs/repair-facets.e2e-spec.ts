@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => room.close());
 
 /** What the processor does every few minutes. */
-const round = (): Promise<number> => room.api.app.get(RepairFacets, { strict: false }).round();
+const round = (): Promise<number> => room.api.app.get(RepairFacets, { strict: false }).run();
 const sql = (text: string, values: unknown[] = []) => room.api.database.query<Record<string, unknown>>(text, values);
 /** As a version that knows neither facets nor ancestors writes it. */
 async function oldRun(parent: string | null = null, prompt = 'Go.'): Promise<string> {

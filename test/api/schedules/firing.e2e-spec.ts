@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { type ResolvedSkill, SkillDirectory } from '#domain/agents';
 import { newUid } from '#platform/kernel';
 import { CreateRun } from '#domain/runs';
-import { FireTimers, ScheduleFiringsStore, TimerFiringModule } from '#domain/schedules';
+import { ScheduleFiringsStore, SchedulesJobsModule } from '#domain/schedules';
+import { TimerDispatcher } from '#platform/timers';
 import { offeredSkill, offerSkills, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { type FiringProcess, startFiring } from '../automations/firing-process.js';
 
@@ -18,7 +19,7 @@ let member: TestPrincipal;
 
 beforeAll(async () => {
   api = await startTestApi();
-  processor = await startFiring(api.settings, [TimerFiringModule]);
+  processor = await startFiring(api.settings, [SchedulesJobsModule]);
 });
 afterAll(async () => {
   await processor.close();
@@ -28,7 +29,7 @@ beforeEach(async () => {
   team = await api.identities.team();
   member = await api.identities.user({ [team]: 'member' });
   await api.database.query('DELETE FROM headrace.timers');
-  await processor.get(FireTimers).beat();
+  await processor.get(TimerDispatcher).recordHeartbeat();
   await api.database.query('DELETE FROM headrace.timer_outages');
 });
 afterEach(() => {
@@ -36,7 +37,7 @@ afterEach(() => {
 });
 
 const fireAll = async (): Promise<void> => {
-  while ((await processor.get(FireTimers).execute()) > 0);
+  while ((await processor.get(TimerDispatcher).dispatchDue()) > 0);
 };
 const now = async (): Promise<Date> => {
   const [row] = await api.database.query<{ now: Date }>('SELECT headrace.now() AS now');
@@ -47,7 +48,7 @@ const toNextMinute = async (seconds = 1): Promise<void> => {
   const left = MINUTE - ((await now()).getTime() % MINUTE) + seconds * 1000;
   for (let moved = 0; moved < left; moved += 20_000) {
     await api.advanceClock(Math.min(20_000, left - moved));
-    await processor.get(FireTimers).beat();
+    await processor.get(TimerDispatcher).recordHeartbeat();
   }
 };
 const create = async (shape: object = {}) =>
@@ -66,8 +67,8 @@ const firingsOf = (id: string) =>
     [id],
   );
 
-describe('a schedule that is due', () => {
-  it('starts a run that carries the schedule as it was, and moves on', async () => {
+describe('firing a due schedule', () => {
+  it('starts a run with the schedule as it was, and waits for the next due time', async () => {
     const schedule = await create({
       name: 'nightly',
       metadata: { kind: 'nightly' },
@@ -105,7 +106,7 @@ describe('a schedule that is due', () => {
     expect((await firingsOf(schedule.id)).map(({ outcome }) => outcome)).toEqual(['started']);
   });
 
-  it('is not due again before its next time', async () => {
+  it('does not fire again before the next due time', async () => {
     const { id } = await create();
     await toNextMinute();
     await fireAll();
@@ -116,7 +117,7 @@ describe('a schedule that is due', () => {
     expect(await runsOf(id)).toHaveLength(2);
   });
 
-  it('starts no run twice when the clock goes back', async () => {
+  it('starts no second run when the clock is set back', async () => {
     const { id } = await create();
     await toNextMinute();
     await fireAll();
@@ -131,14 +132,14 @@ describe('a schedule that is due', () => {
     expect(await runsOf(id)).toHaveLength(2);
   });
 
-  it('of one person starts runs of that person', async () => {
+  it('starts personal runs for a personal schedule', async () => {
     const { id } = await create({ team: false });
     await toNextMinute();
     await fireAll();
     expect(await runsOf(id)).toMatchObject([{ scope: { type: 'User', uid: member.uid } }]);
   });
 
-  it('of one person may use an environment of the team while that person is a member of it, and not as a viewer', async () => {
+  it('lets a personal schedule use an environment of the team while its user is a member, but not a viewer', async () => {
     const team = await api.identities.team();
     const author = await api.identities.user({ [team]: 'admin' });
     const { uid } = (await api.request(201, 'POST /environments', { token: author.token, body: { config: {} } })).body;
@@ -172,7 +173,7 @@ describe('a schedule that is due', () => {
     expect((await firingsOf(id)).map(({ outcome }) => outcome)).toEqual(['started', 'refused']);
   });
 
-  it('waits for its part of the jitter', async () => {
+  it('fires after the jitter of its due time', async () => {
     const { id } = await create({ jitter_seconds: 3000, cron_schedule: '0 * * * *' });
     const [timer] = await api.database.query<{ due_at: Date; fire_at: Date }>(
       'SELECT due_at, fire_at FROM headrace.timers WHERE key = $1',
@@ -191,8 +192,8 @@ describe('a schedule that is due', () => {
   });
 });
 
-describe('a change', () => {
-  it.each(['pause', 'delete'] as const)('to %s holds from its commit on', async (change) => {
+describe('changing a schedule', () => {
+  it.each(['pause', 'delete'] as const)('starts no run after the commit of %s', async (change) => {
     const { id } = await create();
     const line = change === 'pause' ? `POST /agent/schedules/${id}/pause` : `DELETE /agent/schedules/${id}`;
     await toNextMinute();
@@ -233,7 +234,7 @@ describe('a change', () => {
     expect(await runsOf(id)).toHaveLength(1);
   });
 
-  it('to resume makes up for nothing', async () => {
+  it('starts no run on resume for due times of the pause', async () => {
     const { id } = await create();
     await api.request(200, `POST /agent/schedules/${id}/pause`, { token: member.token });
     await toNextMinute();
@@ -246,7 +247,7 @@ describe('a change', () => {
     expect(await runsOf(id)).toHaveLength(1);
   });
 
-  it('of something else than the expression keeps a due time that has come', async () => {
+  it('keeps a due time that has passed when the expression does not change', async () => {
     const { id } = await create();
     await toNextMinute();
     const body = { name: 'renamed', cron_schedule: '* * * * *', prompt: 'Other.', enabled: true };
@@ -256,8 +257,8 @@ describe('a change', () => {
   });
 });
 
-describe('less jitter', () => {
-  it('is that of a due time, too, which has come and waits for its part', async () => {
+describe('reducing the jitter', () => {
+  it('applies to a due time that already waits for its jitter', async () => {
     let id = '';
     // The part of a schedule follows from its random id: of one in 60 it begins at once.
     for (let attempt = 0; attempt < 5; attempt += 1) {
@@ -275,8 +276,8 @@ describe('less jitter', () => {
   });
 });
 
-describe('due times that nobody looked for', () => {
-  it('are made up for once, by the latest, the others recorded as missed', async () => {
+describe('due times within an outage', () => {
+  it('start one run for the latest, and record the others as missed', async () => {
     const { id, history } = await create();
     await fireAll();
     await api.advanceClock(10 * MINUTE);
@@ -293,7 +294,7 @@ describe('due times that nobody looked for', () => {
     expect(await runsOf(id)).toHaveLength(2);
   });
 
-  it('are missed altogether when they are older than SCHEDULE_CATCH_UP', async () => {
+  it('start no run when they are older than SCHEDULE_CATCH_UP', async () => {
     const { id } = await create({ cron_schedule: '0 12 * * *' });
     const { history } = await read(id);
     await fireAll();
@@ -305,7 +306,7 @@ describe('due times that nobody looked for', () => {
     expect(Date.parse(after.history.next_run)).toBeGreaterThan((await now()).getTime());
   });
 
-  it('are no reason to start less while processes merely come late', async () => {
+  it('all start runs when processes are late without an outage', async () => {
     const { id } = await create();
     for (let minute = 0; minute < 4; minute += 1) await toNextMinute();
     await fireAll();
@@ -314,8 +315,8 @@ describe('due times that nobody looked for', () => {
   });
 });
 
-describe('a run that is not started', () => {
-  it('because the one before goes on is skipped, where the policy says so', async () => {
+describe('a firing that starts no run', () => {
+  it('is recorded as skipped with overlap policy skip while the previous run is not finished', async () => {
     const { id } = await create({ overlap_policy: 'skip' });
     const { id: allowing } = await create();
     await toNextMinute();
@@ -334,7 +335,7 @@ describe('a run that is not started', () => {
     expect((await read(id)).last_spawn_error).toBeNull();
   });
 
-  it('because it cannot be has a reason, and five in a row pause the schedule', async () => {
+  it('has a reason when the run is rejected, and five in a row pause the schedule', async () => {
     const environment = (
       await api.request(201, 'POST /environments', {
         token: (await api.identities.user({ [team]: 'admin' })).token,
@@ -363,18 +364,16 @@ describe('a run that is not started', () => {
     expect((await read(id)).enabled).toBe(true);
   });
 
-  it('because schedules are switched off for the team is skipped, and pauses nothing', async () => {
+  it('is recorded as skipped and pauses nothing when schedules are disabled for the team', async () => {
     const { id } = await create();
     await api.database.query('UPDATE headrace.teams SET schedules = false WHERE uid = $1', [team]);
     await toNextMinute();
     await fireAll();
-    expect(await firingsOf(id)).toMatchObject([
-      { outcome: 'skipped', detail: 'Schedules are switched off for the team.' },
-    ]);
+    expect(await firingsOf(id)).toMatchObject([{ outcome: 'skipped', detail: 'Schedules are disabled for the team.' }]);
     await api.database.query('UPDATE headrace.teams SET schedules = true WHERE uid = $1', [team]);
   });
 
-  it('because of a fault of ours is started a little later, once', async () => {
+  it('is retried once after a delay when a fault of the service caused it', async () => {
     const [{ id }, { id: other }] = [await create({ name: 'broken' }), await create()];
     await toNextMinute();
     const createRun = processor.get(CreateRun);
@@ -395,8 +394,8 @@ describe('a run that is not started', () => {
   });
 });
 
-describe('a skill whose repository does not answer', () => {
-  it('has the run started when it does, and says so meanwhile', async () => {
+describe('a skill whose repository does not respond', () => {
+  it('delays the run until it responds, and the schedule shows the reason', async () => {
     const { id } = await create({ agent_config: { skill_spec: 'acme/app:tidy' } });
     const away: ResolvedSkill = { kind: 'unreadable', detail: 'cannot be reached', retryable: true };
     const skills: Record<string, ResolvedSkill> = { 'acme/app:tidy': away };
@@ -416,7 +415,7 @@ describe('a skill whose repository does not answer', () => {
   });
 });
 
-describe('skills whose repositories keep everybody waiting', () => {
+describe('skills whose repositories respond slowly', () => {
   const SLOW = 'acme/app:slow';
   const slow = async (): Promise<string> => {
     const factory = newUid();
@@ -436,7 +435,7 @@ describe('skills whose repositories keep everybody waiting', () => {
     return (await api.request(201, `POST /factories/${factory}/automations`, { token, body })).body.uid;
   };
 
-  it('hold up nothing else for long, and are tried again', async () => {
+  it('do not delay other timers for long, and are retried', async () => {
     const uids = [await slow(), await slow(), await slow(), await slow(), await slow()];
     const { id } = await create();
     const { id: other } = await create({ agent_config: { skill_spec: SLOW } });
@@ -463,7 +462,7 @@ describe('skills whose repositories keep everybody waiting', () => {
     offerSkills(processor, {});
     api.log.clear();
     await api.advanceClock(11_000);
-    await processor.get(FireTimers).beat();
+    await processor.get(TimerDispatcher).recordHeartbeat();
     await fireAll();
     expect(await runsOf(other)).toHaveLength(1);
     for (const uid of uids)
@@ -473,8 +472,8 @@ describe('skills whose repositories keep everybody waiting', () => {
   }, 60_000);
 });
 
-describe('a timer of a time zone that this process does not know', () => {
-  it('holds up nothing else, and waits for one that knows it', async () => {
+describe('a timer with a time zone that this process does not know', () => {
+  it('does not delay other timers, and waits for a process that knows the zone', async () => {
     const [{ id }, { id: other }] = [await create(), await create()];
     await api.database.query(`UPDATE headrace.schedules SET timezone = 'Mars/Base' WHERE uid = $1`, [id]);
     await api.database.query(`UPDATE headrace.timers SET timezone = 'Mars/Base' WHERE key = $1`, [id]);
@@ -494,8 +493,8 @@ describe('a timer of a time zone that this process does not know', () => {
   });
 });
 
-describe('run now', () => {
-  it('is not concerned with the overlap policy: the run of the last due time is', async () => {
+describe('starting a run of a schedule through the API', () => {
+  it('ignores the overlap policy, which compares only runs of due times', async () => {
     const { id } = await create({ overlap_policy: 'skip' });
     const runNow = async (): Promise<string> =>
       (await api.request(200, `POST /agent/schedules/${id}/run`, { token: member.token })).body.run_id;
@@ -510,7 +509,7 @@ describe('run now', () => {
     expect(await runsOf(id)).toHaveLength(3);
   });
 
-  it('starts a run of a paused schedule, by whoever asks', async () => {
+  it('starts a run of a paused schedule, with the caller as its creator', async () => {
     const { id } = await create({ enabled: false });
     const other = await api.identities.user({ [team]: 'member' });
     const answer = await api.request(200, `POST /agent/schedules/${id}/run`, { token: other.token });
@@ -550,7 +549,7 @@ describe('an automation with a schedule trigger', () => {
   const startedBy = async (uid: string) =>
     (await api.request(200, `GET /agent/runs?automation_id=${uid}`, { token: admin.token })).body.runs;
 
-  it('starts a run for each due time, and for the schedule’s time alone', async () => {
+  it('starts one run for each due time of the expression only', async () => {
     const { uid } = await automate(201, {
       triggers: [
         trigger({ cron: '* * * * *', name: 'often' }),
@@ -572,7 +571,7 @@ describe('an automation with a schedule trigger', () => {
     expect(await startedBy(uid)).toHaveLength(2);
   });
 
-  it('has no timer any more once nothing listens', async () => {
+  it('loses its timer when no trigger uses the expression', async () => {
     const { uid } = await automate(201, {});
     await api.request(204, `DELETE /factories/${factory}/automations/${uid}`, { token: admin.token });
     await toNextMinute();
@@ -592,7 +591,7 @@ describe('an automation with a schedule trigger', () => {
     expect(problem.errors.map((issue: { pointer: string }) => issue.pointer)).toEqual([pointer]);
   });
 
-  it('can be tried', async () => {
+  it('can be tested', async () => {
     const { uid } = await automate(201, {});
     const answer = await api.request(200, `POST /factories/${factory}/automations/${uid}/triggers/0/test`, {
       token: admin.token,
@@ -602,7 +601,7 @@ describe('an automation with a schedule trigger', () => {
   });
 });
 
-it('forgets firings after 30 days', async () => {
+it('deletes firings after 30 days', async () => {
   const { id } = await create();
   await toNextMinute();
   await fireAll();

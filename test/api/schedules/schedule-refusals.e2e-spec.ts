@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HUGE, inTeam, pointersOf, UNKNOWN } from '../agents/agents-room.js';
-import { at, openSchedulesRoom, SCHEDULES, type SchedulesRoom, valid } from './schedules-room.js';
+import { at, openSchedulesFixture, SCHEDULES, type SchedulesFixture, valid } from './schedules-fixture.js';
 
-let room: SchedulesRoom;
+let fixture: SchedulesFixture;
 let id: string;
 
 beforeAll(async () => {
-  room = await openSchedulesRoom();
-  ({ id } = await room.make());
+  fixture = await openSchedulesFixture();
+  ({ id } = await fixture.make());
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.api.close());
 
 const without = (...names: string[]): object =>
   Object.fromEntries(Object.entries(valid()).filter(([name]) => !names.includes(name)));
@@ -59,26 +59,26 @@ const WRONG: readonly (readonly [what: string, body: unknown, pointers: string[]
   ],
 ];
 
-describe('400: what is wrong is named', () => {
+describe('400 with the pointer of the invalid field', () => {
   it.each(WRONG)('%s', async (_what, body, pointers) => {
     for (const line of [`POST ${SCHEDULES}`, `PUT ${at(id)}`])
-      expect(pointersOf(await room.ask(400, line, body)).sort()).toEqual([...pointers].sort());
+      expect(pointersOf(await fixture.ask(400, line, body)).sort()).toEqual([...pointers].sort());
   });
 
   it('error table, 400: an invalid cron expression, with the field that failed, and why', async () => {
-    const refused = await room.ask(400, `POST ${SCHEDULES}`, valid({ cron_schedule: '0 0 32 * *' }));
-    expect(refused.detail).toBe('`cron_schedule` has a wrong day of the month: "32" must be 1 to 31.');
-    const never = await room.ask(400, `POST ${SCHEDULES}`, valid({ cron_schedule: '0 0 30 2 *' }));
+    const refused = await fixture.ask(400, `POST ${SCHEDULES}`, valid({ cron_schedule: '0 0 32 * *' }));
+    expect(refused.detail).toBe('`cron_schedule` has an invalid day of the month: "32" must be 1 to 31.');
+    const never = await fixture.ask(400, `POST ${SCHEDULES}`, valid({ cron_schedule: '0 0 30 2 *' }));
     expect(never.detail).toBe('`cron_schedule` is never due: no month "2" has a day "30".');
   });
 
-  it('an identity needs a team', async () => {
+  it('rejects an agent identity for a personal schedule with 400', async () => {
     const body = valid({ team: false, agent_uid: UNKNOWN });
-    expect(pointersOf(await room.ask(400, `POST ${SCHEDULES}`, body))).toEqual(['/agent_uid']);
+    expect(pointersOf(await fixture.ask(400, `POST ${SCHEDULES}`, body))).toEqual(['/agent_uid']);
   });
 
-  it('an update takes no team', async () => {
-    expect(pointersOf(await room.ask(400, `PUT ${at(id)}`, valid({ team: true })))).toEqual(['/team']);
+  it('rejects team in an update with 400', async () => {
+    expect(pointersOf(await fixture.ask(400, `PUT ${at(id)}`, valid({ team: true })))).toEqual(['/team']);
   });
 
   it('error table, 400 and 404: the schedule ID is missing; one that is no id, or nobody’s, is unknown', async () => {
@@ -89,21 +89,21 @@ describe('400: what is wrong is named', () => {
       ['POST', 'resume'],
       ['POST', 'run'],
     ] as const) {
-      await room.ask(400, `${method} ${at('%20', action)}`);
-      await room.ask(404, `${method} ${at('no-id', action)}`);
-      await room.ask(404, `${method} ${at(UNKNOWN, action)}`);
+      await fixture.ask(400, `${method} ${at('%20', action)}`);
+      await fixture.ask(404, `${method} ${at('no-id', action)}`);
+      await fixture.ask(404, `${method} ${at(UNKNOWN, action)}`);
     }
-    await room.ask(400, `PUT ${at('%20')}`, valid());
-    await room.ask(404, `PUT ${at('no-id')}`, valid());
-    await room.ask(404, `PUT ${at(UNKNOWN)}`, valid());
+    await fixture.ask(400, `PUT ${at('%20')}`, valid());
+    await fixture.ask(404, `PUT ${at('no-id')}`, valid());
+    await fixture.ask(404, `PUT ${at(UNKNOWN)}`, valid());
   });
 });
 
 describe('403', () => {
   it('error table, 403: no permission on what a schedule refers to, the same as what does not exist', async () => {
-    const { stranger } = room;
-    const foreign = await room.askAs(stranger, 201, 'POST /environments', { body: { config: {} } });
-    const identity = await room.askAs(stranger, 201, 'POST /agent/identities', { body: { name: 'theirs' } });
+    const { stranger } = fixture;
+    const foreign = await fixture.askAs(stranger, 201, 'POST /environments', { body: { config: {} } });
+    const identity = await fixture.askAs(stranger, 201, 'POST /agent/identities', { body: { name: 'theirs' } });
     for (const fields of [
       (uid: string) => ({ agent_config: { environment_id: uid } }),
       (uid: string) => ({ agent_config: { mcp_servers: { one: { warp_id: uid } } } }),
@@ -111,8 +111,8 @@ describe('403', () => {
     ]) {
       const theirs = 'agent_uid' in fields('') ? identity.uid : foreign.uid;
       for (const line of [`POST ${SCHEDULES}`, `PUT ${at(id)}`]) {
-        const { trace_id: _one, ...refused } = await room.ask(403, line, valid(fields(theirs)));
-        const { trace_id: _other, ...unknown } = await room.ask(403, line, valid(fields(UNKNOWN)));
+        const { trace_id: _one, ...refused } = await fixture.ask(403, line, valid(fields(theirs)));
+        const { trace_id: _other, ...unknown } = await fixture.ask(403, line, valid(fields(UNKNOWN)));
         expect(refused).toEqual(unknown);
         expect(refused.error_code).toBe('not_authorized');
       }
@@ -120,42 +120,42 @@ describe('403', () => {
   });
 
   it('error table, 403: feature_not_available where schedules are switched off; pausing and deleting still work', async () => {
-    const { identities, database } = room.api;
+    const { identities, database } = fixture.api;
     const team = await identities.team();
     const before = await identities.user({ [team]: 'member' });
-    const create = () => room.askAs(before, 201, `POST ${SCHEDULES}`, { body: valid() });
+    const create = () => fixture.askAs(before, 201, `POST ${SCHEDULES}`, { body: valid() });
     const [one, other] = [await create(), await create()];
     await database.query('UPDATE teams SET schedules = false WHERE uid = $1', [team]);
     const by = await identities.user({ [team]: 'admin' });
     const refused = [
-      await room.askAs(by, 403, `POST ${SCHEDULES}`, { body: valid() }),
-      await room.askAs(by, 403, `PUT ${at(one.id)}`, { body: valid() }),
-      await room.askAs(by, 403, `POST ${at(one.id, 'resume')}`),
-      await room.askAs(by, 403, `POST ${at(one.id, 'run')}`),
+      await fixture.askAs(by, 403, `POST ${SCHEDULES}`, { body: valid() }),
+      await fixture.askAs(by, 403, `PUT ${at(one.id)}`, { body: valid() }),
+      await fixture.askAs(by, 403, `POST ${at(one.id, 'resume')}`),
+      await fixture.askAs(by, 403, `POST ${at(one.id, 'run')}`),
     ];
     expect(new Set(refused.map(({ error_code: code }) => code))).toEqual(new Set(['feature_not_available']));
-    await room.askAs(by, 200, `GET ${at(one.id)}`);
-    expect((await room.askAs(by, 200, `GET ${SCHEDULES}`)).schedules).toHaveLength(2);
-    await room.askAs(by, 200, `POST ${at(one.id, 'pause')}`);
-    await room.askAs(by, 200, `DELETE ${at(other.id)}`);
-    await room.askAs(by, 201, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
+    await fixture.askAs(by, 200, `GET ${at(one.id)}`);
+    expect((await fixture.askAs(by, 200, `GET ${SCHEDULES}`)).schedules).toHaveLength(2);
+    await fixture.askAs(by, 200, `POST ${at(one.id, 'pause')}`);
+    await fixture.askAs(by, 200, `DELETE ${at(other.id)}`);
+    await fixture.askAs(by, 201, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
     await database.query('UPDATE teams SET schedules = true WHERE uid = $1', [team]);
-    await room.askAs(await identities.user({ [team]: 'member' }), 200, `POST ${at(one.id, 'resume')}`);
+    await fixture.askAs(await identities.user({ [team]: 'member' }), 200, `POST ${at(one.id, 'resume')}`);
   });
 
-  it('limit_reached at a thousand; one that is deleted makes room', async () => {
-    const { identities, database } = room.api;
+  it('rejects a schedule beyond 1,000 with limit_reached until one is deleted', async () => {
+    const { identities, database } = fixture.api;
     const team = await identities.team();
     const by = await identities.user({ [team]: 'member' });
-    const create = (status: number) => room.askAs(by, status, `POST ${SCHEDULES}`, { body: valid() });
+    const create = (status: number) => fixture.askAs(by, status, `POST ${SCHEDULES}`, { body: valid() });
     const first = await create(201);
     await database.query('UPDATE schedule_counts SET used = 999 WHERE used = 1 AND owner_key LIKE $1', [`%${team}%`]);
     await create(201);
     expect((await create(403)).error_code).toBe('limit_reached');
-    await room.askAs(by, 200, `DELETE ${at(first.id)}`);
+    await fixture.askAs(by, 200, `DELETE ${at(first.id)}`);
     const racers = await Promise.all(
       Array.from({ length: 5 }, () =>
-        fetch(`${room.api.url}/api/v1${SCHEDULES}`, {
+        fetch(`${fixture.api.url}/api/v1${SCHEDULES}`, {
           method: 'POST',
           headers: { authorization: `Bearer ${by.token}`, 'content-type': 'application/json' },
           body: JSON.stringify(valid()),
@@ -166,39 +166,43 @@ describe('403', () => {
   });
 
   it('error table, 403: no permission on the schedule: a viewer reads what the team has, and has none of their own', async () => {
-    const { viewer } = room;
-    await room.askAs(viewer, 200, `GET ${at(id)}`);
-    await room.askAs(viewer, 403, `POST ${SCHEDULES}`, { body: valid() });
-    await room.askAs(viewer, 403, `PUT ${at(id)}`, { body: valid() });
-    for (const action of ['pause', 'resume', 'run']) await room.askAs(viewer, 403, `POST ${at(id, action)}`);
-    await room.askAs(viewer, 403, `DELETE ${at(id)}`);
-    await room.askAs(viewer, 403, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
+    const { viewer } = fixture;
+    await fixture.askAs(viewer, 200, `GET ${at(id)}`);
+    await fixture.askAs(viewer, 403, `POST ${SCHEDULES}`, { body: valid() });
+    await fixture.askAs(viewer, 403, `PUT ${at(id)}`, { body: valid() });
+    for (const action of ['pause', 'resume', 'run']) await fixture.askAs(viewer, 403, `POST ${at(id, action)}`);
+    await fixture.askAs(viewer, 403, `DELETE ${at(id)}`);
+    await fixture.askAs(viewer, 403, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
   });
 
   it('error table, 403: nobody but its owner reads or changes a personal schedule', async () => {
-    const own = await room.askAs(room.member, 201, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
-    await room.askAs(room.member, 200, `PUT ${at(own.id)}`, { body: valid() });
-    await room.askAs(room.admin, 403, `GET ${at(own.id)}`);
-    await room.askAs(room.member, 200, `DELETE ${at(own.id)}`);
+    const own = await fixture.askAs(fixture.member, 201, `POST ${SCHEDULES}`, { body: valid({ team: false }) });
+    await fixture.askAs(fixture.member, 200, `PUT ${at(own.id)}`, { body: valid() });
+    await fixture.askAs(fixture.admin, 403, `GET ${at(own.id)}`);
+    await fixture.askAs(fixture.member, 200, `DELETE ${at(own.id)}`);
   });
 
-  it('the header narrows lists, not what may be looked at', async () => {
-    const { both, otherTeam } = room;
-    await room.askAs(both, 200, `GET ${at(id)}`, { headers: inTeam(otherTeam) });
-    await room.askAs(both, 200, `POST ${at(id, 'pause')}`, { headers: inTeam(otherTeam) });
-    await room.askAs(both, 200, `POST ${at(id, 'resume')}`, { headers: inTeam(otherTeam) });
+  it('filters lists by the team header, and not access to a single schedule', async () => {
+    const { both, otherTeam } = fixture;
+    await fixture.askAs(both, 200, `GET ${at(id)}`, { headers: inTeam(otherTeam) });
+    await fixture.askAs(both, 200, `POST ${at(id, 'pause')}`, { headers: inTeam(otherTeam) });
+    await fixture.askAs(both, 200, `POST ${at(id, 'resume')}`, { headers: inTeam(otherTeam) });
   });
 });
 
-describe('413 and 415', () => {
+describe('size and type of the body', () => {
   it.each(['POST', 'PUT'])('%s', async (method) => {
     const line = `${method} ${method === 'POST' ? SCHEDULES : at(id)}`;
-    const { token } = room.member;
-    const large = await room.ask(413, line, valid({ prompt: 'x'.repeat(1_048_577) }));
+    const { token } = fixture.member;
+    const large = await fixture.ask(413, line, valid({ prompt: 'x'.repeat(1_048_577) }));
     expect(pointersOf(large)).toEqual(['/prompt']);
-    const config = await room.ask(413, line, valid({ agent_config: { base_prompt: 'x'.repeat(70_000) } }));
+    const config = await fixture.ask(413, line, valid({ agent_config: { base_prompt: 'x'.repeat(70_000) } }));
     expect(pointersOf(config)).toEqual(['/agent_config']);
-    await room.api.request(413, line, { token, body: HUGE + ' '.repeat(4_000_000), contentType: 'application/json' });
-    await room.api.request(415, line, { token, body: 'name=x', contentType: 'text/plain' });
+    await fixture.api.request(413, line, {
+      token,
+      body: HUGE + ' '.repeat(4_000_000),
+      contentType: 'application/json',
+    });
+    await fixture.api.request(415, line, { token, body: 'name=x', contentType: 'text/plain' });
   });
 });

@@ -1,8 +1,6 @@
-import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CreateFactory } from '#domain/factories';
 import { newUid } from '#platform/kernel';
-import { secretMigrations } from '#migrations/platform/secrets';
 import { startTestApi, type TestApi } from '#testing';
 import { type AgentsRoom, openRoom, pointersOf } from '../agents/agents-room.js';
 
@@ -103,24 +101,5 @@ describe('a secret for runs', () => {
     });
     expect((await put('moving', { value: 'x', purpose: 'run' })).body.purpose).toBe('run');
     expect(pointersOf((await put('moving', { value: 'x', purpose: 'else' }, 400)).body)).toEqual(['/purpose']);
-  });
-});
-
-describe('the migration', () => {
-  it('makes secrets that webhooks use, and those with their names, secrets for webhooks', async () => {
-    const owned = `webhook-${await newWebhook()}`;
-    await put('named', { value: 'used-by-a-webhook-0123456789' });
-    await newWebhook({ auth_mode: 'url_token', secret_name: 'named' });
-    await put('plain', { value: 'x' });
-    const migration = secretMigrations.find(({ name }) => name === 'SecretPurposes1700000010402');
-    if (!migration) throw new Error('The migration is not in the list.');
-    const runner = api.app.get(DataSource).createQueryRunner();
-    try {
-      await new migration().down(runner);
-      await new migration().up(runner);
-    } finally {
-      await runner.release();
-    }
-    expect(await Promise.all([owned, 'named', 'plain'].map(purposeOf))).toEqual(['webhook', 'webhook', 'run']);
   });
 });

@@ -1,9 +1,9 @@
-import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BackgroundTasks } from '#platform/jobs';
 import { Clock } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { LocalObjectStore, ObjectDisposal, ObjectStore, ObjectStoreUnavailableError } from '#platform/storage';
-import { DisposalProcessor } from '../../../libs/platform/storage/src/jobs/disposal.processor.js';
+import { ObjectDisposalTask } from '../../../libs/platform/storage/src/object-disposal.task.js';
 import { startTestApi, type TestApi } from '#testing';
 
 let api: TestApi;
@@ -35,7 +35,7 @@ const present = async (...keys: string[]): Promise<string[]> => {
 const letLinksExpire = () => api.advanceClock(api.settings.signedUrlTtl + 61_000);
 
 describe('discarded objects', () => {
-  it('stay as long as links to them work, and go then', async () => {
+  it('are deleted after the links to them have expired', async () => {
     await put('a/1', 'a/2');
     const url = await store.signedUrl('a/1', { ttlMs: api.settings.signedUrlTtl });
     await disposal.discard(database, ['a/1']);
@@ -48,7 +48,7 @@ describe('discarded objects', () => {
     expect(await present('a/1', 'a/2')).toEqual(['a/2']);
   });
 
-  it('go with everything below a prefix', async () => {
+  it('include everything below a discarded prefix', async () => {
     await put('b/run/1', 'b/run/deep/2', 'b/run2/3', 'b/run');
     await disposal.discardBelow(database, ['b/run']);
     await letLinksExpire();
@@ -56,7 +56,7 @@ describe('discarded objects', () => {
     expect(await present('b/run/1', 'b/run/deep/2', 'b/run2/3', 'b/run')).toEqual(['b/run2/3', 'b/run']);
   });
 
-  it('stay when the transaction that dropped them does not commit', async () => {
+  it('are kept when the transaction that discards them does not commit', async () => {
     await put('c/1');
     const failing = database.transaction(async (tx) => {
       await disposal.discard(tx, ['c/1']);
@@ -68,7 +68,7 @@ describe('discarded objects', () => {
     expect(await present('c/1')).toEqual(['c/1']);
   });
 
-  it('go once, whoever sweeps at the same time, and in as many sweeps as it takes', async () => {
+  it('are deleted once by concurrent sweeps, in as many batches as needed', async () => {
     const keys = Array.from({ length: 25 }, (_, index) => `d/${index}`);
     await put(...keys);
     await disposal.discard(database, [...keys, ...keys]);
@@ -79,7 +79,7 @@ describe('discarded objects', () => {
     expect(await present(...keys)).toEqual([]);
   });
 
-  it('that cannot be deleted do not hold up the others, and are tried again', async () => {
+  it('that cannot be deleted do not delay the others, and are retried', async () => {
     await put('e/good', 'e/bad');
     const local = api.app.get(LocalObjectStore);
     const deleted: string[] = [];
@@ -103,7 +103,7 @@ describe('discarded objects', () => {
     expect(await present('e/good', 'e/bad')).toEqual([]);
   });
 
-  it('wait while the store does not answer', async () => {
+  it('are kept while the store does not respond', async () => {
     await put('f/1');
     const local = api.app.get(LocalObjectStore);
     const broken = Object.assign(Object.create(local) as ObjectStore, {
@@ -119,19 +119,15 @@ describe('discarded objects', () => {
   });
 });
 
-describe('the job that deletes them', () => {
+describe('the task that deletes discarded objects', () => {
   class StoppedClock extends Clock {
     time = 0;
     override now = () => new Date(this.time);
   }
-  /** Counts the jobs that are asked for; every batch takes so long. */
-  function processorWith(batchMs: number) {
+  /** Every batch takes this long. */
+  function taskWith(batchMs: number): ObjectDisposalTask {
     const clock = new StoppedClock();
-    const added: unknown[] = [];
-    const queue = {
-      on: () => queue,
-      add: (...job: unknown[]) => Promise.resolve(added.push(job)),
-    };
+    const tasks = { implement: () => undefined } as unknown as BackgroundTasks;
     const slow = new ObjectDisposal(store, database, api.settings);
     const timed = Object.assign(Object.create(slow) as ObjectDisposal, {
       sweep: async (limit: number) => {
@@ -139,11 +135,9 @@ describe('the job that deletes them', () => {
         return slow.sweep(limit);
       },
     });
-    return { added, processor: new DisposalProcessor(queue as unknown as Queue, timed, clock) };
+    return new ObjectDisposalTask(timed, clock, tasks);
   }
-  const work = async ({ handlers }: DisposalProcessor) => {
-    for (const handler of handlers) await handler.handle({});
-  };
+  const running = new AbortController().signal;
   async function discard(count: number): Promise<void> {
     await disposal.discard(
       database,
@@ -154,32 +148,25 @@ describe('the job that deletes them', () => {
   const countLeft = async () =>
     (await database.query<{ n: number }>('SELECT count(*)::int AS n FROM discarded_objects'))[0]?.n;
 
-  it('goes on until nothing is due', async () => {
+  it('runs until nothing is due', async () => {
     await discard(2300);
-    const { processor, added } = processorWith(1000);
-    await work(processor);
+    expect(await taskWith(1000).run(running)).toBeUndefined();
     expect(await countLeft()).toBe(0);
-    expect(added).toEqual([]);
   });
 
-  it('leaves to a job that follows at once what it has not dealt with in two minutes', async () => {
+  it('leaves the rest to another run after two minutes', async () => {
     await discard(1700);
-    const { processor, added } = processorWith(60_000);
-    await work(processor);
+    const task = taskWith(60_000);
+    expect(await task.run(running)).toBe('again');
     expect(await countLeft()).toBe(700);
-    expect(added).toHaveLength(1);
-    await work(processor);
+    expect(await task.run(running)).toBeUndefined();
     expect(await countLeft()).toBe(0);
-    expect(added).toHaveLength(1);
   });
 
   it('ends after its batch when the process stops', async () => {
     await discard(1200);
-    const { processor, added } = processorWith(0);
-    processor.beforeApplicationShutdown();
-    await work(processor);
+    expect(await taskWith(0).run(AbortSignal.abort())).toBeUndefined();
     expect(await countLeft()).toBe(700);
-    expect(added).toEqual([]);
     while ((await disposal.sweep()) > 0);
   });
 });

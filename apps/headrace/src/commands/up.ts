@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ensurePrivateDir, type Settings } from '#platform/config';
-import { LockHeldError, PidLock } from '#platform/persistence';
+import { LockHeldError, PidLock } from '#platform/embedded-postgres';
 import { startApi } from '../../../api/src/main.js';
 import { startIngress } from '../../../ingress/src/main.js';
 import { startProcessor } from '../../../processor/src/main.js';

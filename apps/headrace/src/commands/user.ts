@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
 import { isRole, type MembershipResult, MembersService, type Role, ROLES, UsersService } from '#platform/auth';
-import { UserSchedulesModule } from '#domain/schedules';
+import { SchedulesModule } from '#domain/schedules';
 import { onlyPositional, required } from '../cli/arguments.js';
 import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
 import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
@@ -36,7 +36,7 @@ export const disable: CommandModule = {
       printResult(output, { uid: userUid, disabled: true }, text);
       return 0;
     };
-    return withUseCases(work, { imports: [UserSchedulesModule] });
+    return withUseCases(work, { imports: [SchedulesModule] });
   },
 };
 

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Settings } from '#platform/config';
-import { findEmbeddedPostgres, surviveConnectionLoss } from '#platform/persistence';
+import { findEmbeddedPostgres } from '#platform/embedded-postgres';
+import { surviveConnectionLoss } from '#platform/persistence';
 
 /** What became of the attempt to reach the database. */
 export type DatabaseState =

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Environment, Settings } from '#platform/config';
 import type { Clock } from '#platform/kernel';
-import { holderIsAlive, readHolder } from '#platform/persistence';
+import { holderIsAlive, readHolder } from '#platform/embedded-postgres';
 import { ConnectionFile } from '../up/connection-file.js';
 import { ApiDoor } from './api-door.js';
 import { DatabaseDoor } from './database-door.js';

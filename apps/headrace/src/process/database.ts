@@ -1,12 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type Settings, withSettings } from '#platform/config';
-import {
-  EmbeddedPostgres,
-  isDatabaseUnavailable,
-  SchemaAheadError,
-  SchemaBehindError,
-  sqlState,
-} from '#platform/persistence';
+import { EmbeddedPostgres } from '#platform/embedded-postgres';
+import { isDatabaseUnavailable, SchemaError, sqlState } from '#platform/persistence';
 import { CommandError } from '../cli/command.js';
 import { checkMigrated, migrateAll } from './migrations.js';
 import { type DatabaseWait, NO_WAIT, waitForDatabase } from './wait-for-database.js';
@@ -61,7 +56,7 @@ async function usable(name: string, work: () => Promise<unknown>): Promise<void>
   try {
     await work();
   } catch (error) {
-    if (error instanceof SchemaBehindError || error instanceof SchemaAheadError) throw new CommandError(error.message);
+    if (error instanceof SchemaError) throw new CommandError(error.message);
     const refused = sqlState(error)?.startsWith('28') === true || sqlState(error) === '3D000';
     if (!refused && !isDatabaseUnavailable(error)) throw error;
     const reason = (error as { code?: string }).code ?? (error instanceof Error ? error.message : String(error));

@@ -1,60 +1,80 @@
 import pg from 'pg';
 import type { Settings } from '#platform/config';
-import { agentMigrations } from '#migrations/domain/agents';
-import { authMigrations } from '#migrations/platform/auth';
-import { automationMigrations } from '#migrations/domain/automations';
-import { conversationMigrations } from '#migrations/domain/conversations';
-import { definitionMigrations } from '#migrations/domain/definitions';
-import { environmentMigrations } from '#migrations/domain/environments';
-import { factoryMigrations } from '#migrations/domain/factories';
 import { migrateQueues } from '#platform/jobs';
-import { notificationMigrations } from '#migrations/domain/notifications';
-import { assertMigrated, migrate, type MigrationClass, surviveConnectionLoss } from '#platform/persistence';
-import { runMigrations } from '#migrations/domain/runs';
-import { scheduleMigrations } from '#migrations/domain/schedules';
-import { secretMigrations } from '#migrations/platform/secrets';
-import { storageMigrations } from '#migrations/platform/storage';
-import { webhookMigrations } from '#migrations/domain/webhooks';
-import { workerMigrations } from '#migrations/execution/worker-gateway';
+import { findShipped } from '#platform/kernel';
+import {
+  assertMigrated,
+  migrate,
+  type MigrationPlan,
+  type MigrationSource,
+  readMigrations,
+  readSchemaState,
+  type SchemaState,
+  surviveConnectionLoss,
+} from '#platform/persistence';
+import { EARLIER_SCHEMA } from './earlier-migrations.js';
 
-/** Every room's migrations; they run in the order of the times in their names. */
-const MIGRATIONS: readonly MigrationClass[] = [
-  ...authMigrations,
-  ...storageMigrations,
-  ...secretMigrations,
-  ...factoryMigrations,
-  ...environmentMigrations,
-  ...workerMigrations,
-  ...agentMigrations,
-  ...runMigrations,
-  ...conversationMigrations,
-  ...webhookMigrations,
-  ...scheduleMigrations,
-  ...automationMigrations,
-  ...definitionMigrations,
-  ...notificationMigrations,
+/**
+ * The libraries with SQL files. Files of one date are applied in this order, so a table is created before the tables that
+ * refer to it: this is not the order of imports.
+ */
+const LIBRARIES = [
+  'platform/persistence',
+  'platform/auth',
+  'platform/storage',
+  'platform/secrets',
+  'platform/timers',
+  'domain/factories',
+  'domain/environments',
+  'domain/agents',
+  'execution/worker-gateway',
+  'domain/runs',
+  'execution/executions',
+  'domain/conversations',
+  'domain/webhooks',
+  'domain/ingress',
+  'domain/schedules',
+  'domain/automations',
+  'domain/definitions',
+  'domain/notifications',
 ];
 
+/** The directories with SQL files of Headrace itself. */
+export const migrationSources = (): MigrationSource[] =>
+  LIBRARIES.map((library) => ({ name: 'headrace', directory: findShipped(`libs/${library}/sql`) }));
+
+/** `additional`: directories of packages that extend Headrace; their files come after those of Headrace with their date. */
+const planOf = (additional: readonly MigrationSource[]): MigrationPlan => ({
+  files: readMigrations([...migrationSources(), ...additional]),
+  earlier: EARLIER_SCHEMA,
+});
+
 /** Brings the database, and the queues' one where that is another, to the newest schema. Returns the names of what ran. */
-export async function migrateAll(settings: Settings): Promise<string[]> {
-  const { databaseUrl, queueUrl } = settings;
+export async function migrateAll(
+  { databaseUrl, queueUrl }: Partial<Pick<Settings, 'databaseUrl' | 'queueUrl'>>,
+  additional: readonly MigrationSource[] = [],
+): Promise<string[]> {
   if (databaseUrl === undefined) throw new Error('There is no database to migrate.');
-  if (queueUrl === undefined) return migrate({ databaseUrl, migrations: MIGRATIONS, also: migrateQueues });
+  const plan = planOf(additional);
+  if (queueUrl === undefined) return migrate({ databaseUrl, plan, also: migrateQueues });
   if (queueUrl.startsWith('postgres')) await migrateQueueDatabase(queueUrl);
-  return migrate({ databaseUrl, migrations: MIGRATIONS });
+  return migrate({ databaseUrl, plan });
 }
 
-/** The names of all migrations, in the order of the rooms. */
-export const migrationNames = (): string[] => MIGRATIONS.map((migration) => new migration().name ?? migration.name);
-
-/** Rejects when the database lacks a migration. */
-export async function checkMigrated(databaseUrl: string): Promise<void> {
+/** Rejects when the schema of the database is not that of this program. */
+export async function checkMigrated(databaseUrl: string, additional: readonly MigrationSource[] = []): Promise<void> {
   const pool = singleConnection(databaseUrl);
   try {
-    await assertMigrated(pool, MIGRATIONS);
+    await assertMigrated(pool, planOf(additional));
   } finally {
     await pool.end();
   }
+}
+
+/** How the schema of a database differs from that of this program, which has `total` files. */
+export async function schemaStateOf(pool: pg.Pool): Promise<SchemaState & { readonly total: number }> {
+  const plan = planOf([]);
+  return { ...(await readSchemaState(pool, plan)), total: plan.files.length };
 }
 
 async function migrateQueueDatabase(queueUrl: string): Promise<void> {

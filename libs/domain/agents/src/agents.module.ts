@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
 import { AuthModule } from '#platform/auth';
 import { EnvironmentsModule } from '#domain/environments';
 import { SecretsModule } from '#platform/secrets';
@@ -105,6 +104,6 @@ export class AgentsModule {}
 })
 export class AgentsHttpModule {}
 
-/** Tells which agents this machine has. */
-@Module({ imports: [AgentsModule, ScheduleModule.forRoot()], providers: [HarnessReports] })
+/** Reports which agents this machine has. */
+@Module({ imports: [AgentsModule], providers: [HarnessReports] })
 export class AgentsJobsModule {}

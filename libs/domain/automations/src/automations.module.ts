@@ -3,7 +3,7 @@ import { AgentsModule } from '#domain/agents';
 import { AuthModule } from '#platform/auth';
 import { FactoriesModule } from '#domain/factories';
 import { RunsModule } from '#domain/runs';
-import { TimersModule } from '#domain/schedules';
+import { TimersModule } from '#platform/timers';
 import { WebhookEvaluationModule, WebhooksModule } from '#domain/webhooks';
 import { AutomationTimer } from './adapters/automation-timer.js';
 import { DeliveryAutomations } from './adapters/delivery-automations.js';

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { SenderAddress } from '#platform/http';
 import { ObservabilityModule } from '#platform/observability';
 import { SecretsModule } from '#platform/secrets';
-import { EvaluationNudgeModule, signatureSchemesProvider, WebhookSecrets } from '#domain/webhooks';
+import { evaluationNudgeProvider, signatureSchemesProvider, WebhookSecrets } from '#domain/webhooks';
 import { AcceptDelivery } from './accept-delivery.js';
 import { AuthFailureLimiter } from './auth-failure-limiter.js';
 import { IngressAuthModes } from './auth-modes.js';
@@ -16,10 +16,11 @@ import { RejectionThrottle } from './rejection-throttle.js';
 
 /** The pipeline of deliveries. Needs persistence, settings and the clock. */
 @Module({
-  imports: [ObservabilityModule, SecretsModule, EvaluationNudgeModule],
+  imports: [ObservabilityModule, SecretsModule],
   providers: [
     WebhookSecrets,
     signatureSchemesProvider,
+    evaluationNudgeProvider,
     SenderAddress,
     IngressMetrics,
     IngressWebhooks,

@@ -1,4 +1,5 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { Clock, newUuid } from '#platform/kernel';
 import { Database, isDatabaseUnavailable, type Statement } from '#platform/persistence';
 import type { OutcomeCode } from '#domain/webhooks';
@@ -18,7 +19,14 @@ interface Line {
   occurrences: number;
 }
 
-const FLUSH_MS = 250;
+const WRITE_REJECTIONS_TASK = defineTask({
+  name: 'write-rejections',
+  library: 'ingress',
+  process: 'ingress',
+  scope: 'process',
+  period: 250,
+  description: 'Writes rejected deliveries into the delivery log, in batches.',
+});
 /** Rejections of one webhook that get a line each within a minute; the others of the minute share one line for each label. */
 const LINES_PER_MINUTE = 20;
 const MINUTE_MS = 60_000;
@@ -48,30 +56,26 @@ interface Minute {
  * deliveries and duplicates are never written this way.
  */
 @Injectable()
-export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
+export class RejectionLog implements OnModuleDestroy {
   private readonly logger = new Logger(RejectionLog.name);
   private waiting = new Map<string, Line>();
   private minutes = new Map<string, Minute>();
   private lost = 0;
-  private timer: NodeJS.Timeout | null = null;
-  private flushing: Promise<void> | null = null;
+  private readonly writing: PeriodicTask;
 
   constructor(
     private readonly database: Database,
     private readonly clock: Clock,
     private readonly metrics: IngressMetrics,
+    tasks: BackgroundTasks,
   ) {
+    this.writing = tasks.implement(WRITE_REJECTIONS_TASK, () => this.write());
     metrics.watchLines(() => this.waiting.size);
   }
 
-  onApplicationBootstrap(): void {
-    this.timer = setInterval(() => void this.flush(), FLUSH_MS);
-  }
-
   async onModuleDestroy(): Promise<void> {
-    if (this.timer) clearInterval(this.timer);
-    await this.flushing;
-    await this.flush();
+    await this.writing.stop();
+    await this.write();
   }
 
   add(request: IngressRequest, webhookId: string, outcome: RejectionCode): void {
@@ -89,14 +93,7 @@ export class RejectionLog implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** Never rejects: lines that cannot be written are kept for the next flush. */
-  private flush(): Promise<void> {
-    this.flushing ??= this.write().finally(() => {
-      this.flushing = null;
-    });
-    return this.flushing;
-  }
-
+  /** Never rejects: lines that cannot be written are kept for the next run. */
   private async write(): Promise<void> {
     this.dropOldMinutes();
     while (this.waiting.size > 0) {

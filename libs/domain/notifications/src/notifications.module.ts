@@ -1,4 +1,3 @@
-import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { AuthModule } from '#platform/auth';
 import { RunsModule } from '#domain/runs';
@@ -11,22 +10,18 @@ import { NotificationWebhookSecrets } from './application/notification-webhook-s
 import { NotificationWebhooksService } from './application/notification-webhooks.service.js';
 import { DeliveryNudge } from './application/ports.js';
 import { NotificationWebhooksController } from './http/notification-webhooks.controller.js';
-import { DeliveryPump } from './jobs/delivery-pump.js';
-import { SEND_NOTIFICATIONS_JOB } from './jobs/notification-jobs.js';
-import { NotificationsProcessor } from './jobs/notifications.processor.js';
+import { NotificationSending } from './jobs/notification-sending.js';
 import { QueueDeliveryNudge } from './jobs/queue-delivery-nudge.js';
 import { NotificationDeliveriesStore } from './persistence/notification-deliveries.store.js';
 import { NotificationWebhooksStore } from './persistence/notification-webhooks.store.js';
 import { OutboxStore } from './persistence/outbox.store.js';
-
-const QUEUE = BullModule.registerQueue({ name: SEND_NOTIFICATIONS_JOB.queue });
 
 /**
  * Every process in which the state of a run may change imports it, because messages are written in the transaction of the
  * change.
  */
 @Module({
-  imports: [AuthModule, RunsModule, SecretsModule, QUEUE],
+  imports: [AuthModule, RunsModule, SecretsModule],
   providers: [
     NotificationWebhooksStore,
     NotificationDeliveriesStore,
@@ -49,5 +44,5 @@ export class NotificationsModule {}
 export class NotificationsHttpModule {}
 
 /** For the processor: sends messages and prunes finished deliveries. */
-@Module({ imports: [NotificationsModule, QUEUE], providers: [DeliveryPump, NotificationsProcessor] })
+@Module({ imports: [NotificationsModule], providers: [NotificationSending] })
 export class NotificationsJobsModule {}

@@ -1,15 +1,9 @@
-import { BullModule } from '@nestjs/bullmq';
 import { Injectable, Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
 import { Settings } from '#platform/config';
 import { Executor } from './application/ports.js';
-import { RepairFacets } from './application/repair-facets.js';
 import { ExecutorsModule } from './executors.module.js';
-import { PRUNE_IDEMPOTENCY_KEYS_JOB } from './jobs/maintenance-jobs.js';
-import { MaintenanceProcessor } from './jobs/maintenance.processor.js';
 import { Placement } from './jobs/placement.js';
-import { PlacementProcessor } from './jobs/placement.processor.js';
-import { RetentionRounds } from './jobs/retention-rounds.js';
+import { RunMaintenance } from './jobs/run-maintenance.js';
 import { Sweeper } from './jobs/sweeper.js';
 import { RunsModule } from './runs.module.js';
 
@@ -20,8 +14,7 @@ export class RunsWork {
     private readonly placement: Placement,
     private readonly executor: Executor,
     private readonly sweeper: Sweeper,
-    private readonly retention: RetentionRounds,
-    private readonly repairFacets: RepairFacets,
+    private readonly maintenance: RunMaintenance,
     private readonly settings: Settings,
   ) {}
 
@@ -31,23 +24,18 @@ export class RunsWork {
   }
 
   async drain(): Promise<void> {
-    this.retention.stop();
-    this.repairFacets.stop();
+    const maintenanceStopped = this.maintenance.stop();
     await this.placement.stop();
     await this.executor.drain(this.settings.shutdownGrace);
     await this.sweeper.stop();
+    await maintenanceStopped;
   }
 }
 
 /** The room's background work: placing runs, sweeping, housekeeping. */
 @Module({
-  imports: [
-    RunsModule,
-    ExecutorsModule,
-    ScheduleModule.forRoot(),
-    BullModule.registerQueue({ name: PRUNE_IDEMPOTENCY_KEYS_JOB.queue }),
-  ],
-  providers: [Placement, PlacementProcessor, Sweeper, MaintenanceProcessor, RetentionRounds, RunsWork],
+  imports: [RunsModule, ExecutorsModule],
+  providers: [Placement, Sweeper, RunMaintenance, RunsWork],
   exports: [RunsWork, ExecutorsModule],
 })
 export class RunsJobsModule {}

@@ -1,4 +1,3 @@
-import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '#domain/agents';
 import { AuthModule } from '#platform/auth';
@@ -53,7 +52,6 @@ import { RunSkills } from './application/run-skills.js';
 import { RunTail } from './application/run-tail.js';
 import { RunTransitions } from './application/run-transitions.js';
 import { FollowupStores, SubmitFollowup } from './application/submit-followup.js';
-import { PLACE_RUNS_JOB } from './jobs/placement-jobs.js';
 import { QueueNudge } from './jobs/queue-nudge.js';
 import { ApprovalInboxStore } from './persistence/approval-inbox.store.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
@@ -164,14 +162,7 @@ const execution = [
 
 /** The runs room: runs, executions, leases and the event log. */
 @Module({
-  imports: [
-    AgentsModule,
-    AuthModule,
-    EnvironmentsModule,
-    SecretsModule,
-    StorageModule,
-    BullModule.registerQueue({ name: PLACE_RUNS_JOB.queue }),
-  ],
+  imports: [AgentsModule, AuthModule, EnvironmentsModule, SecretsModule, StorageModule],
   providers: [
     ...stores,
     ...useCases,

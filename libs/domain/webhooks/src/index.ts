@@ -38,8 +38,11 @@ export {
   MAX_WEBHOOKS_PER_FACTORY,
   type WebhookSettings,
 } from './domain/webhook.js';
-export { EvaluationNudgeModule } from './evaluation-nudge.module.js';
 export { WebhooksPlace } from './persistence/webhook-sealed-place.js';
-export { WebhookEvaluationModule } from './webhook-evaluation.module.js';
-export { WebhooksJobsModule } from './webhooks-jobs.module.js';
-export { signatureSchemesProvider, WebhooksHttpModule, WebhooksModule } from './webhooks.module.js';
+export { WebhookEvaluationModule, WebhooksJobsModule } from './webhook-evaluation.module.js';
+export {
+  evaluationNudgeProvider,
+  signatureSchemesProvider,
+  WebhooksHttpModule,
+  WebhooksModule,
+} from './webhooks.module.js';

@@ -5,6 +5,7 @@ import { EvaluateDeliveries, EvaluationMetrics, EvaluationSteps } from './applic
 import { PruneDeliveries } from './application/prune-deliveries.js';
 import { EvaluationsStore } from './persistence/evaluations.store.js';
 import { PrunesStore } from './persistence/prunes.store.js';
+import { EvaluationLoop } from './jobs/evaluation-loop.js';
 
 /** The evaluation and the pruning of deliveries, for libraries that register a `DeliveryEvaluator`. */
 @Module({
@@ -21,3 +22,10 @@ import { PrunesStore } from './persistence/prunes.store.js';
   exports: [DeliveryEvaluators, EvaluationSteps, EvaluateDeliveries, PruneDeliveries],
 })
 export class WebhookEvaluationModule {}
+
+/** For the processor: evaluates and prunes deliveries. */
+@Module({
+  imports: [WebhookEvaluationModule],
+  providers: [EvaluationLoop],
+})
+export class WebhooksJobsModule {}

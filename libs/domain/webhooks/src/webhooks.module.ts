@@ -1,9 +1,10 @@
-import { type FactoryProvider, Module } from '@nestjs/common';
+import { type ClassProvider, type FactoryProvider, Module } from '@nestjs/common';
 import { AuthModule } from '#platform/auth';
 import { FactoriesModule } from '#domain/factories';
 import { SecretsModule } from '#platform/secrets';
 import { DefinedWebhooks } from './application/defined-webhooks.js';
 import { DeliveriesService } from './application/deliveries.service.js';
+import { EvaluationNudge } from './application/delivery-evaluator.js';
 import { RedeliverDelivery } from './application/redeliver-delivery.js';
 import { SignDelivery } from './application/sign-delivery.js';
 import { WebhookDirectory } from './application/webhook-directory.js';
@@ -11,10 +12,10 @@ import { WebhookSecretSink } from './application/webhook-secret-sink.js';
 import { WebhookSecrets } from './application/webhook-secrets.js';
 import { WebhooksService } from './application/webhooks.service.js';
 import { SIGNATURE_SCHEMES, SignatureSchemes } from './domain/signing/signature-schemes.js';
-import { EvaluationNudgeModule } from './evaluation-nudge.module.js';
 import { DeliveriesController } from './http/deliveries.controller.js';
 import { WebhookPresenter } from './http/webhook-presenter.js';
 import { SignatureSchemesController, WebhooksController } from './http/webhooks.controller.js';
+import { QueueEvaluationNudge } from './jobs/queue-evaluation-nudge.js';
 import { DeliveriesStore } from './persistence/deliveries.store.js';
 import { SecretCopies } from './persistence/secret-copies.js';
 import { WebhooksStore } from './persistence/webhooks.store.js';
@@ -22,6 +23,12 @@ import { WebhooksStore } from './persistence/webhooks.store.js';
 export const signatureSchemesProvider: FactoryProvider<SignatureSchemes> = {
   provide: SignatureSchemes,
   useFactory: () => new SignatureSchemes(SIGNATURE_SCHEMES),
+};
+
+/** For every process that accepts or redelivers deliveries. Needs `JobsModule`. */
+export const evaluationNudgeProvider: ClassProvider<EvaluationNudge> = {
+  provide: EvaluationNudge,
+  useClass: QueueEvaluationNudge,
 };
 
 /**
@@ -56,8 +63,8 @@ export const signatureSchemesProvider: FactoryProvider<SignatureSchemes> = {
 export class WebhooksModule {}
 
 @Module({
-  imports: [FactoriesModule, WebhooksModule, EvaluationNudgeModule],
-  providers: [WebhookPresenter, RedeliverDelivery],
+  imports: [FactoriesModule, WebhooksModule],
+  providers: [WebhookPresenter, RedeliverDelivery, evaluationNudgeProvider],
   controllers: [WebhooksController, SignatureSchemesController, DeliveriesController],
 })
 export class WebhooksHttpModule {}

@@ -9,11 +9,11 @@ import { ConnectedWorkersStore } from './persistence/connected-workers.store.js'
 import { PresenceStore } from './persistence/presence.store.js';
 import { Connections } from './socket/connections.js';
 import { FrameDoor } from './socket/frame-door.js';
+import { HeartbeatMonitor } from './socket/heartbeat-monitor.js';
 import { SupersededConnections } from './socket/superseded-connections.js';
 import { WorkerAdmission } from './socket/worker-admission.js';
 import { WorkerGateway } from './socket/worker-gateway.js';
 import { WorkerMeters } from './socket/worker-meters.js';
-import { WorkerPulse } from './socket/worker-pulse.js';
 import { WorkerReception } from './socket/worker-reception.js';
 
 /** The connections that this process holds; none, where it is no API. */
@@ -34,7 +34,7 @@ export class WorkersModule {}
     WorkerReception,
     WorkerAdmission,
     WorkerGateway,
-    WorkerPulse,
+    HeartbeatMonitor,
     SupersededConnections,
   ],
 })

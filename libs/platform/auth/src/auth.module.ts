@@ -7,7 +7,6 @@ import { ServiceAccountsService } from './application/service-accounts.service.j
 import { TeamDirectory } from './application/team-directory.js';
 import { TeamsService } from './application/teams.service.js';
 import { TokenAuthenticator } from './application/token-authenticator.js';
-import { TokenUsage } from './application/token-usage.js';
 import { TokensService } from './application/tokens.service.js';
 import { DisabledUserListeners, UsersService } from './application/users.service.js';
 import { AUTH_ENTITIES } from './persistence/entities.js';
@@ -22,8 +21,8 @@ const EXPORTED = [
   TeamDirectory,
   TeamsService,
   TokenAuthenticator,
+  TokenQueries,
   TokensService,
-  TokenUsage,
   UsersService,
 ];
 
@@ -31,7 +30,7 @@ const EXPORTED = [
 @Global()
 @Module({
   imports: [TypeOrmModule.forFeature(AUTH_ENTITIES)],
-  providers: [...EXPORTED, TokenQueries],
+  providers: EXPORTED,
   exports: EXPORTED,
 })
 export class AuthModule {}

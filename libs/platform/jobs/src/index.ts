@@ -1,7 +1,5 @@
-export * from './job-definition.js';
-export * from './job-processor.js';
-export * from './jobs.module.js';
-export * from './migrate-queues.js';
-export { CoalescedNudges } from './coalesced-nudges.js';
-export { SteadyTicks } from './steady-ticks.js';
-export { Pump } from './pump.js';
+export { BackgroundTasks } from './background-tasks.js';
+export { JobsModule, QueueConnections } from './jobs.module.js';
+export { areQueuesMigrated, migrateQueues } from './migrate-queues.js';
+export { PeriodicTask, type TaskRun } from './periodic-task.js';
+export { defineTask, renderBackgroundWork, type ServerProcess, type TaskDefinition } from './task-definition.js';

@@ -1,21 +1,14 @@
 import { BullModule } from '@nestjs/bullmq';
-import {
-  type DynamicModule,
-  Global,
-  Inject,
-  Injectable,
-  Logger,
-  Module,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { type DynamicModule, Global, Inject, Injectable, Logger, Module } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
 import { createPostgresBackend, createRedisBackend, type ConnectionOptions, setDefaultBackendFactory } from 'bullmq';
 import { createRequire } from 'node:module';
 import pg from 'pg';
 import { Settings } from '#platform/config';
+import { ObservabilityModule } from '#platform/observability';
 import { surviveConnectionLoss } from '#platform/persistence';
-import { definedJobs } from './job-definition.js';
-import { JobProcessor } from './job-processor.js';
+import { BackgroundTasks, SERVER_PROCESS } from './background-tasks.js';
+import type { ServerProcess } from './task-definition.js';
 
 const QUEUE_CONNECTION = Symbol('QUEUE_CONNECTION');
 
@@ -44,7 +37,7 @@ function requireRedisClient(): void {
 
 function connect(settings: Settings): QueueConnection {
   const url = settings.queueUrl ?? settings.databaseUrl;
-  if (url === undefined) throw new Error('QUEUE_URL or DATABASE_URL is needed for the queues.');
+  if (url === undefined) throw new Error('The queues need QUEUE_URL or DATABASE_URL.');
   if (url.startsWith('redis')) {
     requireRedisClient();
     return { redisUrl: url };
@@ -65,7 +58,7 @@ function connect(settings: Settings): QueueConnection {
   return { pool };
 }
 
-/** The connections that all queues of a process share. Ended by whoever closed the application, after it has closed. */
+/** The connections that all queues of a process share. The caller that closed the application ends them afterwards. */
 @Injectable()
 export class QueueConnections {
   constructor(@Inject(QUEUE_CONNECTION) private readonly connection: QueueConnection) {}
@@ -75,44 +68,20 @@ export class QueueConnections {
   }
 }
 
-/** Refuses to start a process whose queues would hold jobs that nothing handles. */
-@Injectable()
-class JobCompleteness implements OnApplicationBootstrap {
-  constructor(private readonly discovery: DiscoveryService) {}
-
-  onApplicationBootstrap(): void {
-    const processors = this.discovery
-      .getProviders()
-      .map((wrapper) => wrapper.instance as unknown)
-      .filter((instance) => instance instanceof JobProcessor);
-    const handled = new Map<string, number>();
-    for (const { job } of processors.flatMap((processor) => processor.handlers)) {
-      const key = `${job.queue}/${job.name}`;
-      handled.set(key, (handled.get(key) ?? 0) + 1);
-    }
-    const faults = definedJobs().flatMap(({ queue, name }) => {
-      const count = handled.get(`${queue}/${name}`) ?? 0;
-      if (count === 1) return [];
-      return [
-        count === 0
-          ? `${queue}/${name} has no handler: add handles(…) to a JobProcessor`
-          : `${queue}/${name} has ${count} handlers: keep one`,
-      ];
-    });
-    if (faults.length > 0) throw new Error(`Jobs are not complete: ${faults.join('; ')}.`);
-  }
-}
-
 @Global()
 @Module({})
 export class JobsModule {
-  /** `handlesJobs`: this process runs the processors, so every defined job must have its handler here. */
-  static forRoot({ handlesJobs }: { handlesJobs: boolean }): DynamicModule {
+  /**
+   * `process`: the tasks that are declared for it must have an implementation, or the application does not start. Without
+   * it, any part of an application can be started alone.
+   */
+  static forRoot(process: ServerProcess | null = null): DynamicModule {
     installBackends();
     return {
       module: JobsModule,
       imports: [
-        DiscoveryModule,
+        ObservabilityModule,
+        ScheduleModule.forRoot(),
         BullModule.forRootAsync({
           imports: [QueueConnectionModule],
           inject: [QUEUE_CONNECTION],
@@ -125,7 +94,8 @@ export class JobsModule {
           }),
         }),
       ],
-      providers: handlesJobs ? [JobCompleteness] : [],
+      providers: [BackgroundTasks, { provide: SERVER_PROCESS, useValue: process }],
+      exports: [BackgroundTasks],
     };
   }
 }

@@ -7,15 +7,31 @@ export const PROGRAM = 'dist/headrace.js';
 
 /** The directory that this program is installed in, found from wherever this file runs (build or sources). */
 export function findInstallation(): string {
-  for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
-    if (existsSync(join(directory, PROGRAM))) return directory;
-    if (directory === dirname(directory))
-      throw new Error(`The built command line ${PROGRAM} was not found: run \`npm run build\`.`);
-  }
+  const directory = findDirectoryWith(PROGRAM);
+  if (directory === null) throw new Error(`The built command line ${PROGRAM} was not found: run \`npm run build\`.`);
+  return directory;
 }
 
 /** The path of the built command line. */
 export const findProgram = (): string => join(findInstallation(), PROGRAM);
+
+/**
+ * The path of files that are shipped beside the sources, such as `libs/domain/agents/skills`, whether this file runs from the
+ * sources, from what was compiled of them, or from the bundle. Throws when they are missing.
+ */
+export function findShipped(path: string): string {
+  const directory = findDirectoryWith(path);
+  if (directory === null) throw new Error(`The installation is incomplete: ${path} is missing.`);
+  return join(directory, path);
+}
+
+/** The nearest directory above this file that contains the path. */
+function findDirectoryWith(path: string): string | null {
+  for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
+    if (existsSync(join(directory, path))) return directory;
+    if (directory === dirname(directory)) return null;
+  }
+}
 
 /** The version of the installed package. */
 export function ownVersion(): string {

@@ -16,7 +16,7 @@ const CONNECTION_CODES = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ]);
-/** Of a Unix socket whose server is stopped, or whose queue of connections is full. */
+/** Codes of a Unix socket whose server is stopped, or whose queue of connections is full. */
 const SOCKET_CODES: readonly unknown[] = ['ENOENT', 'EAGAIN'];
 /** Texts of `pg` for errors without a code; the last one is its `query_timeout`. */
 const CONNECTION_TEXT =
@@ -29,8 +29,8 @@ const OBJECT_NOT_IN_PREREQUISITE_STATE = '55000';
 const READ_ONLY_TRANSACTION = '25006';
 
 /**
- * Whether the database cannot be reached or used at the moment: it is going down or coming up, is out of resources, or
- * accepts no connections or no writes. The caller may try again shortly.
+ * Whether the database is temporarily unavailable: it is starting or stopping, is out of resources, or accepts no connections or
+ * no writes. The caller may retry shortly.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const state = sqlState(error);
@@ -41,7 +41,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (typeof code === 'string' && CONNECTION_CODES.has(code)) return true;
-  // Any other missing file says nothing about the database.
+  // Any other missing file is unrelated to the database.
   if (SOCKET_CODES.includes(code) && syscall === 'connect') return true;
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable);
   return CONNECTION_TEXT.test(error.message);

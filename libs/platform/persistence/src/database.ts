@@ -13,7 +13,7 @@ export interface Statement {
   readonly text: string;
 }
 
-/** What can run statements: the pool, or one transaction. */
+/** Runs statements: the pool, or one transaction. */
 export interface Queryable {
   query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]>;
 }
@@ -37,7 +37,7 @@ export class Database implements Queryable {
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
     try {
-      // The pool drops a connection whose statement failed.
+      // The pool closes a connection whose statement failed.
       const result = await this.pool.query<Row>(toConfig(statement, values));
       return result.rows;
     } catch (error) {
@@ -46,7 +46,7 @@ export class Database implements Queryable {
     }
   }
 
-  /** Rejects when the database cannot be reached, or takes no writes, as a standby does. */
+  /** Rejects when the database cannot be reached, or accepts no writes, as a standby does. */
   async assertWritable(): Promise<void> {
     const client = await this.connect();
     let isWritable = false;
@@ -54,7 +54,7 @@ export class Database implements Queryable {
       const { rows } = await client.query<{ is_read_only: boolean }>(IS_READ_ONLY);
       isWritable = rows[0]?.is_read_only === false;
     } finally {
-      // A session may stay read-only after the database takes writes again, or belong to a server that was the primary.
+      // A session may stay read-only after the database accepts writes again, or belong to a former primary.
       client.release(!isWritable);
     }
     if (!isWritable) throw new Error('The database is read-only.');
@@ -71,8 +71,8 @@ export class Database implements Queryable {
       return result;
     } catch (error) {
       this.report(error);
-      // A connection that cannot even roll back is broken, and a new one may lead to a server that can be used: it leaves
-      // the pool. The first error is what counts.
+      // A connection that cannot roll back is broken, and a new one may reach a server that works: the pool closes it. The
+      // caller gets the first error.
       const broken =
         isDatabaseUnavailable(error) ||
         (await client.query('ROLLBACK').then(
@@ -85,9 +85,9 @@ export class Database implements Queryable {
   }
 
   /**
-   * One transaction that only reads, under settings of its own: names of PostgreSQL's parameters and their values, which
-   * are ours and no input. It begins in the round trip of its first statement, and ends behind the caller's back: nothing
-   * depends on its end.
+   * One read-only transaction with local settings: names of PostgreSQL parameters and their values, which are constants and
+   * never input. It begins in the round trip of its first statement, and the caller does not wait for its end: nothing depends
+   * on it.
    */
   async reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
     const client = await this.connect();
@@ -102,7 +102,7 @@ export class Database implements Queryable {
       this.report(error);
       throw error;
     } finally {
-      // Also after a failure: a transaction that has only read has nothing to keep.
+      // Also after a success: a read-only transaction has nothing to commit.
       client.query('ROLLBACK').then(
         () => {
           client.release();
@@ -123,12 +123,12 @@ export class Database implements Queryable {
     }
   }
 
-  /** Callers try again without a word, so this is where the log names an outage; repetitions are summed up there. */
+  /** Callers retry without logging, so the outage is logged here; the logger sums up repeated lines. */
   private report(error: unknown): void {
     if (isDatabaseUnavailable(error)) this.logger.warn(`The database is unavailable: ${textOf(error)}`);
   }
 
-  /** TypeORM's own pool. */
+  /** The pool of TypeORM. */
   get pool(): Pool {
     return (this.dataSource.driver as unknown as { master: Pool }).master;
   }
@@ -139,7 +139,7 @@ const IS_READ_ONLY = `SELECT current_setting('transaction_read_only') = 'on' AS 
 const literal = (value: string): string => `'${value.replaceAll("'", "''")}'`;
 
 function textOf(error: unknown): string {
-  // Of several addresses that were tried, the first tells enough; the collection has no text.
+  // An error of several addresses has no text; the error of the first one suffices.
   if (error instanceof AggregateError && error.message === '') return textOf(error.errors[0]);
   return error instanceof Error ? error.message : String(error);
 }

@@ -3,9 +3,9 @@ import { isDatabaseUnavailable, QUERY_CANCELED, sqlState } from './database-erro
 export interface GroupLimits {
   /** Items of one statement. */
   readonly maxGroup: number;
-  /** Statements under way at once: what comes meanwhile waits for the next one, and shares it. */
+  /** Concurrent statements: items that arrive meanwhile wait for the next one, and share it. */
   readonly maxInFlight: number;
-  /** Milliseconds between two statements at least; what comes meanwhile shares the next one. Default 0. */
+  /** Minimum time between two statements; items that arrive meanwhile share the next one. Default 0. */
   readonly spacingMs?: number;
 }
 
@@ -16,12 +16,13 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Lets what is asked at the same time share statements. Nobody waits for company: with nothing under way (or, with a
- * spacing, of late) an item goes alone and at once. Under load one statement, one commit and one round trip serve many requests. An item never joins a
- * statement that was sent before it came, so that it sees whatever was committed by then.
+ * Lets concurrent requests share statements. No item is delayed to form a group: when no statement runs (or, with a spacing,
+ * none ran recently), an item is sent alone and at once. Under load one statement, one commit and one round trip serve many
+ * requests. An item never joins a statement that was sent before it arrived, so that it sees everything committed by then.
  *
- * `run` gives one result an item, in their order. Where it fails, a database that is away or too slow fails all items; else each is
- * run alone, so that one that the database refuses does not fail its neighbours: `run` must be a single transaction.
+ * `run` returns one result per item, in their order. When it fails because the database is unavailable or too slow, all items fail;
+ * otherwise each item is run alone, so that one that the database rejects does not fail the others: `run` must be a single
+ * transaction.
  */
 export class GroupedStatement<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
@@ -34,7 +35,7 @@ export class GroupedStatement<Item, Result> {
     private readonly limits: GroupLimits,
   ) {}
 
-  /** Rejects with what the statement failed with. */
+  /** Rejects with the error of the statement. */
   execute(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ item, resolve, reject });
@@ -73,7 +74,8 @@ export class GroupedStatement<Item, Result> {
   private async commit(group: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.run(group.map(({ item }) => item));
-      if (results.length !== group.length) throw new Error('A grouped statement did not answer every item.');
+      if (results.length !== group.length)
+        throw new Error('A grouped statement did not return a result for every item.');
       results.forEach((result, index) => group[index]?.resolve(result));
     } catch (error) {
       if (group.length === 1 || isBeyondItems(error)) group.forEach(({ reject }) => reject(error));
@@ -82,5 +84,5 @@ export class GroupedStatement<Item, Result> {
   }
 }
 
-/** What none of the items is to blame for: to try them one by one would only take longer. */
+/** Errors that no item has caused: running the items one by one would only take longer. */
 const isBeyondItems = (error: unknown): boolean => isDatabaseUnavailable(error) || sqlState(error) === QUERY_CANCELED;

@@ -1,12 +1,20 @@
 export * from './database.js';
 export * from './database-error.js';
-export * from './embedded-postgres/embedded-postgres.js';
-export * from './embedded-postgres/find-embedded-postgres.js';
-export * from './embedded-postgres/pid-lock.js';
 export * from './listener.js';
-export * from './migrate.js';
+export * from './migrations/migrate.js';
+export { type MigrationSource, readMigrations } from './migrations/migration-files.js';
+export {
+  type EarlierSchema,
+  MigrationChangedError,
+  type MigrationPlan,
+  readSchemaState,
+  SchemaAheadError,
+  SchemaBehindError,
+  SchemaError,
+  type SchemaState,
+  SchemaTooOldError,
+} from './migrations/schema-state.js';
 export * from './movable-clock.js';
 export * from './persistence.module.js';
-export * from './surroundings.module.js';
 export * from './survive-connection-loss.js';
 export * from './grouped-statement.js';

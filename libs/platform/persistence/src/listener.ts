@@ -8,9 +8,9 @@ export const LISTENER_DATABASE_URL = Symbol('LISTENER_DATABASE_URL');
 type Handler = (payload: string) => void;
 
 /**
- * One LISTEN connection per process, fanned out in memory. Notifications are hints: whoever waits also looks again by
- * itself, so a lost one costs time, never correctness. Reconnects for ever; handlers are called once with an empty
- * payload after each reconnect, because anything may have been missed.
+ * One LISTEN connection per process, distributed in memory. Notifications are hints: every subscriber also polls, so a lost one
+ * costs time, never correctness. Reconnects without limit; handlers are called once with an empty payload after each reconnect,
+ * because notifications may have been missed.
  */
 @Injectable()
 export class DatabaseListener implements OnModuleDestroy {
@@ -74,7 +74,7 @@ export class DatabaseListener implements OnModuleDestroy {
       });
   }
 
-  /** One statement after the other: a client takes no second one while it is at the first. */
+  /** One statement after the other: a client runs one at a time. */
   private listen(client: pg.Client, channels: readonly string[]): void {
     const statement = channels.map((channel) => `LISTEN ${pg.escapeIdentifier(channel)}`).join('; ');
     this.listening = this.listening

@@ -1,13 +1,15 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Settings } from '#platform/config';
+import { Clock } from '#platform/kernel';
 import { CONNECT_TIMEOUT_MS, queryTimeoutMs, sessionOptions } from './connection-options.js';
 import { Database } from './database.js';
 import { DatabaseListener, LISTENER_DATABASE_URL } from './listener.js';
+import { clockProvider } from './movable-clock.js';
 
 function databaseUrlOf(settings: Settings): string {
   if (settings.databaseUrl === undefined)
-    throw new Error('DATABASE_URL is needed: only `headrace up` starts an embedded PostgreSQL.');
+    throw new Error('DATABASE_URL is required: only `headrace up` starts an embedded PostgreSQL.');
   return settings.databaseUrl;
 }
 
@@ -37,7 +39,7 @@ export class PersistenceModule {
             },
             autoLoadEntities: true,
             synchronize: false,
-            // Whoever starts the application decides whether to wait for a database that does not answer.
+            // The caller that starts the application decides whether to wait for an unavailable database.
             toRetry: () => false,
           }),
         }),
@@ -48,6 +50,19 @@ export class PersistenceModule {
         { provide: LISTENER_DATABASE_URL, inject: [Settings], useFactory: databaseUrlOf },
       ],
       exports: [Database, DatabaseListener],
+    };
+  }
+}
+
+/** The settings and the clock of a process, for every module. */
+@Global()
+@Module({})
+export class CoreModule {
+  static of(settings: Settings): DynamicModule {
+    return {
+      module: CoreModule,
+      providers: [{ provide: Settings, useValue: settings }, clockProvider],
+      exports: [Settings, Clock],
     };
   }
 }

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from './database.js';
-import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
+import { EmbeddedPostgres } from '#platform/embedded-postgres';
 import { surviveConnectionLoss } from './survive-connection-loss.js';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'headrace-loss-'));

@@ -3,10 +3,9 @@ import type { Pool, PoolClient } from 'pg';
 const ignore = (): void => undefined;
 
 /**
- * Keeps a lost connection from ending the process. `pg` emits `error` on a client whose connection breaks, also while
- * a caller holds it, and the pool listens on idle clients only. The holder needs no event: its statement, or its next
- * one, rejects, and the pool drops the client. The pool itself passes on the errors of those that are idle or just ending,
- * which a server that is stopped at that moment causes.
+ * Prevents a lost connection from ending the process. `pg` emits `error` on a client whose connection breaks, also while a caller
+ * holds it, and the pool listens on idle clients only. The holder needs no event: its current or next statement rejects, and the
+ * pool closes the client. The pool itself emits the errors of clients that are idle or closing, which a stopping server causes.
  */
 export function surviveConnectionLoss(pool: Pool): void {
   if (!pool.listeners('error').includes(ignore)) pool.on('error', ignore);

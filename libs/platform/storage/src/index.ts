@@ -7,5 +7,3 @@ export { ObjectStoreUnavailableError } from './s3/s3-error.js';
 export * from './s3/s3-object-store.js';
 export type { S3Limits, S3Place } from './s3/s3-sdk.js';
 export * from './storage.module.js';
-export * from './storage-http.module.js';
-export * from './storage-jobs.module.js';

@@ -14,7 +14,7 @@ import { objectStoreConformance } from '#testing';
 import { LocalObjectStore } from './local-object-store.js';
 import { ObjectStoreUnavailableError } from './s3/s3-error.js';
 import { SignedLinks } from './signed-links.js';
-import { StorageHttpModule } from './storage-http.module.js';
+import { StorageHttpModule } from './storage.module.js';
 import { StorageModule } from './storage.module.js';
 
 class MovableClock extends Clock {

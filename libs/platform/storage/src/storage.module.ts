@@ -1,9 +1,12 @@
 import { join } from 'node:path';
 import { Global, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
+import { Readiness } from '#platform/http';
 import { Clock } from '#platform/kernel';
+import { ObjectsController } from './http/objects.controller.js';
 import { LocalObjectStore } from './local-object-store.js';
 import { ObjectDisposal } from './object-disposal.js';
+import { ObjectDisposalTask } from './object-disposal.task.js';
 import { ObjectStore } from './object-store.js';
 import { openConfiguredS3 } from './s3/open-configured-store.js';
 import { SignedLinks } from './signed-links.js';
@@ -24,7 +27,7 @@ import { SignedLinks } from './signed-links.js';
       },
     },
     {
-      // Also beside S3: links that were handed out before the change keep working.
+      // Also with S3: links that were issued before the configuration changed keep working.
       provide: LocalObjectStore,
       inject: [Settings, SignedLinks],
       useFactory: (settings: Settings, links: SignedLinks) =>
@@ -57,3 +60,23 @@ export class StorageModule implements OnModuleInit, OnApplicationShutdown {
     this.store.close();
   }
 }
+
+/**
+ * `GET /objects/*`: downloads by signed URL, for the API application, which is ready only while objects can be stored.
+ * Needs {@link StorageModule}.
+ */
+@Module({ controllers: [ObjectsController] })
+export class StorageHttpModule implements OnModuleInit {
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly store: ObjectStore,
+  ) {}
+
+  onModuleInit(): void {
+    this.readiness.register('objects', () => this.store.assertWritable());
+  }
+}
+
+/** The background work of the store, for the processor. */
+@Module({ imports: [StorageModule], providers: [ObjectDisposalTask] })
+export class StorageJobsModule {}

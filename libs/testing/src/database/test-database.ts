@@ -13,23 +13,29 @@ declare module 'vitest' {
   }
 }
 
-/** A migrated, empty database of its own. */
+/** A separate database, migrated and empty. */
 export interface TestDatabase {
   readonly url: string;
   query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Moves `headrace.now()` of this database. Returns the whole shift so far, in milliseconds. */
   advanceClock(milliseconds: number): Promise<number>;
-  /** Drops it, whoever is still connected. */
+  /** Drops it and ends the sessions that still use it. */
   close(): Promise<void>;
 }
 
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const { url: serverUrl, template } = inject('postgres');
-  const name = `test_${randomBytes(8).toString('hex')}`;
+  const { template } = inject('postgres');
   // Copied as files: through the log, block by block, it would take twice as long.
-  await onDatabase(serverUrl, (server) =>
-    server.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`),
-  );
+  return createDatabase(`TEMPLATE ${template} STRATEGY FILE_COPY`);
+}
+
+/** A database without a schema, for tests of migrations. */
+export const createEmptyDatabase = (): Promise<TestDatabase> => createDatabase('TEMPLATE template0');
+
+async function createDatabase(options: string): Promise<TestDatabase> {
+  const { url: serverUrl } = inject('postgres');
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onDatabase(serverUrl, (server) => server.query(`CREATE DATABASE ${name} ${options}`));
   const url = otherDatabase(serverUrl, name);
   const pool = new pg.Pool({
     connectionString: url,

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { EmbeddedPostgres, installTestClock, type Queryable } from '#platform/persistence';
+import { EmbeddedPostgres } from '#platform/embedded-postgres';
+import { installTestClock, type Queryable } from '#platform/persistence';
 
 const TEMPLATE = 'headrace_template';
 

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { sqlState } from '#platform/persistence';
-import { migrationNames } from '../../process/migrations.js';
+import { EARLIER_SCHEMA } from '../../process/earlier-migrations.js';
+import { schemaStateOf } from '../../process/migrations.js';
 import type { DatabaseState } from '../database-door.js';
 import type { DoctorCheck } from '../doctor-check.js';
 import { fail, type Finding, ok, warn } from '../finding.js';
@@ -78,29 +79,21 @@ async function inspect(pool: pg.Pool, kind: string, place: string): Promise<Find
 }
 
 async function lookAtSchema(pool: pg.Pool, found: string): Promise<Finding> {
-  const known = migrationNames();
-  const present = await appliedMigrations(pool);
-  const missing = known.filter((name) => !present.has(name));
+  const { total, pending, unknown, changed, missing } = await schemaStateOf(pool);
   if (missing.length > 0)
-    return fail(`${found} lacks ${missing.length} of ${known.length} migrations`, 'headrace migrate');
-  const strange = [...present].filter((name) => !known.includes(name));
-  if (strange.length > 0)
+    return fail(`${found} lacks ${missing.length} migrations of an earlier version`, EARLIER_SCHEMA.advice);
+  if (pending.length > 0) return fail(`${found} lacks ${pending.length} of ${total} migrations`, 'headrace migrate');
+  if (changed.length > 0)
+    return fail(
+      `${found} was migrated with other texts of ${changed.join(', ')}`,
+      'Use the version of Headrace that migrated it.',
+    );
+  if (unknown.length > 0)
     return warn(
-      `${found} was migrated by a newer version (${strange.length} migrations more)`,
+      `${found} was migrated by a newer version (${unknown.length} migrations more)`,
       'Use the newest version of Headrace that any process of this installation has.',
     );
-  return ok(`${found}, ${known.length} migrations`);
-}
-
-async function appliedMigrations(pool: pg.Pool): Promise<ReadonlySet<string>> {
-  try {
-    const { rows } = await pool.query<{ name: string }>('SELECT name FROM headrace.schema_migrations');
-    return new Set(rows.map(({ name }) => name));
-  } catch (error) {
-    // No such table, no such schema.
-    if (sqlState(error) === '42P01' || sqlState(error) === '3F000') return new Set();
-    throw error;
-  }
+  return ok(`${found}, ${total} migrations`);
 }
 
 interface Server {

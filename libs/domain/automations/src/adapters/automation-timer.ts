@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { FindFactory } from '#domain/factories';
 import { isDatabaseUnavailable, type Queryable } from '#platform/persistence';
-import { type DueTimer, TimerHandler, TimerHandlers, type TimerOutcome } from '#domain/schedules';
+import { type DueTimer, TimerHandler, TimerHandlers, type TimerOutcome } from '#platform/timers';
 import { FireAutomations } from '../application/fire-automations.js';
 import { AUTOMATION_TIMER, readTimerKey, ScheduleTrigger } from './schedule-trigger.js';
 
@@ -27,7 +27,7 @@ export class AutomationTimer extends TimerHandler implements OnModuleInit {
   override async fire(_tx: Queryable, due: readonly DueTimer[], enough: AbortSignal): Promise<readonly TimerOutcome[]> {
     const outcomes: TimerOutcome[] = [];
     // One after the other: the runs of one event are already started concurrently.
-    for (const timer of due) outcomes.push(enough.aborted ? 'again' : await this.one(timer, enough));
+    for (const timer of due) outcomes.push(enough.aborted ? 'retry' : await this.one(timer, enough));
     return outcomes;
   }
 
@@ -43,14 +43,14 @@ export class AutomationTimer extends TimerHandler implements OnModuleInit {
     const { factoryUid, subject } = readTimerKey(key);
     try {
       const factory = await this.factories.execute(factoryUid);
-      if (!factory) return 'gone';
+      if (!factory) return 'remove';
       const scope = { factoryUid, teamUid: factory.teamUid };
       const results = await this.automations.execute(this.trigger.eventOf(scope, subject, fire), enough);
-      return results.length > 0 ? 'done' : 'gone';
+      return results.length > 0 ? 'done' : 'remove';
     } catch (error) {
       // Fired again, the event finds the runs that it has already started.
       if (!isDatabaseUnavailable(error) && error !== enough.reason) this.logger.error(error);
-      return 'again';
+      return 'retry';
     }
   }
 }

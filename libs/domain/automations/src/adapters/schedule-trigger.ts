@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import { type Cron, Timers } from '#domain/schedules';
+import { type Cron, Timers } from '#platform/timers';
 import {
   type CompiledTrigger,
   type SampledEvent,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Cron, isTimeZone, parseCron } from '#domain/schedules';
+import { type Cron, isTimeZone, parseCron } from '#platform/timers';
 import type { Trigger, TriggerIssue } from './trigger.js';
 
 export interface ScheduleOfTrigger {

@@ -1,9 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { SchedulerRegistry } from '@nestjs/schedule';
 import { join } from 'node:path';
 import { ConfiguredHarnesses } from '#domain/agents';
 import { Settings } from '#platform/config';
-import { SteadyTicks } from '#platform/jobs';
+import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import { findProgram } from '#platform/kernel';
 import {
   AgentUsers,
@@ -20,6 +19,7 @@ import type { RunnerHandover } from '#execution/runner-protocol';
 import { FinishExecution } from '../application/execution/finish-execution.js';
 import { Executor, type Offer } from '../application/ports.js';
 import { ExecutionTokens } from '../domain/execution-token.js';
+import { EXTEND_PROCESS_OFFERS_TASK, KILL_LOST_RUNNERS_TASK, REAP_WORKSPACES_TASK } from '../jobs/placement-jobs.js';
 import { ExecutionFacts } from './execution-facts.js';
 import { nestLog } from './nest-log.js';
 import { localCloning, runnerHandover } from './runner-handover.js';
@@ -27,8 +27,6 @@ import { type StartingRunners, startingRunners } from './starting-runners.js';
 
 /** How long a runner tries to claim, in multiples of CLAIM_DEADLINE: the offers of living runners are extended. */
 const CLAIM_DEADLINES = 4;
-const REAP_INTERVAL_MS = 30_000;
-const GUARD_INTERVAL_MS = 1000;
 
 /**
  * Runs each execution as processes of this machine: a runner, and below it the agent in a workspace directory. As root
@@ -42,7 +40,7 @@ export class ProcessExecutor extends Executor {
   private readonly users: AgentUsers;
   private readonly runners = new Map<string, StartedRunner>();
   private readonly starting: StartingRunners;
-  private readonly ticks: SteadyTicks;
+  private readonly upkeep: PeriodicTask[] = [];
   private readonly isRoot = process.getuid?.() === 0;
   private workspacesDir = '';
   private entry = '';
@@ -52,10 +50,9 @@ export class ProcessExecutor extends Executor {
     private readonly facts: ExecutionFacts,
     private readonly finish: FinishExecution,
     private readonly harnesses: ConfiguredHarnesses,
-    timers: SchedulerRegistry,
+    private readonly tasks: BackgroundTasks,
   ) {
     super();
-    this.ticks = new SteadyTicks(timers, 'Executor');
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
     this.users = new AgentUsers(settings);
     this.starting = startingRunners(settings, facts);
@@ -65,9 +62,11 @@ export class ProcessExecutor extends Executor {
     this.entry = findProgram();
     this.workspacesDir = openWorkspacesDir(this.settings);
     await this.reap();
-    this.ticks.every('workspace-reaper', REAP_INTERVAL_MS, () => this.reap());
-    this.ticks.every('offer-keeper', this.settings.claimDeadline / 3, () => this.starting.extendOffers());
-    this.ticks.every('runner-guard', GUARD_INTERVAL_MS, () => this.killForgotten());
+    this.upkeep.push(
+      this.tasks.run(REAP_WORKSPACES_TASK, () => this.reap()),
+      this.tasks.run(EXTEND_PROCESS_OFFERS_TASK, () => this.starting.extendOffers()),
+      this.tasks.run(KILL_LOST_RUNNERS_TASK, () => this.killForgotten()),
+    );
   }
 
   override startCapacity(): Promise<number> {
@@ -102,7 +101,7 @@ export class ProcessExecutor extends Executor {
   }
 
   override async drain(graceMs: number): Promise<void> {
-    this.ticks.stop();
+    for (const task of this.upkeep) void task.stop();
     await drainRunners({
       runners: this.runners,
       working: (ids) => this.facts.working(ids),

@@ -25,7 +25,6 @@ const NOTHING: Step = { repaired: 0, last: null };
 @Injectable()
 export class RepairFacets {
   private readonly logger = new Logger(RepairFacets.name);
-  private isStopped = false;
 
   constructor(
     private readonly database: Database,
@@ -33,23 +32,18 @@ export class RepairFacets {
     private readonly clock: Clock,
   ) {}
 
-  /** Looks at what is new, for a minute at most; the next round goes on there. Returns how many runs lacked something. */
-  async round(): Promise<number> {
+  /** For a minute at most, and until `signal` is aborted; the next run continues. Returns how many runs were incomplete. */
+  async run(signal?: AbortSignal): Promise<number> {
     const start = this.clock.now().getTime();
     const settled = uuidFloor(new Date(start - SETTLED_AFTER_MS));
     let step = await this.step(null, settled);
     let { repaired } = step;
-    while (step.last !== null && !this.isStopped && this.clock.now().getTime() - start < LONGEST_ROUND_MS) {
+    while (step.last !== null && signal?.aborted !== true && this.clock.now().getTime() - start < LONGEST_ROUND_MS) {
       step = await this.step(step.last, settled);
       repaired += step.repaired;
     }
     if (repaired > 0) this.logger.log(`${repaired} run(s) that an older version had created were completed.`);
     return repaired;
-  }
-
-  /** A round under way ends after its step. */
-  stop(): void {
-    this.isStopped = true;
   }
 
   /** The next runs behind `after`, or, when that is null, behind where everything was looked at. */

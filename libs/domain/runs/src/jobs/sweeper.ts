@@ -1,51 +1,35 @@
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { SchedulerRegistry } from '@nestjs/schedule';
 import { AccessChanges } from '#platform/auth';
-import { Settings } from '#platform/config';
-import { isDatabaseUnavailable } from '#platform/persistence';
+import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import { SweepExecutions } from '../application/execution/sweep-executions.js';
-import { sweepIntervalMs } from '../domain/lease.js';
+import { SWEEP_EXECUTIONS_TASK } from './placement-jobs.js';
 
-/** Looks for executions that went silent, idle sessions, unanswered questions, and runs of users who were disabled. */
+/** Ends executions whose runner is silent, idle sessions, unanswered questions, and runs of disabled users. */
 @Injectable()
 export class Sweeper implements OnApplicationBootstrap {
   private readonly logger = new Logger(Sweeper.name);
-  private running: Promise<void> | null = null;
+  private readonly task: PeriodicTask;
   private unsubscribe: (() => void) | null = null;
 
   constructor(
     private readonly sweep: SweepExecutions,
-    private readonly settings: Settings,
-    private readonly timers: SchedulerRegistry,
     private readonly changes: AccessChanges,
-  ) {}
+    tasks: BackgroundTasks,
+  ) {
+    this.task = tasks.implement(SWEEP_EXECUTIONS_TASK, () => this.run());
+  }
 
   onApplicationBootstrap(): void {
-    this.unsubscribe = this.changes.subscribe(() => this.tick());
-    this.timers.addInterval(
-      'execution-sweeper',
-      setInterval(() => this.tick(), sweepIntervalMs(this.settings.leaseTtl)),
-    );
+    this.unsubscribe = this.changes.subscribe(() => this.task.wake());
   }
 
   async stop(): Promise<void> {
     this.unsubscribe?.();
-    if (this.timers.doesExist('interval', 'execution-sweeper')) this.timers.deleteInterval('execution-sweeper');
-    await this.running;
+    await this.task.stop();
   }
 
-  private tick(): void {
-    this.running ??= this.sweep
-      .execute()
-      .then((lost) => {
-        if (lost > 0) this.logger.warn(`Gave up ${lost} execution(s) whose runner went silent.`);
-      })
-      .catch((error: unknown) => {
-        // While the database is away there is nothing to sweep; the next tick tries again.
-        if (!isDatabaseUnavailable(error)) this.logger.error(error);
-      })
-      .finally(() => {
-        this.running = null;
-      });
+  private async run(): Promise<void> {
+    const lost = await this.sweep.execute();
+    if (lost > 0) this.logger.warn(`Ended ${lost} execution(s) whose runner was silent.`);
   }
 }

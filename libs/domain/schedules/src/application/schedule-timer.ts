@@ -1,101 +1,106 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { TeamDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
+import { BackgroundTasks, defineTask } from '#platform/jobs';
 import { isDatabaseUnavailable, type Queryable } from '#platform/persistence';
 import { UnfinishedRuns } from '#domain/runs';
+import { type DueTimer, TimerHandler, TimerHandlers, type TimerOutcome, TimerSteps } from '#platform/timers';
 import type { Schedule } from '../domain/schedule.js';
-import { type FiringRecord, ScheduleFiringsStore } from '../persistence/schedule-firings.store.js';
+import { type FiringRecord, PRUNE_BATCH_SIZE, ScheduleFiringsStore } from '../persistence/schedule-firings.store.js';
 import { SCHEDULE_TIMER, SchedulesStore } from '../persistence/schedules.store.js';
-import { LaunchSchedule } from './launch-schedule.js';
-import { type DueTimer, TimerHandler, type TimerOutcome } from './timer-handler.js';
-import { TimerHandlers } from './timer-handlers.js';
-import { TimerSteps } from './timer-steps.js';
+import { ScheduleLauncher } from './schedule-launcher.js';
 
-/** Runs that are started at the same time, and so share a statement; what people ask for gets its turn between two. */
-const LAUNCHES_AT_ONCE = 32;
+const PRUNE_FIRINGS_TASK = defineTask({
+  name: 'prune-firings',
+  library: 'schedules',
+  process: 'processor',
+  scope: 'process',
+  period: 600_000,
+  description: 'Deletes records of firings that are older than 30 days.',
+});
+
+/** Runs that are started at the same time, and so share a statement; requests of users are handled between two batches. */
+const CONCURRENT_LAUNCHES = 32;
 
 interface Fired {
   readonly outcome: TimerOutcome;
   readonly records: readonly FiringRecord[];
-  /** Why it is to be fired again, for people. */
+  /** Why the timer is retried, for users. */
   readonly delay?: { readonly uid: string; readonly reason: string };
 }
 
-const AGAIN: Fired = { outcome: 'again', records: [] };
+const RETRY: Fired = { outcome: 'retry', records: [] };
 
-@Injectable()
-export class ScheduleStores {
-  constructor(
-    readonly schedules: SchedulesStore,
-    readonly firings: ScheduleFiringsStore,
-    readonly runs: UnfinishedRuns,
-  ) {}
-}
-
-/** Timers of schedules: a run for each due time. */
+/** Timers of schedules: starts a run for each due time. */
 @Injectable()
 export class ScheduleTimer extends TimerHandler implements OnModuleInit {
   override readonly kind = SCHEDULE_TIMER;
   private readonly logger = new Logger(ScheduleTimer.name);
 
   constructor(
-    private readonly stores: ScheduleStores,
-    private readonly launch: LaunchSchedule,
+    private readonly schedules: SchedulesStore,
+    private readonly firings: ScheduleFiringsStore,
+    private readonly runs: UnfinishedRuns,
+    private readonly launcher: ScheduleLauncher,
     private readonly teams: TeamDirectory,
     private readonly settings: Settings,
     private readonly handlers: TimerHandlers,
     private readonly steps: TimerSteps,
+    tasks: BackgroundTasks,
   ) {
     super();
+    tasks.implement(PRUNE_FIRINGS_TASK, async () =>
+      (await firings.prune()) >= PRUNE_BATCH_SIZE ? 'again' : undefined,
+    );
   }
 
   onModuleInit(): void {
     this.handlers.register(this);
   }
 
-  override async fire(tx: Queryable, due: readonly DueTimer[], enough: AbortSignal): Promise<readonly TimerOutcome[]> {
-    const found = await this.stores.schedules.findAll(
+  override async fire(tx: Queryable, due: readonly DueTimer[], signal: AbortSignal): Promise<readonly TimerOutcome[]> {
+    const found = await this.schedules.findAll(
       tx,
       due.map(({ key }) => key),
     );
     const schedules = new Map(found.map((schedule) => [schedule.uid, schedule]));
-    const busy = await this.stores.runs.among(
+    const busy = await this.runs.among(
       tx,
       found.flatMap(({ overlapPolicy, lastRunId }) => (overlapPolicy === 'skip' && lastRunId ? [lastRunId] : [])),
     );
     const fired: Fired[] = [];
-    for (let index = 0; index < due.length; index += LAUNCHES_AT_ONCE) {
-      const next = due.slice(index, index + LAUNCHES_AT_ONCE);
-      if (enough.aborted) fired.push(...next.map(() => AGAIN));
-      else fired.push(...(await Promise.all(next.map((timer) => this.one(timer, schedules.get(timer.key), busy)))));
+    for (let index = 0; index < due.length; index += CONCURRENT_LAUNCHES) {
+      const next = due.slice(index, index + CONCURRENT_LAUNCHES);
+      if (signal.aborted) fired.push(...next.map(() => RETRY));
+      else fired.push(...(await Promise.all(next.map((timer) => this.fireOne(timer, schedules.get(timer.key), busy)))));
     }
     this.steps.reached('launched');
     const { schedulePauseAfter } = this.settings;
     const records = fired.flatMap((one) => one.records);
-    await this.stores.schedules.noteSpawnErrors(
+    await this.schedules.noteSpawnErrors(
       tx,
       fired.flatMap(({ delay }) => delay ?? []),
     );
-    const paused = new Set(await this.stores.firings.record(tx, records, schedulePauseAfter));
-    return fired.map(({ outcome }, index) => (paused.has(due[index]?.key ?? '') ? 'gone' : outcome));
+    const paused = new Set(await this.firings.record(tx, records, schedulePauseAfter));
+    return fired.map(({ outcome }, index) => (paused.has(due[index]?.key ?? '') ? 'remove' : outcome));
   }
 
-  private async one(
+  private async fireOne(
     { key: uid, fire, missed }: DueTimer,
     schedule: Schedule | undefined,
     busy: ReadonlySet<string>,
   ): Promise<Fired> {
-    if (!schedule?.enabled) return { outcome: 'gone', records: [] };
+    if (!schedule?.enabled) return { outcome: 'remove', records: [] };
     const records: FiringRecord[] = missed
       ? [{ uid, dueAt: missed.first, outcome: 'missed', missedThrough: missed.last }]
       : [];
     if (fire === null) return { outcome: 'done', records };
     try {
       const started = await this.start(schedule, fire, busy);
-      return 'outcome' in started ? { outcome: 'done', records: [...records, started] } : { ...AGAIN, delay: started };
+      return 'outcome' in started ? { outcome: 'done', records: [...records, started] } : { ...RETRY, delay: started };
     } catch (error) {
       if (!isDatabaseUnavailable(error)) this.logger.error(error);
-      return AGAIN;
+      return RETRY;
     }
   }
 
@@ -106,10 +111,10 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
   ): Promise<FiringRecord | NonNullable<Fired['delay']>> {
     const { uid, owner, lastRunId } = schedule;
     const skipped = (detail: string): FiringRecord => ({ uid, dueAt, outcome: 'skipped', detail });
-    if (lastRunId !== null && busy.has(lastRunId)) return skipped(`The run ${lastRunId} before it was still going on.`);
+    if (lastRunId !== null && busy.has(lastRunId)) return skipped(`The previous run ${lastRunId} is not finished.`);
     if (owner.teamUid !== null && !(await this.teams.settings(owner.teamUid)).features.schedules)
-      return skipped('Schedules are switched off for the team.');
-    const launched = await this.launch.execute(schedule, dueAt);
+      return skipped('Schedules are disabled for the team.');
+    const launched = await this.launcher.launchDue(schedule, dueAt);
     switch (launched.kind) {
       case 'started':
         return { uid, dueAt, outcome: 'started', runId: launched.runId };

@@ -1,10 +1,10 @@
 import type { Issue } from '#platform/http';
 import { type AgentConfig, type AmbientAgentConfig, readAgentConfig, refuseOversized } from '#domain/runs';
-import type { RequestedSchedule } from '../application/schedule-outcomes.js';
+import type { RequestedSchedule } from '../application/schedule-validator.js';
 import type { CreateScheduledAgentRequest, UpdateScheduledAgentRequest } from './schedule.dto.js';
-import { invalidFields } from './schedule-refusals.js';
+import { invalidFields } from './schedule-problems.js';
 
-/** What is left out goes to its default, but for `agent_config`. Throws a problem for fields that contradict each other. */
+/** An absent field gets its default, except `agent_config`. Throws a problem for an invalid configuration. */
 export function toRequestedSchedule(
   body: CreateScheduledAgentRequest | UpdateScheduledAgentRequest,
 ): RequestedSchedule {

@@ -4,16 +4,16 @@ import { AgentDirectory } from '#domain/agents';
 import { type Caller, PrincipalDirectory } from '#platform/auth';
 import { type EnvironmentConfig, EnvironmentDirectory, shownConfig } from '#domain/environments';
 import { maskConfig, type PrincipalInfo, type PrincipalRef } from '#domain/runs';
-import { parseCron } from '../domain/cron/index.js';
+import { parseCron } from '#platform/timers';
 import { type Schedule, UPCOMING } from '../domain/schedule.js';
 import type { ScheduledAgentItem } from './schedule.dto.js';
 
 type Principals = ReadonlyMap<string, PrincipalInfo>;
 
-/** Schedules at once: due times take a while to find, and others wait for this process. */
-const AT_ONCE = 20;
+/** Schedules between two yields to the event loop: computing due times is slow, and other requests wait. */
+const ITEMS_PER_YIELD = 20;
 
-/** Schedules as the wire shows them: principals by name, environments resolved, secret values masked. */
+/** Schedules as responses: principals by name, environments resolved, secret values masked. */
 @Injectable()
 export class SchedulePresenter {
   constructor(
@@ -27,7 +27,7 @@ export class SchedulePresenter {
     return toItem(schedule, principals, await this.environmentOf(caller, schedule));
   }
 
-  /** Principals of all cost one query, and each environment and each identity among them one. */
+  /** One query for all principals, and one for each distinct environment and identity. */
   async list(caller: Caller, schedules: readonly Schedule[]): Promise<ScheduledAgentItem[]> {
     const principals = await this.directory.describe(schedules.flatMap((one) => [one.createdBy, one.updatedBy]));
     const known = new Map<string, EnvironmentConfig | null>();
@@ -37,12 +37,12 @@ export class SchedulePresenter {
       const environment = known.get(key) ?? (known.has(key) ? null : await this.environmentOf(caller, schedule));
       known.set(key, environment);
       items.push(toItem(schedule, principals, environment));
-      if (items.length % AT_ONCE === 0) await setImmediate();
+      if (items.length % ITEMS_PER_YIELD === 0) await setImmediate();
     }
     return items;
   }
 
-  /** As when a run is created: what the configuration names, else the identity. Null for what the caller may not see. */
+  /** As when a run is created: the environment of the configuration, else of the identity. Null when the caller may not see it. */
   private async environmentOf(
     caller: Caller,
     { owner: { teamUid }, agentConfig, agentIdentityUid }: Schedule,

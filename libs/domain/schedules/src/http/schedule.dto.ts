@@ -17,37 +17,42 @@ import { MAX_JITTER_SECONDS, MAX_SCHEDULE_NAME, OVERLAP_POLICIES, type OverlapPo
 
 const OPTIONAL = { optional: true } as const;
 const UID = { pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' } as const;
-const MODE = { ...OPTIONAL, name: 'RunMode', description: 'Of its runs. Default: normal.' };
+const MODE = { ...OPTIONAL, name: 'RunMode', description: 'Mode of its runs. Default: normal.' };
 const OVERLAP = {
   ...OPTIONAL,
   name: 'ScheduleOverlapPolicy',
   description:
-    'When it is due while a run that it has started goes on: `allow` starts another one, `skip` none. Default: allow.',
+    'What happens at a due time while the previous run is not finished: `allow` starts another run, `skip` starts none. Default: allow.',
 };
 const IGNORED = {
   ...OPTIONAL,
   nullable: true,
-  description: 'Ignored: what a GET answers can be sent back.',
+  description: 'Ignored, so that the response of a GET can be sent back.',
 } as const;
 
 const IGNORED_OBJECT = { ...IGNORED, schema: { type: 'object' as const, additionalProperties: true } };
 
-/** What both requests have; those without a default are required. */
+/** The fields of both requests; those without a default are required. */
 class ScheduleRequest {
-  @StringField({ blank: false, max: MAX_SCHEDULE_NAME, description: 'Also the title of its runs.', example: 'nightly' })
+  @StringField({
+    blank: false,
+    max: MAX_SCHEDULE_NAME,
+    description: 'Name of the schedule, and title of its runs.',
+    example: 'nightly',
+  })
   name: string;
   @StringField({
     description:
-      'Five fields: minute, hour, day of the month, month, weekday. Numbers, names such as `MON` and `jan`, lists, ranges and steps.',
+      'Cron expression with five fields: minute, hour, day of the month, month, weekday. Numbers, names such as `MON` and `jan`, lists, ranges and steps.',
     example: '*/15 9-17 * * MON-FRI',
   })
   cron_schedule: string;
-  @StringField({ blank: false, description: 'What the agent is to do; at most 1 MiB of UTF-8.' }) prompt: string;
-  @BooleanField({ description: 'Paused while it is false.' }) enabled: boolean;
+  @StringField({ blank: false, description: 'Task of the agent; at most 1 MiB of UTF-8.' }) prompt: string;
+  @BooleanField({ description: 'false: the schedule is paused.' }) enabled: boolean;
   @ObjectField(() => AmbientAgentConfig, {
     ...OPTIONAL,
     nullable: true,
-    description: 'Configuration of its runs; 64 KiB of JSON at most.',
+    description: 'Configuration of its runs; at most 64 KiB of JSON.',
   })
   agent_config?: AmbientAgentConfig | null;
   @StringField({
@@ -71,7 +76,7 @@ class ScheduleRequest {
     ...OPTIONAL,
     blank: false,
     max: 64,
-    description: 'IANA name of the time zone that `cron_schedule` is read in. Default: UTC.',
+    description: 'IANA name of the time zone of `cron_schedule`. Default: UTC.',
     example: 'Europe/Berlin',
   })
   timezone?: string;
@@ -80,7 +85,8 @@ class ScheduleRequest {
     ...OPTIONAL,
     min: 0,
     max: MAX_JITTER_SECONDS,
-    description: 'Each run is started up to so many seconds late, so that not all are at once. Default: 0.',
+    description:
+      'Each run starts up to this many seconds after its due time, so that runs of several schedules are spread. Default: 0.',
   })
   jitter_seconds?: number;
 }
@@ -107,7 +113,7 @@ export class UpdateScheduledAgentRequest extends ScheduleRequest {
 }
 
 export class ScheduledAgentHistory {
-  @DateTimeField({ nullable: true, description: 'When a run of it last succeeded; null when none did.' })
+  @DateTimeField({ nullable: true, description: 'When a run of the schedule succeeded last; null when none did.' })
   last_ran: string | null;
   @DateTimeField({ nullable: true, description: 'The next due time, without jitter; null while it is paused.' })
   next_run: string | null;
@@ -122,12 +128,12 @@ export class ScheduledAgentItem {
   @StringField({ ...UID, description: 'ID of the schedule.' }) id: string;
   @StringField({ description: 'Name of the schedule.' }) name: string;
   @StringField({ description: 'Cron expression with five fields.' }) cron_schedule: string;
-  @StringField({ description: 'IANA name.' }) timezone: string;
-  @StringField({ description: 'In lists the first 2,048 characters.' }) prompt: string;
-  @BooleanField({ description: 'false: paused.' }) enabled: boolean;
+  @StringField({ description: 'IANA name of the time zone.' }) timezone: string;
+  @StringField({ description: 'Task of the agent; in lists the first 2,048 characters.' }) prompt: string;
+  @BooleanField({ description: 'false: the schedule is paused.' }) enabled: boolean;
   @StringField({
     nullable: true,
-    description: 'Why the service has paused it by itself; null when it has not.',
+    description: 'Why the service has paused the schedule automatically; null when it has not.',
   })
   paused_reason: string | null;
   @EnumField(RUN_MODES, { name: 'RunMode', description: 'Mode in which the agent starts.' }) mode: RunMode;
@@ -140,11 +146,11 @@ export class ScheduledAgentItem {
   jitter_seconds: number;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
   @DateTimeField({ description: 'Time of the last change.' }) updated_at: string;
-  @ObjectField(() => PrincipalInfo, { ...OPTIONAL, description: 'Who created the schedule.' })
+  @ObjectField(() => PrincipalInfo, { ...OPTIONAL, description: 'Principal that created the schedule.' })
   created_by?: PrincipalInfo;
   @ObjectField(() => PrincipalInfo, {
     ...OPTIONAL,
-    description: 'Who saved it last: the creator of the runs that it starts.',
+    description: 'Principal that saved the schedule last: the creator of its runs.',
   })
   updated_by?: PrincipalInfo;
   @ObjectField(() => AmbientAgentConfig, { ...OPTIONAL, description: 'Values of `env` and `headers` are masked.' })
@@ -156,21 +162,20 @@ export class ScheduledAgentItem {
   >;
   @ObjectField(() => EnvironmentConfigDto, {
     ...OPTIONAL,
-    description:
-      'The environment that its runs work in, from `agent_config` or the agent identity, where the caller may use it.',
+    description: 'Environment of its runs, from `agent_config` or the agent identity, if the caller may use it.',
   })
   environment?: EnvironmentConfigDto;
   @ObjectField(() => ScheduledAgentHistory, { description: 'Last and next times.' }) history: ScheduledAgentHistory;
   @StringField({
     nullable: true,
-    description: 'Why it started no run when it was due last; null when it did.',
+    description: 'Why the last due time started no run; null when it did.',
   })
   last_spawn_error: string | null;
-  @ObjectField(() => RunScopeInfo, { description: 'Who owns it and its runs.' }) scope: RunScopeInfo;
+  @ObjectField(() => RunScopeInfo, { description: 'Owner of the schedule and its runs.' }) scope: RunScopeInfo;
 }
 
 export class ListScheduledAgentsResponse {
-  @ArrayField(object(() => ScheduledAgentItem), { description: 'Alphabetically by name.' })
+  @ArrayField(object(() => ScheduledAgentItem), { description: 'Schedules, alphabetically by name.' })
   schedules: ScheduledAgentItem[];
 }
 

@@ -1,9 +1,8 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { BodyLimit, MIB, Operation, pathId } from '#platform/http';
-import { ChangeSchedule } from '../application/change-schedule.js';
-import { CreateSchedule } from '../application/create-schedule.js';
-import { FindSchedules } from '../application/find-schedules.js';
+import { RunAgentResponse } from '#domain/runs';
+import { SchedulesService } from '../application/schedules.service.js';
 import {
   CreateScheduledAgentRequest,
   DeleteScheduledAgentResponse,
@@ -13,18 +12,18 @@ import {
 } from './schedule.dto.js';
 import { toRequestedSchedule } from './schedule-input.js';
 import { SchedulePresenter } from './schedule-presenter.js';
-import { scheduleRefusal } from './schedule-refusals.js';
+import { runScheduleProblem, scheduleProblem } from './schedule-problems.js';
 
 const TAG = 'Schedules';
 const BODY_LIMIT = 4 * MIB;
 
-/** Reading suffices at the door: whether one may write depends on who owns the schedule, and one's own needs no role. */
+const UPDATED = { status: 200, description: 'The updated schedule.', type: ScheduledAgentItem };
+
+/** Every route needs `schedules:read`; the service checks `schedules:write` on the owner, which a personal schedule needs no role for. */
 @Controller('agent/schedules')
 export class SchedulesController {
   constructor(
-    private readonly find: FindSchedules,
-    private readonly create: CreateSchedule,
-    private readonly change: ChangeSchedule,
+    private readonly schedules: SchedulesService,
     private readonly presenter: SchedulePresenter,
   ) {}
 
@@ -33,9 +32,9 @@ export class SchedulesController {
   @Authorize('schedules:read')
   @Operation({
     id: 'createScheduledAgent',
-    summary: 'Start runs on a schedule',
+    summary: 'Create a schedule',
     description:
-      'Each due time of an enabled schedule starts one run. An expression that cannot be read, or is never due, is a 400 that says why. `agent_config` may name what runs of the schedule may use; what does not exist and what may not be used is the same 403. 403 `feature_not_available` where schedules are switched off for the team. A team, or a person, has at most 1,000.',
+      'Each due time of an enabled schedule starts one run. A cron expression that is invalid or never due is rejected with 400. A reference in `agent_config` that does not exist, or is not accessible, is rejected with 403. 403 `feature_not_available`: schedules are disabled for the team. A team or a user can have at most 1,000 schedules.',
     tag: TAG,
     team: true,
     request: {
@@ -48,8 +47,8 @@ export class SchedulesController {
     @CurrentCaller() caller: Caller,
     @Body() body: CreateScheduledAgentRequest,
   ): Promise<ScheduledAgentItem> {
-    const result = await this.create.execute(caller, toRequestedSchedule(body), body.team);
-    if (result.kind !== 'created') throw scheduleRefusal(result);
+    const result = await this.schedules.create(caller, toRequestedSchedule(body), body.team);
+    if (result.kind !== 'created') throw scheduleProblem(result);
     return this.presenter.one(caller, result.schedule);
   }
 
@@ -59,14 +58,14 @@ export class SchedulesController {
     id: 'listScheduledAgents',
     summary: 'List schedules',
     description:
-      'One’s own and those of the team, alphabetically by name; without the team header, of all teams of the caller. `prompt` holds the first 2,048 characters.',
+      'The caller’s own schedules and those of the team, alphabetically by name; without the team header, those of all teams of the caller. `prompt` contains the first 2,048 characters.',
     tag: TAG,
     team: true,
     success: { status: 200, description: 'The schedules.', type: ListScheduledAgentsResponse },
     errors: [403],
   })
   async listScheduledAgents(@CurrentCaller() caller: Caller): Promise<ListScheduledAgentsResponse> {
-    return { schedules: await this.presenter.list(caller, await this.find.all(caller)) };
+    return { schedules: await this.presenter.list(caller, await this.schedules.list(caller)) };
   }
 
   @Get(':scheduleId')
@@ -82,8 +81,8 @@ export class SchedulesController {
     @CurrentCaller() caller: Caller,
     @Param('scheduleId', pathId('uid')) scheduleId: string,
   ): Promise<ScheduledAgentItem> {
-    const found = await this.find.one(caller, scheduleId, 'schedules:read');
-    if (found.kind !== 'found') throw scheduleRefusal(found);
+    const found = await this.schedules.get(caller, scheduleId);
+    if (found.kind !== 'found') throw scheduleProblem(found);
     return this.presenter.one(caller, found.schedule);
   }
 
@@ -92,14 +91,14 @@ export class SchedulesController {
   @Authorize('schedules:read')
   @Operation({
     id: 'updateScheduledAgent',
-    summary: 'Change a schedule',
+    summary: 'Update a schedule',
     description:
-      'Sets all of it: what is left out goes to its default, and `metadata` left out is cleared. Only `agent_config` stays when it is left out; null clears it. What a GET answers can be sent back: `***` keeps a value of `env` or `headers` as long as the server’s program or address stays. Runs that it has started keep the schedule as it was. The caller becomes the creator of its runs.',
+      'Replaces all fields: an absent field gets its default, and absent `metadata` is cleared. An absent `agent_config` is kept; null clears it. The response of a GET can be sent back: `***` keeps a value of `env` or `headers` as long as the command or URL of the server stays the same. Runs that the schedule has started do not change. The caller becomes the creator of its future runs.',
     tag: TAG,
     request: {
       value: { name: 'nightly', cron_schedule: '30 3 * * *', prompt: 'Update the dependencies.', enabled: true },
     },
-    success: { status: 200, description: 'The schedule as it is now.', type: ScheduledAgentItem },
+    success: UPDATED,
     errors: [400, 403, 'feature_not_available', 404, 413, 415],
   })
   async updateScheduledAgent(
@@ -107,8 +106,8 @@ export class SchedulesController {
     @Param('scheduleId', pathId('uid')) scheduleId: string,
     @Body() body: UpdateScheduledAgentRequest,
   ): Promise<ScheduledAgentItem> {
-    const result = await this.change.replace(caller, scheduleId, toRequestedSchedule(body));
-    if (result.kind !== 'changed') throw scheduleRefusal(result);
+    const result = await this.schedules.update(caller, scheduleId, toRequestedSchedule(body));
+    if (result.kind !== 'updated') throw scheduleProblem(result);
     return this.presenter.one(caller, result.schedule);
   }
 
@@ -117,17 +116,81 @@ export class SchedulesController {
   @Operation({
     id: 'deleteScheduledAgent',
     summary: 'Delete a schedule',
-    description: 'No run is started by it from this answer on. Runs that it has started go on.',
+    description: 'From the response on it starts no runs. Runs that it has started continue.',
     tag: TAG,
-    success: { status: 200, description: 'It is gone.', type: DeleteScheduledAgentResponse },
+    success: { status: 200, description: 'Deleted.', type: DeleteScheduledAgentResponse },
     errors: [400, 403, 404],
   })
   async deleteScheduledAgent(
     @CurrentCaller() caller: Caller,
     @Param('scheduleId', pathId('uid')) scheduleId: string,
   ): Promise<DeleteScheduledAgentResponse> {
-    const result = await this.change.delete(caller, scheduleId);
-    if (result.kind !== 'deleted') throw scheduleRefusal(result);
+    const result = await this.schedules.delete(caller, scheduleId);
+    if (result.kind !== 'deleted') throw scheduleProblem(result);
     return { success: true };
+  }
+
+  @Post(':scheduleId/pause')
+  @Authorize('schedules:read')
+  @Operation({
+    id: 'pauseScheduledAgent',
+    summary: 'Pause a schedule',
+    description: 'From the response on it starts no runs until it is resumed. A paused schedule stays paused.',
+    tag: TAG,
+    success: UPDATED,
+    errors: [400, 403, 404],
+  })
+  async pauseScheduledAgent(
+    @CurrentCaller() caller: Caller,
+    @Param('scheduleId', pathId('uid')) scheduleId: string,
+  ): Promise<ScheduledAgentItem> {
+    const result = await this.schedules.pause(caller, scheduleId);
+    if (result.kind !== 'updated') throw scheduleProblem(result);
+    return this.presenter.one(caller, result.schedule);
+  }
+
+  @Post(':scheduleId/resume')
+  @Authorize('schedules:read')
+  @Operation({
+    id: 'resumeScheduledAgent',
+    summary: 'Resume a schedule',
+    description:
+      'It starts runs from its next due time on; due times during the pause are not repeated. An enabled schedule stays enabled.',
+    tag: TAG,
+    success: UPDATED,
+    errors: [400, 403, 'feature_not_available', 404],
+  })
+  async resumeScheduledAgent(
+    @CurrentCaller() caller: Caller,
+    @Param('scheduleId', pathId('uid')) scheduleId: string,
+  ): Promise<ScheduledAgentItem> {
+    const result = await this.schedules.resume(caller, scheduleId);
+    if (result.kind !== 'updated') throw scheduleProblem(result);
+    return this.presenter.one(caller, result.schedule);
+  }
+
+  @Post(':scheduleId/run')
+  @Authorize('schedules:read')
+  @Operation({
+    id: 'runScheduledAgent',
+    summary: 'Start a run of a schedule',
+    description:
+      'Starts one run as at a due time, with the caller as its creator, also of a paused schedule. Due times and the overlap policy do not matter. 400: the schedule as it is saved cannot start a run.',
+    tag: TAG,
+    success: { status: 200, description: 'The run is queued.', type: RunAgentResponse },
+    errors: [400, 403, 'feature_not_available', 404],
+  })
+  async runScheduledAgent(
+    @CurrentCaller() caller: Caller,
+    @Param('scheduleId', pathId('uid')) scheduleId: string,
+  ): Promise<RunAgentResponse> {
+    const result = await this.schedules.run(caller, scheduleId);
+    if (result.kind !== 'created') throw runScheduleProblem(result);
+    return {
+      run_id: result.runId,
+      task_id: result.runId,
+      state: result.state,
+      ...(result.atCapacity ? { at_capacity: true } : {}),
+    };
   }
 }

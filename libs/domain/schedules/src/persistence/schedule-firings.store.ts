@@ -1,21 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
 
-/** What became of a due time. */
+/** The result of a due time. */
 export type FiringRecord = { readonly uid: string; readonly dueAt: Date } & (
   | { readonly outcome: 'started'; readonly runId: string }
-  /** Nothing was to be started: the run before goes on, or schedules are switched off. */
+  /** Nothing had to be started: the previous run is not finished, or schedules are disabled. */
   | { readonly outcome: 'skipped'; readonly detail: string }
-  /** No run can be had until somebody changes something. */
+  /** No run can be started until the schedule, or what it refers to, is changed. */
   | { readonly outcome: 'refused'; readonly detail: string }
-  /** With all due times that follow, up to this one. */
+  /** Together with the following due times, up to this one. */
   | { readonly outcome: 'missed'; readonly missedThrough: Date }
 );
 
-/**
- * Notes firings, and what follows for their schedules. `$7`: refusals in a row after which a schedule pauses itself.
- * Answers the schedules that were paused by that.
- */
+/** Records firings, and updates their schedules. `$7`: consecutive refusals after which a schedule is paused. */
 const RECORD: Statement = {
   name: 'schedules.record-firings',
   text: `WITH f AS MATERIALIZED (
@@ -33,18 +30,19 @@ const RECORD: Statement = {
       THEN 'Paused after ' || s.failures + 1 || ' due times in a row that could start no run: ' || last.detail ELSE s.paused_reason END
   FROM last WHERE s.uid = last.uid RETURNING s.uid, s.enabled`,
 };
-/** Schedules that exist no more have none either. */
+/** Records that one statement deletes at most. */
+export const PRUNE_BATCH_SIZE = 10_000;
 const PRUNE: Statement = {
   name: 'schedules.prune-firings',
   text: `DELETE FROM schedule_firings WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM schedule_firings WHERE fired_at < headrace.now() - interval '30 days' LIMIT 10000)) RETURNING 1`,
+    SELECT ctid FROM schedule_firings WHERE fired_at < headrace.now() - interval '30 days' LIMIT ${PRUNE_BATCH_SIZE})) RETURNING 1`,
 };
 
 @Injectable()
 export class ScheduleFiringsStore {
   constructor(private readonly database: Database) {}
 
-  /** At most one record a schedule besides a missed one. Answers the uids of schedules that have paused themselves. */
+  /** At most one record per schedule besides a missed one. Returns the uids of schedules that were paused because of it. */
   async record(tx: Queryable, records: readonly FiringRecord[], pauseAfter: number): Promise<string[]> {
     if (records.length === 0) return [];
     const rows = await tx.query<{ uid: string; enabled: boolean }>(RECORD, [
@@ -59,7 +57,7 @@ export class ScheduleFiringsStore {
     return rows.filter(({ enabled }) => !enabled).map(({ uid }) => uid);
   }
 
-  /** Forgets what happened more than 30 days ago. Returns how many records that were, at most 10,000. */
+  /** Deletes records older than 30 days. Returns their number, at most {@link PRUNE_BATCH_SIZE}. */
   async prune(): Promise<number> {
     return (await this.database.query(PRUNE)).length;
   }

@@ -8,7 +8,7 @@ import {
   type ScheduleFields,
 } from '../domain/schedule.js';
 
-/** Timers of schedules. */
+/** The kind of the timers of schedules. */
 export const SCHEDULE_TIMER = 'schedule';
 
 interface Row {
@@ -82,7 +82,7 @@ const DISABLE: Statement = {
   WHERE uid = $1 AND (enabled OR paused_reason IS DISTINCT FROM $2)`,
 };
 const DELETE: Statement = { name: 'schedules.delete', text: 'DELETE FROM schedules WHERE uid = $1 RETURNING 1' };
-/** Changes of one schedule come one after the other. Not by its row: a firing takes that after the timer's, changes before it. */
+/** Serializes the changes of one schedule. Not by its row: a firing locks it after the timer's row, a change before it. */
 const LOCK: Statement = {
   name: 'schedules.lock',
   text: `SELECT pg_advisory_xact_lock(hashtextextended('schedule/' || $1, 0))`,
@@ -95,17 +95,16 @@ const NOTE_SUCCESS: Statement = {
   name: 'schedules.note-success',
   text: `UPDATE schedules s SET last_ran_at = headrace.now() FROM runs r WHERE r.id = $1 AND s.uid = r.schedule->>'schedule_id'`,
 };
-const TAKE_PLACE: Statement = {
-  name: 'schedules.take-place',
+const RESERVE: Statement = {
+  name: 'schedules.reserve',
   text: `INSERT INTO schedule_counts AS c (owner_key, used) VALUES ($1, 1)
   ON CONFLICT (owner_key) DO UPDATE SET used = c.used + 1 WHERE c.used < $2 RETURNING 1`,
 };
-const GIVE_PLACE_BACK: Statement = {
-  name: 'schedules.give-place-back',
+const RELEASE: Statement = {
+  name: 'schedules.release',
   text: 'UPDATE schedule_counts SET used = used - 1 WHERE owner_key = $1',
 };
 
-/** Schedules as they are managed. What waits for their time are timers, set and removed with them. */
 @Injectable()
 export class SchedulesStore {
   constructor(private readonly database: Database) {}
@@ -119,7 +118,7 @@ export class SchedulesStore {
     return (await queryable.query<Row>(FIND_ALL, [uids])).map(toSchedule);
   }
 
-  /** Those of the teams and the person's own, alphabetically by name; prompts cut. */
+  /** The schedules of the teams and the user's own, alphabetically by name; prompts cut. */
   async listFor(scope: { readonly teamUids: readonly string[]; readonly userUid: string | null }): Promise<Schedule[]> {
     return (await this.database.query<Row>(LIST, [scope.teamUids, scope.userUid])).map(toSchedule);
   }
@@ -138,7 +137,7 @@ export class SchedulesStore {
     await tx.query(UPDATE, [uid, author.type, author.uid, ...valuesOf(fields)]);
   }
 
-  /** The enabled personal schedules of a user, in one order for all who lock several. */
+  /** The enabled personal schedules of a user, in one order for every transaction that locks several. */
   async enabledOf(tx: Queryable, userUid: string): Promise<string[]> {
     const rows = await tx.query<{ uid: string }>(
       'SELECT uid FROM schedules WHERE owner_user_uid = $1 AND enabled ORDER BY uid',
@@ -147,7 +146,7 @@ export class SchedulesStore {
     return rows.map(({ uid }) => uid);
   }
 
-  /** As it is, for this transaction to change; null when there is none. */
+  /** Locks it for this transaction; null when there is none. */
   async lock(tx: Queryable, uid: string): Promise<Schedule | null> {
     await tx.query(LOCK, [uid]);
     return this.find(uid, tx);
@@ -157,7 +156,7 @@ export class SchedulesStore {
     await tx.query(ENABLE, [uid]);
   }
 
-  /** `reason`: why the service does it by itself; null: somebody wants it. */
+  /** `reason`: why the service pauses it automatically; null: a caller does. */
   async disable(tx: Queryable, uid: string, reason: string | null): Promise<void> {
     await tx.query(DISABLE, [uid, reason]);
   }
@@ -167,7 +166,7 @@ export class SchedulesStore {
     return (await tx.query(DELETE, [uid])).length > 0;
   }
 
-  /** Why runs of these schedules have not been started yet; no round trip for none. */
+  /** Why runs of these schedules have not been started yet; no round trip for an empty list. */
   async noteSpawnErrors(
     tx: Queryable,
     errors: readonly { readonly uid: string; readonly reason: string }[],
@@ -176,18 +175,18 @@ export class SchedulesStore {
       await tx.query(NOTE_ERRORS, [errors.map(({ uid }) => uid), errors.map(({ reason }) => reason)]);
   }
 
-  /** The run, if a schedule has started it, has succeeded. */
+  /** The run has succeeded; updates the schedule that started it, if any. */
   async noteSuccess(tx: Queryable, runId: string): Promise<void> {
     await tx.query(NOTE_SUCCESS, [runId]);
   }
 
-  /** False when the owner has as many as `limit`. Taken before any schedule. */
-  async takePlace(tx: Queryable, ownerKey: string, limit: number): Promise<boolean> {
-    return (await tx.query(TAKE_PLACE, [ownerKey, limit])).length > 0;
+  /** False when the owner has `limit` schedules. Locked before any schedule. */
+  async reserve(tx: Queryable, ownerKey: string, limit: number): Promise<boolean> {
+    return (await tx.query(RESERVE, [ownerKey, limit])).length > 0;
   }
 
-  async givePlaceBack(tx: Queryable, ownerKey: string): Promise<void> {
-    await tx.query(GIVE_PLACE_BACK, [ownerKey]);
+  async release(tx: Queryable, ownerKey: string): Promise<void> {
+    await tx.query(RELEASE, [ownerKey]);
   }
 }
 

@@ -1,26 +1,15 @@
-import { InjectQueue } from '@nestjs/bullmq';
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import type { Queue } from 'bullmq';
-import { CoalescedNudges } from '#platform/jobs';
+import { Injectable } from '@nestjs/common';
+import { BackgroundTasks } from '#platform/jobs';
 import { EvaluationNudge } from '../application/delivery-evaluator.js';
-import { EVALUATE_DELIVERIES_JOB } from './webhook-jobs.js';
-
-const COALESCE_MS = 50;
+import { EVALUATE_DELIVERIES_TASK } from './webhook-jobs.js';
 
 @Injectable()
-export class QueueEvaluationNudge extends EvaluationNudge implements OnModuleDestroy {
-  private readonly nudges: CoalescedNudges;
-
-  constructor(@InjectQueue(EVALUATE_DELIVERIES_JOB.queue) queue: Queue) {
+export class QueueEvaluationNudge extends EvaluationNudge {
+  constructor(private readonly tasks: BackgroundTasks) {
     super();
-    this.nudges = new CoalescedNudges(queue, EVALUATE_DELIVERIES_JOB, COALESCE_MS);
   }
 
   override nudge(): void {
-    this.nudges.nudge();
-  }
-
-  onModuleDestroy(): Promise<void> {
-    return this.nudges.close();
+    this.tasks.wake(EVALUATE_DELIVERIES_TASK);
   }
 }

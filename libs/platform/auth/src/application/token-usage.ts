@@ -1,38 +1,51 @@
 import { performance } from 'node:perf_hooks';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { TokenQueries } from '../persistence/token-queries.js';
 
 const ONCE_PER_MS = 60_000;
-const FLUSH_AFTER_MS = 2_000;
-const SWEEP_ABOVE = 10_000;
+const MAX_REMEMBERED = 10_000;
 
-/** Records the last use of tokens: at most once a minute per token, in batches, without delaying requests. */
+const WRITE_TOKEN_USAGE_TASK = defineTask({
+  name: 'write-token-usage',
+  library: 'auth',
+  process: 'api',
+  scope: 'process',
+  period: 2000,
+  description: 'Writes when tokens were last used, in one statement for all of them.',
+});
+
+/** Records when a token was last used: at most once a minute per token, in batches, outside of the request. */
 @Injectable()
 export class TokenUsage implements OnModuleDestroy {
   private readonly logger = new Logger(TokenUsage.name);
   private readonly noted = new Map<string, number>();
   private readonly pending = new Set<string>();
-  private timer: NodeJS.Timeout | null = null;
+  private readonly writing: PeriodicTask;
 
-  constructor(private readonly tokens: TokenQueries) {}
+  constructor(
+    private readonly tokens: TokenQueries,
+    tasks: BackgroundTasks,
+  ) {
+    this.writing = tasks.implement(WRITE_TOKEN_USAGE_TASK, () => this.write());
+  }
 
   note(tokenUid: string): void {
     const now = performance.now();
     const last = this.noted.get(tokenUid);
     if (last !== undefined && now - last < ONCE_PER_MS) return;
-    if (this.noted.size > SWEEP_ABOVE) this.noted.clear();
+    if (this.noted.size > MAX_REMEMBERED) this.noted.clear();
     this.noted.set(tokenUid, now);
     this.pending.add(tokenUid);
-    this.timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS).unref();
   }
 
   async onModuleDestroy(): Promise<void> {
-    await this.flush();
+    await this.writing.stop();
+    await this.write();
   }
 
-  private async flush(): Promise<void> {
-    if (this.timer) clearTimeout(this.timer);
-    this.timer = null;
+  /** Never rejects: the next use of a token is recorded again. */
+  private async write(): Promise<void> {
     const uids = [...this.pending];
     this.pending.clear();
     if (uids.length === 0) return;

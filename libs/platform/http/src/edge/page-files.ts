@@ -1,5 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Response } from 'express';
+import { findShipped } from '#platform/kernel';
 import { ProblemError } from '../problems/problem-error.js';
 
 const CONTENT_TYPES = {
@@ -33,11 +35,11 @@ export class PageFiles {
     private readonly name: string,
     directory: string,
   ) {
-    const place = placeOf(directory, `${name}.html`);
+    const place = findShipped(directory);
     this.files = new Map(
       Object.entries(CONTENT_TYPES).map(([extension, contentType]) => {
         const file = `${name}.${extension}`;
-        return [file, { contentType, content: readFileSync(new URL(file, place)) }];
+        return [file, { contentType, content: readFileSync(join(place, file)) }];
       }),
     );
   }
@@ -67,12 +69,3 @@ export class PageFiles {
 }
 
 const notFound = (): ProblemError => new ProblemError('resource_not_found', 'No route matches this path.');
-
-/** Beside the sources, whether this file runs from them or from what was built of them. */
-function placeOf(directory: string, file: string): URL {
-  for (let up = new URL('./', import.meta.url); up.pathname !== '/'; up = new URL('../', up)) {
-    const candidate = new URL(`${directory}/`, up);
-    if (existsSync(new URL(file, candidate))) return candidate;
-  }
-  throw new Error(`The files of a page are missing: ${directory}.`);
-}

@@ -1,39 +1,44 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { SchedulerRegistry } from '@nestjs/schedule';
 import { Settings } from '#platform/config';
-import { SteadyTicks } from '#platform/jobs';
+import { BackgroundTasks, defineTask, type PeriodicTask } from '#platform/jobs';
 import { newUuid } from '#platform/kernel';
 import { detectHarnesses } from '#execution/runner';
 import { ConfiguredHarnesses } from '../adapters/configured-harnesses.js';
 import { HarnessInstallationsStore } from '../persistence/harness-installations.store.js';
 
-const INTERVAL_MS = 60_000;
+const REPORT_HARNESSES_TASK = defineTask({
+  name: 'report-harnesses',
+  library: 'agents',
+  process: 'processor',
+  scope: 'process',
+  period: 60_000,
+  description: 'Reports which agents are installed on this machine.',
+  condition: '`EXECUTOR=process`',
+});
 
-/** Tells which agents are installed on this machine, which is where hosted runs are carried out as processes. */
+/** Reports which agents are installed on this machine, where hosted runs are executed as processes. */
 @Injectable()
 export class HarnessReports implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly instance = newUuid();
-  private readonly ticks: SteadyTicks;
+  private task: PeriodicTask | null = null;
 
   constructor(
     private readonly settings: Settings,
     private readonly configured: ConfiguredHarnesses,
     private readonly installations: HarnessInstallationsStore,
-    timers: SchedulerRegistry,
-  ) {
-    this.ticks = new SteadyTicks(timers, HarnessReports.name);
-  }
+    private readonly tasks: BackgroundTasks,
+  ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    // In containers agents come with the image.
+    // Containers bring the agents with their image.
     if (this.settings.executor !== 'process') return;
     await this.report();
-    this.ticks.every('harness-reports', INTERVAL_MS, () => this.report());
+    this.task = this.tasks.run(REPORT_HARNESSES_TASK, () => this.report());
   }
 
   async onModuleDestroy(): Promise<void> {
-    this.ticks.stop();
-    // A database that is away takes the row when it is stale.
+    await this.task?.stop();
+    // When the database is unavailable, the row is deleted later because it is out of date.
     await this.installations.remove(this.instance).catch(() => undefined);
   }
 

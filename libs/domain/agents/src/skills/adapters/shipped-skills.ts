@@ -1,21 +1,11 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { findShipped } from '#platform/kernel';
 import { BundledSkills } from '../application/bundled-skills.js';
 import type { FoundSkill } from '../domain/found-skill.js';
 import { parseSkill } from '../domain/parse-skill.js';
-
-/** `libs/domain/agents/skills`, found from wherever this file runs (build or sources). */
-export function findShippedSkills(): string {
-  for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
-    const place = join(directory, 'libs/domain/agents/skills');
-    if (existsSync(place)) return place;
-    if (directory === dirname(directory))
-      throw new Error('The bundled skills (libs/domain/agents/skills) were not found.');
-  }
-}
 
 /** Read once, when the process starts. */
 @Injectable()
@@ -23,7 +13,7 @@ export class ShippedSkills extends BundledSkills implements OnModuleInit {
   private known: readonly FoundSkill[] = [];
 
   onModuleInit(): void {
-    const place = findShippedSkills();
+    const place = findShipped('libs/domain/agents/skills');
     this.known = readdirSync(place)
       .sort()
       .map((id) => readShipped(place, id));

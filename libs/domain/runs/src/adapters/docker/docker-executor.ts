@@ -1,8 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { SchedulerRegistry } from '@nestjs/schedule';
 import { ConfiguredHarnesses } from '#domain/agents';
 import { Settings, SettingsError } from '#platform/config';
-import { SteadyTicks } from '#platform/jobs';
+import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import {
   ContainerLabels,
   DockerEngine,
@@ -18,6 +17,12 @@ import type { RunnerHandover } from '#execution/runner-protocol';
 import { FinishExecution } from '../../application/execution/finish-execution.js';
 import { Executor, type Offer } from '../../application/ports.js';
 import { ExecutionTokens } from '../../domain/execution-token.js';
+import {
+  EXTEND_CONTAINER_OFFERS_TASK,
+  KILL_LOST_CONTAINERS_TASK,
+  REAP_CONTAINERS_TASK,
+  WATCH_DOCKER_ENGINE_TASK,
+} from '../../jobs/placement-jobs.js';
 import { ExecutionFacts } from '../execution-facts.js';
 import { nestLog } from '../nest-log.js';
 import { runnerHandover } from '../runner-handover.js';
@@ -27,17 +32,13 @@ import { ContainerRun, type ContainerTools } from './container-run.js';
 import { EnvironmentImages } from './environment-images.js';
 import { runnerAddressProblem } from './runner-address.js';
 
-const REAP_INTERVAL_MS = 10_000;
-const GUARD_INTERVAL_MS = 1000;
-const WATCH_INTERVAL_MS = 2000;
-
 /** Runs each execution in a container of its environment's image. See docs/operations/docker-executor.md. */
 @Injectable()
 export class DockerExecutor extends Executor {
   private readonly logger = new Logger(DockerExecutor.name);
   private readonly tokens: ExecutionTokens;
   private readonly starting: StartingRunners;
-  private readonly ticks: SteadyTicks;
+  private readonly upkeep: PeriodicTask[] = [];
   private readonly runs = new Map<string, ContainerRun>();
   /** Null until {@link prepare}: an installation that does not use Docker needs none of it. */
   private parts: { tools: ContainerTools; reaper: ContainerReaper } | null = null;
@@ -48,12 +49,11 @@ export class DockerExecutor extends Executor {
     private readonly facts: ExecutionFacts,
     private readonly finish: FinishExecution,
     private readonly harnesses: ConfiguredHarnesses,
-    timers: SchedulerRegistry,
+    private readonly tasks: BackgroundTasks,
   ) {
     super();
     this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
     this.starting = startingRunners(settings, facts);
-    this.ticks = new SteadyTicks(timers, 'Executor');
   }
 
   override get isReady(): boolean {
@@ -87,10 +87,12 @@ export class DockerExecutor extends Executor {
     };
     this.parts = { tools, reaper: new ContainerReaper({ engine, labels, facts, finish }) };
     await this.look();
-    this.ticks.every('docker-engine', WATCH_INTERVAL_MS, () => this.look());
-    this.ticks.every('container-reaper', REAP_INTERVAL_MS, () => this.reap());
-    this.ticks.every('offer-keeper', this.settings.claimDeadline / 3, () => this.starting.extendOffers());
-    this.ticks.every('container-guard', GUARD_INTERVAL_MS, () => this.killForgotten());
+    this.upkeep.push(
+      this.tasks.run(WATCH_DOCKER_ENGINE_TASK, () => this.look()),
+      this.tasks.run(REAP_CONTAINERS_TASK, () => this.reap()),
+      this.tasks.run(EXTEND_CONTAINER_OFFERS_TASK, () => this.starting.extendOffers()),
+      this.tasks.run(KILL_LOST_CONTAINERS_TASK, () => this.killForgotten()),
+    );
   }
 
   override startCapacity(): Promise<number> {
@@ -108,7 +110,7 @@ export class DockerExecutor extends Executor {
   }
 
   override async drain(graceMs: number): Promise<void> {
-    this.ticks.stop();
+    for (const task of this.upkeep) void task.stop();
     await drainRunners({
       runners: this.runs,
       working: (ids) => this.facts.working(ids),

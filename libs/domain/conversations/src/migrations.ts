@@ -1,2 +1,0 @@
-/** The tables of this room; a door of its own, so that whoever looks at the schema need not load the room. */
-export { conversationMigrations } from './persistence/migrations/index.js';

@@ -1,0 +1,56 @@
+import { Logger } from '@nestjs/common';
+import type { Queue } from 'bullmq';
+
+/**
+ * Adds a job that wakes a task up, at most one per `coalesceMs`: adding a job notifies, and PostgreSQL serialises commits
+ * that notify. Waiting jobs of one name are one job. A wake-up that is lost delays the work by one period, so an error is
+ * logged and nothing here throws.
+ */
+export class WakeUp {
+  private readonly logger = new Logger(WakeUp.name);
+  private timer: NodeJS.Timeout | null = null;
+  private adding: Promise<unknown> | null = null;
+  private sendAgain = false;
+  private isClosed = false;
+
+  constructor(
+    private readonly queue: Queue,
+    private readonly jobName: string,
+    private readonly coalesceMs: number,
+  ) {}
+
+  send(): void {
+    if (this.timer || this.isClosed) return;
+    if (this.adding) this.sendAgain = true;
+    else this.timer = setTimeout(() => this.add(), this.coalesceMs);
+  }
+
+  /** Waits for the job that is being added; a wake-up that has not been added yet is dropped. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    if (this.timer) clearTimeout(this.timer);
+    this.timer = null;
+    await this.adding;
+  }
+
+  private add(): void {
+    this.timer = null;
+    this.adding = addOnce(this.queue, this.jobName, this.jobName)
+      .catch((error: Error) => this.logger.warn(`A wake-up of ${this.jobName} was lost: ${error.message}`))
+      .finally(() => {
+        this.adding = null;
+        if (!this.sendAgain) return;
+        this.sendAgain = false;
+        this.send();
+      });
+  }
+}
+
+/** One waiting job for all that are added under this id. One that is added during the job of the same id follows it. */
+export function addOnce(queue: Queue, jobName: string, id: string): Promise<unknown> {
+  return queue.add(
+    jobName,
+    {},
+    { deduplication: { id, keepLastIfActive: true }, removeOnComplete: true, removeOnFail: true },
+  );
+}

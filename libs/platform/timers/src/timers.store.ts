@@ -1,0 +1,162 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Queryable, type Statement } from '#platform/persistence';
+import type { Outage } from './domain/due-decision.js';
+
+/** A row that waits for the next due time of a cron expression. */
+export interface Timer {
+  /** Selects the handler. */
+  readonly kind: string;
+  readonly key: string;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly jitterSeconds: number;
+  /** The due time that it waits for. */
+  readonly dueAt: Date;
+  /** When it is fired for that time. */
+  readonly fireAt: Date;
+}
+
+interface TimerRow {
+  kind: string;
+  key: string;
+  cron: string;
+  timezone: string;
+  jitter_seconds: number;
+  due_at: Date;
+  fire_at: Date;
+  now: Date;
+}
+
+/**
+ * A timer that waits for a due time of the same expression keeps it. One whose due time has passed, and which waits for its
+ * jitter, waits at most until the end of the new jitter.
+ */
+const SET: Statement = {
+  name: 'timers.set',
+  text: `INSERT INTO timers AS t (kind, key, cron, timezone, jitter_seconds, due_at, fire_at)
+  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[])
+  ON CONFLICT (kind, key) DO UPDATE SET cron = excluded.cron, timezone = excluded.timezone, jitter_seconds = excluded.jitter_seconds,
+    due_at = CASE WHEN (t.cron, t.timezone) = (excluded.cron, excluded.timezone) THEN t.due_at ELSE excluded.due_at END,
+    fire_at = CASE WHEN (t.cron, t.timezone, t.jitter_seconds) = (excluded.cron, excluded.timezone, excluded.jitter_seconds)
+      THEN t.fire_at
+      WHEN (t.cron, t.timezone) = (excluded.cron, excluded.timezone) AND t.due_at <> excluded.due_at
+      THEN least(t.fire_at, t.due_at + excluded.jitter_seconds * interval '1 second') ELSE excluded.fire_at END`,
+};
+const REMOVE: Statement = {
+  name: 'timers.remove',
+  text: 'DELETE FROM timers WHERE kind = $1 AND key = ANY($2::text[])',
+};
+const CLAIM: Statement = {
+  name: 'timers.claim',
+  text: `SELECT kind, key, cron, timezone, jitter_seconds, due_at, fire_at, headrace.now() AS now FROM timers
+   WHERE fire_at <= headrace.now() AND kind = ANY($2::text[]) ORDER BY fire_at, kind, key LIMIT $1 FOR UPDATE SKIP LOCKED`,
+};
+const MOVE: Statement = {
+  name: 'timers.move',
+  text: `UPDATE timers t SET due_at = m.due_at, fire_at = m.fire_at
+    FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS m (kind, key, due_at, fire_at)
+   WHERE t.kind = m.kind AND t.key = m.key`,
+};
+/** A longer time in which no process looked for due timers is an outage. */
+const OUTAGE_AFTER = '30 seconds';
+/** The heartbeat is written last: a statement cannot lock a row that it has changed itself, and would skip it. */
+const RECORD_HEARTBEAT: Statement = {
+  name: 'timers.record-heartbeat',
+  text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at),
+  before AS (SELECT b.at FROM timer_beat b FOR UPDATE),
+  outage AS (INSERT INTO timer_outages (from_at, until_at)
+    SELECT before.at, t.at FROM before, t WHERE t.at > before.at + interval '${OUTAGE_AFTER}' ON CONFLICT DO NOTHING RETURNING 1)
+  INSERT INTO timer_beat (at) SELECT t.at FROM t, (SELECT count(*) FROM outage) noted ON CONFLICT ("only") DO UPDATE SET at = excluded.at`,
+};
+const OUTAGES: Statement = {
+  name: 'timers.outages',
+  text: 'SELECT from_at, until_at FROM timer_outages WHERE until_at >= $1 ORDER BY until_at',
+};
+const PRUNE_OUTAGES: Statement = {
+  name: 'timers.prune-outages',
+  text: `DELETE FROM timer_outages o WHERE until_at < headrace.now() - interval '30 days'
+    AND NOT EXISTS (SELECT 1 FROM timers WHERE due_at <= o.until_at)`,
+};
+
+const NOW: Statement = { name: 'timers.now', text: 'SELECT headrace.now() AS now' };
+
+@Injectable()
+export class TimersStore {
+  constructor(private readonly database: Database) {}
+
+  /** The time of the clock that timers are fired by. */
+  async now(tx: Queryable): Promise<Date> {
+    const [row] = await tx.query<{ now: Date }>(NOW);
+    if (!row) throw new Error('The database returned no time.');
+    return row.now;
+  }
+
+  /** Inserts timers, or changes what they wait for. Keys of one call differ. */
+  async set(tx: Queryable, timers: readonly Timer[]): Promise<void> {
+    if (timers.length === 0) return;
+    // In one order everywhere, so that two calls cannot deadlock.
+    const sorted = [...timers].sort((one, other) => (one.key < other.key ? -1 : 1));
+    await tx.query(SET, [
+      sorted.map(({ kind }) => kind),
+      sorted.map(({ key }) => key),
+      sorted.map(({ cron }) => cron),
+      sorted.map(({ timezone }) => timezone),
+      sorted.map(({ jitterSeconds }) => jitterSeconds),
+      sorted.map(({ dueAt }) => dueAt),
+      sorted.map(({ fireAt }) => fireAt),
+    ]);
+  }
+
+  /** From the commit on they do not fire; waits for a firing under way. */
+  async remove(tx: Queryable, kind: string, keys: readonly string[]): Promise<void> {
+    if (keys.length > 0) await tx.query(REMOVE, [kind, keys]);
+  }
+
+  /** Due timers that no other transaction holds; this transaction holds them until it ends. */
+  async claim(
+    tx: Queryable,
+    kinds: readonly string[],
+    limit: number,
+  ): Promise<{ readonly now: Date; readonly timers: Timer[] }> {
+    const rows = await tx.query<TimerRow>(CLAIM, [limit, kinds]);
+    return { now: rows[0]?.now ?? new Date(0), timers: rows.map(toTimer) };
+  }
+
+  async move(
+    tx: Queryable,
+    timers: readonly { readonly kind: string; readonly key: string; readonly dueAt: Date; readonly fireAt: Date }[],
+  ): Promise<void> {
+    if (timers.length === 0) return;
+    await tx.query(MOVE, [
+      timers.map(({ kind }) => kind),
+      timers.map(({ key }) => key),
+      timers.map(({ dueAt }) => dueAt),
+      timers.map(({ fireAt }) => fireAt),
+    ]);
+  }
+
+  /** Records that a process looks for due timers, and the outage before it, if any. One round trip. */
+  async recordHeartbeat(): Promise<void> {
+    await this.database.query(RECORD_HEARTBEAT);
+  }
+
+  /** Outages that due times from `since` on may lie in. */
+  async outages(tx: Queryable, since: Date): Promise<Outage[]> {
+    const rows = await tx.query<{ from_at: Date; until_at: Date }>(OUTAGES, [since]);
+    return rows.map(({ from_at: from, until_at: until }) => ({ from, until }));
+  }
+
+  async pruneOutages(): Promise<void> {
+    await this.database.query(PRUNE_OUTAGES);
+  }
+}
+
+const toTimer = (row: TimerRow): Timer => ({
+  kind: row.kind,
+  key: row.key,
+  cron: row.cron,
+  timezone: row.timezone,
+  jitterSeconds: row.jitter_seconds,
+  dueAt: row.due_at,
+  fireAt: row.fire_at,
+});
