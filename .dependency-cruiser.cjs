@@ -21,6 +21,7 @@ const domain = {
   environments: [],
   agents: ['environments'],
   webhooks: ['factories'],
+  ingress: ['webhooks'],
   runs: ['environments', 'agents', 'factories'],
   conversations: ['runs'],
   schedules: ['environments', 'agents', 'runs'],

@@ -140,7 +140,7 @@ describe('headrace webhook', () => {
     [['create', 'x', '--auth-mode', 'basic'], 2, '--auth-mode must be one of'],
     [['create'], 2, '<name> is missing'],
     [['create', 'x', '--secret', 'swordfish'], 2, 'unknown option'],
-    [['create', 'x', '--factory', 'F', '--scheme', 'github'], 1, '--scheme goes with'],
+    [['create', 'x', '--factory', 'F', '--scheme', 'github'], 1, '--scheme is allowed in'],
     [['create', 'x', '--factory', 'F', '--auth-mode', 'signature', '--scheme', 'githib'], 1, 'did you mean github'],
     [['create', 'x', '--factory', 'F', '--secret-name', 'nowhere'], 1, '--secret-name must name'],
     [['create', 'x', '--secret-file', '/nowhere/at/all'], 1, 'cannot be read (ENOENT)'],

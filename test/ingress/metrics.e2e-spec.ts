@@ -43,7 +43,7 @@ const send = async (status: number, sending: Sending, path = hook.path): Promise
 };
 const delivery = (body: string): Sending => ({ headers: bearer(hook.secret), body });
 
-it('counts how requests were answered, sums over all webhooks, and times those that are taken', async () => {
+it('counts requests by result over all webhooks, and measures accepted deliveries', async () => {
   const before = await metrics();
   expect(valueOf(before, 'headrace_ingress_requests_total{result="accepted"}')).toBe(0);
   await send(202, delivery('{"n":1}'));
@@ -73,7 +73,7 @@ it('counts how requests were answered, sums over all webhooks, and times those t
   for (const secret of [hook.uid, hook.secret, hook.factoryUid]) expect(text).not.toContain(secret);
 });
 
-it('counts what it could not decide without its database', async () => {
+it('counts requests that failed without the database', async () => {
   const database = await createTestDatabase();
   const proxy = await createDatabaseProxy(database.url);
   const another = await startTestIngress({
@@ -94,7 +94,7 @@ it('counts what it could not decide without its database', async () => {
   }
 });
 
-it('tells which rejections have a line of their own, and which share one', async () => {
+it('counts rejections with their own and with a shared log line', async () => {
   const other = await ingress.webhooks.webhook();
   const [own, shared] = ['own', 'shared'].map((line) => `headrace_ingress_rejections_logged_total{line="${line}"}`);
   const before = await metrics();
@@ -108,7 +108,7 @@ it('tells which rejections have a line of their own, and which share one', async
   );
 });
 
-it('tells of refusals that wait for their turn', async () => {
+it('shows rejections that are delayed', async () => {
   const paced = async () => valueOf(await metrics(), 'headrace_ingress_rejections_throttled_total');
   const waiting = async () => valueOf(await metrics(), 'headrace_ingress_rejections_waiting');
   const before = await paced();
@@ -119,7 +119,7 @@ it('tells of refusals that wait for their turn', async () => {
   expect(await paced()).toBeGreaterThan(before);
 });
 
-it('is on a port of its own, never on the public one, and only with the setting', async () => {
+it('are served on a separate port, and only with the setting', async () => {
   const { origin } = new URL(ingress.metricsUrl ?? '');
   expect(origin).not.toBe(ingress.url);
   expect((await fetch(`${ingress.url}/metrics`)).status).toBe(404);

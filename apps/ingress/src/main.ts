@@ -5,7 +5,7 @@ import { type RunningApp, type Settings, withSettings } from '#platform/config';
 import { httpAdapter, Listener, Readiness } from '#platform/http';
 import { QueueConnections } from '#platform/jobs';
 import { Metrics, type MetricsServer, serveMetrics } from '#platform/observability';
-import { DeliveryDoor, writeProblem } from '#domain/webhooks';
+import { IngressHandler, writeProblem } from '#domain/ingress';
 import { IngressModule } from './ingress.module.js';
 
 /** How long current deliveries may take after the shutdown begins. */
@@ -52,7 +52,7 @@ export async function startIngress(given: Settings): Promise<RunningIngress> {
       host: settings.metricsHost,
       port: settings.ingressMetricsPort,
     });
-    listener.serve(app.get(DeliveryDoor, { strict: false }).before(app.getHttpAdapter().getInstance()));
+    listener.serve(app.get(IngressHandler, { strict: false }).wrap(app.getHttpAdapter().getInstance()));
     return {
       url: listener.url,
       metricsUrl: metrics?.url ?? null,

@@ -2,14 +2,12 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { type Factory, FindFactory, ListFactories } from '#domain/factories';
 import {
   AUTH_MODES,
-  CreateWebhook,
   DELIVERY_OUTCOMES,
+  DeliveriesService,
   type DeliveryOutcome,
-  FindWebhooks,
   ingressUrl,
   type ManagedWebhook,
-  ReadDeliveryLog,
-  RotateWebhookSecret,
+  WebhooksService,
 } from '#domain/webhooks';
 import { Settings } from '#platform/config';
 import { choice, command, CommandError, flag, integer, text, UsageError } from '../cli/command.js';
@@ -43,7 +41,7 @@ export const create = command({
     const secret = readSecretFile(values['secret-file']);
     return withSecrets(async (services) => {
       const factory = await findFactory(services, values.factory);
-      const result = await services.get(CreateWebhook).execute(factory, {
+      const result = await services.get(WebhooksService).create(factory, {
         name,
         authMode: values['auth-mode'] ?? 'token',
         secret,
@@ -69,7 +67,7 @@ export const list = command({
   options: { ...FACTORY, ...OUTPUT_OPTIONS },
   run: (values) => {
     return withSecrets(async (services) => {
-      const webhooks = await services.get(FindWebhooks).list(await findFactory(services, values.factory));
+      const webhooks = await services.get(WebhooksService).list(await findFactory(services, values.factory));
       const rows = webhooks.map((webhook) => [
         ...[webhook.uid, webhook.name, webhook.authMode, webhook.signatureScheme, stateOf(webhook)],
         ...[webhook.secretName, webhook.source, webhook.createdAt],
@@ -87,10 +85,10 @@ export const rotate = command({
   run: (values, uid) => {
     const secret = readSecretFile(values['secret-file']);
     return withSecrets(async (services) => {
-      const webhook = await services.get(FindWebhooks).findAnywhere(uid);
+      const webhook = await services.get(WebhooksService).getByUid(uid);
       const factory = webhook && (await services.get(FindFactory).execute(webhook.factoryUid));
       if (!factory) throw unknownWebhook(uid);
-      const result = await services.get(RotateWebhookSecret).execute(factory, uid, secret);
+      const result = await services.get(WebhooksService).rotateSecret(factory, uid, secret);
       switch (result.kind) {
         case 'unknown':
           throw unknownWebhook(uid);
@@ -118,9 +116,9 @@ export const deliveries = command({
   run: (values, uid) => {
     const outcome = values.outcome === undefined ? null : parseOutcome(values.outcome);
     return withSecrets(async (services) => {
-      const result = await services.get(ReadDeliveryLog).execute(uid, outcome, values.limit ?? 20);
-      if (result.kind === 'unknown') throw unknownWebhook(uid);
-      const rows = result.deliveries.map((delivery) => [
+      const result = await services.get(DeliveriesService).listLatest(uid, outcome, values.limit ?? 20);
+      if (!result) throw unknownWebhook(uid);
+      const rows = result.map((delivery) => [
         ...[delivery.id, delivery.outcome ?? 'handshake', delivery.occurrences, delivery.sizeBytes],
         ...[delivery.receivedAt, delivery.sourceIp, delivery.identity],
       ]);

@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '#platform/auth';
-import { TriggersModule } from '#domain/automations';
+import { AutomationsModule } from '#domain/automations';
 import { FactoryFileSchemasController } from './http/factory-file-schemas.controller.js';
 
 /** What editors check definition files with. */
 @Module({
-  imports: [AuthModule, TriggersModule],
+  imports: [AuthModule, AutomationsModule],
   controllers: [FactoryFileSchemasController],
 })
 export class FactoryFileSchemasModule {}

@@ -16,7 +16,7 @@ const EVENT_OF: Readonly<Partial<Record<RunState, NotificationEvent>>> = {
   BLOCKED: 'run.blocked',
 };
 
-/** Writes the messages about a run in the transaction that moves it: both are there, or neither. */
+/** Writes the messages about a run in the transaction that changes its state: both are committed, or neither. */
 @Injectable()
 export class NotificationOutbox extends RunStateListener implements OnModuleInit {
   constructor(
@@ -39,12 +39,12 @@ export class NotificationOutbox extends RunStateListener implements OnModuleInit
         ? []
         : [{ type, state, ...(approval === undefined ? {} : { approval: shown(approval) }) }];
     });
-    // The nudge may come before the commit, or for one that never comes; the poll finds what it missed.
+    // The wake-up may precede the commit, or be followed by a rollback; the poll finds what it missed.
     if ((await this.store.add(tx, runId, notices, `${this.settings.publicUrl}/runs/`)) > 0) this.nudge.nudge();
   }
 }
 
-/** What an agent calls its question goes out like any text of it: without what looks like a password. */
+/** The title is text of the agent, so credentials in it are masked. */
 const shown = ({
   approval_id,
   title,

@@ -1,9 +1,11 @@
 import { MASKED } from '#platform/kernel';
-import type { Delivery } from '../domain/delivery.js';
+import type { StoredNotification } from '../domain/notification-delivery.js';
 import type { NotificationWebhook } from '../domain/notification-webhook.js';
-import type { NotificationDelivery, NotificationWebhookItem } from './webhook.dto.js';
+import type { NotificationDelivery, NotificationWebhookItem } from './notification-webhook.dto.js';
+import { ProblemError } from '#platform/http';
+import type { NotificationWebhookFailure } from '../application/notification-webhooks.service.js';
 
-/** `secret` only where it was made a moment ago. Paths of such addresses are often secrets themselves. */
+/** `secret`: only directly after it was generated. The path of the URL is often a secret itself. */
 export function presentWebhook(
   webhook: NotificationWebhook,
   { mayManage, secret = MASKED }: { readonly mayManage: boolean; readonly secret?: string },
@@ -22,7 +24,7 @@ export function presentWebhook(
   };
 }
 
-export function presentDelivery(delivery: Delivery, mayManage: boolean): NotificationDelivery {
+export function presentDelivery(delivery: StoredNotification, mayManage: boolean): NotificationDelivery {
   const { messageId, type, runId, status, attempts, log, nextAttemptAt, createdAt, finishedAt } = delivery;
   return {
     delivery_id: messageId,
@@ -38,4 +40,35 @@ export function presentDelivery(delivery: Delivery, mayManage: boolean): Notific
     created_at: createdAt.toISOString(),
     ...(finishedAt !== null && { finished_at: finishedAt.toISOString() }),
   };
+}
+
+export function notificationProblem(failure: NotificationWebhookFailure): ProblemError {
+  switch (failure.kind) {
+    case 'unknown':
+      return new ProblemError('resource_not_found', 'Notification webhook not found.');
+    case 'not_yours':
+      return new ProblemError(
+        'not_authorized',
+        'You are not a member of the team of the notification webhook, or your role does not allow this.',
+      );
+    case 'team_needed':
+      return new ProblemError(
+        'invalid_request',
+        'A team is required: a member of several teams selects one with the X-Headrace-Team-Uid header.',
+      );
+    case 'limit_reached':
+      return new ProblemError('limit_reached', `A team has at most ${failure.limit} notification webhooks.`);
+    case 'bad_url':
+      return new ProblemError('invalid_request', `\`url\` ${failure.rule}.`, {
+        errors: [{ pointer: '/url', detail: failure.rule }],
+      });
+    case 'bad_cursor': {
+      const detail = 'is not a cursor of these deliveries';
+      return new ProblemError('invalid_request', `Query parameter \`cursor\` ${detail}.`, {
+        errors: [{ pointer: '/cursor', detail }],
+      });
+    }
+    case 'test_pending':
+      return new ProblemError('conflict', 'A test of this webhook is already pending.');
+  }
 }

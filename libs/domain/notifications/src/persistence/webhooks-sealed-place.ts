@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#platform/persistence';
 import { SealedPlaces, type SealedTable, SealedTablePlace, sealedText } from '#platform/secrets';
-import { secretContext } from '../application/webhook-secrets.js';
+import { secretContext } from '../application/notification-webhook-secrets.js';
 
 interface Row {
   key: string;

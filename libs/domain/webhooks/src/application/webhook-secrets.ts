@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { SealBrokenError, SecretBox } from '#platform/secrets';
 
-/** A webhook's copies of its credential lie sealed, each for its own webhook and place. */
+/** Encrypts the copies of its credential that a webhook keeps. */
 @Injectable()
 export class WebhookSecrets {
   constructor(private readonly box: SecretBox) {}
@@ -18,7 +18,7 @@ export class WebhookSecrets {
     return this.box.seal(secret, capturedContext(uid));
   }
 
-  /** Null for one that does not open under the keys at hand: nobody can confirm what nobody can read. */
+  /** Null for a secret that cannot be decrypted, and therefore not be confirmed. */
   openCaptured(uid: string, sealed: string): string | null {
     try {
       return this.box.open(sealed, capturedContext(uid));
@@ -29,6 +29,6 @@ export class WebhookSecrets {
   }
 }
 
-/** Where the values lie, for whoever seals them anew under another key. */
+/** The encryption contexts, also used when the values are encrypted under another key. */
 export const secretContext = (uid: string): string => `webhook/${uid}/secret`;
 export const capturedContext = (uid: string): string => `webhook/${uid}/captured-secret`;
