@@ -32,7 +32,7 @@ describe('doctor on the machine of a worker', () => {
     const results = await look();
     expect(failed(results)).toEqual([]);
     expect(textOf(results, 'api')).toBe(`ok | ${api.url} is ready`);
-    expect(textOf(results, 'worker token')).toBe('ok | the API takes it');
+    expect(textOf(results, 'worker token')).toBe('ok | accepted by the API');
     expect(textOf(results, 'clock')).toMatch(/^ok \| .* of the API/);
     expect(results.map(({ check }) => check)).not.toEqual(expect.arrayContaining(['database']));
     const { body } = await api.request(200, 'GET /agent/connected-self-hosted-workers', { token });
@@ -41,7 +41,7 @@ describe('doctor on the machine of a worker', () => {
 
   it.each<[string, () => string | null, RegExp]>([
     ['no token', () => null, /no token \| Set HEADRACE_TOKEN/],
-    ['a token that nobody knows', () => `${token}x`, /does not know it \(401\) \| .*headrace token create/],
+    ['an unknown token', () => `${token}x`, /rejected by the API \(401\) \| .*headrace token create/],
     ['the token of a user', () => userToken, /not the token of a service account \(403\)/],
   ])('%s', async (_what, given, pattern) => {
     const results = await look({ token: given() });
@@ -52,7 +52,7 @@ describe('doctor on the machine of a worker', () => {
 
   it('accepts the token of a user on another machine', async () => {
     const results = await machine.examine({}, { origin: api.url, token: userToken });
-    expect(textOf(results, 'worker token')).toMatch(/^skip \| the API knows it/);
+    expect(textOf(results, 'worker token')).toMatch(/^skip \| valid/);
   });
 
   it('reports an API that does not answer', async () => {
