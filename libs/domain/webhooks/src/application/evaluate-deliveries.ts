@@ -21,8 +21,7 @@ export class EvaluationSteps {
 
 /** A larger number is not needed in a metric, and would cost more to count. */
 const MAX_WAITING = 10_000;
-const ENDS = ['evaluated', 'retry', 'given_up', 'put_back', 'cut_off'] as const;
-const LABELS = { evaluated: 'evaluated', retry: 'retry', abandoned: 'given_up', requeued: 'put_back' } as const;
+const ENDS = ['evaluated', 'retry', 'abandoned', 'requeued', 'interrupted'] as const;
 
 /** Prometheus metrics of the evaluation of deliveries. */
 @Injectable()
@@ -32,7 +31,7 @@ export class EvaluationMetrics {
   constructor(metrics: Metrics, store: EvaluationsStore) {
     this.ends = metrics.labeledCounter(
       'headrace_webhook_evaluations_total',
-      'Attempts to evaluate a delivery, by result. cut_off is counted when the delivery is claimed again.',
+      'Attempts to evaluate a delivery, by result. interrupted is counted when the delivery is claimed again.',
       'end',
       ENDS,
     );
@@ -44,11 +43,11 @@ export class EvaluationMetrics {
   }
 
   ended(end: EvaluationRecord['kind']): void {
-    this.ends.add(LABELS[end]);
+    this.ends.add(end);
   }
 
   interrupted(): void {
-    this.ends.add('cut_off');
+    this.ends.add('interrupted');
   }
 }
 
