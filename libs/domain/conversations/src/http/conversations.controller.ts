@@ -84,7 +84,7 @@ export class ConversationsController {
   @Authorize('runs:read')
   @Operation({
     id: 'getConversationTranscript',
-    summary: 'Download a conversation’s raw transcript',
+    summary: 'Download the transcript of a conversation',
     description:
       'The newest transcript that a third-party agent wrote of the session. Conversations of the built-in agent have none: 400.',
     tag: 'Conversations',
@@ -169,7 +169,7 @@ export class RunConversationController {
   @Authorize('runs:read')
   @Operation({
     id: 'getRunConversation',
-    summary: 'Get a run’s conversation',
+    summary: 'Get the conversation of a run',
     description:
       'Normalised to the same steps, messages and blocks for every agent. While the run continues, steps are appended and results of running actions change in place.',
     tag: 'Conversations',

@@ -24,7 +24,7 @@ export class ApprovalInboxController {
   @Authorize('runs:read')
   @Operation({
     id: 'listApprovals',
-    summary: 'List permission requests over all runs',
+    summary: 'List permission requests of all runs',
     tag: 'Approvals',
     errors: [400, 403],
     team: true,
@@ -61,7 +61,7 @@ export class ApprovalsController {
   @Authorize('runs:read')
   @Operation({
     id: 'listRunApprovals',
-    summary: 'List a run’s permission requests',
+    summary: 'List permission requests of a run',
     tag: 'Approvals',
     errors: [400, 403, 404],
     description:
@@ -79,7 +79,7 @@ export class ApprovalsController {
   @Authorize('runs:read')
   @Operation({
     id: 'decideRunApproval',
-    summary: 'Allow or deny a permission request',
+    summary: 'Decide a permission request',
     tag: 'Approvals',
     errors: [400, 403, 404, 409, 413, 415],
     description:

@@ -99,7 +99,7 @@ export class ExternalReferenceController {
   @Authorize('runs:read')
   @Operation({
     id: 'getRunByExternalReferenceURL',
-    summary: 'Find a run by an external reference',
+    summary: 'Get a run by an external reference',
     tag: 'Artifacts',
     errors: [400, 404],
     description:

@@ -23,7 +23,7 @@ export class AttachmentsController {
   @Authorize('runs:read')
   @Operation({
     id: 'listHandoffAttachments',
-    summary: 'List the files that a run was created with',
+    summary: 'List attachments of a run',
     tag: 'Runs',
     errors: [400, 403, 404],
     success: {

@@ -106,7 +106,7 @@ export class ExternalRunsController {
   @IdempotencyKeyHeader()
   @Operation({
     id: 'registerExternalRun',
-    summary: 'Register a run that the caller executes',
+    summary: 'Register an external run',
     tag: 'Runs',
     team: true,
     request: { value: { prompt: 'Fix the failing test.' } },

@@ -123,7 +123,7 @@ export class RunsController {
   @Authorize('runs:read')
   @Operation({
     id: 'submitRunFollowup',
-    summary: 'Send a follow-up message',
+    summary: 'Create a follow-up',
     tag: 'Runs',
     errors: [400, 403, 404, 409, 413, 415],
     description:
@@ -164,7 +164,7 @@ export class RunsController {
   @Authorize('runs:read')
   @Operation({
     id: 'getRunTimeline',
-    summary: 'Get a run’s timeline',
+    summary: 'Get the timeline of a run',
     tag: 'Runs',
     errors: [400, 403, 404],
     success: { status: 200, description: 'Set-up and lifecycle events, oldest first.', type: GetRunTimelineResponse },
@@ -190,7 +190,7 @@ export class RunsController {
   @Authorize('runs:read')
   @Operation({
     id: 'getRunTranscript',
-    summary: 'Download a run’s raw transcript',
+    summary: 'Download the transcript of a run',
     tag: 'Runs',
     errors: [400, 403, 404],
     success: {

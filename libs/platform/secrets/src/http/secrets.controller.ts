@@ -17,7 +17,7 @@ export class SecretsController {
   @Authorize('secrets:manage')
   @Operation({
     id: 'listSecrets',
-    summary: 'List managed secrets',
+    summary: 'List secrets',
     description: 'Names and dates of the team’s secrets, by name, never a value. Needs the role admin or owner.',
     tag: TAG,
     team: true,
@@ -40,7 +40,7 @@ export class SecretsController {
   @Authorize('secrets:manage')
   @Operation({
     id: 'putSecret',
-    summary: 'Make a managed secret, or give it another value',
+    summary: 'Create or update a secret',
     description:
       'The value is encrypted at rest and never told again. Webhooks that use the secret follow at once, unless they come from a definition. A team has at most 1,000. Needs the role admin or owner.',
     tag: TAG,
@@ -64,7 +64,7 @@ export class SecretsController {
   @Authorize('secrets:manage')
   @Operation({
     id: 'deleteSecret',
-    summary: 'Delete a managed secret',
+    summary: 'Delete a secret',
     description: 'Refused while something uses it; `detail` names what. Needs the role admin or owner.',
     tag: TAG,
     team: true,
