@@ -103,10 +103,7 @@ describe('webhooks that files define', () => {
       [{}, []],
       [{ authMode: 'url_token' }, []],
       [{ authMode: 'url_token', secretName: 'odd' }, [['secretName', 'letters, digits and . _ ~ -']]],
-      [
-        { secretName: 'absent' },
-        [['secretName', 'must name a managed secret of the team; no secret has this name']],
-      ],
+      [{ secretName: 'absent' }, [['secretName', 'must name a managed secret of the team; no secret has this name']]],
       [{ secretName: '../x' }, [['secretName', 'letters, digits, dots']]],
       [{ authMode: 'signature' }, [['signatureScheme', 'is required']]],
       [{ signatureScheme: 'github' }, [['signatureScheme', 'signature']]],

@@ -265,7 +265,7 @@ describe('an evaluation that fails', () => {
     expect(attempts).toBe(20);
     expect(await get(id)).toMatchObject({
       automation_results: [],
-      evaluation_error: "The evaluation failed 20 times; see the log of the service.",
+      evaluation_error: 'The evaluation failed 20 times; see the log of the service.',
     });
     api.log.clear();
   });

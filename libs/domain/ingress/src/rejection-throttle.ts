@@ -17,7 +17,8 @@ export class RejectionThrottle {
     settings: Settings,
     private readonly metrics: IngressMetrics,
   ) {
-    this.delay = settings.ingressRejectionRateLimit === 0 ? null : new RejectionDelay(settings.ingressRejectionRateLimit);
+    this.delay =
+      settings.ingressRejectionRateLimit === 0 ? null : new RejectionDelay(settings.ingressRejectionRateLimit);
   }
 
   /** Counts a rejection. Null when it may be answered now, else the delay to await first; at most two seconds. */
