@@ -21,6 +21,7 @@ const domain = {
   environments: [],
   agents: ['environments'],
   webhooks: ['factories'],
+  ingress: ['webhooks'],
   runs: ['environments', 'agents', 'factories'],
   conversations: ['runs'],
   schedules: ['environments', 'agents', 'runs'],
@@ -70,6 +71,13 @@ module.exports = {
         ),
       },
     })),
+    {
+      name: 'executions-imports-its-neighbours',
+      comment: 'Executions uses the protocols, the runner side and the sockets of workers; nothing of them uses it.',
+      severity: 'error',
+      from: { path: '^libs/execution/(?!executions/)' },
+      to: { path: '^libs/execution/executions/' },
+    },
     {
       name: 'execution-imports-no-domain',
       severity: 'error',

@@ -19,8 +19,10 @@ const FILES = {
       await import(pathToFileURL(inRoot('dist/apps', module)).href);
     return (await built('libs/platform/jobs/src/index.js', 'renderBackgroundWork'))();
   },
+  'docs/state-machines/execution.md': async () =>
+    (await built('libs/execution/executions/src/index.js', 'EXECUTION_PHASE_MACHINE')).toMarkdown(),
   'docs/state-machines/run.md': async () =>
-    (await built('libs/domain/runs/src/index.js', 'RUN_STATE_MACHINE')).toMarkdown(),
+    (await built('libs/execution/executions/src/index.js', 'RUN_STATE_MACHINE')).toMarkdown(),
   'openapi.json': async () => (await built('apps/api/src/openapi.js', 'renderOpenApi'))(),
 };
 

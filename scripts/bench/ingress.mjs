@@ -181,7 +181,7 @@ export async function benchIngress() {
     console.log('Rejections:');
     await benchRejections(port, webhooks, ['404', '413', '401, budget of failures as it comes']);
     // A process of its own, in which nobody has used up anything and nobody can.
-    const [lenientPort, lenientEnv] = [await freePort(), { ...env, WEBHOOK_AUTH_FAILURES: '10000' }];
+    const [lenientPort, lenientEnv] = [await freePort(), { ...env, WEBHOOK_AUTH_FAILURE_LIMIT: '10000' }];
     const lenient = await start(
       [main, 'ingress'],
       { ...lenientEnv, INGRESS_PORT: String(lenientPort) },

@@ -148,7 +148,7 @@ function page(agent, url, token) {
 
 /** Hand-written: one prepared statement a pair and page, all columns that a list shows. */
 async function floorOf(db) {
-  const { RUN_COLUMNS, LIVE_EXECUTION_JOIN } = await dist('libs/domain/runs/src/persistence/run-rows.js');
+  const { RUN_COLUMNS, LIVE_EXECUTION_JOIN } = await dist('libs/domain/runs/src/persistence/runs.store.js');
   return (pair, after) => {
     const { by, where, values = [], join = '' } = pair;
     const [compare, direction] = by.ascending ? ['>', 'ASC'] : ['<', 'DESC'];

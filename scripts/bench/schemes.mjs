@@ -49,10 +49,10 @@ const BODY = Buffer.from(
 
 /** `deliveryMicros`: what an accepted delivery takes of the ingress's time in all, to compare. */
 export async function benchSchemes(deliveryMicros) {
-  const { SIGNATURE_SCHEMES } = await dist(`${signing}/all-schemes.js`);
+  const { SIGNATURE_SCHEMES } = await dist(`${signing}/signature-schemes.js`);
   const { RawHeaders } = await dist(`${signing}/incoming-request.js`);
   const { SignedScheme } = await dist(`${signing}/signed-scheme.js`);
-  const { parseJson } = await dist('libs/domain/webhooks/src/ingress/parse-json.js');
+  const { parseJson } = await dist('libs/domain/ingress/src/ingress-request.js');
   const now = new Date();
   const candidates = SIGNATURE_SCHEMES.map((scheme) => {
     const { secret, sender } =

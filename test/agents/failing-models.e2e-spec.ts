@@ -20,14 +20,14 @@ let server: Program;
 beforeAll(async () => {
   if (skipReason !== null) return;
   directory = mkdtempSync(join(tmpdir(), 'headrace-failing-models-test-'));
-  // Agents may have users of their own.
+  // Agents may have separate users.
   chmodSync(directory, 0o777);
   models = await ModelServer.start(KEY);
   const file = join(directory, 'harnesses.json');
   const harnesses = Object.fromEntries(installedAgents().map(({ id, entry }) => [id, entry(models.url)]));
   writeFileSync(file, JSON.stringify({ harnesses }));
   installation = await Installation.create({
-    HARNESSES: file,
+    HARNESSES_FILE: file,
     MAX_IDLE_SESSIONS: '0',
     // Six agents start at once.
     LEASE_TTL: '2min',

@@ -8,7 +8,7 @@ export const MODEL = 'mock-model';
 export interface InstalledAgent {
   readonly id: string;
   readonly version: string;
-  /** Its entry of the HARNESSES file, so that it asks the model at `url`. */
+  /** Its entry of the harnesses file, so that it asks the model at `url`. */
   readonly entry: (url: string) => Partial<HarnessDefinition>;
 }
 

@@ -7,7 +7,7 @@ const STDIO_SERVER = fileURLToPath(new URL('mcp-server.mjs', import.meta.url));
 
 /** An MCP server over HTTP, and the place where the one over standard input and output tells that it was found. */
 export class McpPlaces {
-  /** Which of them have been greeted by whoever had the token: `http`, `stdio`. */
+  /** Servers that were initialized by a client with the token: `http`, `stdio`. */
   readonly found = new Set<string>();
   private readonly watchers = new Set<() => void>();
 

@@ -26,7 +26,7 @@ beforeAll(async () => {
   writeFileSync(file, JSON.stringify({ harnesses }));
   // No session stays: every follow-up begins with a new process in a new workspace.
   installation = await Installation.create({
-    HARNESSES: file,
+    HARNESSES_FILE: file,
     MAX_IDLE_SESSIONS: '0',
     LEASE_TTL: '30s',
     API_RATE_PER_MINUTE: '0',
@@ -94,15 +94,17 @@ describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => 
     const { status, body } = await installation.call('GET', '/agent/harnesses');
     expect(status).toBe(200);
     for (const { id, version } of agents) {
-      const told = (body.harnesses as { id: string; installations: object[] }[]).find((harness) => harness.id === id);
-      expect(told?.installations).toEqual([
+      const reported = (body.harnesses as { id: string; installations: object[] }[]).find(
+        (harness) => harness.id === id,
+      );
+      expect(reported?.installations).toEqual([
         { location: 'hosted', installed: true, version, last_seen_at: expect.any(String) },
       ]);
     }
   });
 
   describe.each(agents)('$id $version', ({ id }) => {
-    it('edits a file, goes on with its session in another process, and shows no secret', async () => {
+    it('edits a file, continues its session in another process, and shows no secret', async () => {
       const from = models.requests.length;
       const runId = await create(
         id,
@@ -149,7 +151,10 @@ describe.skipIf(skipReason !== null)('real agents', { timeout: 120_000 }, () => 
         expect(sessions[1]).toMatchObject({ resumed: true, session_id: sessions[0]?.['session_id'] });
         expect(askedOf(before)).toContain('heliotrope');
       } else
-        expect(sessions[1]).toMatchObject({ resumed: false, warnings: [expect.stringContaining('begins a new one')] });
+        expect(sessions[1]).toMatchObject({
+          resumed: false,
+          warnings: [expect.stringContaining('a new session was started')],
+        });
 
       const { body: conversation } = await installation.call('GET', `/agent/runs/${runId}/conversation`);
       expect(JSON.stringify(conversation)).not.toContain(SECRET);

@@ -90,10 +90,10 @@ describe('headrace factory', () => {
     expect((await headrace(0, 'factory', 'list')).output).toMatch(new RegExp(`${uid} +Factory +${alias} +${team}`));
     const again = await headrace(1, 'factory', 'create', 'Other', '--team', team, '--alias', alias);
     expect(again.errors).toContain('has this alias');
-    expect((await headrace(1, 'factory', 'create', 'Other', '--team', newUid())).errors).toContain('there is no team');
+    expect((await headrace(1, 'factory', 'create', 'Other', '--team', newUid())).errors).toMatch(/team \w+ not found/);
     expect((await headrace(2, 'factory', 'create', 'Other')).errors).toContain('--team is missing');
     const long = await headrace(2, 'factory', 'create', 'x'.repeat(201), '--team', team);
-    expect(long.errors).toContain('at most 200 characters');
+    expect(long.errors).toContain('must not exceed 200 characters');
   });
 });
 
@@ -104,7 +104,7 @@ describe('headrace apply', () => {
     const dry = await remote(0, 'apply', root, '--factory', factory, '--dry-run');
     expect(dry.output).toMatch(/^~ +factory +From files .*\(name\)$/m);
     expect(dry.output).toMatch(/^\+ +webhook +one$/m);
-    expect(dry.output).toContain('Would be: 1 created, 1 updated, 0 deleted, 0 unchanged.');
+    expect(dry.output).toContain('Dry run: 1 created, 1 updated, 0 deleted, 0 unchanged.');
     const first = await remote(0, 'apply', root, '--factory', factory);
     const [, uid = ''] = /^\+ +webhook +one +([A-Za-z0-9]{22})$/m.exec(first.output) ?? [];
     expect(uid).not.toBe('');
@@ -112,7 +112,7 @@ describe('headrace apply', () => {
     expect(first.errors).toContain(`Factory Factory (${factory}), 2 files, `);
     expect(first.errors).toMatch(new RegExp(`Webhook one: http://.*/webhooks/w/${uid}\\n`));
     const second = await remote(0, 'apply', root, '--factory', factory);
-    expect(second.output).toContain('Nothing to do.');
+    expect(second.output).toContain('No changes.');
     expect(second.output).toMatch(new RegExp(`^= +webhook +one +${uid}$`, 'm'));
     rmSync(join(root, 'webhooks/one.yaml'));
     const third = await remote(0, 'apply', root, '--factory', factory);
@@ -143,7 +143,7 @@ describe('headrace apply', () => {
     await api.request(200, `PATCH /factories/${factory}/webhooks/${uid}`, { token, body: { enabled: false } });
     const { output: plan } = await remote(0, 'apply', root, '--factory', factory);
     expect(plan).toMatch(/^~ +webhook +one +\w+ +\(enabled, secretVersion\) +was changed since the last apply$/m);
-    expect((await remote(0, 'apply', root, '--factory', factory)).output).toContain('Nothing to do.');
+    expect((await remote(0, 'apply', root, '--factory', factory)).output).toContain('No changes.');
   });
 
   it('points at what is wrong, and applies nothing', async () => {
@@ -153,12 +153,12 @@ describe('headrace apply', () => {
       'webhooks/one.yaml': 'enabled: true\nsecretName: hook-secret\nauthMode: basic\n',
       'notes.txt': 'To do.',
     });
-    const { output: plan, errors: told } = await remote(1, 'apply', root, '--factory', factory);
+    const { output: plan, errors: reported } = await remote(1, 'apply', root, '--factory', factory);
     expect(plan).toBe('');
-    expect(told).toMatch(/^factory\.yaml:3:1: /m);
-    expect(told).toMatch(/^webhooks\/one\.yaml:3:11: /m);
-    expect(told).toMatch(/^notes\.txt:1:1: /m);
-    expect(told).toContain('headrace: nothing was applied.\n');
+    expect(reported).toMatch(/^factory\.yaml:3:1: /m);
+    expect(reported).toMatch(/^webhooks\/one\.yaml:3:11: /m);
+    expect(reported).toMatch(/^notes\.txt:1:1: /m);
+    expect(reported).toContain('headrace: nothing was applied.\n');
     const { token } = admin;
     expect((await api.request(200, `GET /factory/${factory}`, { token })).body.name).toBe('Factory');
   });
@@ -168,7 +168,7 @@ describe('headrace apply', () => {
     const { token } = await api.identities.user({ [own]: 'admin' });
     vi.stubEnv('HEADRACE_TOKEN', token);
     const root = directoryOf({ 'factory.yaml': `${FACTORY}alias: the-one\n` });
-    expect((await remote(1, 'apply', root)).errors).toContain('you see no factory');
+    expect((await remote(1, 'apply', root)).errors).toContain('no factory is accessible');
     const create = async (name: string) => (await headrace(0, 'factory', 'create', name, '--team', own)).output.trim();
     const only = await create('A');
     await remote(0, 'apply', root);
@@ -176,9 +176,9 @@ describe('headrace apply', () => {
     const { errors: several } = await remote(1, 'apply', root);
     expect(several).toContain(`${only} (From files, the-one)`);
     expect(several).toContain(`${other} (B)`);
-    expect((await remote(0, 'apply', root, '--factory', 'the-one')).output).toContain('Nothing to do.');
-    expect((await remote(1, 'apply', root, '--factory', 'the-')).errors).toContain('there is no factory the-');
-    expect((await remote(1, 'apply', root, '--factory', newUid())).errors).toContain('there is no factory');
+    expect((await remote(0, 'apply', root, '--factory', 'the-one')).output).toContain('No changes.');
+    expect((await remote(1, 'apply', root, '--factory', 'the-')).errors).toContain('factory the- not found');
+    expect((await remote(1, 'apply', root, '--factory', newUid())).errors).toMatch(/factory \S+ not found/);
     vi.stubEnv('HEADRACE_TOKEN', admin.token);
   });
 
@@ -193,14 +193,14 @@ describe('headrace apply', () => {
     expect(forbidden.errors).toContain('You have no access to this factory');
     writeFileSync(tokenFile, 'not-a-token');
     const wrong = await remote(1, 'apply', root, ...of, '--token-file', tokenFile);
-    expect(wrong.errors).toContain('the token is not accepted');
+    expect(wrong.errors).toContain('the API rejected the token');
     expect(wrong.errors).not.toContain('not-a-token');
     writeFileSync(tokenFile, 'two words');
     expect((await remote(1, 'apply', root, ...of, '--token-file', tokenFile)).errors).toContain('invalid token');
     // HEADRACE_TOKEN, which may do more, does not stand in for a secret that was not filled in.
     writeFileSync(tokenFile, '\n');
     const empty = await remote(1, 'apply', root, ...of, '--token-file', tokenFile);
-    expect(empty.errors).toContain('the file that --token-file names is empty');
+    expect(empty.errors).toContain('--token-file: the file is empty');
     const closed = await closedPort();
     const nobody = await headrace(1, 'apply', root, ...of, '--url', `http://127.0.0.1:${closed}`);
     expect(nobody.errors).toContain(`the API at http://127.0.0.1:${closed}/api/v1 does not answer (ECONNREFUSED)`);
@@ -222,7 +222,7 @@ describe('headrace apply', () => {
     const root = directoryOf(FILES);
     expect((await headrace(0, 'apply', root, '--factory', factory)).output).toContain('1 created');
     const elsewhere = await headrace(1, 'apply', root, '--factory', factory, '--url', 'http://127.0.0.1:9');
-    expect(elsewhere.errors).toContain('a token is needed');
+    expect(elsewhere.errors).toContain('a token is required');
     vi.stubEnv('HEADRACE_DATA_DIR', join(directory, 'data'));
     vi.stubEnv('HEADRACE_TOKEN', admin.token);
   });
@@ -235,8 +235,8 @@ describe('headrace apply', () => {
     const outside = join(directory, 'outside.yaml');
     writeFileSync(outside, WEBHOOK);
     const refused: [string, string][] = [
-      [outside, 'webhooks/out.yaml is a link that leaves the directory'],
-      [join(root, 'nothing'), 'is a link to nothing'],
+      [outside, 'webhooks/out.yaml is a link out of the directory'],
+      [join(root, 'nothing'), 'is a dangling link'],
       [join(root, 'webhooks'), 'is a link to a directory'],
     ];
     for (const [target, fault] of refused) {
@@ -255,31 +255,31 @@ describe('headrace apply', () => {
     [['apply', 'test/cli', '--url', 'ftp://x'], 2, '--url must be an origin'],
     [['apply', 'test/cli', '--url', 'http://me:swordfish@x'], 2, '--url must be an origin'],
     [['apply', 'test/cli', '--url', 'http://x/elsewhere'], 2, '--url must be an origin'],
-    [['apply', 'test/cli', '--token-file', '/nowhere/at/all'], 1, 'what --token-file names cannot be read (ENOENT)'],
+    [['apply', 'test/cli', '--token-file', '/nowhere/at/all'], 1, '--token-file: cannot be read (ENOENT)'],
     [['apply', 'test/cli', '--token', 'swordfish'], 2, "unknown option '--token'"],
     [['export'], 2, '<directory> is missing'],
   ])('%j ends with %i: %s', async (args, code, fault) => {
-    const { errors: told } = await headrace(code, ...args);
-    expect(told).toContain(fault);
-    expect(told).not.toContain('swordfish');
+    const { errors: reported } = await headrace(code, ...args);
+    expect(reported).toContain(fault);
+    expect(reported).not.toContain('swordfish');
   });
 
   it('refuses what is no text, and what is much too much', async () => {
     const root = directoryOf(FILES);
     for (const bytes of [Buffer.from([0xff, 0xfe]), Buffer.from('secretName: a\0')]) {
       writeFileSync(join(root, 'webhooks/two.yaml'), bytes);
-      expect((await remote(1, 'apply', root)).errors).toContain('webhooks/two.yaml is not text in UTF-8');
+      expect((await remote(1, 'apply', root)).errors).toContain('webhooks/two.yaml is not valid UTF-8 text');
     }
     // A name that is no text either: nothing can be called by it.
     const strange = directoryOf(FILES);
     writeFileSync(Buffer.concat([Buffer.from(`${strange}/webhooks/`), Buffer.from([0xff])]), WEBHOOK);
     expect((await remote(1, 'apply', strange)).errors).toContain('webhooks/\uFFFD cannot be read (ENOENT)');
     const many = directoryOf(Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`f${index}`, ''])));
-    expect((await remote(1, 'apply', many)).errors).toContain('has too many files');
+    expect((await remote(1, 'apply', many)).errors).toContain('exceeds 1000 files');
   });
 });
 
-describe('headrace, as a process of its own', () => {
+describe('headrace as a separate process', () => {
   it('keeps the plan on standard output, and tells by its exit code what became of it', async () => {
     const factory = await newFactory();
     const run = (root: string, ...options: string[]) => {
@@ -311,7 +311,7 @@ describe('headrace export', () => {
     const { output: written } = await remote(0, 'export', target, '--factory', factory);
     expect(written).toBe('factory.yaml\nwebhooks/one.yaml\nwebhooks/two.yaml\n');
     expect(filesIn(target)).toEqual(filesIn(source));
-    expect((await remote(0, 'apply', target, '--factory', factory)).output).toContain('Nothing to do.');
+    expect((await remote(0, 'apply', target, '--factory', factory)).output).toContain('No changes.');
   });
 
   it('overwrites only when it is forced, and leaves everything else as it is', async () => {
@@ -366,6 +366,6 @@ describe('the example factories', () => {
     const target = newPath();
     await remote(0, 'export', target, '--factory', factory);
     expect(filesIn(target)).toEqual(filesIn(root));
-    expect((await remote(0, 'apply', target, '--factory', factory)).output).toContain('Nothing to do.');
+    expect((await remote(0, 'apply', target, '--factory', factory)).output).toContain('No changes.');
   });
 });

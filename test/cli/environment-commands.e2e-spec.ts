@@ -134,8 +134,8 @@ describe('headrace environment', () => {
   it.each([
     [['create'], 2, '--file is missing'],
     [['create', '--file', '/nowhere/at/all'], 1, 'cannot be read (ENOENT)'],
-    [['create', '--file', 'BAD', '--team', 'x', '--personal'], 2, 'exclude each other'],
-    [['create', '--file', 'BAD'], 1, 'neither JSON nor YAML: line 2, column'],
+    [['create', '--file', 'BAD', '--team', 'x', '--personal'], 2, 'mutually exclusive'],
+    [['create', '--file', 'BAD'], 1, 'not valid JSON or YAML: line 2, column'],
     [['create', '--file', 'TEXT'], 1, 'must be an object'],
     [['create', '--file', 'LOOP'], 1, 'aliases'],
     [['create', '--file', 'FIELD'], 1, '`config.colour` is not a known field'],
@@ -143,12 +143,12 @@ describe('headrace environment', () => {
     [['show'], 2, '<uid> is missing'],
     [['show', '../runs'], 1, 'No resource with this'],
     [['update', 'x'], 2, '--file is missing'],
-    [['grant', 'x'], 2, 'one of --user and --team is needed'],
-    [['grant', 'x', '--user', 'a', '--team', 'b'], 2, 'one of --user and --team is needed'],
+    [['grant', 'x'], 2, 'exactly one of --user and --team is required'],
+    [['grant', 'x', '--user', 'a', '--team', 'b'], 2, 'exactly one of --user and --team is required'],
     [['link', 'x', '--expires', 'soon'], 2, '--expires must be'],
     [['link', 'x', '--expires', '99999999d'], 2, '--expires must not be later than the year 9999'],
     [['link', 'x', '--max-uses', 'many'], 2, '--max-uses must be'],
-    [['revoke', 'x'], 2, 'one of --grant and --link is needed'],
+    [['revoke', 'x'], 2, 'exactly one of --grant and --link is required'],
     [['redeem'], 2, '--link-file is missing'],
     [['redeem', '--link-file', 'EMPTY'], 1, 'is empty'],
   ])('environment %j ends with %i: %s', async (args, code, fault) => {
@@ -159,11 +159,11 @@ describe('headrace environment', () => {
       FIELD: 'colour: swordfish',
       EMPTY: '\n',
     };
-    const { errors: told } = await environment(
+    const { errors: reported } = await environment(
       code,
       ...args.map((arg) => (files[arg] === undefined ? arg : file(arg, files[arg]))),
     );
-    expect(told).toContain(fault);
-    expect(told).not.toContain('swordfish');
+    expect(reported).toContain(fault);
+    expect(reported).not.toContain('swordfish');
   });
 });

@@ -45,7 +45,7 @@ const open = async (): Promise<string[]> =>
   ).map(({ id }) => id);
 
 it(
-  'a delivery that kills who evaluates it is given up in the end; its neighbours lose no more than one attempt',
+  'a delivery that ends its evaluator is abandoned, and costs other deliveries at most one attempt',
   { timeout: 300_000 },
   async () => {
     const go = { body: '{"action":"go"}' };
@@ -84,7 +84,7 @@ it(
     await database.advanceClock(QUARTER_MS);
     const { how, output } = await evaluate();
     expect(how, output).toBe(0);
-    expect(output).toContain('was cut off 20 times so far: it is given up');
+    expect(output).toContain('was interrupted 20 times: it is abandoned');
     const rows = await database.query<{ id: string; losses: number }>(
       `SELECT d.id, d.evaluation_error AS error, d.evaluation_losses AS losses, jsonb_array_length(d.results) AS results,
        (SELECT count(*)::int FROM headrace.runs r WHERE r.metadata->>'delivery_id' = d.id::text) AS runs
@@ -93,7 +93,7 @@ it(
     expect(rows.find(({ id }) => id === deadly)).toMatchObject({
       results: 0,
       error:
-        "The evaluation was cut off 20 times, as by the end of the process in the middle of it; the service's log says more.",
+        'The evaluation was interrupted 20 times, for example by the end of the process; see the log of the service.',
     });
     const others = rows.filter(({ id }) => id !== deadly);
     expect(others.map(({ id }) => id)).toEqual(neighbours.sort());

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSettings } from '#platform/config';
-import { FIRING_STEPS } from '../../libs/domain/automations/src/application/firing-steps.js';
+import { FIRING_STEPS } from '../../libs/domain/automations/src/application/fire-automations.js';
 import { AutomationBuilder } from '../../libs/testing/src/automation-builder.js';
 import { createTestDatabase, type TestDatabase } from '../../libs/testing/src/database/test-database.js';
 import { DeliveryBuilder } from '../../libs/testing/src/delivery-builder.js';
 import { type BuiltWebhook, WebhookBuilder } from '../../libs/testing/src/webhook-builder.js';
-import { EVALUATION_STEPS } from '../../libs/domain/webhooks/src/application/evaluation-steps.js';
+import { EVALUATION_STEPS } from '../../libs/domain/webhooks/src/application/evaluate-deliveries.js';
 import { ended, SECRETS_KEY, startFiringProgram } from './firing-program.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { SystemClock } from '#platform/kernel';
 import { createTestDatabase, type TestDatabase } from '#testing';
 import { examine } from '../../apps/headrace/src/doctor/doctor.js';
-import type { NamedFinding } from '../../apps/headrace/src/doctor/finding.js';
-import type { DoctorOptions } from '../../apps/headrace/src/doctor/patient.js';
+import type { NamedCheckResult } from '../../apps/headrace/src/doctor/check-result.js';
+import type { DoctorOptions } from '../../apps/headrace/src/doctor/doctor-context.js';
 
 export const SECRETS_KEY = 'a-key-for-tests-only-0123456789abcdef';
 
@@ -28,7 +28,7 @@ export class Machine {
       INGRESS_PORT: '0',
       DATABASE_URL: this.database.url,
       SECRETS_KEY,
-      // Nobody listens on this one, so that no API of somebody else's is looked at.
+      // Nothing listens on this port, so that no other API is checked.
       RUNNER_API_URL: 'http://127.0.0.1:9',
       ...broken,
     };
@@ -38,7 +38,7 @@ export class Machine {
     broken: Record<string, string | undefined> = {},
     options: Partial<DoctorOptions> = {},
     clock = new SystemClock(),
-  ): Promise<readonly NamedFinding[]> {
+  ): Promise<readonly NamedCheckResult[]> {
     const full = { isWorker: false, origin: null, token: null, backend: 'process', harnesses: [], ...options };
     return examine(this.environment(broken), full, clock);
   }
@@ -50,13 +50,13 @@ export class Machine {
 }
 
 /** Names of the checks that failed, each once. */
-export const failed = (findings: readonly NamedFinding[]): string[] => [
-  ...new Set(findings.filter(({ verdict }) => verdict === 'fail').map(({ check }) => check)),
+export const failed = (results: readonly NamedCheckResult[]): string[] => [
+  ...new Set(results.filter(({ verdict }) => verdict === 'fail').map(({ check }) => check)),
 ];
 
-/** What a check found and how to mend it, as one text. */
-export const told = (findings: readonly NamedFinding[], check: string): string =>
-  findings
-    .filter((finding) => finding.check === check)
+/** The results of a check and their fixes as one text. */
+export const textOf = (results: readonly NamedCheckResult[], check: string): string =>
+  results
+    .filter((result) => result.check === check)
     .map(({ verdict, found, fix = [] }) => [verdict, found, ...fix].join(' | '))
     .join('\n');

@@ -15,8 +15,8 @@ export async function startSilentServer(
     socket.on('error', () => socket.destroy());
     socket.once('close', () => sockets.delete(socket));
     socket.on('data', (chunk: Buffer) => {
-      const answer = greeting(chunk.toString());
-      if (answer !== null) socket.end(answer);
+      const response = greeting(chunk.toString());
+      if (response !== null) socket.end(response);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

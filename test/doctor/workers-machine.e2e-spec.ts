@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
-import { failed, Machine, told } from './examination.js';
+import { failed, Machine, textOf } from './examination.js';
 import { startSilentServer } from './silent-server.js';
 
 let machine: Machine;
@@ -27,53 +27,53 @@ const look = (options: { origin?: string; token?: string | null; backend?: strin
     { isWorker: true, origin: api.url, token, ...options },
   );
 
-describe('a worker’s machine', () => {
-  it('needs the API and a token, and nothing of the server', async () => {
-    const findings = await look();
-    expect(failed(findings)).toEqual([]);
-    expect(told(findings, 'api')).toBe(`ok | ${api.url} is ready`);
-    expect(told(findings, 'worker token')).toBe('ok | the API takes it');
-    expect(told(findings, 'clock')).toMatch(/^ok \| .* of the API/);
-    expect(findings.map(({ check }) => check)).not.toEqual(expect.arrayContaining(['database']));
+describe('doctor on the machine of a worker', () => {
+  it('checks the API and the token, and nothing of the server', async () => {
+    const results = await look();
+    expect(failed(results)).toEqual([]);
+    expect(textOf(results, 'api')).toBe(`ok | ${api.url} is ready`);
+    expect(textOf(results, 'worker token')).toBe('ok | accepted by the API');
+    expect(textOf(results, 'clock')).toMatch(/^ok \| .* of the API/);
+    expect(results.map(({ check }) => check)).not.toEqual(expect.arrayContaining(['database']));
     const { body } = await api.request(200, 'GET /agent/connected-self-hosted-workers', { token });
     expect(body.workers).toEqual([]);
   });
 
   it.each<[string, () => string | null, RegExp]>([
-    ['no token', () => null, /there is none \| Set HEADRACE_TOKEN/],
-    ['a token that nobody knows', () => `${token}x`, /does not know it \(401\) \| .*headrace token create/],
+    ['no token', () => null, /no token \| Set HEADRACE_TOKEN/],
+    ['an unknown token', () => `${token}x`, /rejected by the API \(401\) \| .*headrace token create/],
     ['the token of a user', () => userToken, /not the token of a service account \(403\)/],
   ])('%s', async (_what, given, pattern) => {
-    const findings = await look({ token: given() });
-    expect(failed(findings)).toEqual(['worker token']);
-    expect(told(findings, 'worker token')).toMatch(pattern);
-    expect(JSON.stringify(findings)).not.toContain(token);
+    const results = await look({ token: given() });
+    expect(failed(results)).toEqual(['worker token']);
+    expect(textOf(results, 'worker token')).toMatch(pattern);
+    expect(JSON.stringify(results)).not.toContain(token);
   });
 
-  it('the token of a user, on a machine that is no worker’s', async () => {
-    const findings = await machine.examine({}, { origin: api.url, token: userToken });
-    expect(told(findings, 'worker token')).toMatch(/^skip \| the API knows it/);
+  it('accepts the token of a user on another machine', async () => {
+    const results = await machine.examine({}, { origin: api.url, token: userToken });
+    expect(textOf(results, 'worker token')).toMatch(/^skip \| valid/);
   });
 
-  it('an API that does not answer', async () => {
-    const findings = await look({ origin: 'http://127.0.0.1:9' });
-    expect(failed(findings)).toEqual(['api']);
-    expect(told(findings, 'api')).toMatch(/does not answer \(ECONNREFUSED\) \| Start the API/);
-    expect(told(findings, 'worker token')).toMatch(/^skip/);
+  it('reports an API that does not answer', async () => {
+    const results = await look({ origin: 'http://127.0.0.1:9' });
+    expect(failed(results)).toEqual(['api']);
+    expect(textOf(results, 'api')).toMatch(/does not answer \(ECONNREFUSED\) \| Start the API/);
+    expect(textOf(results, 'worker token')).toMatch(/^skip/);
   });
 
-  it('something else where the API should be', async () => {
+  it('reports a server that is not the API', async () => {
     const other = await startSilentServer(() => 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello');
     try {
-      const findings = await look({ origin: `http://127.0.0.1:${other.port}` });
-      expect(failed(findings)).toEqual(['api', 'worker token']);
-      expect(told(findings, 'api')).toContain('is not Headrace (200)');
+      const results = await look({ origin: `http://127.0.0.1:${other.port}` });
+      expect(failed(results)).toEqual(['api', 'worker token']);
+      expect(textOf(results, 'api')).toContain('is not Headrace (200)');
     } finally {
       await other.close();
     }
   });
 
-  it('an API whose clock is far off', async () => {
+  it('reports an API with a wrong clock', async () => {
     const body = '{"ready": true}';
     const date = new Date(Date.now() + 90_000).toUTCString();
     const other = await startSilentServer((received) =>
@@ -82,9 +82,9 @@ describe('a worker’s machine', () => {
         : 'HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n',
     );
     try {
-      const findings = await look({ origin: `http://127.0.0.1:${other.port}` });
-      expect(failed(findings)).toEqual(['clock']);
-      expect(told(findings, 'clock')).toMatch(/this machine is (8|9)\d\.\d s behind the API \| .*NTP/);
+      const results = await look({ origin: `http://127.0.0.1:${other.port}` });
+      expect(failed(results)).toEqual(['clock']);
+      expect(textOf(results, 'clock')).toMatch(/this machine is (8|9)\d\.\d s behind the API \| .*NTP/);
     } finally {
       await other.close();
     }

@@ -1,8 +1,8 @@
 import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import {
+  AutomationsModule,
   type CompiledTrigger,
   FireAutomations,
-  FiringModule,
   type SampledEvent,
   type Trigger,
   type TriggerEvent,
@@ -11,7 +11,6 @@ import {
   TriggerProviders,
   type TriggerSample,
   type TriggerScope,
-  TriggersModule,
 } from '#domain/automations';
 import type { Queryable } from '#platform/persistence';
 import type { Issue } from '#platform/kernel';
@@ -118,5 +117,5 @@ export class Deployments {
   }
 }
 
-@Module({ imports: [TriggersModule, FiringModule], providers: [DeployTrigger, Deployments], exports: [Deployments] })
+@Module({ imports: [AutomationsModule], providers: [DeployTrigger, Deployments], exports: [Deployments] })
 export class DeployTriggerModule {}

@@ -4,15 +4,8 @@ import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { withSettings } from '#platform/config';
 import { QueueConnections } from '#platform/jobs';
-import {
-  Executor,
-  ExecutorRegistry,
-  ExecutorsModule,
-  FinishExecution,
-  type Offer,
-  RunsModule,
-  RunsWork,
-} from '#domain/runs';
+import { Executor, ExecutorRegistry, ExecutorsModule, FinishExecution, type Offer } from '#execution/executions';
+import { RunsModule, RunsWork } from '#domain/runs';
 import { startTestApi, type TestApi } from '#testing';
 import { ProcessorModule } from '../../apps/processor/src/processor.module.js';
 

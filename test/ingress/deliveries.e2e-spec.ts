@@ -15,7 +15,7 @@ afterAll(() => ingress.close());
 const sha256 = (data: string): string => createHash('sha256').update(data).digest('hex');
 
 describe('a delivery with the right bearer token', () => {
-  it('is accepted, and is in the log with its bytes when the answer comes', async () => {
+  it('is accepted, and is in the log with its bytes before the response', async () => {
     const hook = await ingress.webhooks.webhook();
     const body = '{ "title": "Zażółć 🎉", "n": 1.0, "a": 1, "a": 2 }\r\n';
     const answer = await post(ingress.url + hook.path, {
@@ -76,7 +76,7 @@ describe('a delivery with the right bearer token', () => {
     expect(await untilLogged(ingress.database, hook.id, 'J')).toMatchObject([{ body: null, identity: null }]);
   });
 
-  it('is a duplicate when it comes again, and nothing of it is kept', async () => {
+  it('is a duplicate when it is repeated, and its payload is not stored', async () => {
     const hook = await ingress.webhooks.webhook();
     const send = (): Promise<Answer> =>
       post(ingress.url + hook.path, { headers: bearer(hook.secret), body: '{"n":1}' });
@@ -97,7 +97,7 @@ describe('the identity of a delivery', () => {
     return answer.json?.delivery_id;
   };
 
-  it('is the webhook’s own header, then ours, then the body', async () => {
+  it('is the header of the webhook, then the header of the service, then the body', async () => {
     const hook = await ingress.webhooks.webhook({ deliveryIdHeader: 'x-event' });
     await deliver(hook, { 'X-Event': 'e-1', 'X-Headrace-Delivery-Id': 'h-1' });
     await deliver(hook, { 'X-Event': '  ', 'X-Headrace-Delivery-Id': 'h-1', 'X-Warp-Delivery-Id': 'w-1' });
@@ -129,7 +129,7 @@ describe('the identity of a delivery', () => {
     expect(new Set(ids).size).toBe(5);
   });
 
-  it('is a hash where it is long or odd', async () => {
+  it('is a hash when it is too long or not printable', async () => {
     const hook = await ingress.webhooks.webhook();
     const [fits, long] = ['x'.repeat(255), 'x'.repeat(256)];
     await deliver(hook, { 'X-Headrace-Delivery-Id': fits });
@@ -154,7 +154,7 @@ describe('the identity of a delivery', () => {
     await untilLogged(ingress.database, hook.id, 'UJLA');
   });
 
-  it('that is sent twice in one request is refused', async () => {
+  it('that occurs twice in one request is rejected', async () => {
     const hook = await ingress.webhooks.webhook();
     const headers = [
       ...Object.entries(bearer(hook.secret)).flat(),
@@ -195,7 +195,7 @@ describe('a wrong credential', () => {
     expect(await untilLogged(ingress.database, hook.id, 'U')).toMatchObject([{ size_bytes: 2, body: null }]);
   });
 
-  it('takes the scheme’s name in any case', async () => {
+  it('accepts the bearer scheme in any case', async () => {
     const hook = await ingress.webhooks.webhook();
     const answer = await post(ingress.url + hook.path, {
       headers: { authorization: `bEaReR  ${hook.secret}` },
@@ -210,7 +210,7 @@ describe('a wrong credential', () => {
       expect((await post(ingress.url + hook.path, { headers: bearer(given), body: '{}' })).status).toBe(401);
   });
 
-  it('in the path gets 401 without a challenge, and the right one is taken only there', async () => {
+  it('in the path gets 401 without a challenge, and the correct token is accepted only there', async () => {
     const hook = await ingress.webhooks.webhook({ authMode: 'url_token' });
     const base = `${ingress.url}/webhooks/w/${hook.uid}`;
     const statuses = [
@@ -225,11 +225,11 @@ describe('a wrong credential', () => {
     expect(ingress.log.text).not.toContain(hook.secret);
   });
 
-  it('too often from one address gets 429 there, and nobody else notices', async () => {
+  it('too often from one address gets 429 for that address only', async () => {
     const hook = await ingress.webhooks.webhook();
     const proxied = await startTestIngress({
       database: ingress.database,
-      settings: { trustedProxies: ['127.0.0.1'], webhookAuthFailures: 3, webhookAuthFailureWindow: 60_000 },
+      settings: { trustedProxies: ['127.0.0.1'], webhookAuthFailureLimit: 3, webhookAuthFailureWindow: 60_000 },
     });
     try {
       const send = (address: string, secret: string): Promise<Answer> =>
@@ -273,7 +273,7 @@ describe('the size of a body', () => {
 });
 
 describe('the rate', () => {
-  it('lets 60 in any minute through, duplicates too, and says when to come again', async () => {
+  it('accepts 60 in any minute, including duplicates, and sends Retry-After', async () => {
     const [hook, other] = [await ingress.webhooks.webhook(), await ingress.webhooks.webhook()];
     const send = (to: typeof hook, n: number): Promise<Answer> =>
       post(ingress.url + to.path, { headers: bearer(to.secret), body: JSON.stringify({ n }) });
@@ -300,7 +300,7 @@ describe('the rate', () => {
     expect(rows).toHaveLength(90);
   });
 
-  it('is shared by all processes, and admits exactly 60 of many at once', async () => {
+  it('is shared by all processes, and accepts exactly 60 of many concurrent deliveries', async () => {
     const hook = await ingress.webhooks.webhook();
     const second = await startTestIngress({ database: ingress.database });
     try {
@@ -321,7 +321,7 @@ describe('the rate', () => {
 });
 
 describe('from its commit on, on every process,', () => {
-  it('a rotation, a toggle and a deletion hold', async () => {
+  it('a rotation, a toggle and a deletion take effect', async () => {
     const hook = await ingress.webhooks.webhook();
     const second = await startTestIngress({ database: ingress.database });
     let n = 0;
@@ -352,7 +352,7 @@ describe('from its commit on, on every process,', () => {
 });
 
 describe('an address without a webhook', () => {
-  it('answers the same bytes whether it is unknown, disabled, deleted or no address at all', async () => {
+  it('gets the same bytes whether it is unknown, disabled, deleted or malformed', async () => {
     const [disabled, deleted, token] = [
       await ingress.webhooks.webhook({ enabled: false }),
       await ingress.webhooks.webhook({ isDeleted: true }),

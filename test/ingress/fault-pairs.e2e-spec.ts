@@ -6,11 +6,11 @@ import { bearer, post, type Sending } from './post.js';
 /** What can be wrong with a delivery, in the order of the contract's checks, and what each alone is answered with. */
 const FAULTS = {
   'another method': [405, 'method_not_allowed', /POST/],
-  'no webhook': [404, 'resource_not_found', /no webhook/],
-  'failed too often': [429, 'rate_limited', /Authentication has failed/],
+  'no webhook': [404, 'resource_not_found', /Webhook not found/],
+  'failed too often': [429, 'rate_limited', /Too many failed authentication/],
   'too large': [413, 'payload_too_large', /262144/],
   'wrong secret': [401, 'authentication_required', /not authenticated/],
-  'too many': [429, 'rate_limited', /no more deliveries/],
+  'too many': [429, 'rate_limited', /rate limit of this webhook/],
   'no JSON': [400, 'invalid_request', /JSON/],
   'a duplicate': [202, undefined, undefined],
 } as const;
@@ -20,7 +20,7 @@ const ID = { 'X-Headrace-Delivery-Id': 'the-same' };
 
 let ingress: TestIngress;
 beforeAll(async () => {
-  ingress = await startTestIngress({ settings: { webhookAuthFailures: 2 } });
+  ingress = await startTestIngress({ settings: { webhookAuthFailureLimit: 2 } });
 });
 afterAll(() => ingress.close());
 
@@ -55,8 +55,8 @@ async function faulty(faults: readonly Fault[]): Promise<{ hook: BuiltWebhook; f
 
 const PAIRS = NAMES.flatMap((one, index) => NAMES.slice(index + 1).map((other) => [one, other] as const));
 
-describe('two faults at once get the answer of the earlier check', () => {
-  it('for every pair there is', () => expect(PAIRS).toHaveLength(28));
+describe('a request with two faults gets the answer of the earlier check', () => {
+  it('covers every pair', () => expect(PAIRS).toHaveLength(28));
 
   it.each(PAIRS)('%s and %s', async (earlier, later) => {
     const { hook, firstId, sending } = await faulty([earlier, later]);

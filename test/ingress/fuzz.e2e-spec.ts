@@ -43,7 +43,7 @@ beforeAll(async () => {
     SECRETS_KEY: secretsKey,
     INGRESS_PORT: String(port),
     WEBHOOK_RATE_LIMIT: '6000',
-    WEBHOOK_AUTH_FAILURES: '10000',
+    WEBHOOK_AUTH_FAILURE_LIMIT: '10000',
     LOG_LEVEL: 'trace',
     // A heap that may grow at will says little about leaks: what was thrown away must be collected.
     NODE_OPTIONS: '--max-old-space-size=128',

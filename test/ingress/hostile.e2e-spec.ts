@@ -10,7 +10,12 @@ const connections: RawConnection[] = [];
 
 beforeAll(async () => {
   ingress = await startTestIngress({
-    settings: { ingressBodyTimeout: 1500, ingressMaxBodies: 8, webhookAuthFailures: 10_000, webhookRateLimit: 6000 },
+    settings: {
+      ingressBodyTimeout: 1500,
+      ingressMaxConcurrentBodies: 8,
+      webhookAuthFailureLimit: 10_000,
+      webhookRateLimit: 6000,
+    },
   });
   hook = await ingress.webhooks.webhook();
 });
@@ -44,7 +49,7 @@ describe('a sender that is slow', () => {
     expect(connection.text).not.toContain('trace_id');
   });
 
-  it('keeps nobody else of its webhook from delivering for longer, nor another webhook at all', async () => {
+  it('delays no other sender of its webhook for longer, and no other webhook', async () => {
     const [slow, other] = [await ingress.webhooks.webhook(), await ingress.webhooks.webhook()];
     const held = Array.from({ length: 4 }, () => open().send(head(slow, 'Content-Length: 10', 'Expect: 100-continue')));
     // One webhook has a quarter of the eight places: two are invited to go on, two are told to come again.
@@ -58,7 +63,7 @@ describe('a sender that is slow', () => {
     expect((await post(ingress.url + slow.path, { headers: bearer(slow.secret), body: '{}' })).status).toBe(202);
   });
 
-  it('and goes away in the middle of its body leaves no trace', async () => {
+  it('and disconnects within its body leaves no log entry', async () => {
     const own = await ingress.webhooks.webhook();
     for (let n = 0; n < 5; n += 1) {
       // The place of the one before is free as soon as the server has noticed that it is gone.
@@ -75,8 +80,8 @@ describe('a sender that is slow', () => {
   });
 });
 
-describe('places for bodies', () => {
-  it('are free again after senders that send several requests at once and go away', async () => {
+describe('slots of bodies', () => {
+  it('are released when senders of pipelined requests disconnect', async () => {
     const own = await ingress.webhooks.webhook();
     for (let n = 0; n < 20; n += 1) {
       const connection = open().send(`${head(own, 'Content-Length: 2')}{}${head(own, 'Content-Length: 10')}{"a"`);
@@ -94,7 +99,7 @@ describe('places for bodies', () => {
 });
 
 describe('Expect: 100-continue', () => {
-  it('invites a body that may come, and only that', async () => {
+  it('continues only a request whose body is accepted', async () => {
     const connection = open().send(head(hook, 'Content-Length: 7', 'Expect: 100-continue'));
     await connection.says('HTTP/1.1 100 Continue');
     await connection.send('{"x":1}').says('202 Accepted');
@@ -118,7 +123,7 @@ describe('Expect: 100-continue', () => {
   });
 });
 
-describe('a request that is no proper HTTP', () => {
+describe('a malformed HTTP request', () => {
   it.each([
     ['two lengths', ['Content-Length: 2', 'Content-Length: 3'], '{}'],
     ['a length and chunks', ['Content-Length: 2', 'Transfer-Encoding: chunked'], '2\r\n{}\r\n0\r\n\r\n'],
@@ -138,7 +143,7 @@ describe('a request that is no proper HTTP', () => {
     expect(await loggedDeliveries(ingress.database, own.id)).toEqual([]);
   });
 
-  it('with too large headers gets 431, with too many too', async () => {
+  it('with too large or too many headers gets 431', async () => {
     const large = open().send(head(hook, `X-Big: ${'x'.repeat(20_000)}`));
     await large.says('HTTP/1.1 431 ');
     const many = open().send(head(hook, ...Array.from({ length: 110 }, (_, n) => `X-${n}: 1`), 'Content-Length: 0'));
@@ -148,7 +153,7 @@ describe('a request that is no proper HTTP', () => {
 });
 
 describe('a target in absolute form', () => {
-  it('is its path, whatever host it names', async () => {
+  it('is handled by its path, for any host', async () => {
     const own = await ingress.webhooks.webhook();
     const connection = open().send(
       head({ ...own, path: `http://other.example${own.path}` }, 'Content-Length: 2') + '{}',
@@ -161,8 +166,8 @@ describe('a target in absolute form', () => {
   });
 });
 
-describe('an answer', () => {
-  it('has no CORS header, no echo, no cache and nothing to sniff', async () => {
+describe('a response', () => {
+  it('has no CORS header, no echo, no cache header, and nosniff', async () => {
     const answer = await post(`${ingress.url}${hook.path}?x=<script>`, {
       headers: { Origin: 'https://evil.example', Authorization: 'Bearer <script>' },
       body: '<script>',
@@ -189,7 +194,7 @@ describe('an answer', () => {
 });
 
 describe('a flood of rejections', () => {
-  it('fills the log with a bounded number of rows that still count all of them', async () => {
+  it('writes a bounded number of log rows that count all of them', async () => {
     const own = await ingress.webhooks.webhook();
     for (let n = 0; n < 60; n += 1)
       expect((await post(ingress.url + own.path, { headers: bearer('wrong'), body: '{}' })).status).toBe(401);
@@ -199,8 +204,8 @@ describe('a flood of rejections', () => {
   });
 });
 
-describe('a sender that leaves in the middle of a body that is too large', () => {
-  it('has been answered once', async () => {
+describe('a sender that disconnects within a body that is too large', () => {
+  it('is answered once', async () => {
     const connection = open().send(head(hook, 'Content-Length: 262145') + 'x');
     await connection.says('payload_too_large');
     connection.hush();
@@ -209,8 +214,8 @@ describe('a sender that leaves in the middle of a body that is too large', () =>
   });
 });
 
-describe('a length that nobody can mean', () => {
-  it('is refused, and the log of rejections goes on', async () => {
+describe('an absurd content length', () => {
+  it('is rejected, and rejections are still logged', async () => {
     const own = await ingress.webhooks.webhook();
     const connection = open().send(head(own, 'Content-Length: 9000000000000'));
     await connection.says('HTTP/1.1 413 ');
@@ -233,7 +238,7 @@ describe('a wrong token in the path', () => {
 });
 
 describe('a webhook that waits for its secret', () => {
-  it('takes it from a handshake that is JSON or empty, once', async () => {
+  it('accepts it once, from a handshake that is JSON or empty', async () => {
     const own = await ingress.webhooks.webhook({
       authMode: 'signature',
       signatureScheme: 'asana',
@@ -251,8 +256,8 @@ describe('a webhook that waits for its secret', () => {
 });
 
 describe('attempts that arrive together', () => {
-  it('do not overrun the budget', async () => {
-    const strict = await startTestIngress({ database: ingress.database, settings: { webhookAuthFailures: 3 } });
+  it('do not exceed the limit', async () => {
+    const strict = await startTestIngress({ database: ingress.database, settings: { webhookAuthFailureLimit: 3 } });
     try {
       const own = await ingress.webhooks.webhook();
       const guess = () => post(strict.url + own.path, { headers: bearer('wrong'), body: '{}' });
@@ -265,8 +270,8 @@ describe('attempts that arrive together', () => {
   });
 });
 
-describe('what the log keeps', () => {
-  it('has no credential in it, and neither has the service’s own', async () => {
+describe('the delivery log', () => {
+  it('contains no credential, and neither does the log of the service', async () => {
     const own = await ingress.webhooks.webhook({ authMode: 'url_token' });
     await post(`${ingress.url}${own.path}?token=${own.secret}`, {
       headers: {

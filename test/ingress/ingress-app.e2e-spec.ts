@@ -14,15 +14,15 @@ const NOT_FOUND = {
   type: 'https://runs.example/problems/resource_not_found',
   title: 'Not found',
   status: 404,
-  detail: 'There is no webhook at this address.',
+  detail: 'Webhook not found.',
   error_code: 'resource_not_found',
   retryable: false,
-  error: 'Not found: There is no webhook at this address.',
+  error: 'Not found: Webhook not found.',
 };
 
 describe('a delivery', () => {
   it.each([`/webhooks/w/${UID}`, `/webhooks/w/${UID}/secret-token`, '/webhooks/w/x'])(
-    'to %s, where no webhook is, gets the same 404',
+    'to %s without a webhook gets the same 404',
     async (path) => {
       const response = await fetch(ingress.url + path, { method: 'POST', body: 'not json at all' });
       expect(response.status).toBe(404);
@@ -32,7 +32,7 @@ describe('a delivery', () => {
   );
 
   it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'])(
-    'by %s gets 405, before anything is looked up',
+    'with %s gets 405, before anything is looked up',
     async (method) => {
       const response = await fetch(`${ingress.url}/webhooks/w/${UID}`, { method });
       expect(response.status).toBe(405);
@@ -45,7 +45,7 @@ describe('a delivery', () => {
 
 describe('other paths', () => {
   it.each(['/', '/webhooks', '/webhooks/w', `/webhooks/w/${UID}/a/b`, '/api/v1/agent/runs', '/docs', '/metrics'])(
-    '%s is not there',
+    '%s gets 404',
     async (path) => {
       const response = await fetch(ingress.url + path, { method: 'POST' });
       expect(response.status).toBe(404);
@@ -56,13 +56,13 @@ describe('other paths', () => {
     },
   );
 
-  it('that cannot be decoded is not there either: nothing is decoded', async () => {
+  it('a path that cannot be decoded gets 404, because nothing is decoded', async () => {
     const response = await fetch(`${ingress.url}/webhooks/w/%E0%A4%A`, { method: 'POST' });
     expect(response.status).toBe(404);
     expect(await response.json()).toEqual(NOT_FOUND);
   });
 
-  it('does not say what serves them', async () => {
+  it('has no x-powered-by header', async () => {
     const response = await fetch(`${ingress.url}/health/live`);
     expect(response.headers.get('x-powered-by')).toBeNull();
   });
@@ -80,7 +80,7 @@ describe('health', () => {
 });
 
 describe('shutdown', () => {
-  it('breaks idle connections and lets go of the port', async () => {
+  it('closes idle connections and releases the port', async () => {
     const other = await startTestIngress({ database: ingress.database });
     const { hostname, port } = new URL(other.url);
     const idle = connect(Number(port), hostname);
@@ -93,7 +93,7 @@ describe('shutdown', () => {
 });
 
 describe('a port that is taken', () => {
-  it('is reported, and nothing stays open', async () => {
+  it('is reported, and no listener stays open', async () => {
     await expect(
       startTestIngress({ database: ingress.database, settings: { ingressPort: Number(new URL(ingress.url).port) } }),
     ).rejects.toMatchObject({ code: 'EADDRINUSE' });

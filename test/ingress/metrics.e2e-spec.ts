@@ -13,7 +13,12 @@ let hook: BuiltWebhook;
 
 beforeAll(async () => {
   ingress = await startTestIngress({
-    settings: { ingressMetricsPort: 0, ingressRefusalRate: 40, webhookAuthFailures: 10_000, webhookRateLimit: 4 },
+    settings: {
+      ingressMetricsPort: 0,
+      ingressRejectionRateLimit: 40,
+      webhookAuthFailureLimit: 10_000,
+      webhookRateLimit: 4,
+    },
   });
   hook = await ingress.webhooks.webhook();
 });
@@ -38,7 +43,7 @@ const send = async (status: number, sending: Sending, path = hook.path): Promise
 };
 const delivery = (body: string): Sending => ({ headers: bearer(hook.secret), body });
 
-it('counts how requests were answered, sums over all webhooks, and times those that are taken', async () => {
+it('counts requests by result over all webhooks, and measures accepted deliveries', async () => {
   const before = await metrics();
   expect(valueOf(before, 'headrace_ingress_requests_total{result="accepted"}')).toBe(0);
   await send(202, delivery('{"n":1}'));
@@ -68,7 +73,7 @@ it('counts how requests were answered, sums over all webhooks, and times those t
   for (const secret of [hook.uid, hook.secret, hook.factoryUid]) expect(text).not.toContain(secret);
 });
 
-it('counts what it could not decide without its database', async () => {
+it('counts requests that failed without the database', async () => {
   const database = await createTestDatabase();
   const proxy = await createDatabaseProxy(database.url);
   const another = await startTestIngress({
@@ -89,7 +94,7 @@ it('counts what it could not decide without its database', async () => {
   }
 });
 
-it('tells which rejections have a line of their own, and which share one', async () => {
+it('counts rejections with their own and with a shared log line', async () => {
   const other = await ingress.webhooks.webhook();
   const [own, shared] = ['own', 'shared'].map((line) => `headrace_ingress_rejections_logged_total{line="${line}"}`);
   const before = await metrics();
@@ -98,12 +103,14 @@ it('tells which rejections have a line of their own, and which share one', async
   const more = (line = ''): number => valueOf(after, line) - valueOf(before, line);
   expect([more(own), more(shared)]).toEqual([20, 3]);
   expect(valueOf(after, 'headrace_ingress_rejections_logged_total{line="dropped"}')).toBe(0);
-  await vi.waitFor(async () => expect(valueOf(await metrics(), 'headrace_ingress_rejection_lines_waiting')).toBe(0));
+  await vi.waitFor(async () =>
+    expect(valueOf(await metrics(), 'headrace_ingress_rejection_log_lines_waiting')).toBe(0),
+  );
 });
 
-it('tells of refusals that wait for their turn', async () => {
-  const paced = async () => valueOf(await metrics(), 'headrace_ingress_refusals_paced_total');
-  const waiting = async () => valueOf(await metrics(), 'headrace_ingress_refusals_waiting');
+it('shows rejections that are delayed', async () => {
+  const paced = async () => valueOf(await metrics(), 'headrace_ingress_rejections_throttled_total');
+  const waiting = async () => valueOf(await metrics(), 'headrace_ingress_rejections_waiting');
   const before = await paced();
   const refused = Array.from({ length: 90 }, () => post(`${ingress.url}/webhooks/w/${'x'.repeat(22)}`, { body: '{}' }));
   await vi.waitFor(async () => expect(await waiting()).toBeGreaterThan(0), { interval: 10 });
@@ -112,7 +119,7 @@ it('tells of refusals that wait for their turn', async () => {
   expect(await paced()).toBeGreaterThan(before);
 });
 
-it('is on a port of its own, never on the public one, and only with the setting', async () => {
+it('are served on a separate port, and only with the setting', async () => {
   const { origin } = new URL(ingress.metricsUrl ?? '');
   expect(origin).not.toBe(ingress.url);
   expect((await fetch(`${ingress.url}/metrics`)).status).toBe(404);

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BuiltWebhook, startTestIngress, type TestIngress } from '#testing';
-import { SIGNATURE_SCHEMES } from '../../libs/domain/webhooks/src/domain/signing/all-schemes.js';
+import {
+  SIGNATURE_SCHEMES,
+  SignatureSchemes,
+} from '../../libs/domain/webhooks/src/domain/signing/signature-schemes.js';
 import type { SignedRequest } from '../../libs/domain/webhooks/src/domain/signing/signature-scheme.js';
-import { SignatureSchemes } from '../../libs/domain/webhooks/src/domain/signing/signature-schemes.js';
 import { loggedDeliveries } from './delivery-log.js';
 import { post } from './post.js';
 
@@ -62,7 +64,7 @@ const outcomes = async (hook: BuiltWebhook): Promise<string> =>
 describe('a recorded signed delivery', () => {
   const signing = schemes.all().filter(({ id }) => !NOT_SIGNED_HERE.includes(id));
 
-  it('is known of nearly every scheme', () => {
+  it('exists for nearly every scheme', () => {
     expect(signing.length).toBeGreaterThanOrEqual(40);
   });
 
@@ -87,7 +89,7 @@ describe('a recorded signed delivery', () => {
     },
   );
 
-  it('of Mailgun is a Duplicate with another body, whatever header the webhook names', async () => {
+  it('of Mailgun is a duplicate with another body, for any header of the webhook', async () => {
     for (const header of [undefined, 'x-own-id']) {
       const hook = await webhookOf('mailgun', header);
       const signed = sign('mailgun', hook, { 'event-data': { event: 'opened' } });
@@ -99,7 +101,7 @@ describe('a recorded signed delivery', () => {
     }
   });
 
-  it('does not occupy the ids that it is sent under again', async () => {
+  it('does not use up the ids under which it is repeated', async () => {
     const hook = await webhookOf('github');
     const recorded = sign('github', hook, { n: 1 });
     await deliver(recorded);
@@ -122,7 +124,7 @@ describe('a retry of a sender', () => {
     expect(await outcomes(hook)).toBe('AD');
   });
 
-  it('is a Duplicate under another unsigned id too', async () => {
+  it('is a duplicate under another unsigned id as well', async () => {
     const hook = await webhookOf('zendesk');
     const first = await deliver(sign('zendesk', hook, { n: 1 }, { agoSeconds: 60 }));
     const retry = sign('zendesk', hook, { n: 1 });
@@ -133,7 +135,7 @@ describe('a retry of a sender', () => {
 });
 
 describe('the identity of a signed delivery', () => {
-  it('is the id in its body, which is signed, before our header, which is not', async () => {
+  it('is the signed id in its body, before the unsigned header of the service', async () => {
     const hook = await webhookOf('stripe');
     await deliver(sign('stripe', hook, { id: 'evt_7' }), { 'X-Headrace-Delivery-Id': 'unsigned' });
     expect(await loggedDeliveries(ingress.database, hook.id)).toMatchObject([

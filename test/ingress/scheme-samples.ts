@@ -1,18 +1,19 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { SIGNATURE_SCHEMES } from '../../libs/domain/webhooks/src/domain/signing/all-schemes.js';
+import { SIGNATURE_SCHEMES } from '../../libs/domain/webhooks/src/domain/signing/signature-schemes.js';
 import { bodyWith } from '../../libs/domain/webhooks/src/domain/signing/body-text.js';
 import { type IncomingRequest, RawHeaders } from '../../libs/domain/webhooks/src/domain/signing/incoming-request.js';
 import { handshakeSchemes } from '../../libs/domain/webhooks/src/domain/signing/schemes/handshake-schemes.js';
-import { inBodySchemes } from '../../libs/domain/webhooks/src/domain/signing/schemes/in-body-schemes.js';
+import {
+  inBodySchemes,
+  timestampedSchemes,
+} from '../../libs/domain/webhooks/src/domain/signing/schemes/timestamped-schemes.js';
 import { rawBodySchemes } from '../../libs/domain/webhooks/src/domain/signing/schemes/raw-body-schemes.js';
 import { standardWebhooksSchemes } from '../../libs/domain/webhooks/src/domain/signing/schemes/standard-webhooks-schemes.js';
-import { timestampedSchemes } from '../../libs/domain/webhooks/src/domain/signing/schemes/timestamped-schemes.js';
 import { urlBoundSchemes } from '../../libs/domain/webhooks/src/domain/signing/schemes/url-bound-schemes.js';
 import type { Place, SignatureFraming } from '../../libs/domain/webhooks/src/domain/signing/signature-framing.js';
 import type { SignatureScheme, SignedRequest } from '../../libs/domain/webhooks/src/domain/signing/signature-scheme.js';
-import { SignedContent } from '../../libs/domain/webhooks/src/domain/signing/signed-content.js';
+import { SignedContent, writeTime } from '../../libs/domain/webhooks/src/domain/signing/signed-content.js';
 import type { SchemeRow } from '../../libs/domain/webhooks/src/domain/signing/signed-scheme.js';
-import { writeTime } from '../../libs/domain/webhooks/src/domain/signing/signed-time.js';
 
 export const NOW = new Date(1_790_000_000_000);
 export const URL_HERE = 'https://ingress.example/webhooks/w/AbCdEfGhIjKlMnOpQrStUv';

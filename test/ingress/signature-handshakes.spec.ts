@@ -18,19 +18,19 @@ function answerTo(id: string, body: unknown) {
 }
 
 describe('a signed handshake', () => {
-  it('of Slack: its challenge, as text', () => {
+  it('of Slack is answered with its challenge as text', () => {
     const answer = answerTo('slack', { type: 'url_verification', challenge: 'a<b>c' });
     expect(answer).toEqual({ status: 200, contentType: 'text/plain; charset=utf-8', body: 'a<b>c' });
   });
 
-  it('of Zoom: its token and what only the holder of the secret makes of it', () => {
+  it('of Zoom is answered with its token and the HMAC of the token', () => {
     const answer = answerTo('zoom', { event: 'endpoint.url_validation', payload: { plainToken: 'qgg8' } });
     const encryptedToken = createHmac('sha256', sampleOf('zoom').secret).update('qgg8').digest('hex');
     expect(answer).toMatchObject({ status: 200, contentType: 'application/json' });
     expect(JSON.parse(answer?.body ?? '')).toEqual({ plainToken: 'qgg8', encryptedToken });
   });
 
-  it('of Discord: pings of both kinds, and an event is none', () => {
+  it('of Discord is a ping of both kinds, but not an event', () => {
     expect(answerTo('discord', { version: 1, application_id: '1', type: 0 })).toEqual({
       status: 204,
       contentType: 'application/json',
@@ -42,7 +42,7 @@ describe('a signed handshake', () => {
     expect(answerTo('discord', { version: 1, type: 1, event: { type: 'ENTITLEMENT_CREATE' } })).toBeNull();
   });
 
-  it('of Notion, which holds the secret once more, is no delivery', () => {
+  it('of Notion, which contains the secret again, is not a delivery', () => {
     expect(answerTo('notion', { verification_token: 'secret_tMrlL1qK5vu' })).toEqual({ status: 200 });
   });
 
@@ -67,15 +67,15 @@ describe('a signed handshake', () => {
   });
 });
 
-describe('a handshake that brings the secret', () => {
+describe('a handshake that contains the secret', () => {
   const bring = (id: string, headers: readonly (readonly [string, string])[], body: unknown = {}) => {
     const bytes = Buffer.from(JSON.stringify(body));
-    return sampleOf(id).scheme.bringsSecret(
+    return sampleOf(id).scheme.extractSecret(
       incoming({ body: bytes, headers: {}, url: 'https://ingress.example/w' }, headers),
     );
   };
 
-  it('of Asana comes in a header and is answered with it', () => {
+  it('of Asana has it in a header, and is answered with it', () => {
     const secret = 'b537207f20cbfa02357cf448134da559';
     expect(bring('asana', [['X-Hook-Secret', secret]])).toEqual({
       secret,
@@ -83,7 +83,7 @@ describe('a handshake that brings the secret', () => {
     });
   });
 
-  it('of Notion comes in the body', () => {
+  it('of Notion has it in the body', () => {
     const secret = 'secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl';
     expect(bring('notion', [], { verification_token: secret })).toEqual({ secret, answer: { status: 200 } });
   });
@@ -120,8 +120,8 @@ describe('a handshake that brings the secret', () => {
     expect(bring('notion', [], body)).toBeNull();
   });
 
-  it('is what these two schemes wait for, and no other', () => {
-    const waiting = SAMPLES.filter(({ scheme }) => scheme.secretComesByHandshake).map(({ scheme }) => scheme.id);
+  it('is expected by these two schemes only', () => {
+    const waiting = SAMPLES.filter(({ scheme }) => scheme.hasSecretInHandshake).map(({ scheme }) => scheme.id);
     expect(waiting.sort()).toEqual(['asana', 'notion']);
     const others = SAMPLES.filter(({ scheme }) => !waiting.includes(scheme.id));
     const found = others.map(({ scheme }) =>

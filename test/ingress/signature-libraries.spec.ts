@@ -43,7 +43,7 @@ function expectTaken(
   expect(accepts(id, headers, body, other, at)).toBe(false);
 }
 
-describe('what a sender signs with its own library', () => {
+describe('a request that is signed with the library of the sender', () => {
   it.each(['standard_webhooks', 'anthropic', 'openai', 'incident_io', 'gitlab_signing'])(
     'standardwebhooks, for %s',
     (id) => {
@@ -126,14 +126,14 @@ describe('what a sender signs with its own library', () => {
   });
 });
 
-describe('what is signed here is taken by the library of', () => {
+describe('a request that is signed here is accepted by the library of', () => {
   const signed = (id: string, body: Buffer, secret: string) => {
     const found = schemeOf(id).sign({ body, secret, now: new Date(), url, deliveryId: randomUUID() });
     if (found === null) throw new Error(`${id} does not sign.`);
     return found;
   };
 
-  it('Linear, which trusts the time in the body alone', () => {
+  it('Linear, which uses only the time in the body', () => {
     fc.assert(
       fc.property(anyObject, anyText, (body, secret) => {
         const request = signed('linear', body, secret);
@@ -158,7 +158,7 @@ describe('what is signed here is taken by the library of', () => {
     );
   });
 
-  it('Discord, as is what it takes here', async () => {
+  it('Discord, whose signature is accepted here', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('ed25519');
     const key = createPrivateKey(privateKey.export({ format: 'pem', type: 'pkcs8' }));
     const secret = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex');

@@ -40,7 +40,7 @@ function verdict(
   return sample.scheme.verify(incoming(request, pairs), secret, now);
 }
 
-it('is every scheme of the list, once', () => {
+it('registers every scheme of the list once', () => {
   expect(new SignatureSchemes(SAMPLES.map(({ scheme }) => scheme)).all().map(({ id }) => id)).toEqual(
     SHIPPED.split(' '),
   );
@@ -56,7 +56,7 @@ describe.each(SAMPLES.map((sample) => [sample.scheme.id, sample] as const))('%s'
     ]),
   ].filter((name) => name in request.headers);
 
-  it('takes a request that its sender signed, and describes itself', () => {
+  it('accepts a request of its sender, and describes itself', () => {
     expect(verdict(sample, request)).toBe(true);
     expect(scheme.documentationUrl).toMatch(/^https:\/\/[a-z]/);
     expect([...scheme.signatureHeaders, ...scheme.deliveryIdHeaders].every((name) => name === name.toLowerCase())).toBe(
@@ -73,7 +73,7 @@ describe.each(SAMPLES.map((sample) => [sample.scheme.id, sample] as const))('%s'
     expect(sent.map((name) => signed.headers[name])).toEqual(scheme.deliveryIdHeaders.length > 0 ? [DELIVERY_ID] : []);
   });
 
-  it('refuses every other secret', () => {
+  it('rejects every other secret', () => {
     expect(scheme.checkSecret(secret)).toBeNull();
     for (const wrong of [otherSecret, `${secret}x`, secret.slice(0, -1), secret.toUpperCase() + secret, ` ${secret}`]) {
       expect(verdict(sample, request, undefined, NOW, wrong), wrong).toBe(false);
@@ -91,7 +91,7 @@ describe.each(SAMPLES.map((sample) => [sample.scheme.id, sample] as const))('%s'
     }
   });
 
-  it('refuses a body that somebody changed', () => {
+  it('rejects a changed body', () => {
     const changed = [
       Buffer.concat([request.body, Buffer.from(' ')]),
       Buffer.from(request.body.toString('utf8').replace('evt_1', 'evt_2')),
@@ -105,7 +105,7 @@ describe.each(SAMPLES.map((sample) => [sample.scheme.id, sample] as const))('%s'
     const pairs = pairsOf(request);
     const value = request.headers[name] ?? '';
 
-    it('must be there, once and whole', () => {
+    it('must be present once and complete', () => {
       const cases: Record<string, Pairs> = {
         missing: without(pairs, name),
         twice: [...pairs, [name, value]],
@@ -124,7 +124,7 @@ describe.each(SAMPLES.map((sample) => [sample.scheme.id, sample] as const))('%s'
       for (const [what, changed] of Object.entries(cases)) expect(verdict(sample, request, changed), what).toBe(false);
     });
 
-    it('is read in no other case', () => {
+    it('is case sensitive', () => {
       if (value.toUpperCase() === value) return;
       expect(verdict(sample, request, withValue(pairs, name, value.toUpperCase()))).toBe(false);
     });
@@ -170,7 +170,7 @@ describe.each(SAMPLES.filter(({ row }) => row?.time).map((sample) => [sample.sch
       expect(judge(timestamp)).toBe(false);
     });
 
-    it('is of one unit', () => {
+    it('has one unit', () => {
       const others = ['1790000000', '1790000000000', '1790000000000000', '2026-09-21T14:13:20.000Z'].filter(
         (each) => each !== text(NOW),
       );
@@ -178,7 +178,7 @@ describe.each(SAMPLES.filter(({ row }) => row?.time).map((sample) => [sample.sch
       expect(others.filter(judge)).toEqual([]);
     });
 
-    it('was not changed after signing', () => {
+    it('must not change after signing', () => {
       const request = sample.request();
       const moved = text(at(7));
       const { timestamp, signature } = sample.row?.framings.at(-1) ?? {};
@@ -262,7 +262,7 @@ describe('Standard Webhooks', () => {
   const webhookRequest = sample.request({ framing: webhook });
   const svixRequest = sample.request({ framing: svix, id: 'msg_svix' });
 
-  it('takes either complete trio, and of two the one of Svix', () => {
+  it('accepts either complete trio, and prefers that of Svix', () => {
     expect(verdict(sample, webhookRequest)).toBe(true);
     expect(verdict(sample, svixRequest)).toBe(true);
     const both = [...pairsOf(webhookRequest), ...pairsOf(svixRequest)];
@@ -286,7 +286,7 @@ describe('Standard Webhooks', () => {
     },
   );
 
-  it('refuses an id with a dot, which another id and time would share the bytes with', () => {
+  it('rejects an id with a dot, because another id and time would have the same bytes', () => {
     const dotted = sample.request({ framing: webhook, id: 'a' });
     const time = dotted.headers['webhook-timestamp'] ?? '';
     expect(verdict(sample, dotted)).toBe(true);
@@ -300,7 +300,7 @@ describe('Standard Webhooks', () => {
     expect(verdict(sample, sample.request({ framing: webhook, id }))).toBe(false);
   });
 
-  it('makes a secret for senders that take one, and no other scheme does', () => {
+  it('generates a secret for senders that accept one, and for no other scheme', () => {
     const made = SAMPLES.map(({ scheme }) => [scheme.id, scheme.generateSecret()] as const).filter(
       ([, each]) => each !== null,
     );
@@ -322,7 +322,7 @@ describe('a token of Netlify', () => {
     return verdict(sample, request, [['x-webhook-signature', `${signed}.${signature}${more}`]]);
   };
 
-  it('says of itself what it is', () => {
+  it('must have the expected algorithm, issuer and hash', () => {
     expect(judge({ alg: 'HS256' }, claims)).toBe(true);
     for (const alg of ['none', 'HS512', 'hs256', '', null]) expect(judge({ alg }, claims)).toBe(false);
     expect(judge(null, claims)).toBe(false);

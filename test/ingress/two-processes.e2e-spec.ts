@@ -25,7 +25,7 @@ afterAll(async () => {
   installation.remove();
 });
 
-it('ten posts of one identity at once to two processes are one delivery', async () => {
+it('accepts ten concurrent posts of one identity to two processes as one delivery', async () => {
   const hook = await new WebhookBuilder(database, parseSettings({ SECRETS_KEY })).webhook();
   const seen = new Set<string>();
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -29,7 +29,7 @@ function largestRatio(rounds: readonly (readonly number[])[]): number {
 
 describe('unknown, disabled and deleted webhooks', () => {
   it(
-    `answer the same bytes, with as many round trips, in the same time (${ROUNDS} rounds)`,
+    `get the same bytes, with the same number of round trips, in the same time (${ROUNDS} rounds)`,
     { timeout: 300_000 },
     async () => {
       const [disabled, deleted] = [

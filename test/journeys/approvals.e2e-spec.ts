@@ -25,7 +25,7 @@ beforeAll(async () => {
   const harnesses = join(directory, 'harnesses.json');
   writeFileSync(harnesses, JSON.stringify({ harnesses: { scripted: { command: process.execPath, args: [agent] } } }));
   installation = await Installation.create({
-    HARNESSES: harnesses,
+    HARNESSES_FILE: harnesses,
     MAX_IDLE_SESSIONS: '0',
     APPROVAL_TIMEOUT: '2s',
     LEASE_TTL: '6s',
@@ -128,7 +128,7 @@ describe('a ceiling', { timeout: 90_000 }, () => {
     expect(await installation.waitFor(runId, ENDED)).toMatchObject({
       state: 'FAILED',
       status_message: {
-        message: 'The run reached its ceiling max_cost_usd: its agent used 1.25 of 1 US dollars.',
+        message: 'The run reached its limit max_cost_usd: its agent used 1.25 of 1 US dollars.',
         error_code: 'budget_exceeded',
       },
       request_usage: { inference_cost_usd: 1.25 },
@@ -143,7 +143,7 @@ describe('a ceiling', { timeout: 90_000 }, () => {
     const types = (timeline.events as { event_type: string }[]).map(({ event_type: type }) => type);
     expect(types.filter((type) => type === 'run_failed')).toHaveLength(1);
     expect(types.at(-1)).toBe('sandbox_shutdown');
-    const refused = await installation.call('POST', `/agent/runs/${runId}/followups`, { message: 'Go on.' });
+    const refused = await installation.call('POST', `/agent/runs/${runId}/followups`, { message: 'Continue.' });
     expect(refused).toMatchObject({ status: 403, body: { error_code: 'budget_exceeded' } });
   });
 

@@ -136,7 +136,7 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     const tokenFile = join(directory, 'token');
     writeFileSync(tokenFile, 'hr_wrong', { mode: 0o600 });
     const login = ['login', '--url', origin, '--token-file', tokenFile];
-    expect((await headrace(1, ...login)).errors).toContain('the token is not accepted');
+    expect((await headrace(1, ...login)).errors).toContain('the API rejected the token');
     expect((await headrace(1, 'run', 'list', '--url', origin)).errors).toContain('headrace login');
 
     writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
@@ -147,9 +147,9 @@ describe('the command line over the API', { timeout: 60_000 }, () => {
     expect(readFileSync(credentials, 'utf8')).toContain(token);
     await headrace(0, 'run', 'list');
     // A stored token is sent to its own address only.
-    expect((await headrace(1, 'run', 'list', '--url', 'http://127.0.0.1:9')).errors).toContain('a token is needed');
+    expect((await headrace(1, 'run', 'list', '--url', 'http://127.0.0.1:9')).errors).toContain('a token is required');
 
     expect((await headrace(0, 'logout')).output).toContain('Logged out');
-    expect((await headrace(1, 'run', 'list', '--url', origin)).errors).toContain('a token is needed');
+    expect((await headrace(1, 'run', 'list', '--url', origin)).errors).toContain('a token is required');
   });
 });

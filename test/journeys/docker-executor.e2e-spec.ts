@@ -148,7 +148,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
       { status: 500, message: 'Head "https://secret.example.com/v2/": unauthorized' },
       /unauthorized/,
     ],
-    ['Not an Image', null, /"Not an Image" is not the name of a Docker image/],
+    ['Not an Image', null, /"Not an Image" is not a valid Docker image name/],
   ])('fails the set-up of %s with what the registry says', async (image, answer, message) => {
     if (answer) engine.registry.set(`${image}:latest`, answer);
     const { runId, environmentUid } = await runIn(image, 'echo never');
@@ -203,7 +203,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
 
   it('leaves runs in the queue while the engine is away, and goes on when it is back', async () => {
     await engine.down();
-    await server.says('Runs wait in the queue until it answers.');
+    await server.says('Runs wait in the queue until it is available.');
     const runId = await installation.createRun(sh('echo late'));
     for (let look = 0; look < 20; look += 1) {
       expect(await installation.run(runId)).toMatchObject({ state: 'QUEUED' });

@@ -47,7 +47,7 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
         '```',
         '```sh',
         'umask 000',
-        // As root the agent has a user of its own; it looks wherever that user may.
+        // As root the agent has a separate user; it looks wherever that user may.
         `exec > ${witness.directory}/everywhere 2>/dev/null; cat /proc/[0-9]*/environ; cat ${installation.dataDir}/*; find ${installation.dataDir} ${installation.dataDir}/workspaces/* -type f -exec cat {} +; true`,
         '```',
         '```sh',
@@ -88,7 +88,7 @@ describe('what an agent finds of the installation', { timeout: 60_000 }, () => {
     expect(found.own).not.toMatch(/DATABASE_URL|SECRETS_KEY|postgres(ql)?:\/\//);
   });
 
-  it.runIf(isRoot)('as root, has a user of its own and finds none in /proc or the data directory', () => {
+  it.runIf(isRoot)('as root, has a separate user and finds none in /proc or the data directory', () => {
     expect(Number(found.own.split('\n')[0])).toBeGreaterThanOrEqual(200_000);
     for (const secret of secrets()) expect(found.everywhere).not.toContain(secret);
     expect(found.everywhere).not.toMatch(/hrx_\d+_/);

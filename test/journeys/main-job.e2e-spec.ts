@@ -15,7 +15,7 @@ beforeAll(async () => {
     MAX_IDLE_SESSIONS: '1',
     MAX_CONCURRENT_RUNS: '2',
     MAX_CONCURRENT_RUNS_PER_TEAM: '2',
-    CANCEL_STEP: '2s',
+    CANCEL_ESCALATION_DELAY: '2s',
     LEASE_TTL: '30s',
   });
   server = await installation.up();

@@ -29,7 +29,7 @@ function locking(held = '', account = {}): Launched {
   return new Launched(process.execPath, ['--input-type=module', '-e', script], { env, cwd: '/', ...account });
 }
 
-it('a file in the shared temporary directory does not keep the launcher from starting', async () => {
+it('starts although a file with its name exists in the shared temporary directory', async () => {
   const name = createHash('sha256')
     .update(`${process.getuid?.()} ${checkout.replace(/\/$/, '')}`)
     .digest('hex');
@@ -39,7 +39,7 @@ it('a file in the shared temporary directory does not keep the launcher from sta
   expect(await locking().exit).toBe(0);
 });
 
-it('a second process waits for the first, and says for which', async () => {
+it('waits for the first process and names it', async () => {
   const held = join(directory, 'held');
   writeFileSync(held, '');
   const first = locking(held);
@@ -53,7 +53,7 @@ it('a second process waits for the first, and says for which', async () => {
   expect(existsSync(LOCK)).toBe(false);
 });
 
-it('a lock of a process that has gone, or with a time in the future, is taken over', async () => {
+it('takes over a lock of an ended process or with a time in the future', async () => {
   for (const [pid, time] of [
     [4_194_304, new Date()],
     [process.pid, FUTURE],
@@ -64,7 +64,7 @@ it('a lock of a process that has gone, or with a time in the future, is taken ov
   }
 });
 
-it.runIf(isRoot)('a user who cannot write the checkout does not wait for a process that has gone', async () => {
+it.runIf(isRoot)('does not wait for an ended process when the checkout is read-only', async () => {
   writeFileSync(LOCK, '4194304');
   const other = locking('', { uid: NOBODY, gid: NOBODY });
   expect(await other.exit).toBe(0);

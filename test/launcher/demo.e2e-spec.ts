@@ -65,7 +65,7 @@ describe('npm run demo', () => {
     },
   );
 
-  it('uses the instance that runs, and says what failed', async () => {
+  it('uses a running instance and reports what failed', async () => {
     server = createServer((request, response) => {
       response.statusCode = request.url === '/health/ready' ? 200 : 401;
       response.end('{"error_code":"authentication_required"}');

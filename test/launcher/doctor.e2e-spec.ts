@@ -63,7 +63,7 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
       expect(found('database')).toMatch(
         /^the embedded PostgreSQL \d+ at postgresql:\/\/\/\S+:5432\/headrace, \d+ migr/,
       );
-      expect(found('secrets key')).toContain('opens what is stored');
+      expect(found('secrets key')).toContain('decrypts stored values');
       expect(found('api')).toBe(`${base_url.replace('/api/v1', '')} is ready`);
       expect(found('clock')).toContain('that of the database');
       for (const secret of [service_account_token, token]) expect(during.output).not.toContain(secret);
@@ -74,7 +74,7 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
     },
   );
 
-  it('names what is wrong and how to mend it, without secrets, and ends with 1', async () => {
+  it('reports failures and fixes without secrets and ends with 1', async () => {
     const { code, output } = await doctor([], {
       DATABASE_URL: 'postgresql://headrace:pass-w0rd@127.0.0.1:9/headrace',
       SECRETS_KEY: 't00-short',
@@ -89,7 +89,7 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
     for (const secret of ['pass-w0rd', 't00-short']) expect(output).not.toContain(secret);
   });
 
-  it.runIf(isRoot)('a data directory that this user may not write', async () => {
+  it.runIf(isRoot)('reports a data directory that is not writable for this user', async () => {
     const closed = join(directory, 'closed');
     mkdirSync(closed, { mode: 0o755 });
     chmodSync(closed, 0o755);
@@ -100,10 +100,10 @@ describe('headrace doctor', { timeout: 60_000 }, () => {
     );
     expect(code).toBe(1);
     expect(failures(output)).toEqual(['disk']);
-    expect(output).toMatch(/Let user 65534 write there, or set HEADRACE_DATA_DIR/);
+    expect(output).toMatch(/Make it writable for user 65534, or set HEADRACE_DATA_DIR/);
   });
 
-  it('says how it is used when it is used wrongly', async () => {
+  it('prints its usage after a usage error', async () => {
     expect(await doctor(['--wrong'])).toMatchObject({
       code: 2,
       output: expect.stringContaining('Usage: headrace doctor'),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { checkout, Launched } from './launched.js';
 
 describe('the launcher', () => {
-  it('says so and ends with code 1 when its server is killed before it read the settings', async () => {
+  it('reports a server that was killed before it read the settings, and ends with 1', async () => {
     const program = `
       import { startServer } from ${JSON.stringify(join(checkout, 'scripts/lib/server.mjs'))};
       const server = startServer('up', process.env);

@@ -34,7 +34,7 @@ async function start(name: 'api' | 'ingress' | 'processor'): Promise<() => Promi
   return async () => (await fetch(url)).text();
 }
 
-it('a processor tells how many deliveries wait, and what became of the others', { timeout: 60_000 }, async () => {
+it('a processor reports waiting deliveries and the results of the others', { timeout: 60_000 }, async () => {
   const hook = await new WebhookBuilder(database, parseSettings({ SECRETS_KEY })).webhook();
   await new DeliveryBuilder(database).buildMany(hook.id, 3);
   const metrics = await start('processor');
@@ -47,12 +47,12 @@ it('a processor tells how many deliveries wait, and what became of the others', 
   expect(text).toContain('process_cpu_seconds_total');
 });
 
-it('an API serves its own', { timeout: 60_000 }, async () => {
+it('an API serves its own metrics', { timeout: 60_000 }, async () => {
   const metrics = await start('api');
   expect(await metrics()).toContain('headrace_worker_connections 0');
 });
 
-it('an ingress serves its own', { timeout: 60_000 }, async () => {
+it('an ingress serves its own metrics', { timeout: 60_000 }, async () => {
   const metrics = await start('ingress');
   expect(await metrics()).toContain('headrace_ingress_requests_total{result="accepted"} 0');
 });

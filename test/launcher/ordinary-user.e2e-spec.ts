@@ -57,7 +57,7 @@ async function runOnce(dataDir: string): Promise<void> {
 }
 
 describe.runIf(isOpen)('as an ordinary user', () => {
-  it('everything is that user’s own: processes, data, tokens', { timeout: 90_000 }, async () => {
+  it('processes, data and tokens belong to that user', { timeout: 90_000 }, async () => {
     const dataDir = join(directory, 'home', 'data');
     mkdirSync(dirname(dataDir));
     chownSync(dirname(dataDir), NOBODY, NOBODY);

@@ -13,7 +13,7 @@ it('processes start while the program is bundled again', { timeout: 60_000 }, as
   const ended = once(bundling, 'exit');
   let starts = 0;
   for (; bundling.exitCode === null; starts += 1) {
-    // The help of a command is in a chunk of its own.
+    // The help of a command is in a separate chunk.
     const { stdout } = await run(process.execPath, [MAIN, 'token', 'list', '--help']);
     expect(stdout).toContain('Usage: headrace token list');
   }

@@ -169,7 +169,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
       [...out.matchAll(/^(\w+) +(\d+) +(\d+)$/gm)].map(([, place, ...counts]) => [place, counts.map(Number)]),
     );
 
-  it('seals every value in every place anew: afterwards the new key alone opens all', async () => {
+  it('re-encrypts every value, so that the new key alone decrypts all', async () => {
     const seeded = await seed();
     expect(await tablesWith(OLD)).toEqual(PLACES);
     const before = await readAll({ secretsKey: OLD }, seeded);
@@ -197,7 +197,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
     expect(first.out + again.out).not.toContain(PLAIN);
   });
 
-  it('leaves what does not open as it is, tells how many those are, and ends with 1', async () => {
+  it('keeps values that cannot be decrypted, reports their number and ends with 1', async () => {
     const lost = boxOf(LOST).seal(`${PLAIN} lost`, `managed-secret/${team}/lost`);
     await api.database.query('INSERT INTO managed_secrets (team_uid, name, sealed) VALUES ($1, $2, $3)', [
       team,
@@ -207,7 +207,7 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
     const { code, out, err } = await headrace(during, ['secrets', 'rotate-key']);
     expect(code).toBe(1);
     expect(countsOf(out).managed_secrets).toEqual([0, 1]);
-    expect(err).toBe('headrace: 1 value(s) do not open under SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n');
+    expect(err).toBe('headrace: 1 value(s) cannot be decrypted with SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n');
     const [row] = await api.database.query<{ sealed: string }>(
       `SELECT sealed FROM managed_secrets WHERE name = 'lost' AND team_uid = $1`,
       [team],
@@ -215,10 +215,10 @@ describe('headrace secrets rotate-key', { timeout: 120_000 }, () => {
     expect(row?.sealed).toBe(lost);
   });
 
-  it('without a key makes none, and says what is missing', async () => {
+  it('reports a missing key and generates none', async () => {
     const { code, out, err } = await headrace({}, ['secrets', 'rotate-key']);
     expect([code, out]).toEqual([1, '']);
-    expect(err).toBe('headrace: SECRETS_KEY is needed: the same one that the installation runs with.\n');
+    expect(err).toBe('headrace: SECRETS_KEY is required: the key with which the installation runs.\n');
   });
 });
 
@@ -227,7 +227,7 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
   const read = (name: string) =>
     api.app.get(Database).transaction((tx) => api.app.get(ManagedSecrets).readForWebhook(tx, team, name));
 
-  it('take the value from standard input, without the line end after it', async () => {
+  it('read the value from standard input without the final line end', async () => {
     const set = await headrace(keys, ['secrets', 'set', 'from-shell', '--team', team], `${PLAIN} ü\nsecond line\n`);
     expect(set).toEqual({ code: 0, out: 'Secret from-shell is stored as version 1.\n', err: '' });
     expect(await read('from-shell')).toEqual({ version: 1, value: `${PLAIN} ü\nsecond line` });
@@ -244,24 +244,30 @@ describe('headrace secrets set, list and delete', { timeout: 120_000 }, () => {
   });
 
   it.each<[string, readonly string[], string | Buffer, number, RegExp]>([
-    ['nothing on standard input', ['set', 'a'], '\n', 2, /value is missing on standard input/],
-    ['no text', ['set', 'a'], Buffer.from([0xff, 0xfe]), 2, /is not text in UTF-8/],
+    ['an empty standard input', ['set', 'a'], '\n', 2, /value is missing on standard input/],
+    ['invalid UTF-8', ['set', 'a'], Buffer.from([0xff, 0xfe]), 2, /is not valid UTF-8 text/],
     ['a NUL', ['set', 'a'], `${PLAIN}\0`, 1, /the value must not contain NUL characters/],
-    ['too much', ['set', 'a'], PLAIN.repeat(10_000), 1, /the value must have at most 65536 bytes/],
-    ['what is not there', ['delete', 'a'], '', 1, /the team has no secret a;/],
-  ])('refuse %s', async (_what, [verb = '', name = ''], input, status, message) => {
+    [
+      'a value that is too large',
+      ['set', 'a'],
+      PLAIN.repeat(10_000),
+      1,
+      /the value must (have at most|not exceed) 65536 bytes/,
+    ],
+    ['an unknown secret', ['delete', 'a'], '', 1, /secret a not found in the team;/],
+  ])('reject %s', async (_what, [verb = '', name = ''], input, status, message) => {
     const { code, out, err } = await headrace(keys, ['secrets', verb, name, '--team', team], input);
     expect([code, out]).toEqual([status, '']);
     expect(err).toMatch(message);
     expect(err).not.toContain(PLAIN);
   });
 
-  it('refuse a team that is not there', async () => {
+  it('reject an unknown team', async () => {
     const { code, err } = await headrace(keys, ['secrets', 'list', '--team', 'x'.repeat(22)]);
-    expect([code, err]).toEqual([1, expect.stringMatching(/^headrace: there is no team x{22};/)]);
+    expect([code, err]).toEqual([1, expect.stringMatching(/^headrace: team x{22} not found;/)]);
   });
 
-  it('know what uses a secret: webhooks follow it, and keep it from going', async () => {
+  it('update webhooks that use a secret and reject its deletion', async () => {
     const built = await new WebhookBuilder(api.database, api.settings).webhook({ secret: 'first' });
     const [row] = await api.database.query<{ secret_name: string; team_uid: string }>(
       'SELECT secret_name, team_uid FROM webhooks WHERE uid = $1',

@@ -47,8 +47,8 @@ async function freePorts(): Promise<{ PORT: string; INGRESS_PORT: string }> {
   return { PORT: PORT ?? '', INGRESS_PORT: INGRESS_PORT ?? '' };
 }
 
-describe('api, ingress and processor, each in a process of its own', () => {
-  it('make one installation, over the embedded database too', { timeout: 180_000 }, async () => {
+describe('api, ingress and processor in separate processes', () => {
+  it('form one installation, also with the embedded database', { timeout: 180_000 }, async () => {
     const ports = await freePorts();
     for (const command of ['api', 'ingress', 'processor']) running.push(start(dataDir, command, ports));
     await Promise.all(running.map((launched) => launched.says(/is ready/)));
@@ -96,7 +96,7 @@ describe('api, ingress and processor, each in a process of its own', () => {
     await vi.waitFor(() => expect(processesNaming(dataDir)).toEqual([]), { timeout: 10_000 });
   });
 
-  it('do not touch the schema of a database that DATABASE_URL names', { timeout: 60_000 }, async () => {
+  it('do not change the schema of the database of DATABASE_URL', { timeout: 60_000 }, async () => {
     const owner = start(dataDir, 'ingress');
     running.push(owner);
     await owner.says(/is ready/);
@@ -109,7 +109,7 @@ describe('api, ingress and processor, each in a process of its own', () => {
     expect(other.output).not.toContain('secret');
   });
 
-  it('wait for a database that does not accept connections yet, and say so', { timeout: 60_000 }, async () => {
+  it('log that they wait for a database that does not accept connections yet', { timeout: 60_000 }, async () => {
     const database = await createTestDatabase();
     const name = new URL(database.url).pathname.slice(1);
     const alter = (isAllowed: boolean): Promise<unknown> =>
@@ -132,7 +132,7 @@ describe('api, ingress and processor, each in a process of its own', () => {
     }
   });
 
-  it('end while they wait for the database when they are asked to', { timeout: 60_000 }, async () => {
+  it('stop on request while they wait for the database', { timeout: 60_000 }, async () => {
     const processor = start(dataDir, 'processor', { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' });
     await processor.says(/Waiting for the database/);
     processor.signal('SIGTERM');

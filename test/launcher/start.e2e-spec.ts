@@ -137,7 +137,7 @@ describe('npm start', () => {
     },
   );
 
-  it('hands no setting over by environment or arguments', { timeout: 60_000 }, async () => {
+  it('passes no setting by environment or arguments', { timeout: 60_000 }, async () => {
     const { launched } = await atWork();
     const password = readFileSync(join(dataDir, 'secrets/postgres-password'), 'utf8').trim();
     const { server, postgres } = pidsOf(dataDir);
@@ -177,7 +177,7 @@ describe('after kill -9', () => {
     },
   );
 
-  it('of PostgreSQL the service comes back without a command', { timeout: 60_000 }, async () => {
+  it('of PostgreSQL the service recovers without a command', { timeout: 60_000 }, async () => {
     const { launched, connection } = await atWork();
     const { postgres } = pidsOf(dataDir);
     process.kill(postgres, 'SIGKILL');
@@ -191,8 +191,8 @@ describe('after kill -9', () => {
   });
 });
 
-describe('a start that cannot be', () => {
-  it('lists all that is wrong with the settings', async () => {
+describe('a start that fails', () => {
+  it('lists all invalid settings', async () => {
     const launched = start(dataDir, 'up', { PORT: 'eighty', LEASE_TTL: '90', SECRETS_KEY: 'too-short-a-key' });
     expect(await launched.exit).toBe(1);
     for (const name of ['PORT', 'LEASE_TTL', 'SECRETS_KEY'])
@@ -200,7 +200,7 @@ describe('a start that cannot be', () => {
     expect(launched.output).not.toContain('too-short-a-key');
   });
 
-  it('says that the data directory is in use, and that a port is taken', { timeout: 60_000 }, async () => {
+  it('reports a data directory and a port in use', { timeout: 60_000 }, async () => {
     await atWork();
     const second = start(dataDir);
     expect(await second.exit).toBe(1);
@@ -216,7 +216,7 @@ describe('a start that cannot be', () => {
     blocker.close();
   });
 
-  it('refuses a server that there is not', async () => {
+  it('rejects an unknown server', async () => {
     const launched = start(dataDir, 'everything');
     expect(await launched.exit).toBe(2);
     expect(launched.output).toContain('There is no server "everything"');
@@ -225,7 +225,7 @@ describe('a start that cannot be', () => {
 
 describe('tokens', () => {
   it(
-    'are made anew when connection.json is lost, and can be made and revoked beside a running instance',
+    'are created again when connection.json is lost, and can be created and revoked while an instance runs',
     { timeout: 120_000 },
     async () => {
       const first = await atWork();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
-import { PlaceRuns } from '../../libs/domain/runs/src/application/execution/place-runs.js';
+import { PlaceRuns } from '../../libs/execution/executions/src/application/place-runs.js';
 
 const BACKLOG = process.env.HEADRACE_TEST_LONG === '1' ? 20_000 : 2_000;
 const FREED_SLOTS = 200;

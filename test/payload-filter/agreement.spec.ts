@@ -1,8 +1,6 @@
 import { expect, it } from 'vitest';
-import {
-  evaluatePayloadFilter,
-  parsePayloadFilter,
-} from '../../libs/domain/automations/src/domain/payload-filter/index.js';
+import { evaluatePayloadFilter } from '../../libs/domain/automations/src/domain/payload-filter/evaluate.js';
+import { parsePayloadFilter } from '../../libs/domain/automations/src/domain/payload-filter/parse.js';
 import { Chance } from '#testing';
 import { anyPayload, filterFor } from './generate.js';
 import { referenceMatches } from './reference.js';

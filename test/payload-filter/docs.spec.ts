@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parsePayloadFilter } from '../../libs/domain/automations/src/domain/payload-filter/index.js';
+import { parsePayloadFilter } from '../../libs/domain/automations/src/domain/payload-filter/parse.js';
 
 const PAGE = readFileSync(new URL('../../docs/webhooks/payload-filters.md', import.meta.url), 'utf8');
 const isWhole = (text: string): boolean => text.startsWith('{') && !text.includes('…');

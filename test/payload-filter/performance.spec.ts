@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  evaluatePayloadFilter,
-  parsePayloadFilter,
-  type PayloadFilter,
-} from '../../libs/domain/automations/src/domain/payload-filter/index.js';
+import { evaluatePayloadFilter } from '../../libs/domain/automations/src/domain/payload-filter/evaluate.js';
+import type { PayloadFilter } from '../../libs/domain/automations/src/domain/payload-filter/filter.js';
+import { parsePayloadFilter } from '../../libs/domain/automations/src/domain/payload-filter/parse.js';
 import { counted } from './counted.js';
 import { HARD_FILTERS } from './hard-filters.js';
 import { LARGEST, SHAPES } from './shapes.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ExecutionTokens } from '#domain/runs';
+import { ExecutionTokens } from '#execution/executions';
 import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 
-/** What the server promises to runners, whoever wrote them; spoken here in plain HTTP. */
+/** The runner protocol as any runner may implement it, tested with plain HTTP. */
 describe('the runner protocol', () => {
   let api: TestApi;
   let member: TestPrincipal;
@@ -161,7 +161,7 @@ describe('the runner protocol', () => {
     await call(412, 'POST beat', execution_id, { lease_epoch });
   });
 
-  it('ends an execution once, however often it is told', async () => {
+  it('ends an execution once when the report is repeated', async () => {
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
     const failed = { error_code: 'agent_process_failed', message: 'it broke' };

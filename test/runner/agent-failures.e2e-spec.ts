@@ -90,8 +90,8 @@ describe('a turn that has failed', () => {
     const { plane, exited } = await start(steps);
     expect(await exited).toBe(0);
     expect(plane.finished).toMatchObject({ outcome: 'failed', ...report });
-    const { exit_code: _exitCode, ...told } = report as { exit_code?: number };
-    expect(plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'error', ...told }]);
+    const { exit_code: _exitCode, ...reported } = report as { exit_code?: number };
+    expect(plane.data<TurnEnded>('turn_ended')).toMatchObject([{ stop_reason: 'error', ...reported }]);
     expect(JSON.stringify(plane.finished)).not.toMatch(/index\.js|\/opt/);
   });
 
@@ -120,7 +120,7 @@ describe('an agent that makes no progress', () => {
     },
   };
 
-  it('is reported with what it waits for, until it goes on', async () => {
+  it('is reported with what it waits for, until it continues', async () => {
     const { plane } = await start([retry, { say: 'Done.' }]);
     await plane.untilEvent('turn_ended');
     expect(plane.data<AgentWaiting>('agent_waiting')).toEqual([

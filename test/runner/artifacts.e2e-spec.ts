@@ -11,15 +11,15 @@ afterEach(async () => {
   await Promise.all(runners.splice(0).map((runner) => runner.dispose()));
 });
 
-/** What was handed in, without what is random. */
+/** The uploaded artifacts, without random fields. */
 const handedIn = ({ plane }: RunnerProcess) =>
-  plane.artifacts.map(({ told: { source_key: _key, lease_epoch: _epoch, ...told }, content }) => ({
-    ...told,
+  plane.artifacts.map(({ reported: { source_key: _key, lease_epoch: _epoch, ...reported }, content }) => ({
+    ...reported,
     ...(content === undefined ? {} : { content: content.toString() }),
   }));
 
 describe('artifacts', () => {
-  it('of the built-in agent, of all five types, are handed in before the end of their turn is told', async () => {
+  it('uploads all five types of artifacts of the built-in agent before the end of their turn', async () => {
     const runner = await start({
       assignment: {
         prompt: prompt(
@@ -71,7 +71,7 @@ describe('artifacts', () => {
     ]);
     const end = plane.events().findIndex(({ kind }) => kind === 'turn_ended');
     for (const { afterEvents } of plane.artifacts) expect(afterEvents).toBeLessThanOrEqual(end);
-    expect(plane.calls().filter(({ tool_name: name }) => name === 'hand_in_artifact')).toHaveLength(5);
+    expect(plane.calls().filter(({ tool_name: name }) => name === 'submit_artifact')).toHaveLength(5);
     expect(plane.said).toContain('artifact FILE out/report.txt: done');
 
     // A second turn hands in what is new, and nothing twice.
@@ -84,7 +84,7 @@ describe('artifacts', () => {
     expect(plane.artifacts).toHaveLength(6);
   });
 
-  it('of any agent are what lies in the directory that its environment names; what is wrong with one is told', async () => {
+  it('uploads the files of the artifacts directory of any agent, and reports problems with one of them', async () => {
     const runner = await start({
       limits: { max_artifact_bytes: 100 },
       ...(isRoot ? { ownUser: true } : {}),
@@ -111,7 +111,7 @@ describe('artifacts', () => {
       {
         artifacts: [
           { artifact: 'artifacts.jsonl, line 1', problem: 'is not JSON' },
-          { artifact: 'large.bin', problem: 'has 101 bytes; at most 100 are taken' },
+          { artifact: 'large.bin', problem: 'has 101 bytes; the limit is 100' },
           { artifact: 'passwd.txt', problem: 'is a symbolic link' },
           { artifact: 'pipe', problem: 'is not a regular file' },
         ],
@@ -139,7 +139,7 @@ describe('artifacts', () => {
     expect(plane.finished).toMatchObject({ outcome: 'closed' });
   });
 
-  it('of a turn that is cancelled are handed in too', async () => {
+  it('uploads artifacts of a cancelled turn', async () => {
     const runner = await start({
       assignment: { prompt: fence('sh', 'echo done > "$HEADRACE_ARTIFACTS_DIR/half.txt"; echo ready; sleep 600') },
     });

@@ -29,7 +29,7 @@ const REFS: AttachmentRef[] = [...FILES].map(([attachment_id, { file_name, mime_
   mime_type,
   size_bytes: content.length,
 }));
-const TOLD = REFS.map(({ file_name, mime_type, size_bytes }) => ({ file_name, mime_type, size_bytes }));
+const REPORTED = REFS.map(({ file_name, mime_type, size_bytes }) => ({ file_name, mime_type, size_bytes }));
 const stored = (plane: ControlPlaneDouble): void => {
   for (const [id, { content }] of FILES) plane.storedAttachments.set(id, content);
 };
@@ -39,8 +39,8 @@ function echo(env: Record<string, string> = {}, transcriptPath?: string): Record
   const transcript = transcriptPath === undefined ? {} : { transcript_path: transcriptPath };
   return { echo: { command: process.execPath, args, env, install_hint: '', ...transcript } };
 }
-/** What the echo agent was told in its last turn. */
-const told = (plane: ControlPlaneDouble): Record<string, unknown>[] =>
+/** The prompt of the echo agent in its last turn. */
+const reported = (plane: ControlPlaneDouble): Record<string, unknown>[] =>
   JSON.parse(plane.data<{ text: string }>('message_chunk').at(-1)?.text ?? '[]') as Record<string, unknown>[];
 
 describe('the files of a run', () => {
@@ -64,7 +64,7 @@ describe('the files of a run', () => {
       expect(plane.calls()).toMatchObject([
         { output: { output: `dot.png 600 ${uid}\nmy notes.md 600 ${uid}\n${uid}\n` } },
       ]);
-      expect(plane.data<TurnStarted>('turn_started')[0]?.attachments).toEqual(TOLD);
+      expect(plane.data<TurnStarted>('turn_started')[0]?.attachments).toEqual(REPORTED);
       expect(await runner.close()).toBe(0);
       expect(runner.workspaceIsGone).toBe(true);
     },
@@ -87,18 +87,18 @@ describe('the files of a run', () => {
     const { plane } = runner;
     await plane.untilEvent('turn_ended');
     const directory = `file://${join(runner.work, '../tmp/attachments')}`;
-    expect(told(plane)).toEqual([
+    expect(reported(plane)).toEqual([
       { type: 'text', text: 'Look.' },
       { type: 'resource', resource: { uri: `${directory}/my%20notes.md`, mimeType: 'text/markdown', text: NOTES } },
       { type: 'image', mimeType: 'image/png', data: 'iVBORw==', uri: `${directory}/dot.png` },
     ]);
     plane.say('f1', 'And now?');
     await plane.untilEvent('turn_ended', 2);
-    expect(told(plane)).toEqual([{ type: 'text', text: 'And now?' }]);
+    expect(reported(plane)).toEqual([{ type: 'text', text: 'And now?' }]);
     expect(plane.data<TurnStarted>('turn_started')[1]).not.toHaveProperty('attachments');
   });
 
-  it('are placed again for an execution that goes on, and named again to an agent that has forgotten', async () => {
+  it('are placed again for a continued execution, and passed again to an agent with a new session', async () => {
     for (const forgetful of [false, true]) {
       const runner = await start({
         assignment: {
@@ -113,16 +113,16 @@ describe('the files of a run', () => {
         },
         prepare: (plane) => {
           stored(plane);
-          plane.say('f1', 'Go on.');
+          plane.say('f1', 'Continue.');
         },
       });
       const { plane } = runner;
       await plane.untilEvent('turn_ended');
       expect(existsSync(join(runner.work, '../tmp/attachments/dot.png'))).toBe(true);
-      expect(told(plane).map(({ type }) => type)).toEqual(
+      expect(reported(plane).map(({ type }) => type)).toEqual(
         forgetful ? ['text', 'resource_link', 'resource_link'] : ['text'],
       );
-      expect(told(plane)[0]).toMatchObject({ text: forgetful ? 'Base.\n\nGo on.' : 'Go on.' });
+      expect(reported(plane)[0]).toMatchObject({ text: forgetful ? 'Base.\n\nContinue.' : 'Continue.' });
     }
   });
 
@@ -169,7 +169,7 @@ describe('a workspace without space', () => {
         handover: { workspace_dir: join(disk, 'workspace') },
         prepare: (plane) => plane.storedAttachments.set('a3', content),
       });
-      await vi.waitFor(() => expect(runner.logged).toMatch(/the set-up waits.*ENOSPC/), 10_000);
+      await vi.waitFor(() => expect(runner.logged).toMatch(/the set-up is retried.*ENOSPC/), 10_000);
       execFileSync('mount', ['-o', 'remount,size=4m', disk]);
       await runner.plane.untilEvent('turn_ended');
       expect(runner.plane.calls()).toMatchObject([{ output: { output: '200000\n' } }]);
@@ -185,7 +185,7 @@ describe('a new run that continues a conversation', () => {
   const TEMPLATE = '{home}/.echo/sessions/{year}/{session_id}-*.jsonl';
   const RECORD = '{home}/.echo/sessions/2026/{id}-of-today.jsonl';
 
-  it('goes on in the session with its own first prompt, and the base prompt is not repeated', async () => {
+  it('continues in the session with its first prompt, without repeating the base prompt', async () => {
     const first = await start({ assignment: { base_prompt: 'Base.', prompt: fence('sh', 'echo before') } });
     await first.plane.untilEvent('turn_ended');
     const upload = first.plane.uploads.at(-1);
@@ -231,7 +231,7 @@ describe('a new run that continues a conversation', () => {
     expect(runner.plane.data('session_started')).toMatchObject([{ session_id: 'echo-0001', resumed: true }]);
   });
 
-  it('starts anew with the base prompt when the session cannot be resumed', async () => {
+  it('starts a new session with the base prompt when the session cannot be resumed', async () => {
     const runner = await start({
       assignment: {
         base_prompt: 'Base.',
@@ -255,13 +255,13 @@ describe('a new run that continues a conversation', () => {
     await plane.untilEvent('turn_ended');
     expect(plane.uploads).toMatchObject([{ format: 'echo', sessionId: 'echo-0001' }]);
     expect(plane.uploads[0]?.bytes.toString()).toBe('{"prompt":[{"type":"text","text":"Hello."}]}\n');
-    // After the upload: whoever sees the end finds it.
+    // After the upload: it is available when the end of the turn is visible.
     const calls = plane.requests.map(({ call, body }) => (body.includes('turn_ended') ? 'turn_ended' : call));
     expect(calls.indexOf('PUT /transcript')).toBeLessThan(calls.indexOf('turn_ended'));
     expect(await runner.close()).toBe(0);
   });
 
-  it('a third party’s record is put back where its place can be told', async () => {
+  it('restores the transcript of a third-party agent where its path is known', async () => {
     const runner = await start({
       assignment: {
         harness: { type: 'echo' },

@@ -54,7 +54,7 @@ const second = () => ({ url: `${server.url}/second.git`, directory: 'second', cr
 const environment = (...commands: string[]) => ({ uid: 'e'.repeat(22), setup_commands: commands, env: {} });
 const steps = (runner: RunnerProcess): SetupCommandFinished[] =>
   runner.plane.data<SetupCommandFinished>('setup_command_finished');
-const told = ({ plane, logged }: RunnerProcess): string =>
+const reported = ({ plane, logged }: RunnerProcess): string =>
   [
     logged,
     JSON.stringify(plane.finished),
@@ -62,7 +62,7 @@ const told = ({ plane, logged }: RunnerProcess): string =>
   ].join('\n');
 
 describe('repositories', () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a user of its own', true] as const] : [])] as const)(
+  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
     'lie beside each other before the first command, as %s',
     async (_name, ownUser) => {
       const runner = await start({
@@ -98,7 +98,7 @@ describe('repositories', () => {
       // `***` would be the runner's own doing.
       expect(secrets).not.toContain('***');
       expect(secrets).not.toContain(join(root, 'mirrors'));
-      expect(told(runner)).not.toContain(PASSWORD);
+      expect(reported(runner)).not.toContain(PASSWORD);
       expect(await runner.close()).toBe(0);
     },
   );
@@ -123,7 +123,7 @@ describe('repositories', () => {
     expect(await runner.exited).toBe(0);
     expect(runner.plane.finished).toMatchObject({ error_code: 'environment_setup_failed' });
     expect(steps(runner)[0]?.command).toBe(`git clone ${server.url.replace('://', '://***@')}/second.git`);
-    expect(told(runner)).not.toContain(encodeURIComponent(PASSWORD));
+    expect(reported(runner)).not.toContain(encodeURIComponent(PASSWORD));
   });
 
   it('from a private address that the hand-over does not allow are not fetched', async () => {
@@ -149,7 +149,7 @@ describe('repositories', () => {
   });
 });
 
-it('mirrors that nobody uses make room for what is cloned, beyond their bound', async () => {
+it('evicts unused mirrors beyond the limit of their size', async () => {
   const mirrors_dir = join(root, 'few-mirrors');
   const mirrors = (): string[] => readdirSync(mirrors_dir).filter((name) => name.endsWith('.git'));
   const work = new GitFixture(join(root, 'local', 'large'));
@@ -174,7 +174,11 @@ it('mirrors that nobody uses make room for what is cloned, beyond their bound', 
 
 describe('a repository that cannot be had', () => {
   it.each([
-    ['without its credential', () => ({ ...second(), credential: undefined as never }), /does not open|could not read/],
+    [
+      'without its credential',
+      () => ({ ...second(), credential: undefined as never }),
+      /Authentication failed|could not read/,
+    ],
     [
       'with another credential',
       () => ({ ...second(), credential: { password: 'some-other-password' } }),
@@ -201,7 +205,7 @@ describe('a repository that cannot be had', () => {
     expect(runner.plane.finished).toMatchObject({ outcome: 'failed', error_code: 'environment_setup_failed' });
     expect(runner.plane.finished?.message).toMatch(/^Set-up command 2 \(`git clone /);
     expect(runner.plane.finished?.message).toMatch(says);
-    expect(told(runner)).not.toContain('some-other-password');
+    expect(reported(runner)).not.toContain('some-other-password');
   });
 
   it('is given up with the execution, and nothing of git is left', async () => {
@@ -254,7 +258,7 @@ describe('a repository that cannot be had', () => {
     );
     server.release();
     await Promise.all(pair.map((runner) => runner.plane.untilEvent('turn_ended')));
-    // Three requests are one fetch; whoever waited finds it done, or asks once more whether anything has changed.
+    // Three requests share one fetch; the waiting ones use its result, or check once more for changes.
     const packs = server.asked.filter((line) => line.startsWith('POST'));
     expect(packs.length).toBeLessThanOrEqual(4);
     expect(readdirSync(directory).filter((name) => name.endsWith('.git'))).toHaveLength(1);
@@ -262,8 +266,8 @@ describe('a repository that cannot be had', () => {
 });
 
 describe('secrets', () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a user of its own', true] as const] : [])] as const)(
-    'reach commands and agent, and are taken out of what is told, as %s',
+  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
+    'reach commands and agent, and are redacted from all reports, as %s',
     async (_name, ownUser) => {
       const value = `s3cret-${randomBytes(16).toString('hex')}`;
       const runner = await start({
@@ -287,7 +291,8 @@ describe('secrets', () => {
       expect(JSON.stringify(runner.plane.calls())).toContain('agent: *** 39');
       expect(JSON.stringify(runner.plane.finished)).toContain('broken by ***');
       expect(runner.plane.uploads.length).toBeGreaterThan(0);
-      const everything = told(runner) + runner.plane.uploads.map(({ bytes }) => bytes.toString('latin1')).join('\n');
+      const everything =
+        reported(runner) + runner.plane.uploads.map(({ bytes }) => bytes.toString('latin1')).join('\n');
       expect(everything).toContain('***');
       for (const form of [value, Buffer.from(`user:${value}`).toString('base64').slice(8, -4)])
         expect(everything).not.toContain(form);

@@ -37,13 +37,13 @@ const DEFAULTS: Omit<Assignment, 'execution_id'> = {
   attachments: [],
 };
 
-/** A control plane of one execution, over real HTTP: keeps what it is told, says what the test wants, fails on demand. */
+/** A control plane of one execution over real HTTP: records requests, returns what the test configures, fails on demand. */
 export class ControlPlaneDouble {
   readonly requests: SeenRequest[] = [];
   readonly uploads: { format: string | null; sessionId: string | null; bytes: Buffer }[] = [];
   readonly token = `hrx_1_${'s'.repeat(43)}`;
-  /** What was handed in: the reference, or the query with the content; with the number of events stored by then. */
-  readonly artifacts: { told: Record<string, unknown>; content?: Buffer; afterEvents: number }[] = [];
+  /** Uploads: the reference, or the query with the content; with the number of events stored by then. */
+  readonly artifacts: { reported: Record<string, unknown>; content?: Buffer; afterEvents: number }[] = [];
   finished: FinishRequest | null = null;
   storedTranscript: Buffer | null = null;
   /** By attachment id. */
@@ -146,7 +146,9 @@ export class ControlPlaneDouble {
       const timer = setTimeout(() => {
         this.watchers.delete(look);
         reject(
-          new Error(`Waited ${ms} ms in vain until ${what}. Events: ${this.stored.map(({ kind }) => kind).join(' ')}`),
+          new Error(
+            `Timed out after ${ms} ms waiting until ${what}. Events: ${this.stored.map(({ kind }) => kind).join(' ')}`,
+          ),
         );
       }, ms);
       this.watchers.add(look);
@@ -206,10 +208,10 @@ export class ControlPlaneDouble {
         this.uploads.push({ format: query.get('format'), sessionId: query.get('session_id'), bytes: body });
         return [204, null];
       case 'PUT /artifacts':
-        this.artifacts.push({ told: Object.fromEntries(query), content: body, afterEvents: this.stored.length });
+        this.artifacts.push({ reported: Object.fromEntries(query), content: body, afterEvents: this.stored.length });
         return [200, { artifact_uid: 'a'.repeat(22) }];
       case 'POST /artifacts':
-        this.artifacts.push({ told: JSON.parse(body.toString()), afterEvents: this.stored.length });
+        this.artifacts.push({ reported: JSON.parse(body.toString()), afterEvents: this.stored.length });
         return [200, { artifact_uid: 'a'.repeat(22) }];
       case 'POST /finish':
         this.finished = JSON.parse(body.toString()) as FinishRequest;

@@ -51,7 +51,7 @@ describe('after a set-up that failed, with a debug window', () => {
     expect(runner.workspaceIsGone).toBe(true);
   });
 
-  it('closes when told to, and when it is stopped itself', async () => {
+  it('closes on request, and when the runner is stopped', async () => {
     for (const end of ['close', 'SIGTERM'] as const) {
       const runner = await start();
       await runner.plane.untilEvent('setup_failed');
@@ -76,7 +76,7 @@ describe('after a set-up that failed, with a debug window', () => {
     expect(runner.marked()).toEqual([]);
   });
 
-  it('an agent that cannot be started takes the message with it, so that it is not tried for ever', async () => {
+  it('consumes the message of an agent that cannot be started, so that it is not retried forever', async () => {
     const runner = await start({
       assignment: { harness: { type: 'gone' } },
       handover: { harnesses: { gone: { command: 'no-such-command', args: [], install_hint: 'install it' } } },

@@ -1,4 +1,4 @@
-// An agent of a third party, as small as one can be: says what it was told, and keeps a record of it where
+// A minimal third-party agent: repeats its prompt, and keeps a record of it where
 // RECORD says (`{id}` is the session). CAPABILITIES is JSON. FORGETFUL: it knows no earlier session.
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';

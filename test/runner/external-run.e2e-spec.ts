@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
 import { ExternalProcess } from './external-process.js';
 import { fence, pidsWith, prompt } from './runner-process.js';
@@ -12,7 +12,7 @@ let member: TestPrincipal;
 const commands: ExternalProcess[] = [];
 
 beforeAll(async () => {
-  api = await startTestApi({ settings: { cancelStep: 1000 } });
+  api = await startTestApi({ settings: { cancelEscalationDelay: 1000 } });
   team = await api.identities.team();
   member = await api.identities.user({ [team]: 'member' });
 });
@@ -163,7 +163,7 @@ describe('headrace agent run --prompt', () => {
     [['--prompt', ''], 2, '--prompt is missing'],
     [['--prompt', 'x', '--mcp', '{'], 2, '--mcp must be JSON'],
     [['--prompt', 'x', '--permission-policy', 'maybe'], 2, '--permission-policy must be one of'],
-    [['--prompt', 'x', '--personal', '--team', 'y'], 2, '--team and --personal exclude each other'],
+    [['--prompt', 'x', '--personal', '--team', 'y'], 2, '--team and --personal are mutually exclusive'],
     [['--prompt', 'x', '--workspace', '/nowhere/at/all'], 1, '--workspace must be a directory'],
     [['--prompt', 'x', '--sandboxed'], 2, "unknown option '--sandboxed'"],
     [['--prompt', 'x', '--environment', 'nobody-has-it'], 1, 'environment'],
@@ -177,9 +177,9 @@ describe('headrace agent run --prompt', () => {
   it('needs a token that is good', async () => {
     const without = await start(['--prompt', 'x'], { HEADRACE_TOKEN: '' });
     expect(await without.exited).toBe(1);
-    expect(without.errors).toContain('a token is needed');
+    expect(without.errors).toContain('a token is required');
     const bad = await start(['--prompt', 'x'], { HEADRACE_TOKEN: 'hrt_wrong' });
     expect(await bad.exited).toBe(1);
-    expect(bad.errors).toContain('the token is not accepted');
+    expect(bad.errors).toContain('the API rejected the token');
   });
 });

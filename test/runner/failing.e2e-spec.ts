@@ -138,7 +138,7 @@ describe('the agent', () => {
       handover: { harnesses: { ghost: { command: 'x', args: [], install_hint: '' } } },
     });
     expect(await runner.exited).toBe(0);
-    expect(runner.plane.finished?.message).toMatch(/no harness "gohst".*oz, claude, .*ghost/);
+    expect(runner.plane.finished?.message).toMatch(/Harness "gohst" not found.*oz, claude, .*ghost/);
   });
 
   it('whose last output is cut within a secret reports no part of the secret', async () => {
@@ -173,7 +173,7 @@ describe('the agent', () => {
     expect(runner.plane.finished?.detail).toContain('no thanks');
   });
 
-  it('gets an error for requests nobody has heard of, and goes on', async () => {
+  it('gets an error for unknown requests, and continues', async () => {
     const curious = `
       read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'
       read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'

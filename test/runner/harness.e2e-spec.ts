@@ -72,24 +72,27 @@ describe('a harness', () => {
     expect(JSON.stringify(runner.plane.finished)).not.toContain(SECRET);
   });
 
-  it.each(isRoot ? [false, true] : [false])('is told model and level at its start (own user: %s)', async (ownUser) => {
-    const runner = await start({
-      ownUser,
-      assignment: { harness: { type: 'shown', model_id: 'm 1' } },
-      handover: {
-        harnesses: shown({
-          args: [...(shown()['shown']?.args ?? []), '--model={model}', '--level={reasoning_level}'],
-          env: { LEVEL: '{reasoning_level}', MODEL: '{model}', SHOWN_DIR: '{home}/.shown/deep' },
-        }),
-      },
-    });
-    const text = await shownBy(runner);
-    expect(text).toContain('args: --model=m 1\n');
-    expect(text).toContain('MODEL=m 1\n');
-    expect(text).not.toContain('LEVEL=');
-    expect(text).toMatch(/^drwx------/m);
-    expect(runner.plane.data('session_started')[0]).not.toHaveProperty('warnings');
-  });
+  it.each(isRoot ? [false, true] : [false])(
+    'gets model and reasoning level at its start (own user: %s)',
+    async (ownUser) => {
+      const runner = await start({
+        ownUser,
+        assignment: { harness: { type: 'shown', model_id: 'm 1' } },
+        handover: {
+          harnesses: shown({
+            args: [...(shown()['shown']?.args ?? []), '--model={model}', '--level={reasoning_level}'],
+            env: { LEVEL: '{reasoning_level}', MODEL: '{model}', SHOWN_DIR: '{home}/.shown/deep' },
+          }),
+        },
+      });
+      const text = await shownBy(runner);
+      expect(text).toContain('args: --model=m 1\n');
+      expect(text).toContain('MODEL=m 1\n');
+      expect(text).not.toContain('LEVEL=');
+      expect(text).toMatch(/^drwx------/m);
+      expect(runner.plane.data('session_started')[0]).not.toHaveProperty('warnings');
+    },
+  );
 
   it('that offers less than the run asks for says so in the timeline, and works', async () => {
     const runner = await start({
@@ -102,9 +105,9 @@ describe('a harness', () => {
     await runner.plane.untilEvent('turn_ended');
     expect(runner.plane.data('session_started')[0]).toMatchObject({
       warnings: [
-        'The agent takes no MCP servers over HTTP: it goes without far.',
-        'The agent does not offer the model m-1: it uses one of its own.',
-        'The agent does not offer the reasoning level high: it uses its own.',
+        'The agent does not support MCP servers over HTTP; not available: far.',
+        'The agent does not offer the model m-1; it uses its default model.',
+        'The agent does not offer the reasoning level high; it uses its default.',
       ],
     });
   });

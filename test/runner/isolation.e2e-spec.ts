@@ -35,7 +35,7 @@ describe('what an agent can see', () => {
     fence('sh', 'ls -l /proc/self/fd | wc -l; stat -c "%a %u" "$HOME/.." "$HOME" . "$TMPDIR"; umask'),
   );
 
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a user of its own', true] as const] : [])] as const)(
+  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
     'is neither the token nor the runner’s environment, as %s',
     async (_name, ownUser) => {
       const runner = await start({

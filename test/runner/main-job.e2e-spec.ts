@@ -103,14 +103,14 @@ describe('the main job', () => {
       assignment: { prompt: fence('sh', 'true') },
     });
     await runner.plane.untilEvent('turn_ended');
-    const told = runner.plane.requests.findIndex(
+    const reported = runner.plane.requests.findIndex(
       ({ call, status, body }) => call === 'POST /events' && status === 200 && body.includes('agent_started'),
     );
     const acted = runner.plane.requests.findIndex(
       ({ call, body }) => call === 'POST /events' && body.includes('tool_call'),
     );
-    expect(told).toBeGreaterThanOrEqual(0);
-    expect(acted).toBeGreaterThan(told);
+    expect(reported).toBeGreaterThanOrEqual(0);
+    expect(acted).toBeGreaterThan(reported);
   });
 
   it('repeats a batch byte for byte after a 503, which changes nothing', async () => {
@@ -176,7 +176,7 @@ describe('the main job', () => {
     expect(second.plane.uploads.at(-1)?.bytes.toString()).toMatch(/echo before[\s\S]*echo after/);
   });
 
-  it('goes on where it was cancelled when the follow-up is empty', async () => {
+  it('continues where it was cancelled when the follow-up is empty', async () => {
     const first = await start({
       assignment: { prompt: prompt(fence('sh', 'echo one'), fence('sh', 'test -e ../home/go || sleep 60')) },
       limits: { cancel_step_seconds: 0.5 },
@@ -206,7 +206,7 @@ describe('the main job', () => {
 describe('permissions', () => {
   const asking = prompt(fence('ask title=Really remove it?'), fence('sh', 'echo removed'));
 
-  it('asks a person and goes on when allowed', async () => {
+  it('waits for a person and continues when allowed', async () => {
     const runner = await start({ assignment: { prompt: asking, permission_policy: 'ask', interactive: true } });
     const { plane } = runner;
     await plane.untilEvent('permission_requested');

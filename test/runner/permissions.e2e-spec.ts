@@ -101,19 +101,22 @@ describe('the policy of a run', () => {
     ['allow_list, by a tool’s name', { permission_allow_list: ['Edit'] }, ['deny', 'deny', 'allow']],
     ['allow_list, by a kind', { permission_allow_list: ['execute'] }, ['allow', 'allow', 'deny']],
     ['allow_list, of nothing', { permission_allow_list: [] }, ['deny', 'deny', 'deny']],
-  ])('%s: decides when nobody watches, by what the agent told of the call', async (_name, assignment, decisions) => {
-    const plane = await start(questions, { permission_policy: 'allow_list', interactive: false, ...assignment });
-    await plane.untilEvent('turn_ended');
-    expect(plane.data<PermissionDecided>('permission_decided').map(({ decision, by }) => [decision, by])).toEqual(
-      decisions.map((decision) => [decision, 'policy']),
-    );
-    expect(
-      plane.said
-        .trim()
-        .split('\n')
-        .map((line) => line.split(' | ')[1]),
-    ).toEqual(decisions.map((decision) => (decision === 'allow' ? 'allow_once' : 'reject_once')));
-  });
+  ])(
+    '%s: decides without a person, by what the agent has reported of the call',
+    async (_name, assignment, decisions) => {
+      const plane = await start(questions, { permission_policy: 'allow_list', interactive: false, ...assignment });
+      await plane.untilEvent('turn_ended');
+      expect(plane.data<PermissionDecided>('permission_decided').map(({ decision, by }) => [decision, by])).toEqual(
+        decisions.map((decision) => [decision, 'policy']),
+      );
+      expect(
+        plane.said
+          .trim()
+          .split('\n')
+          .map((line) => line.split(' | ')[1]),
+      ).toEqual(decisions.map((decision) => (decision === 'allow' ? 'allow_once' : 'reject_once')));
+    },
+  );
 
   it('allow_list asks a person who watches for what no entry matches', async () => {
     const plane = await start(questions, { permission_policy: 'allow_list', permission_allow_list: ['execute'] });
@@ -132,7 +135,7 @@ describe('the policy of a run', () => {
 describe('what an agent uses', () => {
   const steps = [{ cost: 0.5 }, { cost: 0.75 }, { tokens: 100 }];
 
-  it('is told at the end of its turn', async () => {
+  it('is reported at the end of its turn', async () => {
     const plane = await start(steps, {});
     await plane.untilEvent('turn_ended');
     expect(plane.data<Usage>('usage')).toEqual([
@@ -140,7 +143,7 @@ describe('what an agent uses', () => {
     ]);
   });
 
-  it('is told while it grows where the run has a ceiling for it', async () => {
+  it('is reported during the turn of a run with a usage limit', async () => {
     const plane = await start([...steps, { wait: true }], { reports_usage_early: true });
     await plane.untilEvent('usage', 2);
     expect(plane.events('turn_ended')).toEqual([]);

@@ -9,13 +9,13 @@ afterEach(async () => {
 });
 
 it.each([true, false])(
-  'a run that goes on in the session of another tells the agent its skill (%s), with the first prompt only',
+  'a run that continues the session of another passes its skill (%s) to the agent, with the first prompt only',
   async (skill) => {
     const runner = await RunnerProcess.start({
       assignment: {
         harness: { type: 'echo' },
         base_prompt: 'The skill.',
-        prompt: 'Go on.',
+        prompt: 'Continue.',
         resume: { session_id: 'earlier', transcript: false, ...(skill ? { skill } : {}) },
       },
       handover: {
@@ -28,17 +28,17 @@ it.each([true, false])(
           },
         },
       },
-      prepare: (plane) => plane.say('f1', 'And on.'),
+      prepare: (plane) => plane.say('f1', 'And continue.'),
     });
     runners.push(runner);
     const { plane } = runner;
     await plane.untilEvent('turn_ended', 2);
     expect(plane.data('session_started')).toMatchObject([{ resumed: true }]);
-    expect(plane.data<TurnStarted>('turn_started').map(({ prompt }) => prompt)).toEqual(['Go on.', 'And on.']);
-    const told = plane.data<{ text: string }>('message_chunk').map(({ text }) => JSON.parse(text) as unknown);
-    expect(told).toEqual([
-      [{ type: 'text', text: skill ? 'The skill.\n\nGo on.' : 'Go on.' }],
-      [{ type: 'text', text: 'And on.' }],
+    expect(plane.data<TurnStarted>('turn_started').map(({ prompt }) => prompt)).toEqual(['Continue.', 'And continue.']);
+    const reported = plane.data<{ text: string }>('message_chunk').map(({ text }) => JSON.parse(text) as unknown);
+    expect(reported).toEqual([
+      [{ type: 'text', text: skill ? 'The skill.\n\nContinue.' : 'Continue.' }],
+      [{ type: 'text', text: 'And continue.' }],
     ]);
   },
 );

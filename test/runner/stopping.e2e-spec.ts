@@ -33,7 +33,7 @@ async function secondsUntil(gone: () => boolean, limitMs: number): Promise<numbe
 }
 
 describe('cancel', () => {
-  it.each([['the runner’s own user', false], ...(isRoot ? [['a user of its own', true] as const] : [])] as const)(
+  it.each([['the runner’s own user', false], ...(isRoot ? [['a separate user', true] as const] : [])] as const)(
     'ends the whole tree within five seconds, setsid children too, as %s',
     async (_name, ownUser) => {
       const runner = await start({ assignment: { prompt: stubborn }, ownUser });
@@ -49,7 +49,7 @@ describe('cancel', () => {
     },
   );
 
-  it('climbs the ladder when the agent does not listen', async () => {
+  it('escalates to SIGTERM and SIGKILL when the agent ignores the cancellation', async () => {
     // An agent that speaks enough of the protocol to get its prompt and then ignores everything.
     const deaf = `trap '' TERM
       while read -r line; do
@@ -107,7 +107,7 @@ describe('cancel', () => {
     expect(JSON.stringify(runner.plane.calls())).not.toContain('yes\\n');
   });
 
-  it('kills at once when told to', async () => {
+  it('kills at once on request', async () => {
     const runner = await start({ assignment: { prompt: stubborn }, limits: { cancel_step_seconds: 20 } });
     await ready(runner);
     runner.plane.want('kill');

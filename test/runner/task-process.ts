@@ -9,7 +9,7 @@ import { mainProgram } from './runner-process.js';
 
 export interface TaskOptions {
   readonly assignment?: Partial<Assignment>;
-  /** What stands behind `--task-id ID --sandboxed --server-root-url URL`. */
+  /** Arguments after `--task-id ID --sandboxed --server-root-url URL`. */
   readonly more?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** Prepares the double before the runner starts. */

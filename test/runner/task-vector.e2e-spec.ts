@@ -20,7 +20,7 @@ const FLAGS = ['--model', 'big', '--skill', 'o/r:s', '--mcp', '{"x":{"command":"
 const MORE = [...FLAGS, '--harness', 'oz', '--environment', 'E', '--from-the-future', 'x', '--idle-on-complete', '0s'];
 
 describe('headrace agent run --task-id', () => {
-  it('carries out the execution of its environment in a workspace of its own, and leaves nothing behind', async () => {
+  it('executes the assignment of its environment in a separate workspace, and leaves nothing behind', async () => {
     const task = await start({
       more: MORE,
       assignment: { prompt: prompt('Go.', fence('sh', 'pwd; umask; echo made > here.txt; echo "flavour $FLAVOUR"')) },
@@ -96,7 +96,7 @@ describe('headrace agent run --task-id', () => {
     }
   });
 
-  it('waits for messages when it is to idle, and ends when it is told to', async () => {
+  it('waits for messages while it is idle, and ends on request', async () => {
     const task = await start({ more: ['--idle-on-complete', '10m'], assignment: { prompt: 'Hello' } });
     await task.plane.untilEvent('turn_ended');
     task.plane.say('f1', prompt(fence('sh', 'echo second turn')));
@@ -136,7 +136,7 @@ describe('headrace agent run --task-id', () => {
     expect(existsSync(join(checkout, 'setup.txt'))).toBe(true);
     expect(existsSync(join(checkout, 'r'))).toBe(false);
     expect(statSync(checkout).mode).toBe(before);
-    expect(task.plane.artifacts.map(({ told }) => told['filepath'])).toEqual(['made.txt']);
+    expect(task.plane.artifacts.map(({ reported }) => reported['filepath'])).toEqual(['made.txt']);
     expect(JSON.stringify(task.plane.calls())).toMatch(/home [^"]*headrace-run-[^"]*\/home/);
     expect(await task.leftInTmp()).toEqual([]);
     await rm(checkout, { recursive: true });
@@ -161,7 +161,7 @@ describe('headrace agent run --task-id', () => {
     ['no server', { bare: true, more: ['--task-id', 'x'] }, '--server-root-url must be'],
     ['a server of another kind', { more: ['--server-root-url', 'ftp://x'] }, '--server-root-url must be'],
     ['no such workspace', { more: ['--workspace', '/nowhere/at/all'] }, '--workspace must be a directory'],
-    ['a broken HARNESSES', { env: { HARNESSES: '/nowhere/at/all.json' } }, 'HARNESSES'],
+    ['a broken HARNESSES_FILE', { env: { HARNESSES_FILE: '/nowhere/at/all.json' } }, 'HARNESSES_FILE'],
   ])('%s: says so and exits with 64', async (_name, options, message) => {
     const task = await start(options);
     expect(await task.exited).toBe(64);

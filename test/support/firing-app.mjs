@@ -18,7 +18,7 @@ export async function startFiringApp(environment) {
   const { ObservabilityModule } = await import('#platform/observability');
   const { clockProvider, PersistenceModule } = await import('#platform/persistence');
   const { StorageModule } = await import('#platform/storage');
-  const { DeliveryEvaluators, EvaluateDeliveries, EvaluationSteps, FACTORIES_AT_ONCE, factoryTurns } =
+  const { DeliveryEvaluators, EvaluateDeliveries, EvaluationSteps, FACTORIES_PER_BATCH, fairShares } =
     await import('#domain/webhooks');
   const surroundings = {
     module: CoreModule,
@@ -45,7 +45,7 @@ export async function startFiringApp(environment) {
   );
   const evaluate = app.get(EvaluateDeliveries, { strict: false });
   return {
-    /** Is told every named step. */
+    /** Calls `reached` with every named step. */
     onStep(reached) {
       for (const steps of [FiringSteps, EvaluationSteps, TimerSteps])
         app.get(steps, { strict: false }).reached = reached;
@@ -74,9 +74,9 @@ export async function startFiringApp(environment) {
       let all = 0;
       for (let taken = 1; taken > 0; all += taken) {
         taken = 0;
-        const factories = factoryTurns(await evaluate.waiting('0', 1000), 0);
-        for (let index = 0; index < factories.length; index += FACTORIES_AT_ONCE)
-          taken += await evaluate.execute(factories.slice(index, index + FACTORIES_AT_ONCE));
+        const factories = fairShares(await evaluate.waiting('0', 1000), 0);
+        for (let index = 0; index < factories.length; index += FACTORIES_PER_BATCH)
+          taken += await evaluate.execute(factories.slice(index, index + FACTORIES_PER_BATCH));
       }
       return all;
     },

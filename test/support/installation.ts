@@ -110,7 +110,7 @@ export class Installation {
       PORT: String(port),
       INGRESS_PORT: String(ingressPort),
       LEASE_TTL: '3s',
-      CANCEL_STEP: '1s',
+      CANCEL_ESCALATION_DELAY: '1s',
       SHUTDOWN_GRACE: '2s',
       GIT_ALLOW_PRIVATE: 'loopback',
       ...settings,

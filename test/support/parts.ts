@@ -2,7 +2,7 @@ import { type DynamicModule, type INestApplicationContext, Module } from '@nestj
 import { NestFactory } from '@nestjs/core';
 import type { Settings } from '#platform/config';
 import { CoreModule, PersistenceModule } from '#platform/persistence';
-import { type EvaluateDeliveries, FACTORIES_AT_ONCE, factoryTurns } from '#domain/webhooks';
+import { type EvaluateDeliveries, FACTORIES_PER_BATCH, fairShares } from '#domain/webhooks';
 
 @Module({})
 class PartsModule {
@@ -18,9 +18,9 @@ export function startParts(settings: Settings, modules: DynamicModule['imports']
 
 /** Every factory has its turn once. Returns how many deliveries were taken. */
 export async function evaluationLap(evaluate: EvaluateDeliveries, lap: number): Promise<number> {
-  const factories = factoryTurns(await evaluate.waiting('0', 1000), lap);
+  const factories = fairShares(await evaluate.waiting('0', 1000), lap);
   let taken = 0;
-  for (let index = 0; index < factories.length; index += FACTORIES_AT_ONCE)
-    taken += await evaluate.execute(factories.slice(index, index + FACTORIES_AT_ONCE));
+  for (let index = 0; index < factories.length; index += FACTORIES_PER_BATCH)
+    taken += await evaluate.execute(factories.slice(index, index + FACTORIES_PER_BATCH));
   return taken;
 }

@@ -51,7 +51,7 @@ describe('headrace worker', () => {
   const atWork = (): Promise<void> =>
     plane.until(() => JSON.stringify(plane.calls()).includes('ready\\n'), 'the agent works');
 
-  it('introduces itself, runs what it is given, and tells the end', async () => {
+  it('sends hello, executes a task and reports its end', async () => {
     mkdirSync(join(place.directory, 'repo/.claude/skills/tidy'), { recursive: true });
     mkdirSync(join(place.directory, 'repo/.git'));
     writeFileSync(
@@ -115,7 +115,7 @@ describe('headrace worker', () => {
     expect(daemon.text).not.toContain(plane.token);
   });
 
-  it('rejects what it has no room for, and knows an assignment that comes twice', async () => {
+  it('rejects tasks at capacity and ignores a repeated assignment', async () => {
     plane.assignment.prompt = waiting;
     start(['--max-concurrent-tasks', '1']);
     await server.untilFrame('hello');
@@ -133,7 +133,7 @@ describe('headrace worker', () => {
     expect((await server.untilFrame('task_rejected', 2)).data.task_id).toBe('third');
   });
 
-  it('keeps its run over a broken connection, and tells an end again that may have been lost', async () => {
+  it('keeps its run over a lost connection and reports an unacknowledged end again', async () => {
     plane.assignment.prompt = waiting;
     start();
     await server.untilFrame('hello');
@@ -152,7 +152,7 @@ describe('headrace worker', () => {
     await until(() => journalOf(place).length === 0, 10_000, 'the journal is empty');
   });
 
-  it('takes a runner up again after kill -9, and goes on until its end', async () => {
+  it('supervises a runner again after kill -9 until its end', async () => {
     plane.assignment.prompt = waiting;
     const first = start();
     await server.untilFrame('hello');
@@ -201,7 +201,7 @@ describe('headrace worker', () => {
     },
   );
 
-  it('kills a live runner whose execution nobody knows any more', async () => {
+  it('kills a runner whose execution the server does not know', async () => {
     plane.assignment.prompt = waiting;
     start();
     await server.untilFrame('hello');
@@ -217,7 +217,7 @@ describe('headrace worker', () => {
     expect(server.of('task_completed')).toEqual([]);
   });
 
-  it('drains: refuses new tasks, says so in its beats, lets runs finish', async () => {
+  it('drains: rejects new tasks, reports it in heartbeats, completes runs', async () => {
     plane.assignment.prompt = waiting;
     const daemon = start();
     await server.untilFrame('hello');
@@ -254,7 +254,7 @@ describe('headrace worker', () => {
     expect(plane.finished).toMatchObject({ outcome: 'failed', error_code: 'infrastructure_timeout' });
   });
 
-  it('stops a run that the server does not want any more', async () => {
+  it('stops a run that the server cancels', async () => {
     plane.assignment.prompt = waiting;
     server.nextBeatSeconds = 0.2;
     start();
@@ -268,7 +268,7 @@ describe('headrace worker', () => {
     expect(remains(entry)).toEqual([]);
   });
 
-  it('as a single-job worker takes one task and leaves', async () => {
+  it('executes one task and exits with --one-shot', async () => {
     const daemon = start(['--one-shot']);
     expect((await server.untilFrame('hello')).data.slots).toBe(1);
     assign();
@@ -284,17 +284,17 @@ describe('headrace worker', () => {
     [401, 77, 'API key'],
     [403, 77, 'service account'],
     [400, 64, 'name'],
-  ])('gives up when it is answered %d', async (status, code, told) => {
+  ])('exits when the server answers %d', async (status, code, reported) => {
     server.status = status;
     const daemon = start();
     expect(await daemon.exited).toBe(code);
-    expect(daemon.text).toContain(told);
+    expect(daemon.text).toContain(reported);
     expect(daemon.text).toContain('not this one');
     expect(daemon.text).not.toContain(API_KEY);
     expect(server.upgrades).toHaveLength(1);
   });
 
-  it('with a key that is refused waits for the turn, not for the session to idle on', async () => {
+  it('waits for the turn but not for an idle session when its key is rejected', async () => {
     const released = join(place.directory, 'released');
     plane.assignment.prompt = prompt(
       'Wait.',
@@ -307,15 +307,15 @@ describe('headrace worker', () => {
     server.status = 401;
     server.cut();
     await daemon.says('API key');
-    // The runner has been told by then: what works is left to finish.
-    await daemon.says('a runner shall end when it is idle');
+    // The runner knows by then that only running work may complete.
+    await daemon.says('a runner ends when it is idle');
     writeFileSync(released, '');
     expect(await daemon.exited).toBe(77);
     expect(plane.data('turn_ended')).toMatchObject([{ stop_reason: 'end_turn' }]);
     expect(plane.finished).toMatchObject({ outcome: 'closed' });
   });
 
-  it('with a key that is refused ends sessions that only wait, also those of an earlier process', async () => {
+  it('ends idle sessions when its key is rejected, also those of an earlier process', async () => {
     const first = start();
     await server.untilFrame('hello');
     assign();
@@ -326,7 +326,7 @@ describe('headrace worker', () => {
     expect(plane.finished).toMatchObject({ outcome: 'closed' });
   });
 
-  it('waits for a server that is away, and for one that falls silent', async () => {
+  it('reconnects to a server that was unavailable or stopped responding', async () => {
     server.status = 503;
     start([], { HEADRACE_WORKER_CONFIG_FILE: config({ connection: { reconnect_max: '200ms' } }) });
     await server.until(() => server.upgrades.length >= 4, 'four attempts');
@@ -334,7 +334,7 @@ describe('headrace worker', () => {
     await server.untilFrame('hello');
   });
 
-  it('speaks the published protocol with a server that knows no other', async () => {
+  it('uses the published protocol with a server that knows no other', async () => {
     server.knowsHello = false;
     start();
     await server.untilFrame('hello');
@@ -358,7 +358,7 @@ describe('headrace worker', () => {
     expect((await fetch(`http://127.0.0.1:${port}/else`)).status).toBe(404);
   });
 
-  it('does not start a second time in the same directory', async () => {
+  it('does not start twice in the same directory', async () => {
     start();
     await server.untilFrame('hello');
     const second = start();
@@ -369,14 +369,17 @@ describe('headrace worker', () => {
     expect(second.text).toContain('stopped while it waited for the data directory');
   });
 
-  it.runIf(process.platform === 'linux')('keeps a key of its environment from others of its user', async () => {
-    const daemon = start([], { HEADRACE_WORKER_API_KEY_FILE: '', WARP_API_KEY: API_KEY });
-    await server.untilFrame('hello');
-    expect(server.upgrades[0]?.headers.authorization).toBe(`Bearer ${API_KEY}`);
-    const environment = readFileSync(`/proc/${String(daemon.child.pid)}/environ`, 'latin1');
-    expect(environment).toContain('WARP_API_KEY=xxxx');
-    expect(environment).not.toContain(API_KEY);
-  });
+  it.runIf(process.platform === 'linux')(
+    'hides a key of its environment from other processes of its user',
+    async () => {
+      const daemon = start([], { HEADRACE_WORKER_API_KEY_FILE: '', WARP_API_KEY: API_KEY });
+      await server.untilFrame('hello');
+      expect(server.upgrades[0]?.headers.authorization).toBe(`Bearer ${API_KEY}`);
+      const environment = readFileSync(`/proc/${String(daemon.child.pid)}/environ`, 'latin1');
+      expect(environment).toContain('WARP_API_KEY=xxxx');
+      expect(environment).not.toContain(API_KEY);
+    },
+  );
 
   const config = (values: object): string => {
     const file = join(place.directory, 'worker.yaml');

@@ -57,7 +57,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
   const created = () => JSON.parse(engine.asked.findLast(({ path }) => path === '/containers/create')?.body ?? '{}');
   const isEmpty = () => until(() => engine.containers.size === 0, 20_000, 'the removal of the container');
 
-  it('runs an assignment in a container of its image, without privileges, and tells the engine no secret', async () => {
+  it('executes a task in an unprivileged container of its image and passes no secret to the engine', async () => {
     start(['--env', 'OPERATOR=op', '--volumes', `${place.directory}:/shared:ro`], { DOCKER_NETWORK: 'agents' });
     expect((await server.untilFrame('hello')).data).toMatchObject({ backend: 'docker' });
     assign({ docker_image: 'tools:1', instance_shape: { vcpus: 1, memory_gb: 1 } });
@@ -84,7 +84,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     expect(engine.handedOver.join('')).toContain(plane.token);
   });
 
-  it('takes the default image where none is named, and a smaller machine than is asked for', async () => {
+  it('uses the default image without an image of the run, and lower limits than the run requests', async () => {
     start();
     await server.untilFrame('hello');
     assign({ instance_shape: { vcpus: 64, memory_gb: 512 } });
@@ -99,7 +99,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
 
   it.each([
     ['nobody/has-it:1', /The image nobody\/has-it:1 could not be pulled: pull access denied/],
-    ['not an image', /is not the name of a Docker image/],
+    ['not an image', /is not a valid Docker image name/],
     ['alpine:3', /alpine:3 cannot run Headrace’s runner/],
   ])('fails the task whose image is %s, and leaves nothing behind', async (image, message) => {
     engine.images.set('alpine:3', { isMusl: true });
@@ -112,7 +112,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     await isEmpty();
   });
 
-  it('says that a container ran out of memory', async () => {
+  it('reports a container that ran out of memory', async () => {
     plane.assignment.prompt = waiting;
     start();
     await server.untilFrame('hello');
@@ -127,7 +127,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     });
   });
 
-  it('kills the container that the server gives up', async () => {
+  it('kills the container of an execution that the server gives up', async () => {
     plane.assignment.prompt = waiting;
     server.nextBeatSeconds = 1;
     start();
@@ -140,7 +140,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     expect(journalOf(place).length).toBeLessThanOrEqual(1);
   });
 
-  it('with a key that is refused ends the session of a container that only waits', async () => {
+  it('ends the idle session of a container when its key is rejected', async () => {
     const daemon = start();
     await server.untilFrame('hello');
     assign();
@@ -152,7 +152,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     expect(engine.containers.size).toBe(0);
   });
 
-  it('finds its container again after a kill -9 of the daemon', async () => {
+  it('finds its container again after kill -9 of the daemon', async () => {
     plane.assignment.prompt = waiting;
     const first = start();
     await server.untilFrame('hello');
@@ -168,7 +168,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     await isEmpty();
   });
 
-  it('tells how a container ended while nobody looked', async () => {
+  it('reports how a container ended while the daemon was not running', async () => {
     const first = start();
     await server.untilFrame('hello');
     assign();
@@ -181,7 +181,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     await isEmpty();
   });
 
-  it('outlives a restart of the engine', async () => {
+  it('survives a restart of the engine', async () => {
     plane.assignment.prompt = prompt(
       fence('sh', `echo ready; while [ ! -e ${place.directory}/go ]; do sleep 0.2; done`),
     );
@@ -211,7 +211,7 @@ describe('headrace worker --backend docker', { timeout: 60_000 }, () => {
     [['--server-root-url', 'http://127.0.0.1:3000'], {}, 'is the container itself'],
     [[], { DOCKER_HOST: 'unix:///nowhere/docker.sock' }, 'No Docker Engine answers'],
     [[], { DOCKER_HOST: 'nowhere' }, 'must be unix:///path of a socket'],
-    [[], { DOCKER_NETWORK: 'host' }, 'must be a network of the containers’ own'],
+    [[], { DOCKER_NETWORK: 'host' }, 'must not be none, host or default'],
     [['--volumes', 'nonsense'], {}, 'must be host:container'],
   ])('does not start with %j %j', async (args, environment, message) => {
     const daemon = start(args, environment);

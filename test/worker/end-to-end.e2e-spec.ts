@@ -21,7 +21,7 @@ describe('headrace worker and the API', { timeout: isLong ? 300_000 : 90_000 }, 
   let host: string;
 
   beforeAll(async () => {
-    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerSilence: LEASE_MS, claimDeadline: 15_000 });
+    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerHeartbeatTimeout: LEASE_MS, claimDeadline: 15_000 });
   }, 60_000);
   afterAll(() => stage.close());
   beforeEach(async () => {
@@ -47,7 +47,7 @@ describe('headrace worker and the API', { timeout: isLong ? 300_000 : 90_000 }, 
   const ended = (runId: string, state: string): Promise<Record<string, unknown>> =>
     stage.reaches(runId, state, LOST_MS + 60_000);
 
-  it('runs what waits for it to its success, and drains', async () => {
+  it('executes a queued run to success and drains', async () => {
     const waiting = await stage.run(host, {}, prompt('Say hello.', fence('sh', 'echo hello > hello.txt')));
     await start('--max-concurrent-tasks', '1');
     await ended(waiting, 'SUCCEEDED');
@@ -65,7 +65,7 @@ describe('headrace worker and the API', { timeout: isLong ? 300_000 : 90_000 }, 
     expect(daemon.text).not.toContain('hrx_');
   });
 
-  it('as a single-job worker exits with what became of its run', async () => {
+  it('exits with the result of its run with --one-shot', async () => {
     const good = await stage.run(host, {}, 'Say hello.');
     await start('--one-shot');
     expect(await daemon.exited).toBe(0);
@@ -96,7 +96,7 @@ describe('headrace worker and the API', { timeout: isLong ? 300_000 : 90_000 }, 
     expect(others).toEqual([]);
   });
 
-  it('goes on with its run after a restart of the daemon', async () => {
+  it('continues its run after a restart of the daemon', async () => {
     await start();
     const runId = await stage.run(host, {}, working(6));
     await stage.reaches(runId, 'INPROGRESS', 30_000);

@@ -49,7 +49,7 @@ describe('the npm package', () => {
     }
   });
 
-  it('runs a worker, with a runner and the built-in agent of its own', async () => {
+  it('runs a worker with its runner and built-in agent', async () => {
     const server = await WorkerServer.start();
     const plane = await ControlPlaneDouble.start({ prompt: 'Say hello.' });
     const place = daemonPlace();

@@ -24,7 +24,7 @@ describe.skipIf(binary === '')(`the published daemon${skipReason}`, { timeout: 2
   const daemons: Program[] = [];
 
   beforeAll(async () => {
-    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerSilence: LEASE_MS, claimDeadline: 5_000 });
+    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerHeartbeatTimeout: LEASE_MS, claimDeadline: 5_000 });
     directory = mkdtempSync(join(tmpdir(), 'headrace-published-'));
     mkdirSync(join(directory, 'releases'));
     mkdirSync(join(directory, 'workspaces'));
@@ -69,7 +69,7 @@ describe.skipIf(binary === '')(`the published daemon${skipReason}`, { timeout: 2
   const release = (runId: string): void => writeFileSync(join(directory, 'releases', runId), '');
   const reaches = (runId: string, state: string): Promise<SeenRun> => stage.reaches(runId, state, PATIENCE_MS);
 
-  it('executes the queue of its host, stops and comes back', async () => {
+  it('executes the queue of its host, stops and starts again', async () => {
     const runs: string[] = [];
     while (runs.length < 12) runs.push(await stage.run(host));
     const next = (): string => {

@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-/** A network that can be cut: while it is, not a byte passes in either direction, and nobody is told. */
+/** A proxy that can interrupt the network: then no byte passes in either direction, and no side is notified. */
 export class TcpProxy {
   private readonly pairs = new Set<readonly [Socket, Socket]>();
   private isCut = false;

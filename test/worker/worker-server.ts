@@ -7,13 +7,13 @@ export interface SeenFrame {
   // Tests look into frames of many shapes.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly data: any;
-  /** Of the connection that it came by, from 0. */
+  /** Index of its connection, from 0. */
   readonly connection: number;
 }
 
 type Verdict = 'keep' | 'stop' | 'unknown';
 
-/** The server's end of the workers' socket, written from the contract: keeps what it is told and says what the test wants. */
+/** The server side of the worker protocol, written from the contract: records frames and sends those of the test. */
 export class WorkerServer {
   readonly frames: SeenFrame[] = [];
   readonly upgrades: IncomingMessage[] = [];
@@ -105,7 +105,9 @@ export class WorkerServer {
       const timer = setTimeout(() => {
         this.watchers.delete(look);
         reject(
-          new Error(`Waited ${ms} ms in vain for ${what}; frames: ${this.frames.map(({ type }) => type).join(' ')}`),
+          new Error(
+            `Waited ${ms} ms without success for ${what}; frames: ${this.frames.map(({ type }) => type).join(' ')}`,
+          ),
         );
       }, ms);
       const look = (): void => {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { createTestDatabase, startTestApi, type TestApi } from '#testing';
 import { ScriptedWorker } from '../support/scripted-worker.js';
 import { PublishedDaemon } from './published-daemon.js';
@@ -240,7 +240,7 @@ describe('a daemon that comes back with a run that was given up', () => {
 describe('an outage of every API process', () => {
   const RECONNECT_MS = 2_500;
   const settings = {
-    workerSilence: SILENCE_MS,
+    workerHeartbeatTimeout: SILENCE_MS,
     leaseTtl: SILENCE_MS,
     workerReconnectTimeout: RECONNECT_MS,
   };

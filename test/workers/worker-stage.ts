@@ -37,7 +37,7 @@ export class WorkerStage {
 
   static async open(changes: Partial<Settings> = {}): Promise<WorkerStage> {
     const settings = {
-      workerSilence: SILENCE_MS,
+      workerHeartbeatTimeout: SILENCE_MS,
       leaseTtl: SILENCE_MS,
       claimDeadline: CLAIM_DEADLINE_MS,
       workerReconnectTimeout: 0,

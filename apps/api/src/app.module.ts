@@ -15,10 +15,10 @@ import { RunsHttpModule } from '#domain/runs';
 import { SchedulesHttpModule } from '#domain/schedules';
 import { SecretsHttpModule } from '#platform/secrets';
 import { StorageHttpModule, StorageModule } from '#platform/storage';
-import { DeliveryLogModule, WebhooksHttpModule } from '#domain/webhooks';
+import { WebhooksHttpModule } from '#domain/webhooks';
 import { WorkersHttpModule } from '#execution/worker-gateway';
 
-/** The API: the platform, then the rooms it serves. */
+/** The API: the platform modules, then the modules that it serves. */
 @Module({})
 export class ApiModule {
   /** `more`: what an installation adds to it. */
@@ -42,7 +42,6 @@ export class ApiModule {
         ConversationsHttpModule,
         NotificationsHttpModule,
         WebhooksHttpModule,
-        DeliveryLogModule,
         SchedulesHttpModule,
         AutomationsHttpModule,
         DefinitionsHttpModule,

@@ -28,8 +28,8 @@ export interface ApiOptions {
 }
 
 /**
- * Starts the API on `settings.port`; the database has been migrated by whoever calls. Rejects when the port cannot be
- * had or a part cannot start, and leaves nothing open then.
+ * Starts the API on `settings.port`; the caller has migrated the database. Rejects when the port is
+ * not available or a part cannot start, and leaves nothing open then.
  */
 export async function startApi(
   given: Settings,
@@ -87,7 +87,7 @@ function withRealPort(settings: Settings, port: number): Settings {
   return withSettings(settings, { port, publicUrl: settings.publicUrl.replace(/:0$/, `:${port}`) });
 }
 
-/** Not ready, then whoever holds a request open lets go, then the listener, then everything behind it. */
+/** First not ready, then open requests end, then the listener closes, then everything behind it. */
 async function close(app: NestExpressApplication, listeners: readonly Listener[]): Promise<void> {
   app.get(Readiness).drain();
   await app.get(Shutdown).begin();

@@ -4,7 +4,7 @@ import type { Settings } from '#platform/config';
 import { HealthController, Readiness } from '#platform/http';
 import { JobsModule } from '#platform/jobs';
 import { CoreModule, Database, PersistenceModule } from '#platform/persistence';
-import { IngressFilter, WebhooksIngressModule } from '#domain/webhooks';
+import { IngressFilter, WebhookIngressModule } from '#domain/ingress';
 
 /** The public webhook ingress: its own listener, no bearer tokens, no documentation. */
 @Module({})
@@ -21,7 +21,7 @@ export class IngressModule implements OnModuleInit {
         CoreModule.of(settings),
         PersistenceModule.forRoot(),
         JobsModule.forRoot('ingress'),
-        WebhooksIngressModule,
+        WebhookIngressModule,
       ],
       controllers: [HealthController],
       providers: [Readiness, { provide: APP_FILTER, useClass: IngressFilter }],

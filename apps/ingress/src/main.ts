@@ -5,22 +5,22 @@ import { type RunningApp, type Settings, withSettings } from '#platform/config';
 import { httpAdapter, Listener, Readiness } from '#platform/http';
 import { QueueConnections } from '#platform/jobs';
 import { Metrics, serveMetrics } from '#platform/observability';
-import { DeliveryDoor, writeProblem } from '#domain/webhooks';
+import { IngressHandler, writeProblem } from '#domain/ingress';
 import type { MetricsServer } from '#platform/kernel';
 import { IngressModule } from './ingress.module.js';
 
-/** How long deliveries that are being taken may last once the process goes down. */
+/** How long current deliveries may take after the shutdown begins. */
 const CLOSE_GRACE_MS = 5_000;
 
 export interface RunningIngress extends RunningApp {
   readonly url: string;
-  /** Where its metrics are served; null when they are not. */
+  /** URL of the metrics; null when they are not served. */
   readonly metricsUrl: string | null;
-  /** For tests, which reach into it for the clock. */
+  /** For tests, which need its clock. */
   readonly app: NestExpressApplication;
 }
 
-/** Starts the ingress on `settings.ingressPort`. Rejects when the port cannot be had, and leaves nothing open then. */
+/** Starts the ingress on `settings.ingressPort`. Rejects when the port is not available, and leaves nothing open then. */
 export async function startIngress(given: Settings): Promise<RunningIngress> {
   const listener = await Listener.open(given, {
     host: given.host,
@@ -53,7 +53,7 @@ export async function startIngress(given: Settings): Promise<RunningIngress> {
       host: settings.metricsHost,
       port: settings.ingressMetricsPort,
     });
-    listener.serve(app.get(DeliveryDoor, { strict: false }).before(app.getHttpAdapter().getInstance()));
+    listener.serve(app.get(IngressHandler, { strict: false }).wrap(app.getHttpAdapter().getInstance()));
     return {
       url: listener.url,
       metricsUrl: metrics?.url ?? null,

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ConversationNormalizer, Step, StoredFold } from '#domain/conversations';
+import type { ConversationNormalizer, Step, StoredProjection } from '#domain/conversations';
 import type { RunEvent } from '#execution/runner-protocol';
 import { anyRunLog } from './run-event-arbitrary.js';
 
 const cutsOf = fc.array(fc.nat(60), { maxLength: 5 }).map((cuts) => cuts.sort((a, b) => a - b));
 /** As the database gives it back. */
-const stored = (fold: StoredFold): StoredFold => JSON.parse(JSON.stringify(fold)) as StoredFold;
+const stored = (fold: StoredProjection): StoredProjection => JSON.parse(JSON.stringify(fold)) as StoredProjection;
 const allSteps = (steps: readonly Step[]): Step[] => steps.flatMap((step) => [step, ...allSteps(step.steps)]);
 
 /** What every normalizer must do with any log whatever. An adapter's spec is one call of this. */
 export function conversationNormalizerConformance(name: string, normalizer: ConversationNormalizer): void {
-  const open = (fold: StoredFold = { seq: 0, steps: [] }) => normalizer.open(stored(fold));
+  const open = (fold: StoredProjection = { seq: 0, steps: [] }) => normalizer.open(stored(fold));
   const atOnce = (events: readonly RunEvent[]) => {
     const folding = open();
     folding.add(events);
@@ -22,7 +22,7 @@ export function conversationNormalizerConformance(name: string, normalizer: Conv
     it('gives in parts, stored and read between them, what it gives at once', () => {
       fc.assert(
         fc.property(anyRunLog, cutsOf, (events, cuts) => {
-          let fold: StoredFold = { seq: 0, steps: [] };
+          let fold: StoredProjection = { seq: 0, steps: [] };
           for (const [index, from] of [0, ...cuts].entries()) {
             const folding = open(fold);
             folding.add(events.slice(from, cuts[index] ?? events.length));

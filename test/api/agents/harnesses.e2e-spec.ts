@@ -120,7 +120,7 @@ describe('listHarnesses', () => {
     try {
       await write({ house: { args: [] } });
       const start = startTestApi({ database: api.database, settings: { harnessesFile } });
-      await expect(start).rejects.toThrow('HARNESSES, harnesses.house.command: is required');
+      await expect(start).rejects.toThrow('HARNESSES_FILE, harnesses.house.command: is required');
     } finally {
       await write({ house: { command: 'house-agent' } });
     }

@@ -297,7 +297,7 @@ describe('the cache', () => {
     expect(readings() - before).toBeLessThanOrEqual(2);
   });
 
-  it('asks for news after SKILLS_CACHE, and keeps what it has while that fails', async () => {
+  it('asks for news after SKILLS_CACHE_TTL, and keeps what it has while that fails', async () => {
     const server = await GitServer.start({ root: github });
     const fixture = new GitFixture(join(root, 'work'));
     fixture.commit({ '.agents/skills/old/SKILL.md': skill('old') });
@@ -312,10 +312,10 @@ describe('the cache', () => {
     fixture.commit({ '.agents/skills/new/SKILL.md': skill('new') });
     fixture.git('push', '--quiet', bare, 'main');
     expect(await names()).toEqual(['Does old.']);
-    await api.advanceClock(api.settings.skillsCache + 1000);
+    await api.advanceClock(api.settings.skillsCacheTtl + 1000);
     expect(await names()).toEqual(['Does new.', 'Does old.']);
     await server.stop();
-    await api.advanceClock(api.settings.skillsCache + 1000);
+    await api.advanceClock(api.settings.skillsCacheTtl + 1000);
     expect(await names()).toEqual(['Does new.', 'Does old.']);
     // Nothing is known of a repository of the same server that was never read.
     const { token } = owner;
@@ -410,11 +410,11 @@ describe('who sees what', () => {
   });
 });
 
-describe('with GITHUB_SKILLS=api', () => {
+describe('with GITHUB_SKILLS_SOURCE=api', () => {
   it('reads GitHub’s repositories by its API, and others with git', async () => {
     const double = await GithubDouble.start('swordfish-for-api');
     double.places.set('acme/tools', { fixture: tools });
-    const settings = { githubSkills: 'api', githubApiUrl: double.url, gitLocalRoots: [github] } as const;
+    const settings = { githubSkillsSource: 'api', githubApiUrl: double.url, gitLocalRoots: [github] } as const;
     const other = await startTestApi({ settings });
     try {
       const { token } = await other.identities.user({});

@@ -30,7 +30,7 @@ const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer
     'many triggers',
     () => ({ triggers: Array.from({ length: 21 }, () => received(webhook)) }),
     '/triggers',
-    /at most 20/,
+    /(at most|not exceed) 20/,
   ],
   [
     'triggers that would fill the memory of whoever evaluates them',

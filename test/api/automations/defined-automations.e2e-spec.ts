@@ -43,16 +43,16 @@ describe('the automations of a definition', () => {
     const changed = { ...one, name: 'other', agentConfig: { model_id: 'large' } };
     await within((tx) => defined.replace(tx, scopeOf(factory), author(), made.uid, changed));
     expect(await list()).toMatchObject([{ ...changed, version: 2 }]);
-    expect(await within((tx) => defined.places(tx, factory))).toBe(1998);
+    expect(await within((tx) => defined.remainingQuota(tx, factory))).toBe(1998);
     const undone = within(async (tx) => {
-      await defined.remove(tx, scopeOf(factory), made.uid);
+      await defined.delete(tx, scopeOf(factory), made.uid);
       throw new Error('Not after all.');
     });
     await expect(undone).rejects.toThrow('Not after all.');
     expect(await list()).toHaveLength(1);
-    await within((tx) => defined.remove(tx, scopeOf(factory), made.uid));
+    await within((tx) => defined.delete(tx, scopeOf(factory), made.uid));
     expect(await list()).toEqual([]);
-    expect(await within((tx) => defined.places(tx, factory))).toBe(1999);
+    expect(await within((tx) => defined.remainingQuota(tx, factory))).toBe(1999);
   });
 
   it('are held to the rules of the API, each by itself', async () => {

@@ -2,35 +2,35 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BuiltRun, TestRunner } from '#testing';
 import { openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
 
-let room: RunsRoom;
+let fixture: RunsRoom;
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await openRunsRoom();
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 
 const ended = (shape: object = {}): Promise<BuiltRun> =>
-  room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', prompt: 'Before', ...shape });
+  fixture.runs.build({ by: fixture.member, team: fixture.team, state: 'SUCCEEDED', prompt: 'Before', ...shape });
 
 /** Creates a run that continues the conversation, and gives it to a runner. */
-async function goOn({ conversationId }: BuiltRun): Promise<{ runId: string; runner: TestRunner }> {
-  const { body } = await room.api.request(200, 'POST /agent/runs', {
-    token: room.member.token,
+async function continueConversation({ conversationId }: BuiltRun): Promise<{ runId: string; runner: TestRunner }> {
+  const { body } = await fixture.api.request(200, 'POST /agent/runs', {
+    token: fixture.member.token,
     body: { prompt: 'After', conversation_id: conversationId },
   });
-  return { runId: body.run_id, runner: await TestRunner.take(room.api, body.run_id) };
+  return { runId: body.run_id, runner: await TestRunner.take(fixture.api, body.run_id) };
 }
 const transcriptOf = (status: number, runner: TestRunner) => runner.call(status, 'GET transcript');
 
 describe('a run created with a conversation_id', () => {
   it('gets its own copy of the transcript, and the session to resume with its own first prompt', async () => {
     const before = await ended({ transcript: 'so far\n' });
-    const { runId, runner } = await goOn(before);
+    const { runId, runner } = await continueConversation(before);
     expect(runner.assignment).toMatchObject({
       prompt: 'After',
       resume: { session_id: `session-${before.id}`, transcript: true },
     });
     expect((await transcriptOf(200, runner)).text).toBe('so far\n');
-    const rows = await room.api.database.query<{ id: string; key: string }>(
+    const rows = await fixture.api.database.query<{ id: string; key: string }>(
       `SELECT id, transcript->>'key' AS key FROM runs WHERE id = ANY($1)`,
       [[before.id, runId]],
     );
@@ -38,8 +38,8 @@ describe('a run created with a conversation_id', () => {
     expect(rows).toHaveLength(2);
   });
 
-  it('starts a session of its own when nothing was kept of the earlier one', async () => {
-    const { runner } = await goOn(await ended());
+  it('starts a new session when the transcript of the earlier one was not stored', async () => {
+    const { runner } = await continueConversation(await ended());
     expect(runner.assignment.prompt).toBe('After');
     expect(runner.assignment.resume?.transcript ?? false).toBe(false);
     await transcriptOf(404, runner);
@@ -47,7 +47,7 @@ describe('a run created with a conversation_id', () => {
 
   it('is part of the conversation from then on', async () => {
     const before = await ended({ transcript: 'so far\n' });
-    const { runner } = await goOn(before);
+    const { runner } = await continueConversation(before);
     await runner.report(
       ['sandbox_ready'],
       ['session_started', { session_id: `session-${before.id}`, resumed: true }],
@@ -55,8 +55,8 @@ describe('a run created with a conversation_id', () => {
       ['turn_started', { turn_id: 't-after', prompt: 'After' }],
       ['turn_ended', { turn_id: 't-after', stop_reason: 'end_turn' }],
     );
-    const { body } = await room.api.request(200, `GET /agent/conversations/${before.conversationId}`, {
-      token: room.member.token,
+    const { body } = await fixture.api.request(200, `GET /agent/conversations/${before.conversationId}`, {
+      token: fixture.member.token,
     });
     const steps = body.steps.map(({ description }: { description?: string }) => description) as string[];
     expect(steps.filter((description) => description !== 'Setup')).toEqual(['Before', 'After']);

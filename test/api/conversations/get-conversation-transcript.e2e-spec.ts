@@ -1,50 +1,50 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
 
-let room: RunsRoom;
+let fixture: RunsRoom;
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await openRunsRoom();
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 
 const CLAUDE = { config: { harness: { type: 'claude' } } } as const;
 
 /** A conversation's id. */
 async function conversation(shape: object): Promise<string> {
-  const built = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', ...shape });
+  const built = await fixture.runs.build({ by: fixture.member, team: fixture.team, state: 'SUCCEEDED', ...shape });
   return built.conversationId ?? '';
 }
-const ask = (status: number, id: string, token = room.member.token) =>
-  room.api.request(status, `GET /agent/conversations/${id}/transcript`, { token });
+const ask = (status: number, id: string, token = fixture.member.token) =>
+  fixture.api.request(status, `GET /agent/conversations/${id}/transcript`, { token });
 async function download(id: string, token?: string): Promise<string> {
   const { headers, text } = await ask(302, id, token);
   expect(text).not.toContain('secret');
   const url = headers.get('location') ?? '';
-  return (await room.api.atOrigin(200, `GET ${url.slice(room.api.url.length)}`)).text;
+  return (await fixture.api.atOrigin(200, `GET ${url.slice(fixture.api.url.length)}`)).text;
 }
 
 describe('getConversationTranscript', () => {
-  it('302 to what a third party’s agent has written, for whoever may see the conversation', async () => {
+  it('302 to the transcript of a third-party agent, for principals that may read the conversation', async () => {
     const id = await conversation({ ...CLAUDE, transcript: 'secret\n', transcriptFormat: 'claude' });
     expect(await download(id)).toBe('secret\n');
-    expect(await download(id, room.viewer.token)).toBe('secret\n');
+    expect(await download(id, fixture.viewer.token)).toBe('secret\n');
   });
 
   it('302 to the newest transcript of its runs', async () => {
     const at = (minutes: number) => new Date(Date.now() - minutes * 60_000);
     const transcriptFormat = 'claude';
     const id = await conversation({ ...CLAUDE, transcript: 'old\n', transcriptFormat, createdAt: at(30) });
-    const more = { by: room.member, team: room.team, conversationId: id, ...CLAUDE };
-    await room.runs.build({
+    const more = { by: fixture.member, team: fixture.team, conversationId: id, ...CLAUDE };
+    await fixture.runs.build({
       ...more,
       state: 'SUCCEEDED',
       transcript: 'newer\n',
       transcriptFormat,
       createdAt: at(20),
     });
-    await room.runs.build({ ...more, createdAt: at(10) });
+    await fixture.runs.build({ ...more, createdAt: at(10) });
     // Newer still, but somebody's own.
-    await room.runs.build({
+    await fixture.runs.build({
       ...more,
       team: undefined,
       state: 'SUCCEEDED',
@@ -52,30 +52,31 @@ describe('getConversationTranscript', () => {
       transcriptFormat,
       createdAt: at(15),
     });
-    expect(await download(id, room.viewer.token)).toBe('newer\n');
+    expect(await download(id, fixture.viewer.token)).toBe('newer\n');
     expect(await download(id)).toBe('mine\n');
   });
 
   it('rule 5 and error table, 404: the conversation is unknown, or has no transcript', async () => {
     const without = await conversation(CLAUDE);
-    for (const id of [NO_RUN, 'nonsense', without]) expectProblem(room.api, await ask(404, id), 'resource_not_found');
+    for (const id of [NO_RUN, 'nonsense', without])
+      expectProblem(fixture.api, await ask(404, id), 'resource_not_found');
     expect((await ask(404, without)).body.detail).toBe('The conversation has no transcript.');
   });
 
   it('rule 5: 400 for a format without raw download: the built-in agent’s, with and without a transcript', async () => {
     for (const shape of [{ transcript: 'oz\n' }, {}, { config: { harness: { type: 'opencode' } } }]) {
       const answer = await ask(400, await conversation(shape));
-      expectProblem(room.api, answer, 'invalid_request');
+      expectProblem(fixture.api, answer, 'invalid_request');
       expect(answer.body).toMatchObject({ retryable: false, detail: expect.stringContaining('raw transcript') });
     }
   });
 
   it('400 for a blank id', async () => {
-    expectProblem(room.api, await ask(400, '%20'), 'invalid_request');
+    expectProblem(fixture.api, await ask(400, '%20'), 'invalid_request');
   });
 
   it('error table, 403: no permission on the transcript of the conversation', async () => {
     const id = await conversation({ ...CLAUDE, transcript: 'secret\n', transcriptFormat: 'claude' });
-    expectProblem(room.api, await ask(403, id, room.stranger.token), 'not_authorized');
+    expectProblem(fixture.api, await ask(403, id, fixture.stranger.token), 'not_authorized');
   });
 });

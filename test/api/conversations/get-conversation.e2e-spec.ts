@@ -2,19 +2,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestRunner } from '#testing';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
 
-let room: RunsRoom;
+let fixture: RunsRoom;
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await openRunsRoom();
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 
-const read = async (id: string, token = room.member.token) =>
-  (await room.api.request(200, `GET /agent/conversations/${id}`, { token })).body;
+const read = async (id: string, token = fixture.member.token) =>
+  (await fixture.api.request(200, `GET /agent/conversations/${id}`, { token })).body;
 const succeeded = { state: 'SUCCEEDED' } as const;
-const ofTeam = () => ({ ...succeeded, by: room.member, team: room.team });
+const ofTeam = () => ({ ...succeeded, by: fixture.member, team: fixture.team });
 /** A new conversation's id, and its run's. */
 async function conversation(shape: object = {}): Promise<{ id: string; runId: string }> {
-  const { id: runId, conversationId } = await room.runs.build({ ...ofTeam(), ...shape });
+  const { id: runId, conversationId } = await fixture.runs.build({ ...ofTeam(), ...shape });
   return { id: conversationId ?? '', runId };
 }
 /** The prompts that its steps began with. */
@@ -24,61 +24,65 @@ const prompts = (body: { steps: { description?: string }[] }): (string | undefin
 describe('getConversation', () => {
   it('200 with what its run’s conversation says', async () => {
     const { id, runId } = await conversation();
-    const { body } = await room.api.request(200, `GET /agent/runs/${runId}/conversation`, { token: room.member.token });
+    const { body } = await fixture.api.request(200, `GET /agent/runs/${runId}/conversation`, {
+      token: fixture.member.token,
+    });
     expect(body.conversation_id).toBe(id);
     expect(await read(id)).toEqual(body);
     expect(await read(id.toUpperCase())).toEqual(body);
   });
 
-  it('200 with the steps of all its runs, oldest first, each under an id of its own', async () => {
+  it('200 with the steps of all its runs, oldest first, with unique ids', async () => {
     const at = (minutes: number) => new Date(Date.now() - minutes * 60_000);
     const { id } = await conversation({ prompt: 'Second', createdAt: at(20) });
-    await room.runs.build({ ...ofTeam(), conversationId: id, prompt: 'Third', createdAt: at(10) });
-    const { id: oldest } = await room.runs.build({
+    await fixture.runs.build({ ...ofTeam(), conversationId: id, prompt: 'Third', createdAt: at(10) });
+    const { id: oldest } = await fixture.runs.build({
       ...ofTeam(),
       conversationId: id,
       prompt: 'First',
       createdAt: at(30),
     });
-    // Created to go on, and not begun yet.
-    await room.runs.build({ by: room.member, team: room.team, conversationId: id, prompt: 'Fourth' });
+    // Created as a continuation, and not started yet.
+    await fixture.runs.build({ by: fixture.member, team: fixture.team, conversationId: id, prompt: 'Fourth' });
     const body = await read(id);
     expect(prompts(body)).toEqual(['First', 'Second', 'Third']);
     const ids = body.steps.map((step: { id: string }) => step.id) as string[];
     expect(new Set(ids).size).toBe(ids.length);
-    const alone = await room.api.request(200, `GET /agent/runs/${oldest}/conversation`, { token: room.member.token });
+    const alone = await fixture.api.request(200, `GET /agent/runs/${oldest}/conversation`, {
+      token: fixture.member.token,
+    });
     expect(body.steps.slice(0, alone.body.steps.length)).toEqual(alone.body.steps);
     expect(await read(id)).toEqual(body);
   });
 
   it('200 with the runs that the caller may see', async () => {
     const { id } = await conversation({ prompt: 'For all' });
-    await room.runs.build({ ...succeeded, by: room.member, conversationId: id, prompt: 'For myself' });
+    await fixture.runs.build({ ...succeeded, by: fixture.member, conversationId: id, prompt: 'For myself' });
     expect(prompts(await read(id))).toEqual(['For all', 'For myself']);
-    expect(prompts(await read(id, room.viewer.token))).toEqual(['For all']);
+    expect(prompts(await read(id, fixture.viewer.token))).toEqual(['For all']);
   });
 
   it('503 when its runs are too much for one answer; each can be read by itself', async () => {
     const long = 'x'.repeat(17 * 1024 * 1024);
     const { id, runId } = await conversation({ prompt: long });
-    await room.runs.build({ ...ofTeam(), conversationId: id, prompt: long });
+    await fixture.runs.build({ ...ofTeam(), conversationId: id, prompt: long });
     await read(id);
-    await room.runs.build({ ...ofTeam(), conversationId: id, prompt: 'And more.' });
-    const answer = await room.api.request(503, `GET /agent/conversations/${id}`, { token: room.member.token });
-    expectProblem(room.api, answer, 'resource_unavailable');
+    await fixture.runs.build({ ...ofTeam(), conversationId: id, prompt: 'And more.' });
+    const answer = await fixture.api.request(503, `GET /agent/conversations/${id}`, { token: fixture.member.token });
+    expectProblem(fixture.api, answer, 'resource_unavailable');
     expect(answer.body.detail).toContain('GET /agent/runs/{runId}/conversation');
-    await room.api.request(200, `GET /agent/runs/${runId}/conversation`, { token: room.member.token });
+    await fixture.api.request(200, `GET /agent/runs/${runId}/conversation`, { token: fixture.member.token });
   });
 
-  it('200 and growing while its run goes on', async () => {
-    const { body: created } = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+  it('200 with more steps while its run continues', async () => {
+    const { body: created } = await fixture.api.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'Go' },
     });
-    const runner = await TestRunner.take(room.api, created.run_id);
+    const runner = await TestRunner.take(fixture.api, created.run_id);
     await runner.startAgent();
     await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go' }]);
-    const run = await room.api.request(200, `GET /agent/runs/${created.run_id}`, { token: room.member.token });
+    const run = await fixture.api.request(200, `GET /agent/runs/${created.run_id}`, { token: fixture.member.token });
     const { conversation_id: id } = run.body;
     expect(prompts(await read(id))).toEqual(['Go']);
     await runner.report(['message_chunk', { message_id: 'm1', text: 'Gone.' }]);
@@ -87,28 +91,28 @@ describe('getConversation', () => {
 
   it('error table, 403: no permission on the conversation', async () => {
     const { id } = await conversation();
-    const answer = await room.api.request(403, `GET /agent/conversations/${id}`, { token: room.stranger.token });
-    expectProblem(room.api, answer, 'not_authorized');
+    const answer = await fixture.api.request(403, `GET /agent/conversations/${id}`, { token: fixture.stranger.token });
+    expectProblem(fixture.api, answer, 'not_authorized');
   });
 
   it('rule 4 and error table, 404: the conversation is unknown', async () => {
     for (const id of [NO_RUN, 'nonsense']) {
-      const answer = await room.api.request(404, `GET /agent/conversations/${id}`, { token: room.member.token });
-      expectProblem(room.api, answer, 'resource_not_found');
+      const answer = await fixture.api.request(404, `GET /agent/conversations/${id}`, { token: fixture.member.token });
+      expectProblem(fixture.api, answer, 'resource_not_found');
     }
   });
 
   it('rule 4: 422 for a format that nothing here reads, in whichever of its runs', async () => {
     const { id } = await conversation();
-    await room.runs.build({ ...ofTeam(), conversationId: id, conversationFormat: 'elsewhere-v9' });
-    const answer = await room.api.request(422, `GET /agent/conversations/${id}`, { token: room.member.token });
-    expectProblem(room.api, answer, 'operation_not_supported');
+    await fixture.runs.build({ ...ofTeam(), conversationId: id, conversationFormat: 'elsewhere-v9' });
+    const answer = await fixture.api.request(422, `GET /agent/conversations/${id}`, { token: fixture.member.token });
+    expectProblem(fixture.api, answer, 'operation_not_supported');
     expect(answer.body).toMatchObject({ retryable: false, detail: expect.stringContaining('elsewhere-v9') });
   });
 
   it('400 for a blank id', async () => {
-    const answer = await room.api.request(400, 'GET /agent/conversations/%20', { token: room.member.token });
-    expectProblem(room.api, answer, 'invalid_request');
+    const answer = await fixture.api.request(400, 'GET /agent/conversations/%20', { token: fixture.member.token });
+    expectProblem(fixture.api, answer, 'invalid_request');
     expect(answer.body.detail).toContain('conversation_id');
   });
 });

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
 
-let room: RunsRoom;
+let fixture: RunsRoom;
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await openRunsRoom();
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 
-const get = async (path: string, token = room.member.token): Promise<object> =>
-  (await room.api.request(200, `GET /agent/${path}/redirect`, { token })).body;
+const get = async (path: string, token = fixture.member.token): Promise<object> =>
+  (await fixture.api.request(200, `GET /agent/${path}/redirect`, { token })).body;
 
 async function run(shape: object = {}): Promise<{ conversationId: string; sessionId: string }> {
-  const built = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', ...shape });
+  const built = await fixture.runs.build({ by: fixture.member, team: fixture.team, state: 'SUCCEEDED', ...shape });
   return { conversationId: built.conversationId ?? '', sessionId: `session-${built.id}` };
 }
 
@@ -20,13 +20,13 @@ describe('getConversationRedirect and getSessionRedirect', () => {
     const { conversationId, sessionId } = await run();
     expect(await get(`conversations/${conversationId}`)).toEqual({ session_id: sessionId });
     expect(await get(`sessions/${sessionId}`)).toEqual({ conversation_id: conversationId });
-    expect(await get(`sessions/${sessionId}`, room.viewer.token)).toEqual({ conversation_id: conversationId });
+    expect(await get(`sessions/${sessionId}`, fixture.viewer.token)).toEqual({ conversation_id: conversationId });
   });
 
   it('200 with the newest session of a conversation that was continued', async () => {
     const { conversationId } = await run({ createdAt: new Date(Date.now() - 600_000) });
     const again = await run({ conversationId, createdAt: new Date(Date.now() - 300_000) });
-    await room.runs.build({ by: room.member, team: room.team, conversationId });
+    await fixture.runs.build({ by: fixture.member, team: fixture.team, conversationId });
     expect(await get(`conversations/${conversationId}`)).toEqual({ session_id: again.sessionId });
   });
 
@@ -39,9 +39,9 @@ describe('getConversationRedirect and getSessionRedirect', () => {
 
   it('200 and empty alike for what has no counterpart, what is unknown, and what is not yours', async () => {
     const { conversationId, sessionId } = await run();
-    const { conversationId: begun } = await run({ by: room.stranger, team: room.otherTeam });
+    const { conversationId: begun } = await run({ by: fixture.stranger, team: fixture.otherTeam });
     const waiting = '01900000-0000-7000-8000-00000000beef';
-    await room.runs.build({ by: room.member, team: room.team, conversationId: waiting });
+    await fixture.runs.build({ by: fixture.member, team: fixture.team, conversationId: waiting });
     for (const path of [
       `conversations/${waiting}`,
       `conversations/${NO_RUN}`,
@@ -49,30 +49,30 @@ describe('getConversationRedirect and getSessionRedirect', () => {
       `sessions/${NO_RUN}`,
     ])
       expect(await get(path)).toEqual({});
-    expect(await get(`conversations/${conversationId}`, room.stranger.token)).toEqual({});
-    expect(await get(`sessions/${sessionId}`, room.stranger.token)).toEqual({});
+    expect(await get(`conversations/${conversationId}`, fixture.stranger.token)).toEqual({});
+    expect(await get(`sessions/${sessionId}`, fixture.stranger.token)).toEqual({});
   });
 
   it('a session of the same name that is somebody else’s changes nothing', async () => {
     const { conversationId } = await run({ sessionId: 'shared-name' });
-    await run({ by: room.stranger, team: room.otherTeam, sessionId: 'shared-name' });
+    await run({ by: fixture.stranger, team: fixture.otherTeam, sessionId: 'shared-name' });
     expect(await get('sessions/shared-name')).toEqual({ conversation_id: conversationId });
   });
 
   it.each(['conversations', 'sessions'])('%s: 400 for a blank id, 404 for one that cannot be one', async (kind) => {
-    const { token } = room.member;
-    const blank = await room.api.request(400, `GET /agent/${kind}/%20/redirect`, { token });
-    expectProblem(room.api, blank, 'invalid_request');
+    const { token } = fixture.member;
+    const blank = await fixture.api.request(400, `GET /agent/${kind}/%20/redirect`, { token });
+    expectProblem(fixture.api, blank, 'invalid_request');
     const malformed = kind === 'sessions' ? `${'x'.repeat(513)}` : 'nonsense';
-    const answer = await room.api.request(404, `GET /agent/${kind}/${malformed}/redirect`, { token });
-    expectProblem(room.api, answer, 'resource_not_found');
+    const answer = await fixture.api.request(404, `GET /agent/${kind}/${malformed}/redirect`, { token });
+    expectProblem(fixture.api, answer, 'resource_not_found');
   });
 
   it.each(['conversations', 'sessions'])('%s: 403 in the name of a team that you are not on', async (kind) => {
-    const answer = await room.api.request(403, `GET /agent/${kind}/${NO_RUN}/redirect`, {
-      token: room.member.token,
-      headers: { 'X-Headrace-Team-Uid': room.otherTeam },
+    const answer = await fixture.api.request(403, `GET /agent/${kind}/${NO_RUN}/redirect`, {
+      token: fixture.member.token,
+      headers: { 'X-Headrace-Team-Uid': fixture.otherTeam },
     });
-    expectProblem(room.api, answer, 'not_authorized');
+    expectProblem(fixture.api, answer, 'not_authorized');
   });
 });

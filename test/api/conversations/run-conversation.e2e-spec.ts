@@ -164,7 +164,7 @@ describe('getRunConversation', () => {
     ]);
   });
 
-  it('goes on with a follow-up in the same session, and in a new execution', async () => {
+  it('continues with a follow-up in the same session, and in a new execution', async () => {
     const { runId, runner } = await oneTurn();
     const followUp = async (message: string): Promise<string> =>
       (await api.request(200, `POST /agent/runs/${runId}/followups`, { token: member.token, body: { message } })).body
@@ -273,7 +273,7 @@ describe('stored folds', () => {
     expect(await foldsOf(runId)).toEqual(folds);
   });
 
-  it('of an older version are folded anew and removed', async () => {
+  it('recomputes and removes projections of an older version', async () => {
     const { runId } = await oneTurn();
     const fresh = await read(runId);
     await api.database.query(
@@ -284,7 +284,7 @@ describe('stored folds', () => {
     expect((await foldsOf(runId)).map(({ format_version }) => format_version)).toEqual([1, 1]);
   });
 
-  it('say the same as the whole log, whoever stored what while the run went on', async () => {
+  it('equal the projection of the whole log, with concurrent readers that store during the run', async () => {
     const { runId, runner } = await oneTurn();
     const readers = async (): Promise<void> => {
       await Promise.all([read(runId), read(runId), read(runId)]);

@@ -106,7 +106,7 @@ const FAULTS: readonly Fault[] = [
     () => withWebhook('enabled: true\nsecretName: nowhere\n'),
     'unusable_secret',
     'webhooks/other.yaml:2:13',
-    /there is none of this name/,
+    /no secret has this name/,
   ],
   [
     'a secret that no URL can hold',

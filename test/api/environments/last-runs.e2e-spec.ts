@@ -9,7 +9,7 @@ let api: TestApi;
 let room: SharingRoom;
 let member: TestPrincipal;
 beforeAll(async () => {
-  api = await startTestApi({ settings: { listTimeout: 700 } });
+  api = await startTestApi({ settings: { runListTimeout: 700 } });
   room = await openSharingRoom(api);
   ({ member } = room.people);
 });

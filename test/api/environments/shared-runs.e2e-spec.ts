@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Caller, resolveCaller, TokenAuthenticator } from '#platform/auth';
 import { EnvironmentDirectory } from '#domain/environments';
-import { ExecutionTokens } from '#domain/runs';
+import { ExecutionTokens } from '#execution/executions';
 import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { grant, link, makeEnvironment, openSharingRoom, redeem, type SharingRoom } from './sharing-room.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TokensService, UsersService } from '#platform/auth';
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { SchedulesModule } from '#domain/schedules';
 import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
 import { until } from '../../support/installation.js';

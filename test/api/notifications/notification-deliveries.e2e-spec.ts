@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DeliverNotifications } from '#domain/notifications';
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { RunBuilder, TestRunner, type TestPrincipal } from '#testing';
 import { pointersOf } from '../agents/agents-room.js';
 import { allAtOnce, answerTo } from '../runs/runs-room.js';

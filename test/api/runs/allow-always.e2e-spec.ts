@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ExecutionTokens, SweepExecutions } from '#domain/runs';
+import { ExecutionTokens, SweepExecutions } from '#execution/executions';
 import type { PermissionSubject } from '#execution/runner-protocol';
 import { TestRunner } from '#testing';
 import { openRunsRoom, type RunsRoom } from './runs-room.js';

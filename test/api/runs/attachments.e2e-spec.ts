@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ExecutionTokens } from '#domain/runs';
+import { ExecutionTokens } from '#execution/executions';
 import { ObjectDisposal } from '#platform/storage';
 import { TestRunner } from '#testing';
 import { RunInserts } from '../../../libs/domain/runs/src/persistence/run-inserts.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { TestRunner } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
 
@@ -51,19 +51,19 @@ describe('a ceiling on what the agent uses', () => {
       'max_cost_usd',
       { max_cost_usd: 0.5 },
       { cost_usd: 0.6253 },
-      'The run reached its ceiling max_cost_usd: its agent used 0.6253 of 0.5 US dollars.',
+      'The run reached its limit max_cost_usd: its agent used 0.6253 of 0.5 US dollars.',
     ],
     [
       'max_tokens',
       { max_tokens: 1000 },
       { input_tokens: 900, output_tokens: 100 },
-      'The run reached its ceiling max_tokens: its agent used 1000 of 1000 tokens.',
+      'The run reached its limit max_tokens: its agent used 1000 of 1000 tokens.',
     ],
     [
       'max_tokens, where the agent tells a total',
       { max_tokens: 1000 },
       { input_tokens: 10, output_tokens: 10, total_tokens: 5000 },
-      'The run reached its ceiling max_tokens: its agent used 5000 of 1000 tokens.',
+      'The run reached its limit max_tokens: its agent used 5000 of 1000 tokens.',
     ],
   ])('%s: the run fails at once and says so, its runner is told to stop', async (_what, config, figures, message) => {
     const { runId, runner } = await working(config);
@@ -178,7 +178,7 @@ describe('a ceiling on the time that the agent works', () => {
       state: 'FAILED',
       status_message: {
         message: expect.stringMatching(
-          /^The run reached its ceiling max_runtime_minutes: its agent worked for 10(\.\d)? of 10 minutes\.$/,
+          /^The run reached its limit max_runtime_minutes: its agent worked for 10(\.\d)? of 10 minutes\.$/,
         ),
         error_code: 'budget_exceeded',
       },
@@ -277,7 +277,7 @@ describe('a follow-up to a run that has used up what it may', () => {
     const answer = await followUp(403, runId);
     expectProblem(room.api, answer, 'budget_exceeded');
     expect(answer.body.detail).toBe(
-      'The run reached its ceiling max_tokens: its agent used 12 of 10 tokens. It cannot be continued; start another run.',
+      'The run reached its limit max_tokens: its agent used 12 of 10 tokens. It cannot be continued; start another run.',
     );
     expect((await get(runId)).state).toBe('FAILED');
     expect(await timeline(runId)).not.toContain('followup_received');

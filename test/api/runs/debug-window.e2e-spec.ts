@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database } from '#platform/persistence';
 import type { Commands } from '#execution/runner-protocol';
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { type TestPrincipal, TestRunner } from '#testing';
-import { PlaceRuns } from '../../../libs/domain/runs/src/application/execution/place-runs.js';
+import { PlaceRuns } from '../../../libs/execution/executions/src/application/place-runs.js';
 import { allAtOnce, answerTo, expectProblem, lockOfRun, openRunsRoom, type RunsRoom } from './runs-room.js';
 import { LiveClient } from './live-client.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { TestRunner } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { newUuid } from '#platform/kernel';
-import { RUN_STATES } from '#domain/runs';
+import { RUN_STATES } from '#execution/executions';
 
 /*
  * The rules of the list, in memory: small sets of runs with few values, so that ties, shared values and near misses are

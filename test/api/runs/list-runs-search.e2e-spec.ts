@@ -10,7 +10,7 @@ import { allAtOnce, answerTo, expectProblem, openRunsRoom, type RunsRoom } from 
 let room: RunsRoom;
 
 beforeAll(async () => {
-  room = await openRunsRoom({ settings: { listTimeout: 1500 } });
+  room = await openRunsRoom({ settings: { runListTimeout: 1500 } });
 });
 afterAll(() => room.close());
 beforeEach(() => room.api.log.clear());
@@ -146,7 +146,7 @@ describe('in a database of locale C', () => {
 describe('searches that take too long', () => {
   const search = 'GET /agent/runs?q=anything';
 
-  it('end with 503 and Retry-After after LIST_TIMEOUT, and say what would help', async () => {
+  it('end with 503 and Retry-After after RUN_LIST_TIMEOUT, and say what would help', async () => {
     const blocker = new pg.Client({ connectionString: room.api.database.url });
     await blocker.connect();
     try {

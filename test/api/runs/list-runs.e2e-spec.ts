@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RUN_STATES } from '#domain/runs';
+import { RUN_STATES } from '#execution/executions';
 import type { TestPrincipal } from '#testing';
 import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TeamsService } from '#platform/auth';
 import { newUuid } from '#platform/kernel';
 import type { TestPrincipal } from '#testing';
-import { PlaceRuns } from '../../../libs/domain/runs/src/application/execution/place-runs.js';
+import { PlaceRuns } from '../../../libs/execution/executions/src/application/place-runs.js';
 import { openRunsRoom, type RunsRoom } from './runs-room.js';
 
 const LIMIT = 6;

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { PruneRuns, RunLog, type RunState } from '#domain/runs';
+import { PruneRuns, RunLog } from '#domain/runs';
+import type { RunState } from '#execution/executions';
 import { ObjectDisposal, ObjectStore } from '#platform/storage';
 import { ArtifactBuilder, TestRunner } from '#testing';
 import { LiveClient } from './live-client.js';
@@ -28,9 +29,9 @@ async function round(): Promise<Record<string, number>> {
   const prune = room.api.app.get(PruneRuns, { strict: false });
   const pruned: Record<string, number> = {};
   for (const kind of prune.kinds) {
-    for (let goesOn = true; goesOn;) {
+    for (let hasMore = true; hasMore;) {
       const step = await prune.step(kind);
-      ({ goesOn } = step);
+      ({ hasMore } = step);
       pruned[kind] = (pruned[kind] ?? 0) + step.pruned;
     }
   }

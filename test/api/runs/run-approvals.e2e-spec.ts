@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ExecutionTokens, SweepExecutions } from '#domain/runs';
+import { ExecutionTokens, SweepExecutions } from '#execution/executions';
 import { type RunShape, TestRunner } from '#testing';
 import { allAtOnce, answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, lockOfRun } from './runs-room.js';
 

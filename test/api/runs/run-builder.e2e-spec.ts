@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RUN_STATES } from '#domain/runs';
+import { RUN_STATES } from '#execution/executions';
 import {
   createTestDatabase,
   RunBuilder,

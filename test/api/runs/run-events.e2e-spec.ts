@@ -5,7 +5,7 @@ import { startTestApi, type TestApi, TestRunner } from '#testing';
 import { LiveClient, mergeConversation, timelineOf } from './live-client.js';
 import { NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
 
-const QUICK = { livePoll: 30, liveHeartbeat: 100, liveRecheck: 200, liveStall: 500 };
+const QUICK = { livePoll: 30, liveHeartbeat: 100, liveAuthRecheckInterval: 200, liveWriteTimeout: 500 };
 
 let room: RunsRoom;
 /** Another process of the same installation. */

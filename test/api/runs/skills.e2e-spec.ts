@@ -31,7 +31,7 @@ beforeAll(async () => {
     'docs/howto/SKILL.md': '# How\n\nFollow the guide.\n',
   });
   new GitFixture(join(github, 'own/kit.git')).commit({ '.warp/skills/sharpen/SKILL.md': skill('sharpen', 'Sharpen.') });
-  room = await openRunsRoom({ settings: { githubUrl: github, gitLocalRoots: [github], skillsCache: 0 } });
+  room = await openRunsRoom({ settings: { githubUrl: github, gitLocalRoots: [github], skillsCacheTtl: 0 } });
   const admin = await room.api.identities.user({ [room.team]: 'admin' });
   environment = await newEnvironment(admin, 'tools', { owner: 'acme', repo: 'tools' });
   kit = await newEnvironment(room.member, 'kit', { owner: 'own', repo: 'kit' }, { team: false });

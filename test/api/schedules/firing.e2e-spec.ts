@@ -294,7 +294,7 @@ describe('due times within an outage', () => {
     expect(await runsOf(id)).toHaveLength(2);
   });
 
-  it('start no run when they are older than SCHEDULE_CATCH_UP', async () => {
+  it('start no run when they are older than SCHEDULE_CATCH_UP_WINDOW', async () => {
     const { id } = await create({ cron_schedule: '0 12 * * *' });
     const { history } = await read(id);
     await fireAll();

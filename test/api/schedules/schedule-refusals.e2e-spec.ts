@@ -165,7 +165,7 @@ describe('403', () => {
     expect(racers.sort()).toEqual([201, 403, 403, 403, 403]);
   });
 
-  it('error table, 403: no permission on the schedule: a viewer reads what the team has, and has none of their own', async () => {
+  it('error table, 403: no permission on the schedule: a viewer reads what the team has, and creates none', async () => {
     const { viewer } = fixture;
     await fixture.askAs(viewer, 200, `GET ${at(id)}`);
     await fixture.askAs(viewer, 403, `POST ${SCHEDULES}`, { body: valid() });

@@ -103,10 +103,7 @@ describe('webhooks that files define', () => {
       [{}, []],
       [{ authMode: 'url_token' }, []],
       [{ authMode: 'url_token', secretName: 'odd' }, [['secretName', 'letters, digits and . _ ~ -']]],
-      [
-        { secretName: 'absent' },
-        [['secretName', 'must name a managed secret of the team; there is none of this name']],
-      ],
+      [{ secretName: 'absent' }, [['secretName', 'must name a managed secret of the team; no secret has this name']]],
       [{ secretName: '../x' }, [['secretName', 'letters, digits, dots']]],
       [{ authMode: 'signature' }, [['signatureScheme', 'is required']]],
       [{ signatureScheme: 'github' }, [['signatureScheme', 'signature']]],
@@ -137,7 +134,7 @@ describe('webhooks that files define', () => {
     const factory = await newFactory();
     const [issues] = await inTx((tx) => defined.validate(tx, factory, [spec({ secretName: 'broken' })]));
     expect(issues).toMatchObject([{ field: 'secretName' }]);
-    expect(issues?.[0]?.detail).toContain('does not open');
+    expect(issues?.[0]?.detail).toContain('cannot be decrypted');
   });
 
   it('count with those of the API, and give their places back', async () => {
@@ -150,8 +147,8 @@ describe('webhooks that files define', () => {
     const one = (name: string) => inTx((tx) => defined.create(tx, factory, spec({ name, secretName: 'many' })));
     expect(await one('more')).toEqual({ kind: 'limit_reached', limit: 20 });
     const swapped = await inTx(async (tx) => {
-      await defined.hold(tx, factory);
-      await defined.remove(tx, factory, uids[0] ?? '');
+      await defined.lock(tx, factory);
+      await defined.delete(tx, factory, uids[0] ?? '');
       return defined.create(tx, factory, spec({ name: 'more', secretName: 'many' }));
     });
     expect(swapped.kind).toBe('created');
@@ -164,7 +161,7 @@ describe('webhooks that files define', () => {
     const factory = await newFactory();
     const { uid } = await room.make({}, factory.uid);
     await expect(replace(factory, uid, { secretName: 'mine' })).rejects.toThrow('from a definition');
-    await expect(inTx((tx) => defined.remove(tx, factory, uid))).rejects.toThrow('from a definition');
+    await expect(inTx((tx) => defined.delete(tx, factory, uid))).rejects.toThrow('from a definition');
     const failing = inTx(async (tx) => {
       await defined.create(tx, factory, spec({ secretName: 'mine' }));
       throw new Error('changed my mind');

@@ -178,7 +178,7 @@ describe('an accepted delivery', () => {
     api.log.clear();
   });
 
-  it('that was cut off is evaluated alone, and those of others meanwhile in their turn', async () => {
+  it('evaluates an interrupted delivery alone, without delaying those of other factories', async () => {
     const ids = await log.buildMany(hook.id, 5);
     const dying = await start();
     dying.dieAt('taken');
@@ -194,10 +194,10 @@ describe('an accepted delivery', () => {
     for (let taken = await process.lap(); taken > 0; taken = await process.lap()) laps.push(taken);
     expect(laps).toEqual([1, 1, 1, 1, 1, 1]);
     expect(asked).toEqual([...ids, fresh]);
-    expect(api.log.text).toContain('was cut off 1 times so far: it is evaluated alone');
+    expect(api.log.text).toContain('was interrupted 1 times: it is evaluated alone');
     const metrics = await process.metrics();
     expect(metrics).toContain('headrace_webhook_evaluations_total{end="evaluated"} 6');
-    expect(metrics).toContain('headrace_webhook_evaluations_total{end="cut_off"} 5');
+    expect(metrics).toContain('headrace_webhook_evaluations_total{end="interrupted"} 5');
     api.log.clear();
   });
 
@@ -251,7 +251,7 @@ describe('an evaluation that fails', () => {
     api.log.clear();
   });
 
-  it('is given up after twenty attempts, and the log says so', async () => {
+  it('is abandoned after twenty attempts, with the reason in the delivery log', async () => {
     const { id } = await log.build(hook.id);
     let attempts = 0;
     const process = await start(() => {
@@ -265,7 +265,7 @@ describe('an evaluation that fails', () => {
     expect(attempts).toBe(20);
     expect(await get(id)).toMatchObject({
       automation_results: [],
-      evaluation_error: "The evaluation failed 20 times; the service's log says why.",
+      evaluation_error: 'The evaluation failed 20 times; see the log of the service.',
     });
     api.log.clear();
   });

@@ -19,8 +19,8 @@ let bot: TestPrincipal;
 const open: WorkerSocket[] = [];
 
 beforeAll(async () => {
-  api = await startTestApi({ settings: { workerSilence: SILENCE_MS } });
-  second = await startTestApi({ settings: { workerSilence: SILENCE_MS }, database: api.database });
+  api = await startTestApi({ settings: { workerHeartbeatTimeout: SILENCE_MS } });
+  second = await startTestApi({ settings: { workerHeartbeatTimeout: SILENCE_MS }, database: api.database });
 });
 beforeAll(async () => {
   team = await api.identities.team();
@@ -270,7 +270,7 @@ describe('a worker that rejects a task', () => {
 
 describe('a process', () => {
   it('that goes down says so to its workers, and leaves no row', async () => {
-    const leaving = await startTestApi({ settings: { workerSilence: SILENCE_MS }, database: api.database });
+    const leaving = await startTestApi({ settings: { workerHeartbeatTimeout: SILENCE_MS }, database: api.database });
     const workers = await Promise.all(['a', 'b'].map((name) => connect(name, leaving)));
     await named('a', 1);
     await named('b', 1);
@@ -298,7 +298,10 @@ describe('a process', () => {
   it('keeps its workers while the database is away, and tells of them when it is back', async () => {
     const database = await createTestDatabase();
     const proxy = await createDatabaseProxy(database.url);
-    const cut = await startTestApi({ database, settings: { workerSilence: SILENCE_MS, databaseUrl: proxy.url } });
+    const cut = await startTestApi({
+      database,
+      settings: { workerHeartbeatTimeout: SILENCE_MS, databaseUrl: proxy.url },
+    });
     const crew = await cut.identities.serviceAccount(await cut.identities.team());
     const early = await WorkerSocket.open(cut.url, 'early', crew.token);
     const hosts = (): Promise<{ worker_host: string }[]> =>

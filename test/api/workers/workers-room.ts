@@ -1,4 +1,4 @@
-import { SweepExecutions } from '#domain/runs';
+import { SweepExecutions } from '#execution/executions';
 import { startTestApi, type TestApi, type TestApiOptions, type TestPrincipal } from '#testing';
 import type { Assignment } from '#execution/runner-protocol';
 import { EXECUTION_ENV, type TaskAssignment } from '#execution/worker-protocol';

@@ -1,24 +1,6 @@
-/** One command of `headrace`, named by one word or two. */
-export interface Command {
-  /** As typed, such as `token create`. */
-  readonly name: string;
-  /** What follows the name in its usage line. */
-  readonly usage: string;
-  readonly summary: string;
-  /** What has to be reachable: the installation's own database, or its API. */
-  readonly requires?: 'database' | 'api';
-  /** What `--help` shows below the usage line. */
-  readonly details?: () => Promise<string>;
-  /** Loads the code of this command and nothing else: the runner and the built-in agent must start quickly and small. */
-  load(): Promise<CommandModule>;
-}
+import { parseArgs, type ParseArgsConfig } from 'node:util';
 
-export interface CommandModule {
-  /** Runs to the end. Returns the exit code: 0 success, 1 failure, 2 wrong use. */
-  run(args: readonly string[]): Promise<number>;
-}
-
-/** Wrong use: printed with the usage line, exit code 2. */
+/** Wrong usage: printed with the usage line, exit code 2. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);
@@ -26,10 +8,172 @@ export class UsageError extends Error {
   }
 }
 
-/** Something that went wrong in a way the caller can understand and mend: printed without a stack, exit code 1. */
+/** A failure that the message explains to the user: printed without a stack trace, exit code 1. */
 export class CommandError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'CommandError';
   }
+}
+
+/** An option of a command. Parsing, help and the TypeScript type of its value are derived from it. */
+export interface Option<T> {
+  readonly type: 'string' | 'boolean';
+  /** Placeholder of the value in help, such as `uid`; null for a switch. */
+  readonly value: string | null;
+  readonly description: string;
+  readonly isRequired: boolean;
+  readonly isRepeatable: boolean;
+  readonly default?: string;
+  /** Variable that is read when the option is missing. */
+  readonly variable?: string;
+  /** Converts what the command line has. `name` is for messages. */
+  readonly parse: (given: unknown, name: string) => T;
+}
+
+export type OptionTable = Readonly<Record<string, Option<unknown>>>;
+export type OptionValues<O extends OptionTable> = {
+  readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never;
+};
+
+type TextExtras = Pick<Option<string>, 'default' | 'variable'>;
+
+const define = <T>(
+  value: string | null,
+  description: string,
+  parse: (given: string | undefined, name: string) => T,
+  extras: Partial<Option<T>> = {},
+): Option<T> => ({
+  type: 'string',
+  value,
+  description,
+  isRequired: false,
+  isRepeatable: false,
+  ...extras,
+  parse: (given, name) => parse((given as string | undefined) ?? extras.default, name),
+});
+
+/** Optional text. */
+export const text = (value: string, description: string, extras: TextExtras = {}): Option<string | undefined> =>
+  define(value, description, (given) => given, extras);
+
+/** Text that must be given and not be blank. */
+export const requiredText = (value: string, description: string): Option<string> =>
+  define(value, description, (given, name) => required(name, given), { isRequired: true });
+
+export const choice = <const C extends string>(
+  choices: readonly C[],
+  description: string,
+  extras: TextExtras = {},
+): Option<C | undefined> =>
+  define(choices.join('|'), description, (given, name) => oneOf(`--${name}`, choices, given), extras);
+
+export const integer = (min: number, max: number, description: string): Option<number | undefined> =>
+  define('number', description, (given, name) =>
+    given === undefined ? undefined : parseInteger(`--${name}`, given, min, max),
+  );
+
+/** May be given several times. */
+export const list = (value: string, description: string): Option<readonly string[]> => ({
+  ...define<readonly string[]>(value, description, () => []),
+  isRepeatable: true,
+  parse: (given) => (given as string[] | undefined) ?? [],
+});
+
+export const flag = (description: string): Option<boolean> => ({
+  ...define<boolean>(null, description, () => false),
+  type: 'boolean',
+  parse: (given) => given === true,
+});
+
+/** The code of a command. */
+export interface CommandModule {
+  readonly options: OptionTable;
+  /** Name of the positional argument, if the command has one. */
+  readonly argument?: string;
+  /** Help below the options. */
+  readonly details?: () => Promise<string>;
+  /** Returns the exit code: 0 success, 1 failure, 2 wrong usage. */
+  run(args: readonly string[]): Promise<number>;
+}
+
+/** An entry of the table of commands. */
+export interface CommandEntry {
+  /** One or two words, such as `token create`. */
+  readonly name: string;
+  readonly summary: string;
+  /** What must be reachable: the database of the installation, its API, or neither. */
+  readonly requires: 'database' | 'api' | null;
+  /** Loads the code of this command only: the runner and the built-in agent must start quickly and stay small. */
+  readonly load: () => Promise<CommandModule>;
+}
+
+interface CommandDefinition<O extends OptionTable> {
+  readonly options: O;
+  readonly argument?: string;
+  /** `argument`: the positional argument; empty for a command without one. */
+  readonly run: (options: OptionValues<O>, argument: string) => Promise<number> | number;
+}
+
+/** A command whose arguments are parsed by its table of options. */
+export const command = <O extends OptionTable>({ run, ...spec }: CommandDefinition<O>): CommandModule => ({
+  ...spec,
+  run: async (args) => {
+    const { values, positionals } = parseOptions(spec.options, args);
+    return run(values, parseArgument(spec.argument, positionals));
+  },
+});
+
+/** Throws a UsageError for unknown options and invalid values. */
+export function parseOptions<O extends OptionTable>(
+  options: O,
+  args: readonly string[],
+): { readonly values: OptionValues<O>; readonly positionals: readonly string[] } {
+  const config: NonNullable<ParseArgsConfig['options']> = {};
+  for (const [name, { type, isRepeatable }] of Object.entries(options)) config[name] = { type, multiple: isRepeatable };
+  const { values: given, positionals } = parseArguments(args, config);
+  const values = Object.entries(options).map(([name, option]) => [name, option.parse(given[name], name)] as const);
+  return { values: Object.fromEntries(values) as OptionValues<O>, positionals };
+}
+
+function parseArguments(args: readonly string[], options: NonNullable<ParseArgsConfig['options']>) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code?.startsWith('ERR_PARSE_ARGS') !== true) throw error;
+    // The rest of the message is advice about positional arguments that begin with a hyphen.
+    const [sentence = ''] = message.split('. ');
+    throw new UsageError(sentence.charAt(0).toLowerCase() + sentence.slice(1));
+  }
+}
+
+function parseArgument(name: string | undefined, positionals: readonly string[]): string {
+  const [value, extra] = name === undefined ? ['', positionals[0]] : positionals;
+  if (name !== undefined && (value === undefined || value.trim() === '')) throw new UsageError(`<${name}> is missing`);
+  if (extra !== undefined) throw new UsageError(`unexpected argument "${extra}"`);
+  return value ?? '';
+}
+
+/** The value of an option that must be given and not be blank. */
+export function required(name: string, value: string | undefined): string {
+  if (value === undefined || value.trim() === '') throw new UsageError(`--${name} is missing`);
+  return value;
+}
+
+export function oneOf<const C extends string>(
+  name: string,
+  choices: readonly C[],
+  value: string | undefined,
+): C | undefined {
+  const match = choices.find((known) => known === value);
+  if (value !== undefined && match === undefined) throw new UsageError(`${name} must be one of ${choices.join(', ')}`);
+  return match;
+}
+
+export function parseInteger(name: string, value: string, min: number, max: number): number {
+  const number = Number(value);
+  if (!/^(0|[1-9]\d*)$/.test(value) || number < min || number > max)
+    throw new UsageError(`${name} must be an integer between ${min} and ${max}`);
+  return number;
 }

@@ -1,20 +1,15 @@
-import { renderTable } from './table.js';
-
-/** Option of every command that prints a result. */
-export const OUTPUT_OPTIONS = { json: { type: 'boolean' } } as const;
-
 export interface OutputValues {
   readonly json?: boolean;
 }
 
 type Cell = string | number | Date | null;
 
-/** Prints a result to standard output: as JSON where `--json` asks for it, else as text for people. */
+/** Prints a result to standard output: with `--json` as JSON, else as text. */
 export function printResult({ json }: OutputValues, data: unknown, text: string): void {
   process.stdout.write(`${json === true ? JSON.stringify(data, null, 2) : text}\n`);
 }
 
-/** As `printResult`, with one row of a table for each item. */
+/** Prints resources of the API: a table with a row for each, or JSON. */
 export function printTable<T>(
   values: OutputValues,
   items: readonly T[],
@@ -28,9 +23,49 @@ export function printTable<T>(
 export const timeCell = (value: string | null | undefined): Date | null =>
   value === null || value === undefined ? null : new Date(value);
 
-/** A table whose rows are not resources of the API; as JSON, objects with the names of the columns as keys. */
+/** Prints a table whose rows are not resources of the API; as JSON, objects with the names of the columns as keys. */
 export function printRows(values: OutputValues, columns: readonly string[], rows: readonly (readonly Cell[])[]): void {
   const keys = columns.map((column) => column.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_'));
   const objects = rows.map((row) => Object.fromEntries(keys.map((key, index) => [key, row[index] ?? null])));
   printResult(values, objects, renderTable(columns, rows));
+}
+
+/** Aligned columns with a header; times in UTC, missing values as a dash. */
+export function renderTable(
+  columns: readonly string[],
+  rows: readonly (readonly (string | number | Date | null)[])[],
+): string {
+  const cells = [columns, ...rows.map((row) => row.map(show))];
+  const widths = columns.map((_column, index) => Math.max(...cells.map((row) => (row[index] ?? '').length)));
+  return cells
+    .map((row) =>
+      row
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function show(value: string | number | Date | null): string {
+  if (value === null || value === '') return '-';
+  if (value instanceof Date) return `${value.toISOString().slice(0, 19)}Z`;
+  return printable(String(value));
+}
+
+/** All control characters except line ends and tabs. */
+export const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+/** Text of others on one line of a terminal: control characters are replaced, so that none moves the cursor. */
+export const printable = (text: string): string => text.replaceAll(UNPRINTABLE, '\uFFFD');
+
+const MAX_OUTPUT_LINES = 20;
+
+/** The first lines of a text, each with the prefix. */
+export function firstLines(prefix: string, text: string): string[] {
+  const lines = text.split('\n');
+  const rest = lines.length - MAX_OUTPUT_LINES;
+  const shown = rest > 1 ? [...lines.slice(0, MAX_OUTPUT_LINES), `… ${rest} more lines`] : lines;
+  return shown.map((line) => prefix + line);
 }

@@ -1,18 +1,28 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SettingsError } from '#platform/config';
-import { type Command, CommandError, UsageError } from './command.js';
+import { command as define, type CommandEntry, CommandError, text, UsageError } from './command.js';
 import { COMMANDS } from './command-table.js';
 import { runCommandLine } from './run-command-line.js';
 
 let output = '';
 let errors = '';
-const seen = vi.fn<(args: readonly string[]) => Promise<number>>();
+const seen = vi.fn<(option: string | undefined, argument: string) => Promise<number>>();
 
-const command = (name: string, run: (args: readonly string[]) => Promise<number>): Command => ({
+const command = (
+  name: string,
+  run: (option: string | undefined, argument: string) => Promise<number>,
+): CommandEntry => ({
   name,
-  usage: '<thing>',
   summary: `Does ${name}`,
-  load: () => Promise.resolve({ run }),
+  requires: null,
+  load: () =>
+    Promise.resolve(
+      define({
+        argument: 'thing',
+        options: { b: text('value', 'An option.', { default: 'x', variable: 'B' }) },
+        run: ({ b }, argument) => run(b, argument),
+      }),
+    ),
 });
 const fails = (error: Error) => () => Promise.reject(error);
 
@@ -35,24 +45,21 @@ afterEach(() => vi.restoreAllMocks());
 
 describe('headrace', () => {
   it.each([
-    [
-      ['go', 'a', '--b'],
-      ['a', '--b'],
-    ],
-    [['group', 'one', 'c'], ['c']],
-  ])('%j runs its command with %j', async (argv, args) => {
+    [['go', 'a', '--b', 'c'], 'c', 'a'],
+    [['group', 'one', 'a'], 'x', 'a'],
+  ])('%j runs its command with --b %s and <thing> %s', async (argv, option, argument) => {
     seen.mockResolvedValue(7);
     expect(await runCommandLine(commands, argv)).toBe(7);
-    expect(seen).toHaveBeenCalledWith(args);
+    expect(seen).toHaveBeenCalledWith(option, argument);
   });
 
   it.each([
     [[], 'a command is missing'],
-    [['fly'], 'there is no command "fly"'],
-    [['fly', 'away'], 'there is no command "fly"'],
+    [['fly'], 'unknown command "fly"'],
+    [['fly', 'away'], 'unknown command "fly"'],
     [['group'], '"group" needs a command'],
-    [['group', 'two'], 'there is no command "group two"'],
-  ])('%j says what is wrong, lists the commands, and exits 2', async (argv, fault) => {
+    [['group', 'two'], 'unknown command "group two"'],
+  ])('%j is rejected with the list of commands and exit code 2', async (argv, fault) => {
     expect(await runCommandLine(commands, argv)).toBe(2);
     expect(errors).toContain(`headrace: ${fault}.\n`);
     expect(errors).toMatch(/ {2}group one +Does group one\n/);
@@ -68,7 +75,7 @@ describe('headrace', () => {
     expect(errors).toContain(`Did you mean "${meant}"?`);
   });
 
-  it('suggests the option that a misspelt one resembles', async () => {
+  it('suggests the option that a misspelled option resembles', async () => {
     expect(await runCommandLine(COMMANDS, ['run', 'create', '--promt', 'x'])).toBe(2);
     expect(errors).toContain('Did you mean "--prompt"?');
   });
@@ -79,7 +86,7 @@ describe('headrace', () => {
     expect(output).not.toContain('Does go');
   });
 
-  it('says which commands need the database of the server and which call the API', async () => {
+  it('lists commands by what they need: nothing, the API or the database', async () => {
     expect(await runCommandLine(COMMANDS, ['--help'])).toBe(0);
     const section = (title: string): string => output.split('\n\n').find((text) => text.startsWith(title)) ?? '';
     expect(section('On the server, with its database')).toMatch(/^ {2}token create /m);
@@ -87,28 +94,39 @@ describe('headrace', () => {
     expect(section('Processes')).toMatch(/^ {2}up /m);
   });
 
-  it('tells a misused command by its usage line', async () => {
-    expect(await runCommandLine(commands, ['misused'])).toBe(2);
-    expect(errors).toBe('headrace: <thing> is missing.\n\nUsage: headrace misused <thing>\n');
+  it('prints the usage line after a usage error', async () => {
+    expect(await runCommandLine(commands, ['misused', 'a'])).toBe(2);
+    expect(errors).toBe('headrace: <thing> is missing.\n\nUsage: headrace misused <thing> [options]\n');
   });
 
-  it('tells an expected failure in one line', async () => {
-    expect(await runCommandLine(commands, ['refused'])).toBe(1);
+  it('prints an expected failure in one line', async () => {
+    expect(await runCommandLine(commands, ['refused', 'a'])).toBe(1);
     expect(errors).toBe('headrace: there is no such thing.\n');
-    expect(await runCommandLine(commands, ['unset'])).toBe(1);
+    expect(await runCommandLine(commands, ['unset', 'a'])).toBe(1);
     expect(errors).toContain('  - PORT must be a number.');
   });
 
-  it('does not hide a bug', async () => {
-    await expect(runCommandLine(commands, ['broken'])).rejects.toThrow('a bug');
+  it('rethrows an unexpected error', async () => {
+    await expect(runCommandLine(commands, ['broken', 'a'])).rejects.toThrow('a bug');
   });
 
-  it('helps, and tells its version, without running anything', async () => {
+  it('prints help and version without running a command', async () => {
     for (const argv of [['--help'], ['-h'], ['help'], ['go', '--help'], ['--version']])
       expect(await runCommandLine(commands, argv)).toBe(0);
-    expect(output).toContain('Does go\n\nUsage: headrace go <thing>\n');
+    expect(output).toContain(
+      'Does go\n\nUsage: headrace go <thing> [options]\n\nOptions:\n  --b <value>  An option. Default: x. Environment: B.\n',
+    );
     expect(output).toMatch(/^\d+\.\d+\.\d+$/m);
     expect(seen).not.toHaveBeenCalled();
+  });
+});
+
+describe('headrace worker', () => {
+  it('does not start with the old name of a setting in the environment', async () => {
+    vi.stubEnv('HARNESSES', 'harnesses.json');
+    expect(await runCommandLine(COMMANDS, ['worker', '--worker-id', 'a'])).toBe(2);
+    vi.unstubAllEnvs();
+    expect(errors).toContain('headrace: HARNESSES was renamed to HARNESSES_FILE.\n');
   });
 });
 
@@ -119,10 +137,13 @@ describe('every command of the table', () => {
 
   it.each([
     [['up', 'x'], 'unexpected argument "x"'],
-    [['api', '--port', '1'], 'unexpected argument "--port"'],
+    [['api', '--port', '1'], "unknown option '--port'"],
     [['migrate', 'x'], 'unexpected argument "x"'],
-    [['token', 'create'], 'one of --user, --service-account and --agent is needed'],
-    [['token', 'create', '--user', 'a', '--agent', 'b'], '--user, --service-account and --agent exclude each other'],
+    [['token', 'create'], 'one of --user, --service-account and --agent is required'],
+    [
+      ['token', 'create', '--user', 'a', '--agent', 'b'],
+      '--user, --service-account and --agent are mutually exclusive',
+    ],
     [
       ['token', 'create', '--user', 'a', '--expires', 'soon'],
       '--expires must be a duration such as 30d or a date such as 2030-01-31T00:00:00Z',
@@ -132,19 +153,19 @@ describe('every command of the table', () => {
     [['token', 'list', '--all'], "unknown option '--all'"],
     [
       ['team', 'create', 'A', '--max-concurrent-runs', '0'],
-      '--max-concurrent-runs must be a whole number from 1 to 999999',
+      '--max-concurrent-runs must be an integer between 1 and 999999',
     ],
     [['team', 'update'], '<uid> is missing'],
-    [['team', 'update', 'a'], 'there is nothing to change'],
+    [['team', 'update', 'a'], 'nothing to update'],
     [['team', 'update', 'a', '--name', ' '], '--name is missing'],
-    [['team', 'update', 'a', '--schedules', 'true'], '--schedules must be on or off'],
+    [['team', 'update', 'a', '--schedules', 'true'], '--schedules must be one of on, off'],
     [
       ['team', 'update', 'a', '--default-worker-host', 'Warp-1'],
       '--default-worker-host must be exactly `warp`, for hosted workers, or a name that does not begin with it, in any case',
     ],
     [
       ['team', 'update', 'a', '--max-concurrent-runs', '0'],
-      '--max-concurrent-runs must be a whole number from 1 to 999999',
+      '--max-concurrent-runs must be an integer between 1 and 999999',
     ],
     [['user', 'create', 'nobody'], '<email> must be an e-mail address'],
     [['user', 'add', 'u', '--role', 'owner'], '--team is missing'],
@@ -157,8 +178,8 @@ describe('every command of the table', () => {
       '<name> must be 1 to 128 letters, digits, dots, underscores and hyphens',
     ],
     [['secrets', 'delete', '--team', 't'], '<name> is missing'],
-    [['secrets', 'rotate-key', 'now'], "unexpected argument 'now'"],
-  ])('%j is misuse, found before anything is opened', async (argv, fault) => {
+    [['secrets', 'rotate-key', 'now'], 'unexpected argument "now"'],
+  ])('%j is a usage error, found before anything is opened', async (argv, fault) => {
     expect(await runCommandLine(COMMANDS, argv)).toBe(2);
     expect(errors).toContain(`headrace: ${fault}`);
   });

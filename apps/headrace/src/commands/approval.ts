@@ -1,14 +1,16 @@
-import { parseArgs } from 'node:util';
-import { onlyPositional } from '../cli/arguments.js';
-import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { type OutputValues, printResult, printTable, timeCell } from '../cli/output.js';
+import { command, CommandError, flag, type OptionValues, text, UsageError } from '../cli/command.js';
+import { printResult, printTable, timeCell } from '../cli/output.js';
+import { REMOTE_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
 import type { ApiClient } from '../remote/api-client.js';
-import { connect, REMOTE_OPTIONS } from '../remote/connect.js';
+import { connect } from '../remote/connect.js';
 
-const LIST_OPTIONS = { ...REMOTE_OPTIONS, team: { type: 'string' } } as const;
-const DECIDE_OPTIONS = { ...REMOTE_OPTIONS, run: { type: 'string' }, note: { type: 'string' } } as const;
-const ALLOW_OPTIONS = { ...DECIDE_OPTIONS, always: { type: 'boolean' } } as const;
-/** More are not looked through: whoever has so many needs another tool. */
+const DECIDE_OPTIONS = {
+  run: text('id', 'Run of the request. Required if several runs have a request with this id.'),
+  note: text('text', 'Reason that the agent receives.'),
+  ...REMOTE_OPTIONS,
+};
+const ALLOW_OPTIONS = { always: flag('Allow requests of the same kind for the rest of the run.'), ...DECIDE_OPTIONS };
+/** Limits the number of requests of one command. */
 const MAX_PAGES = 20;
 
 interface RemoteApproval {
@@ -25,40 +27,39 @@ interface RemotePage {
   readonly page_info: { readonly next_cursor?: string };
 }
 
-/** What waits for a person, newest first. */
-export const list: CommandModule = {
-  run: async (args) => {
-    const { values } = parseArgs({ args: [...args], options: LIST_OPTIONS });
-    const { approvals, isWhole } = await pending(await connect(values), values.team);
+/** Pending permission requests, newest first. */
+export const list = command({
+  options: { ...TEAM_FILTER, ...REMOTE_OPTIONS },
+  run: async (values) => {
+    const { approvals, isComplete } = await pending(await connect(values), values.team);
     printTable(values, approvals, ['APPROVAL', 'RUN', 'RUN TITLE', 'ASKS', 'ASKED', 'DENIED AT'], (approval) => [
       ...[approval.approval_id, approval.run_id, approval.run_title ?? null, approval.title],
       ...[timeCell(approval.requested_at), timeCell(approval.expires_at)],
     ]);
-    if (!isWhole) process.stderr.write('There are more; these are the newest.\n');
+    if (!isComplete) process.stderr.write('There are more requests; these are the newest.\n');
     return 0;
   },
-};
+});
 
-export const allow: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: ALLOW_OPTIONS, allowPositionals: true });
-    const id = onlyPositional('approval-id', positionals);
-    return decide(await connect(values), id, values.always === true ? 'allow_always' : 'allow', values);
+export const allow = command({
+  argument: 'approval-id',
+  options: ALLOW_OPTIONS,
+  run: async (values, id) => {
+    return decide(await connect(values), id, values.always ? 'allow_always' : 'allow', values);
   },
-};
+});
 
-export const deny: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: DECIDE_OPTIONS, allowPositionals: true });
-    return decide(await connect(values), onlyPositional('approval-id', positionals), 'deny', values);
-  },
-};
+export const deny = command({
+  argument: 'approval-id',
+  options: DECIDE_OPTIONS,
+  run: async (values, id) => decide(await connect(values), id, 'deny', values),
+});
 
 async function decide(
   api: ApiClient,
   id: string,
   decision: 'allow' | 'allow_always' | 'deny',
-  { run, note, ...output }: OutputValues & { readonly run?: string; readonly note?: string },
+  { run, note, ...output }: OptionValues<typeof DECIDE_OPTIONS>,
 ): Promise<number> {
   if (run?.trim() === '') throw new UsageError('--run is empty');
   const runId = run ?? (await runOf(api, id));
@@ -69,19 +70,20 @@ async function decide(
   return 0;
 }
 
-/** Ids of approvals are the agents' runners': two runs may have the same. */
+/** The runner of each run numbers its requests, so two runs may have a request with the same id. */
 async function runOf(api: ApiClient, id: string): Promise<string> {
   const { approvals } = await pending(api, undefined);
   const [only, ...others] = approvals.filter(({ approval_id: known }) => known === id);
-  if (!only) throw new CommandError(`no request ${id} waits; \`headrace approval list\` shows those that do.`);
-  if (others.length > 0) throw new CommandError('several runs have a request of this id: name the run with --run.');
+  if (!only)
+    throw new CommandError(`pending permission request ${id} not found; \`headrace approval list\` shows the ids.`);
+  if (others.length > 0) throw new CommandError('several runs have a request with this id; select the run with --run.');
   return only.run_id;
 }
 
 async function pending(
   api: ApiClient,
   team: string | undefined,
-): Promise<{ approvals: readonly RemoteApproval[]; isWhole: boolean }> {
+): Promise<{ approvals: readonly RemoteApproval[]; isComplete: boolean }> {
   const approvals: RemoteApproval[] = [];
   let cursor: string | undefined;
   for (let pages = 0; pages < MAX_PAGES; pages += 1) {
@@ -90,7 +92,7 @@ async function pending(
     const page = await api.request<RemotePage>('GET', path, undefined, team);
     approvals.push(...page.approvals);
     cursor = page.page_info.next_cursor;
-    if (cursor === undefined) return { approvals, isWhole: true };
+    if (cursor === undefined) return { approvals, isComplete: true };
   }
-  return { approvals, isWhole: false };
+  return { approvals, isComplete: false };
 }

@@ -1,16 +1,13 @@
-import { parseArgs } from 'node:util';
-import { onlyPositional, required } from '../cli/arguments.js';
-import type { CommandModule } from '../cli/command.js';
-import { printResult, printTable, timeCell } from '../cli/output.js';
-import { printable } from '../cli/printable.js';
-import { readConfigFile } from '../cli/read-config-file.js';
+import { command, type CommandModule, requiredText } from '../cli/command.js';
+import { readConfigFile } from '../cli/input.js';
+import { printable, printResult, printTable, timeCell } from '../cli/output.js';
+import { FACTORY_OPTION, REMOTE_OPTIONS } from '../cli/shared-options.js';
 import type { ApiClient } from '../remote/api-client.js';
-import { connect, REMOTE_OPTIONS } from '../remote/connect.js';
+import { connect } from '../remote/connect.js';
 import { findFactory } from '../remote/find-factory.js';
 
-const TEXT = { type: 'string' } as const;
-const OPTIONS = { ...REMOTE_OPTIONS, factory: TEXT } as const;
-const FILE_OPTIONS = { ...OPTIONS, file: TEXT } as const;
+const OPTIONS = { ...FACTORY_OPTION, ...REMOTE_OPTIONS };
+const FILE_OPTIONS = { file: requiredText('path', 'JSON or YAML file; - reads standard input.'), ...OPTIONS };
 const MAX_PAGE = '500';
 
 interface RemoteAutomation {
@@ -27,20 +24,20 @@ interface RemotePage {
 }
 
 /** The automation's UID goes to standard output. */
-export const create: CommandModule = {
-  run: async (args) => {
-    const { values } = parseArgs({ args: [...args], options: FILE_OPTIONS });
-    const body = readConfigFile(required('file', values.file));
+export const create = command({
+  options: FILE_OPTIONS,
+  run: async (values) => {
+    const body = readConfigFile(values.file);
     const api = await connect(values);
     const created = await api.request<RemoteAutomation>('POST', await automationsPath(api, values.factory), body);
     printResult(values, created, created.uid);
     return 0;
   },
-};
+});
 
-export const list: CommandModule = {
-  run: async (args) => {
-    const { values } = parseArgs({ args: [...args], options: OPTIONS });
+export const list = command({
+  options: OPTIONS,
+  run: async (values) => {
     const api = await connect(values);
     const path = await automationsPath(api, values.factory);
     const automations: RemoteAutomation[] = [];
@@ -58,43 +55,44 @@ export const list: CommandModule = {
     ]);
     return 0;
   },
-};
+});
 
-export const get: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    const uid = onlyPositional('uid', positionals);
+export const get = command({
+  argument: 'uid',
+  options: OPTIONS,
+  run: async (values, uid) => {
     const api = await connect(values);
     const path = await automationsPath(api, values.factory, uid);
     printResult({ json: true }, await api.request<RemoteAutomation>('GET', path), '');
     return 0;
   },
-};
+});
 
-export const remove: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    const uid = onlyPositional('uid', positionals);
+export const remove = command({
+  argument: 'uid',
+  options: OPTIONS,
+  run: async (values, uid) => {
     const api = await connect(values);
     await api.delete(await automationsPath(api, values.factory, uid));
     printResult(values, { uid, deleted: true }, `Automation ${printable(uid)} is deleted.`);
     return 0;
   },
-};
-
-/** Replaces the automation by itself with another `enabled`: masked values in it are kept by the API. */
-const setEnabled = (enabled: boolean): CommandModule => ({
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    const uid = onlyPositional('uid', positionals);
-    const api = await connect(values);
-    const path = await automationsPath(api, values.factory, uid);
-    const automation = await api.request<RemoteAutomation>('GET', path);
-    const changed = await api.request<RemoteAutomation>('PUT', path, { ...automation, enabled });
-    printResult(values, changed, `Automation ${printable(changed.name)} is ${stateOf(changed)}.`);
-    return 0;
-  },
 });
+
+/** Writes the automation back with another `enabled`; the API keeps the values that it masks. */
+const setEnabled = (enabled: boolean): CommandModule =>
+  command({
+    argument: 'uid',
+    options: OPTIONS,
+    run: async (values, uid) => {
+      const api = await connect(values);
+      const path = await automationsPath(api, values.factory, uid);
+      const automation = await api.request<RemoteAutomation>('GET', path);
+      const changed = await api.request<RemoteAutomation>('PUT', path, { ...automation, enabled });
+      printResult(values, changed, `Automation ${printable(changed.name)} is ${stateOf(changed)}.`);
+      return 0;
+    },
+  });
 
 export const enable = setEnabled(true);
 export const disable = setEnabled(false);

@@ -1,19 +1,15 @@
-import { parseArgs } from 'node:util';
-import { onlyPositional } from '../cli/arguments.js';
-import { CommandError, type CommandModule } from '../cli/command.js';
-import { printResult } from '../cli/output.js';
-import { printable } from '../cli/printable.js';
-import { type DefinitionFile, readDirectory } from '../definition/read-directory.js';
-import { renderDiagnostics } from '../definition/render-diagnostics.js';
-import { type AppliedPlan, renderPlan } from '../definition/render-plan.js';
-import { writeDirectory } from '../definition/write-directory.js';
-import { type ApiClient, RefusedByApi } from '../remote/api-client.js';
-import { connect, REMOTE_OPTIONS } from '../remote/connect.js';
+import { command, CommandError, flag } from '../cli/command.js';
+import { printable, printResult } from '../cli/output.js';
+import { FACTORY_OPTION, REMOTE_OPTIONS } from '../cli/shared-options.js';
+import { type DefinitionFile, readDirectory, writeDirectory } from '../definition/definition-directory.js';
+import { type AppliedPlan, renderDiagnostics, renderPlan } from '../definition/render-plan.js';
+import { type ApiClient, ApiError } from '../remote/api-client.js';
+import { connect } from '../remote/connect.js';
 import { findFactory, type RemoteFactory } from '../remote/find-factory.js';
 
-const FACTORY = { ...REMOTE_OPTIONS, factory: { type: 'string' } } as const;
-const APPLY_OPTIONS = { ...FACTORY, 'dry-run': { type: 'boolean' } } as const;
-const EXPORT_OPTIONS = { ...FACTORY, force: { type: 'boolean' } } as const;
+const OPTIONS = { ...FACTORY_OPTION, ...REMOTE_OPTIONS };
+const APPLY_OPTIONS = { 'dry-run': flag('Print the plan without applying it.'), ...OPTIONS };
+const EXPORT_OPTIONS = { force: flag('Overwrite files of a directory that is not empty.'), ...OPTIONS };
 
 interface ManagedWebhook {
   readonly uid: string;
@@ -21,41 +17,42 @@ interface ManagedWebhook {
 }
 
 /** The plan goes to standard output, everything else to standard error. Exit code 1 when nothing was applied. */
-export const apply: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: APPLY_OPTIONS, allowPositionals: true });
-    const files = readDirectory(onlyPositional('directory', positionals));
+export const apply = command({
+  argument: 'directory',
+  options: APPLY_OPTIONS,
+  run: async (values, directory) => {
+    const files = readDirectory(directory);
     const api = await connect(values);
     const factory = await findFactory(api, values.factory);
     process.stderr.write(`Factory ${printable(factory.name)} (${factory.uid}), ${sizeOf(files)}.\n`);
-    const result = await put(api, factory, files, values['dry-run'] === true);
+    const result = await put(api, factory, files, values['dry-run']);
     if (result === null) {
       process.stderr.write(`headrace: nothing was applied.\n`);
       return 1;
     }
     printResult(values, result, renderPlan(result).trimEnd());
-    await tellAddresses(api, factory, result);
+    await printWebhookUrls(api, factory, result);
     return 0;
   },
-};
+});
 
-/** Writes the files of a factory as it is. */
-export const exportFiles: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: EXPORT_OPTIONS, allowPositionals: true });
-    const directory = onlyPositional('directory', positionals);
+/** Writes the current definition of a factory. */
+export const exportFiles = command({
+  argument: 'directory',
+  options: EXPORT_OPTIONS,
+  run: async (values, directory) => {
     const api = await connect(values);
     const factory = await findFactory(api, values.factory);
     const { files } = await api.request<{ files: DefinitionFile[] }>('GET', `/factories/${factory.uid}/definition`);
-    writeDirectory(directory, files, values.force === true);
+    writeDirectory(directory, files, values.force);
     process.stderr.write(`Factory ${printable(factory.name)} (${factory.uid}), ${sizeOf(files)}.\n`);
     const paths = files.map(({ path }) => path);
     printResult(values, paths, paths.join('\n'));
     return 0;
   },
-};
+});
 
-/** Null when there are diagnostics, which it prints. */
+/** Applies the definition. Prints diagnostics and returns null when there are any. */
 async function put(
   api: ApiClient,
   { uid }: RemoteFactory,
@@ -66,25 +63,27 @@ async function put(
     const query = isDry ? '?dry_run=true' : '';
     return await api.request<AppliedPlan>('PUT', `/factories/${uid}/definition${query}`, { files });
   } catch (error) {
-    const text = error instanceof RefusedByApi ? renderDiagnostics(error.body) : null;
+    const text = error instanceof ApiError ? renderDiagnostics(error.body) : null;
     if (text === null) throw error;
     process.stderr.write(text);
     return null;
   }
 }
 
-/** Where the senders of new webhooks post to. What was applied is applied, whether this can be told or not. */
-async function tellAddresses(api: ApiClient, { uid }: RemoteFactory, { applied, plan }: AppliedPlan): Promise<void> {
+/** Prints the URLs of new webhooks. The definition is applied already, so a failure is only a warning. */
+async function printWebhookUrls(api: ApiClient, { uid }: RemoteFactory, { applied, plan }: AppliedPlan): Promise<void> {
   const made = plan.filter(({ kind, action }) => applied && kind === 'webhook' && action === 'create');
   if (made.length === 0) return;
   try {
     const { webhooks } = await api.request<{ webhooks: ManagedWebhook[] }>('GET', `/factories/${uid}/webhooks`);
     const addresses = new Map(webhooks.map((webhook) => [webhook.uid, webhook.ingress_url]));
-    const lines = made.map((webhook) => `Webhook ${webhook.name}: ${addresses.get(webhook.uid ?? '') ?? 'is gone'}\n`);
+    const lines = made.map(
+      (webhook) => `Webhook ${webhook.name}: ${addresses.get(webhook.uid ?? '') ?? 'deleted meanwhile'}\n`,
+    );
     process.stderr.write(lines.join(''));
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    process.stderr.write(`The addresses of new webhooks cannot be told: ${error.message}\n`);
+    process.stderr.write(`The URLs of new webhooks are not available: ${error.message}\n`);
   }
 }
 

@@ -1,29 +1,28 @@
-import { parseArgs } from 'node:util';
 import { CreateFactory, ListFactories } from '#domain/factories';
-import { onlyPositional, required } from '../cli/arguments.js';
-import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { OUTPUT_OPTIONS, printResult, printRows } from '../cli/output.js';
-import { withUseCases } from '../process/with-use-cases.js';
+import { command, CommandError, required, requiredText, text, UsageError } from '../cli/command.js';
+import { printResult, printRows } from '../cli/output.js';
+import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
+import { unknownTeam, withUseCases } from '../process/services.js';
 
 /** As in a definition's factory.yaml. */
 const LIMITS = { name: 200, description: 2000, alias: 64 } as const;
 const MAX_LISTED = 1000;
 const CREATE_OPTIONS = {
+  team: requiredText('uid', 'Team that owns the factory.'),
+  alias: text('text', 'Alias, unique in the team.'),
+  description: text('text', 'Description.'),
   ...OUTPUT_OPTIONS,
-  team: { type: 'string' },
-  description: { type: 'string' },
-  alias: { type: 'string' },
-} as const;
+};
 
-export const create: CommandModule = {
-  run: (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: CREATE_OPTIONS, allowPositionals: true });
-    const name = within(LIMITS.name, '<name>', onlyPositional('name', positionals));
-    const teamUid = required('team', values.team);
+export const create = command({
+  argument: 'name',
+  options: CREATE_OPTIONS,
+  run: (values, name) => {
+    const teamUid = values.team;
     const alias = values.alias === undefined ? undefined : required('alias', values.alias);
     const command = {
       teamUid,
-      name,
+      name: within(LIMITS.name, '<name>', name),
       description: within(LIMITS.description, '--description', values.description ?? ''),
       ...(alias !== undefined && { alias: within(LIMITS.alias, '--alias', alias) }),
     };
@@ -31,7 +30,7 @@ export const create: CommandModule = {
       const result = await services.get(CreateFactory).execute(command);
       switch (result.kind) {
         case 'unknown_team':
-          throw new CommandError(`there is no team ${teamUid}; \`headrace team list\` shows the UIDs.`);
+          throw unknownTeam(teamUid);
         case 'alias_taken':
           throw new CommandError('another factory of the team has this alias.');
         case 'created':
@@ -40,11 +39,11 @@ export const create: CommandModule = {
       }
     });
   },
-};
+});
 
-export const list: CommandModule = {
-  run: (args) => {
-    const { values } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS });
+export const list = command({
+  options: OUTPUT_OPTIONS,
+  run: (values) => {
     return withUseCases(async (services) => {
       const factories = await services.get(ListFactories).execute(MAX_LISTED);
       const rows = factories.map(({ uid, name, alias, teamUid, createdAt }) => [uid, name, alias, teamUid, createdAt]);
@@ -52,9 +51,9 @@ export const list: CommandModule = {
       return 0;
     });
   },
-};
+});
 
 function within(limit: number, option: string, value: string): string {
-  if (value.length > limit) throw new UsageError(`${option} must have at most ${limit} characters`);
+  if (value.length > limit) throw new UsageError(`${option} must not exceed ${limit} characters`);
   return value;
 }

@@ -1,18 +1,17 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { parseArgs } from 'node:util';
-import { UsageError, type CommandModule } from '../cli/command.js';
+import { command, UsageError } from '../cli/command.js';
+import { readSecretFile } from '../cli/input.js';
 import { printResult } from '../cli/output.js';
-import { readSecretFile } from '../cli/read-secret-file.js';
+import { REMOTE_OPTIONS } from '../cli/shared-options.js';
 import { connectLauncher } from '../process/launcher.js';
 import { ApiClient } from '../remote/api-client.js';
-import { assertToken, parseBaseUrl, REMOTE_OPTIONS } from '../remote/connect.js';
-import { CredentialsFile } from '../remote/credentials-file.js';
+import { assertToken, CredentialsFile, parseBaseUrl } from '../remote/connect.js';
 
-/** Stores the token for this API once the API has accepted it. Commands use both by default from then on. */
-export const login: CommandModule = {
-  run: async (args) => {
-    const { values } = parseArgs({ args: [...args], options: REMOTE_OPTIONS });
+/** Stores the token after the API has accepted it. Further commands use this API and token by default. */
+export const login = command({
+  options: REMOTE_OPTIONS,
+  run: async (values) => {
     const { environment } = await connectLauncher();
     const baseUrl = namedUrl(values.url, environment.HEADRACE_URL);
     if (values['token-file'] === undefined && !process.stdin.isTTY)
@@ -29,14 +28,14 @@ export const login: CommandModule = {
     );
     return 0;
   },
-};
+});
 
-const LOGOUT_OPTIONS = { json: REMOTE_OPTIONS.json, url: REMOTE_OPTIONS.url } as const;
+const LOGOUT_OPTIONS = { url: REMOTE_OPTIONS.url, json: REMOTE_OPTIONS.json };
 
 /** Removes the stored token. The token itself stays valid until it is revoked. */
-export const logout: CommandModule = {
-  run: async (args) => {
-    const { values } = parseArgs({ args: [...args], options: LOGOUT_OPTIONS });
+export const logout = command({
+  options: LOGOUT_OPTIONS,
+  run: async (values) => {
     const { environment } = await connectLauncher();
     const credentials = new CredentialsFile(environment);
     const baseUrl = namedUrl(values.url, environment.HEADRACE_URL ?? credentials.currentUrl);
@@ -47,7 +46,7 @@ export const logout: CommandModule = {
     printResult(values, { base_url: baseUrl, removed }, text);
     return 0;
   },
-};
+});
 
 function namedUrl(option: string | undefined, otherwise: string | undefined): string {
   const url = option ?? otherwise;
@@ -55,7 +54,7 @@ function namedUrl(option: string | undefined, otherwise: string | undefined): st
   return parseBaseUrl(url, option === undefined ? 'HEADRACE_URL' : '--url');
 }
 
-/** What is typed is not shown. */
+/** Reads the token from the terminal without echo. */
 async function askToken(): Promise<string> {
   process.stderr.write('Token: ');
   const hidden = new Writable({ write: (_chunk, _encoding, done) => done() });

@@ -1,42 +1,37 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { onlyPositional } from '../cli/arguments.js';
-import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { printResult, printTable, timeCell } from '../cli/output.js';
-import { printable } from '../cli/printable.js';
-import { type ApiClient, RefusedByApi } from '../remote/api-client.js';
-import { connect, REMOTE_OPTIONS } from '../remote/connect.js';
+import { command, CommandError, flag, integer, list as repeated, requiredText, text } from '../cli/command.js';
+import { printable, printResult, printTable, timeCell } from '../cli/output.js';
+import { OWNER_OPTIONS, PLACED_RUN_OPTIONS, REMOTE_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
+import { type ApiClient, ApiError } from '../remote/api-client.js';
+import { connect } from '../remote/connect.js';
 import { followRun } from '../remote/follow-run.js';
-import {
-  OWNER_OPTIONS,
-  readMetadata,
-  readOwner,
-  readRunConfig,
-  readText,
-  RUN_CONFIG_OPTIONS,
-} from '../remote/run-options.js';
-import type { RemoteRun, RemoteRunPage } from '../remote/runs.js';
-import { renderRun, runPath } from '../remote/runs.js';
+import { readMetadata, readOwner, readRunConfig, readText } from '../remote/run-options.js';
+import { type RemoteRun, type RemoteRunPage, renderRun, runPath } from '../remote/runs.js';
 
-const TEXT = { type: 'string' } as const;
-const LIST = { type: 'string', multiple: true, default: [] as string[] } as const;
-const SWITCH = { type: 'boolean' } as const;
 const MAX_PAGE = 500;
+const FOLLOW = { follow: flag('Show the run until it ends.') };
 
 const CREATE_OPTIONS = {
-  ...REMOTE_OPTIONS,
+  prompt: requiredText('text', 'Prompt; - reads standard input.'),
+  title: text('text', 'Title. Default: derived from the prompt.'),
+  skill: text('spec', 'Skill to execute.'),
+  agent: text('uid', 'Agent identity to run as.'),
+  ...PLACED_RUN_OPTIONS,
+  conversation: text('id', 'Conversation to continue.'),
+  parent: text('run-id', 'Parent run.'),
+  attach: repeated('path', 'File to attach.'),
+  metadata: repeated('key=value', 'Label of the run.'),
+  ...FOLLOW,
   ...OWNER_OPTIONS,
-  ...RUN_CONFIG_OPTIONS,
-  ...{ 'worker-host': TEXT, prompt: TEXT, title: TEXT, skill: TEXT, agent: TEXT, conversation: TEXT, parent: TEXT },
-  ...{ attach: LIST, metadata: LIST, follow: SWITCH },
-} as const;
+  ...REMOTE_OPTIONS,
+};
 
 /** The run's id goes to standard output, unless `--follow` writes the run itself there. */
-export const create: CommandModule = {
-  run: async (args) => {
-    const { values } = parseArgs({ args: [...args], options: CREATE_OPTIONS });
+export const create = command({
+  options: CREATE_OPTIONS,
+  run: async (values) => {
     const config = readRunConfig(values);
     const body = {
       prompt: readText('prompt', values.prompt, values['token-file']),
@@ -54,22 +49,30 @@ export const create: CommandModule = {
     const created = await api.request<{ run_id: string; state: string }>('POST', '/agent/runs', body, values.team);
     const { run_id: runId } = created;
     process.stderr.write(`Run ${runId}: ${new URL(api.baseUrl).origin}/runs/${runId}\n`);
-    if (values.follow === true) return followRun(api, runId, values);
+    if (values.follow) return followRun(api, runId, values);
     printResult(values, created, runId);
     return 0;
   },
-};
+});
 
 const LIST_OPTIONS = {
+  state: repeated('state', 'Only runs in this state.'),
+  query: text('text', 'Only runs that contain these words.'),
+  name: text('text', 'Only runs with this config name.'),
+  schedule: text('id', 'Only runs of this schedule.'),
+  automation: text('uid', 'Only runs of this automation.'),
+  factory: text('uid', 'Only runs of this factory.'),
+  ...TEAM_FILTER,
+  sort: text('field', 'Field to sort by.'),
+  limit: integer(1, MAX_PAGE, 'Number of runs. Default: 20.'),
+  cursor: text('cursor', 'Cursor of the page.'),
   ...REMOTE_OPTIONS,
-  ...{ team: TEXT, state: LIST, query: TEXT, schedule: TEXT, automation: TEXT, factory: TEXT, name: TEXT },
-  ...{ sort: TEXT, limit: TEXT, cursor: TEXT },
-} as const;
+};
 
-export const list: CommandModule = {
-  run: async (args) => {
-    const { values } = parseArgs({ args: [...args], options: LIST_OPTIONS });
-    const query = new URLSearchParams({ limit: String(parseLimit(values.limit ?? '20')) });
+export const list = command({
+  options: LIST_OPTIONS,
+  run: async (values) => {
+    const query = new URLSearchParams({ limit: String(values.limit ?? 20) });
     for (const state of values.state) query.append('state', state.toUpperCase());
     const filters = {
       ...{ q: values.query, name: values.name, schedule_id: values.schedule, automation_id: values.automation },
@@ -79,74 +82,77 @@ export const list: CommandModule = {
     const api = await connect(values);
     const path = `/agent/runs?${query.toString()}`;
     const page = await api.request<RemoteRunPage>('GET', path, undefined, values.team);
-    if (values.json === true) printResult(values, page, '');
+    if (values.json) printResult(values, page, '');
     else
       printTable(values, page.runs, ['RUN', 'STATE', 'TITLE', 'AGENT', 'CREATED', 'UPDATED'], (run) => [
         ...[run.run_id, run.state, run.title, run.agent_config?.harness?.type ?? null],
         ...[timeCell(run.created_at), timeCell(run.updated_at)],
       ]);
     const next = page.page_info.next_cursor;
-    if (next !== undefined) process.stderr.write(`There are more: add --cursor ${next}\n`);
+    if (next !== undefined) process.stderr.write(`There are more runs: add --cursor ${next}\n`);
     return 0;
   },
-};
+});
 
-export const get: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: REMOTE_OPTIONS, allowPositionals: true });
-    const runId = onlyPositional('run-id', positionals);
+export const get = command({
+  argument: 'run-id',
+  options: REMOTE_OPTIONS,
+  run: async (values, runId) => {
     const api = await connect(values);
     const run = await api.request<RemoteRun>('GET', runPath(runId));
     printResult(values, run, renderRun(run));
     return 0;
   },
-};
+});
 
 /** Exit code 0 when the run ends SUCCEEDED, 1 otherwise. */
-export const follow: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: REMOTE_OPTIONS, allowPositionals: true });
-    return followRun(await connect(values), onlyPositional('run-id', positionals), values);
-  },
+export const follow = command({
+  argument: 'run-id',
+  options: REMOTE_OPTIONS,
+  run: async (values, runId) => followRun(await connect(values), runId, values),
+});
+
+const FOLLOW_UP_OPTIONS = {
+  message: requiredText('text', 'Message; - reads standard input.'),
+  ...FOLLOW,
+  ...REMOTE_OPTIONS,
 };
 
-const FOLLOW_UP_OPTIONS = { ...REMOTE_OPTIONS, message: TEXT, follow: SWITCH } as const;
-
-export const followUp: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: FOLLOW_UP_OPTIONS, allowPositionals: true });
-    const runId = onlyPositional('run-id', positionals);
+export const followUp = command({
+  argument: 'run-id',
+  options: FOLLOW_UP_OPTIONS,
+  run: async (values, runId) => {
     const message = readText('message', values.message, values['token-file']);
     const api = await connect(values);
     const path = runPath(runId, '/followups');
     const accepted = await api.request<{ followup_id: string | null; outcome: string }>('POST', path, { message });
     const { followup_id: followupId } = accepted;
-    if (values.follow === true) return followRun(api, runId, { ...values, ...(followupId !== null && { followupId }) });
+    if (values.follow) return followRun(api, runId, { ...values, ...(followupId !== null && { followupId }) });
     printResult(values, accepted, accepted.outcome);
     return 0;
   },
-};
+});
 
 const CANCEL_ATTEMPTS = 8;
 const CANCEL_RETRY_MS = 500;
 
-export const cancel: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: REMOTE_OPTIONS, allowPositionals: true });
-    const runId = onlyPositional('run-id', positionals);
+export const cancel = command({
+  argument: 'run-id',
+  options: REMOTE_OPTIONS,
+  run: async (values, runId) => {
     const cancelled = await cancelRun(await connect(values), runId);
     printResult(values, { run_id: cancelled }, `Run ${printable(cancelled)} is cancelled.`);
     return 0;
   },
-};
+});
 
-/** A run that is just being offered to a worker answers 409 for a moment. */
+/** While a run is offered to a worker, a cancel gets a 409 for a moment. */
 async function cancelRun(api: ApiClient, runId: string): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await api.request<string>('POST', runPath(runId, '/cancel'));
     } catch (error) {
-      const isConflict = error instanceof RefusedByApi && error.body.error_code === 'conflict';
+      const isConflict = error instanceof ApiError && error.body.error_code === 'conflict';
       if (!isConflict || attempt === CANCEL_ATTEMPTS) throw error;
       await wait(CANCEL_RETRY_MS);
     }
@@ -160,10 +166,4 @@ function readAttachment(path: string): Readonly<Record<string, string>> {
   } catch (error) {
     throw new CommandError(`--attach ${path}: cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
   }
-}
-
-function parseLimit(value: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(value) || Number(value) > MAX_PAGE)
-    throw new UsageError(`--limit must be an integer between 1 and ${MAX_PAGE}`);
-  return Number(value);
 }

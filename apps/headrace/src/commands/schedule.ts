@@ -1,13 +1,8 @@
-import { parseArgs } from 'node:util';
-import { onlyPositional, required } from '../cli/arguments.js';
-import type { CommandModule } from '../cli/command.js';
-import { printResult, printTable, timeCell } from '../cli/output.js';
-import { printable } from '../cli/printable.js';
-import { connect, REMOTE_OPTIONS } from '../remote/connect.js';
-import { OWNER_OPTIONS, readOwner, readRunConfig, readText, RUN_CONFIG_OPTIONS } from '../remote/run-options.js';
-
-const TEXT = { type: 'string' } as const;
-const SWITCH = { type: 'boolean' } as const;
+import { choice, command, type CommandModule, flag, requiredText, text } from '../cli/command.js';
+import { printable, printResult, printTable, timeCell } from '../cli/output.js';
+import { OWNER_OPTIONS, PLACED_RUN_OPTIONS, REMOTE_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
+import { connect } from '../remote/connect.js';
+import { readOwner, readRunConfig, readText } from '../remote/run-options.js';
 
 interface RemoteSchedule {
   readonly id: string;
@@ -19,26 +14,32 @@ interface RemoteSchedule {
 }
 
 const CREATE_OPTIONS = {
-  ...REMOTE_OPTIONS,
+  name: requiredText('text', 'Name.'),
+  cron: requiredText('expression', 'Cron expression of the due times.'),
+  prompt: requiredText('text', 'Prompt of the runs; - reads standard input.'),
+  timezone: text('name', 'IANA time zone of the cron expression.'),
+  disabled: flag('Create it paused.'),
+  'overlap-policy': choice(['allow', 'skip'], 'What happens while an earlier run is not ended.'),
+  skill: text('spec', 'Skill to execute.'),
+  agent: text('uid', 'Agent identity to run as.'),
+  ...PLACED_RUN_OPTIONS,
   ...OWNER_OPTIONS,
-  ...RUN_CONFIG_OPTIONS,
-  ...{ 'worker-host': TEXT, name: TEXT, cron: TEXT, timezone: TEXT, prompt: TEXT, agent: TEXT, skill: TEXT },
-  ...{ 'overlap-policy': TEXT, disabled: SWITCH },
-} as const;
+  ...REMOTE_OPTIONS,
+};
 
 /** The schedule's id goes to standard output. */
-export const create: CommandModule = {
-  run: async (args) => {
-    const { values } = parseArgs({ args: [...args], options: CREATE_OPTIONS });
+export const create = command({
+  options: CREATE_OPTIONS,
+  run: async (values) => {
     const config = {
       ...readRunConfig(values),
       ...(values.skill !== undefined && { skill_spec: values.skill }),
     };
     const body = {
-      name: required('name', values.name),
-      cron_schedule: required('cron', values.cron),
+      name: values.name,
+      cron_schedule: values.cron,
       prompt: readText('prompt', values.prompt, values['token-file']),
-      enabled: values.disabled !== true,
+      enabled: !values.disabled,
       ...(Object.keys(config).length > 0 && { agent_config: config }),
       ...(values.timezone !== undefined && { timezone: values.timezone }),
       ...(values.agent !== undefined && { agent_uid: values.agent }),
@@ -51,13 +52,11 @@ export const create: CommandModule = {
     printResult(values, created, created.id);
     return 0;
   },
-};
+});
 
-const LIST_OPTIONS = { ...REMOTE_OPTIONS, team: TEXT } as const;
-
-export const list: CommandModule = {
-  run: async (args) => {
-    const { values } = parseArgs({ args: [...args], options: LIST_OPTIONS });
+export const list = command({
+  options: { ...TEAM_FILTER, ...REMOTE_OPTIONS },
+  run: async (values) => {
     const api = await connect(values);
     const path = '/agent/schedules';
     const { schedules } = await api.request<{ schedules: RemoteSchedule[] }>('GET', path, undefined, values.team);
@@ -69,42 +68,43 @@ export const list: CommandModule = {
     ]);
     return 0;
   },
-};
+});
 
-export const get: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: REMOTE_OPTIONS, allowPositionals: true });
-    const id = onlyPositional('schedule-id', positionals);
+export const get = command({
+  argument: 'schedule-id',
+  options: REMOTE_OPTIONS,
+  run: async (values, id) => {
     const schedule = await (await connect(values)).request<RemoteSchedule>('GET', schedulePath(id));
     printResult({ json: true }, schedule, '');
     return 0;
   },
-};
+});
 
-export const remove: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: REMOTE_OPTIONS, allowPositionals: true });
-    const id = onlyPositional('schedule-id', positionals);
+export const remove = command({
+  argument: 'schedule-id',
+  options: REMOTE_OPTIONS,
+  run: async (values, id) => {
     const answer = await (await connect(values)).request('DELETE', schedulePath(id));
     printResult(values, answer, `Schedule ${printable(id)} is deleted.`);
     return 0;
   },
-};
-
-/** A command that posts to one of the schedule's actions. */
-const action = <T>(name: string, textOf: (answer: T) => string): CommandModule => ({
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: REMOTE_OPTIONS, allowPositionals: true });
-    const id = onlyPositional('schedule-id', positionals);
-    const answer = await (await connect(values)).request<T>('POST', schedulePath(id, `/${name}`));
-    printResult(values, answer, textOf(answer));
-    return 0;
-  },
 });
+
+/** A command that posts to an action of the schedule. */
+const action = <T>(name: string, textOf: (answer: T) => string): CommandModule =>
+  command({
+    argument: 'schedule-id',
+    options: REMOTE_OPTIONS,
+    run: async (values, id) => {
+      const answer = await (await connect(values)).request<T>('POST', schedulePath(id, `/${name}`));
+      printResult(values, answer, textOf(answer));
+      return 0;
+    },
+  });
 
 export const pause = action<RemoteSchedule>('pause', ({ name }) => `Schedule ${printable(name)} is paused.`);
 export const resume = action<RemoteSchedule>('resume', (schedule) => nextRunOf(schedule));
-/** The id of the run that it starts goes to standard output. */
+/** Prints the id of the started run. */
 export const runNow = action<{ run_id: string }>('run', ({ run_id: runId }) => runId);
 
 /** A path segment: what was typed cannot name another resource. */

@@ -1,28 +1,21 @@
 import { buffer } from 'node:stream/consumers';
-import { parseArgs } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
 import { TeamsService } from '#platform/auth';
-import {
-  KeyRotation,
-  SECRET_NAME,
-  SECRET_NAME_RULE,
-  SECRET_PURPOSES,
-  type SecretPurpose,
-  TeamSecrets,
-} from '#platform/secrets';
-import { onlyPositional, required } from '../cli/arguments.js';
-import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
+import { KeyRotation, SECRET_NAME, SECRET_NAME_RULE, SECRET_PURPOSES, TeamSecrets } from '#platform/secrets';
+import { choice, command, CommandError, requiredText, UsageError } from '../cli/command.js';
+import { printResult, printRows } from '../cli/output.js';
+import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
 import { ENCRYPTED_COLUMNS } from '../process/encrypted-columns.js';
+import { unknownTeam } from '../process/services.js';
 import { withSecrets } from '../process/with-secrets.js';
 
-const TEAM = { ...OUTPUT_OPTIONS, team: { type: 'string' } } as const;
-const PURPOSE = { purpose: { type: 'string' } } as const;
+const TEAM_OPTIONS = { team: requiredText('uid', 'Team that owns the secret.'), ...OUTPUT_OPTIONS };
+const SET_OPTIONS = { purpose: choice(SECRET_PURPOSES, 'What may use the secret.'), ...TEAM_OPTIONS };
 
-export const list: CommandModule = {
-  run: (args) => {
-    const { values } = parseArgs({ args: [...args], options: TEAM });
-    const teamUid = required('team', values.team);
+export const list = command({
+  options: TEAM_OPTIONS,
+  run: (values) => {
+    const teamUid = values.team;
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
       const secrets = await services.get(TeamSecrets).list(teamUid);
@@ -37,12 +30,15 @@ export const list: CommandModule = {
       return 0;
     });
   },
-};
+});
 
-/** The value comes on standard input: others on the machine can see arguments. One line end after it is dropped. */
-export const set: CommandModule = {
-  run: async (args) => {
-    const { name, teamUid, purpose, output } = secretArguments(args, PURPOSE);
+/** Reads the value from standard input, because other users of the machine can see arguments. */
+export const set = command({
+  argument: 'name',
+  options: SET_OPTIONS,
+  run: async (values, name) => {
+    assertSecretName(name);
+    const { team: teamUid, purpose = null } = values;
     const value = readText(await buffer(process.stdin)).replace(/\r?\n$/, '');
     if (value === '') throw new UsageError('the value is missing on standard input');
     return withSecrets(async (services) => {
@@ -52,44 +48,47 @@ export const set: CommandModule = {
         case 'invalid_value':
           throw new CommandError(`the value ${result.reason}.`);
         case 'in_use':
-          throw new CommandError(`the secret is in use by ${result.by.join(', ')}, so it cannot be for runs.`);
+          throw new CommandError(`the secret is used by ${result.by.join(', ')}, so its purpose cannot be run.`);
         case 'reserved_name':
-          throw new CommandError('names that begin with webhook- are for webhooks: leave --purpose out.');
+          throw new CommandError('names that begin with webhook- are reserved for webhooks: omit --purpose.');
         case 'limit_reached':
           throw new CommandError(`a team has at most ${result.limit} secrets.`);
         case 'stored': {
           const { version } = result.secret;
-          printResult(output, { name, version }, `Secret ${name} is stored as version ${version}.`);
+          printResult(values, { name, version }, `Secret ${name} is stored as version ${version}.`);
           return 0;
         }
       }
     });
   },
-};
+});
 
-export const remove: CommandModule = {
-  run: (args) => {
-    const { name, teamUid, output } = secretArguments(args);
+export const remove = command({
+  argument: 'name',
+  options: TEAM_OPTIONS,
+  run: (values, name) => {
+    assertSecretName(name);
+    const teamUid = values.team;
     return withSecrets(async (services) => {
       await assertTeam(services, teamUid);
       const result = await services.get(TeamSecrets).delete(teamUid, name);
       switch (result.kind) {
         case 'not_found':
-          throw new CommandError(`the team has no secret ${name}; \`headrace secrets list\` shows the names.`);
+          throw new CommandError(`secret ${name} not found in the team; \`headrace secrets list\` shows the names.`);
         case 'in_use':
-          throw new CommandError(`secret ${name} is in use by ${result.by.join(', ')}.`);
+          throw new CommandError(`secret ${name} is used by ${result.by.join(', ')}.`);
         case 'deleted':
-          printResult(output, { name, deleted: true }, `Secret ${name} is deleted.`);
+          printResult(values, { name, deleted: true }, `Secret ${name} is deleted.`);
           return 0;
       }
     });
   },
-};
+});
 
-/** Exit code 1 when something does not open: a key is missing in SECRETS_KEY_PREVIOUS, or the value is damaged. */
-export const rotateKey: CommandModule = {
-  run: (args) => {
-    const { values } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS });
+/** Exit code 1 when a value cannot be decrypted: SECRETS_KEY_PREVIOUS lacks a key, or the value is damaged. */
+export const rotateKey = command({
+  options: OUTPUT_OPTIONS,
+  run: (values) => {
     return withSecrets(async (services) => {
       let broken = 0;
       const rows: (string | number)[][] = [];
@@ -99,36 +98,27 @@ export const rotateKey: CommandModule = {
       }
       printRows(values, ['PLACE', 'CHANGED', 'DO NOT OPEN'], rows);
       if (broken === 0) return 0;
-      process.stderr.write(`headrace: ${broken} value(s) do not open under SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n`);
+      process.stderr.write(
+        `headrace: ${broken} value(s) cannot be decrypted with SECRETS_KEY or SECRETS_KEY_PREVIOUS.\n`,
+      );
       return 1;
     });
   },
-};
+});
 
-function secretArguments(
-  args: readonly string[],
-  more: typeof PURPOSE | Record<string, never> = {},
-): { name: string; teamUid: string; purpose: SecretPurpose | null; output: OutputValues } {
-  const { values, positionals } = parseArgs({ args: [...args], options: { ...TEAM, ...more }, allowPositionals: true });
-  const name = onlyPositional('name', positionals);
+function assertSecretName(name: string): void {
   if (!SECRET_NAME.test(name)) throw new UsageError(`<name> must be ${SECRET_NAME_RULE}`);
-  const asked = 'purpose' in values ? values.purpose : undefined;
-  const purpose = SECRET_PURPOSES.find((known) => known === asked) ?? null;
-  if (asked !== undefined && purpose === null)
-    throw new UsageError(`--purpose must be one of ${SECRET_PURPOSES.join(', ')}`);
-  return { name, teamUid: required('team', values.team), purpose, output: values };
 }
 
 function readText(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new UsageError('the value on standard input is not text in UTF-8');
+    throw new UsageError('the value on standard input is not valid UTF-8 text');
   }
 }
 
 async function assertTeam(services: INestApplicationContext, uid: string): Promise<void> {
   const teams = await services.get(TeamsService).list();
-  if (!teams.some((team) => team.uid === uid))
-    throw new CommandError(`there is no team ${uid}; \`headrace team list\` shows the UIDs.`);
+  if (!teams.some((team) => team.uid === uid)) throw unknownTeam(uid);
 }

@@ -1,17 +1,43 @@
-import { parseArgs } from 'node:util';
-import { ServiceAccountsService, type Team, type TeamChanges, TeamsService } from '#platform/auth';
 import { workerHostFault } from '#execution/worker-protocol';
-import { onlyPositional, required } from '../cli/arguments.js';
-import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
-import { withUseCases } from '../process/with-use-cases.js';
+import { ServiceAccountsService, type Team, type TeamChanges, TeamsService } from '#platform/auth';
+import {
+  choice,
+  command,
+  integer,
+  type OptionValues,
+  parseInteger,
+  required,
+  requiredText,
+  text,
+  UsageError,
+} from '../cli/command.js';
+import { type OutputValues, printResult, printRows } from '../cli/output.js';
+import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
+import { unknownTeam, withUseCases } from '../process/services.js';
 
-export const create: CommandModule = {
-  run: (args) => {
-    const options = { ...OUTPUT_OPTIONS, 'max-concurrent-runs': { type: 'string' } } as const;
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    const name = onlyPositional('name', positionals);
-    const limit = values['max-concurrent-runs'] === undefined ? undefined : parseLimit(values['max-concurrent-runs']);
+const MAX_LIMIT = 999_999;
+/** As in the configuration of a run. */
+const MAX_DEFAULT_LENGTH = 256;
+const ON_OFF = ['on', 'off'] as const;
+
+const UPDATE_OPTIONS = {
+  name: text('text', 'Name.'),
+  'max-concurrent-runs': text('number|none', 'Maximum number of hosted runs that execute concurrently.'),
+  'default-model': text('id|none', 'Model of runs that name no model.'),
+  'default-worker-host': text('host|none', 'Worker host of runs that name no worker host.'),
+  'metadata-filter': choice(ON_OFF, 'Whether runs can be filtered by metadata.'),
+  schedules: choice(ON_OFF, 'Whether the team can use schedules.'),
+};
+type TeamValues = OptionValues<typeof UPDATE_OPTIONS>;
+
+export const create = command({
+  argument: 'name',
+  options: {
+    'max-concurrent-runs': integer(1, MAX_LIMIT, 'Maximum number of hosted runs that execute concurrently.'),
+    ...OUTPUT_OPTIONS,
+  },
+  run: (values, name) => {
+    const limit = values['max-concurrent-runs'];
     return withUseCases(async (services) => {
       const team = await services
         .get(TeamsService)
@@ -20,91 +46,64 @@ export const create: CommandModule = {
       return 0;
     });
   },
-};
+});
 
-export const list: CommandModule = {
-  run: (args) => {
-    const { values } = parseArgs({ args: [...args], options: OUTPUT_OPTIONS });
-    return withUseCases(async (services) => {
+export const list = command({
+  options: OUTPUT_OPTIONS,
+  run: (values) =>
+    withUseCases(async (services) => {
       printTeams(values, await services.get(TeamsService).list());
       return 0;
-    });
-  },
-};
+    }),
+});
 
-const SETTING_OPTIONS = {
-  name: { type: 'string' },
-  'max-concurrent-runs': { type: 'string' },
-  'default-model': { type: 'string' },
-  'default-worker-host': { type: 'string' },
-  'metadata-filter': { type: 'string' },
-  schedules: { type: 'string' },
-} as const;
-type SettingValues = { readonly [K in keyof typeof SETTING_OPTIONS]?: string };
-
-export const update: CommandModule = {
-  run: (args) => {
-    const options = { ...SETTING_OPTIONS, ...OUTPUT_OPTIONS };
-    const { values: given, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    const { json, ...values } = given;
-    const uid = onlyPositional('uid', positionals);
+export const update = command({
+  argument: 'uid',
+  options: { ...UPDATE_OPTIONS, ...OUTPUT_OPTIONS },
+  run: ({ json, ...values }, uid) => {
     const changes = toChanges(values);
     return withUseCases(async (services) => {
       const result = await services.get(TeamsService).update(uid, changes);
-      if (result.kind === 'unknown_team')
-        throw new CommandError(`there is no team ${uid}; \`headrace team list\` shows the UIDs.`);
-      printTeams({ ...(json !== undefined && { json }) }, [result.team]);
+      if (result.kind === 'unknown_team') throw unknownTeam(uid);
+      printTeams({ json }, [result.team]);
       return 0;
     });
   },
-};
+});
 
-/** Only what was given. `none` unsets what can be unset. */
-function toChanges(values: SettingValues): TeamChanges {
-  if (Object.keys(values).length === 0) throw new UsageError('there is nothing to change');
-  const { name, schedules } = values;
-  const limit = values['max-concurrent-runs'];
-  const metadataFilter = values['metadata-filter'];
+/** Only the given values; `none` removes a value. */
+function toChanges(values: TeamValues): TeamChanges {
+  if (Object.values(values).every((value) => value === undefined)) throw new UsageError('nothing to update');
+  const { name, schedules, 'max-concurrent-runs': limit, 'metadata-filter': metadataFilter } = values;
   return {
     ...(name !== undefined && { name: required('name', name) }),
-    ...(limit !== undefined && { maxConcurrentRuns: limit === 'none' ? null : parseLimit(limit) }),
-    ...given('defaultModelId', 'default-model', values),
-    ...given('defaultWorkerHost', 'default-worker-host', values, workerHostFault),
+    ...(limit !== undefined && {
+      maxConcurrentRuns: limit === 'none' ? null : parseInteger('--max-concurrent-runs', limit, 1, MAX_LIMIT),
+    }),
+    ...defaultOf('defaultModelId', 'default-model', values),
+    ...defaultOf('defaultWorkerHost', 'default-worker-host', values, workerHostFault),
     features: {
-      ...(metadataFilter !== undefined && { metadata_filter: parseSwitch('metadata-filter', metadataFilter) }),
-      ...(schedules !== undefined && { schedules: parseSwitch('schedules', schedules) }),
+      ...(metadataFilter !== undefined && { metadata_filter: metadataFilter === 'on' }),
+      ...(schedules !== undefined && { schedules: schedules === 'on' }),
     },
   };
 }
 
-function given(
+function defaultOf(
   key: 'defaultModelId' | 'defaultWorkerHost',
   option: 'default-model' | 'default-worker-host',
-  values: SettingValues,
-  faultOf: (value: string) => string | null = () => null,
+  values: TeamValues,
+  problemOf: (value: string) => string | null = () => null,
 ): TeamChanges {
   const value = values[option];
   if (value === undefined) return {};
-  if (value.length > MAX_DEFAULT_LENGTH) throw new UsageError(`--${option} is too long`);
+  if (value.length > MAX_DEFAULT_LENGTH)
+    throw new UsageError(`--${option} must not exceed ${MAX_DEFAULT_LENGTH} characters`);
   if (value === 'none') return { [key]: null };
   const named = required(option, value);
-  const fault = faultOf(named);
-  if (fault !== null) throw new UsageError(`--${option} ${fault}`);
+  const problem = problemOf(named);
+  if (problem !== null) throw new UsageError(`--${option} ${problem}`);
   return { [key]: named };
-}
-
-/** As long as a run may name one. */
-const MAX_DEFAULT_LENGTH = 256;
-
-function parseLimit(value: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(value))
-    throw new UsageError('--max-concurrent-runs must be a whole number from 1 to 999999');
-  return Number(value);
-}
-
-function parseSwitch(option: string, value: string): boolean {
-  if (value !== 'on' && value !== 'off') throw new UsageError(`--${option} must be on or off`);
-  return value === 'on';
 }
 
 const TEAM_COLUMNS = ['UID', 'NAME', 'RUNS AT ONCE', 'MODEL', 'WORKER HOST', 'METADATA FILTER', 'SCHEDULES', 'CREATED'];
@@ -118,22 +117,15 @@ function printTeams(values: OutputValues, teams: readonly Team[]): void {
   printRows(values, TEAM_COLUMNS, rows);
 }
 
-/** A service account works for one team like a member, and manages nothing. */
-export const createServiceAccount: CommandModule = {
-  run: (args) => {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: { ...OUTPUT_OPTIONS, team: { type: 'string' } },
-      allowPositionals: true,
-    });
-    const name = onlyPositional('name', positionals);
-    const teamUid = required('team', values.team);
-    return withUseCases(async (services) => {
-      const result = await services.get(ServiceAccountsService).create({ teamUid, name });
-      if (result.kind === 'unknown_team')
-        throw new CommandError(`there is no team ${teamUid}; \`headrace team list\` shows the UIDs.`);
+/** A service account has the permissions of a team member, without management permissions. */
+export const createServiceAccount = command({
+  argument: 'name',
+  options: { team: requiredText('uid', 'Team of the service account.'), ...OUTPUT_OPTIONS },
+  run: (values, name) =>
+    withUseCases(async (services) => {
+      const result = await services.get(ServiceAccountsService).create({ teamUid: values.team, name });
+      if (result.kind === 'unknown_team') throw unknownTeam(values.team);
       printResult(values, { uid: result.serviceAccount.uid }, result.serviceAccount.uid);
       return 0;
-    });
-  },
-};
+    }),
+});

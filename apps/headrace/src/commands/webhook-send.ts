@@ -1,29 +1,28 @@
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { SignDelivery, type SignedDelivery } from '#domain/webhooks';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
-import { type SignedDelivery, SignDelivery } from '#domain/webhooks';
-import { onlyPositional, required } from '../cli/arguments.js';
-import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { OUTPUT_OPTIONS, printResult } from '../cli/output.js';
-import { ingressOrigin } from '../process/ingress-origin.js';
+import { command, CommandError, requiredText, text, UsageError } from '../cli/command.js';
+import { printResult } from '../cli/output.js';
+import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
 import { withSecrets } from '../process/with-secrets.js';
+import { ingressOrigin } from '../up/connection-file.js';
 import { unknownWebhook } from './webhook.js';
 
 const TIMEOUT_MS = 30_000;
 const OPTIONS = {
+  webhook: requiredText('uid', 'Webhook that receives the delivery.'),
+  url: text('origin', 'Origin of the ingress, if it is not the public one.'),
+  'delivery-id': text('id', 'Delivery id of the sender. Default: a random one.'),
   ...OUTPUT_OPTIONS,
-  webhook: { type: 'string' },
-  url: { type: 'string' },
-  'delivery-id': { type: 'string' },
-} as const;
+};
 
-/** Posts a file as the webhook's sender would. Exit code 1 unless the ingress takes it. */
-export const send: CommandModule = {
-  run: async (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    const file = onlyPositional('file', positionals);
-    const webhookUid = required('webhook', values.webhook);
+/** Posts a file as the sender of a webhook would. Exit code 1 unless the ingress accepts it. */
+export const send = command({
+  argument: 'file',
+  options: OPTIONS,
+  run: async (values, file) => {
+    const webhookUid = values.webhook;
     const target = values.url === undefined ? null : parseOrigin(values.url);
     const deliveryId = parseDeliveryId(values['delivery-id'] ?? newUuid());
     const body = readBody(file);
@@ -34,10 +33,10 @@ export const send: CommandModule = {
         case 'unknown':
           throw unknownWebhook(webhookUid);
         case 'no_secret':
-          throw new CommandError('the webhook has no secret yet; `headrace webhook rotate` supplies it.');
+          throw new CommandError('the webhook has no secret yet; set it with `headrace webhook rotate`.');
         case 'not_signable':
           throw new CommandError(
-            `this cannot be signed for ${result.scheme}: only the sender has the key, or the file is no JSON object that it could send.`,
+            `the file cannot be signed for ${result.scheme}: only the sender has the key, or the file is not a valid JSON object.`,
           );
         case 'signed':
           return [result, target ?? publicOrigin] as const;
@@ -45,15 +44,15 @@ export const send: CommandModule = {
     });
     const { status, text } = await post(signed, origin);
     const isAccepted = status >= 200 && status < 300;
-    process.stderr.write(`Sent as delivery ${deliveryId} of the sender.\n`);
+    process.stderr.write(`Sent with the delivery id ${deliveryId}.\n`);
     const answer = field(text, isAccepted ? 'delivery_id' : 'error') ?? text;
     const data = { status, ...(isAccepted ? { delivery_id: answer } : { error: answer }) };
     printResult(values, data, `${status} ${answer}`);
     return isAccepted ? 0 : 1;
   },
-};
+});
 
-/** To where the ingress is; what is signed is the public address, which may be another one. */
+/** Posts to the origin of the ingress. The signature covers the public URL, which may have another origin. */
 async function post({ url, headers, body }: SignedDelivery, origin: string): Promise<{ status: number; text: string }> {
   const { pathname, search } = new URL(url);
   try {
@@ -67,8 +66,8 @@ async function post({ url, headers, body }: SignedDelivery, origin: string): Pro
     return { status: response.status, text: (await response.text()).slice(0, 1000) };
   } catch (error) {
     const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined;
-    // Neither message names the path, which may hold a token.
-    throw new CommandError(`the ingress at ${origin} does not answer (${cause?.code ?? 'no answer in time'}).`);
+    // The path may contain a token, so no message shows it.
+    throw new CommandError(`the ingress at ${origin} does not answer (${cause?.code ?? 'timeout'}).`);
   }
 }
 
@@ -99,6 +98,6 @@ function parseOrigin(value: string): string {
 
 function parseDeliveryId(value: string): string {
   if (!/^[\x21-\x7e]{1,255}$/.test(value))
-    throw new UsageError('--delivery-id must be of 1 to 255 printable ASCII characters without spaces');
+    throw new UsageError('--delivery-id must be 1 to 255 printable ASCII characters without spaces');
   return value;
 }

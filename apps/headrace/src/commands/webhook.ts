@@ -1,79 +1,73 @@
-import { parseArgs } from 'node:util';
 import type { INestApplicationContext } from '@nestjs/common';
-import { Settings } from '#platform/config';
 import { type Factory, FindFactory, ListFactories } from '#domain/factories';
 import {
   AUTH_MODES,
-  type AuthMode,
-  CreateWebhook,
   DELIVERY_OUTCOMES,
+  DeliveriesService,
   type DeliveryOutcome,
-  FindWebhooks,
   ingressUrl,
   type ManagedWebhook,
-  ReadDeliveryLog,
-  RotateWebhookSecret,
+  WebhooksService,
 } from '#domain/webhooks';
-import { onlyPositional } from '../cli/arguments.js';
-import { CommandError, type CommandModule, UsageError } from '../cli/command.js';
-import { OUTPUT_OPTIONS, type OutputValues, printResult, printRows } from '../cli/output.js';
-import { readSecretFile } from '../cli/read-secret-file.js';
-import { ingressOrigin } from '../process/ingress-origin.js';
+import { Settings } from '#platform/config';
+import { choice, command, CommandError, flag, integer, text, UsageError } from '../cli/command.js';
+import { readSecretFile } from '../cli/input.js';
+import { type OutputValues, printResult, printRows } from '../cli/output.js';
+import { OUTPUT_OPTIONS } from '../cli/shared-options.js';
 import { withSecrets } from '../process/with-secrets.js';
+import { ingressOrigin } from '../up/connection-file.js';
 
-/** As for callers of the API. */
+/** As in the API. */
 const MAX_NAME = 200;
-const FACTORY = { ...OUTPUT_OPTIONS, factory: { type: 'string' } } as const;
-const SECRET_FILE = { ...OUTPUT_OPTIONS, 'secret-file': { type: 'string' } } as const;
+const FACTORY = { factory: text('uid', 'Factory. Default: the only factory.') };
+const SECRET_FILE = { 'secret-file': text('path', 'File with the secret; - reads standard input.') };
 const CREATE_OPTIONS = {
   ...FACTORY,
+  'auth-mode': choice(AUTH_MODES, 'How deliveries are authenticated.', { default: 'token' }),
+  scheme: text('id', 'Signature scheme of --auth-mode signature.'),
   ...SECRET_FILE,
-  'auth-mode': { type: 'string' },
-  scheme: { type: 'string' },
-  'secret-name': { type: 'string' },
-  'delivery-id-header': { type: 'string' },
-  disabled: { type: 'boolean' },
-} as const;
+  'secret-name': text('name', 'Managed secret, instead of --secret-file.'),
+  'delivery-id-header': text('name', 'Header that identifies a delivery.'),
+  disabled: flag('Create it disabled.'),
+  ...OUTPUT_OPTIONS,
+};
 
-/** URL and secret go to standard output, a line each; the secret is shown this once. */
-export const create: CommandModule = {
-  run: (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: CREATE_OPTIONS, allowPositionals: true });
-    const name = onlyPositional('name', positionals);
-    if (name.length > MAX_NAME) throw new UsageError(`<name> must have at most ${MAX_NAME} characters`);
-    const authMode = parseAuthMode(values['auth-mode'] ?? 'token');
+/** Prints the URL and the secret, one line each; the secret is returned only once. */
+export const create = command({
+  argument: 'name',
+  options: CREATE_OPTIONS,
+  run: (values, name) => {
+    if (name.length > MAX_NAME) throw new UsageError(`<name> must not exceed ${MAX_NAME} characters`);
     const secret = readSecretFile(values['secret-file']);
     return withSecrets(async (services) => {
       const factory = await findFactory(services, values.factory);
-      const result = await services.get(CreateWebhook).execute(factory, {
+      const result = await services.get(WebhooksService).create(factory, {
         name,
-        authMode,
+        authMode: values['auth-mode'] ?? 'token',
         secret,
         signatureScheme: values.scheme ?? null,
         secretName: values['secret-name'] ?? null,
         deliveryIdHeader: values['delivery-id-header'] ?? null,
-        enabled: values.disabled !== true,
+        enabled: !values.disabled,
       });
       switch (result.kind) {
         case 'limit_reached':
           throw new CommandError(`a factory has at most ${result.limit} webhooks.`);
         case 'invalid':
-          throw new CommandError(
-            result.issues.map(({ pointer, detail }) => `${optionOf(pointer)} ${detail}`).join('; '),
-          );
+          throw invalid(result.issues);
         case 'created':
           printWebhook(values, services, result.webhook, result.secret);
           return 0;
       }
     });
   },
-};
+});
 
-export const list: CommandModule = {
-  run: (args) => {
-    const { values } = parseArgs({ args: [...args], options: FACTORY });
+export const list = command({
+  options: { ...FACTORY, ...OUTPUT_OPTIONS },
+  run: (values) => {
     return withSecrets(async (services) => {
-      const webhooks = await services.get(FindWebhooks).list(await findFactory(services, values.factory));
+      const webhooks = await services.get(WebhooksService).list(await findFactory(services, values.factory));
       const rows = webhooks.map((webhook) => [
         ...[webhook.uid, webhook.name, webhook.authMode, webhook.signatureScheme, stateOf(webhook)],
         ...[webhook.secretName, webhook.source, webhook.createdAt],
@@ -83,47 +77,48 @@ export const list: CommandModule = {
       return 0;
     });
   },
-};
+});
 
-export const rotate: CommandModule = {
-  run: (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: SECRET_FILE, allowPositionals: true });
-    const uid = onlyPositional('uid', positionals);
+export const rotate = command({
+  argument: 'uid',
+  options: { ...SECRET_FILE, ...OUTPUT_OPTIONS },
+  run: (values, uid) => {
     const secret = readSecretFile(values['secret-file']);
     return withSecrets(async (services) => {
-      const webhook = await services.get(FindWebhooks).findAnywhere(uid);
+      const webhook = await services.get(WebhooksService).getByUid(uid);
       const factory = webhook && (await services.get(FindFactory).execute(webhook.factoryUid));
       if (!factory) throw unknownWebhook(uid);
-      const result = await services.get(RotateWebhookSecret).execute(factory, uid, secret);
+      const result = await services.get(WebhooksService).rotateSecret(factory, uid, secret);
       switch (result.kind) {
         case 'unknown':
           throw unknownWebhook(uid);
         case 'not_supported':
           throw new CommandError(result.reason);
         case 'invalid':
-          throw new CommandError(
-            result.issues.map(({ pointer, detail }) => `${optionOf(pointer)} ${detail}`).join('; '),
-          );
+          throw invalid(result.issues);
         case 'rotated':
           printWebhook(values, services, result.webhook, result.secret);
           return 0;
       }
     });
   },
+});
+
+const DELIVERIES_OPTIONS = {
+  outcome: text('label', `One of ${DELIVERY_OUTCOMES.join(', ')}.`),
+  limit: integer(1, 500, 'Number of deliveries. Default: 20.'),
+  ...OUTPUT_OPTIONS,
 };
 
-const DELIVERIES_OPTIONS = { ...OUTPUT_OPTIONS, outcome: { type: 'string' }, limit: { type: 'string' } } as const;
-
-export const deliveries: CommandModule = {
-  run: (args) => {
-    const { values, positionals } = parseArgs({ args: [...args], options: DELIVERIES_OPTIONS, allowPositionals: true });
-    const uid = onlyPositional('uid', positionals);
+export const deliveries = command({
+  argument: 'uid',
+  options: DELIVERIES_OPTIONS,
+  run: (values, uid) => {
     const outcome = values.outcome === undefined ? null : parseOutcome(values.outcome);
-    const limit = parseLimit(values.limit ?? '20');
     return withSecrets(async (services) => {
-      const result = await services.get(ReadDeliveryLog).execute(uid, outcome, limit);
-      if (result.kind === 'unknown') throw unknownWebhook(uid);
-      const rows = result.deliveries.map((delivery) => [
+      const result = await services.get(DeliveriesService).listLatest(uid, outcome, values.limit ?? 20);
+      if (!result) throw unknownWebhook(uid);
+      const rows = result.map((delivery) => [
         ...[delivery.id, delivery.outcome ?? 'handshake', delivery.occurrences, delivery.sizeBytes],
         ...[delivery.receivedAt, delivery.sourceIp, delivery.identity],
       ]);
@@ -132,10 +127,10 @@ export const deliveries: CommandModule = {
       return 0;
     });
   },
-};
+});
 
 export const unknownWebhook = (uid: string): CommandError =>
-  new CommandError(`there is no webhook ${uid}; \`headrace webhook list\` shows the UIDs.`);
+  new CommandError(`webhook ${uid} not found; \`headrace webhook list\` shows the UIDs.`);
 
 function printWebhook(
   values: OutputValues,
@@ -157,21 +152,21 @@ function stateOf({ enabled, hasSecret, secretPending }: ManagedWebhook): string 
   return enabled ? 'enabled' : 'disabled';
 }
 
-/** The one that is named, or the only one. */
+/** The factory with this uid; by default the only factory. */
 async function findFactory(services: INestApplicationContext, uid: string | undefined): Promise<Factory> {
   if (uid !== undefined) {
     const factory = await services.get(FindFactory).execute(uid);
-    if (!factory) throw new CommandError(`there is no factory ${uid}.`);
+    if (!factory) throw new CommandError(`factory ${uid} not found.`);
     return factory;
   }
   const [only, ...others] = await services.get(ListFactories).execute(20);
-  if (!only) throw new CommandError('there is no factory.');
+  if (!only) throw new CommandError('there is no factory; create one with `headrace factory create`.');
   if (others.length === 0) return only;
   const known = [only, ...others].map((factory) => `${factory.uid} (${factory.name})`);
-  throw new CommandError(`there are several factories, pick one with --factory: ${known.join(', ')}.`);
+  throw new CommandError(`there are several factories, select one with --factory: ${known.join(', ')}.`);
 }
 
-/** `/signature_scheme` as it is called here. */
+/** The option for a field, such as `--scheme` for `/signature_scheme`. */
 const optionOf = (pointer: string): string =>
   ({
     '/secret': '--secret-file',
@@ -180,20 +175,11 @@ const optionOf = (pointer: string): string =>
     '/delivery_id_header': '--delivery-id-header',
   })[pointer] ?? pointer.slice(1);
 
-function parseAuthMode(value: string): AuthMode {
-  const mode = AUTH_MODES.find((known) => known === value);
-  if (!mode) throw new UsageError(`--auth-mode must be one of ${AUTH_MODES.join(', ')}`);
-  return mode;
-}
+const invalid = (issues: readonly { readonly pointer: string; readonly detail: string }[]): CommandError =>
+  new CommandError(issues.map(({ pointer, detail }) => `${optionOf(pointer)} ${detail}`).join('; '));
 
 function parseOutcome(value: string): DeliveryOutcome {
   const outcome = DELIVERY_OUTCOMES.find((known) => known.toLowerCase() === value.toLowerCase());
   if (!outcome) throw new UsageError(`--outcome must be one of ${DELIVERY_OUTCOMES.join(', ')}`);
   return outcome;
-}
-
-function parseLimit(value: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(value) || Number(value) > 500)
-    throw new UsageError('--limit must be a whole number from 1 to 500');
-  return Number(value);
 }

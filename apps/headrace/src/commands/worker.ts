@@ -1,31 +1,64 @@
-import { flagsHelp, readWorkerOptions, runWorker, WorkerFault } from '#execution/worker-daemon';
-import { takeFromEnvironment } from '../runner-door/take-from-environment.js';
+import { findRenamedSettings } from '#platform/config';
+import { command, type CommandModule, UsageError } from '../cli/command.js';
+import { optionsHelp } from '../cli/help.js';
+import { printTable, timeCell } from '../cli/output.js';
+import { REMOTE_OPTIONS, TEAM_FILTER } from '../cli/shared-options.js';
+import { connect } from '../remote/connect.js';
+import { removeFromEnvironment } from '../runner/remove-from-environment.js';
 
 const SECRETS = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;
 
 /**
- * The daemon of a self-hosted worker. The first SIGTERM (or SIGINT) drains, the second stops what runs. Logs JSON lines to
+ * The daemon of a self-hosted worker. The first SIGTERM or SIGINT drains, the second stops running tasks. Logs JSON lines to
  * standard error.
  */
-export async function run(args: readonly string[]): Promise<number> {
-  process.stderr.on('error', () => undefined);
-  process.umask(0o077);
-  const [drain, stop] = [new AbortController(), new AbortController()];
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.on(signal, () => (drain.signal.aborted ? stop : drain).abort());
-  process.on('SIGHUP', () => undefined);
-  try {
-    const options = readWorkerOptions(args, process.env);
-    // Nothing that is started from here on inherits it; agents that run as the user of the worker do not find it either.
-    takeFromEnvironment(SECRETS);
-    const write = (line: string): void => void process.stderr.write(line);
-    return await runWorker(options, { write, drain: drain.signal, stop: stop.signal });
-  } catch (error) {
-    if (!(error instanceof WorkerFault)) throw error;
-    process.stderr.write(`headrace: ${error.message}\n`);
-    return error.exitCode;
-  }
+export const worker: CommandModule = {
+  options: {},
+  details: async () => {
+    const { FLAGS_NOTE, flagsHelp } = await import('#execution/worker-daemon');
+    return [optionsHelp(flagsHelp()), FLAGS_NOTE].join('\n\n');
+  },
+  run: async (args) => {
+    const renamed = findRenamedSettings(process.env);
+    if (renamed.length > 0) throw new UsageError(renamed.join(' '));
+    const { readWorkerOptions, runWorker, WorkerFault } = await import('#execution/worker-daemon');
+    process.stderr.on('error', () => undefined);
+    process.umask(0o077);
+    const [drain, stop] = [new AbortController(), new AbortController()];
+    for (const signal of ['SIGTERM', 'SIGINT'] as const)
+      process.on(signal, () => (drain.signal.aborted ? stop : drain).abort());
+    process.on('SIGHUP', () => undefined);
+    try {
+      const options = readWorkerOptions(args, process.env);
+      // Before any child starts: neither children nor agents that run as the same user may find the secrets.
+      removeFromEnvironment(SECRETS);
+      const write = (line: string): void => void process.stderr.write(line);
+      return await runWorker(options, { write, drain: drain.signal, stop: stop.signal });
+    } catch (error) {
+      if (!(error instanceof WorkerFault)) throw error;
+      process.stderr.write(`headrace: ${error.message}\n`);
+      return error.exitCode;
+    }
+  },
+};
+
+interface RemoteWorker {
+  readonly worker_host: string;
+  readonly connection_count: number;
+  readonly connected_at: string;
+  readonly last_seen_at: string;
 }
 
-/** For `--help`. */
-export const help = flagsHelp;
+export const list = command({
+  options: { ...TEAM_FILTER, ...REMOTE_OPTIONS },
+  run: async (values) => {
+    const path = '/agent/connected-self-hosted-workers';
+    const api = await connect(values);
+    const { workers } = await api.request<{ workers: RemoteWorker[] }>('GET', path, undefined, values.team);
+    printTable(values, workers, ['WORKER HOST', 'CONNECTIONS', 'CONNECTED', 'LAST SEEN'], (worker) => [
+      ...[worker.worker_host, worker.connection_count],
+      ...[timeCell(worker.connected_at), timeCell(worker.last_seen_at)],
+    ]);
+    return 0;
+  },
+});

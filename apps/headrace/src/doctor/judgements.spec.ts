@@ -1,19 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { judgeSkew } from './checks/clock-check.js';
-import { judgeRoom } from './checks/disk-check.js';
-import { judgeNode } from './checks/node-check.js';
-import { placeOf, SecretMask } from './masked.js';
+import { rateSkew } from './checks/api-checks.js';
+import { rateFreeSpace, rateNode } from './checks/machine-checks.js';
+import { locationOf, SecretMask } from './secret-mask.js';
 
 const MIB = 1_048_576;
 
-describe('what is too little', () => {
+describe('limits of the doctor', () => {
   it.each([
     ['18.20.4', 'fail'],
     ['20.18.9', 'fail'],
     ['20.19.0', 'ok'],
     ['24.1.0', 'ok'],
-  ])('Node.js %s: %s', (version, verdict) => {
-    expect(judgeNode(version).verdict).toBe(verdict);
+  ])('rates Node.js %s as %s', (version, verdict) => {
+    expect(rateNode(version).verdict).toBe(verdict);
   });
 
   it.each([
@@ -21,8 +20,8 @@ describe('what is too little', () => {
     [256 * MIB, 'warn'],
     [2047 * MIB, 'warn'],
     [2048 * MIB, 'ok'],
-  ])('%i bytes free: %s', (bytes, verdict) => {
-    expect(judgeRoom(bytes, 'data directory', '/data', 'HEADRACE_DATA_DIR').verdict).toBe(verdict);
+  ])('rates %i free bytes as %s', (bytes, verdict) => {
+    expect(rateFreeSpace(bytes, 'data directory', '/data', 'HEADRACE_DATA_DIR').verdict).toBe(verdict);
   });
 
   it.each([
@@ -30,19 +29,19 @@ describe('what is too little', () => {
     [3_000, 'warn'],
     [-29_999, 'warn'],
     [30_000, 'fail'],
-  ])('%i ms of skew: %s', (skew, verdict) => {
-    expect(judgeSkew('the database', skew).verdict).toBe(verdict);
+  ])('rates a clock skew of %i ms as %s', (skew, verdict) => {
+    expect(rateSkew('the database', skew).verdict).toBe(verdict);
   });
 });
 
-describe('secrets in what is told', () => {
-  it('are taken out, as they stand in a URL and as they are meant', () => {
+describe('SecretMask', () => {
+  it('masks secrets, also in their percent-encoded form', () => {
     const mask = new SecretMask(['a-key-of-ours', null, ''], ['postgresql://me:p%40ss-w%2Fd@db/x', 'no url']);
     expect(mask.mask('a-key-of-ours, p@ss-w/d and p%40ss-w%2Fd')).toBe('***, *** and ***');
   });
 
-  it('are no part of a place', () => {
-    expect(placeOf('rediss://me:secret@host:6380/1?password=secret#secret')).toBe('rediss://host:6380/1');
-    expect(placeOf('secret')).toBe('an unreadable address');
+  it('removes credentials and parameters from locations', () => {
+    expect(locationOf('rediss://me:secret@host:6380/1?password=secret#secret')).toBe('rediss://host:6380/1');
+    expect(locationOf('secret')).toBe('an invalid URL');
   });
 });

@@ -1,33 +1,39 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { CommandError } from '../cli/command.js';
-import { REMOTE_OPTIONS, type RemoteValues } from '../remote/connect.js';
-import { OWNER_OPTIONS, readOwner, readRunConfig, readText, RUN_CONFIG_OPTIONS } from '../remote/run-options.js';
+import { CommandError, flag, parseOptions, requiredText, text, UsageError } from '../cli/command.js';
+import { OWNER_OPTIONS, REMOTE_OPTIONS, type RemoteValues, RUN_CONFIG_OPTIONS } from '../cli/shared-options.js';
+import { readOwner, readRunConfig, readText } from '../remote/run-options.js';
 
-const TEXT = { type: 'string' } as const;
-const SWITCH = { type: 'boolean' } as const;
-const OPTIONS = {
-  ...REMOTE_OPTIONS,
-  ...OWNER_OPTIONS,
+/** Options of `agent run --prompt`. */
+export const EXTERNAL_RUN_OPTIONS = {
+  prompt: requiredText('text', 'Prompt; - reads standard input.'),
+  workspace: text('directory', 'Directory in which the agent works. Default: the current directory.'),
+  idle: flag('Wait for follow-ups after the turn.'),
+  title: text('text', 'Title. Default: derived from the prompt.'),
+  skill: text('spec', 'Skill to execute.'),
+  agent: text('uid', 'Agent identity to run as.'),
+  conversation: text('id', 'Conversation to continue.'),
   ...RUN_CONFIG_OPTIONS,
-  ...{ prompt: TEXT, workspace: TEXT, title: TEXT, conversation: TEXT, agent: TEXT, skill: TEXT, idle: SWITCH },
-} as const;
+  ...OWNER_OPTIONS,
+  ...REMOTE_OPTIONS,
+};
 
 export interface ExternalOptions {
   readonly remote: RemoteValues;
-  /** The request's body, but for where the run comes from. */
+  /** The body of the request, without the origin of the run. */
   readonly request: Readonly<Record<string, unknown>>;
   readonly team: string | undefined;
-  /** Absolute; exists. */
+  /** Absolute path of an existing directory. */
   readonly workspace: string;
   readonly isIdling: boolean;
   readonly isJson: boolean;
 }
 
-/** The arguments of `agent run --prompt`. Throws UsageError and CommandError before anything is asked of the API. */
+/** The arguments of `agent run --prompt`. Throws UsageError and CommandError before the first request to the API. */
 export function readExternalOptions(args: readonly string[]): ExternalOptions {
-  const { values } = parseArgs({ args: [...args], options: OPTIONS });
+  const { values, positionals } = parseOptions(EXTERNAL_RUN_OPTIONS, args);
+  const [extra] = positionals;
+  if (extra !== undefined) throw new UsageError(`unexpected argument "${extra}"`);
   const owner = readOwner(values);
   const config = readRunConfig(values);
   return {
@@ -43,13 +49,40 @@ export function readExternalOptions(args: readonly string[]): ExternalOptions {
     },
     team: values.team,
     workspace: directory(values.workspace ?? process.cwd()),
-    isIdling: values.idle ?? false,
-    isJson: values.json ?? false,
+    isIdling: values.idle,
+    isJson: values.json,
   };
 }
 
 function directory(path: string): string {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new CommandError('--workspace must be a directory that is there.');
+    throw new CommandError('--workspace must be an existing directory.');
   return resolve(path);
+}
+
+const MAX_METADATA_BYTES = 256;
+
+/** Labels of a run from GitHub Actions, by the variables that GitHub sets in every job. */
+const LABELS = {
+  github_repository: 'GITHUB_REPOSITORY',
+  github_ref: 'GITHUB_REF',
+  github_sha: 'GITHUB_SHA',
+  github_run_id: 'GITHUB_RUN_ID',
+  github_workflow: 'GITHUB_WORKFLOW',
+} as const;
+
+/** The fields of a request that describe the origin of the run, derived from the environment of the command. */
+export function runOrigin(environment: NodeJS.ProcessEnv): Readonly<Record<string, unknown>> {
+  if (environment.GITHUB_ACTIONS !== 'true') return { source: 'CLI', execution_location: 'LOCAL' };
+  const metadata = Object.fromEntries(
+    Object.entries(LABELS).flatMap(([label, name]) => {
+      const value = environment[name] ?? '';
+      return value === '' || Buffer.byteLength(value) > MAX_METADATA_BYTES ? [] : [[label, value] as const];
+    }),
+  );
+  return {
+    source: 'GITHUB_ACTION',
+    execution_location: 'REMOTE',
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  };
 }

@@ -1,53 +1,48 @@
 import { homedir } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readHarnessesFile, type LogFields, type RunnerLog } from '#execution/runner';
-import { carryOut } from '../runner-door/carry-out.js';
-import { leave } from '../runner-door/json-log.js';
-import { placeEnvironment } from '../runner-door/place-environment.js';
-import { stopSignals } from '../runner-door/stop-signals.js';
-import { takeFromEnvironment } from '../runner-door/take-from-environment.js';
+import { executeHandover } from '../runner/execute-handover.js';
+import { removeFromEnvironment } from '../runner/remove-from-environment.js';
+import { exitSoon, inheritedEnvironment, stopSignals } from '../runner/runner-process.js';
 import type { ApiClient } from '../remote/api-client.js';
 import { connect } from '../remote/connect.js';
-import { readExternalOptions } from './external-options.js';
-import { JsonProgress, type Progress, type ToldEnd, type ToldRun } from './progress.js';
-import { ReadableProgress } from './readable-progress.js';
-import { runOrigin } from './run-origin.js';
+import { readExternalOptions, runOrigin } from './external-options.js';
+import { type ExternalRun, JsonProgress, type Progress, ReadableProgress, type RunEnd } from './progress.js';
 
-interface RegisteredRun extends ToldRun {
+interface RegisteredRun extends ExternalRun {
   readonly token: string;
 }
 
-/** Nothing of the execution is left by then. */
-const ASK_AGAIN_MS = 500;
-const ASK_TIMES = 6;
+const RETRY_MS = 500;
+const MAX_ATTEMPTS = 6;
 
 /**
- * Registers a run with the API and carries it out here, as the person who started the command and in a directory of
- * theirs. Exit codes: 0 the run SUCCEEDED, 1 anything else, 2 wrong use.
+ * Registers a run with the API and executes it on this machine, as the user of the command and in a directory of that user.
+ * Exit codes: 0 the run SUCCEEDED, 1 any other end, 2 wrong usage.
  */
 export async function runExternal(args: readonly string[]): Promise<number> {
   const options = readExternalOptions(args);
-  const harnesses = readHarnessesFile(process.env.HARNESSES ?? '');
+  const harnesses = readHarnessesFile(process.env.HARNESSES_FILE ?? '');
   const api = await connect(options.remote);
-  takeFromEnvironment(['HEADRACE_TOKEN']);
-  // From here on, so that nobody is left with a run that they wanted to stop.
+  removeFromEnvironment(['HEADRACE_TOKEN']);
+  // Handled from here on, so that a signal always cancels the run that is about to be registered.
   const signals = stopSignals(['SIGINT', 'SIGTERM', 'SIGHUP']);
   const body = { ...options.request, ...runOrigin(process.env) };
   const run = await api.request<RegisteredRun>('POST', '/agent/runs/external', body, options.team);
   const progress = openProgress(options.isJson);
   progress.begin(run, `${new URL(api.baseUrl).origin}/runs/${run.run_id}`);
-  await carryOut(
+  await executeHandover(
     {
       base_url: api.baseUrl,
       execution_id: run.execution_id,
       token: run.token,
       harnesses,
-      place_env: placeEnvironment(process.env),
+      place_env: inheritedEnvironment(process.env),
       in_place: { work_dir: options.workspace, home_dir: homedir() },
     },
     {
       ...signals,
-      log: complaints(),
+      log: textLog(),
       stopMeansCancel: true,
       endsWhenIdle: !options.isIdling,
       onEvent: (event) => progress.event(event),
@@ -55,25 +50,25 @@ export async function runExternal(args: readonly string[]): Promise<number> {
   );
   const end = await endOf(api, run.run_id);
   progress.end(end);
-  return leave(end.state === 'SUCCEEDED' ? 0 : 1);
+  return exitSoon(end.state === 'SUCCEEDED' ? 0 : 1);
 }
 
 function openProgress(isJson: boolean): Progress {
-  // Whoever reads may go away, as `| head` does; the run goes on.
+  // The reader of the output may exit first, as in `| head`; the run continues.
   process.stdout.on('error', () => undefined);
   const write = (text: string): void => void process.stdout.write(text);
   return isJson ? new JsonProgress(write) : new ReadableProgress(write);
 }
 
-/** What has become of the run. The state of one that is lost shows only when the API has noticed. */
-async function endOf(api: ApiClient, runId: string): Promise<ToldEnd> {
+/** The end of the run. The API may need a moment to record it. */
+async function endOf(api: ApiClient, runId: string): Promise<RunEnd> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const { state, status_message: status } = await api.request<RemoteRun>('GET', `/agent/runs/${runId}`);
       return { state, ...(status === undefined ? {} : { message: status.message }) };
     } catch (error) {
-      if (attempt === ASK_TIMES) return { state: 'UNKNOWN', message: error instanceof Error ? error.message : '' };
-      await wait(ASK_AGAIN_MS * attempt);
+      if (attempt === MAX_ATTEMPTS) return { state: 'UNKNOWN', message: error instanceof Error ? error.message : '' };
+      await wait(RETRY_MS * attempt);
     }
   }
 }
@@ -83,8 +78,8 @@ interface RemoteRun {
   readonly status_message?: { readonly message: string };
 }
 
-/** What the runner has to complain of, as people read it. */
-function complaints(): RunnerLog {
+/** Warnings and errors of the runner as text. */
+function textLog(): RunnerLog {
   process.stderr.on('error', () => undefined);
   const say = (message: string, fields: LogFields = {}): void =>
     void process.stderr.write(

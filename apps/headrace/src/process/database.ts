@@ -1,29 +1,29 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { type Settings, withSettings } from '#platform/config';
 import { EmbeddedPostgres } from '#platform/embedded-postgres';
 import { isDatabaseUnavailable, SchemaError, sqlState } from '#platform/persistence';
 import { CommandError } from '../cli/command.js';
 import { checkMigrated, migrateAll } from './migrations.js';
-import { type DatabaseWait, NO_WAIT, waitForDatabase } from './wait-for-database.js';
 
 export interface OpenDatabase {
   /** With `databaseUrl` set. */
   readonly settings: Settings;
-  /** Leaves the embedded server, which stops when nobody else uses it. */
+  /** Releases the embedded server, which stops when no process uses it. */
   close(): Promise<void>;
 }
 
 /**
- * The database that DATABASE_URL names, or the embedded one, started or joined. `migrate`: brings it to the newest schema.
- * Else that is only checked, except for the embedded one: it belongs to this version of the program alone. `wait`: for a
- * database that does not answer. Default: not at all.
+ * Opens the database of DATABASE_URL, or starts or joins the embedded one. `migrate` applies migrations; otherwise the schema
+ * is only checked, except for the embedded database, which belongs to this version of the program alone. `wait`: how long to
+ * wait for a database that is not available; by default not at all.
  */
 export async function openDatabase(
   settings: Settings,
   { migrate, wait = NO_WAIT }: { readonly migrate: boolean; readonly wait?: DatabaseWait },
 ): Promise<OpenDatabase> {
   if (settings.databaseUrl !== undefined) {
-    await usable('the database that DATABASE_URL names', () =>
+    await usable('the database of DATABASE_URL', () =>
       waitForDatabase<unknown>(wait, () =>
         migrate ? migrateAll(settings) : checkMigrated(settings.databaseUrl ?? ''),
       ),
@@ -51,7 +51,7 @@ function startEmbedded(dataDir: string): Promise<EmbeddedPostgres> {
   return EmbeddedPostgres.start({ dataDir, log: (level, message) => write[level](message) });
 }
 
-/** Rejects with why the database cannot be used, without its URL: that holds a password. */
+/** Rejects with the reason why the database cannot be used, without its URL, which contains a password. */
 async function usable(name: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
@@ -61,5 +61,42 @@ async function usable(name: string, work: () => Promise<unknown>): Promise<void>
     if (!refused && !isDatabaseUnavailable(error)) throw error;
     const reason = (error as { code?: string }).code ?? (error instanceof Error ? error.message : String(error));
     throw new CommandError(`${name} cannot be used (${reason}).`);
+  }
+}
+
+const RETRY_MS = 500;
+const REPORT_MS = 5_000;
+
+export interface DatabaseWait {
+  readonly timeoutMs: number;
+  /** Ends the wait when the process stops. */
+  readonly signal?: AbortSignal;
+}
+
+export const NO_WAIT: DatabaseWait = { timeoutMs: 0 };
+
+/**
+ * Repeats `work` while the database is unavailable, for example while it starts or recovers; after the timeout it rejects
+ * with the last error. `work` must leave nothing open when it rejects.
+ */
+export async function waitForDatabase<T>({ timeoutMs, signal }: DatabaseWait, work: () => Promise<T>): Promise<T> {
+  const logger = new Logger('Database');
+  const startedAt = performance.now();
+  let reportedAt = -Infinity;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      const now = performance.now();
+      if (!isDatabaseUnavailable(error) || now - startedAt >= timeoutMs || signal?.aborted) throw error;
+      if (now - reportedAt >= REPORT_MS) {
+        reportedAt = now;
+        const { code, message } = error as { code?: string; message: string };
+        logger.warn(
+          `Waiting for the database, up to ${Math.round(timeoutMs / 1000)} s (DATABASE_START_TIMEOUT): ${message || (code ?? '')}`,
+        );
+      }
+      await delay(RETRY_MS, undefined, signal && { signal }).catch(() => undefined);
+    }
   }
 }

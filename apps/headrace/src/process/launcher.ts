@@ -2,19 +2,19 @@ import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Environment } from '#platform/config';
 
-/** Who started this process. */
+/** The process that started this one. */
 export interface Launcher {
-  /** Where settings come from. */
+  /** The environment with the settings. */
   readonly environment: Environment;
-  /** Resolves when the launcher is gone without having stopped us; never, when nobody watches over us. */
+  /** Resolves when the launcher ended without stopping this process; never without a launcher. */
   readonly gone: Promise<void>;
   sayReady(): void;
 }
 
 /**
- * The launcher hands all settings over as one JSON line on the descriptor that HEADRACE_SETTINGS_FD names, because
- * agents may be able to read the environment of this process. The descriptor stays open: its end means that the
- * launcher died. Without one, settings come from the environment.
+ * The launcher passes all settings as one JSON line on the file descriptor of HEADRACE_SETTINGS_FD, because agents may be able
+ * to read the environment of this process. The descriptor stays open; its end means that the launcher died. Without it,
+ * settings come from the environment.
  */
 export async function connectLauncher(): Promise<Launcher> {
   const descriptor = process.env.HEADRACE_SETTINGS_FD;
@@ -26,7 +26,7 @@ export async function connectLauncher(): Promise<Launcher> {
   channel.on('error', () => channel.destroy());
   channel.on('end', () => channel.destroy());
   const environment = await firstLine(channel);
-  // It alone is no reason to live on.
+  // The channel alone must not keep the process alive.
   channel.unref();
   return { environment, gone, sayReady: () => void channel.write('ready\n') };
 }
@@ -34,9 +34,9 @@ export async function connectLauncher(): Promise<Launcher> {
 function firstLine(channel: Socket): Promise<Environment> {
   return new Promise((resolve, reject) => {
     const lines = createInterface({ input: channel });
-    // It emits the errors of the channel again; `close` follows.
+    // It repeats the errors of the channel; `close` follows.
     lines.on('error', () => undefined);
     lines.once('line', (line) => resolve(JSON.parse(line) as Environment));
-    channel.once('close', () => reject(new Error('The launcher handed no settings over.')));
+    channel.once('close', () => reject(new Error('The launcher passed no settings.')));
   });
 }

@@ -1,17 +1,27 @@
 import { createServer } from 'node:net';
-import { type Environment, ensureDataDir, hasLocalRunnerApi, parseSettings, type Settings } from '#platform/config';
-import { withInstallationKeys } from './secrets-keys.js';
+import { join } from 'node:path';
+import {
+  ensureDataDir,
+  ensurePrivateDir,
+  type Environment,
+  hasLocalRunnerApi,
+  parseSettings,
+  persistedSecret,
+  readIfPresent,
+  type Settings,
+  withSettings,
+} from '#platform/config';
 
 /**
- * Settings that are complete for a process of this installation: free ports chosen where 0 was asked, public addresses
- * that follow from them, and the secrets key that was generated once. Throws a SettingsError.
+ * The settings of a process of this installation: with free ports in place of 0, the public addresses that follow from them,
+ * and the generated secrets key. Throws a SettingsError.
  */
 export async function prepareSettings(environment: Environment): Promise<Settings> {
   const settings = await withRealPorts(environment);
   return withInstallationKeys(settings, ensureDataDir(settings.dataDir), { generates: true });
 }
 
-/** Addresses are derived from ports while settings are read, so chosen ports go in as if they had been given. */
+/** Addresses are derived from ports while settings are parsed, so selected ports are set in the environment. */
 async function withRealPorts(environment: Environment): Promise<Settings> {
   const given = parseSettings(environment);
   const chosen: Record<string, string> = {};
@@ -32,5 +42,31 @@ function freePort(host: string): Promise<number> {
       const address = probe.address();
       probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
     });
+  });
+}
+
+/**
+ * The settings with the keys of this installation: SECRETS_KEY, else the generated key in the data directory. A key that an
+ * operator renamed to `secrets-key.previous` still decrypts, like those of SECRETS_KEY_PREVIOUS.
+ *
+ * `generates`: generates a missing key; otherwise `secretsKey` stays unset.
+ */
+export function withInstallationKeys(
+  settings: Settings,
+  dataDir: string,
+  { generates }: { readonly generates: boolean },
+): Settings {
+  const file = join(dataDir, 'secrets', 'secrets-key');
+  const renamedKey = readIfPresent(`${file}.previous`)?.trim();
+  const generated = (): string | undefined => {
+    // After a key was renamed, the first process generates a new one.
+    if (!generates && !renamedKey) return readIfPresent(file)?.trim() || undefined;
+    ensurePrivateDir(dataDir, 'secrets');
+    return persistedSecret(file);
+  };
+  return withSettings(settings, {
+    dataDir,
+    secretsKey: settings.secretsKey ?? generated(),
+    secretsKeyPrevious: [...settings.secretsKeyPrevious, ...(renamedKey ? [renamedKey] : [])],
   });
 }

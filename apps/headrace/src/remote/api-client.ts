@@ -5,15 +5,15 @@ const TIMEOUT_MS = 60_000;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Where the API is, and who asks. */
+/** Base URL and token of the API. */
 export interface Connection {
   /** Ends in `/api/v1`. */
   readonly baseUrl: string;
   readonly token: string;
 }
 
-/** An answer other than success; `body` is a problem document, if the API is what answers. */
-export class RefusedByApi extends CommandError {
+/** A response other than success; `body` is a problem document if the API sent it. */
+export class ApiError extends CommandError {
   constructor(
     readonly status: number,
     readonly body: Readonly<Record<string, unknown>>,
@@ -23,7 +23,7 @@ export class RefusedByApi extends CommandError {
   }
 }
 
-/** Asks a running API over HTTP. The token goes nowhere else: redirects are not followed. */
+/** A client of the API. Redirects are not followed, so that the token is sent to no other server. */
 export class ApiClient {
   constructor(private readonly connection: Connection) {}
 
@@ -32,25 +32,25 @@ export class ApiClient {
     return this.connection.baseUrl;
   }
 
-  /** The JSON of a success. Throws a RefusedByApi, or a CommandError when nobody answers. `team`: uid of the team to act for. */
+  /** Returns the JSON of a success. Throws an ApiError, or a CommandError without a response. `team`: uid of the team to act for. */
   async request<T>(method: Method, path: string, body?: unknown, team?: string): Promise<T> {
     const { baseUrl } = this.connection;
     const response = await this.send(method, path, body, team);
     const text = await response.text();
     const answer = readObject(text);
-    // Cancelling a run answers with a JSON string.
+    // The response of a cancel is a JSON string.
     if (response.ok && answer === null && text.startsWith('"')) return JSON.parse(text) as T;
     if (!response.ok || answer === null)
-      throw new RefusedByApi(response.status, answer ?? {}, explain(baseUrl, response.status, answer));
+      throw new ApiError(response.status, answer ?? {}, explain(baseUrl, response.status, answer));
     return answer as T;
   }
 
-  /** Resolves when it is gone; throws as `request` does. */
+  /** Resolves when the resource is deleted; throws like `request`. */
   async delete(path: string): Promise<void> {
     const response = await this.send('DELETE', path, undefined);
     const answer = readObject(await response.text());
     if (response.status !== 204)
-      throw new RefusedByApi(
+      throw new ApiError(
         response.status,
         answer ?? {},
         explain(this.connection.baseUrl, response.status, response.ok ? null : answer),
@@ -58,8 +58,8 @@ export class ApiClient {
   }
 
   /**
-   * An event stream from behind the event of this id, or from its beginning. Null when the server has nothing to add.
-   * The stream ends, or throws, when the connection is lost.
+   * An event stream after the event with this id, or from its beginning. Null when there are no more events. The stream ends,
+   * or throws, when the connection is lost.
    */
   async stream(path: string, lastEventId: string | undefined): Promise<AsyncIterable<EventSourceMessage> | null> {
     const connected = new AbortController();
@@ -72,7 +72,7 @@ export class ApiClient {
     if (response.status === 204) return null;
     if (!response.ok || response.body === null) {
       const answer = readObject(await response.text());
-      throw new RefusedByApi(response.status, answer ?? {}, explain(this.baseUrl, response.status, answer));
+      throw new ApiError(response.status, answer ?? {}, explain(this.baseUrl, response.status, answer));
     }
     return response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
   }
@@ -104,17 +104,17 @@ export class ApiClient {
   }
 }
 
-/** Fetch hides it in the cause of what it throws. */
+/** The reason is in the cause of the error of fetch. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error) || error.name === 'TimeoutError') return 'no answer in time';
+  if (!(error instanceof Error) || error.name === 'TimeoutError') return 'timeout';
   const cause = error.cause as NodeJS.ErrnoException | undefined;
   return cause?.code ?? cause?.message ?? error.message;
 }
 
 function explain(baseUrl: string, status: number, answer: Readonly<Record<string, unknown>> | null): string {
   const detail = answer?.detail;
-  if (typeof detail !== 'string') return `what answers at ${baseUrl} is not the API (${status}).`;
-  if (status === 401) return `the token is not accepted: ${detail}`;
+  if (typeof detail !== 'string') return `the server at ${baseUrl} is not the API (${status}).`;
+  if (status === 401) return `the API rejected the token: ${detail}`;
   const traceId = answer?.trace_id;
   return status >= 500 && typeof traceId === 'string' ? `${detail} (trace id ${traceId})` : detail;
 }

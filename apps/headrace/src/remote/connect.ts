@@ -1,47 +1,39 @@
-import { parseSettings } from '#platform/config';
+import { rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { ensurePrivateDir, type Environment, parseSettings, readIfPresent, writePrivateFile } from '#platform/config';
 import { CommandError, UsageError } from '../cli/command.js';
-import { OUTPUT_OPTIONS, type OutputValues } from '../cli/output.js';
-import { readSecretFile } from '../cli/read-secret-file.js';
+import { readSecretFile } from '../cli/input.js';
+import type { RemoteValues } from '../cli/shared-options.js';
 import { connectLauncher } from '../process/launcher.js';
 import { ConnectionFile } from '../up/connection-file.js';
 import { ApiClient } from './api-client.js';
-import { CredentialsFile } from './credentials-file.js';
-
-/** Options of every command that calls the API. */
-export const REMOTE_OPTIONS = { ...OUTPUT_OPTIONS, url: { type: 'string' }, 'token-file': { type: 'string' } } as const;
-
-export interface RemoteValues extends OutputValues {
-  readonly url?: string;
-  readonly 'token-file'?: string;
-}
 
 const API_PREFIX = '/api/v1';
 
 /**
- * The API that --url or HEADRACE_URL names, else the running `headrace up` of the data directory, else the one of the last
- * `headrace login`, else the one of this machine. The token is that of --token-file or HEADRACE_TOKEN, else the one that
- * `up` or `login` stored for this very address.
+ * A client of the API of --url or HEADRACE_URL, else of the running `headrace up` of the data directory, else of the last
+ * `headrace login`, else of this machine. The token comes from --token-file or HEADRACE_TOKEN, else from what `up` or
+ * `login` stored for the same address.
  */
-export async function connect(values: RemoteValues): Promise<ApiClient> {
+export async function connect(values: Pick<RemoteValues, 'url' | 'token-file'>): Promise<ApiClient> {
   const { environment } = await connectLauncher();
   const url = values.url ?? (environment.HEADRACE_URL || undefined);
   const asked = url === undefined ? undefined : parseBaseUrl(url, values.url === undefined ? 'HEADRACE_URL' : '--url');
   const inFile = readSecretFile(values['token-file'], '--token-file')?.trim();
-  // An empty file is a secret that was not filled in: another stored token would be somebody else's.
-  if (inFile === '') throw new CommandError('the file that --token-file names is empty.');
+  // An empty file is a secret that was never filled in; a stored token could belong to another user.
+  if (inFile === '') throw new CommandError('--token-file: the file is empty.');
   const given = inFile ?? environment.HEADRACE_TOKEN?.trim();
   const settings = parseSettings(environment);
   const running = new ConnectionFile(settings.dataDir).read();
   const credentials = new CredentialsFile(environment);
   const baseUrl =
     asked ?? running.base_url ?? credentials.currentUrl ?? `http://127.0.0.1:${settings.port}${API_PREFIX}`;
-  // A stored token is for its own address and for no other.
+  // A stored token must not be sent to another address.
   const stored = baseUrl === running.base_url ? running.token : credentials.tokenFor(baseUrl);
   const token = given || stored;
   if (token === undefined || token === '')
-    throw new CommandError(
-      'a token is needed: run `headrace login`, set HEADRACE_TOKEN, or name a file with --token-file.',
-    );
+    throw new CommandError('a token is required: run `headrace login`, set HEADRACE_TOKEN, or use --token-file.');
   assertToken(token);
   return new ApiClient({ baseUrl, token });
 }
@@ -50,7 +42,7 @@ export function assertToken(token: string): void {
   if (!/^[\x21-\x7e]+$/.test(token)) throw new CommandError('invalid token: contains illegal characters.');
 }
 
-/** What --url names, ending in `/api/v1`. */
+/** The base URL of the API for an origin; it ends in `/api/v1`. */
 export function parseBaseUrl(value: string, name = '--url'): string {
   const url = URL.canParse(value) ? new URL(value) : null;
   const path = url?.pathname.replace(/\/$/, '');
@@ -58,4 +50,63 @@ export function parseBaseUrl(value: string, name = '--url'): string {
   if (!isOrigin || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')
     throw new UsageError(`${name} must be an origin such as http://127.0.0.1:3000`);
   return `${url.origin}${API_PREFIX}`;
+}
+
+interface Credentials {
+  /** Base URL of the last login. */
+  readonly current?: string;
+  /** Base URL → token. */
+  readonly tokens: Readonly<Record<string, string>>;
+}
+
+/** The tokens that `headrace login` stores, readable by the user only. */
+export class CredentialsFile {
+  private readonly directory: string;
+  readonly path: string;
+
+  constructor(environment: Environment) {
+    this.directory = environment.XDG_CONFIG_HOME || join(environment.HOME || homedir(), '.config');
+    this.path = join(this.directory, 'headrace', 'credentials.json');
+  }
+
+  get currentUrl(): string | undefined {
+    return this.read().current;
+  }
+
+  tokenFor(baseUrl: string): string | undefined {
+    return this.read().tokens[baseUrl];
+  }
+
+  /** Stores the token. Commands call this API by default from then on. */
+  add(baseUrl: string, token: string): void {
+    ensurePrivateDir(this.directory, 'headrace');
+    this.write({ current: baseUrl, tokens: { ...this.read().tokens, [baseUrl]: token } });
+  }
+
+  /** False when no token was stored. */
+  remove(baseUrl: string): boolean {
+    const { current, tokens } = this.read();
+    const { [baseUrl]: removed, ...others } = tokens;
+    if (removed === undefined) return false;
+    const [next] = Object.keys(others);
+    const left = current === baseUrl ? next : current;
+    if (left === undefined) rmSync(this.path, { force: true });
+    else this.write({ current: left, tokens: others });
+    return true;
+  }
+
+  private write(credentials: Credentials): void {
+    writePrivateFile(this.path, `${JSON.stringify(credentials, null, 2)}\n`);
+  }
+
+  private read(): Credentials {
+    const text = readIfPresent(this.path);
+    if (text === null) return { tokens: {} };
+    try {
+      const { current, tokens } = JSON.parse(text) as Partial<Credentials>;
+      return { ...(current !== undefined && { current }), tokens: tokens ?? {} };
+    } catch {
+      throw new CommandError(`${this.path} is not valid JSON: remove it and run \`headrace login\` again.`);
+    }
+  }
 }

@@ -1,7 +1,6 @@
-import { required } from '../cli/arguments.js';
-import { CommandError } from '../cli/command.js';
-import { printable } from '../cli/printable.js';
-import { type ApiClient, RefusedByApi } from './api-client.js';
+import { CommandError, required } from '../cli/command.js';
+import { printable } from '../cli/output.js';
+import { type ApiClient, ApiError } from './api-client.js';
 
 export interface RemoteFactory {
   readonly uid: string;
@@ -17,13 +16,13 @@ interface Page {
 const UID = /^[A-Za-z0-9]{22}$/;
 const MANY = 20;
 
-/** The factory of this uid or alias; without one, the only one that the caller sees. */
+/** The factory with this uid or alias; by default the only factory that the user can access. */
 export async function findFactory(api: ApiClient, wanted: string | undefined): Promise<RemoteFactory> {
   if (wanted === undefined) return theOnly(await list(api, { limit: String(MANY) }));
-  // A variable of a script that was never set.
+  // An empty value is an unset variable of a script.
   required('factory', wanted);
   const found = (UID.test(wanted) ? await byUid(api, wanted) : null) ?? (await byAlias(api, wanted));
-  if (!found) throw new CommandError(`there is no factory ${wanted} that you can see.`);
+  if (!found) throw new CommandError(`factory ${wanted} not found or not accessible.`);
   return found;
 }
 
@@ -31,12 +30,12 @@ async function byUid(api: ApiClient, uid: string): Promise<RemoteFactory | null>
   try {
     return await api.request<RemoteFactory>('GET', `/factory/${uid}`);
   } catch (error) {
-    if (error instanceof RefusedByApi && error.status === 404) return null;
+    if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   }
 }
 
-/** Aliases are unique in a team; whoever is on several may see one twice. */
+/** Aliases are unique in a team only; a member of several teams may see the same alias twice. */
 async function byAlias(api: ApiClient, alias: string): Promise<RemoteFactory | null> {
   const found: RemoteFactory[] = [];
   let cursor: string | undefined;
@@ -46,16 +45,16 @@ async function byAlias(api: ApiClient, alias: string): Promise<RemoteFactory | n
     found.push(...page.factories.filter((factory) => factory.alias === alias));
     cursor = page.page_info.next_cursor;
   } while (cursor !== undefined);
-  if (found.length > 1) throw new CommandError(`${alias} is the alias of several factories: ${known(found)}.`);
+  if (found.length > 1) throw new CommandError(`alias ${alias} is ambiguous; use a uid: ${known(found)}.`);
   return found[0] ?? null;
 }
 
 function theOnly({ factories, page_info: { next_cursor: more } }: Page): RemoteFactory {
   const [only, ...others] = factories;
-  if (!only) throw new CommandError('you see no factory; `headrace factory create` makes one.');
+  if (!only) throw new CommandError('no factory is accessible; create one with `headrace factory create`.');
   if (others.length === 0) return only;
   const rest = more === undefined ? '' : ', …';
-  throw new CommandError(`there are several factories, pick one with --factory: ${known(factories)}${rest}.`);
+  throw new CommandError(`several factories are accessible, select one with --factory: ${known(factories)}${rest}.`);
 }
 
 const known = (factories: readonly RemoteFactory[]): string =>

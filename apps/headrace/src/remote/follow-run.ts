@@ -2,19 +2,19 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { EventSourceMessage } from 'eventsource-parser/stream';
 import { CommandError } from '../cli/command.js';
 import type { OutputValues } from '../cli/output.js';
-import { type ApiClient, RefusedByApi } from './api-client.js';
+import { type ApiClient, ApiError } from './api-client.js';
 import { type ConversationEvent, RunPrinter, type StateEvent, type TimelineEvent } from './run-printer.js';
 import { ENDED_STATES, type RemoteRun, runPath } from './runs.js';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
-/** Attempts in a row that bring no event. */
+/** Consecutive attempts without an event. */
 const MAX_FAILURES = 10;
 /** Timeline events with which a turn, or the whole run, ends. */
 const TURN_ENDS = new Set(['run_done', 'run_failed', 'run_errored', 'run_cancelled']);
 
 export interface FollowOptions extends OutputValues {
-  /** The follow-up whose turn is awaited. Without one, the run as it is. */
+  /** The follow-up whose turn is awaited; by default the current turn. */
   readonly followupId?: string;
 }
 
@@ -25,8 +25,8 @@ interface RemoteStep {
 }
 
 /**
- * Writes what happens in a run to standard output until its turn has ended: for people, or with `json` one object a line,
- * `{event, data}` of docs/live-events.md. A lost connection is resumed. Returns 0 when the run is SUCCEEDED, 1 otherwise.
+ * Writes the events of a run to standard output until its turn has ended: as text, or with `json` one object per line,
+ * `{event, data}` of docs/live-events.md. Resumes a lost connection. Returns 0 when the run is SUCCEEDED, 1 otherwise.
  */
 export async function followRun(api: ApiClient, runId: string, options: FollowOptions): Promise<number> {
   const follower = new Follower(options);
@@ -58,7 +58,7 @@ export async function followRun(api: ApiClient, runId: string, options: FollowOp
   return state === 'SUCCEEDED' ? 0 : 1;
 }
 
-/** Prints events, each message once in each of its versions, and knows when the turn has ended. */
+/** Prints events, each version of a message once, and detects the end of the turn. */
 class Follower {
   private readonly printer = new RunPrinter((text) => void process.stdout.write(text));
   private readonly messages = new Map<string, string>();
@@ -120,13 +120,13 @@ async function conversationOf(api: ApiClient, runId: string): Promise<readonly R
   try {
     return (await api.request<{ steps: RemoteStep[] }>('GET', runPath(runId, '/conversation'))).steps;
   } catch (error) {
-    if (error instanceof RefusedByApi && [404, 422].includes(error.status)) return [];
+    if (error instanceof ApiError && [404, 422].includes(error.status)) return [];
     throw error;
   }
 }
 
 function isTransient(error: unknown): boolean {
-  if (error instanceof RefusedByApi) return error.status === 429 || error.status >= 500;
+  if (error instanceof ApiError) return error.status === 429 || error.status >= 500;
   // A connection that breaks is a TypeError of undici; one that is refused has it as the cause of a CommandError.
   return error instanceof TypeError || (error instanceof CommandError && error.cause !== undefined);
 }

@@ -1,4 +1,4 @@
-import { firstLines, printable } from '../cli/printable.js';
+import { CONTROL_CHARACTERS, firstLines, printable } from '../cli/output.js';
 
 export interface StateEvent {
   readonly state: string;
@@ -28,15 +28,13 @@ export interface ConversationEvent {
   readonly message?: { readonly role: string; readonly content: readonly Block[] };
 }
 
-/** Everything but line ends and tabs that would move the cursor. */
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
 const MAX_LINE = 200;
 
-/** Writes a run's event stream for people: states, prompts, what the agent says, its actions and their output. */
+/** Writes the event stream of a run as text: states, prompts, messages of the agent, its actions and their output. */
 export class RunPrinter {
   private isWithinLine = false;
   private lastState = '';
-  /** Place of a block in the conversation → the text of it that was written. */
+  /** Position of a block in the conversation → its text that is already written. */
   private readonly written = new Map<string, string>();
 
   constructor(private readonly write: (text: string) => void) {}
@@ -81,7 +79,7 @@ export class RunPrinter {
 
   private say(text: string): void {
     if (text === '') return;
-    this.write(text.replaceAll(CONTROL, '\uFFFD'));
+    this.write(text.replaceAll(CONTROL_CHARACTERS, '\uFFFD'));
     this.isWithinLine = !text.endsWith('\n');
   }
 
@@ -92,7 +90,7 @@ export class RunPrinter {
   }
 }
 
-/** Null for what is not shown, or not yet. */
+/** Null for a block that is not shown, or not yet. */
 function textOf(block: Block, role: string): string | null {
   switch (block.type) {
     case 'text':

@@ -1,4 +1,4 @@
-import { printable } from '../cli/printable.js';
+import { printable } from '../cli/output.js';
 
 /** A run as the API answers it, as far as commands show it. */
 export interface RemoteRun {

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { readIfPresent, writePrivateFile } from '#platform/config';
+import { ensurePrivateDir, readIfPresent, type Settings, writePrivateFile } from '#platform/config';
 
-/** What a program needs to use this installation; `$HEADRACE_DATA_DIR/connection.json`, readable by its owner only. */
+/** Addresses and tokens for programs that use this installation: `$HEADRACE_DATA_DIR/connection.json`, readable by its owner only. */
 export interface Connection {
   readonly base_url: string;
   readonly ingress_base_url: string;
@@ -21,7 +21,7 @@ export class ConnectionFile {
     this.path = join(dataDir, 'connection.json');
   }
 
-  /** What the file says, as far as it is legible. */
+  /** The content of the file; empty when it is missing or not valid JSON. */
   read(): Partial<Connection> {
     const text = readIfPresent(this.path);
     if (text === null) return {};
@@ -39,5 +39,35 @@ export class ConnectionFile {
 
   remove(): void {
     rmSync(this.path, { force: true });
+  }
+}
+
+/** Public origin of the ingress. A running `up` may have selected a free port, so its file has precedence over the setting. */
+export function ingressOrigin({ dataDir, ingressPublicUrl }: Settings): string {
+  const { ingress_base_url: running } = new ConnectionFile(dataDir).read();
+  return running ?? ingressPublicUrl;
+}
+
+/** Resources of the first start, to find them again when `connection.json` is lost. */
+export interface KnownUids {
+  readonly team_uid?: string;
+  readonly user_uid?: string;
+  readonly service_account_uid?: string;
+  readonly factory_uid?: string;
+}
+
+export class UidFile {
+  private readonly path: string;
+
+  constructor(dataDir: string) {
+    this.path = join(ensurePrivateDir(dataDir, 'state'), 'first-start.json');
+  }
+
+  read(): KnownUids {
+    return JSON.parse(readIfPresent(this.path) ?? '{}') as KnownUids;
+  }
+
+  write(uids: KnownUids): void {
+    writePrivateFile(this.path, `${JSON.stringify(uids, null, 2)}\n`);
   }
 }

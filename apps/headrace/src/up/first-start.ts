@@ -10,18 +10,16 @@ import {
 } from '#platform/auth';
 import { CreateFactory, FindFactory } from '#domain/factories';
 import { newUid } from '#platform/kernel';
-import type { Connection } from './connection-file.js';
-import type { KnownUids, UidFile } from './uid-file.js';
+import type { Connection, KnownUids, UidFile } from './connection-file.js';
 
 export type Access = Pick<Connection, 'token' | 'service_account_token' | 'team_uid' | 'factory_uid'>;
 
-/** Under which the tokens of `connection.json` are listed. */
+/** Name of the tokens of `connection.json` in lists. */
 const TOKEN_NAME = 'connection.json';
 
 /**
- * Makes what a new installation needs to be used: a team, its owner, a service account, a factory and tokens. Repeats
- * nothing that is there; a start that was interrupted goes on where it ended. New tokens are made only for those that
- * are missing from `known`, or do not work any more.
+ * Creates the initial resources of an installation: a team, its owner, a service account, a factory and tokens. Existing
+ * resources are kept, so an interrupted start continues. A token is created only if `known` lacks it or it is not valid.
  */
 export class FirstStart {
   constructor(
@@ -49,7 +47,7 @@ export class FirstStart {
     const known = teams.find(({ uid }) => uid === this.file.read().team_uid);
     if (known) return known.uid;
     const { uid } = await this.services.get(TeamsService).create({ name: 'Default team' });
-    // The others belonged to another database.
+    // The other uids belong to another database.
     this.file.write({ team_uid: uid });
     return uid;
   }
@@ -58,14 +56,14 @@ export class FirstStart {
     const users = await this.services.get(UsersService).list();
     const known = users.find(({ uid }) => uid === this.file.read().user_uid);
     const uid = known?.uid ?? (await this.createUser());
-    // Somebody may have given the owner another role since; one without any team was left by an interrupted start.
+    // A changed role is kept; a user without a team was created by an interrupted start.
     if (!known || known.memberships.length === 0)
       await this.services.get(MembersService).setRole({ teamUid, userUid: uid, role: 'owner' });
     return uid;
   }
 
   private async createUser(): Promise<string> {
-    // The plain address is taken when another installation shares the database.
+    // The first address exists already when another installation shares the database.
     for (const email of ['owner@headrace.local', `owner-${newUid().toLowerCase()}@headrace.local`]) {
       const result = await this.services.get(UsersService).create({ email, displayName: 'Owner' });
       if (result.kind === 'created') return this.remember({ user_uid: result.user.uid }, result.user.uid);
@@ -90,13 +88,13 @@ export class FirstStart {
   }
 
   private async token(owner: PrincipalRef, known: string | undefined): Promise<string> {
-    if (known !== undefined && (await this.works(known, owner))) return known;
+    if (known !== undefined && (await this.isValid(known, owner))) return known;
     const result = await this.services.get(TokensService).create({ owner, name: TOKEN_NAME });
     if (result.kind !== 'created') throw new Error(`A token for ${owner.type} ${owner.uid} could not be created.`);
     return result.token;
   }
 
-  private async works(token: string, owner: PrincipalRef): Promise<boolean> {
+  private async isValid(token: string, owner: PrincipalRef): Promise<boolean> {
     const principal = await this.services.get(TokenAuthenticator).authenticate(`Bearer ${token}`);
     return typeof principal !== 'string' && principal.uid === owner.uid;
   }

@@ -2,7 +2,7 @@ import type { Connection } from './connection-file.js';
 
 const PROMPT = '```sh\necho "hello from the agent" > hello.txt\ncat hello.txt\n```';
 
-/** What `headrace up` prints when it can be used: the addresses, and a line to paste that creates a run. */
+/** Printed by `headrace up` when it is ready: the addresses, and a shell command that creates a run. */
 export function readyMessage(connection: Connection, connectionFile: string): string {
   return [
     '',
@@ -21,14 +21,14 @@ export function readyMessage(connection: Connection, connectionFile: string): st
   ].join('\n');
 }
 
-/** Takes the token from the file, so that it stands in no history and no log. */
+/** Reads the token from the file, so that no shell history and no log contains it. */
 function createRunCommand({ base_url }: Connection, connectionFile: string): string {
   const token = `$(sed -n 's/^  "token": "\\(.*\\)",$/\\1/p' ${quote(connectionFile)})`;
   const body = JSON.stringify({ prompt: PROMPT });
   return `curl -sS ${base_url}/agent/runs -H "Authorization: Bearer ${token}" -H 'Content-Type: application/json' -d ${quote(body)}`;
 }
 
-/** For a POSIX shell. */
+/** Quotes for a POSIX shell. */
 function quote(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,42 +1,63 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '#domain/agents';
+import { AuthModule } from '#platform/auth';
 import { FactoriesModule } from '#domain/factories';
 import { RunsModule } from '#domain/runs';
+import { TimersModule } from '#platform/timers';
+import { WebhookEvaluationModule, WebhooksModule } from '#domain/webhooks';
+import { AutomationTimer } from './adapters/automation-timer.js';
+import { DeliveryAutomations } from './adapters/delivery-automations.js';
+import { ScheduleTrigger } from './adapters/schedule-trigger.js';
+import { WebhookTrigger } from './adapters/webhook-trigger.js';
 import { AutomationChecks } from './application/automation-checks.js';
 import { AutomationWrites } from './application/automation-writes.js';
-import { CreateAutomation } from './application/create-automation.js';
+import { AutomationsService } from './application/automations.service.js';
 import { DefinedAutomations } from './application/defined-automations.js';
-import { DeleteAutomation } from './application/delete-automation.js';
-import { FindAutomations } from './application/find-automations.js';
-import { ReplaceAutomation } from './application/replace-automation.js';
+import { FireAutomations, FiringSteps } from './application/fire-automations.js';
+import { LaunchRun } from './application/launch-run.js';
 import { TestTrigger } from './application/test-trigger.js';
-import { TriggerChecks } from './application/trigger-checks.js';
-import { TriggerObstacles } from './application/trigger-obstacles.js';
-import { AutomationPlaces } from './persistence/automation-places.js';
+import { TriggerProviders } from './application/trigger-providers.js';
+import { AutomationsController } from './http/automations.controller.js';
 import { AutomationsStore } from './persistence/automations.store.js';
-import { TriggersModule } from './triggers.module.js';
+import { FiringStore } from './persistence/firing.store.js';
 
-const USE_CASES = [
-  FindAutomations,
-  CreateAutomation,
-  ReplaceAutomation,
-  DeleteAutomation,
-  TestTrigger,
-  DefinedAutomations,
-];
-
-/** Automations as they are kept, and the kinds of events that start them. */
+/** Automations, their kinds of triggers, and the firing of events. A library with another kind of trigger imports it. */
 @Module({
-  imports: [TriggersModule, FactoriesModule, AgentsModule, RunsModule],
+  imports: [AuthModule, AgentsModule, FactoriesModule, RunsModule, WebhooksModule, TimersModule],
   providers: [
     AutomationsStore,
-    AutomationPlaces,
-    AutomationWrites,
+    FiringStore,
+    TriggerProviders,
+    WebhookTrigger,
+    ScheduleTrigger,
     AutomationChecks,
-    TriggerChecks,
-    TriggerObstacles,
-    ...USE_CASES,
+    AutomationWrites,
+    AutomationsService,
+    DefinedAutomations,
+    TestTrigger,
+    LaunchRun,
+    FiringSteps,
+    FireAutomations,
   ],
-  exports: [TriggersModule, ...USE_CASES],
+  exports: [
+    TriggerProviders,
+    WebhookTrigger,
+    ScheduleTrigger,
+    AutomationsService,
+    DefinedAutomations,
+    TestTrigger,
+    FiringSteps,
+    FireAutomations,
+  ],
 })
 export class AutomationsModule {}
+
+@Module({ imports: [AutomationsModule, AuthModule, FactoriesModule], controllers: [AutomationsController] })
+export class AutomationsHttpModule {}
+
+/** For the processor: deliveries and due times start automations. */
+@Module({
+  imports: [WebhookEvaluationModule, TimersModule, FactoriesModule, AutomationsModule],
+  providers: [DeliveryAutomations, AutomationTimer],
+})
+export class AutomationsJobsModule {}

@@ -1,3 +1,5 @@
+export { DefinedAutomations } from './application/defined-automations.js';
+export { FireAutomations, type FiringStep, FiringSteps } from './application/fire-automations.js';
 export {
   type CompiledTrigger,
   type SampledEvent,
@@ -8,23 +10,8 @@ export {
   type TriggerScope,
 } from './application/trigger-provider.js';
 export { TriggerProviders } from './application/trigger-providers.js';
-export type { Automation, AutomationFields, AutomationSource } from './domain/automation.js';
-export {
-  evaluatePayloadFilter,
-  type FilterVerdict,
-  parsePayloadFilter,
-  type ParsedFilter,
-  PAYLOAD_FILTER_SCHEMA,
-  type PayloadFilter,
-} from './domain/payload-filter/index.js';
+export { AutomationsHttpModule, AutomationsJobsModule, AutomationsModule } from './automations.module.js';
+export type { Automation, AutomationFields } from './domain/automation.js';
+export { PAYLOAD_FILTER_SCHEMA } from './domain/payload-filter/schema.js';
 export type { Trigger, TriggerCheck, TriggerEvent } from './domain/trigger.js';
-
-export { FireAutomations } from './application/fire-automations.js';
-export { FIRING_STEPS, type FiringStep, FiringSteps } from './application/firing-steps.js';
-export { AutomationsJobsModule } from './automations-jobs.module.js';
-export { FiringModule } from './firing.module.js';
-export { TriggersModule } from './triggers.module.js';
-export { DefinedAutomations } from './application/defined-automations.js';
-export { AutomationsHttpModule } from './automations-http.module.js';
-export { AutomationsModule } from './automations.module.js';
 export { AUTOMATIONS_ENCRYPTED_COLUMNS } from './persistence/encrypted-columns.js';

@@ -1,18 +1,22 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { RunsModule } from '#domain/runs';
-import { ConversationOpener } from './application/live/conversation-opener.js';
-import { FollowRun } from './application/live/follow-run.js';
-import { LiveRuns } from './application/live/live-runs.js';
-import { LiveStreams } from './application/live/live-streams.js';
-import { FoldRemoval } from './application/fold-removal.js';
-import { NormalizerRegistry } from './application/normalizer-registry.js';
-import { HeadraceEventsNormalizer } from './application/normalizers/headrace-events.normalizer.js';
-import { ReadConversation } from './application/read-conversation.js';
-import { StandardTranscriptFormats, TranscriptFormatRegistry } from './application/transcript-format-registry.js';
-import { ConversationFolds } from './persistence/conversation-folds.js';
+import { AuthModule } from '#platform/auth';
+import { RunEventStreams } from './application/live/run-event-streams.js';
+import { WatchedRuns, StreamLimiter } from './application/live/watched-runs.js';
+import { ProjectionRemoval, ConversationProjectionStore } from './persistence/conversation-projections.store.js';
+import { NormalizerRegistry, HeadraceEventsNormalizer } from './application/normalizer-registry.js';
+import { ConversationReader } from './application/conversation-reader.js';
+import { StandardTranscriptFormats, TranscriptFormatRegistry } from './application/transcript-formats.js';
+import {
+  ConversationsController,
+  SessionsController,
+  RunConversationController,
+} from './http/conversations.controller.js';
+import { RunEventsController } from './http/run-events.controller.js';
+import { SessionPageController } from './http/session-page.controller.js';
 
-/** The conversations room: folds of the runs' log, and the normalizers that make them. */
+/** Projections of run logs, the normalizers that create them, and live streams. */
 @Module({
   imports: [DiscoveryModule, RunsModule],
   providers: [
@@ -20,14 +24,26 @@ import { ConversationFolds } from './persistence/conversation-folds.js';
     HeadraceEventsNormalizer,
     TranscriptFormatRegistry,
     StandardTranscriptFormats,
-    ConversationFolds,
-    ReadConversation,
-    FoldRemoval,
-    ConversationOpener,
-    LiveRuns,
-    LiveStreams,
-    FollowRun,
+    ConversationProjectionStore,
+    ConversationReader,
+    ProjectionRemoval,
+    WatchedRuns,
+    StreamLimiter,
+    RunEventStreams,
   ],
-  exports: [NormalizerRegistry, TranscriptFormatRegistry, ReadConversation, FollowRun, LiveStreams],
+  exports: [NormalizerRegistry, TranscriptFormatRegistry, ConversationReader, RunEventStreams, StreamLimiter],
 })
 export class ConversationsModule {}
+
+/** Routes of conversations, live events and the session page. */
+@Module({
+  imports: [ConversationsModule, RunsModule, AuthModule],
+  controllers: [
+    RunConversationController,
+    RunEventsController,
+    ConversationsController,
+    SessionsController,
+    SessionPageController,
+  ],
+})
+export class ConversationsHttpModule {}

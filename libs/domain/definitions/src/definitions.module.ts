@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '#domain/agents';
-import { AutomationsModule, TriggersModule } from '#domain/automations';
+import { AutomationsModule } from '#domain/automations';
 import { FactoriesModule } from '#domain/factories';
 import { WebhooksModule } from '#domain/webhooks';
 import { AuthModule } from '#platform/auth';
@@ -63,11 +63,11 @@ export class FactorySkillsModule {}
   imports: [
     AuthModule,
     AgentsModule,
+    AutomationsModule,
     DefinitionsModule,
     FactoriesModule,
     FactorySkillsModule,
     RunsModule,
-    TriggersModule,
   ],
   providers: [FactoryAgentsStore, FindFactories, DispatchRun],
   controllers: [DefinitionController, FactoryController, FactoryFileSchemasController],

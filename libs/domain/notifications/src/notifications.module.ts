@@ -2,63 +2,47 @@ import { Module } from '@nestjs/common';
 import { AuthModule } from '#platform/auth';
 import { RunsModule } from '#domain/runs';
 import { SecretsModule } from '#platform/secrets';
-import { AddressGuard } from './adapters/address-guard.js';
-import { HttpSender, SystemResolver } from './adapters/http-sender.js';
-import { TargetRules } from './adapters/target-rules.js';
+import { HostResolver, NotificationSender } from './adapters/notification-sender.js';
+import { AddressGuard, TargetRules } from './adapters/target-rules.js';
 import { DeliverNotifications } from './application/deliver-notifications.js';
 import { NotificationOutbox } from './application/notification-outbox.js';
-import { DeliveryNudge, HostResolver, NotificationSender } from './application/ports.js';
-import { ListDeliveries, RotateSecret, TestWebhook } from './application/webhook-care.js';
-import { WebhookSecrets } from './application/webhook-secrets.js';
-import { CreateWebhook, DeleteWebhook, FindWebhooks, UpdateWebhook } from './application/webhooks.js';
-import { NotificationWebhookCareController } from './http/webhook-care.controller.js';
-import { NotificationWebhooksController } from './http/webhooks.controller.js';
+import { NotificationWebhookSecrets } from './application/notification-webhook-secrets.js';
+import { NotificationWebhooksService } from './application/notification-webhooks.service.js';
+import { DeliveryNudge } from './application/ports.js';
+import { NotificationWebhooksController } from './http/notification-webhooks.controller.js';
 import { NotificationSending } from './jobs/notification-sending.js';
 import { QueueDeliveryNudge } from './jobs/queue-delivery-nudge.js';
-import { DeliveriesStore } from './persistence/deliveries.store.js';
+import { NotificationDeliveriesStore } from './persistence/notification-deliveries.store.js';
+import { NotificationWebhooksStore } from './persistence/notification-webhooks.store.js';
 import { OutboxStore } from './persistence/outbox.store.js';
-import { WebhooksStore } from './persistence/webhooks.store.js';
-
-const USE_CASES = [
-  FindWebhooks,
-  CreateWebhook,
-  UpdateWebhook,
-  DeleteWebhook,
-  RotateSecret,
-  TestWebhook,
-  ListDeliveries,
-  DeliverNotifications,
-];
 
 /**
- * The notifications room. Every process in which runs may end has to import it: it writes the messages about them in
- * the same transaction.
+ * Every process in which the state of a run may change imports it, because messages are written in the transaction of the
+ * change.
  */
 @Module({
   imports: [AuthModule, RunsModule, SecretsModule],
   providers: [
-    WebhooksStore,
-    DeliveriesStore,
+    NotificationWebhooksStore,
+    NotificationDeliveriesStore,
     OutboxStore,
-    WebhookSecrets,
+    NotificationWebhookSecrets,
     AddressGuard,
     TargetRules,
+    HostResolver,
+    NotificationSender,
     NotificationOutbox,
     { provide: DeliveryNudge, useClass: QueueDeliveryNudge },
-    { provide: HostResolver, useClass: SystemResolver },
-    { provide: NotificationSender, useClass: HttpSender },
-    ...USE_CASES,
+    NotificationWebhooksService,
+    DeliverNotifications,
   ],
-  exports: [DeliveriesStore, ...USE_CASES],
+  exports: [NotificationDeliveriesStore, NotificationWebhooksService, DeliverNotifications],
 })
 export class NotificationsModule {}
 
-@Module({
-  imports: [NotificationsModule],
-  controllers: [NotificationWebhooksController, NotificationWebhookCareController],
-})
+@Module({ imports: [NotificationsModule], controllers: [NotificationWebhooksController] })
 export class NotificationsHttpModule {}
 
-/** The room's background work, for the processor: sending. */
+/** For the processor: sends messages and prunes finished deliveries. */
 @Module({ imports: [NotificationsModule], providers: [NotificationSending] })
 export class NotificationsJobsModule {}

@@ -1,41 +1,33 @@
-export { type ConversationLookup, RunConversations } from './application/run-conversations.js';
+export { type ConversationLookup, type ConversationRun, RunConversations } from './application/run-conversations.js';
 export { RunLog } from './application/run-log.js';
 export { RepairFacets } from './application/repair-facets.js';
-export { PruneRuns } from './application/retention/prune-runs.js';
-export { RunDataOwner } from './application/retention/run-data-owner.js';
-export { RunDataOwners } from './application/retention/run-data-owners.js';
-export { type RunHead, RunTail } from './application/run-tail.js';
-export { type RunChange, RunTransitions, RunTransitionSink } from './application/run-transitions.js';
-export { ExecutorRegistry } from './application/executor-registry.js';
-export { PlacementNudge, Executor, type Offer } from './application/ports.js';
-export { ExecutorsModule } from './executors.module.js';
-export { mayOnOwner, type RunLookup } from './application/run-access.js';
+export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs.js';
+export { mayOnOwner, type RunLookup } from './application/runs.service.js';
 export { PersonalRunPolicy } from './application/personal-run-policy.js';
-export { FinishExecution } from './application/execution/finish-execution.js';
-export { SweepExecutions } from './application/execution/sweep-executions.js';
 export { ConfigSecrets } from './application/config-secrets.js';
 export { agentConfigColumn, RUNS_ENCRYPTED_COLUMNS } from './application/mcp-secrets.js';
 export { ConfigReferences, type ConfigUse } from './application/config-references.js';
 export { CreateRun, type CreateRunCommand, type CreateRunResult } from './application/create-run.js';
-export { type LaunchRefusal, launchRefusal } from './application/launch-refusal.js';
-export { LaunchedRuns } from './application/launched-runs.js';
-export { UnfinishedRuns } from './application/unfinished-runs.js';
-export { RUN_STATE_MACHINE, RUN_STATES, type RunMove, type RunState } from './domain/run-state.js';
-export { foldTimeline, type TimelineEvent } from './domain/timeline.js';
-export { ExecutionTokens } from './domain/execution-token.js';
-export { maskConfig, mapServerSecrets } from './domain/resolve-config.js';
-export type { Metadata } from './domain/metadata.js';
-export type { AgentConfig, PrincipalRef, Run, RunMode, RunOwner, RunSchedule, RunSourceType } from './domain/run.js';
-export { RUN_MODES, slotKey } from './domain/run.js';
-export type { ConversationRun } from './persistence/conversation-runs.store.js';
-export { readAgentConfig } from './http/config-input.js';
+export { LaunchedRuns, type LaunchRefusal, launchRefusal } from './application/launched-runs.js';
+export { projectTimeline, type TimelineEvent } from './domain/timeline.js';
+export { mapServerSecrets, maskConfig } from './domain/resolve-config.js';
+export type { Metadata } from './domain/run-filters.js';
+export {
+  type AgentConfig,
+  type PrincipalRef,
+  RUN_STATES,
+  type RunOwner,
+  type RunState,
+  slotKey,
+} from '#execution/executions';
+export { type Run, RUN_MODES, type RunMode, type RunSchedule, type RunSourceType } from './domain/run.js';
+export { readAgentConfig } from './http/run-request-input.js';
 export { AmbientAgentConfig } from './http/dto/agent-config.dto.js';
 export { PrincipalInfo, RunAgentResponse, RunScopeInfo } from './http/dto/run-responses.dto.js';
-export { createRunRefusal } from './http/create-run-refusals.js';
+export { createRunRefusal, foundOrThrow, refuseOversized } from './http/problems.js';
 export { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader } from './http/idempotency.js';
-export { foundOrThrow, refuseOversized } from './http/outcomes.js';
 export type { IdempotencyClaim } from './persistence/run-inserts.js';
-export { facetsOf } from './persistence/run-facets-sql.js';
+export { facetsOf } from './persistence/run-insert-sql.js';
 export { RunsHttpModule } from './runs-http.module.js';
 export { RunsJobsModule, RunsWork } from './runs-jobs.module.js';
 export { RunsModule } from './runs.module.js';

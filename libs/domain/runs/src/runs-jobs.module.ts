@@ -1,13 +1,10 @@
 import { Injectable, Module } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Executor } from './application/ports.js';
-import { ExecutorsModule } from './executors.module.js';
-import { Placement } from './jobs/placement.js';
+import { Executor, ExecutorsModule, Placement, Sweeper } from '#execution/executions';
 import { RunMaintenance } from './jobs/run-maintenance.js';
-import { Sweeper } from './jobs/sweeper.js';
 import { RunsModule } from './runs.module.js';
 
-/** Starts placing runs, and stops the room's work in order before the application closes. */
+/** Starts the placement of runs, and stops the background work in order before the application closes. */
 @Injectable()
 export class RunsWork {
   constructor(
@@ -18,7 +15,7 @@ export class RunsWork {
     private readonly settings: Settings,
   ) {}
 
-  /** Begins to place runs. To be called once everything else is there; rejects when runs cannot be carried out as set up. */
+  /** Called when everything else has started; rejects when the executor cannot work with these settings. */
   async start(): Promise<void> {
     await this.placement.start();
   }
@@ -32,10 +29,10 @@ export class RunsWork {
   }
 }
 
-/** The room's background work: placing runs, sweeping, housekeeping. */
+/** Background work: placement, the sweeper, maintenance. */
 @Module({
   imports: [RunsModule, ExecutorsModule],
-  providers: [Placement, Sweeper, RunMaintenance, RunsWork],
+  providers: [RunMaintenance, RunsWork],
   exports: [RunsWork, ExecutorsModule],
 })
 export class RunsJobsModule {}

@@ -1,32 +1,47 @@
-export { DeliveryEvaluators } from './application/delivery-evaluators.js';
-export { EvaluateDeliveries, FACTORIES_AT_ONCE } from './application/evaluate-deliveries.js';
-export { EVALUATION_STEPS, type EvaluationStep, EvaluationSteps } from './application/evaluation-steps.js';
-export { factoryTurns, type WaitingWebhook } from './domain/evaluation-turns.js';
-export { type AcceptedDelivery, DeliveryEvaluator, EvaluationNudge } from './application/ports.js';
+export { DefinedWebhooks } from './application/defined-webhooks.js';
+export { DeliveriesService } from './application/deliveries.service.js';
+export {
+  type AcceptedDelivery,
+  DeliveryEvaluator,
+  DeliveryEvaluators,
+  EvaluationNudge,
+} from './application/delivery-evaluator.js';
+export {
+  EvaluateDeliveries,
+  type EvaluationStep,
+  EvaluationSteps,
+  FACTORIES_PER_BATCH,
+} from './application/evaluate-deliveries.js';
 export { PruneDeliveries } from './application/prune-deliveries.js';
-export { DeliveryLogModule } from './delivery-log.module.js';
-export { type AutomationResult, DELIVERY_OUTCOMES, type DeliveryOutcome } from './domain/delivery.js';
-export { EvaluationNudgeModule } from './evaluation-nudge.module.js';
-export type { IncomingRequest } from './domain/signing/incoming-request.js';
-export type { SignableRequest, SignatureScheme } from './domain/signing/signature-scheme.js';
-export { CreateWebhook } from './application/create-webhook.js';
-export { type CreateDefinedWebhookResult, DefinedWebhooks } from './application/defined-webhooks.js';
-export { FindWebhooks } from './application/find-webhooks.js';
-export { ReadDeliveryLog } from './application/read-delivery-log.js';
-export { RotateWebhookSecret } from './application/rotate-secret.js';
 export { SignDelivery, type SignedDelivery } from './application/sign-delivery.js';
-export type { CreateWebhookResult, RotateSecretResult } from './application/webhook-outcomes.js';
-export { ingressUrl } from './domain/ingress-url.js';
-export type { DefinedWebhook, WebhookSettingIssue, WebhookSettings } from './domain/defined-webhook.js';
-export type { ManagedWebhook } from './domain/managed-webhook.js';
-export { AUTH_MODES, type AuthMode, MAX_WEBHOOKS_PER_FACTORY } from './domain/webhook.js';
-export { DeliveryDoor } from './ingress/delivery-door.js';
-export { IngressFilter } from './ingress/ingress.filter.js';
-export { writeProblem } from './ingress/write-answer.js';
-export { type KnownWebhook, WebhookDirectory } from './application/webhook-directory.js';
-export { WebhookDirectoryModule } from './webhook-directory.module.js';
-export { WEBHOOKS_ENCRYPTED_COLUMNS } from './application/webhook-secrets.js';
-export { WebhooksHttpModule, WebhooksModule } from './webhooks.module.js';
-export { WebhooksIngressModule } from './webhooks-ingress.module.js';
-export { WebhookEvaluationModule } from './webhook-evaluation.module.js';
-export { WebhooksJobsModule } from './webhooks-jobs.module.js';
+export { WebhookDirectory } from './application/webhook-directory.js';
+export { WEBHOOKS_ENCRYPTED_COLUMNS, WebhookSecrets } from './application/webhook-secrets.js';
+export { WebhooksService } from './application/webhooks.service.js';
+export {
+  type AutomationResult,
+  DELIVERY_OUTCOMES,
+  type DeliveryIdentity,
+  type DeliveryOutcome,
+  type OutcomeCode,
+} from './domain/delivery.js';
+export { identityKey, identityOf, isIdentityAmbiguous, signatureKey } from './domain/delivery-identity.js';
+export { fairShares } from './domain/fair-shares.js';
+export { type IncomingRequest, RawHeaders } from './domain/signing/incoming-request.js';
+export type { HandshakeAnswer, SecretBringingHandshake, SignatureScheme } from './domain/signing/signature-scheme.js';
+export { SignatureSchemes } from './domain/signing/signature-schemes.js';
+export {
+  AUTH_MODES,
+  type AuthMode,
+  type DefinedWebhook,
+  ingressUrl,
+  type ManagedWebhook,
+  MAX_WEBHOOKS_PER_FACTORY,
+  type WebhookSettings,
+} from './domain/webhook.js';
+export { WebhookEvaluationModule, WebhooksJobsModule } from './webhook-evaluation.module.js';
+export {
+  evaluationNudgeProvider,
+  signatureSchemesProvider,
+  WebhooksHttpModule,
+  WebhooksModule,
+} from './webhooks.module.js';

@@ -1,21 +1,20 @@
 import { Module } from '@nestjs/common';
 import { ObservabilityModule } from '#platform/observability';
-import { DeliveryEvaluators } from './application/delivery-evaluators.js';
-import { EvaluateDeliveries } from './application/evaluate-deliveries.js';
-import { EvaluationMeters } from './application/evaluation-meters.js';
-import { EvaluationSteps } from './application/evaluation-steps.js';
+import { DeliveryEvaluators } from './application/delivery-evaluator.js';
+import { EvaluateDeliveries, EvaluationMetrics, EvaluationSteps } from './application/evaluate-deliveries.js';
 import { PruneDeliveries } from './application/prune-deliveries.js';
 import { EvaluationsStore } from './persistence/evaluations.store.js';
 import { PrunesStore } from './persistence/prunes.store.js';
+import { EvaluationLoop } from './jobs/evaluation-loop.js';
 
-/** What is done with deliveries in the background; for rooms that register an evaluator. */
+/** The evaluation and the pruning of deliveries, for libraries that register a `DeliveryEvaluator`. */
 @Module({
   imports: [ObservabilityModule],
   providers: [
     EvaluationsStore,
     PrunesStore,
     DeliveryEvaluators,
-    EvaluationMeters,
+    EvaluationMetrics,
     EvaluationSteps,
     EvaluateDeliveries,
     PruneDeliveries,
@@ -23,3 +22,10 @@ import { PrunesStore } from './persistence/prunes.store.js';
   exports: [DeliveryEvaluators, EvaluationSteps, EvaluateDeliveries, PruneDeliveries],
 })
 export class WebhookEvaluationModule {}
+
+/** For the processor: evaluates and prunes deliveries. */
+@Module({
+  imports: [WebhookEvaluationModule],
+  providers: [EvaluationLoop],
+})
+export class WebhooksJobsModule {}

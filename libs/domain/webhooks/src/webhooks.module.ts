@@ -1,64 +1,70 @@
-import { Module } from '@nestjs/common';
+import { type ClassProvider, type FactoryProvider, Module } from '@nestjs/common';
 import { AuthModule } from '#platform/auth';
 import { FactoriesModule } from '#domain/factories';
 import { SecretsModule } from '#platform/secrets';
-import { CreateWebhook } from './application/create-webhook.js';
-import { DefinedWebhookRules } from './application/defined-webhook-rules.js';
 import { DefinedWebhooks } from './application/defined-webhooks.js';
-import { DeleteWebhook } from './application/delete-webhook.js';
-import { FindWebhooks } from './application/find-webhooks.js';
-import { ReadDeliveryLog } from './application/read-delivery-log.js';
-import { RotateWebhookSecret } from './application/rotate-secret.js';
+import { DeliveriesService } from './application/deliveries.service.js';
+import { EvaluationNudge } from './application/delivery-evaluator.js';
+import { RedeliverDelivery } from './application/redeliver-delivery.js';
 import { SignDelivery } from './application/sign-delivery.js';
-import { UpdateWebhook } from './application/update-webhook.js';
+import { WebhookDirectory } from './application/webhook-directory.js';
 import { WebhookSecretListener } from './application/webhook-secret-listener.js';
 import { WebhookSecrets } from './application/webhook-secrets.js';
-import { SignatureSchemes } from './domain/signing/signature-schemes.js';
-import { SignatureSchemesController } from './http/signature-schemes.controller.js';
-import { WebhookChangesController } from './http/webhook-changes.controller.js';
+import { WebhooksService } from './application/webhooks.service.js';
+import { SIGNATURE_SCHEMES, SignatureSchemes } from './domain/signing/signature-schemes.js';
+import { DeliveriesController } from './http/deliveries.controller.js';
 import { WebhookPresenter } from './http/webhook-presenter.js';
-import { WebhooksController } from './http/webhooks.controller.js';
-import { DefinedWebhooksStore } from './persistence/defined-webhooks.store.js';
+import { SignatureSchemesController, WebhooksController } from './http/webhooks.controller.js';
+import { QueueEvaluationNudge } from './jobs/queue-evaluation-nudge.js';
 import { DeliveriesStore } from './persistence/deliveries.store.js';
 import { SecretCopies } from './persistence/secret-copies.js';
-import { WebhookPlaces } from './persistence/webhook-places.js';
 import { WebhooksStore } from './persistence/webhooks.store.js';
-import { signatureSchemesProvider } from './signature-schemes.provider.js';
-import { WebhookAccessModule } from './webhook-access.module.js';
 
-const USE_CASES = [
-  FindWebhooks,
-  CreateWebhook,
-  UpdateWebhook,
-  RotateWebhookSecret,
-  DeleteWebhook,
-  DefinedWebhooks,
-  ReadDeliveryLog,
-  SignDelivery,
-];
+export const signatureSchemesProvider: FactoryProvider<SignatureSchemes> = {
+  provide: SignatureSchemes,
+  useFactory: () => new SignatureSchemes(SIGNATURE_SCHEMES),
+};
 
-/** Webhooks as they are managed. Every process in which managed secrets may change has to import it: webhooks follow them. */
+/** For every process that accepts or redelivers deliveries. Needs `JobsModule`. */
+export const evaluationNudgeProvider: ClassProvider<EvaluationNudge> = {
+  provide: EvaluationNudge,
+  useClass: QueueEvaluationNudge,
+};
+
+/**
+ * The management of webhooks. Every process in which managed secrets may change imports it, because webhooks keep copies
+ * of them.
+ */
 @Module({
-  imports: [AuthModule, FactoriesModule, SecretsModule, WebhookAccessModule],
+  imports: [AuthModule, FactoriesModule, SecretsModule],
   providers: [
     WebhooksStore,
-    DefinedWebhooksStore,
-    DefinedWebhookRules,
-    WebhookPlaces,
-    SecretCopies,
     DeliveriesStore,
+    SecretCopies,
     WebhookSecrets,
     WebhookSecretListener,
     signatureSchemesProvider,
-    ...USE_CASES,
+    WebhooksService,
+    DeliveriesService,
+    DefinedWebhooks,
+    SignDelivery,
+    WebhookDirectory,
   ],
-  exports: [WebhookAccessModule, SignatureSchemes, WebhookSecrets, ...USE_CASES],
+  exports: [
+    WebhooksService,
+    DeliveriesService,
+    DeliveriesStore,
+    DefinedWebhooks,
+    SignDelivery,
+    WebhookDirectory,
+    SignatureSchemes,
+  ],
 })
 export class WebhooksModule {}
 
 @Module({
   imports: [FactoriesModule, WebhooksModule],
-  providers: [WebhookPresenter],
-  controllers: [WebhooksController, WebhookChangesController, SignatureSchemesController],
+  providers: [WebhookPresenter, RedeliverDelivery, evaluationNudgeProvider],
+  controllers: [WebhooksController, SignatureSchemesController, DeliveriesController],
 })
 export class WebhooksHttpModule {}

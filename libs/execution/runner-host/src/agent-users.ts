@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** Above the users of systems and containers. */
-const FLOOR = 200_000;
+/** Above the user ids of systems and containers. */
+const FIRST_UID = 200_000;
 const LAST_UID = 2_000_000_000;
 
 export interface AgentUserRange {
-  /** The first one; 0: a place of the installation's own. */
+  /** The first user id; 0: derived from the key of the installation. */
   readonly agentUidBase: number;
   readonly agentUidCount: number;
-  /** Never leaves the process: only a digest of it chooses the place. */
+  /** Only a digest of it is used, to select the range. */
   readonly secretsKey?: string | undefined;
 }
 
 /**
- * The numeric users of an installation's executions, taken in turn. Without AGENT_UID_BASE each installation has a range of
- * its own, derived from its key: two on one machine must not share users, because whoever shares a user can read and kill.
+ * The numeric users of an installation's executions. Without AGENT_UID_BASE the range is derived from the key of the
+ * installation: two installations on one machine must not share users, whose processes could read and kill each other.
  */
 export class AgentUsers {
   private readonly base: number;
@@ -24,7 +24,7 @@ export class AgentUsers {
   constructor({ agentUidBase, agentUidCount, secretsKey }: AgentUserRange, mappedUids = readMappedUids()) {
     // In a user namespace only some users exist.
     const last = Math.min(LAST_UID, mappedUids - 1);
-    const first = last > FLOOR + agentUidCount ? FLOOR : Math.floor(last / 4);
+    const first = last > FIRST_UID + agentUidCount ? FIRST_UID : Math.floor(last / 4);
     this.count = Math.max(1, Math.min(agentUidCount, last - first));
     const ranges = Math.max(1, Math.floor((last - first) / this.count));
     const own =
@@ -40,7 +40,7 @@ export class AgentUsers {
   }
 }
 
-/** How many users, from 0 on, this user namespace has. */
+/** The number of users of this user namespace. */
 function readMappedUids(): number {
   try {
     const [inside, , length] =

@@ -5,27 +5,27 @@ const PHASE_POLL_MS = 250;
 /** A runner that an executor has started. */
 export interface StartedRunner {
   signal(signal: 'SIGTERM' | 'SIGKILL'): void;
-  /** Resolves, and never rejects, when nothing of the execution is left. */
+  /** Resolves, and never rejects, when all processes of the execution have ended. */
   readonly gone: Promise<void>;
 }
 
 export interface DrainOptions {
-  /** By execution id. Whoever has gone leaves it. */
+  /** By execution id; the caller removes a runner that has ended. */
   readonly runners: ReadonlyMap<string, StartedRunner>;
-  /** Executions whose agent works at this moment. */
+  /** Executions whose agent is working. */
   readonly working: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** How long those may go on. */
+  /** How long working agents may continue. */
   readonly graceMs: number;
-  /** How long a runner that was asked to leave may take. */
+  /** How long a runner may take to exit after SIGTERM. */
   readonly patienceMs: number;
   readonly log: HostLog;
 }
 
-/** Lets what works finish in time, asks whoever does not to leave, and kills what is left. */
+/** Lets working agents finish until the deadline, sends SIGTERM to all others, and kills those that do not exit. */
 export async function drainRunners({ runners, working, graceMs, patienceMs, log }: DrainOptions): Promise<void> {
   const deadline = performance.now() + graceMs;
-  const asked = new Set<string>();
-  const isSomebodyUnasked = (): boolean => [...runners.keys()].some((executionId) => !asked.has(executionId));
+  const signalled = new Set<string>();
+  const hasUnsignalled = (): boolean => [...runners.keys()].some((executionId) => !signalled.has(executionId));
   const nextExit = async (timeoutMs: number): Promise<void> => {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<void>((resolve) => {
@@ -34,22 +34,22 @@ export async function drainRunners({ runners, working, graceMs, patienceMs, log 
     await Promise.race([timeout, ...[...runners.values()].map(({ gone }) => gone)]);
     clearTimeout(timer);
   };
-  /** With no answer all count as working. */
-  const atWork = async (): Promise<ReadonlySet<string>> => {
+  /** All count as working when it is not known. */
+  const listWorking = async (): Promise<ReadonlySet<string>> => {
     const ids = [...runners.keys()];
     return working(ids).catch((error: unknown) => {
-      log.warn(`Draining without knowing who works: ${String(error)}`);
+      log.warn(`Draining without knowing which agents are working: ${String(error)}`);
       return new Set(ids);
     });
   };
-  while (isSomebodyUnasked()) {
-    const busy = performance.now() < deadline ? await atWork() : new Set<string>();
+  while (hasUnsignalled()) {
+    const busy = performance.now() < deadline ? await listWorking() : new Set<string>();
     for (const [executionId, runner] of runners) {
-      if (busy.has(executionId) || asked.has(executionId)) continue;
-      asked.add(executionId);
+      if (busy.has(executionId) || signalled.has(executionId)) continue;
+      signalled.add(executionId);
       runner.signal('SIGTERM');
     }
-    if (isSomebodyUnasked()) await nextExit(PHASE_POLL_MS);
+    if (hasUnsignalled()) await nextExit(PHASE_POLL_MS);
   }
   const patience = performance.now() + patienceMs;
   while (runners.size > 0 && performance.now() < patience) await nextExit(patience - performance.now());

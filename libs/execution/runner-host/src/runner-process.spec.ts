@@ -13,7 +13,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const HANDOVER = { execution_id: '1' } as RunnerHandover;
 
 describe('a runner process', () => {
-  it('trusts the certificate authorities of the process that starts it, and inherits no other variable', async () => {
+  it('uses the certificate authorities of its launcher, and inherits no other variable', async () => {
     vi.stubEnv('NODE_EXTRA_CA_CERTS', join(directory, 'authority.pem'));
     vi.stubEnv('SECRETS_KEY', 'a-secret');
     const warn = vi.fn();

@@ -1,9 +1,43 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawnSync, type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { findCommand } from '#execution/runner';
 import type { RunnerHandover } from '#execution/runner-protocol';
-import type { HostLog } from './host-log.js';
-import { confinement, DEFAULT_MAX_PROCESSES } from './confinement.js';
-import { forwardRunnerLine } from './runner-line.js';
+import { type HostLog, logRunnerLine } from './host-log.js';
+
+/** Processes and threads of one execution's user; enough for builds and browsers, too few for a fork bomb. */
+export const DEFAULT_MAX_PROCESSES = 4096;
+
+const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const known = new Map<number, readonly string[]>();
+
+/**
+ * Command prefix of a runner that denies privileges by set-user-ID programs and limits the number of processes; agents
+ * inherit both. Only as root, where executions have separate users, and only as far as this machine supports it:
+ * containers may forbid it.
+ */
+export function confinement(maxProcesses: number): readonly string[] {
+  if (process.getuid?.() !== 0) return [];
+  const found = known.get(maxProcesses) ?? probe(maxProcesses);
+  known.set(maxProcesses, found);
+  return found;
+}
+
+function probe(maxProcesses: number): readonly string[] {
+  const parts = [
+    ['setpriv', '--no-new-privs'],
+    ['prlimit', `--nproc=${maxProcesses}`],
+  ];
+  return parts.flatMap(([name = '', option = '']) => {
+    const program = findCommand(name, SYSTEM_PATH);
+    if (program === null) return [];
+    const { status } = spawnSync(program, [option, process.execPath, '--version'], { stdio: 'ignore', timeout: 5000 });
+    return status === 0 ? [program, option] : [];
+  });
+}
+
+/** A hint for operators when a runner ended with RUNNER_EXIT.notClaimed. */
+export const unreachableApiMessage = (runnerApiUrl: string): string =>
+  `The runner could not reach the API at ${runnerApiUrl} (RUNNER_API_URL).`;
 
 export interface RunnerExit {
   readonly code: number | null;
@@ -11,8 +45,8 @@ export interface RunnerExit {
 }
 
 /**
- * A runner in a session of its own, so that a signal to our process group does not reach it. It does nothing until
- * {@link assign} gives it its assignment and token on standard input; its environment and argv hold nothing secret.
+ * A runner in a separate process session, so that signals to our process group do not reach it. It waits until
+ * {@link assign} sends the hand-over on standard input; its environment and arguments contain no secrets.
  */
 export class RunnerProcess {
   readonly exited: Promise<RunnerExit>;
@@ -39,7 +73,7 @@ export class RunnerProcess {
         PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
         LANG: process.env.LANG ?? 'C.UTF-8',
         NODE_ENV: 'production',
-        // The runner trusts the authorities that we trust: the API may have a certificate of a private one.
+        // The certificate of the API may be issued by a private authority.
         ...(NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS }),
       },
     });
@@ -50,7 +84,7 @@ export class RunnerProcess {
         resolve({ code: 127, signal: null });
       });
     });
-    // A runner that dies before it has read its assignment breaks the pipe; its exit tells the story.
+    // A runner that ends before it has read its hand-over breaks the pipe; its exit code has the reason.
     this.child.stdin?.on('error', (error) => log.debug(`A runner closed its input: ${error.message}`));
   }
 
@@ -64,7 +98,7 @@ export class RunnerProcess {
     this.child.stdin?.end(`${JSON.stringify(handover)}\n`);
     if (this.child.stderr)
       createInterface({ input: this.child.stderr }).on('line', (line) =>
-        forwardRunnerLine(this.log, line, handover.execution_id),
+        logRunnerLine(this.log, line, handover.execution_id),
       );
     return this;
   }

@@ -6,18 +6,18 @@ export interface WorkspacesPlace {
   /** Empty: below the data directory, or where agents' users can reach it. */
   readonly workspacesDir: string;
   readonly dataDir: string;
-  /** What `workspacesDir` is called where it is set. Default: WORKSPACES_DIR. */
+  /** The setting of `workspacesDir`, for error messages. Default: WORKSPACES_DIR. */
   readonly settingName?: string;
 }
 
 /**
- * Where executions work: the directory that is set, or one below the data directory. As root each agent has a user of its
- * own, which must be able to reach its workspace; where the data directory is closed to others, a place under /var/tmp is
- * taken. Throws when the users of agents could not enter it.
+ * The directory of workspaces: as configured, or below the data directory. As root each agent has a separate user, which
+ * must be able to reach its workspace; when the data directory is not accessible to others, a directory under /var/tmp is
+ * used. Throws when the users of agents could not enter it.
  */
 export function openWorkspacesDir({ workspacesDir, dataDir, settingName = 'WORKSPACES_DIR' }: WorkspacesPlace): string {
   const isRoot = process.getuid?.() === 0;
-  const directory = resolve(workspacesDir !== '' ? workspacesDir : placeFor(dataDir, isRoot, settingName));
+  const directory = resolve(workspacesDir !== '' ? workspacesDir : defaultWorkspacesDir(dataDir, isRoot, settingName));
   mkdirSync(directory, { recursive: true, mode: isRoot ? 0o711 : 0o700 });
   // The umask may have narrowed it. Others may pass through to their own, never list.
   chmodSync(directory, isRoot ? 0o711 : 0o700);
@@ -29,19 +29,19 @@ export function openWorkspacesDir({ workspacesDir, dataDir, settingName = 'WORKS
   return directory;
 }
 
-function placeFor(dataDir: string, isRoot: boolean, settingName: string): string {
-  const usual = join(dataDir, 'workspaces');
-  if (!isRoot || isReachableByOthers(dataDir)) return usual;
+function defaultWorkspacesDir(dataDir: string, isRoot: boolean, settingName: string): string {
+  const defaultDirectory = join(dataDir, 'workspaces');
+  if (!isRoot || isReachableByOthers(dataDir)) return defaultDirectory;
   const id = createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 12);
   const own = `/var/tmp/headrace-workspaces-${id}`;
   mkdirSync(own, { recursive: true, mode: 0o711 });
   const { uid, mode } = statSync(own);
   if (uid !== 0 || (mode & 0o022) !== 0)
-    throw new Error(`${own} belongs to somebody else: set ${settingName} to a directory of root's.`);
+    throw new Error(`${own} is not owned by root: set ${settingName} to a directory of root.`);
   return own;
 }
 
-/** Whether a stranger may pass through every directory from the root down to this one. */
+/** Whether other users may pass through every directory from the root to this one. */
 export function isReachableByOthers(directory: string): boolean {
   for (let current = resolve(directory); ; current = dirname(current)) {
     const stats = statSync(current, { throwIfNoEntry: false });

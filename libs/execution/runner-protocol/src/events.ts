@@ -1,7 +1,6 @@
 /**
- * The kinds of run event: the append-only log that is the truth about a run.
- * Conversation and timeline are folds of it. `at` and the run's own sequence are the server's;
- * `source_seq` is the runner's and only deduplicates.
+ * The kinds of run event. The append-only log of events is the source of truth of a run; conversation and timeline are
+ * projections of it. `at` and the sequence of the run are the server's; `source_seq` is the runner's and only deduplicates.
  */
 
 /** Events that are also timeline entries. Those marked (server) are written by the control plane only. */
@@ -43,13 +42,13 @@ export type LifecycleKind = (typeof LIFECYCLE_KINDS)[number];
 export type ConversationKind = (typeof CONVERSATION_KINDS)[number];
 export type RunEventKind = LifecycleKind | ConversationKind;
 
-/** What a runner reports and the log keeps in the server's own words. */
+/** Events that a runner reports and the server stores as another kind. */
 export const REPORT_KINDS = [
-  'setup_failed', // SetupFailed; kept as run_failed
+  'setup_failed', // SetupFailed; stored as run_failed
 ] as const;
 type ReportKind = (typeof REPORT_KINDS)[number];
 
-/** What a runner may report; everything else in the log is the server's own word. */
+/** Events that a runner may report; all others are written by the server. */
 export const RUNNER_KINDS = [
   'sandbox_ready',
   'setup_started',
@@ -75,7 +74,7 @@ export interface SetupCommandFinished {
   output_truncated?: boolean;
 }
 
-/** The set-up failed, and the runner keeps the workspace for `failure_session_retention_minutes`: the debug window. */
+/** The set-up failed, and the runner keeps the workspace for `failure_session_retention_minutes` (the debug window). */
 export interface SetupFailed {
   /** For the run's `status_message`. */
   message: string;
@@ -89,17 +88,17 @@ export interface SessionStarted {
   agent_version?: string;
   /** true when an earlier session was loaded. */
   resumed: boolean;
-  /** What the run asks for and the agent does not offer, a sentence each. */
+  /** Settings of the run that the agent does not support, a sentence each. */
   warnings?: string[];
 }
 
-/** Why the agent makes no progress, such as a rate limit of its model. `detail`: what the agent itself reported. */
+/** Why the agent makes no progress, such as a rate limit of its model. `detail`: output of the agent. */
 export interface AgentWaiting {
   message: string;
   detail?: string;
 }
 
-/** A prompt goes to the agent. The first one of a run has no follow-up id. */
+/** A prompt was sent to the agent. The first one of a run has no follow-up id. */
 export interface TurnStarted {
   turn_id: string;
   prompt: string;
@@ -139,7 +138,7 @@ export interface ToolContent {
   path?: string;
   old_text?: string | null;
   new_text?: string;
-  /** type resource: a summary of something that is not passed through. */
+  /** type resource: a summary of content that is not stored. */
   uri?: string;
   mime_type?: string;
   size_bytes?: number;
@@ -148,12 +147,12 @@ export interface ToolContent {
 /** Upsert by `tool_call_id`: an absent key leaves the value, null clears it. */
 export interface ToolCall {
   tool_call_id: string;
-  /** The tool's own name where the agent tells it (`Bash`, `Skill`, `mcp__…`). */
+  /** Name of the tool, where the agent reports it (`Bash`, `Skill`, `mcp__…`). */
   tool_name?: string | null;
   title?: string | null;
   tool_kind?: ToolKind;
   status?: ToolStatus;
-  /** true when the status `failed` means that a permission was refused. */
+  /** true when the status `failed` means that a permission was denied. */
   denied?: boolean;
   input?: unknown;
   output?: unknown;
@@ -182,21 +181,20 @@ export interface PermissionRequested {
   options: { option_id: string; name: string; kind: string }[];
   /** true: a person is asked and the run is BLOCKED until the answer. false: policy or rule decides; `permission_decided` follows. */
   ask: boolean;
-  /** What the request is about, for "allow always". Without it the title says. */
+  /** Subject of the request, for "allow always"; default: the title. */
   subject?: PermissionSubject;
 }
 
 export const PERMISSION_SUBJECTS = ['command', 'address', 'tool', 'kind', 'title'] as const;
 
 /**
- * What makes permission requests the same: an answer for always covers exactly those whose subject equals its own in all
- * fields. See docs/approvals.md.
+ * A decision for always covers exactly the permission requests with the same subject in all fields. See docs/approvals.md.
  */
 export interface PermissionSubject {
   type: (typeof PERMISSION_SUBJECTS)[number];
   /** The command line, the origin of the address, the tool's name, the kind, or the request's title. */
   value: string;
-  /** The tool's own name, with a command or an address where the agent tells it. */
+  /** Name of the tool, with a command or an address, where the agent reports it. */
   tool?: string;
 }
 
@@ -204,9 +202,9 @@ export interface PermissionDecided {
   approval_id: string;
   decision: 'allow' | 'deny';
   by: 'policy' | 'rule' | 'user' | 'timeout' | 'cancel';
-  /** The decision counts for the rest of the run. */
+  /** The decision applies for the rest of the run. */
   always?: boolean;
-  /** With `by: 'rule'`: the approval that was given for always. */
+  /** With `by: 'rule'`: the approval that created the rule. */
   rule_id?: string;
   note?: string;
   title?: string;
@@ -237,7 +235,7 @@ export interface AgentFailureReport {
 
 export const STOP_REASONS = ['end_turn', 'cancelled', 'refusal', 'max_tokens', 'max_turn_requests', 'error'] as const;
 
-/** `error` is for a turn that the agent could not finish (its process died, its model failed, the protocol broke). */
+/** `error`: the agent could not finish the turn, because its process ended, its model failed or the protocol broke. */
 export interface TurnEnded extends AgentFailureReport {
   turn_id: string;
   stop_reason: (typeof STOP_REASONS)[number];
@@ -248,12 +246,12 @@ export interface RunnerEvent {
   /** 1, 2, 3 … per execution; a repeated number changes nothing. */
   source_seq: number;
   kind: RunnerEventKind;
-  /** The runner's wall clock, RFC 3339; kept for information, order and display use the server's time. */
+  /** The runner's wall clock, RFC 3339; for information only, order and display use the server's time. */
   at?: string;
   data: Record<string, unknown>;
 }
 
-/** An event as the log keeps it. */
+/** An event as stored in the log. */
 export interface RunEvent {
   run_id: string;
   seq: number;

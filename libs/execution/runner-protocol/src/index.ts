@@ -1,2 +1,3 @@
 export * from './events.js';
 export * from './messages.js';
+export * from './handover.js';

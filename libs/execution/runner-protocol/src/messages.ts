@@ -8,13 +8,13 @@ import type { PermissionSubject, RunnerEvent } from './events.js';
  * | --- | --- | --- |
  * | `POST /claim` | ClaimRequest | 200 Assignment; 412 lease_lost |
  * | `POST /events` | EventBatch | 200 BatchAck; 412 |
- * | `POST /beat` | LeaseRef | 200 BeatAck; 412 |
+ * | `POST /beat` | LeaseRef | 200 HeartbeatAck; 412 |
  * | `GET /commands?lease_epoch&version&wait` | | 200 Commands; 204 nothing new within `wait` seconds; 412 |
  * | `PUT /transcript?lease_epoch&format&session_id` | raw bytes | 204; 412; 413 |
  * | `GET /transcript?lease_epoch` | | 200 raw bytes of the conversation's stored transcript; 404 |
  * | `GET /attachments/{attachment_id}?lease_epoch` | | 200 raw bytes of a file that the run was created with; 404; 412 |
- * | `PUT /artifacts?lease_epoch&source_key&artifact_type&…` (ArtifactContentQuery) | raw bytes | 200 ArtifactAck; 400, 413 not taken; 412 |
- * | `POST /artifacts` | ArtifactReference | 200 ArtifactAck; 400 not taken; 412 |
+ * | `PUT /artifacts?lease_epoch&source_key&artifact_type&…` (ArtifactContentQuery) | raw bytes | 200 ArtifactAck; 400, 413 rejected; 412 |
+ * | `POST /artifacts` | ArtifactReference | 200 ArtifactAck; 400 rejected; 412 |
  * | `POST /finish` | FinishRequest | 200 {}; idempotent by (execution, epoch); 412 |
  *
  * Every answer renews the lease except those of `/commands` and `/attachments`. 412 means: stop the agent at once, upload nothing.
@@ -26,127 +26,6 @@ export const MAX_TRANSCRIPT_BYTES = 64 * 1_048_576;
 export const MAX_ARTIFACT_BYTES = 64 * 1_048_576;
 /** Bytes of a PLAN, which is answered as part of a JSON document. */
 export const MAX_PLAN_BYTES = 1_048_576;
-
-/** What the launcher of a runner writes as one JSON line to its standard input; never argv, never environment. */
-export interface RunnerHandover {
-  base_url: string;
-  execution_id: string;
-  token: string;
-  /** Directory made for this execution; the runner removes it at the end. */
-  workspace_dir: string;
-  /** Marks every process of this execution in its environment, as HEADRACE_EXECUTION_COOKIE. */
-  cookie: string;
-  /** Numeric user and group for setup commands and agent, when the runner itself runs as root. */
-  run_as?: { uid: number; gid: number };
-  /** What the place itself sets for whatever runs there, such as a container's image; environment and harness win. */
-  place_env?: Record<string, string>;
-  limits: RunnerLimits;
-  /** How long the claim is tried while the server does not answer: less than the offer is good for. Default: 60 s. */
-  claim_seconds?: number;
-  /**
-   * At least so many beats within the time that a lease lives, for a runner behind a network that may be cut for a while.
-   * Default: as the server asks.
-   */
-  beats_per_lease?: number;
-  /** How repositories are cloned; without it by the defaults of `GitHandover`. */
-  git?: GitHandover;
-  /** Extra harnesses by id; the built-in one (`oz`) is always there. */
-  harnesses?: Record<string, HarnessDefinition>;
-  in_place?: InPlace;
-}
-
-/**
- * The execution works among files that are not its own. Both directories are there already and stay as the agent leaves
- * them; what else the execution needs lies in `workspace_dir`. Repositories of the environment are not cloned.
- */
-export interface InPlace {
-  /** Where commands and agent start. */
-  work_dir: string;
-  /** Their HOME. Default: one of the execution's own. */
-  home_dir?: string;
-}
-
-export interface RunnerLimits {
-  /** Bytes of the workspace; measured periodically. */
-  max_workspace_bytes: number;
-  /** Bytes of events of one execution; what is beyond is dropped with an `output_truncated` event. */
-  max_output_bytes: number;
-  /** Seconds for one set-up command. */
-  setup_command_timeout_seconds: number;
-  /** Seconds between the rungs of the stop ladder for a public cancel. */
-  cancel_step_seconds: number;
-  /** Bytes of one artifact; default {@link MAX_ARTIFACT_BYTES}. */
-  max_artifact_bytes?: number;
-  /** Seconds without progress of the agent after which its turn fails; default 1800. */
-  agent_progress_timeout_seconds?: number;
-}
-
-export interface GitHandover {
-  /** Bare mirrors, shared by the executions of a machine; the agent's user cannot enter it. Default: none that stays. */
-  mirrors_dir?: string;
-  /** Directories whose repositories may be cloned by path. Default: none. */
-  local_roots?: string[];
-  /** Which hosts repositories may be fetched from. Default: all; the network of the machine decides. */
-  hosts?: {
-    /** Addresses and CIDR ranges that are allowed although they are not public. */
-    allow_private: string[];
-    /** URLs whose protocol, host and port are allowed whatever their address. */
-    trusted_urls: string[];
-  };
-  /** For one repository. */
-  clone_timeout_seconds: number;
-  /** Bytes of one mirror. */
-  max_repository_bytes: number;
-  /** Bytes of all mirrors of `mirrors_dir`; default 20 GiB. */
-  max_mirrors_bytes?: number;
-}
-
-/**
- * How an agent is started. Arguments and values of `env` may hold `{home}`, `{model}` and `{reasoning_level}`; what holds
- * one that the run does not name is left out.
- */
-export interface HarnessDefinition {
-  command: string;
-  args: string[];
-  env?: Record<string, string>;
-  /** Shown when the command is not found. */
-  install_hint: string;
-  /** The variable in which the agent looks for the secret that `harness_auth_secrets` of a run names. */
-  auth_variable?: string;
-  /** The way of its own to log in that is chosen when the agent says that it needs one. */
-  auth_method?: string;
-  /** Managed secrets of the run's team that its agents get, where the team has them: name by variable. */
-  secrets?: Record<string, string>;
-  /**
-   * Path of the vendor's transcript, below `{home}`. Placeholders: `{session_id}`, `{session_id_8}` (its first 8
-   * characters), `{cwd_slug}` (the working directory, each character but letters and digits a `-`), and the time at which
-   * the session began, in UTC: `{year}`, `{month}`, `{day}`, `{timestamp}` (2026-11-21T04-57-19); of Gemini `{cwd_name}`
-   * (the working directory's own name) and `{day_before}` (the minute a day earlier, 2026-11-20T04-57). A segment may have one
-   * `*` where the agent chooses; such a transcript is collected, and never put back for a session to be resumed.
-   */
-  transcript_path?: string;
-  /** The field of each line of the transcript that holds the working directory, where the agent insists on its own. */
-  transcript_cwd_field?: string;
-  /**
-   * What the token counts in an answer to a prompt are about: that turn alone (the default), or everything since the
-   * session began, of which a turn then gets the difference.
-   */
-  usage_scope?: 'turn' | 'session';
-  /**
-   * Session modes of the agent by what the run's policy needs. `ask`: the mode in which the agent requests permission
-   * before it acts, for the policies `ask`, `deny` and `allow_list`; a run whose agent does not offer it fails. `allow`:
-   * the mode for the policy `allow`, where the agent offers it; default: the agent's own.
-   */
-  permission_modes?: { ask?: string; allow?: string };
-  /** Variables that make the agent request permission before it acts. Set last, for every policy but `allow`. */
-  permission_env?: Record<string, string>;
-  /** Replaces fields of `session_meta` so that the agent requests permission before it acts, for every policy but `allow`. */
-  permission_session_meta?: Record<string, unknown>;
-  /** `_meta` of the client's capabilities: extensions of the protocol that the agent offers to clients that ask. */
-  client_meta?: Record<string, unknown>;
-  /** `_meta` of `session/new`, `session/load` and `session/resume`. */
-  session_meta?: Record<string, unknown>;
-}
 
 export interface LeaseRef {
   lease_epoch: number;
@@ -164,7 +43,7 @@ export interface Assignment {
   lease_epoch: number;
   ttl_seconds: number;
   next_beat_seconds: number;
-  /** The first prompt of the run; null when this execution continues and the prompt comes by `/commands`. */
+  /** The first prompt of the run; null when this execution continues and the prompt is read from `/commands`. */
   prompt: string | null;
   base_prompt: string | null;
   mode: string;
@@ -172,18 +51,18 @@ export interface Assignment {
   harness: { type: string; model_id?: string; reasoning_level?: string };
   permission_policy: 'allow' | 'deny' | 'ask' | 'allow_list';
   permission_allow_list: string[];
-  /** What a person has allowed for the rest of the run; asked no more. */
+  /** Rules of people for the rest of the run; matching requests are allowed. */
   permission_rules?: PermissionRule[];
-  /** The run has a ceiling on what it may use: cost is told while it grows, not at the turn's end only. */
+  /** The run has a usage limit: cost is reported during the turn, not only at its end. */
   reports_usage_early?: boolean;
   environment: { uid: string; name?: string; setup_commands: string[]; env: Record<string, string> } | null;
-  /** Cloned before the first set-up command, in this order of the timeline. One alone is where set-up and agent start. */
+  /** Cloned before the first set-up command, reported in this order. Set-up and agent start in a single one. */
   repositories: RepositoryRef[];
-  /** Environment variables of set-up commands and agent, whose values the runner takes out of whatever it reports. */
+  /** Environment variables of set-up commands and agent, whose values the runner redacts from all reports. */
   secrets: Record<string, string>;
   /**
-   * Of the agent alone, in clear like `secrets`. `auth`: goes into the variable that the harness names; `variables`: by
-   * their names.
+   * Secrets of the agent alone, in plain text like `secrets`. `auth`: for the variable that the harness defines;
+   * `variables`: by name.
    */
   agent_secrets?: { auth?: string; variables?: Record<string, string> };
   mcp_servers: Record<
@@ -191,9 +70,9 @@ export interface Assignment {
     { command?: string; args?: string[]; url?: string; env?: Record<string, string>; headers?: Record<string, string> }
   >;
   /**
-   * Present when an earlier session is to be loaded. `debug`: it began in a debug window, so the base prompt and the
-   * run's files are still due with the first prompt. `skill`: another run began it, and in this one's base prompt stands a
-   * skill, which is due with the first prompt. `cost_usd`: what the conversation has cost so far, where that was told.
+   * Present when an earlier session is to be loaded. `debug`: it began in a debug window, so that base prompt and
+   * attachments are sent with the first prompt. `skill`: another run began it, and the base prompt of this run contains a
+   * skill, which is sent with the first prompt. `cost_usd`: cost of the conversation so far, where it was reported.
    */
   resume: {
     session_id: string;
@@ -202,26 +81,26 @@ export interface Assignment {
     skill?: boolean;
     cost_usd?: number;
   } | null;
-  /** Present when the runner is to stay after a set-up that failed; see docs/debug-window.md. */
+  /** Present when the runner keeps the session after a failed set-up; see docs/debug-window.md. */
   failure_session_retention_minutes?: number;
-  /** Files that the run was created with, for every execution of it. Their names differ from each other. */
+  /** Attachments of the run, for every execution of it, with unique names. */
   attachments: AttachmentRef[];
 }
 
 export interface PermissionRule {
-  /** The approval that made it. */
+  /** The approval that created the rule. */
   approval_id: string;
   subject: PermissionSubject;
 }
 
 export interface RepositoryRef {
-  /** Without a password; or the absolute path of a repository of the runner's machine. */
+  /** A URL without a password, or the absolute path of a repository on the runner's machine. */
   url: string;
   /** Branch, tag or whole commit id; the default branch when absent. */
   ref?: string;
   /** Name of its directory in the working directory. */
   directory: string;
-  /** For git alone: set-up commands and agent do not get it. */
+  /** For git only: set-up commands and agent do not get it. */
   credential?: { username?: string; password: string };
 }
 
@@ -237,7 +116,7 @@ export interface EventBatch extends LeaseRef {
   events: RunnerEvent[];
 }
 
-/** `stop`: cancel the turn, then the ladder. `kill`: at once. `close`: an idle session ends. `lost`: fenced. */
+/** `stop`: cancel the turn, then SIGTERM, then SIGKILL. `kill`: SIGKILL at once. `close`: end an idle session. */
 export type Desired = 'run' | 'stop' | 'kill' | 'close';
 
 export interface BatchAck {
@@ -246,32 +125,32 @@ export interface BatchAck {
   desired: Desired;
 }
 
-export interface BeatAck {
+export interface HeartbeatAck {
   ttl_seconds: number;
   next_beat_seconds: number;
   desired: Desired;
 }
 
-/** A level, not a stream: everything open at this version; the runner knows by id what it has seen. */
+/** A snapshot of everything open at this version; the runner deduplicates by id. */
 export interface Commands {
   version: number;
   desired: Desired;
   desired_reason?: string;
   /**
    * In order; consumed by a `turn_started` event with its `followup_id`. Empty message = continue. `debug`: for the
-   * debug agent; after `setup_failed` a runner takes no others.
+   * debug agent; after `setup_failed` a runner accepts no others.
    */
   prompts: { followup_id: string; message: string; mode?: string; debug?: boolean }[];
-  /** `always`: the same kind of request is to be asked no more. */
+  /** `always`: requests with the same subject are decided alike for the rest of the run. */
   decisions: { approval_id: string; decision: 'allow' | 'deny'; always?: boolean; note?: string }[];
 }
 
-/** The query of an upload; the body is the content. `source_key`: the same key again in the same run changes nothing. */
+/** The query of an upload; the body is the content. `source_key`: a repeated key in the same run changes nothing. */
 export interface ArtifactContentQuery extends LeaseRef {
   source_key: string;
   artifact_type: 'PLAN' | 'SCREENSHOT' | 'FILE';
   mime_type: string;
-  /** As the agent names it, relative to its working directory. */
+  /** Relative to the working directory of the agent. */
   filepath: string;
   title?: string;
   description?: string;
@@ -302,7 +181,7 @@ export interface FinishRequest extends LeaseRef {
   message?: string;
   /** The same run may succeed later. Default: as the code says. */
   retryable?: boolean;
-  /** What the agent itself reported, without paths and stack traces. */
+  /** Output of the agent, without paths and stack traces. */
   detail?: string;
   exit_code?: number;
 }

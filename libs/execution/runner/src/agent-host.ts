@@ -1,17 +1,14 @@
 import type { Assignment, SessionStarted } from '#execution/runner-protocol';
 import { AgentSession } from './acp/agent-session.js';
 import { AcpNormalizer } from './acp/normalizer.js';
-import { PermissionDesk } from './acp/permission-desk.js';
-import { retryInNotification, retryInUpdate, type RetryNotice } from './acp/retry-notice.js';
-import { TurnOutput } from './acp/turn-output.js';
-import { explainFailure } from './agent-failure-message.js';
+import { PermissionBroker } from './acp/permission-broker.js';
+import { retryInNotification, retryInUpdate, type RetryNotice, ProgressWatch } from './progress-watch.js';
+import { TurnOutput, explainFailure } from './agent-failure.js';
 import type { Harness } from './harness/harnesses.js';
 import { launchHarness, type LaunchContext, sessionMeta } from './harness/launch.js';
-import { Halted, type Interruption } from './interruption.js';
-import type { ManagedProcess } from './process/managed-process.js';
-import { TailBuffer } from './process/tail-buffer.js';
-import { ProgressWatch } from './progress-watch.js';
-import type { PlainEvent } from './protocol/coalesce.js';
+import { TerminatedError, type Termination } from './termination.js';
+import { type ManagedProcess, TailBuffer } from './process/managed-process.js';
+import type { PlainEvent } from './protocol/outgoing-events.js';
 import type { Redactor } from './redaction/redactor.js';
 import type { RunnerLog } from './runner-log.js';
 import { openSession } from './session-opener.js';
@@ -20,10 +17,10 @@ import { sleep } from './sleep.js';
 const STARTUP_MS = 120_000;
 const STDERR_BYTES = 8_192;
 
-/** The agent of an execution: its process, its session, and what it says as run events. */
+/** The agent of an execution: its process, its session, and its updates as run events. */
 export class AgentHost {
   readonly normalizer = new AcpNormalizer();
-  readonly permissions: PermissionDesk;
+  readonly permissions: PermissionBroker;
   readonly watch: ProgressWatch;
   readonly output = new TurnOutput();
   private readonly stderr = new TailBuffer(STDERR_BYTES);
@@ -33,7 +30,7 @@ export class AgentHost {
 
   constructor(
     private readonly assignment: Assignment,
-    private readonly interruption: Interruption,
+    private readonly termination: Termination,
     private readonly redactor: Redactor,
     private readonly log: RunnerLog,
     private readonly emit: (event: PlainEvent) => void,
@@ -44,7 +41,7 @@ export class AgentHost {
       isBusy: () => this.normalizer.hasOpenCalls || this.permissions.isWaiting,
       emit,
     });
-    this.permissions = new PermissionDesk(assignment, this.normalizer, (text) => redactor.text(text), emit);
+    this.permissions = new PermissionBroker(assignment, this.normalizer, (text) => redactor.text(text), emit);
   }
 
   get process(): ManagedProcess | null {
@@ -55,7 +52,7 @@ export class AgentHost {
     return this.opened;
   }
 
-  /** Starts the process and opens the session. Rejects with AgentFailure, or Halted. */
+  /** Starts the process and opens the session. Rejects with AgentFailure, or TerminatedError. */
   async start(
     harness: Harness,
     context: LaunchContext,
@@ -73,7 +70,7 @@ export class AgentHost {
         onUpdate: (update) => this.update(update),
         onReplay: (update) => this.normalizer.replayed(update),
         onPermission: (request) => this.permissions.answer(request),
-        onExtension: (method, params) => this.noteRetry(retryInNotification(method, params)),
+        onExtension: (method, params) => this.recordRetry(retryInNotification(method, params)),
       },
       { ...harness, session_meta: sessionMeta(harness, this.assignment) },
     );
@@ -94,7 +91,7 @@ export class AgentHost {
     return opened;
   }
 
-  /** Switches to the mode where the agent has one of that name, else back to the mode that the session was opened with. */
+  /** Switches to the mode if the agent has it, else back to the initial mode of the session. */
   async setMode(mode: string): Promise<void> {
     const session = this.opened;
     const wanted = session?.hasMode(mode) === true ? mode : this.normalMode;
@@ -103,27 +100,27 @@ export class AgentHost {
 
   private update(update: unknown): void {
     if (this.output.add(update)) this.watch.progress();
-    this.noteRetry(retryInUpdate(update));
+    this.recordRetry(retryInUpdate(update));
     this.normalizer.update(update).forEach(this.emit);
   }
 
-  private noteRetry(notice: RetryNotice | null): void {
+  private recordRetry(notice: RetryNotice | null): void {
     if (notice) this.watch.retry(notice);
   }
 
-  /** Waits for an answer of the agent. Rejects with AgentFailure when there will be none, or Halted. */
+  /** Waits for an answer of the agent. Rejects with AgentFailure when there will be none, or TerminatedError. */
   async ask<T>(what: string, answer: Promise<T>, timeoutMs?: number): Promise<T> {
     const agent = this.started;
-    if (!agent) throw new Error('There is no agent to ask.');
+    if (!agent) throw new Error('The agent has not been started.');
     const over = new AbortController();
     const tooLate = timeoutMs === undefined ? null : rejectAfter(timeoutMs, over.signal);
     try {
-      return await this.interruption.orHalt(Promise.race(tooLate ? [answer, tooLate] : [answer]));
+      return await this.termination.race(Promise.race(tooLate ? [answer, tooLate] : [answer]));
     } catch (error) {
-      if (this.interruption.ending) throw new Halted();
-      // Before it is cut to length: of a value that was cut off nobody could tell any more what it was.
+      if (this.termination.ending) throw new TerminatedError();
+      // Redacted before it is cut to length: a truncated secret value would not be recognised.
       const stderr = (): string => this.redactor.text(this.stderr.toString());
-      throw await this.interruption.orHalt(explainFailure(what, error, agent, stderr));
+      throw await this.termination.race(explainFailure(what, error, agent, stderr));
     } finally {
       over.abort();
     }
@@ -132,7 +129,7 @@ export class AgentHost {
 
 function rejectAfter(ms: number, signal: AbortSignal): Promise<never> {
   const late = sleep(ms, signal).then((): never => {
-    throw new Error(`no answer within ${ms / 1000} s`);
+    throw new Error(`no response within ${ms / 1000} s`);
   });
   late.catch(() => undefined);
   return late;

@@ -1,12 +1,11 @@
 import { newUuid } from '#platform/kernel';
 import type { Assignment, RunnerEventKind, SetupFailed, TurnEnded, TurnStarted } from '#execution/runner-protocol';
 import type { AgentSession } from './acp/agent-session.js';
-import { attachmentContent } from './acp/attachment-content.js';
-import { failureOfTurn } from './agent-failure-message.js';
+import { attachmentContent } from './acp/content.js';
+import { failureOfTurn } from './agent-failure.js';
 import type { AgentHost } from './agent-host.js';
-import { debugOpening } from './debug-opening.js';
-import { closed, Halted, type Ending, type Interruption, type TurnEnd } from './interruption.js';
-import type { PlainEvent } from './protocol/coalesce.js';
+import { closed, TerminatedError, type ExecutionEnd, type Termination, type TurnEnd } from './termination.js';
+import type { PlainEvent } from './protocol/outgoing-events.js';
 import { CONTINUE_PROMPT, type Inbox, type Prompt } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
 import type { PlacedAttachment } from './workspace/attachments.js';
@@ -17,26 +16,24 @@ export interface ConversationOptions {
   readonly host: AgentHost;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
-  readonly interruption: Interruption;
-  /** Hands in what the agent has produced so far. */
+  readonly termination: Termination;
   readonly collectArtifacts: () => Promise<void>;
-  /** Present when the session ends with a turn after which nothing waits: asks for what has come meanwhile. */
-  readonly lookForMore?: () => Promise<void>;
+  /** Present when the session ends after a turn without a waiting message: reads messages that have arrived meanwhile. */
+  readonly pollCommands?: () => Promise<void>;
 }
 
-/** What a conversation begins with. */
-export interface Opening {
+export interface ConversationStart {
   readonly harnessId: string;
   readonly transcripts: TranscriptSync;
-  /** The agent remembers nothing of the run: it gets the base prompt, and the run's files whatever its first prompt is. */
+  /** A new session: the agent gets the base prompt and the run's files with its first prompt. */
   readonly isNew: boolean;
   readonly attachments: readonly PlacedAttachment[];
 }
 
-/** A debug window: its first prompt, and what the agent reads before it. */
-interface Debugging {
+/** A debug window: its first prompt, and the text before it. */
+interface DebugWindow {
   readonly first: Prompt;
-  readonly opening: string;
+  readonly preamble: string;
 }
 
 interface OpenTurn {
@@ -46,15 +43,14 @@ interface OpenTurn {
 
 const STOP_REASONS: readonly string[] = ['end_turn', 'refusal', 'max_tokens', 'max_turn_requests'];
 
-/** Turn after turn with one agent, told as events. */
 export class Conversation {
   private turn: OpenTurn | null = null;
-  /** What the agent says before its first turn; it is told with that turn. */
+  /** Events before the first turn; they are reported with it. */
   private early: PlainEvent[] | null = [];
   private started = false;
   private idle = false;
-  private closeWanted = false;
-  private debugging: Debugging | 'waiting' | null = null;
+  private closeRequested = false;
+  private debugging: DebugWindow | 'waiting' | null = null;
 
   constructor(private readonly options: ConversationOptions) {}
 
@@ -67,20 +63,19 @@ export class Conversation {
     return this.idle;
   }
 
-  /** The set-up has failed and was told: the run cannot be handed back any more. */
+  /** The failure of the set-up was reported: the run cannot be handed back any more. */
   get isDebugging(): boolean {
     return this.debugging !== null;
   }
 
-  /** The agent's answer to the prompt that it works on. */
   get openTurn(): Promise<unknown> | null {
     return this.turn?.answer ?? null;
   }
 
-  /** An idle session ends now, a working one after its turn; `false` takes it back. */
-  wantClose(wanted: boolean, reason?: string): void {
-    this.closeWanted = wanted;
-    if (wanted && this.idle) this.options.interruption.decide(closed(reason));
+  /** An idle session ends now, a working one after its turn; `false` revokes the request. */
+  requestClose(wanted: boolean, reason?: string): void {
+    this.closeRequested = wanted;
+    if (wanted && this.idle) this.options.termination.decide(closed(reason));
   }
 
   emit(event: PlainEvent): void {
@@ -88,77 +83,79 @@ export class Conversation {
     else this.push(event.kind, event.data);
   }
 
-  /** The set-up has failed: waits, without an agent, for somebody who wants to know why. */
+  /** After a failed set-up: waits without an agent for the first message to a debug agent. */
   async openDebugWindow(failure: SetupFailed): Promise<void> {
-    const { inbox, interruption, outbox } = this.options;
-    inbox.takeDebugOnly();
+    const { inbox, termination, outbox } = this.options;
+    inbox.acceptDebugOnly();
     this.debugging = 'waiting';
     this.push<SetupFailed>('setup_failed', failure);
-    await interruption.orHalt(outbox.flush());
+    await termination.race(outbox.flush());
     this.idle = true;
-    if (this.closeWanted) interruption.decide(closed());
-    const first = await interruption.orHalt(inbox.next());
+    if (this.closeRequested) termination.decide(closed());
+    const first = await termination.race(inbox.next());
     this.idle = false;
-    this.debugging = { first, opening: debugOpening(failure.message) };
+    this.debugging = { first, preamble: debugPreamble(failure.message) };
   }
 
-  /** The debug agent could not be started: whoever wrote the message that it was for is told so by its turn. */
-  failDebugging(): void {
+  /** The debug agent could not be started: the turn of its first message reports the failure to the sender. */
+  failDebugWindow(): void {
     if (this.debugging === null || this.debugging === 'waiting' || this.turn) return;
     this.turn = { id: newUuid(), answer: Promise.resolve() };
-    this.tellTurn(this.turn.id, this.debugging.first, []);
+    this.reportTurnStarted(this.turn.id, this.debugging.first, []);
   }
 
-  /** Until the execution is told to end (Halted), the agent fails (AgentFailure), or leaves while it is idle. */
-  async run(session: AgentSession, { harnessId, transcripts, isNew, attachments }: Opening): Promise<Ending> {
+  /** Runs until the execution is terminated (TerminatedError), the agent fails (AgentFailure), or exits while it is idle. */
+  async run(
+    session: AgentSession,
+    { harnessId, transcripts, isNew, attachments }: ConversationStart,
+  ): Promise<ExecutionEnd> {
     const { prompt: first, mode, base_prompt: basePrompt } = this.options.assignment;
     const debugging = this.debugging === 'waiting' ? null : this.debugging;
     const base = isNew && basePrompt !== null && basePrompt !== '' ? `${basePrompt}\n\n` : '';
-    const prefix = debugging?.opening ?? base;
+    const prefix = debugging?.preamble ?? base;
     const files = debugging === null && (first !== null || isNew) ? attachments : [];
     let prompt: Prompt | null =
       debugging?.first ??
       (first === null ? await this.nextPrompt(session) : { text: first.trim() === '' ? CONTINUE_PROMPT : first, mode });
     while (prompt !== null) {
-      if (!this.started) await this.tellStart(harnessId);
+      if (!this.started) await this.reportAgentStarted(harnessId);
       await this.runTurn(session, prompt, this.early ? { prefix, files } : { prefix: '', files: [] }, transcripts);
       prompt = await this.nextPrompt(session);
     }
-    return { ...closed('The agent process ended while it was idle.'), manner: 'kill' };
+    return { ...closed('The agent process ended while it was idle.'), stopMode: 'kill' };
   }
 
-  /** Ends the calls that the agent has left open, when there will be no more word from it. */
+  /** Ends the open calls, when the agent will report nothing more. */
   closeCalls(): void {
     if (this.turn) for (const event of this.options.host.normalizer.closeOpenCalls('failed')) this.emit(event);
   }
 
-  /** Ends a turn that the agent has not ended itself. */
   closeTurn(end: TurnEnd): void {
     if (this.turn) this.push<TurnEnded>('turn_ended', { turn_id: this.turn.id, ...end });
     this.turn = null;
   }
 
-  /** null: the agent has gone. */
+  /** null: the agent has exited. */
   private async nextPrompt(session: AgentSession): Promise<Prompt | null> {
-    const { interruption, inbox, lookForMore } = this.options;
-    if (lookForMore && this.started) {
-      await interruption.orHalt(lookForMore());
-      if (inbox.isEmpty) interruption.decide(closed());
+    const { termination, inbox, pollCommands } = this.options;
+    if (pollCommands && this.started) {
+      await termination.race(pollCommands());
+      if (inbox.isEmpty) termination.decide(closed());
     }
     this.idle = true;
-    if (this.closeWanted) interruption.decide(closed());
-    const next = await interruption.orHalt(Promise.race([inbox.next(), session.closed.then(() => null)]));
+    if (this.closeRequested) termination.decide(closed());
+    const next = await termination.race(Promise.race([inbox.next(), session.closed.then(() => null)]));
     this.idle = false;
     return next;
   }
 
-  /** From here on the agent may act, and acts are never repeated: the control plane must know before the agent does. */
-  private async tellStart(harnessId: string): Promise<void> {
-    const { host, outbox, interruption } = this.options;
+  /** From here on the agent may act, and actions are never repeated: the control plane must know it before the first prompt. */
+  private async reportAgentStarted(harnessId: string): Promise<void> {
+    const { host, outbox, termination } = this.options;
     this.started = true;
     this.push('agent_started', { harness: harnessId, pid: host.process?.pid });
-    await interruption.orHalt(outbox.flush());
-    if (interruption.ending) throw new Halted();
+    await termination.race(outbox.flush());
+    if (termination.ending) throw new TerminatedError();
   }
 
   private async runTurn(
@@ -167,14 +164,14 @@ export class Conversation {
     { prefix, files }: { prefix: string; files: readonly PlacedAttachment[] },
     transcripts: TranscriptSync,
   ): Promise<void> {
-    const { host, interruption } = this.options;
+    const { host, termination } = this.options;
     if (prompt.mode !== undefined) await host.setMode(prompt.mode);
     const id = newUuid();
-    this.tellTurn(id, prompt, files);
+    this.reportTurnStarted(id, prompt, files);
     host.normalizer.startTurn(this.options.assignment.reports_usage_early);
     for (const event of this.early ?? []) this.push(event.kind, event.data);
     this.early = null;
-    const content = files.map((file) => attachmentContent(file, session.promptAbilities));
+    const content = files.map((file) => attachmentContent(file, session.promptCapabilities));
     host.output.start();
     const expired = host.watch.start();
     const answer = session.prompt(`${prefix}${prompt.text}`, content);
@@ -185,42 +182,63 @@ export class Conversation {
     const failure = failureOfTurn(response, host.output, usage.some(isSpent));
     const closing = host.normalizer.closeOpenCalls(failure || end.stop_reason === 'error' ? 'failed' : 'completed');
     for (const event of [...usage, ...closing]) this.emit(event);
-    // The session ends with it: a follow-up starts the agent again, with the secrets as they are then.
+    // The session ends with the failure: a follow-up starts the agent again, with the current secrets.
     if (failure) throw failure;
-    // Before the turn is told to be over: who sees its end finds its transcript and what it produced.
-    await interruption.orHalt(transcripts.upload(session.id));
-    await interruption.orHalt(this.options.collectArtifacts());
+    // Before the end of the turn is reported: its transcript and artifacts must be available by then.
+    await termination.race(transcripts.upload(session.id));
+    await termination.race(this.options.collectArtifacts());
     this.closeTurn(end);
   }
 
-  private tellTurn(id: string, prompt: Prompt, files: readonly PlacedAttachment[]): void {
+  private reportTurnStarted(id: string, prompt: Prompt, files: readonly PlacedAttachment[]): void {
     this.push<TurnStarted>('turn_started', {
       turn_id: id,
       prompt: prompt.text,
       ...(prompt.followupId === undefined ? {} : { followup_id: prompt.followupId }),
       ...(prompt.mode === undefined ? {} : { mode: prompt.mode }),
-      ...(files.length === 0 ? {} : { attachments: files.map(told) }),
+      ...(files.length === 0 ? {} : { attachments: files.map(attachmentSummary) }),
     });
   }
 
   private push<T extends object>(kind: RunnerEventKind, data: T): void {
-    if (!this.options.interruption.isFenced) this.options.outbox.push(kind, data);
+    if (!this.options.termination.isFenced) this.options.outbox.push(kind, data);
   }
 }
 
-function told({ ref: { file_name, mime_type, size_bytes } }: PlacedAttachment) {
+function attachmentSummary({ ref: { file_name, mime_type, size_bytes } }: PlacedAttachment) {
   return { file_name, mime_type, size_bytes };
 }
 
 const isSpent = ({ data }: PlainEvent): boolean => Object.values(data).some((count) => Number(count) > 0);
 
-/** A turn that the agent cancels without being asked is not one that a person has cancelled. */
+/** A turn that the agent cancels without a request is an error, not a turn that a person has cancelled. */
 function turnEnd(stopReason: string, hasDenied: boolean): TurnEnd {
   if (STOP_REASONS.includes(stopReason)) return { stop_reason: stopReason as TurnEnded['stop_reason'] };
   if (stopReason !== 'cancelled')
-    return { stop_reason: 'error', message: 'The agent ended the turn for a reason that is not known.' };
+    return { stop_reason: 'error', message: 'The agent ended the turn for an unknown reason.' };
   const message = hasDenied
     ? 'The agent ended the turn because a permission request was denied.'
     : 'The agent cancelled the turn by itself.';
   return { stop_reason: 'error', message };
+}
+
+/**
+ * What a debug agent reads before the first message of its user. The output of the set-up is indented, so that it is not
+ * read as an instruction and a fence in it begins no block.
+ */
+export function debugPreamble(failureMessage: string): string {
+  const quoted = failureMessage
+    .split(/\r?\n/)
+    .map((line) => `    ${line}`)
+    .join('\n');
+  return [
+    'The set-up of this environment failed, and the run that it was created for has not started. You are in the workspace',
+    'in the state after the set-up, to find the cause together with your user. This is what failed:',
+    '',
+    quoted,
+    '',
+    'Your changes here are for experiments only: the workspace is deleted when this session ends. Message of your user:',
+    '',
+    '',
+  ].join('\n');
 }

@@ -1,5 +1,12 @@
 import { realpath } from 'node:fs/promises';
-import type { Assignment, Commands, Desired, RunnerHandover, SessionStarted } from '#execution/runner-protocol';
+import type {
+  Assignment,
+  Commands,
+  Desired,
+  RunnerHandover,
+  SessionStarted,
+  SetupFailed,
+} from '#execution/runner-protocol';
 import { AgentHost } from './agent-host.js';
 import { ArtifactSync } from './artifacts/artifact-sync.js';
 import { Conversation } from './conversation.js';
@@ -10,51 +17,49 @@ import {
   cancelled,
   closed,
   failed,
-  Halted,
+  TerminatedError,
   handedBack,
   stopped,
-  type Ending,
-  type Interruption,
-} from './interruption.js';
-import { bringDown } from './process/bring-down.js';
-import { killMatching, sweep, type SweepTargets } from './process/kill-tree.js';
+  type ExecutionEnd,
+  type Termination,
+} from './termination.js';
+import { stopProcesses } from './process/stop-processes.js';
+import { killMatching, sweep, type SweepTargets } from './process/sweep.js';
 import type { ManagedProcess } from './process/managed-process.js';
-import type { PlainEvent } from './protocol/coalesce.js';
+import type { PlainEvent } from './protocol/outgoing-events.js';
 import type { ControlPlane } from './protocol/control-plane.js';
 import { Inbox } from './protocol/inbox.js';
 import type { Outbox } from './protocol/outbox.js';
 import type { Redactor } from './redaction/redactor.js';
-import { retainedFailure } from './retained-failure.js';
 import { errorText, type RunnerLog } from './runner-log.js';
-import { prepareWorkspace, startDirectory } from './setup/prepare-workspace.js';
+import { prepareWorkspace, startDirectory } from './setup/setup.js';
 import { isTransient, retryTransient } from './transient.js';
 import { placeAttachments } from './workspace/attachments.js';
 import { watchDisk } from './workspace/disk-meter.js';
-import { makeHomeDirectories } from './workspace/home-directories.js';
+import { makeHomeDirectories, Workspace } from './workspace/workspace.js';
 import { TranscriptSync } from './workspace/transcript-sync.js';
-import { Workspace } from './workspace/workspace.js';
 
 export interface ExecutionOptions {
   readonly handover: RunnerHandover;
   readonly assignment: Assignment;
   readonly plane: ControlPlane;
   readonly outbox: Outbox;
-  readonly interruption: Interruption;
+  readonly termination: Termination;
   readonly builtinAgentArgs: readonly string[];
   readonly redactor: Redactor;
   readonly log: RunnerLog;
   /** The session ends when the turn is over and no message waits. */
   readonly endsWhenIdle?: boolean;
-  /** Whoever stops the runner means the run: it is cancelled. */
+  /** Stopping the runner cancels the run. */
   readonly stopMeansCancel?: boolean;
 }
 
 const DEFAULT_PROGRESS_TIMEOUT_SECONDS = 1_800;
 const SWEEP_MS = 30_000;
-/** For artifacts of a turn that has not ended by itself: whoever cancels does not wait for large files. */
+/** For artifacts of an interrupted turn: a cancellation does not wait for large files. */
 const LAST_ARTIFACTS_MS = 10_000;
 
-/** One execution from its workspace to its last event; claiming before it and finishing after it are the caller's. */
+/** One execution from its workspace to its last event; the caller claims it before and finishes it afterwards. */
 export class Execution {
   private readonly inbox = new Inbox();
   private readonly host: AgentHost;
@@ -68,19 +73,19 @@ export class Execution {
   private isRetiring = false;
 
   constructor(private readonly options: ExecutionOptions) {
-    const { assignment, interruption, outbox, redactor, log } = options;
+    const { assignment, termination, outbox, redactor, log } = options;
     const { agent_progress_timeout_seconds: progressTimeout = DEFAULT_PROGRESS_TIMEOUT_SECONDS } =
       options.handover.limits;
     const emit = (event: PlainEvent): void => this.conversation.emit(event);
-    this.host = new AgentHost(assignment, interruption, redactor, log, emit, progressTimeout * 1000);
+    this.host = new AgentHost(assignment, termination, redactor, log, emit, progressTimeout * 1000);
     this.conversation = new Conversation({
       assignment,
       host: this.host,
       inbox: this.inbox,
       outbox,
-      interruption,
-      collectArtifacts: () => this.collectArtifacts(interruption.signal),
-      ...(options.endsWhenIdle === true ? { lookForMore: () => this.lookForMore() } : {}),
+      termination,
+      collectArtifacts: () => this.collectArtifacts(termination.signal),
+      ...(options.endsWhenIdle === true ? { pollCommands: () => this.pollCommands() } : {}),
     });
   }
 
@@ -90,25 +95,25 @@ export class Execution {
   }
 
   onDesired(desired: Desired, reason?: string): void {
-    const { interruption } = this.options;
-    if (desired === 'stop') interruption.decide(cancelled('ladder', reason));
-    else if (desired === 'kill') interruption.decide(cancelled('kill', reason));
-    else this.conversation.wantClose(desired === 'close' || this.isRetiring, reason);
+    const { termination } = this.options;
+    if (desired === 'stop') termination.decide(cancelled('graceful', reason));
+    else if (desired === 'kill') termination.decide(cancelled('kill', reason));
+    else this.conversation.requestClose(desired === 'close' || this.isRetiring, reason);
   }
 
-  /** Whoever has started the runner wants to leave: as `close`, and nobody takes it back. */
+  /** The launcher stops: like `close`, but it cannot be revoked. */
   retire(): void {
     this.isRetiring = true;
-    this.conversation.wantClose(true);
+    this.conversation.requestClose(true);
   }
 
-  /** The runner itself is told to stop: the first time with manners, then without. */
+  /** The runner itself is stopped: gracefully by the first signal, at once by the second. */
   onShutdown(urgent: boolean): void {
     const { hasStarted, isIdle, isDebugging } = this.conversation;
     if (this.options.stopMeansCancel === true && !isIdle)
-      return this.options.interruption.decide(cancelled(urgent ? 'kill' : 'ladder'));
+      return this.options.termination.decide(cancelled(urgent ? 'kill' : 'graceful'));
     const ending = !hasStarted && !isDebugging ? handedBack() : isIdle ? closed('The runner was stopped.') : stopped();
-    this.options.interruption.decide(urgent ? { ...ending, manner: 'kill' } : ending);
+    this.options.termination.decide(urgent ? { ...ending, stopMode: 'kill' } : ending);
   }
 
   /** SIGKILL to everything, now, synchronously. */
@@ -116,27 +121,27 @@ export class Execution {
     killMatching(this.targets());
   }
 
-  /** Works until there is an ending, then brings everything down and reports what is to be reported before `finish`. */
-  async run(): Promise<Ending> {
-    const { interruption, log } = this.options;
+  /** Runs until the end is decided, then stops all processes and sends the reports that precede `finish`. */
+  async run(): Promise<ExecutionEnd> {
+    const { termination, log } = this.options;
     try {
-      interruption.decide(await this.work());
+      termination.decide(await this.work());
     } catch (error) {
       if (error instanceof AgentFailure) {
-        interruption.decide(agentFailed(error.message, error.report));
+        termination.decide(agentFailed(error.message, error.report));
       } else if (isTransient(error) && !this.conversation.hasStarted && !this.conversation.isDebugging) {
-        log.warn('the set-up is handed back', { error: errorText(error) });
-        interruption.decide(handedBack(`The set-up failed for a reason that may pass: ${errorText(error)}`));
-      } else if (!(error instanceof Halted)) {
+        log.warn('the execution is handed back', { error: errorText(error) });
+        termination.decide(handedBack(`The set-up failed for a reason that may pass: ${errorText(error)}`));
+      } else if (!(error instanceof TerminatedError)) {
         log.error('the runner has failed', { error: errorText(error) });
-        interruption.decide(failed('internal_error', `The runner has failed: ${errorText(error)}`));
+        termination.decide(failed('internal_error', `The runner has failed: ${errorText(error)}`));
       }
     }
-    const { manner, report } = interruption.ending ?? closed();
-    log.info('ending', { manner, outcome: report.outcome, error_code: report.error_code });
+    const { stopMode, report } = termination.ending ?? closed();
+    log.info('ending', { stopMode, outcome: report.outcome, error_code: report.error_code });
     await this.endProcesses();
-    const ending = interruption.ending ?? closed();
-    if (!interruption.isFenced) await this.reportRest(ending);
+    const ending = termination.ending ?? closed();
+    if (!termination.isFenced) await this.reportRest(ending);
     return ending;
   }
 
@@ -144,10 +149,10 @@ export class Execution {
     await this.workspace?.remove(this.options.log);
   }
 
-  private async work(): Promise<Ending> {
-    const { handover, assignment, interruption, outbox, plane, redactor, log } = this.options;
+  private async work(): Promise<ExecutionEnd> {
+    const { handover, assignment, termination, outbox, plane, redactor, log } = this.options;
     const harness = this.harness();
-    const retry = { signal: interruption.signal, log };
+    const retry = { signal: termination.signal, log };
     const { workspace_dir: root, run_as: runAs, in_place: inPlace } = handover;
     const workspace = await retryTransient(
       () => Workspace.create(root, runAs, startDirectory(assignment), inPlace),
@@ -168,11 +173,10 @@ export class Execution {
       ...(maxArtifactBytes === undefined ? {} : { maxBytes: maxArtifactBytes }),
     });
     const { resume } = assignment;
-    // Before anything else runs in there: nobody can have laid a trap where the file goes.
+    // Before anything else runs in the workspace: no link can redirect the file yet.
     const transcriptPlaced =
-      resume?.transcript === true &&
-      (await interruption.orHalt(transcripts.fetch(resume.session_id, interruption.signal)));
-    const attachments = await interruption.orHalt(
+      resume?.transcript === true && (await termination.race(transcripts.fetch(resume.session_id, termination.signal)));
+    const attachments = await termination.race(
       placeAttachments(assignment.attachments ?? [], workspace, (id) => plane.getAttachment(id), retry),
     );
     const context: LaunchContext = {
@@ -187,12 +191,12 @@ export class Execution {
       if (retained === null) return setupFailure;
       await this.conversation.openDebugWindow(retained);
     }
-    if (interruption.ending) throw new Halted();
+    if (termination.ending) throw new TerminatedError();
     const started = await this.startAgent(harness, context, transcriptPlaced);
     outbox.push('session_started', started);
     const { session } = this.host;
     if (!session) throw new Error('The agent was started without a session.');
-    // A session that began in a debug window has heard nothing of the run itself, one of another run nothing of its skill.
+    // A session from a debug window has not got the prompt of the run yet, one of another run not its skill.
     const isUnprepared = resume?.debug === true || resume?.skill === true;
     const isNew = !started.resumed || (isUnprepared && assignment.prompt !== null);
     return this.conversation.run(session, { harnessId: harness.id, transcripts, isNew, attachments });
@@ -206,7 +210,7 @@ export class Execution {
     try {
       return await this.host.start(harness, context, transcriptPlaced, (pid) => this.groups.push(pid));
     } catch (error) {
-      if (error instanceof AgentFailure) this.conversation.failDebugging();
+      if (error instanceof AgentFailure) this.conversation.failDebugWindow();
       throw error;
     }
   }
@@ -217,27 +221,27 @@ export class Execution {
     const harness = findHarness(assignment.harness.type, extra, builtinAgentArgs);
     if (harness) return harness;
     throw new AgentFailure(
-      `There is no harness "${assignment.harness.type}". Known are: ${harnessIds(extra).join(', ')}.`,
+      `Harness "${assignment.harness.type}" not found; available: ${harnessIds(extra).join(', ')}.`,
     );
   }
 
-  /** Messages that came while the agent worked may not have reached us yet. */
-  private async lookForMore(): Promise<void> {
+  /** Messages that were sent during the turn may not have arrived yet. */
+  private async pollCommands(): Promise<void> {
     const commands = await this.options.plane.commands(0, 0);
     if (commands) this.onCommands(commands);
   }
 
   private limitDisk(workspace: Workspace): void {
-    const { handover, interruption } = this.options;
+    const { handover, termination } = this.options;
     const limit = handover.limits.max_workspace_bytes;
-    void watchDisk(workspace.root, limit, interruption.signal).then((bytes) => {
+    void watchDisk(workspace.root, limit, termination.signal).then((bytes) => {
       const message = `The workspace takes ${bytes} bytes on disk; the limit (max_workspace_bytes) is ${limit}.`;
-      interruption.decide(agentFailed(message));
+      termination.decide(agentFailed(message));
     });
   }
 
-  private runSetupCommands(context: LaunchContext): Promise<Ending | null> {
-    const { handover, assignment, interruption, outbox, redactor } = this.options;
+  private runSetupCommands(context: LaunchContext): Promise<ExecutionEnd | null> {
+    const { handover, assignment, termination, outbox, redactor } = this.options;
     const preparing = prepareWorkspace({
       handover,
       assignment,
@@ -247,40 +251,40 @@ export class Execution {
         this.setup = process;
         this.groups.push(process.pid);
       },
-      tell: (kind, data) => {
-        if (!interruption.isFenced) outbox.push(kind, data);
+      report: (kind, data) => {
+        if (!termination.isFenced) outbox.push(kind, data);
       },
       redactor,
-      signal: interruption.signal,
+      signal: termination.signal,
     });
-    return interruption.orHalt(preparing);
+    return termination.race(preparing);
   }
 
   private async endProcesses(): Promise<void> {
-    const { interruption, handover, log } = this.options;
+    const { termination, handover, log } = this.options;
     this.host.permissions.cancelAll();
-    await bringDown({
-      manner: interruption.ending?.manner ?? 'kill',
+    await stopProcesses({
+      stopMode: termination.ending?.stopMode ?? 'kill',
       agent: this.host.process,
       session: this.host.session,
       turn: this.conversation.openTurn,
       setup: this.setup,
       stepMs: handover.limits.cancel_step_seconds * 1000,
-      urgent: interruption.urgent,
+      urgent: termination.urgent,
     });
     const { killed, left } = await sweep(this.targets(), SWEEP_MS);
-    if (left > 0) log.error('processes are left that cannot be killed', { left });
-    else log.info('all processes are gone', { swept: killed });
+    if (left > 0) log.error('some processes could not be killed', { left });
+    else log.info('all processes have ended', { swept: killed });
   }
 
-  private async reportRest({ openTurn }: Ending): Promise<void> {
-    const { outbox, log, interruption } = this.options;
+  private async reportRest({ openTurn }: ExecutionEnd): Promise<void> {
+    const { outbox, log, termination } = this.options;
     const { session } = this.host;
     try {
       this.conversation.closeCalls();
       if (session && this.conversation.hasStarted) {
         await this.transcripts?.upload(session.id);
-        await this.collectArtifacts(AbortSignal.any([interruption.urgent, AbortSignal.timeout(LAST_ARTIFACTS_MS)]));
+        await this.collectArtifacts(AbortSignal.any([termination.urgent, AbortSignal.timeout(LAST_ARTIFACTS_MS)]));
       }
       this.conversation.closeTurn(openTurn);
       await outbox.flush();
@@ -289,10 +293,10 @@ export class Execution {
     }
   }
 
-  /** What is not taken is told as output that did not come through. */
+  /** Rejected artifacts are reported as truncated output. */
   private async collectArtifacts(signal: AbortSignal): Promise<void> {
     const problems = (await this.artifacts?.collect(signal)) ?? [];
-    if (problems.length === 0 || this.options.interruption.isFenced) return;
+    if (problems.length === 0 || this.options.termination.isFenced) return;
     this.options.outbox.push('output_truncated', { artifacts: problems });
   }
 
@@ -308,4 +312,13 @@ export class Execution {
       ...(hasOwnUser ? { uid: runAs.uid } : {}),
     };
   }
+}
+
+/** The report of a failure after which the session is kept for a debug agent; null: it ends. */
+export function retainedFailure(
+  { failure_session_retention_minutes: minutes }: Assignment,
+  { report: { error_code: code, message = '', exit_code: exitCode } }: ExecutionEnd,
+): SetupFailed | null {
+  if (minutes === undefined || code !== 'environment_setup_failed') return null;
+  return { message, ...(exitCode === undefined ? {} : { exit_code: exitCode }) };
 }

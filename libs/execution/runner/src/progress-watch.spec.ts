@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentFailure } from './harness/launch.js';
 import { ProgressWatch } from './progress-watch.js';
-import type { PlainEvent } from './protocol/coalesce.js';
+import type { PlainEvent } from './protocol/outgoing-events.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,12 +1,19 @@
 import type { AgentWaiting } from '#execution/runner-protocol';
-import { describeFailure, type FailureKind } from './acp/model-failure.js';
-import type { RetryNotice } from './acp/retry-notice.js';
+import {
+  describeFailure,
+  type FailureKind,
+  describeWaiting,
+  failureKind,
+  sessionFailureIn,
+  vendorKind,
+} from './acp/model-failure.js';
 import { AgentFailure } from './harness/launch.js';
-import type { PlainEvent } from './protocol/coalesce.js';
+import type { PlainEvent } from './protocol/outgoing-events.js';
+import { fields, number, text } from './acp/fields.js';
 
 export interface ProgressWatchOptions {
   readonly timeoutMs: number;
-  /** A tool call or a permission request is open: the agent waits for that, for as long as it takes. */
+  /** A tool call or a permission request is open: the agent may wait for it without limit. */
   readonly isBusy: () => boolean;
   readonly emit: (event: PlainEvent) => void;
 }
@@ -14,8 +21,8 @@ export interface ProgressWatchOptions {
 const MAX_NOTICE_MS = 60_000;
 
 /**
- * Reports while an agent makes no progress in its turn, and ends a turn that makes none for too long. Agents repeat failing
- * requests for minutes, and most of them without a word.
+ * Reports when an agent makes no progress in its turn, and ends a turn without progress after a timeout. Agents retry
+ * failing requests for minutes, most of them without a message.
  */
 export class ProgressWatch {
   private progressAt = 0;
@@ -92,3 +99,29 @@ export class ProgressWatch {
 }
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
+
+/** The agent retries a request to its model. */
+export interface RetryNotice {
+  readonly kind: FailureKind;
+  readonly message: string;
+  readonly detail?: string;
+}
+
+/** From a `session/update`: a typed failure that the agent still retries. */
+export function retryInUpdate(update: unknown): RetryNotice | null {
+  const failure = sessionFailureIn(fields(update)['_meta']);
+  if (failure === null || failure.severity === 'error' || failure.isAdvice) return null;
+  const [, attempt, attempts] = /\b(\d+)(?:\/| of )(\d+)\b/.exec(failure.title) ?? [];
+  const counted = attempt === undefined ? undefined : `attempt ${attempt} of ${attempts}`;
+  return { kind: failure.kind, ...describeWaiting(failure.kind, counted === undefined ? failure.title : '', counted) };
+}
+
+/** From a vendor-specific notification: `api_retry` of Claude Code, which `session_meta` enables. */
+export function retryInNotification(method: unknown, params: unknown): RetryNotice | null {
+  if (method !== '_claude/sdkMessage') return null;
+  const { subtype, attempt, max_retries: attempts, error_status: status, error } = fields(fields(params)['message']);
+  if (subtype !== 'api_retry') return null;
+  const known = number(status);
+  const kind = vendorKind(error) ?? (known === undefined ? 'connection' : failureKind(text(error) ?? '', known));
+  return { kind, ...describeWaiting(kind, '', `attempt ${String(attempt)} of ${String(attempts)}`) };
+}

@@ -1,55 +1,51 @@
 import { newUuid, SystemClock, type Clock } from '#platform/kernel';
 import type { Assignment, RunnerEvent, RunnerHandover } from '#execution/runner-protocol';
 import type { Execution } from './execution.js';
-import { RUNNER_EXIT, type RunnerExitCode } from './exit-codes.js';
-import { failed, fenced, Interruption, type Ending } from './interruption.js';
-import { ControlPlane, LeaseLostError, NoAnswerError } from './protocol/control-plane.js';
-import { Lease } from './protocol/lease.js';
-import { beatLoop, commandLoop } from './protocol/loops.js';
+import { RUNNER_EXIT, type RunnerExitCode } from './launcher-contract.js';
+import { failed, fenced, Termination, type ExecutionEnd } from './termination.js';
+import { ControlPlane, LeaseLostError, NoResponseError } from './protocol/control-plane.js';
+import { Lease, heartbeatLoop, commandLoop } from './protocol/lease.js';
 import { Outbox } from './protocol/outbox.js';
-import { redactingLog } from './redaction/redacting-log.js';
-import { Redactor } from './redaction/redactor.js';
-import { secretValues } from './redaction/secret-values.js';
+import { redactingLog, Redactor, secretValues } from './redaction/redactor.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 import { backoffMs, sleep } from './sleep.js';
 
 export interface RunExecutionOptions {
-  /** What this Node is started with to be the built-in agent: the compiled entry and its arguments. */
+  /** Node arguments that start the built-in agent: the compiled entry and its arguments. */
   readonly builtinAgentArgs: readonly string[];
   readonly log: RunnerLog;
   readonly clock?: Clock;
   /** Aborts when the runner shall stop (SIGTERM). */
   readonly drain?: AbortSignal;
-  /** Aborts when it shall stop at once (a second SIGTERM). */
+  /** Aborts when the runner shall stop at once (a second SIGTERM). */
   readonly abort?: AbortSignal;
   /** Aborts when the session shall end once it is idle (RETIRE_SIGNAL). */
   readonly retire?: AbortSignal;
-  /** How long the claim is tried. Default: as the hand-over says, else 60 s. */
+  /** How long the claim is retried. Default: `claim_seconds` of the hand-over, else 60 s. */
   readonly claimMs?: number;
-  /** Gets the run that was claimed, before anything happens. */
   readonly onClaimed?: (assignment: Assignment) => void;
   /** Gets every event as it is reported, without secrets. */
   readonly onEvent?: (event: RunnerEvent) => void;
-  /** The session ends when the turn is over and no message waits. Default: it waits for messages until it is told to end. */
+  /** The session ends when the turn is over and no message waits. Default: it waits for messages until it is closed. */
   readonly endsWhenIdle?: boolean;
   /** `drain` and `abort` cancel the run. Default: the platform has stopped the runner. */
   readonly stopMeansCancel?: boolean;
 }
 
-const HURRY_MS = 3_000;
+const FORCED_STOP_MS = 3_000;
 const DEFAULT_CLAIM_SECONDS = 60;
 const CLAIM_REPORT_MS = 5_000;
 
 /**
- * Claims one execution, carries it out and reports it. Resolves with the exit code for the process (see RUNNER_EXIT) when
- * no process of the execution is left and its workspace is removed; does not reject.
+ * Claims one execution, executes and reports it. Resolves to the exit code for the process (see RUNNER_EXIT) when all
+ * processes of the execution have ended and its workspace is removed; does not reject.
  */
 export async function runExecution(handover: RunnerHandover, options: RunExecutionOptions): Promise<RunnerExitCode> {
   const { drain, abort, builtinAgentArgs, clock = new SystemClock() } = options;
   const { claimMs = (handover.claim_seconds ?? DEFAULT_CLAIM_SECONDS) * 1000 } = options;
   const { onEvent, endsWhenIdle, stopMeansCancel, retire } = options;
   let { log } = options;
-  const interruption = new Interruption();
+  const termination = new Termination();
   const lost = new AbortController();
   const over = new AbortController();
   let execution: Execution | null = null;
@@ -57,20 +53,20 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   const loseLease = (reason: string): void => {
     if (lost.signal.aborted || over.signal.aborted) return;
     log.error('the lease is lost', { reason });
-    interruption.decide(fenced());
+    termination.decide(fenced());
     lost.abort();
     execution?.killNow();
   };
   const onFailure = (error: unknown): void => {
     if (lost.signal.aborted || over.signal.aborted) return;
     if (error instanceof LeaseLostError) return loseLease(error.message);
-    log.error('the control plane refuses the runner', { error: errorText(error) });
-    interruption.decide(
-      failed('internal_error', `The control plane refused what the runner reported: ${errorText(error)}`),
+    log.error('the control plane rejected a report', { error: errorText(error) });
+    termination.decide(
+      failed('internal_error', `The control plane rejected a report of the runner: ${errorText(error)}`),
     );
   };
 
-  const lease = new Lease(() => loseLease('no answer from the control plane in time'));
+  const lease = new Lease(() => loseLease('no response from the control plane in time'));
   const signal = AbortSignal.any([lost.signal, over.signal]);
   const plane = new ControlPlane({
     baseUrl: handover.base_url,
@@ -88,7 +84,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   let assignment;
   let parts;
   try {
-    // What drives an agent is loaded while the claim is under way: it takes longer than all that the claim needs.
+    // The modules that drive an agent are loaded during the claim: loading takes longer than the request.
     const [claimed, loaded] = await Promise.all([plane.claim(claimMs, drain), import('./execution.js')]);
     parts = loaded;
     assignment = claimed.assignment;
@@ -96,7 +92,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   } catch (error) {
     log.error('the execution could not be claimed', { base_url: handover.base_url, error: errorText(error) });
     over.abort();
-    return error instanceof NoAnswerError ? RUNNER_EXIT.notClaimed : RUNNER_EXIT.claimRefused;
+    return error instanceof NoResponseError ? RUNNER_EXIT.notClaimed : RUNNER_EXIT.claimRefused;
   } finally {
     clearTimeout(slow);
   }
@@ -125,7 +121,7 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     assignment,
     plane,
     outbox,
-    interruption,
+    termination,
     builtinAgentArgs,
     redactor,
     log,
@@ -140,22 +136,22 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
     onCommands: running.onCommands.bind(running),
     onFailure,
     signal,
-    ...(handover.beats_per_lease === undefined ? {} : { beatsPerLease: handover.beats_per_lease }),
+    ...(handover.beats_per_lease === undefined ? {} : { heartbeatsPerLease: handover.beats_per_lease }),
   };
-  void beatLoop(assignment.next_beat_seconds, loops);
+  void heartbeatLoop(assignment.next_beat_seconds, loops);
   void commandLoop(loops);
   onAbort(retire, () => running.retire());
   onAbort(drain, () => running.onShutdown(false));
   onAbort(abort, () => {
     running.onShutdown(true);
-    // Whatever cannot be told by then stays untold.
-    void sleep(HURRY_MS, over.signal).then(() => loseLease('the runner was stopped at once'));
+    // Reports that are not acknowledged by then are lost.
+    void sleep(FORCED_STOP_MS, over.signal).then(() => loseLease('the runner was stopped at once'));
   });
 
   const { report } = await running.run();
-  const told = redactor.json(report) as Ending['report'];
+  const redactedReport = redactor.json(report) as ExecutionEnd['report'];
   const [code] = await Promise.all([
-    interruption.isFenced ? RUNNER_EXIT.fenced : finish(plane, told, lost.signal, abort, log),
+    termination.isFenced ? RUNNER_EXIT.fenced : finish(plane, redactedReport, lost.signal, abort, log),
     running.removeWorkspace(),
   ]);
   over.abort();
@@ -163,10 +159,10 @@ export async function runExecution(handover: RunnerHandover, options: RunExecuti
   return code;
 }
 
-/** Repeats the final report until it is acknowledged or the lease is lost; in a hurry it says it once. */
+/** Repeats the final report until it is acknowledged or the lease is lost; after an abort it is sent only once. */
 async function finish(
   plane: ControlPlane,
-  report: Ending['report'],
+  report: ExecutionEnd['report'],
   lost: AbortSignal,
   abort: AbortSignal | undefined,
   log: RunnerLog,
@@ -179,7 +175,7 @@ async function finish(
     } catch (error) {
       log.warn('the end could not be reported', { error: errorText(error), attempt });
       if (error instanceof LeaseLostError) return RUNNER_EXIT.fenced;
-      if (!(error instanceof NoAnswerError) || abort?.aborted) return RUNNER_EXIT.fault;
+      if (!(error instanceof NoResponseError) || abort?.aborted) return RUNNER_EXIT.fault;
       await sleep(backoffMs(attempt, 100, 2_000), lost);
     }
   }

@@ -2,7 +2,7 @@ import type { Clock } from '#platform/kernel';
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** The runner's own log. Never carries the token, prompt text or values of the environment. */
+/** The log of the runner. Never contains the token, prompt text or values of the environment. */
 export interface RunnerLog {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;

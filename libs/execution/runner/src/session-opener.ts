@@ -1,12 +1,11 @@
 import { RequestError, type McpServer } from '@agentclientprotocol/sdk';
 import type { Assignment, SessionStarted } from '#execution/runner-protocol';
 import { mcpServersFor, type AgentSession } from './acp/agent-session.js';
-import { askedOf, mentions } from './harness/fill-placeholders.js';
+import { requestedModel, usesPlaceholder, AgentFailure } from './harness/launch.js';
 import type { Harness } from './harness/harnesses.js';
-import { AgentFailure } from './harness/launch.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 
-/** Waits for the agent's answer; what it turns a failure into is an AgentFailure (or the halt of the execution). */
+/** Waits for the agent's response; rejects with AgentFailure or TerminatedError. */
 export type AskAgent = <T>(what: string, answer: Promise<T>) => Promise<T>;
 
 export interface OpenSessionOptions {
@@ -14,25 +13,26 @@ export interface OpenSessionOptions {
   readonly assignment: Assignment;
   readonly harness: Harness;
   readonly cwd: string;
-  /** The stored transcript lies where the agent looks for it. */
+  /** The stored transcript is where the agent expects it. */
   readonly transcriptPlaced: boolean;
   readonly ask: AskAgent;
   readonly log: RunnerLog;
 }
 
-/** Greets the agent and opens a session, the earlier one when there is one to go on with. */
+/** Initializes the agent and opens a session: the earlier one, when it can be continued. */
 export async function openSession(options: OpenSessionOptions): Promise<SessionStarted> {
   const { session, assignment, cwd, ask, log } = options;
   await ask('initialize', session.initialize());
-  const mcp = mcpServersFor(assignment.mcp_servers, session.takesHttpMcpServers);
+  const mcp = mcpServersFor(assignment.mcp_servers, session.supportsHttpMcpServers);
   const warnings: string[] = [];
-  if (mcp.left.length > 0)
-    warnings.push(`The agent takes no MCP servers over HTTP: it goes without ${mcp.left.join(', ')}.`);
+  if (mcp.unsupported.length > 0)
+    warnings.push(`The agent does not support MCP servers over HTTP; not available: ${mcp.unsupported.join(', ')}.`);
   const resumed = await resume(options, mcp.servers);
-  if (!resumed && assignment.resume) warnings.push('The agent cannot load the earlier session: it begins a new one.');
-  if (!resumed) await withLogin(options, 'session/new', () => session.open(cwd, mcp.servers));
+  if (!resumed && assignment.resume)
+    warnings.push('The agent cannot load the earlier session; a new session was started.');
+  if (!resumed) await withAuthentication(options, 'session/new', () => session.open(cwd, mcp.servers));
   warnings.push(...(await choosePermissionMode(options)));
-  warnings.push(...(await choose(options)));
+  warnings.push(...(await selectModel(options)));
   for (const warning of warnings) log.warn(warning);
   const { agentName, agentVersion } = session;
   return {
@@ -45,8 +45,8 @@ export async function openSession(options: OpenSessionOptions): Promise<SessionS
 }
 
 /**
- * Makes the agent request permission as the run's policy needs it; throws AgentFailure where that is not possible. Returns
- * a warning where it is not known whether the agent requests permission at all.
+ * Sets the mode in which the agent requests permission as the run's policy requires; throws AgentFailure when the agent
+ * does not offer it. Returns a warning when it is not known whether the agent requests permission at all.
  */
 async function choosePermissionMode({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
   const { permission_policy: policy } = assignment;
@@ -63,23 +63,23 @@ async function choosePermissionMode({ session, assignment, harness, ask }: OpenS
   ];
 }
 
-/** Model and reasoning level, where the session has them to choose from. Returns what the agent was not told in any way. */
-async function choose({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
-  const { model, reasoningLevel } = askedOf(assignment.harness);
+/** Model and reasoning level, where the session offers them. Returns a warning for each setting that the agent does not receive. */
+async function selectModel({ session, assignment, harness, ask }: OpenSessionOptions): Promise<string[]> {
+  const { model, reasoningLevel } = requestedModel(assignment.harness);
   const missing = await ask('session/set_config_option', session.configure({ modelId: model, reasoningLevel }));
   return [
-    ...(missing.includes('model') && !mentions(harness, 'model')
-      ? [`The agent does not offer the model ${model}: it uses one of its own.`]
+    ...(missing.includes('model') && !usesPlaceholder(harness, 'model')
+      ? [`The agent does not offer the model ${model}; it uses its default model.`]
       : []),
-    ...(missing.includes('thought_level') && !mentions(harness, 'reasoning_level')
-      ? [`The agent does not offer the reasoning level ${reasoningLevel}: it uses its own.`]
+    ...(missing.includes('thought_level') && !usesPlaceholder(harness, 'reasoning_level')
+      ? [`The agent does not offer the reasoning level ${reasoningLevel}; it uses its default.`]
       : []),
   ];
 }
 
 /**
- * Loads the earlier session. Without a transcript there is nothing to lose: the agent starts a new session. With one,
- * an agent that cannot load it must not go on as if nothing had been said before.
+ * Loads the earlier session. Without a transcript the agent may start a new session. With one, an agent that cannot load
+ * it must not continue without the earlier conversation.
  */
 async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Promise<boolean> {
   const { session, assignment, cwd, transcriptPlaced, log } = options;
@@ -90,7 +90,7 @@ async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Pro
     return false;
   }
   try {
-    await withLogin(options, 'session/load', () => session.resume(earlier.session_id, cwd, mcpServers));
+    await withAuthentication(options, 'session/load', () => session.resume(earlier.session_id, cwd, mcpServers));
     return true;
   } catch (error) {
     if (!(error instanceof AgentFailure) || !(error.cause instanceof RequestError)) throw error;
@@ -102,8 +102,8 @@ async function resume(options: OpenSessionOptions, mcpServers: McpServer[]): Pro
 
 const AUTH_REQUIRED = -32_000;
 
-/** Agents say only then that they need a login, which a secret in their environment is good for. */
-async function withLogin(
+/** Agents report only with this error that they need authentication, for which their environment has a secret. */
+async function withAuthentication(
   { session, harness, ask, log }: OpenSessionOptions,
   what: string,
   call: () => Promise<void>,
@@ -114,8 +114,8 @@ async function withLogin(
     const method = harness.auth_method;
     const cause = error instanceof AgentFailure ? error.cause : undefined;
     if (!(cause instanceof RequestError) || cause.code !== AUTH_REQUIRED) throw error;
-    if (method === undefined || !session.offersLogin(method)) throw error;
-    log.info('the agent wants a login', { method });
+    if (method === undefined || !session.supportsAuthMethod(method)) throw error;
+    log.info('the agent requires authentication', { method });
     await ask('authenticate', session.authenticate(method));
     await ask(what, call());
   }

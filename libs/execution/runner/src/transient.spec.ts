@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NoAnswerError, RefusedError } from './protocol/control-plane.js';
+import { NoResponseError, RejectedError } from './protocol/control-plane.js';
 import { retryTransient } from './transient.js';
 import { WorkspacesMissingError } from './workspace/workspace.js';
 
@@ -21,8 +21,8 @@ function failing(...errors: readonly Error[]): { attempts: number; attempt: () =
 }
 
 describe('retryTransient', () => {
-  it('repeats an attempt after a missing answer and on a full disk', async () => {
-    const counted = failing(new NoAnswerError('answered 503'), full);
+  it('repeats an attempt without a response and on a full disk', async () => {
+    const counted = failing(new NoResponseError('answered 503'), full);
     await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).resolves.toBe('done');
     expect(counted.attempts).toBe(3);
   });
@@ -32,8 +32,8 @@ describe('retryTransient', () => {
     await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).resolves.toBe('done');
   });
 
-  it('does not repeat an attempt that was refused', async () => {
-    const counted = failing(new RefusedError('answered 400'));
+  it('does not repeat a rejected attempt', async () => {
+    const counted = failing(new RejectedError('answered 400'));
     await expect(retryTransient(counted.attempt, { signal: new AbortController().signal, log })).rejects.toThrow(
       'answered 400',
     );

@@ -1,17 +1,17 @@
-import { NoAnswerError } from './protocol/control-plane.js';
+import { NoResponseError } from './protocol/control-plane.js';
 import { errorText, type RunnerLog } from './runner-log.js';
 import { backoffMs, sleep } from './sleep.js';
 import { WorkspacesMissingError } from './workspace/workspace.js';
 
-/** Beyond this the execution is handed back: another worker may reach what this one does not. */
+/** After this time the execution is handed back: another worker may not have the fault. */
 const RETRY_LIMIT_MS = 5 * 60_000;
 /** No space, no quota, or a file system that became read-only. */
 const UNWRITABLE_DISK = ['ENOSPC', 'EDQUOT', 'EROFS'];
 const REPORT_MS = 30_000;
 
-/** What passes without anybody changing the run: a control plane or object store that does not answer, and a disk that cannot be written. */
+/** Faults that may pass without a change of the run: no response of control plane or object store, a disk that is full. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof NoAnswerError || error instanceof WorkspacesMissingError) return true;
+  if (error instanceof NoResponseError || error instanceof WorkspacesMissingError) return true;
   return UNWRITABLE_DISK.includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
@@ -22,20 +22,20 @@ export interface RetryOptions {
 }
 
 /**
- * Repeats an attempt that fails for a transient reason, for five minutes or until the signal aborts, and says so in the log. Only for what comes
- * before the agent starts: until then a run may be executed again, so a fault must not end it.
+ * Retries after transient faults for five minutes or until the signal aborts, and logs it. Only before the agent starts:
+ * until then a run may be executed again, so a fault must not end it.
  */
 export async function retryTransient<T>(attempt: () => Promise<T>, { signal, log }: RetryOptions): Promise<T> {
   let reportedAt = -Infinity;
-  const giveUpAt = performance.now() + RETRY_LIMIT_MS;
+  const deadline = performance.now() + RETRY_LIMIT_MS;
   for (let attempts = 0; ; attempts += 1) {
     try {
       return await attempt();
     } catch (error) {
-      if (!isTransient(error) || signal.aborted || performance.now() >= giveUpAt) throw error;
+      if (!isTransient(error) || signal.aborted || performance.now() >= deadline) throw error;
       if (performance.now() - reportedAt >= REPORT_MS) {
         reportedAt = performance.now();
-        log.warn('the set-up waits for a fault to pass', { error: errorText(error), attempts });
+        log.warn('the set-up is retried after a transient fault', { error: errorText(error), attempts });
       }
       await sleep(backoffMs(attempts, 200, 2_000), signal);
     }

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import WebSocket from 'ws';
 import type { HostLog } from '#execution/runner-host';
@@ -8,30 +9,29 @@ import {
   type ServerFrame,
   type WorkerFrame,
 } from '#execution/worker-protocol';
-import type { WorkerFault } from './backend.js';
-import type { WorkerOptions } from './options/worker-options.js';
-import { refusalFault } from './refusal.js';
+import { WorkerFault } from './backend.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
 
 const FIRST_PAUSE_MS = 500;
 const HANDSHAKE_MS = 10_000;
 const GOING_AWAY = 1001;
-/** A connection that stood this long was a good one: the next attempt follows soon. */
-const GOOD_MS = 10_000;
+/** After a connection of this duration the delay of the next attempt starts from its minimum. */
+const STABLE_MS = 10_000;
 
 export interface ConnectionEvents {
   /** The socket is open. */
   opened(): void;
   frame(frame: ServerFrame): void;
-  /** The server has received everything that was sent before {@link Connection.mark} gave this number. */
+  /** The server has received everything that was sent before {@link Connection.mark} returned this number. */
   confirmed(mark: number): void;
-  /** It has broken, and is made anew. */
+  /** The connection was lost; it is established again. */
   closed(reason: string): void;
 }
 
 type Ended =
   { readonly kind: 'closed'; readonly reason: string } | { readonly kind: 'refused'; readonly fault: WorkerFault };
 
-/** The one socket to the server, made again whenever it breaks. */
+/** The socket to the server, which reconnects after a loss. */
 export class Connection {
   private socket: WebSocket | null = null;
   private readonly stopping = new AbortController();
@@ -43,7 +43,7 @@ export class Connection {
     private readonly log: HostLog,
   ) {}
 
-  /** Connects and stays connected. Resolves after {@link stop}, or with a fault when the server will never take this worker. */
+  /** Stays connected. Resolves after {@link stop}, or with a fault when the server permanently rejects this worker. */
   async run(): Promise<WorkerFault | null> {
     const { signal } = this.stopping;
     for (let failures = 0; !signal.aborted;) {
@@ -51,8 +51,8 @@ export class Connection {
       const ended = await this.connectOnce();
       if (ended.kind === 'refused') return ended.fault;
       if (signal.aborted) break;
-      failures = performance.now() - startedAt > GOOD_MS ? 0 : failures + 1;
-      const waitMs = this.pauseAfter(failures);
+      failures = performance.now() - startedAt > STABLE_MS ? 0 : failures + 1;
+      const waitMs = this.backoff(failures);
       this.log.warn('not connected', { reason: ended.reason, retry_in_ms: Math.round(waitMs) });
       await pause(waitMs, undefined, { signal }).catch(() => undefined);
     }
@@ -68,7 +68,7 @@ export class Connection {
     });
   }
 
-  /** Asks the server for a sign that it has received what was sent until now; the answer is {@link ConnectionEvents.confirmed}. */
+  /** Sends a numbered ping; its pong, {@link ConnectionEvents.confirmed}, means that the server received everything before it. */
   mark(): number {
     this.lastMark += 1;
     const { socket } = this;
@@ -83,8 +83,8 @@ export class Connection {
     if (socket !== null) setTimeout(() => socket.terminate(), 1_000).unref();
   }
 
-  /** Doubling, with half of it left to chance: a thousand workers must not come back in one moment. */
-  private pauseAfter(failures: number): number {
+  /** Exponential backoff with random jitter, so that many workers do not reconnect at the same moment. */
+  private backoff(failures: number): number {
     const { reconnectMax } = this.options.connection;
     const full = Math.min(reconnectMax, FIRST_PAUSE_MS * 2 ** Math.min(failures, 16));
     return full * (0.5 + Math.random() / 2);
@@ -113,14 +113,14 @@ export class Connection {
       });
       this.socket = socket;
       let reason = 'the connection was closed';
-      let heardAt = performance.now();
+      let lastSeenAt = performance.now();
       const watch = setInterval(() => {
-        if (performance.now() - heardAt > connection.pongTimeout) {
-          reason = 'the server was silent for too long';
+        if (performance.now() - lastSeenAt > connection.pongTimeout) {
+          reason = 'the server did not respond in time';
           socket.terminate();
         } else if (socket.readyState === WebSocket.OPEN) socket.ping(undefined, undefined, () => undefined);
       }, connection.pingEvery);
-      const alive = (): void => void (heardAt = performance.now());
+      const alive = (): void => void (lastSeenAt = performance.now());
       socket.on('open', () => {
         alive();
         this.events.opened();
@@ -135,11 +135,11 @@ export class Connection {
         if (!isBinary) this.read(bytes.toString('utf8'));
       });
       socket.on('unexpected-response', (request, response) => {
-        void refusalFault(response).then((answer) => {
+        void readRejection(response).then((answer) => {
           request.destroy();
           clearInterval(watch);
           resolve(
-            answer.kind === 'fault'
+            answer.kind === 'permanent'
               ? { kind: 'refused', fault: answer.fault }
               : { kind: 'closed', reason: answer.reason },
           );
@@ -150,9 +150,9 @@ export class Connection {
       socket.on('close', (code) => {
         clearInterval(watch);
         if (this.socket === socket) this.socket = null;
-        const told = code === 1005 || code === 1006 ? reason : `${reason} (${code})`;
-        this.events.closed(told);
-        resolve({ kind: 'closed', reason: told });
+        const detail = code === 1005 || code === 1006 ? reason : `${reason} (${code})`;
+        this.events.closed(detail);
+        resolve({ kind: 'closed', reason: detail });
       });
     });
   }
@@ -169,5 +169,65 @@ export class Connection {
       case 'malformed':
         return this.log.warn('a frame is ignored', { detail: parsed.detail });
     }
+  }
+}
+
+/** Exit codes of a worker that the server permanently rejects (sysexits.h: EX_NOPERM, EX_USAGE). */
+export const REJECTED_EXIT = { credentials: 77, name: 64 } as const;
+
+const MAX_BODY_BYTES = 8_192;
+const BODY_MS = 2_000;
+
+export type Rejection =
+  | { readonly kind: 'permanent'; readonly fault: WorkerFault }
+  /** The next attempt may succeed. */
+  | { readonly kind: 'retry'; readonly reason: string };
+
+/** Classifies the response to a rejected upgrade. */
+export async function readRejection(response: IncomingMessage): Promise<Rejection> {
+  const status = response.statusCode ?? 0;
+  const detail = await detailOf(response);
+  const quote = detail === '' ? '' : ` Detail: ${detail}`;
+  switch (status) {
+    case 400:
+      return permanent(`The server rejects the name of this worker (400).${quote}`, REJECTED_EXIT.name);
+    case 401:
+      return permanent(
+        `The server rejects the API key (401): it is invalid, expired or revoked.${quote}`,
+        REJECTED_EXIT.credentials,
+      );
+    case 403:
+      return permanent(
+        `The server rejects this worker (403): it needs the token of a service account, and a name that does not begin with "warp".${quote}`,
+        REJECTED_EXIT.credentials,
+      );
+    default:
+      return { kind: 'retry', reason: `the server answered ${status}` };
+  }
+}
+
+const permanent = (message: string, exitCode: number): Rejection => ({
+  kind: 'permanent',
+  fault: new WorkerFault(message, exitCode),
+});
+
+/** The detail of a problem document; empty for any other body. */
+async function detailOf(response: IncomingMessage): Promise<string> {
+  const timer = setTimeout(() => response.destroy(), BODY_MS);
+  try {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_BODY_BYTES) break;
+    }
+    const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    const detail = typeof body === 'object' && body !== null && 'detail' in body ? body.detail : null;
+    return typeof detail === 'string' ? detail.replace(/\p{Cc}+/gu, ' ').slice(0, 500) : '';
+  } catch {
+    return '';
+  } finally {
+    clearTimeout(timer);
   }
 }

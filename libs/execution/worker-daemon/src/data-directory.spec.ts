@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HostLog } from '#execution/runner-host';
-import { alone, openDataDirectory } from './data-directory.js';
+import { openDataDirectory, withDirectoryLock } from './data-directory.js';
 
 const quiet: HostLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const NOBODY = 65_534;
@@ -16,12 +16,14 @@ describe('the data directory of a worker', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  it('that cannot be written is not taken for one that somebody uses', async () => {
+  it('reports a directory that is not writable, not one in use', async () => {
     const gone = join(directory, 'gone');
-    await expect(alone(gone, quiet, never, () => Promise.resolve())).rejects.toThrow(/cannot be used \(ENOENT\)/);
+    await expect(withDirectoryLock(gone, quiet, never, () => Promise.resolve())).rejects.toThrow(
+      /cannot be used \(ENOENT\)/,
+    );
   });
 
-  it.runIf(process.getuid?.() === 0)('of another user is used as it is when it can be written', () => {
+  it.runIf(process.getuid?.() === 0)('keeps the mode of a writable directory of another user', () => {
     // A volume of a Kubernetes pod: root's, open to the group of the pod.
     chmodSync(directory, 0o2777);
     process.seteuid?.(NOBODY);
@@ -34,14 +36,14 @@ describe('the data directory of a worker', () => {
     expect(statSync(directory).mode & 0o7777).toBe(0o2777);
   });
 
-  it('is named when it is no directory', () => {
+  it('reports a path that is not a directory', () => {
     expect(() => openDataDirectory('/dev/null/data')).toThrow(/data directory \/dev\/null\/data cannot be used/);
   });
 
-  it('lets a daemon that waits for another be stopped', async () => {
+  it('can be stopped while it waits for the lock of another daemon', async () => {
     const stopping = new AbortController();
-    const first = alone(directory, quiet, never, async () => {
-      const second = alone(directory, quiet, stopping.signal, () => Promise.resolve('worked'));
+    const first = withDirectoryLock(directory, quiet, never, async () => {
+      const second = withDirectoryLock(directory, quiet, stopping.signal, () => Promise.resolve('worked'));
       stopping.abort();
       await expect(second).rejects.toThrow(/was stopped while it waited/);
       return 'worked';

@@ -13,17 +13,17 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { GitFailure, withFileLock } from '#platform/git';
 import type { HostLog } from '#execution/runner-host';
+import { GitFailure, withFileLock } from '#platform/git';
 import { WorkerFault } from './backend.js';
 
-/** A lock whose owner died in another container is given up after a minute of silence. */
+/** A lock whose owner died in another container expires after a minute. */
 const LOCK_MS = 70_000;
-const TOLD_AFTER_MS = 1_000;
+const WARN_AFTER_MS = 1_000;
 
 /**
- * Creates the directory and returns its real path. As root others may pass through it, because agents with users of their
- * own work below it. The mode of a directory that another user owns, such as a volume of Kubernetes, stays as it is: only
+ * Creates the directory and returns its real path. As root, other users may traverse it, because agents run as other
+ * users below it. The mode of a directory that another user owns, such as a volume of Kubernetes, stays as it is: only
  * its owner can change it.
  */
 export function openDataDirectory(path: string): string {
@@ -36,7 +36,7 @@ export function openDataDirectory(path: string): string {
   });
 }
 
-/** Does what a directory that is full or closed to us does not allow; throws WorkerFault then. */
+/** Translates errors of the file system, such as a full disk, to a WorkerFault. */
 export function withinDataDirectory<T>(path: string, work: () => T): T {
   try {
     return work();
@@ -45,7 +45,7 @@ export function withinDataDirectory<T>(path: string, work: () => T): T {
   }
 }
 
-/** A random key of this directory, made once. */
+/** A random key of this directory, generated once. */
 export function installationKey(dataDir: string): string {
   const file = join(dataDir, 'installation-key');
   const own = `${file}.${randomBytes(6).toString('hex')}`;
@@ -61,15 +61,20 @@ export function installationKey(dataDir: string): string {
 }
 
 /**
- * Does the work as the only daemon of this directory: two would each look after the executions of the other. Rejects with
- * WorkerFault when it does not get to it, because of another daemon, of `signal`, or of the directory itself.
+ * Runs `work` while no other daemon uses this directory: two daemons would both supervise the same executions. Rejects with a
+ * WorkerFault if the lock is not available, because of another daemon, `signal` or the directory itself.
  */
-export async function alone<T>(dataDir: string, log: HostLog, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const waiting = setTimeout(() => log.warn('the data directory is in use; waiting for it'), TOLD_AFTER_MS);
+export async function withDirectoryLock<T>(
+  dataDir: string,
+  log: HostLog,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const waiting = setTimeout(() => log.warn('the data directory is in use; waiting for it'), WARN_AFTER_MS);
   let isOurs = false;
   try {
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(LOCK_MS)]);
-    return await withFileLock(join(dataDir, 'lock'), patience, () => {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(LOCK_MS)]);
+    return await withFileLock(join(dataDir, 'lock'), deadline, () => {
       isOurs = true;
       clearTimeout(waiting);
       return work();
@@ -79,13 +84,15 @@ export async function alone<T>(dataDir: string, log: HostLog, signal: AbortSigna
     if (!(error instanceof GitFailure)) throw unusable(dataDir, error);
     if (signal.aborted)
       throw new WorkerFault(`The worker was stopped while it waited for the data directory ${dataDir}.`);
-    throw new WorkerFault(`Another worker uses the data directory ${dataDir}: give each one its own with --data-dir.`);
+    throw new WorkerFault(
+      `Another worker uses the data directory ${dataDir}: set a separate directory for each with --data-dir.`,
+    );
   } finally {
     clearTimeout(waiting);
   }
 }
 
 const unusable = (path: string, error: unknown): WorkerFault =>
-  new WorkerFault(`The data directory ${path} cannot be used (${codeOf(error)}): set --data-dir, or make room there.`);
+  new WorkerFault(`The data directory ${path} cannot be used (${codeOf(error)}): set --data-dir, or free disk space.`);
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown';

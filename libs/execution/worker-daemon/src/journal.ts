@@ -24,13 +24,10 @@ const shape = z.object({
   handle: z.record(z.string(), z.union([z.string(), z.number()])),
 });
 
-/** What a later process of the daemon needs to know about an execution. Holds no token. */
+/** What a later process of the daemon needs to find an execution. Contains no token. */
 export type JournalEntry = Readonly<z.infer<typeof shape>>;
 
-/**
- * The executions that this worker has begun and whose end the server is not known to have heard of: a file each, on disk
- * before the runner begins.
- */
+/** Executions whose end the server has not acknowledged: one file each, on disk before the runner begins. */
 export class Journal {
   private readonly directory: string;
 
@@ -42,12 +39,12 @@ export class Journal {
     mkdirSync(this.directory, { recursive: true, mode: 0o700 });
   }
 
-  /** Why no entry could be written now, as an error code; null when one could. Makes its directory again if need be. */
+  /** The error code if no entry can be written now, else null. Creates the directory if it is missing. */
   fault(): string | null {
     const probe = join(this.directory, 'probe');
     try {
       mkdirSync(this.directory, { recursive: true, mode: 0o700 });
-      writeFileSync(probe, 'An entry is shorter than this.\n'.repeat(32), { mode: 0o600 });
+      writeFileSync(probe, 'An entry is shorter than this text.\n'.repeat(32), { mode: 0o600 });
       rmSync(probe, { force: true });
       return null;
     } catch (error) {
@@ -69,18 +66,18 @@ export class Journal {
     this.syncDirectory();
   }
 
-  /** Never throws: an entry that stays is cleared away by the next daemon, and told again. */
+  /** Never throws: the next daemon removes a remaining entry and reports its end again. */
   remove(executionId: string): void {
     try {
       rmSync(this.fileOf(executionId), { force: true });
       this.syncDirectory();
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-      this.log.warn('an entry of the journal stays', { execution_id: executionId, error: code });
+      this.log.warn('an entry of the journal could not be removed', { execution_id: executionId, error: code });
     }
   }
 
-  /** Oldest first. Files that nobody can read are left where they are, with a warning. */
+  /** Oldest first. Unreadable files are kept, with a warning. */
   read(): JournalEntry[] {
     const entries = readdirSync(this.directory)
       .filter((name) => name.endsWith('.json'))
@@ -101,7 +98,7 @@ export class Journal {
     return join(this.directory, `${executionId}.json`);
   }
 
-  /** A new name is on the disk when its directory is. */
+  /** A new file name is on disk only after its directory was synced. */
   private syncDirectory(): void {
     const directory = openSync(this.directory, 'r');
     try {

@@ -10,7 +10,7 @@ describe('runWorker', () => {
   beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), 'headrace-run-worker-'))));
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  it.each(['drain', 'stop'] as const)('ends when it is told to %s while it is about to begin', async (what) => {
+  it.each(['drain', 'stop'] as const)('ends after a %s that was requested before its start', async (what) => {
     const signals = { drain: new AbortController(), stop: new AbortController() };
     // Nobody listens there.
     const place = ['--server-root-url', 'http://127.0.0.1:9', '--data-dir', directory, '--workspace-root', directory];

@@ -1,25 +1,26 @@
 import { createHash } from 'node:crypto';
-import { type Clock, type MetricsServer, ownVersion, startMetricsServer, SystemClock } from '#platform/kernel';
 import { BUILTIN_HARNESS, type DetectedHarness, detectHarnesses } from '#execution/runner';
+import type { HostLog } from '#execution/runner-host';
 import type { WorkerHarness } from '#execution/worker-protocol';
-import { WorkerFault } from './backend.js';
-import { chooseBackend } from './choose-backend.js';
-import { alone, installationKey, openDataDirectory, withinDataDirectory } from './data-directory.js';
+import { type Clock, ownVersion, SystemClock } from '#platform/kernel';
+import { type Backend, WorkerFault } from './backend.js';
+import { installationKey, openDataDirectory, withDirectoryLock, withinDataDirectory } from './data-directory.js';
+import { DockerBackend } from './docker/docker-backend.js';
 import { Journal } from './journal.js';
 import { localSkills } from './local-skills.js';
-import { WorkerMetrics } from './metrics.js';
-import { isOpenToAll } from './options/api-key.js';
-import type { WorkerOptions } from './options/worker-options.js';
-import { outcomeCode } from './run-outcome.js';
+import { serveMetrics, WorkerMetrics } from './metrics.js';
+import { isWorldReadable, type WorkerOptions } from './options/read-worker-options.js';
+import { ProcessBackend } from './process/process-backend.js';
+import { outcomeCode } from './run-state.js';
 import { workerLog } from './worker-log.js';
 import { Worker, type WorkerEnd } from './worker.js';
 
 export interface RunWorkerOptions {
-  /** Gets the log, line by line. */
+  /** Receives the lines of the log. */
   readonly write: (line: string) => void;
-  /** Aborts when the worker shall drain. */
+  /** Aborts to drain the worker. */
   readonly drain: AbortSignal;
-  /** Aborts when what runs shall be stopped, too. */
+  /** Aborts to stop running tasks, too. */
   readonly stop: AbortSignal;
   readonly clock?: Clock;
 }
@@ -32,7 +33,7 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
   const options: WorkerOptions = { ...given, dataDir };
   const version = ownVersion();
   const metrics = new WorkerMetrics({ version, backend: options.backend, worker_id: options.workerId });
-  const end = await alone(dataDir, log, run.drain, async (): Promise<WorkerEnd> => {
+  const end = await withDirectoryLock(dataDir, log, run.drain, async (): Promise<WorkerEnd> => {
     const key = withinDataDirectory(dataDir, () => installationKey(dataDir));
     const backend = chooseBackend(options, key, log);
     await backend.prepare();
@@ -56,12 +57,13 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
       instanceId: instanceIdOf(key),
     });
     const { metricsHost: host, metricsPort } = options;
-    const served = metricsPort === null ? null : await serveMetrics(host, metricsPort, metrics, worker);
+    const served =
+      metricsPort === null ? null : await serveMetrics({ host, port: metricsPort }, metrics, () => worker.isConnected);
     if (served) log.info('metrics are served', { host, port: served.port });
     onAbort(run.drain, () => worker.drain());
     onAbort(run.stop, () => worker.stop());
-    if (options.apiKeyFile !== null && isOpenToAll(options.apiKeyFile))
-      log.warn('runs may read the API key, as every user of this machine: chmod 600 its file', {
+    if (options.apiKeyFile !== null && isWorldReadable(options.apiKeyFile))
+      log.warn('every user of this machine, including runs, can read the API key: chmod 600 its file', {
         file: options.apiKeyFile,
       });
     log.info('worker starts', { version, worker_id: options.workerId, backend: backend.name, pid: process.pid });
@@ -78,25 +80,10 @@ export async function runWorker(given: WorkerOptions, run: RunWorkerOptions): Pr
   return options.oneShot ? code : 0;
 }
 
-/** `GET /metrics`, and `GET /healthz`: 200 while the worker is connected, else 503. */
-async function serveMetrics(
-  host: string,
-  port: number,
-  { registry }: WorkerMetrics,
-  worker: { readonly isConnected: boolean },
-): Promise<MetricsServer> {
-  const { contentType } = registry;
-  const render = (): Promise<string> => registry.metrics();
-  const health = () => ({ healthy: worker.isConnected, text: worker.isConnected ? 'connected' : 'not connected' });
-  return startMetricsServer({ host, port, contentType, render, health }).catch((error: NodeJS.ErrnoException) => {
-    throw new WorkerFault(`Metrics cannot be served on ${host}:${port} (${error.code ?? 'unknown'}).`);
-  });
-}
-
-/** The same over restarts, because a journal has one daemon at a time. Tells nothing of the key. */
+/** Stable over restarts, because a data directory has one daemon at a time. Does not reveal the key. */
 const instanceIdOf = (key: string): string => createHash('sha256').update(`instance ${key}`).digest('hex').slice(0, 32);
 
-/** Those of the table are known to the server, too. */
+/** The server knows the hints of built-in harnesses. */
 function withHint(found: DetectedHarness, { harnesses }: Pick<WorkerOptions, 'harnesses'>): WorkerHarness {
   const own = Object.hasOwn(harnesses, found.id) ? harnesses[found.id] : undefined;
   return own === undefined ? found : { ...found, install_hint: own.install_hint };
@@ -105,4 +92,14 @@ function withHint(found: DetectedHarness, { harnesses }: Pick<WorkerOptions, 'ha
 function onAbort(signal: AbortSignal, then: () => void): void {
   if (signal.aborted) then();
   else signal.addEventListener('abort', then, { once: true });
+}
+
+/** @param installationKey of the data directory; users and names are derived from it, and it never leaves the process. */
+export function chooseBackend(options: WorkerOptions, installationKey: string, log: HostLog): Backend {
+  switch (options.backend) {
+    case 'process':
+      return new ProcessBackend(options, installationKey, log);
+    case 'docker':
+      return new DockerBackend(options, installationKey, log);
+  }
 }

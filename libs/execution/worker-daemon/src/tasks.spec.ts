@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SystemClock } from '#platform/kernel';
 import type { HostLog } from '#execution/runner-host';
 import type { TaskAssignmentData, WorkerFrame } from '#execution/worker-protocol';
+import { SystemClock } from '#platform/kernel';
 import { type Backend, type BackendTask, type ClaimedTask, SetupFault, type TaskEnd } from './backend.js';
 import { Journal } from './journal.js';
 import { WorkerMetrics } from './metrics.js';
@@ -92,13 +92,13 @@ describe('Tasks', () => {
     await new Promise(setImmediate);
   };
 
-  it('claims, launches, journals, and only then lets the runner begin', async () => {
+  it('claims, launches and journals a task before its runner begins', async () => {
     await tasks.assign(assignment('7'), null);
     expect(types()).toEqual(['task_claimed']);
     expect(places.steps).toEqual(['launch 7', 'begin 7 with 7.json']);
   });
 
-  it('does not start what it could not claim', async () => {
+  it('does not start a task whose claim was not sent', async () => {
     reaches = false;
     await tasks.assign(assignment('7'), null);
     expect(places.steps).toEqual([]);
@@ -106,7 +106,7 @@ describe('Tasks', () => {
     expect(tasks.freeSlots).toBe(1);
   });
 
-  it('rejects while its journal cannot be written, and outlives one that has gone', async () => {
+  it('rejects tasks while the journal cannot be written, and recreates a missing journal', async () => {
     const journal = join(dataDir, 'journal');
     await tasks.assign(assignment('7'), null);
     rmSync(journal, { recursive: true });
@@ -122,7 +122,7 @@ describe('Tasks', () => {
     expect(places.steps.at(-1)).toBe('begin 9 with 9.json');
   });
 
-  it('rejects with a reason: no slot, draining, no token, an earlier execution of the task', async () => {
+  it('rejects a task with a reason: no slot, draining, no token, an earlier execution', async () => {
     await tasks.assign(assignment('7'), 'draining');
     await tasks.assign({ ...assignment('7'), env_vars: {} }, null);
     await tasks.assign(assignment('7', 'one'), null);
@@ -134,24 +134,24 @@ describe('Tasks', () => {
     expect(places.signals).toEqual(['SIGKILL 7']);
   });
 
-  it('ignores an assignment that is known', async () => {
+  it('ignores a repeated assignment', async () => {
     await tasks.assign(assignment('7'), null);
     await tasks.assign(assignment('7'), null);
     expect(places.steps).toHaveLength(2);
   });
 
-  it('keeps an end in the journal until the server has received it, over any number of connections', async () => {
+  it('keeps an end in the journal until the server confirms it, over several connections', async () => {
     await tasks.assign(assignment('7'), null);
     await end('7');
     let mark = 0;
     const next = (): number => (mark += 1);
     reaches = false;
-    await tasks.tell(next);
-    expect(tasks.untold).toHaveLength(1);
+    await tasks.reportEnds(next);
+    expect(tasks.unacknowledged).toHaveLength(1);
     reaches = true;
-    await tasks.tell(next);
-    tasks.doubt();
-    await tasks.tell(next);
+    await tasks.reportEnds(next);
+    tasks.markUnconfirmed();
+    await tasks.reportEnds(next);
     expect(types()).toEqual(['task_claimed', 'task_completed', 'task_completed']);
     expect(readdirSync(join(dataDir, 'journal'))).toEqual(['7.json']);
     tasks.confirmed(mark);
@@ -176,29 +176,29 @@ describe('Tasks', () => {
       { kind: 'vanished', message: 'gone' },
       { failure_reason: 'infrastructure_timeout', message: 'gone' },
     ],
-  ] as const)('tells how a runner has ended: %j', async (how, told) => {
+  ] as const)('reports the end of a runner: %j', async (how, reported) => {
     await tasks.assign(assignment('7'), null);
     await end('7', how);
-    await tasks.tell(() => 1);
-    expect(sent[1]).toMatchObject({ type: 'task_failed', data: { task_id: 'task-7', ...told } });
+    await tasks.reportEnds(() => 1);
+    expect(sent[1]).toMatchObject({ type: 'task_failed', data: { task_id: 'task-7', ...reported } });
   });
 
-  it('tells what cannot be had as a failed set-up', async () => {
+  it('reports a missing requirement as a failed set-up', async () => {
     places.refusal = new SetupFault('No such image.');
     await tasks.assign(assignment('7'), null);
-    await tasks.tell(() => 1);
+    await tasks.reportEnds(() => 1);
     expect(sent[1]).toMatchObject({ data: { failure_reason: 'environment_setup_failed', message: 'No such image.' } });
   });
 
-  it('tells a cancelled task as cancelled, though the worker was stopped while it ended', async () => {
+  it('reports a cancelled task as cancelled although the worker was stopped meanwhile', async () => {
     await tasks.assign(assignment('7'), null);
-    tasks.ask({ taskId: 'task-7' }, 'stop');
+    tasks.requestStop({ taskId: 'task-7' }, 'stop');
     const [task] = tasks.live;
-    task?.ask('drain');
-    task?.ask('drain');
+    task?.requestStop('drain');
+    task?.requestStop('drain');
     expect(places.signals).toEqual(['SIGTERM 7']);
     await end('7', { kind: 'exited', code: null, signal: 'SIGKILL' });
-    await tasks.tell(() => 1);
+    await tasks.reportEnds(() => 1);
     expect(sent[1]).toMatchObject({ type: 'task_completed', data: { task_state: 'CANCELLED' } });
   });
 
@@ -207,21 +207,21 @@ describe('Tasks', () => {
     [['kill', 'stop', 'drain'], 'kill', ['SIGKILL 7']],
     [['lost', 'kill', 'stop'], 'lost', ['SIGKILL 7', 'SIGKILL 7']],
     [['stop', 'drain'], 'stop', ['SIGTERM 7']],
-  ] as const)('is asked %j: the gravest wish stands', async (wishes, stands, signals) => {
+  ] as const)('keeps the strongest of the stop modes %j', async (wishes, stands, signals) => {
     await tasks.assign(assignment('7'), null);
     const [task] = tasks.live;
-    for (const wish of wishes) task?.ask(wish);
-    expect(task?.wish).toBe(stands);
+    for (const stopMode of wishes) task?.requestStop(stopMode);
+    expect(task?.stopMode).toBe(stands);
     expect(places.signals).toEqual(signals);
     await end('7');
   });
 
-  it('says nothing about an execution that is somebody else’s', async () => {
+  it('reports nothing about an execution that no longer belongs to the worker', async () => {
     await tasks.assign(assignment('7'), null);
     tasks.forget('7');
     expect(places.signals).toEqual(['SIGKILL 7']);
     await end('7', { kind: 'exited', code: null, signal: 'SIGKILL' });
-    await tasks.tell(() => 1);
+    await tasks.reportEnds(() => 1);
     expect(types()).toEqual(['task_claimed']);
     expect(readdirSync(join(dataDir, 'journal'))).toEqual([]);
   });

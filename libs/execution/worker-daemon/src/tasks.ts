@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '#platform/kernel';
 import type { HostLog } from '#execution/runner-host';
 import { EXECUTION_ENV, type TaskAssignmentData, type TaskRef, type WorkerFrame } from '#execution/worker-protocol';
-import { ActiveTask, type Wish } from './active-task.js';
+import type { Clock } from '#platform/kernel';
+import { ActiveTask, handoverFor, type StopMode } from './active-task.js';
 import { type Backend, type BackendTask, type ClaimedTask, SetupFault, type TaskEnd } from './backend.js';
 import { endFrame, exitCodeOf } from './end-frame.js';
-import { handoverFor } from './handover.js';
 import type { Journal } from './journal.js';
 import type { WorkerMetrics } from './metrics.js';
-import type { WorkerOptions } from './options/worker-options.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
 
 export interface TasksParts {
   readonly options: WorkerOptions;
@@ -17,13 +16,13 @@ export interface TasksParts {
   readonly metrics: WorkerMetrics;
   readonly clock: Clock;
   readonly log: HostLog;
-  /** Hands a frame to the network; whether that went well. */
+  /** Sends a frame. Resolves with whether it was handed to the network. */
   readonly send: (frame: WorkerFrame) => Promise<boolean>;
-  /** An execution has ended, or the server has heard of an end. */
+  /** An execution has ended, or the server has acknowledged an end. */
   readonly changed: (ended: { readonly taskId: string; readonly exitCode: number } | null) => void;
 }
 
-/** The executions of this worker, from claim to the moment at which the server knows of their end. */
+/** The executions of this worker, from their claim until the server has acknowledged their end. */
 export class Tasks {
   private readonly tasks = new Map<string, ActiveTask>();
 
@@ -33,8 +32,8 @@ export class Tasks {
     return [...this.tasks.values()].filter(({ isLive }) => isLive);
   }
 
-  /** Ends of which the server may not have heard. */
-  get untold(): ActiveTask[] {
+  /** Tasks whose end the server has not acknowledged. */
+  get unacknowledged(): ActiveTask[] {
     return [...this.tasks.values()].filter(({ isLive }) => !isLive);
   }
 
@@ -42,7 +41,7 @@ export class Tasks {
     return Math.max(0, this.parts.options.slots - this.live.length);
   }
 
-  /** The journal, for hello. */
+  /** All tasks, for hello. */
   get all(): TaskRef[] {
     return [...this.tasks.values()].map(refOf);
   }
@@ -51,62 +50,68 @@ export class Tasks {
     return this.live.map(refOf);
   }
 
-  /** Takes up what an earlier process of the daemon has left. */
+  /** Restores the executions of an earlier process of the daemon. */
   async restore(): Promise<void> {
     const { journal, backend, log } = this.parts;
     for (const entry of journal.read()) {
       const { task_id, execution_id } = entry;
       if (entry.backend !== backend.name) {
-        log.warn('an execution of another backend is left alone', { task_id, execution_id, backend: entry.backend });
+        log.warn('an execution of another backend is not restored', {
+          task_id,
+          execution_id,
+          backend: entry.backend,
+        });
         continue;
       }
       const task = new ActiveTask(task_id, execution_id);
       task.entry = entry;
       this.tasks.set(execution_id, task);
       const runner = await backend.reattach(entry).catch((error: unknown) => {
-        log.error('an execution cannot be looked after', { task_id, execution_id, error: String(error) });
+        log.error('an execution cannot be restored', { task_id, execution_id, error: String(error) });
         return null;
       });
       if (runner === null) {
-        await backend
-          .clear(entry)
-          .catch((error: unknown) =>
-            log.error('what is left of an execution stays', { task_id, execution_id, error: String(error) }),
-          );
-        this.settle(task, { kind: 'vanished', message: 'The runner was gone when the worker came back.' });
+        await backend.clear(entry).catch((error: unknown) =>
+          log.error('processes and files of an execution could not be removed', {
+            task_id,
+            execution_id,
+            error: String(error),
+          }),
+        );
+        this.settle(task, { kind: 'vanished', message: 'The runner no longer existed when the worker restarted.' });
       } else {
-        log.info('a runner is taken up again', { task_id, execution_id });
+        log.info('a runner is supervised again', { task_id, execution_id });
         this.follow(task, runner);
       }
     }
   }
 
-  /** Claims an assignment when there is room, and starts what could be claimed. Never rejects. */
-  async assign(assignment: TaskAssignmentData, refusal: string | null): Promise<void> {
+  /** Claims an assignment if a slot is free, and starts it. Never rejects. */
+  async assign(assignment: TaskAssignmentData, rejection: string | null): Promise<void> {
     const { task_id: taskId, execution_id: executionId } = assignment;
     const { journal, log, options, send } = this.parts;
     const ids = { task_id: taskId, execution_id: executionId };
     const active = this.tasks.get(executionId);
     const claim: WorkerFrame = { type: 'task_claimed', data: { task_id: taskId, worker_id: options.workerId } };
     if (active !== undefined) {
-      log.info('an assignment that is known is ignored', ids);
+      log.info('a repeated assignment is ignored', ids);
       // The first claim may have been lost with its connection.
       if (active.isLive && active.runner !== null) await send(claim);
       return;
     }
     const older = this.live.find((task) => task.taskId === taskId);
-    // The server has given the older one up, else it could not offer another.
-    older?.ask('lost');
+    // The server has given up the older execution, otherwise it would not offer another.
+    older?.requestStop('lost');
     const reason =
       older === undefined
-        ? (refusal ?? this.faultOf(assignment))
+        ? (rejection ?? this.problemOf(assignment))
         : 'An earlier execution of this task is still ending.';
     if (reason !== null || this.freeSlots === 0) return this.reject(assignment, reason ?? 'at capacity');
-    // Claimed, it would fail: a worker with a full disk would be the end of every run that waits.
-    const fault = journal.fault();
-    if (fault !== null) {
-      log.error('the journal cannot be written: tasks are rejected', { error: fault });
-      return this.reject(assignment, `This worker cannot write its journal (${fault}).`);
+    // A claimed task would fail, so a worker with a full disk would fail every queued run.
+    const code = journal.fault();
+    if (code !== null) {
+      log.error('the journal cannot be written: tasks are rejected', { error: code });
+      return this.reject(assignment, `This worker cannot write its journal (${code}).`);
     }
     const task = new ActiveTask(taskId, executionId);
     this.tasks.set(executionId, task);
@@ -120,24 +125,24 @@ export class Tasks {
     await this.start(task, assignment);
   }
 
-  /** What the server wants of one of our tasks. */
-  ask(by: { readonly taskId?: string; readonly executionId?: string }, wish: Wish): void {
+  /** Stops a task on request of the server. */
+  requestStop(by: { readonly taskId?: string; readonly executionId?: string }, stopMode: StopMode): void {
     for (const task of this.live) {
       if (task.taskId !== by.taskId && task.executionId !== by.executionId) continue;
-      if (task.ask(wish)) this.parts.log.info('task is asked to stop', { ...refOf(task), wish });
+      if (task.requestStop(stopMode)) this.parts.log.info('task is stopping', { ...refOf(task), stop_mode: stopMode });
     }
   }
 
-  /** Not the server's any more: nothing is to be told, and nothing kept. */
+  /** The task no longer belongs to this worker: its end is neither reported nor kept. */
   forget(executionId: string): void {
     const task = this.tasks.get(executionId);
-    if (task?.isLive) task.ask('lost');
+    if (task?.isLive) task.requestStop('lost');
     else if (task) this.drop(task);
   }
 
-  /** Tells the ends that are not known to have been heard. `mark` is asked after all have been sent. */
-  async tell(mark: () => number): Promise<void> {
-    const waiting = this.untold.filter(({ end }) => end?.mark === null);
+  /** Reports the unacknowledged ends. `mark` is called after all have been sent. */
+  async reportEnds(mark: () => number): Promise<void> {
+    const waiting = this.unacknowledged.filter(({ end }) => end?.mark === null);
     for (const task of waiting) {
       if (task.end?.frame && !(await this.parts.send(task.end.frame))) return;
     }
@@ -146,18 +151,18 @@ export class Tasks {
     for (const { end } of waiting) if (end) end.mark = marked;
   }
 
-  /** With a new connection everything that was sent on the old one is in doubt. */
-  doubt(): void {
-    for (const { end } of this.untold) if (end) end.mark = null;
+  /** With a new connection everything that was sent on the old one is in markUnconfirmed. */
+  markUnconfirmed(): void {
+    for (const { end } of this.unacknowledged) if (end) end.mark = null;
   }
 
   confirmed(mark: number): void {
-    for (const task of this.untold)
+    for (const task of this.unacknowledged)
       if (task.end?.mark !== null && task.end !== null && task.end.mark <= mark) this.drop(task);
   }
 
-  private faultOf({ execution_id: executionId, env_vars: variables }: TaskAssignmentData): string | null {
-    if (!/^\d{1,19}$/.test(executionId)) return 'The execution has no number.';
+  private problemOf({ execution_id: executionId, env_vars: variables }: TaskAssignmentData): string | null {
+    if (!/^\d{1,19}$/.test(executionId)) return 'The execution has no numeric id.';
     return variables?.[EXECUTION_ENV.executionToken] ? null : 'The assignment has no token for its runner.';
   }
 
@@ -191,7 +196,7 @@ export class Tasks {
       journal.write(task.entry);
       this.follow(task, runner);
       await runner.begin();
-      log.info('runner started', { ...refOf(task), ...shown(runner.handle) });
+      log.info('runner started', { ...refOf(task), ...logFieldsOf(runner.handle) });
     } catch (error) {
       log.error('task could not be started', { ...refOf(task), error: String(error) });
       if (runner !== null && task.runner === runner) return runner.signal('SIGKILL');
@@ -210,7 +215,7 @@ export class Tasks {
   }
 
   private settle(task: ActiveTask, end: TaskEnd): void {
-    const frame = endFrame(task.taskId, end, task.wish);
+    const frame = endFrame(task.taskId, end, task.stopMode);
     const exitCode = exitCodeOf(end);
     this.parts.metrics.ended(frame?.type === 'task_completed' ? 'completed' : frame === null ? 'lost' : 'failed');
     const level = exitCode === 0 ? 'info' : 'warn';
@@ -218,7 +223,7 @@ export class Tasks {
       ...refOf(task),
       end: end.kind,
       exit_code: exitCode,
-      told: frame?.type ?? 'nothing',
+      reported: frame?.type ?? 'nothing',
     });
     task.hasEnded(frame);
     if (frame === null) this.drop(task);
@@ -234,8 +239,11 @@ export class Tasks {
 
 const refOf = ({ taskId, executionId }: ActiveTask): TaskRef => ({ task_id: taskId, execution_id: executionId });
 
-/** What of a handle helps whoever reads the log. */
-const shown = ({ pid, container }: Readonly<Record<string, string | number>>): Record<string, string | number> => ({
+/** Fields of a handle for the log. */
+const logFieldsOf = ({
+  pid,
+  container,
+}: Readonly<Record<string, string | number>>): Record<string, string | number> => ({
   ...(pid === undefined ? {} : { pid }),
   ...(container === undefined ? {} : { container }),
 });

@@ -1,5 +1,5 @@
-import type { Clock } from '#platform/kernel';
 import type { HostLog, HostLogFields } from '#execution/runner-host';
+import type { Clock } from '#platform/kernel';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -1,43 +1,42 @@
 import type { HostLog } from '#execution/runner-host';
 import type { BeatAnswer, Hello, HelloAnswer, ServerFrame, TaskAssignmentData } from '#execution/worker-protocol';
-import { BeatTimer } from './beat-timer.js';
 import type { WorkerFault } from './backend.js';
 import { Connection } from './connection.js';
+import { HeartbeatTimer } from './heartbeat-timer.js';
 import type { WorkerMetrics } from './metrics.js';
-import type { WorkerOptions } from './options/worker-options.js';
-import { RestWatch } from './rest-watch.js';
-import { isAtRest } from './run-outcome.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
+import { IdleRunnerMonitor, hasRunEnded } from './run-state.js';
 import { Tasks, type TasksParts } from './tasks.js';
 
-/** What a worker says of itself on each connection. */
-export type SelfDescription = Pick<Hello['data'], 'version' | 'harnesses' | 'skills'>;
+/** The description that the worker sends on each connection. */
+export type WorkerDescription = Pick<Hello['data'], 'version' | 'harnesses' | 'skills'>;
 
 export interface WorkerParts extends Omit<TasksParts, 'send' | 'changed'> {
   /** Names this daemon to the server, over reconnects and restarts. */
   readonly instanceId: string;
-  /** Asked for each hello. */
-  readonly describe: () => Promise<SelfDescription>;
+  /** Called for each hello. */
+  readonly describe: () => Promise<WorkerDescription>;
 }
 
-/** How the daemon came to its end. */
+/** The end of the daemon. */
 export interface WorkerEnd {
-  /** The server will never take this worker. */
+  /** The server permanently rejects this worker. */
   readonly fault: WorkerFault | null;
   /** With `oneShot`: the task that was executed, and its runner's exit code. */
   readonly task: { readonly taskId: string; readonly exitCode: number } | null;
 }
 
-/** A server that does not answer hello does not know it; the published protocol is spoken with it then. */
-const HELLO_ANSWER_MS = 5_000;
-/** How long the server may take to acknowledge the last ends. */
-const FAREWELL_MS = 15_000;
+/** A server that does not answer hello only knows the published protocol, which is used then. */
+const HELLO_TIMEOUT_MS = 5_000;
+/** Time for the server to acknowledge the last ends. */
+const ACKNOWLEDGEMENT_TIMEOUT_MS = 15_000;
 
-/** The daemon: takes tasks from the server while there is room, and looks after what runs. */
+/** The daemon: accepts tasks of the server while slots are free, and supervises running tasks. */
 export class Worker {
   readonly tasks: Tasks;
   private readonly connection: Connection;
-  private readonly beats: BeatTimer;
-  private readonly restWatch: RestWatch;
+  private readonly heartbeats: HeartbeatTimer;
+  private readonly idleRunners: IdleRunnerMonitor;
   private readonly log: HostLog;
   private readonly options: WorkerOptions;
   private readonly metrics: WorkerMetrics;
@@ -45,9 +44,9 @@ export class Worker {
   private isConnected_ = false;
   private isDraining = false;
   private isStopping = false;
-  /** What ran before is known: whether anything is left to wait for can be told. */
+  /** Tasks of an earlier process are known, so it is clear whether there is something to wait for. */
   private isRestored = false;
-  /** The server has been told what runs here: ends may be told too. */
+  /** The server knows the running tasks, so ends can be reported. */
   private isReconciled = false;
   private speaksHello = false;
   private helloTimer: NodeJS.Timeout | undefined;
@@ -59,10 +58,10 @@ export class Worker {
     this.metrics = parts.metrics;
     this.log = parts.log;
     this.metrics.slots.set(this.options.slots);
-    this.beats = new BeatTimer(() => void this.beat());
-    this.restWatch = new RestWatch(
+    this.heartbeats = new HeartbeatTimer(() => void this.beat());
+    this.idleRunners = new IdleRunnerMonitor(
       () => this.tasks.live,
-      { isAtRest: (taskId) => isAtRest(this.options, taskId), isRefused: () => this.fault !== null },
+      { hasRunEnded: (taskId) => hasRunEnded(this.options, taskId), isRejected: () => this.fault !== null },
       this.log,
     );
     this.connection = new Connection(
@@ -86,58 +85,58 @@ export class Worker {
     return this.isConnected_;
   }
 
-  /** Works until {@link drain} or {@link stop} has come to its end, or the server refuses this worker for good. */
+  /** Runs until {@link drain} or {@link stop} is complete, or the server permanently rejects this worker. */
   async run(): Promise<WorkerEnd> {
     const over = new Promise<void>((resolve) =>
       this.isOver.signal.addEventListener('abort', () => resolve(), { once: true }),
     );
     await this.tasks.restore();
     this.isRestored = true;
-    this.watch();
-    if (this.options.oneShot) this.restWatch.start();
+    this.updateMetrics();
+    if (this.options.oneShot) this.idleRunners.start();
     const connected = this.connection.run().then((fault) => {
       if (fault === null) return;
       this.fault = fault;
       this.log.error(fault.message);
-      // What runs has tokens of its own and goes on; the worker waits for it.
+      // Running tasks have separate tokens and continue; the worker waits for them.
       this.drain();
-      this.leaveWhenDone();
+      this.endWhenDone();
     });
-    // It may have been told to while it was about to begin.
+    // The stop may have been requested before this method was called.
     if (this.isStopping) this.stop();
-    this.leaveWhenDone();
+    this.endWhenDone();
     await over;
-    this.beats.stop();
-    this.restWatch.stop();
+    this.heartbeats.stop();
+    this.idleRunners.stop();
     clearTimeout(this.helloTimer);
     this.connection.stop();
     await connected;
     return { fault: this.fault, task: this.result };
   }
 
-  /** Takes no more tasks and ends when the last one has; after the deadline they are stopped. */
+  /** Accepts no more tasks and ends after the last one; after the deadline tasks are stopped. */
   drain(): void {
     if (this.isDraining) return;
     this.isDraining = true;
     this.metrics.draining.set(1);
     this.log.info('draining', { tasks: this.tasks.live.length, deadline_ms: this.options.drainTimeout });
     setTimeout(() => this.stop(), this.options.drainTimeout).unref();
-    this.restWatch.start();
-    this.beats.soon();
-    this.leaveWhenDone();
+    this.idleRunners.start();
+    this.heartbeats.soon();
+    this.endWhenDone();
   }
 
-  /** Stops what runs: it ends with infrastructure_timeout. */
+  /** Stops running tasks, which end with infrastructure_timeout. */
   stop(): void {
     this.isStopping = true;
     this.drain();
     const { live } = this.tasks;
-    if (live.length > 0) this.log.warn('tasks are stopped', { tasks: live.length });
-    for (const task of live) task.ask('drain');
-    const patienceMs = 2_000 * this.options.limits.cancel_step_seconds + 10_000;
+    if (live.length > 0) this.log.warn('stopping tasks', { tasks: live.length });
+    for (const task of live) task.requestStop('drain');
+    const timeoutMs = 2_000 * this.options.limits.cancel_step_seconds + 10_000;
     setTimeout(() => {
       for (const task of this.tasks.live) task.signal('SIGKILL');
-    }, patienceMs).unref();
+    }, timeoutMs).unref();
   }
 
   private async onOpened(): Promise<void> {
@@ -145,7 +144,7 @@ export class Worker {
     this.isReconciled = false;
     this.speaksHello = false;
     this.metrics.connected.set(1);
-    this.tasks.doubt();
+    this.tasks.markUnconfirmed();
     const { options } = this;
     const self = await this.parts.describe();
     const data: Hello['data'] = {
@@ -161,7 +160,7 @@ export class Worker {
     this.log.info('connected', { worker_id: options.workerId, slots: options.slots, tasks: data.tasks.length });
     await this.connection.send({ type: 'hello', data });
     clearTimeout(this.helloTimer);
-    this.helloTimer = setTimeout(() => this.reconciled(), HELLO_ANSWER_MS).unref();
+    this.helloTimer = setTimeout(() => this.reconciled(), HELLO_TIMEOUT_MS).unref();
   }
 
   private onFrame(frame: ServerFrame): void {
@@ -170,7 +169,7 @@ export class Worker {
         void this.onAssignment(frame.data);
         return;
       case 'task_cancellation':
-        return this.tasks.ask({ taskId: frame.data.task_id }, 'stop');
+        return this.tasks.requestStop({ taskId: frame.data.task_id }, 'stop');
       case 'hello':
         return this.onHello(frame.data);
       case 'beat':
@@ -179,10 +178,10 @@ export class Worker {
   }
 
   private async onAssignment(assignment: TaskAssignmentData): Promise<void> {
-    const isTaken = this.options.oneShot && (this.result !== null || this.tasks.live.length > 0);
-    const refusal = this.isDraining ? 'draining' : isTaken ? 'this worker takes one task only' : null;
-    await this.tasks.assign(assignment, refusal);
-    this.watch();
+    const isUsedUp = this.options.oneShot && (this.result !== null || this.tasks.live.length > 0);
+    const rejection = this.isDraining ? 'draining' : isUsedUp ? 'this worker executes one task only' : null;
+    await this.tasks.assign(assignment, rejection);
+    this.updateMetrics();
   }
 
   private onHello({ tasks, next_beat_seconds: seconds }: HelloAnswer['data']): void {
@@ -191,28 +190,29 @@ export class Worker {
       if (verdict === 'stop') this.stopOrForget(executionId);
       if (verdict === 'unknown') this.tasks.forget(executionId);
     }
-    this.beats.every(seconds);
-    if (this.isDraining) this.beats.soon();
+    this.heartbeats.every(seconds);
+    if (this.isDraining) this.heartbeats.soon();
     this.reconciled();
   }
 
   private onBeat({ tasks, next_beat_seconds: seconds }: BeatAnswer['data']): void {
-    this.beats.every(seconds);
+    this.heartbeats.every(seconds);
     for (const { execution_id: executionId, desired } of tasks) {
-      if (desired === 'stop' || desired === 'kill') this.tasks.ask({ executionId }, desired);
+      if (desired === 'stop' || desired === 'kill') this.tasks.requestStop({ executionId }, desired);
       if (desired === 'lost') this.tasks.forget(executionId);
     }
   }
 
   private stopOrForget(executionId: string): void {
-    if (this.tasks.live.some((task) => task.executionId === executionId)) this.tasks.ask({ executionId }, 'stop');
+    if (this.tasks.live.some((task) => task.executionId === executionId))
+      this.tasks.requestStop({ executionId }, 'stop');
     else this.tasks.forget(executionId);
   }
 
   private reconciled(): void {
     clearTimeout(this.helloTimer);
     this.isReconciled = true;
-    void this.tell();
+    void this.reportEnds();
   }
 
   private onClosed(): void {
@@ -221,26 +221,26 @@ export class Worker {
     this.isReconciled = false;
     this.metrics.connected.set(0);
     this.metrics.disconnected.inc();
-    this.beats.stop();
+    this.heartbeats.stop();
     clearTimeout(this.helloTimer);
   }
 
   private onChanged(ended: WorkerEnd['task']): void {
-    this.watch();
+    this.updateMetrics();
     if (ended !== null) {
       if (this.options.oneShot && this.result === null) {
         this.result = ended;
         this.drain();
       }
-      void this.tell();
+      void this.reportEnds();
     }
-    this.leaveWhenDone();
+    this.endWhenDone();
   }
 
-  private async tell(): Promise<void> {
+  private async reportEnds(): Promise<void> {
     if (!this.isReconciled) return;
-    await this.tasks.tell(() => this.connection.mark());
-    this.beats.soon();
+    await this.tasks.reportEnds(() => this.connection.mark());
+    this.heartbeats.soon();
   }
 
   private async beat(): Promise<void> {
@@ -253,15 +253,15 @@ export class Worker {
     });
   }
 
-  private watch(): void {
+  private updateMetrics(): void {
     this.metrics.active.set(this.tasks.live.length);
-    this.metrics.untold.set(this.tasks.untold.length);
+    this.metrics.unacknowledged.set(this.tasks.unacknowledged.length);
   }
 
-  /** The last ends stay in the journal when the server cannot be told. */
-  private leaveWhenDone(): void {
+  /** Ends that cannot be reported stay in the journal. */
+  private endWhenDone(): void {
     if (!this.isRestored || !this.isDraining || this.tasks.live.length > 0 || this.isOver.signal.aborted) return;
-    if (this.tasks.untold.length === 0 || this.fault !== null) return this.isOver.abort();
-    setTimeout(() => this.isOver.abort(), FAREWELL_MS).unref();
+    if (this.tasks.unacknowledged.length === 0 || this.fault !== null) return this.isOver.abort();
+    setTimeout(() => this.isOver.abort(), ACKNOWLEDGEMENT_TIMEOUT_MS).unref();
   }
 }

@@ -1,7 +1,4 @@
-export * from './data-dir.js';
-export * from './env-example.js';
-export * from './misspelt-settings.js';
+export * from './data-directory.js';
 export * from './parse-settings.js';
-export * from './private-file.js';
 export * from './running-app.js';
-export * from './settings.js';
+export { renderEnvExample, Settings, SETTINGS, type SettingValues } from './settings.js';

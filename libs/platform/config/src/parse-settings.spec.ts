@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Environment, parseSettings, SettingsError, withSettings } from './parse-settings.js';
-import { SETTINGS, type SettingDefinition } from './settings.js';
+import { type Environment, parseSettings, RENAMED_SETTINGS, SettingsError, withSettings } from './parse-settings.js';
+import type { SettingDefinition } from './setting-kinds.js';
+import { SETTINGS } from './settings.js';
 
 function problemsOf(environment: Environment): readonly string[] {
   try {
@@ -16,7 +17,7 @@ function problemsOf(environment: Environment): readonly string[] {
 }
 
 describe('an empty environment', () => {
-  it('gives a complete, frozen object with the documented defaults', () => {
+  it('results in a complete, frozen object with the documented defaults', () => {
     const settings = parseSettings({});
     expect(settings).toMatchObject({
       port: 3000,
@@ -30,7 +31,7 @@ describe('an empty environment', () => {
     expect(Object.isFrozen(settings)).toBe(true);
   });
 
-  it('says nothing wrong about any default', () => {
+  it('accepts every default', () => {
     for (const { kind } of Object.values<SettingDefinition<unknown>>(SETTINGS)) {
       expect(() => kind.parse(kind.defaultText), kind.shape).not.toThrow();
     }
@@ -41,7 +42,7 @@ describe('an empty environment', () => {
     [{ MAX_CONCURRENT_RUNS: '5' }, 3],
     [{ MAX_CONCURRENT_RUNS: '1' }, 1],
     [{ MAX_CONCURRENT_RUNS: '10', MAX_CONCURRENT_RUNS_PER_TEAM: '10' }, 10],
-  ])('%j: one owner gets %i slots, half of all unless it is set', (environment, slots) => {
+  ])('%j limits one owner to %i slots, half of all unless it is set', (environment, slots) => {
     expect(parseSettings(environment).maxConcurrentRunsPerTeam).toBe(slots);
   });
 
@@ -50,12 +51,12 @@ describe('an empty environment', () => {
   });
 });
 
-describe('an object store', () => {
+describe('OBJECT_STORE_URL', () => {
   it.each([
     ['s3://bucket', { bucket: 'bucket', prefix: '' }],
     ['s3://my.bucket-1/a/B_c.d/', { bucket: 'my.bucket-1', prefix: 'a/B_c.d' }],
     ['', undefined],
-  ])('%j is read as %j', (url, expected) => {
+  ])('parses %j as %j', (url, expected) => {
     expect(parseSettings({ OBJECT_STORE_URL: url }).objectStoreUrl).toEqual(expected);
   });
 
@@ -68,42 +69,42 @@ describe('an object store', () => {
     's3://bucket//x',
     's3://k:s@bucket',
     's3://bucket/a?b',
-  ])('is not %s', (url) => {
+  ])('rejects %s', (url) => {
     expect(problemsOf({ OBJECT_STORE_URL: url })).toEqual([expect.stringContaining('must be s3://bucket')]);
   });
 
-  it('has both keys or none, and says neither', () => {
+  it('requires both keys or none, without showing a value', () => {
     const problems = problemsOf({ S3_SECRET_ACCESS_KEY: 'very-secret' });
     expect(problems).toEqual(['S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set together.']);
   });
 });
 
-describe('retention', () => {
+describe('RETENTION_RUNS', () => {
   it.each([
     ['', undefined],
     ['0', undefined],
     ['1h', 3_600_000],
     ['90d', 90 * 86_400_000],
-  ])('%j is read as %j', (value, expected) => {
+  ])('parses %j as %j', (value, expected) => {
     expect(parseSettings({ RETENTION_RUNS: value }).retainRuns).toBe(expected);
   });
 
-  it.each(['5min', '-1d', '30', 'forever'])('is not %s', (value) => {
+  it.each(['5min', '-1d', '30', 'forever'])('rejects %s', (value) => {
     expect(problemsOf({ RETENTION_RUNS: value })).toHaveLength(1);
   });
 });
 
-describe('addresses that are not set', () => {
+describe('public addresses', () => {
   it.each([
     [{ PORT: '8080', INGRESS_PORT: '8081' }, 'http://127.0.0.1:8080', 'http://127.0.0.1:8081'],
     [{ HOST: '0.0.0.0' }, 'http://127.0.0.1:3000', 'http://127.0.0.1:3001'],
     [{ HOST: '::1' }, 'http://[::1]:3000', 'http://[::1]:3001'],
     [{ HOST: 'box.example' }, 'http://box.example:3000', 'http://box.example:3001'],
-  ])('follow from host and port: %j', (environment, publicUrl, ingressPublicUrl) => {
+  ])('are derived from host and port: %j', (environment, publicUrl, ingressPublicUrl) => {
     expect(parseSettings(environment)).toMatchObject({ publicUrl, ingressPublicUrl, runnerApiUrl: publicUrl });
   });
 
-  it('are https with a certificate', () => {
+  it('use https with a certificate', () => {
     const directory = mkdtempSync(join(tmpdir(), 'headrace-config-'));
     const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
     writeFileSync(cert, '');
@@ -112,20 +113,20 @@ describe('addresses that are not set', () => {
     rmSync(directory, { recursive: true });
   });
 
-  it('are taken as given otherwise, without a trailing slash', () => {
+  it('are used as given, without a trailing slash, when they are set', () => {
     expect(parseSettings({ PUBLIC_URL: 'https://runs.example/' }).publicUrl).toBe('https://runs.example');
   });
 });
 
-describe('wrong settings', () => {
+describe('invalid settings', () => {
   it.each([
-    ['PORT', '65536', 'PORT must be a whole number from 0 to 65535.'],
-    ['PORT', '3e3', 'PORT must be a whole number from 0 to 65535.'],
-    ['PORT', '-1', 'PORT must be a whole number from 0 to 65535.'],
+    ['PORT', '65536', 'PORT must be an integer between 0 and 65535.'],
+    ['PORT', '3e3', 'PORT must be an integer between 0 and 65535.'],
+    ['PORT', '-1', 'PORT must be an integer between 0 and 65535.'],
     ['HOST', 'http://localhost', 'HOST must be an IP address or a host name, without scheme and port.'],
     ['PUBLIC_URL', 'runs.example', 'PUBLIC_URL must be a URL that starts with http:// or https://.'],
-    ['PUBLIC_URL', 'https://runs.example/?a=1', 'PUBLIC_URL must have no query, fragment, user or password.'],
-    ['TRUSTED_PROXIES', '10.0.0.0/33', 'TRUSTED_PROXIES must list IP addresses or CIDR ranges such as 10.0.0.0/8.'],
+    ['PUBLIC_URL', 'https://runs.example/?a=1', 'PUBLIC_URL must not contain a query, fragment, user or password.'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33', 'TRUSTED_PROXIES must be IP addresses or CIDR ranges such as 10.0.0.0/8.'],
     ['DATABASE_URL', 'mysql://db/x', 'DATABASE_URL must be a URL that starts with postgres:// or postgresql://.'],
     [
       'QUEUE_URL',
@@ -134,19 +135,19 @@ describe('wrong settings', () => {
     ],
     ['LOG_LEVEL', 'verbose', 'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent.'],
     ['LEASE_TTL', '90', 'LEASE_TTL must be a number with a unit, such as 250ms, 90s, 10min or 24h.'],
-    ['LEASE_TTL', '500ms', 'LEASE_TTL must lie between 1s and 10min.'],
+    ['LEASE_TTL', '500ms', 'LEASE_TTL must be between 1s and 10min.'],
     ['HEADRACE_TEST_CLOCK', 'yes', 'HEADRACE_TEST_CLOCK must be true or false.'],
     ['SECRETS_KEY', 'short', 'SECRETS_KEY must have at least 32 characters.'],
     [
       'SECRETS_KEY_PREVIOUS',
       `${'x'.repeat(32)},short`,
-      'SECRETS_KEY_PREVIOUS must have at least 32 characters in each of its keys.',
+      'SECRETS_KEY_PREVIOUS must have at least 32 characters in each key.',
     ],
-  ])('%s=%s is named with its rule', (name, value, problem) => {
+  ])('reports %s=%s with the rule that it violates', (name, value, problem) => {
     expect(problemsOf({ [name]: value })).toEqual([problem]);
   });
 
-  it('are all listed at once', () => {
+  it('are all reported at once', () => {
     const problems = problemsOf({
       PORT: 'x',
       LEASE_TTL: 'soon',
@@ -155,13 +156,13 @@ describe('wrong settings', () => {
     });
     expect(problems.map((line) => line.split(' ')[0])).toEqual(['HOST', 'PORT', 'LOG_LEVEL', 'LEASE_TTL']);
     expect(() => parseSettings({ PORT: 'x', LOG_LEVEL: 'loud' })).toThrow(
-      /2 setting\(s\) are wrong\.\n {2}- PORT .*\n {2}- LOG_LEVEL /,
+      /2 invalid setting\(s\)\.\n {2}- PORT .*\n {2}- LOG_LEVEL /,
     );
   });
 
-  it('that contradict each other are wrong too', () => {
+  it('include combinations that contradict each other', () => {
     expect(problemsOf({ PORT: '4000', INGRESS_PORT: '4000' })).toEqual([
-      'PORT and INGRESS_PORT must differ: the ingress is a listener of its own.',
+      'PORT and INGRESS_PORT must differ: the ingress has its own listener.',
     ]);
     expect(problemsOf({ PORT: '0', INGRESS_PORT: '0' })).toEqual([]);
     expect(problemsOf({ TLS_CERT_FILE: process.execPath })).toEqual([
@@ -169,7 +170,7 @@ describe('wrong settings', () => {
     ]);
   });
 
-  it('are never repeated: a value may be a secret', () => {
+  it('are reported without their values, which may be secrets', () => {
     const secret = 'hunter2';
     const everywhere = Object.fromEntries(
       Object.values<SettingDefinition<unknown>>(SETTINGS).map(({ env }) => [env, `x://u:${secret}@ /?${secret}`]),
@@ -180,8 +181,30 @@ describe('wrong settings', () => {
   });
 });
 
+describe('renamed settings', () => {
+  it('are all reported at once with their new names', () => {
+    const everyOldName = Object.fromEntries(Object.keys(RENAMED_SETTINGS).map((name) => [name, '1']));
+    expect(problemsOf(everyOldName)).toEqual(
+      Object.entries(RENAMED_SETTINGS).map(([name, current]) => `${name} was renamed to ${current}.`),
+    );
+    expect(problemsOf({ CANCEL_STEP: '2s' })).toEqual(['CANCEL_STEP was renamed to CANCEL_ESCALATION_DELAY.']);
+  });
+
+  it('name existing settings, and no setting has an old name', () => {
+    const known: readonly string[] = Object.values(SETTINGS).map(({ env }) => env);
+    for (const [name, current] of Object.entries(RENAMED_SETTINGS)) {
+      expect(known).toContain(current);
+      expect(known).not.toContain(name);
+    }
+  });
+
+  it('are ignored when they are empty', () => {
+    expect(problemsOf({ HARNESSES: ' ' })).toEqual([]);
+  });
+});
+
 describe('withSettings', () => {
-  it('replaces some in a new frozen object', () => {
+  it('returns a new frozen object with the changes', () => {
     const before = parseSettings({});
     const after = withSettings(before, { port: 4711 });
     expect([before.port, after.port, after.host, Object.isFrozen(after)]).toEqual([3000, 4711, '127.0.0.1', true]);

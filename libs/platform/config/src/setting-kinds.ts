@@ -3,15 +3,43 @@ import { isIP } from 'node:net';
 import { isAbsolute, normalize, resolve } from 'node:path';
 import { parseDuration } from '#platform/kernel';
 
-/** How a setting is read from text. `parse` throws an Error whose message completes "NAME …". */
+/** Parses the text of a setting. `parse` throws an Error whose message continues the name of the setting. */
 export interface SettingKind<T> {
-  /** What the text has to look like, with its unit. */
+  /** Format and unit of the text. */
   readonly shape: string;
-  /** As it would be written in the environment; empty means "unset". */
+  /** The default as text; empty means "unset". */
   readonly defaultText: string;
-  /** What `.env.example` shows instead of the default, where that differs from machine to machine. */
+  /** Shown in `.env.example` instead of a default that depends on the machine. */
   readonly exampleText?: string;
   parse(value: string): T;
+}
+
+/** A setting of the environment. */
+export interface SettingDefinition<T> {
+  /** Name of the environment variable. */
+  readonly env: string;
+  readonly kind: SettingKind<T>;
+  /** Meaning and default in one or two sentences, for `.env.example`. */
+  readonly description: string;
+  /** Title of the section of `.env.example`; set by {@link settingGroup}. */
+  readonly group: string;
+}
+
+export const setting = <T>(env: string, kind: SettingKind<T>, description: string): SettingDefinition<T> => ({
+  env,
+  kind,
+  description,
+  group: '',
+});
+
+/** Settings of one section of `.env.example`. */
+export function settingGroup<T extends Readonly<Record<string, SettingDefinition<unknown>>>>(
+  group: string,
+  settings: T,
+): T {
+  return Object.fromEntries(
+    Object.entries(settings).map(([field, definition]) => [field, { ...definition, group }]),
+  ) as T;
 }
 
 const kind = <T>(shape: string, defaultText: string, parse: (value: string) => T): SettingKind<T> => ({
@@ -28,7 +56,7 @@ export const path = (fallback: string): SettingKind<string> => kind('path', fall
 export const optionalPath = (): SettingKind<string> =>
   kind('path', '', (value) => (value === '' ? '' : resolve(value)));
 
-/** A file that can be read now, or the empty text when unset. */
+/** A readable file, or the empty text when unset. */
 export const optionalFile = (): SettingKind<string> =>
   kind('path of a file', '', (value) => {
     if (value === '') return '';
@@ -36,12 +64,12 @@ export const optionalFile = (): SettingKind<string> =>
     try {
       accessSync(file, constants.R_OK);
     } catch {
-      throw new Error('must name a file that can be read');
+      throw new Error('must be the path of a readable file');
     }
     return file;
   });
 
-/** What a listener binds: an address, or a name of this machine. */
+/** The address, or a name of this machine, that a listener binds. */
 export const host = (fallback: string): SettingKind<string> =>
   kind('IP address or host name', fallback, (value) => {
     if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(value)) {
@@ -51,33 +79,32 @@ export const host = (fallback: string): SettingKind<string> =>
   });
 
 export const integer = (fallback: number, min: number, max: number): SettingKind<number> =>
-  kind(`whole number, ${min} to ${max}`, String(fallback), (value) => {
+  kind(`integer, ${min} to ${max}`, String(fallback), (value) => {
     const number = Number(value);
     if (!/^\d+$/.test(value) || number < min || number > max) {
-      throw new Error(`must be a whole number from ${min} to ${max}`);
+      throw new Error(`must be an integer between ${min} and ${max}`);
     }
     return number;
   });
 
-/** Undefined when unset: the default depends on other settings. */
+/** Undefined when unset, because the default depends on other settings. */
 export const optionalInteger = (min: number, max: number): SettingKind<number | undefined> =>
   kind(integer(min, min, max).shape, '', (value) => (value === '' ? undefined : integer(min, min, max).parse(value)));
 
-/** A default that depends on the machine stays out of the generated `.env.example`. */
+/** Keeps a default that depends on the machine out of the generated `.env.example`. */
 export const machineDependent = <T>(setting: SettingKind<T>): SettingKind<T> => ({ ...setting, exampleText: '' });
 
-/** A number that need not be whole. */
 export const decimal = (fallback: number, min: number, max: number): SettingKind<number> =>
   kind(`number, ${min} to ${max}`, String(fallback), (value) => {
     const number = Number(value);
     if (!/^\d+(\.\d+)?$/.test(value) || number < min || number > max)
-      throw new Error(`must be a number from ${min} to ${max}`);
+      throw new Error(`must be a number between ${min} and ${max}`);
     return number;
   });
 
-/** A port that is not opened without the setting. */
+/** The port of a listener that does not exist when the setting is unset. */
 export const optionalPort = (): SettingKind<number | undefined> =>
-  kind('whole number, 0 to 65535', '', (value) => (value === '' ? undefined : port(0).parse(value)));
+  kind('integer, 0 to 65535', '', (value) => (value === '' ? undefined : port(0).parse(value)));
 
 export const port = (fallback: number): SettingKind<number> => integer(fallback, 0, 65_535);
 
@@ -88,14 +115,14 @@ export const boolean = (fallback: boolean): SettingKind<boolean> =>
     throw new Error('must be true or false');
   });
 
-/** Addresses and CIDR ranges, and the names that Express knows for ranges. */
+/** Addresses, CIDR ranges, and the names of ranges that Express knows. */
 export const addressRanges = (): SettingKind<readonly string[]> =>
   kind('comma-separated list of IP addresses, CIDR ranges, loopback, linklocal, uniquelocal', '', (value) => {
     const items = value
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
-    if (!items.every(isAddressRange)) throw new Error('must list IP addresses or CIDR ranges such as 10.0.0.0/8');
+    if (!items.every(isAddressRange)) throw new Error('must be IP addresses or CIDR ranges such as 10.0.0.0/8');
     return items;
   });
 
@@ -118,12 +145,12 @@ export const duration = (fallback: string, min: string, max: string): SettingKin
   return kind(`duration in ms, s, min, h or d; ${min} to ${max}`, fallback, (value) => {
     const parsed = parseDuration(value);
     if (parsed === null) throw new Error('must be a number with a unit, such as 250ms, 90s, 10min or 24h');
-    if (parsed < low || parsed > high) throw new Error(`must lie between ${min} and ${max}`);
+    if (parsed < low || parsed > high) throw new Error(`must be between ${min} and ${max}`);
     return parsed;
   });
 };
 
-/** An absolute URL of one of the protocols, or undefined when unset. The value is never repeated in the message: it may hold a password. */
+/** An absolute URL of one of the protocols, or undefined when unset. The message never repeats the value, which may contain a password. */
 export const optionalUrl = (protocols: readonly string[]): SettingKind<string | undefined> =>
   kind(`URL (${protocols.join(' ')})`, '', (value) => {
     if (value === '') return undefined;
@@ -133,24 +160,24 @@ export const optionalUrl = (protocols: readonly string[]): SettingKind<string | 
     return value.replace(/\/+$/, '');
   });
 
-/** Where others reach us: an http or https URL that paths can be appended to, or undefined when unset. */
+/** An http or https URL to which paths can be appended, or undefined when unset. */
 export const publicOrigin = (): SettingKind<string | undefined> => {
   const url = optionalUrl(['http:', 'https:']);
   return kind(url.shape, '', (value) => {
     const parsed = url.parse(value);
     if (parsed === undefined) return undefined;
     const { search, hash, username, password } = new URL(parsed);
-    if (search + hash + username + password !== '') throw new Error('must have no query, fragment, user or password');
+    if (search + hash + username + password !== '')
+      throw new Error('must not contain a query, fragment, user or password');
     return parsed;
   });
 };
 
-/** A socket of this machine, or a host and port. */
 export type EngineAddress =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
-/** Where a container engine listens, the way its own tools write it. */
+/** Address of a container engine, in the notation of `DOCKER_HOST`. */
 export const engineAddress = (fallback: string): SettingKind<EngineAddress> =>
   kind('unix:///path or tcp://host:port', fallback, (value) => {
     const [, path] = /^unix:\/\/(\/.+)$/.exec(value) ?? [];
@@ -161,17 +188,19 @@ export const engineAddress = (fallback: string): SettingKind<EngineAddress> =>
     return { kind: 'tcp', host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
   });
 
-/** The network of containers: `bridge`, or one that was made for them. */
+/** Network of containers: `bridge`, or a user-defined one. */
 export const containerNetwork = (fallback: string): SettingKind<string> =>
   kind('name of a network', fallback, (value) => {
-    if (value === 'none') throw new Error('cannot be none: a runner calls the API back');
+    if (value === 'none') throw new Error('must not be none: the runner calls the API');
     if (value === 'host' || value.startsWith('container:'))
-      throw new Error('cannot be shared with the machine or another container: agents would reach what listens there');
-    if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(value)) throw new Error('must be bridge, or the name of a network');
+      throw new Error(
+        'must not be the network of the machine or of another container: agents would reach the services there',
+      );
+    if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(value)) throw new Error('must be bridge or the name of a network');
     return value;
   });
 
-/** Where `/owner/repository.git` can be put behind: a URL without a password, or an absolute path. */
+/** Prefix of `/owner/repository.git`: a URL without a password, or an absolute path. */
 export const repositoryBase = (fallback: string): SettingKind<string> =>
   kind('https://, http://, ssh:// or file:// URL, or absolute path', fallback, (value) => {
     const base = value.replace(/\/+$/, '');
@@ -179,11 +208,11 @@ export const repositoryBase = (fallback: string): SettingKind<string> =>
     if (!/^(https?|ssh|file):\/\//i.test(base) || !URL.canParse(base))
       throw new Error('must be a URL that starts with https://, http://, ssh:// or file://, or an absolute path');
     const { search, hash, password } = new URL(base);
-    if (search + hash + password !== '') throw new Error('must have no query, fragment or password');
+    if (search + hash + password !== '') throw new Error('must not contain a query, fragment or password');
     return base;
   });
 
-/** Absolute paths; those that are not there are no mistake yet. */
+/** Absolute paths, which do not have to exist yet. */
 export const directories = (): SettingKind<readonly string[]> =>
   kind('comma-separated absolute paths', '', (value) => {
     const paths = value
@@ -192,7 +221,7 @@ export const directories = (): SettingKind<readonly string[]> =>
       .filter((path) => path !== '')
       .map((path) => (path === '/' ? path : path.replace(/\/+$/, '')));
     if (paths.some((path) => !isAbsolute(path) || normalize(path) !== path || path === '/'))
-      throw new Error('must list absolute paths without . and .. in them, and not the root');
+      throw new Error('must be absolute paths without . and .. segments, other than the root');
     return paths;
   });
 
@@ -203,18 +232,18 @@ export const secretKey = (): SettingKind<string | undefined> =>
     return value;
   });
 
-/** Several {@link secretKey}s, none of which can hold a comma. */
+/** Several {@link secretKey}s, which cannot contain a comma. */
 export const secretKeys = (): SettingKind<readonly string[]> =>
   kind('comma-separated texts of at least 32 characters each', '', (value) => {
     const keys = value
       .split(',')
       .map((key) => key.trim())
       .filter((key) => key !== '');
-    if (keys.some((key) => key.length < 32)) throw new Error('must have at least 32 characters in each of its keys');
+    if (keys.some((key) => key.length < 32)) throw new Error('must have at least 32 characters in each key');
     return keys;
   });
 
-/** A bucket of an object store, and what stands before every key in it: segments joined by `/`, or nothing. */
+/** A bucket of an object store, and the prefix of every key: segments joined by `/`, or empty. */
 export interface BucketLocation {
   readonly bucket: string;
   readonly prefix: string;
@@ -227,19 +256,19 @@ export const optionalBucket = (): SettingKind<BucketLocation | undefined> =>
     const match = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9._-]{1,200}){0,8})\/?$/.exec(value);
     const [, bucket = '', path = ''] = match ?? [];
     if (!match || /(^|\/)\.{1,2}(\/|$)/.test(path)) {
-      throw new Error('must be s3://bucket or s3://bucket/prefix, the prefix made of letters, digits, ., _ and -');
+      throw new Error('must be s3://bucket or s3://bucket/prefix; the prefix may contain letters, digits, ., _ and -');
     }
     return { bucket, prefix: path.slice(1) };
   });
 
-/** Text that is never shown, or undefined when unset. */
+/** Secret text, or undefined when unset. */
 export const optionalSecret = (): SettingKind<string | undefined> =>
   kind('text', '', (value) => (value === '' ? undefined : value));
 
-/** How long something is kept, in milliseconds; undefined (unset, or 0) is for ever. */
+/** Retention time in milliseconds; undefined (unset, or 0) means forever. */
 export const retention = (): SettingKind<number | undefined> => {
   const period = duration('', '1h', '36500d');
-  return kind('duration in h or d, from 1h on; 0 keeps for ever', '', (value) =>
+  return kind('duration in h or d, at least 1h; 0 keeps forever', '', (value) =>
     value === '' || value === '0' ? undefined : period.parse(value),
   );
 };

@@ -3,4 +3,4 @@ export * from './metrics.js';
 export * from './metrics-server.js';
 export * from './observability.module.js';
 export * from './request-context.js';
-export * from './tally.js';
+export * from './labeled-counter.js';

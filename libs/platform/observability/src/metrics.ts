@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { Tally } from './tally.js';
+import { LabeledCounter } from './labeled-counter.js';
 
 /**
  * The metrics of one application. Each has a registry of its own, because several applications may share a process.
@@ -10,7 +10,7 @@ import { Tally } from './tally.js';
 export class Metrics {
   readonly registry = new Registry();
   private readonly logger = new Logger(Metrics.name);
-  private readonly tallies = new Map<string, Tally<string>>();
+  private readonly labeledCounters = new Map<string, LabeledCounter<string>>();
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -24,19 +24,24 @@ export class Metrics {
   }
 
   /** A counter with one label of few known values, for hot paths. All of them are shown, from 0. */
-  tally<Value extends string>(name: string, help: string, label: string, values: readonly Value[]): Tally<Value> {
-    const known = this.tallies.get(name);
-    if (known) return known as Tally<Value>;
-    const tally = new Tally(values);
-    this.tallies.set(name, tally);
+  labeledCounter<Value extends string>(
+    name: string,
+    help: string,
+    label: string,
+    values: readonly Value[],
+  ): LabeledCounter<Value> {
+    const known = this.labeledCounters.get(name);
+    if (known) return known as LabeledCounter<Value>;
+    const labeled = new LabeledCounter(values);
+    this.labeledCounters.set(name, labeled);
     const counter: Counter = new Counter({
       ...{ name, help, labelNames: [label], registers: [this.registry] },
       collect: () => {
         counter.reset();
-        for (const [value, count] of tally.entries()) counter.inc({ [label]: value }, count);
+        for (const [value, count] of labeled.entries()) counter.inc({ [label]: value }, count);
       },
     });
-    return tally;
+    return labeled;
   }
 
   /** A gauge that is read when somebody asks for the metrics; NaN when that fails. */

@@ -85,7 +85,7 @@ export class TimerDispatcher {
     if (parsed.kind === 'invalid') return [];
     const { cron } = parsed;
     const jitterMs = jitterOf(timer.key, timer.dueAt, timer.jitterSeconds);
-    const { scheduleCatchUp: catchUpMs } = this.settings;
+    const { scheduleCatchUpWindow: catchUpMs } = this.settings;
     const decision = decideDue(cron, timer.dueAt, jitterMs, { now, outages, catchUpMs });
     return [{ ...decision, timer, cron }];
   }

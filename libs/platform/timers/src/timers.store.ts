@@ -16,17 +16,6 @@ export interface Timer {
   readonly fireAt: Date;
 }
 
-interface TimerRow {
-  kind: string;
-  key: string;
-  cron: string;
-  timezone: string;
-  jitter_seconds: number;
-  due_at: Date;
-  fire_at: Date;
-  now: Date;
-}
-
 /**
  * A timer that waits for a due time of the same expression keeps it. One whose due time has passed, and which waits for its
  * jitter, waits at most until the end of the new jitter.
@@ -48,7 +37,8 @@ const REMOVE: Statement = {
 };
 const CLAIM: Statement = {
   name: 'timers.claim',
-  text: `SELECT kind, key, cron, timezone, jitter_seconds, due_at, fire_at, headrace.now() AS now FROM timers
+  text: `SELECT kind, key, cron, timezone, jitter_seconds AS "jitterSeconds", due_at AS "dueAt", fire_at AS "fireAt",
+    headrace.now() AS now FROM timers
    WHERE fire_at <= headrace.now() AND kind = ANY($2::text[]) ORDER BY fire_at, kind, key LIMIT $1 FOR UPDATE SKIP LOCKED`,
 };
 const MOVE: Statement = {
@@ -70,7 +60,7 @@ const RECORD_HEARTBEAT: Statement = {
 };
 const OUTAGES: Statement = {
   name: 'timers.outages',
-  text: 'SELECT from_at, until_at FROM timer_outages WHERE until_at >= $1 ORDER BY until_at',
+  text: 'SELECT from_at AS "from", until_at AS until FROM timer_outages WHERE until_at >= $1 ORDER BY until_at',
 };
 const PRUNE_OUTAGES: Statement = {
   name: 'timers.prune-outages',
@@ -96,15 +86,7 @@ export class TimersStore {
     if (timers.length === 0) return;
     // In one order everywhere, so that two calls cannot deadlock.
     const sorted = [...timers].sort((one, other) => (one.key < other.key ? -1 : 1));
-    await tx.query(SET, [
-      sorted.map(({ kind }) => kind),
-      sorted.map(({ key }) => key),
-      sorted.map(({ cron }) => cron),
-      sorted.map(({ timezone }) => timezone),
-      sorted.map(({ jitterSeconds }) => jitterSeconds),
-      sorted.map(({ dueAt }) => dueAt),
-      sorted.map(({ fireAt }) => fireAt),
-    ]);
+    await tx.query(SET, valuesOf(sorted, ['kind', 'key', 'cron', 'timezone', 'jitterSeconds', 'dueAt', 'fireAt']));
   }
 
   /** From the commit on they do not fire; waits for a firing under way. */
@@ -118,21 +100,12 @@ export class TimersStore {
     kinds: readonly string[],
     limit: number,
   ): Promise<{ readonly now: Date; readonly timers: Timer[] }> {
-    const rows = await tx.query<TimerRow>(CLAIM, [limit, kinds]);
-    return { now: rows[0]?.now ?? new Date(0), timers: rows.map(toTimer) };
+    const timers = await tx.query<Timer & { now: Date }>(CLAIM, [limit, kinds]);
+    return { now: timers[0]?.now ?? new Date(0), timers };
   }
 
-  async move(
-    tx: Queryable,
-    timers: readonly { readonly kind: string; readonly key: string; readonly dueAt: Date; readonly fireAt: Date }[],
-  ): Promise<void> {
-    if (timers.length === 0) return;
-    await tx.query(MOVE, [
-      timers.map(({ kind }) => kind),
-      timers.map(({ key }) => key),
-      timers.map(({ dueAt }) => dueAt),
-      timers.map(({ fireAt }) => fireAt),
-    ]);
+  async move(tx: Queryable, timers: readonly Pick<Timer, 'kind' | 'key' | 'dueAt' | 'fireAt'>[]): Promise<void> {
+    if (timers.length > 0) await tx.query(MOVE, valuesOf(timers, ['kind', 'key', 'dueAt', 'fireAt']));
   }
 
   /** Records that a process looks for due timers, and the outage before it, if any. One round trip. */
@@ -142,8 +115,7 @@ export class TimersStore {
 
   /** Outages that due times from `since` on may lie in. */
   async outages(tx: Queryable, since: Date): Promise<Outage[]> {
-    const rows = await tx.query<{ from_at: Date; until_at: Date }>(OUTAGES, [since]);
-    return rows.map(({ from_at: from, until_at: until }) => ({ from, until }));
+    return tx.query<{ from: Date; until: Date }>(OUTAGES, [since]);
   }
 
   async pruneOutages(): Promise<void> {
@@ -151,12 +123,5 @@ export class TimersStore {
   }
 }
 
-const toTimer = (row: TimerRow): Timer => ({
-  kind: row.kind,
-  key: row.key,
-  cron: row.cron,
-  timezone: row.timezone,
-  jitterSeconds: row.jitter_seconds,
-  dueAt: row.due_at,
-  fireAt: row.fire_at,
-});
+const valuesOf = <Row extends object>(rows: readonly Row[], keys: readonly (keyof Row)[]): unknown[] =>
+  keys.map((key) => rows.map((row) => row[key]));

@@ -1,4 +1,4 @@
-import { ExecutionTokens } from '#domain/runs';
+import { ExecutionTokens } from '#execution/executions';
 import type { Assignment, BatchAck, RunnerEvent, RunnerEventKind } from '#execution/runner-protocol';
 import type { TestApi } from './test-api.js';
 

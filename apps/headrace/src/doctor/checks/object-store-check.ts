@@ -4,14 +4,12 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Settings, SettingsError } from '#platform/config';
 import { type ObjectStore, openConfiguredS3 } from '#platform/storage';
-import type { DoctorCheck } from '../doctor-check.js';
-import { fail, type Finding, ok, skip } from '../finding.js';
-import { reasonOf } from '../reason.js';
-import { tryOut } from './disk-check.js';
+import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, skip } from '../check-result.js';
+import { testWrite } from './machine-checks.js';
 
 const CONTENT = Buffer.from('written by headrace doctor, which removes it again');
 
-/** Writes, reads and removes an object. */
+/** The store can write, read and delete an object. */
 export const objectStoreCheck: DoctorCheck = {
   name: 'object store',
   uses: [
@@ -28,55 +26,56 @@ export const objectStoreCheck: DoctorCheck = {
   ],
 };
 
-/** Directories that are not there yet are left to the server, which may run as another user. */
-async function onDisk({ dataDir }: Settings): Promise<Finding> {
+/** Does not create directories, because the server may run as another user. */
+async function onDisk({ dataDir }: Settings): Promise<CheckResult> {
   const directory = join(dataDir, 'objects');
   try {
     await access(directory);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return ok(`on disk, in ${directory}; made with the first object`);
-    return skip(`not looked at: the data directory cannot be used (${reasonOf(error)})`);
+    if (code === 'ENOENT') return ok(`on disk, in ${directory}; created with the first object`);
+    return skip(`not checked: the data directory cannot be used (${reasonOf(error)})`);
   }
   try {
-    await tryOut(directory);
+    await testWrite(directory);
     return ok(`on disk, in ${directory}: writes, reads and deletes`);
   } catch (error) {
     return fail(
       `${directory} cannot be written (${reasonOf(error)})`,
-      `Let user ${process.getuid?.() ?? ''} write there, or run Headrace as the user that ${directory} belongs to.`,
+      `Make it writable for user ${process.getuid?.() ?? ''}, or run Headrace as the owner of ${directory}.`,
     );
   }
 }
 
-async function inBucket(settings: Settings): Promise<Finding> {
+async function inBucket(settings: Settings): Promise<CheckResult> {
   const bucket = settings.objectStoreUrl?.bucket ?? '';
   const place = `bucket ${bucket} at ${settings.s3Endpoint ?? 'Amazon S3'}`;
   let store: ObjectStore | null;
   try {
     store = await openConfiguredS3(settings);
   } catch (error) {
-    const said = error instanceof SettingsError ? (error.problems[0] ?? '') : reasonOf(error);
-    const why = said.replace(/^.*cannot be used: /, '').replace(/\.$/, '');
+    const message = error instanceof SettingsError ? (error.problems[0] ?? '') : reasonOf(error);
+    const reason = message.replace(/^.*cannot be used: /, '').replace(/\.$/, '');
     return fail(
-      `${place} cannot be used: ${why}`,
-      'Mend OBJECT_STORE_URL and the settings that begin with S3_, or unset them to keep objects on disk; see docs/operations/object-storage.md.',
+      `${place} cannot be used: ${reason}`,
+      'Fix OBJECT_STORE_URL and the settings that begin with S3_, or unset them to keep objects on disk; see docs/operations/object-storage.md.',
     );
   }
-  if (!store) return skip('there is none');
+  if (!store) return skip('not configured');
   const key = `doctor/${randomUUID()}`;
   let step = 'write';
   try {
     await store.put(key, CONTENT, { contentType: 'text/plain' });
     step = 'read';
     const object = await store.get(key);
-    if (object === null || !CONTENT.equals(await buffer(object.stream))) throw new Error('another content comes back');
+    if (object === null || !CONTENT.equals(await buffer(object.stream)))
+      throw new Error('the object has another content than was written');
     step = 'delete';
     await store.delete(key);
     return ok(`${place}: writes, reads and deletes`);
   } catch (error) {
     return fail(
-      `${place} does not let us ${step} an object (${reasonOf(error)})`,
+      `${place} does not allow to ${step} an object (${reasonOf(error)})`,
       'Allow s3:PutObject, s3:GetObject, s3:DeleteObject and s3:ListBucket to these credentials; see docs/operations/object-storage.md.',
     );
   } finally {

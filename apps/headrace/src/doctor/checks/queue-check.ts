@@ -1,16 +1,15 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
 import { areQueuesMigrated } from '#platform/jobs';
-import { type DatabaseState, impatientPool } from '../database-door.js';
-import type { DoctorCheck } from '../doctor-check.js';
-import { fail, type Finding, ok, skip, warn } from '../finding.js';
-import { placeOf } from '../masked.js';
-import { reasonOf } from '../reason.js';
-import { askRedis } from '../redis-question.js';
+import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, skip, warn } from '../check-result.js';
+import { type DatabaseState, openPool } from '../database-probe.js';
+import { locationOf } from '../secret-mask.js';
 import { unreachable } from './database-check.js';
 
 const OLDEST_REDIS: readonly [number, number] = [6, 2];
 
-/** Where jobs lie: the database, another PostgreSQL, or Redis. */
+/** The queue backend: the database, another PostgreSQL, or Redis. */
 export const queueCheck: DoctorCheck = {
   name: 'queue',
   uses: ['QUEUE_URL'],
@@ -20,22 +19,22 @@ export const queueCheck: DoctorCheck = {
   },
 };
 
-async function inDatabase(state: DatabaseState): Promise<Finding> {
+async function inDatabase(state: DatabaseState): Promise<CheckResult> {
   switch (state.kind) {
     case 'open':
       return schemaOf(state.pool, 'in the database');
-    case 'at_rest':
+    case 'stopped':
       return ok('in the database');
     case 'unusable':
-      return skip('not looked at: it is in the database');
+      return skip('not checked: the queue is in the database');
   }
 }
 
-async function inOtherDatabase(url: string): Promise<Finding> {
-  const pool = impatientPool(url);
+async function inOtherDatabase(url: string): Promise<CheckResult> {
+  const pool = openPool(url);
   try {
     await pool.query('SELECT 1');
-    return await schemaOf(pool, `in ${placeOf(url)}`);
+    return await schemaOf(pool, `in ${locationOf(url)}`);
   } catch (error) {
     return unreachable(error instanceof Error ? error : new Error(String(error)), url, 'QUEUE_URL');
   } finally {
@@ -43,32 +42,69 @@ async function inOtherDatabase(url: string): Promise<Finding> {
   }
 }
 
-async function schemaOf(pool: pg.Pool, where: string): Promise<Finding> {
+async function schemaOf(pool: pg.Pool, where: string): Promise<CheckResult> {
   return (await areQueuesMigrated(pool))
-    ? ok(`${where}, at the newest schema`)
-    : fail(`${where}: its schema is not there or behind`, 'headrace migrate');
+    ? ok(`${where}, schema up to date`)
+    : fail(`${where}: the schema is missing or outdated`, 'headrace migrate');
 }
 
-async function inRedis(url: string): Promise<Finding> {
-  const place = placeOf(url);
+async function inRedis(url: string): Promise<CheckResult> {
+  const place = locationOf(url);
   let facts: string;
   try {
-    facts = await askRedis(url);
+    facts = await queryRedis(url);
   } catch (error) {
     return fail(
-      `${place} does not answer as Redis does (${reasonOf(error)})`,
-      'Start Redis there and let this machine reach it, mend QUEUE_URL, or unset it: queues are in the database then.',
+      `${place} does not respond like Redis (${reasonOf(error)})`,
+      'Start Redis there and make it reachable from this machine, fix QUEUE_URL, or unset it to keep queues in the database.',
     );
   }
-  const version = /^redis_version:(\S+)/m.exec(facts)?.[1] ?? 'of an unknown version';
+  const version = /^redis_version:(\S+)/m.exec(facts)?.[1] ?? 'of unknown version';
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < OLDEST_REDIS[0] || (major === OLDEST_REDIS[0] && minor < OLDEST_REDIS[1]))
     return warn(`${place}: Redis ${version}`, `Use Redis ${OLDEST_REDIS.join('.')} or newer.`);
   const policy = /^maxmemory_policy:(\S+)/m.exec(facts)?.[1];
   if (policy !== undefined && policy !== 'noeviction')
-    return warn(
-      `${place}: Redis ${version} may throw jobs away (${policy})`,
-      'Set maxmemory-policy noeviction in Redis.',
-    );
+    return warn(`${place}: Redis ${version} may evict jobs (${policy})`, 'Set maxmemory-policy noeviction in Redis.');
   return ok(`${place}: Redis ${version}`);
 }
+
+const TIMEOUT_MS = 4_000;
+const MAX_ANSWER_BYTES = 1_048_576;
+
+/**
+ * `INFO server` and `INFO memory` of a Redis, without the client package, which is optional. Rejects when it is not a Redis,
+ * rejects the password or does not answer.
+ */
+export function queryRedis(text: string): Promise<string> {
+  const url = new URL(text);
+  const place = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 6379) };
+  const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
+  const auth = password === '' ? [] : [user === '' ? ['AUTH', password] : ['AUTH', user, password]];
+  const commands = [...auth, ['PING'], ['INFO', 'server'], ['INFO', 'memory'], ['QUIT']];
+  return new Promise((resolve, reject) => {
+    const socket: Socket =
+      url.protocol === 'rediss:' ? connectTls({ ...place, servername: place.host }) : connectTcp(place);
+    let answer = '';
+    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
+    socket.setEncoding('utf8');
+    socket.once('close', () => clearTimeout(timer));
+    socket.once('error', reject);
+    socket.on('data', (chunk: string) => {
+      answer += chunk;
+      if (answer.length > MAX_ANSWER_BYTES) socket.destroy(new Error('the response is too long'));
+    });
+    socket.once('end', () => {
+      socket.destroy();
+      const problem = /^-([^\r\n]*)/m.exec(answer)?.[1];
+      if (problem !== undefined) reject(new Error(problem));
+      else if (!answer.includes('+PONG')) reject(new Error('no PONG after a PING'));
+      else resolve(answer.replaceAll('\r\n', '\n'));
+    });
+    socket.write(commands.map(encodeCommand).join(''));
+  });
+}
+
+/** The Redis protocol: an array of bulk strings. */
+const encodeCommand = (words: readonly string[]): string =>
+  `*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`;

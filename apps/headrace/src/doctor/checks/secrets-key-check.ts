@@ -1,21 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { WebhooksModule } from '#domain/webhooks';
 import { type Settings, withSettings } from '#platform/config';
 import { sqlState } from '#platform/persistence';
 import { byTable, KeyRotation, SealBrokenError, SecretBox, SecretsModule } from '#platform/secrets';
-import { WebhooksModule } from '#domain/webhooks';
 import { ENCRYPTED_COLUMNS } from '../../process/encrypted-columns.js';
-import { withInstallationKeys } from '../../process/secrets-keys.js';
+import { withInstallationKeys } from '../../process/prepare-settings.js';
 import { withServices } from '../../process/services.js';
-import type { DoctorCheck } from '../doctor-check.js';
-import { fail, type Finding, ok, warn } from '../finding.js';
-import { reasonOf } from '../reason.js';
+import { type CheckResult, type DoctorCheck, fail, ok, reasonOf, warn } from '../check-result.js';
 
-/** Enough values of each table to know whether the key is the right one; `headrace secrets rotate-key` reads all. */
+/** Enough values of each table to know whether the key is correct. `headrace secrets rotate-key` checks all. */
 const VALUES_PER_TABLE = 20;
 
-/** There is a key, only its owner reads it, and it opens what is stored. */
+/** The key exists, is readable by its owner only, and decrypts stored values. */
 export const secretsKeyCheck: DoctorCheck = {
   name: 'secrets key',
   uses: ['SECRETS_KEY', 'SECRETS_KEY_PREVIOUS', 'DATABASE_URL', 'HEADRACE_DATA_DIR'],
@@ -25,44 +23,43 @@ export const secretsKeyCheck: DoctorCheck = {
     try {
       settings = withInstallationKeys(given, given.dataDir, { generates: false });
     } catch (error) {
-      return [fail(`${file} cannot be read (${reasonOf(error)})`, 'Run this as the user that Headrace runs as.')];
+      return [fail(`${file} cannot be read (${reasonOf(error)})`, 'Run the doctor as the user of Headrace.')];
     }
     const state = await database.open();
     const url = state.kind === 'open' ? state.url : null;
     if (settings.secretsKey === undefined) return [await withoutKey(settings, url)];
     const from = given.secretsKey === undefined ? `from ${file}` : 'from SECRETS_KEY';
-    const findings = given.secretsKey === undefined ? await lookAtFile(file) : [];
-    if (url === null) return [ok(`${from}; nothing was opened with it, as the database is not open`), ...findings];
+    const results = given.secretsKey === undefined ? await checkKeyFile(file) : [];
+    if (url === null) return [ok(`${from}; not tested, because the database is not available`), ...results];
     const { opened, broken } = await tryKey(settings, url);
-    if (broken.length === 0) return [ok(`${from}, opens what is stored (${opened} values tried)`), ...findings];
-    return [fail(`${from}, does not open values in ${broken.join(', ')}`, ...WRONG_KEY), ...findings];
+    if (broken.length === 0) return [ok(`${from}, decrypts stored values (${opened} checked)`), ...results];
+    return [fail(`${from}, does not decrypt values in ${broken.join(', ')}`, ...WRONG_KEY), ...results];
   },
 };
 
 const WRONG_KEY = [
-  'Set SECRETS_KEY to the key that this installation was run with, or name that one in SECRETS_KEY_PREVIOUS.',
-  'Values that no key opens any more have to be set anew; see docs/operations/secrets.md.',
+  'Set SECRETS_KEY to the previous key of this installation, or add that key to SECRETS_KEY_PREVIOUS.',
+  'Values that no key decrypts must be set again; see docs/operations/secrets.md.',
 ];
 
-async function withoutKey(settings: Settings, url: string | null): Promise<Finding> {
-  // Under a key that nobody has, everything that is there counts as broken.
-  const nobodys = withSettings(settings, { secretsKey: randomBytes(32).toString('base64url') });
-  const { broken } = url === null ? { broken: [] } : await tryKey(nobodys, url);
-  if (broken.length > 0)
-    return fail(`there is none, but there are sealed values in ${broken.join(', ')}`, ...WRONG_KEY);
+async function withoutKey(settings: Settings, url: string | null): Promise<CheckResult> {
+  // No stored value can be decrypted with a random key, so every table with values is reported.
+  const randomKey = withSettings(settings, { secretsKey: randomBytes(32).toString('base64url') });
+  const { broken } = url === null ? { broken: [] } : await tryKey(randomKey, url);
+  if (broken.length > 0) return fail(`no key, but there are encrypted values in ${broken.join(', ')}`, ...WRONG_KEY);
   if (settings.databaseUrl === undefined) return ok('none yet; generated at the first start');
   return warn(
-    'none yet; generated at the first start, for this data directory alone',
+    'none yet; generated at the first start, only for this data directory',
     'Set SECRETS_KEY to the same value for every process, such as the output of `openssl rand -base64 32`.',
   );
 }
 
-async function lookAtFile(file: string): Promise<Finding[]> {
+async function checkKeyFile(file: string): Promise<CheckResult[]> {
   const { mode } = await stat(file);
-  return (mode & 0o077) === 0 ? [] : [warn(`others may read ${file}`, `chmod 600 ${file}`)];
+  return (mode & 0o077) === 0 ? [] : [warn(`other users can read ${file}`, `chmod 600 ${file}`)];
 }
 
-class EnoughTried extends Error {}
+class EnoughChecked extends Error {}
 
 async function tryKey(settings: Settings, databaseUrl: string): Promise<{ opened: number; broken: string[] }> {
   return withServices(
@@ -75,7 +72,7 @@ async function tryKey(settings: Settings, databaseUrl: string): Promise<{ opened
         let [tried, failed] = [0, 0];
         try {
           const tryValue = (sealed: string, purpose: string): null => {
-            if ((tried += 1) > VALUES_PER_TABLE) throw new EnoughTried();
+            if ((tried += 1) > VALUES_PER_TABLE) throw new EnoughChecked();
             try {
               box.open(sealed, purpose);
             } catch (error) {
@@ -87,9 +84,9 @@ async function tryKey(settings: Settings, databaseUrl: string): Promise<{ opened
           };
           for (const column of columns) await services.get(KeyRotation).reencrypt(column, tryValue);
         } catch (error) {
-          // A database that is not migrated has no such table, or column: another check tells that.
+          // Another check reports a database without this table or column, which is not migrated.
           const isBehind = sqlState(error) === '42P01' || sqlState(error) === '42703';
-          if (!(error instanceof EnoughTried) && !isBehind) throw error;
+          if (!(error instanceof EnoughChecked) && !isBehind) throw error;
         }
         if (failed > 0) broken.push(table);
       }

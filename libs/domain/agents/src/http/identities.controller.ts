@@ -83,7 +83,7 @@ export class IdentitiesController {
   @Authorize('identities:read')
   @Operation({
     id: 'updateAgentIdentity',
-    summary: 'Change an agent identity',
+    summary: 'Update an agent identity',
     description:
       'What is absent or null stays as it is; an empty text, list or object clears. Runs that exist already are not touched. Needs the role admin or owner.',
     tag: TAG,

@@ -17,7 +17,7 @@ export class McpServersController {
   @Authorize('mcp_servers:read')
   @Operation({
     id: 'listMcpServers',
-    summary: 'List registered MCP servers',
+    summary: 'List MCP servers',
     description:
       'Those of the team, by name; without the team header, of all teams of the caller, 1,000 at most. Values of `env` and `headers` come as `***`.',
     tag: TAG,
@@ -33,7 +33,7 @@ export class McpServersController {
   @Authorize('mcp_servers:manage')
   @Operation({
     id: 'createMcpServer',
-    summary: 'Register an MCP server for the team',
+    summary: 'Create an MCP server',
     description:
       'Configurations of runs and agent identities of the team refer to it as `warp_id`, so that its credentials stand in one place. Whoever may start runs of the team can have an agent use the server, and by that read these credentials: register none that the whole team may not have. Exactly one of `command` (with `args` and `env`) and `url` (with `headers`). A team has at most 200. Needs the role admin or owner.',
     tag: TAG,
@@ -52,7 +52,7 @@ export class McpServersController {
   @Authorize('mcp_servers:read')
   @Operation({
     id: 'getMcpServer',
-    summary: 'Get a registered MCP server',
+    summary: 'Get an MCP server',
     tag: TAG,
     success: { status: 200, description: 'The MCP server.', type: McpServerItem },
     errors: [400, 403, 404],
@@ -71,7 +71,7 @@ export class McpServersController {
   @Authorize('mcp_servers:read')
   @Operation({
     id: 'updateMcpServer',
-    summary: 'Replace a registered MCP server',
+    summary: 'Update an MCP server',
     description:
       'All of it: what is left out is gone. A value `***` in `env` or `headers` keeps the stored one, as long as `command` and `args`, or `url`, stay the same and no other value of the two is given; to add or change one, send all values again. Needs the role admin or owner.',
     tag: TAG,
@@ -93,7 +93,7 @@ export class McpServersController {
   @Authorize('mcp_servers:read')
   @Operation({
     id: 'deleteMcpServer',
-    summary: 'Remove a registered MCP server',
+    summary: 'Delete an MCP server',
     description:
       'Configurations that still refer to it are refused for new runs until they are changed. Needs the role admin or owner.',
     tag: TAG,

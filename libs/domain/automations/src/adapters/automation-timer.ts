@@ -5,7 +5,7 @@ import { type DueTimer, TimerHandler, TimerHandlers, type TimerOutcome } from '#
 import { FireAutomations } from '../application/fire-automations.js';
 import { AUTOMATION_TIMER, readTimerKey, ScheduleTrigger } from './schedule-trigger.js';
 
-/** Due times of factories start automations. */
+/** Due times of cron expressions start automations. */
 @Injectable()
 export class AutomationTimer extends TimerHandler implements OnModuleInit {
   override readonly kind = AUTOMATION_TIMER;
@@ -26,7 +26,7 @@ export class AutomationTimer extends TimerHandler implements OnModuleInit {
 
   override async fire(_tx: Queryable, due: readonly DueTimer[], enough: AbortSignal): Promise<readonly TimerOutcome[]> {
     const outcomes: TimerOutcome[] = [];
-    // One after the other: what one starts is started several at a time already.
+    // One after the other: the runs of one event are already started concurrently.
     for (const timer of due) outcomes.push(enough.aborted ? 'retry' : await this.one(timer, enough));
     return outcomes;
   }
@@ -34,7 +34,7 @@ export class AutomationTimer extends TimerHandler implements OnModuleInit {
   private async one({ key, fire, missed }: DueTimer, enough: AbortSignal): Promise<TimerOutcome> {
     if (missed)
       this.logger.warn({
-        msg: 'due times of automations were missed',
+        msg: 'missed due times of automations',
         timer: key,
         from: missed.first,
         to: missed.last,
@@ -48,7 +48,7 @@ export class AutomationTimer extends TimerHandler implements OnModuleInit {
       const results = await this.automations.execute(this.trigger.eventOf(scope, subject, fire), enough);
       return results.length > 0 ? 'done' : 'remove';
     } catch (error) {
-      // What it has started is found again.
+      // Fired again, the event finds the runs that it has already started.
       if (!isDatabaseUnavailable(error) && error !== enough.reason) this.logger.error(error);
       return 'retry';
     }

@@ -3,7 +3,7 @@ import { type AcceptedDelivery, type AutomationResult, DeliveryEvaluator, Delive
 import { WebhookTrigger } from './webhook-trigger.js';
 import { FireAutomations } from '../application/fire-automations.js';
 
-/** Has accepted deliveries start automations. */
+/** Accepted deliveries start automations. */
 @Injectable()
 export class DeliveryAutomations extends DeliveryEvaluator implements OnModuleInit {
   constructor(

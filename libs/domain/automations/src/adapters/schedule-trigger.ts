@@ -13,10 +13,10 @@ import { TriggerProviders } from '../application/trigger-providers.js';
 import { readScheduleTrigger, subjectOfCron } from '../domain/schedule-trigger.js';
 import type { Trigger, TriggerEvent } from '../domain/trigger.js';
 
-/** Timers of factories: one for each expression that triggers of the factory have. */
+/** Kind of the timers: one for each cron expression in the triggers of a factory. */
 export const AUTOMATION_TIMER = 'automation';
 
-/** Times of a cron expression. Fired by the clock of schedules, and so as exactly. */
+/** Fires at the times of a cron expression, with the timers of schedules. */
 @Injectable()
 export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
   override readonly provider = 'schedule';
@@ -25,9 +25,9 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
     properties: {
       schedule: {
         type: 'object',
-        description: 'When the automation is started.',
+        description: 'When the automation starts.',
         properties: {
-          name: { type: 'string', description: 'For people.', minLength: 1, maxLength: 128 },
+          name: { type: 'string', description: 'Display name.', minLength: 1, maxLength: 128 },
           cron: {
             type: 'string',
             description: 'Five fields: minute, hour, day of the month, month, weekday.',
@@ -36,7 +36,7 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
           },
           timezone: {
             type: 'string',
-            description: 'IANA name of the time zone that the expression is read in.',
+            description: 'IANA name of the time zone of the expression.',
             default: 'UTC',
           },
         },
@@ -73,8 +73,8 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
     return read.kind === 'valid' ? subjectOfCron(read.cron) : '';
   }
 
-  /** The timer of an expression is the factory's; one that no trigger has any more goes when it is fired. */
-  override async listen(tx: Queryable, { factoryUid }: TriggerScope, triggers: readonly Trigger[]): Promise<void> {
+  /** A timer belongs to the factory; one that no trigger uses any longer is deleted when it fires. */
+  override async subscribe(tx: Queryable, { factoryUid }: TriggerScope, triggers: readonly Trigger[]): Promise<void> {
     const crons = new Map<string, Cron>();
     for (const trigger of triggers) {
       const read = readScheduleTrigger(trigger);
@@ -98,10 +98,10 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
           passed: subject !== null && subject === event.subject,
           reason:
             subject === null
-              ? 'The stored schedule cannot be read.'
+              ? 'The stored schedule is invalid.'
               : subject === event.subject
                 ? 'The schedule was due.'
-                : `The schedule is “${subject}”, due was “${event.subject}”.`,
+                : `The schedule is “${subject}”, the event is “${event.subject}”.`,
         },
       ],
     };
@@ -111,20 +111,20 @@ export class ScheduleTrigger extends TriggerProvider implements OnModuleInit {
     return Promise.resolve(triggers.map(() => undefined));
   }
 
-  /** A schedule has no deliveries; its next due time stands for any payload. */
+  /** The next due time, for any payload. */
   override sample(_tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent> {
     if (sample.kind === 'delivery')
       return Promise.resolve({
         kind: 'invalid',
         pointer: '/delivery_id',
-        detail: 'must be left out: a schedule has none',
+        detail: 'must be omitted: a schedule has no deliveries',
       });
     const read = readScheduleTrigger(trigger);
     const dueAt = (read.kind === 'valid' ? read.cron.next(this.clock.now()) : null) ?? this.clock.now();
     return Promise.resolve({ kind: 'event', event: this.eventOf(scope, this.subjectOf(trigger), dueAt) });
   }
 
-  /** A due time as an event. */
+  /** The event of a due time. */
   eventOf({ factoryUid, teamUid }: TriggerScope, subject: string, dueAt: Date): TriggerEvent {
     return {
       provider: this.provider,
@@ -152,7 +152,7 @@ const SEPARATOR = '/';
 
 export const timerKey = (factoryUid: string, subject: string): string => `${factoryUid}${SEPARATOR}${subject}`;
 
-/** The factory and the subject of a timer's key; a uid has no separator. */
+/** The factory and the subject in the key of a timer; a uid does not contain the separator. */
 export function readTimerKey(key: string): { readonly factoryUid: string; readonly subject: string } {
   const end = key.indexOf(SEPARATOR);
   return { factoryUid: key.slice(0, end), subject: key.slice(end + 1) };

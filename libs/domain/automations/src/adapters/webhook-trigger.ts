@@ -12,12 +12,9 @@ import {
   type TriggerScope,
 } from '../application/trigger-provider.js';
 import { TriggerProviders } from '../application/trigger-providers.js';
-import {
-  evaluatePayloadFilter,
-  parsePayloadFilter,
-  type ParsedFilter,
-  PAYLOAD_FILTER_SCHEMA,
-} from '../domain/payload-filter/index.js';
+import { evaluatePayloadFilter } from '../domain/payload-filter/evaluate.js';
+import { parsePayloadFilter, type ParsedFilter } from '../domain/payload-filter/parse.js';
+import { PAYLOAD_FILTER_SCHEMA } from '../domain/payload-filter/schema.js';
 import { quoteValue } from '../domain/placeholders.js';
 import type { Trigger, TriggerCheck, TriggerEvent } from '../domain/trigger.js';
 import { readWebhookTrigger, webhookOf } from '../domain/webhook-trigger.js';
@@ -28,7 +25,7 @@ const DELETED: TriggerObstacle = {
 };
 const NO_DELIVERY = 'must be an accepted delivery of this factory whose payload is still stored';
 
-/** Deliveries that a webhook of the factory has accepted. */
+/** Fires for deliveries that a webhook of the factory has accepted. */
 @Injectable()
 export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
   override readonly provider = 'webhook';
@@ -41,7 +38,7 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
         properties: {
           webhook_ids: {
             type: 'array',
-            description: 'UID of the webhook, exactly one. To listen to several, use a trigger for each.',
+            description: 'UID of the webhook, exactly one. Use a trigger for each webhook.',
             items: { type: 'string', pattern: '^[A-Za-z0-9]{22}$' },
             minItems: 1,
             maxItems: 1,
@@ -119,11 +116,11 @@ export class WebhookTrigger extends TriggerProvider implements OnModuleInit {
     const webhook = { uid, name: 'sample', ...scope };
     const body = Buffer.from(JSON.stringify(sample.payload));
     const delivery = { deliveryId: 'sample', webhook, identity: '', receivedAt: this.clock.now(), body, headers: {} };
-    // What JSON.parse made of a number beyond all numbers would come back as null.
+    // JSON.parse returns Infinity for a number that is too large, which JSON.stringify writes as null.
     return { kind: 'event', event: { ...this.eventOf(delivery), readPayload: () => sample.payload } };
   }
 
-  /** A delivery as rooms above see it. */
+  /** The event of a delivery. */
   eventOf({ deliveryId, webhook, receivedAt, body }: AcceptedDelivery): TriggerEvent {
     const { uid, name, factoryUid, teamUid } = webhook;
     return {
@@ -163,7 +160,7 @@ function checksOf(webhookUid: string | undefined, filter: ParsedFilter, event: T
 function payloadCheck(filter: ParsedFilter, event: TriggerEvent): TriggerCheck {
   if (filter.kind === 'invalid') {
     const [issue] = filter.issues;
-    const reason = `The stored filter cannot be evaluated: ${issue ? `${issue.pointer} ${issue.detail}` : 'it cannot be read'}.`;
+    const reason = `The stored filter cannot be evaluated: ${issue ? `${issue.pointer} ${issue.detail}` : 'it is invalid'}.`;
     return { check: 'payload', passed: false, reason };
   }
   const { matched, reason } = evaluatePayloadFilter(filter.filter, event.readPayload());

@@ -4,14 +4,18 @@ import { AgentDirectory } from '#domain/agents';
 import { type Issue, notAccessible, prefixIssues, valueAt } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { type AgentConfig, ConfigReferences, readAgentConfig } from '#domain/runs';
-import type { AutomationIssue } from '../domain/automation-issue.js';
-import { type AutomationFields, MAX_AGENT_CONFIG_BYTES } from '../domain/automation.js';
-import { plainIssues, type RequestedAutomation } from '../domain/requested-automation.js';
+import {
+  type AutomationFields,
+  type AutomationIssue,
+  MAX_AGENT_CONFIG_BYTES,
+  plainIssues,
+  type RequestedAutomation,
+} from '../domain/automation.js';
 import type { Trigger } from '../domain/trigger.js';
-import { TriggerChecks } from './trigger-checks.js';
+import { TriggerProviders } from './trigger-providers.js';
 import type { TriggerScope } from './trigger-provider.js';
 
-/** What an automation had before: it may keep that, though it could not be given it now. */
+/** The previous fields of an automation: unchanged references stay valid even when they would be rejected now. */
 export type KeptFields = Pick<AutomationFields, 'triggers' | 'agentConfig' | 'agentIdentityUid'>;
 
 export type CheckedAutomation =
@@ -24,32 +28,32 @@ type ConfigChecking =
 
 const NOTHING: KeptFields = { triggers: [], agentConfig: null, agentIdentityUid: null };
 
-/** The rules of automations, whoever writes them: the API, or a definition's files. */
+/** The rules of automations, from the API and from definitions. */
 @Injectable()
 export class AutomationChecks {
   constructor(
-    private readonly triggers: TriggerChecks,
+    private readonly providers: TriggerProviders,
     private readonly configs: ConfigReferences,
     private readonly agents: AgentDirectory,
   ) {}
 
-  /** Everything that is wrong with it. References are followed in `queryable`. */
+  /** Returns all issues. References are resolved in `queryable`. */
   async check(
     queryable: Queryable,
     scope: TriggerScope,
-    asked: RequestedAutomation,
+    requested: RequestedAutomation,
     kept: KeptFields = NOTHING,
   ): Promise<CheckedAutomation> {
-    const checking = await this.checkConfig(queryable, scope, asked.agentConfig, kept.agentConfig);
+    const checking = await this.checkConfig(queryable, scope, requested.agentConfig, kept.agentConfig);
     const issues = [
-      ...plainIssues(asked),
+      ...plainIssues(requested),
       ...(checking.kind === 'invalid' ? checking.issues : []),
-      ...(await this.identityIssues(queryable, scope, asked.agentIdentityUid, kept.agentIdentityUid)),
-      ...(await this.triggerIssues(queryable, scope, asked.triggers, kept.triggers)),
+      ...(await this.identityIssues(queryable, scope, requested.agentIdentityUid, kept.agentIdentityUid)),
+      ...(await this.triggerIssues(queryable, scope, requested.triggers, kept.triggers)),
     ];
     if (issues.length > 0 || checking.kind === 'invalid') return { kind: 'invalid', issues };
-    const { name, enabled, prompt, agentIdentityUid } = asked;
-    const triggers = asked.triggers as readonly Trigger[];
+    const { name, enabled, prompt, agentIdentityUid } = requested;
+    const triggers = requested.triggers as readonly Trigger[];
     return {
       kind: 'valid',
       fields: { name, enabled, prompt, agentConfig: checking.config, agentIdentityUid, triggers },
@@ -69,11 +73,11 @@ export class AutomationChecks {
     if (reading.kind === 'invalid')
       return { kind: 'invalid', issues: prefixIssues('/agent_config', as('invalid', reading.issues)) };
     const { config } = reading;
-    const faults = (await this.configs.check({ teamUid, caller: null }, config, queryable)).filter(
+    const inaccessible = (await this.configs.check({ teamUid, caller: null }, config, queryable)).filter(
       ({ pointer }) => !isDeepStrictEqual(valueAt(config, pointer), valueAt(kept, pointer)),
     );
-    return faults.length > 0
-      ? { kind: 'invalid', issues: prefixIssues('/agent_config', as('not_authorized', faults)) }
+    return inaccessible.length > 0
+      ? { kind: 'invalid', issues: prefixIssues('/agent_config', as('not_authorized', inaccessible)) }
       : { kind: 'valid', config };
   }
 
@@ -95,7 +99,7 @@ export class AutomationChecks {
     kept: readonly Trigger[],
   ): Promise<AutomationIssue[]> {
     const changed = [...triggers.entries()].filter(([, one]) => !kept.some((had) => isDeepStrictEqual(one, had)));
-    const found = await this.triggers.check(
+    const found = await this.providers.validate(
       queryable,
       scope,
       changed.map(([, trigger]) => trigger),

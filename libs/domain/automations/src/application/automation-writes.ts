@@ -5,33 +5,34 @@ import { type AgentConfig, ConfigSecrets, type PrincipalRef } from '#domain/runs
 import {
   type Automation,
   type AutomationFields,
+  type AutomationIssue,
   type AutomationSource,
+  invalid,
   MAX_AUTOMATIONS,
   secretsOf,
 } from '../domain/automation.js';
-import { invalid } from '../domain/automation-issue.js';
-import { AutomationPlaces } from '../persistence/automation-places.js';
 import { AutomationsStore, type WrittenAutomation } from '../persistence/automations.store.js';
-import type { InvalidAutomation, LimitReached } from './automation-outcomes.js';
 import type { TriggerScope } from './trigger-provider.js';
 import { TriggerProviders } from './trigger-providers.js';
+
+export type InvalidAutomation = { readonly kind: 'invalid'; readonly issues: readonly AutomationIssue[] };
+export type LimitReached = { readonly kind: 'limit_reached'; readonly limit: number };
 
 export interface AutomationAuthor {
   readonly author: PrincipalRef;
   readonly source: AutomationSource;
 }
 
-/** Writes automations that are valid, within the caller's transaction. */
+/** Writes valid automations within the transaction of the caller. */
 @Injectable()
 export class AutomationWrites {
   constructor(
     private readonly store: AutomationsStore,
-    private readonly places: AutomationPlaces,
     private readonly secrets: ConfigSecrets,
     private readonly providers: TriggerProviders,
   ) {}
 
-  /** At most {@link MAX_AUTOMATIONS} a factory, also when several are made at once. */
+  /** At most {@link MAX_AUTOMATIONS} in a factory, also with concurrent creations. */
   async create(
     tx: Queryable,
     { factoryUid, teamUid }: TriggerScope,
@@ -41,14 +42,14 @@ export class AutomationWrites {
     const uid = newUid();
     const written = this.prepare(uid, author, fields, null);
     if ('kind' in written) return written;
-    if (!(await this.places.take(tx, factoryUid, MAX_AUTOMATIONS)))
+    if (!(await this.store.reserveQuota(tx, factoryUid, MAX_AUTOMATIONS)))
       return { kind: 'limit_reached', limit: MAX_AUTOMATIONS };
     await this.store.insert(tx, { ...written, uid, factoryUid, teamUid, source });
-    await this.listen(tx, { factoryUid, teamUid }, fields);
+    await this.subscribe(tx, { factoryUid, teamUid }, fields);
     return { kind: 'created', uid };
   }
 
-  /** `stored`: as it is, locked. */
+  /** `stored`: locked by the transaction. */
   async replace(
     tx: Queryable,
     stored: Automation,
@@ -58,26 +59,26 @@ export class AutomationWrites {
     const written = this.prepare(stored.uid, author, fields, stored.agentConfig);
     if ('kind' in written) return written;
     await this.store.update(tx, stored.id, written);
-    await this.listen(tx, stored, fields);
+    await this.subscribe(tx, stored, fields);
     return { kind: 'replaced' };
   }
 
   /** False when there is none. */
   async delete(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
-    await this.places.lock(tx, factoryUid);
+    await this.store.lockQuota(tx, factoryUid);
     if (!(await this.store.delete(tx, factoryUid, uid))) return false;
-    await this.places.giveBack(tx, factoryUid);
+    await this.store.releaseQuota(tx, factoryUid);
     return true;
   }
 
-  private async listen(
+  private async subscribe(
     tx: Queryable,
     { factoryUid, teamUid }: TriggerScope,
     { triggers }: AutomationFields,
   ): Promise<void> {
     for (const provider of this.providers.all()) {
       const own = triggers.filter((trigger) => this.providers.find(trigger) === provider);
-      if (own.length > 0) await provider.listen(tx, { factoryUid, teamUid }, own);
+      if (own.length > 0) await provider.subscribe(tx, { factoryUid, teamUid }, own);
     }
   }
 
@@ -98,7 +99,7 @@ export class AutomationWrites {
       agentConfig: sealing?.value ?? null,
       agentIdentityUid,
       author,
-      // A kept trigger whose provider is gone listens to nothing.
+      // A kept trigger whose provider no longer exists has no subject.
       triggers: triggers.map((trigger) => ({
         trigger,
         subject: this.providers.find(trigger)?.subjectOf(trigger) ?? '',

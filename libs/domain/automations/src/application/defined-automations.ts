@@ -2,28 +2,23 @@ import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#platform/persistence';
 import { maskConfig, type PrincipalRef } from '#domain/runs';
 import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
-import { AutomationPlaces } from '../persistence/automation-places.js';
 import { AutomationsStore } from '../persistence/automations.store.js';
 import { AutomationChecks, type KeptFields } from './automation-checks.js';
 import { AutomationWrites } from './automation-writes.js';
 import type { TriggerScope } from './trigger-provider.js';
 
-/**
- * Automations of a factory's definition. Everything happens within the caller's transaction; whether somebody may do it
- * is the caller's business.
- */
+/** Automations of a factory definition, within the transaction of the caller, who also checks the permission. */
 @Injectable()
 export class DefinedAutomations {
   constructor(
     private readonly store: AutomationsStore,
-    private readonly counts: AutomationPlaces,
     private readonly checks: AutomationChecks,
     private readonly writes: AutomationWrites,
   ) {}
 
-  /** From now on nobody else makes, changes or deletes one of the factory until the transaction ends. Not needed just to look. */
-  async hold(tx: Queryable, factoryUid: string): Promise<void> {
-    await this.counts.lock(tx, factoryUid);
+  /** Until the transaction ends no other one creates, changes or deletes an automation of the factory. Not needed for reading. */
+  async lock(tx: Queryable, factoryUid: string): Promise<void> {
+    await this.store.lockQuota(tx, factoryUid);
     await this.store.lockDefined(tx, factoryUid);
   }
 
@@ -36,12 +31,12 @@ export class DefinedAutomations {
     }));
   }
 
-  /** How many more the factory may have, with those of the API. */
-  async places(tx: Queryable, factoryUid: string): Promise<number> {
-    return MAX_AUTOMATIONS - (await this.counts.used(tx, factoryUid));
+  /** How many more automations the factory may have, including those of the API. */
+  async remainingQuota(tx: Queryable, factoryUid: string): Promise<number> {
+    return MAX_AUTOMATIONS - (await this.store.usedQuota(tx, factoryUid));
   }
 
-  /** What is wrong with each, by its place. Pointers are into the automation as on the wire. `kept`: what each had before. */
+  /** The issues of each, with pointers into the automation as on the wire. `kept`: the previous fields of each. */
   async validate(
     tx: Queryable,
     scope: TriggerScope,
@@ -56,7 +51,7 @@ export class DefinedAutomations {
     return issues;
   }
 
-  /** `fields` are valid. */
+  /** `fields` must be valid. */
   async create(
     tx: Queryable,
     scope: TriggerScope,
@@ -64,11 +59,11 @@ export class DefinedAutomations {
     fields: AutomationFields,
   ): Promise<{ readonly kind: 'created'; readonly uid: string } | { readonly kind: 'limit_reached' }> {
     const made = await this.writes.create(tx, scope, { author, source: 'definition' }, fields);
-    if (made.kind === 'invalid') throw new Error('The automation of a definition keeps credentials that it never had.');
+    if (made.kind === 'invalid') throw new Error('The automation of a definition keeps credentials that do not exist.');
     return made.kind === 'created' ? made : { kind: 'limit_reached' };
   }
 
-  /** Of one that {@link list} told of in this transaction. `fields` are valid. */
+  /** For an automation that {@link list} has returned in this transaction. `fields` must be valid. */
   async replace(
     tx: Queryable,
     scope: TriggerScope,
@@ -77,13 +72,14 @@ export class DefinedAutomations {
     fields: AutomationFields,
   ): Promise<void> {
     const stored = await this.store.lock(tx, scope.factoryUid, uid);
-    if (stored?.source !== 'definition') throw new Error(`There is no automation ${uid} of the definition.`);
+    if (stored?.source !== 'definition') throw new Error(`The definition has no automation ${uid}.`);
     const change = await this.writes.replace(tx, stored, author, fields);
-    if (change.kind === 'invalid') throw new Error('The automation of a definition keeps credentials that it has not.');
+    if (change.kind === 'invalid')
+      throw new Error('The automation of a definition keeps credentials that do not exist.');
   }
 
-  /** Of one that {@link list} told of in this transaction. */
-  async remove(tx: Queryable, { factoryUid }: TriggerScope, uid: string): Promise<void> {
-    if (!(await this.writes.delete(tx, factoryUid, uid))) throw new Error(`There is no automation ${uid}.`);
+  /** For an automation that {@link list} has returned in this transaction. */
+  async delete(tx: Queryable, { factoryUid }: TriggerScope, uid: string): Promise<void> {
+    if (!(await this.writes.delete(tx, factoryUid, uid))) throw new Error(`Automation ${uid} not found.`);
   }
 }

@@ -1,111 +1,142 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { isDatabaseUnavailable } from '#platform/persistence';
 import type { AutomationResult } from '#domain/webhooks';
-import type { TriggerEvent } from '../domain/trigger.js';
-import { type FiringAutomation, FiringStore } from '../persistence/firing.store.js';
-import { CompiledTriggers } from './compiled-triggers.js';
-import { decideFiring, type FiringDecision } from './firing-decisions.js';
-import { FiringSteps } from './firing-steps.js';
+import type { TriggerCheck, TriggerEvent } from '../domain/trigger.js';
+import { type FiringAutomation, FiringStore, type ReachedTrigger } from '../persistence/firing.store.js';
 import { LaunchRun } from './launch-run.js';
+import type { CompiledTrigger } from './trigger-provider.js';
+import { TriggerProviders } from './trigger-providers.js';
 
-/** Runs of one event that are started at the same time. */
-const LAUNCHES_AT_ONCE = 8;
-/** Automations whose prompts and configurations are in memory at the same time. */
-const LOADED_AT_ONCE = 64;
+/** The steps at which a test may interrupt the firing, in their order. */
+export const FIRING_STEPS = [
+  'before_reading',
+  'triggers_read',
+  'filters_evaluated',
+  'automations_loaded',
+  'before_launch',
+  'launched',
+  'all_launched',
+] as const;
+export type FiringStep = (typeof FIRING_STEPS)[number];
 
-/** An automation was saved, disabled or deleted between the two looks at it: both have to be of the same version. */
-const CHANGED = Symbol('changed');
-const ATTEMPTS = 5;
-
-interface Firing {
-  readonly event: TriggerEvent;
-  readonly signal: AbortSignal | undefined;
-  /** Of single automations; those of the others are started all the same. */
-  readonly faults: unknown[];
+/** Called at every step. Does nothing, except in a test that ends the process at one of them. */
+@Injectable()
+export class FiringSteps {
+  reached(_step: FiringStep): void {
+    // Overridden by tests.
+  }
 }
 
+/** Runs of one event that are started concurrently. */
+const CONCURRENT_LAUNCHES = 8;
+/** Automations whose prompts and configurations are in memory at the same time. */
+const LOADED_AUTOMATIONS = 64;
+const MAX_ATTEMPTS = 5;
+const MAX_COMPILED = 10_000;
+/** Evaluation yields to other work of the process after this time: 40,000 triggers may read 256 KB each. */
+const TURN_MS = 20;
+
+/** What an event means for one automation. */
+export interface FiringDecision {
+  readonly reached: ReachedTrigger;
+  readonly matched: boolean;
+  readonly reason: string;
+}
+
+/** An automation was saved, disabled or deleted between steps 1 and 3, which have to see the same version. */
+const CHANGED = Symbol('changed');
+
 /**
- * What an event starts: one run for each enabled automation of which a trigger fires. Idempotent by automation and
- * event: after a fault or a crash the same event is to be fired again. One round trip when nothing fires; when
- * something does, two more for each 64 automations, and what a run costs that is not there yet: what took too long goes on
- * where it was when it is fired again.
+ * Starts one run for each enabled automation that has a matching trigger. Idempotent by automation and event: after a fault
+ * or a crash the same event is fired again, and continues where it stopped. One round trip when nothing matches; otherwise
+ * two more for each 64 automations, and the cost of each new run.
  */
 @Injectable()
 export class FireAutomations {
+  private readonly compiled = new LRUCache<string, { readonly version: string; readonly trigger: CompiledTrigger }>({
+    max: MAX_COMPILED,
+  });
+
   constructor(
     private readonly store: FiringStore,
-    private readonly compiled: CompiledTriggers,
+    private readonly providers: TriggerProviders,
     private readonly launch: LaunchRun,
     private readonly steps: FiringSteps,
   ) {}
 
   /**
-   * What became of each automation that the event reached, in a fixed order. Throws on faults only, and
-   * what `signal` is aborted with: then it begins nothing any more.
+   * The result of each automation that the event has reached, in a fixed order. Throws only for faults, and the reason of
+   * `signal`, after which nothing more is started.
    */
   async execute(event: TriggerEvent, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      const results = await this.attempt({ event, signal, faults: [] });
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      const results = await this.attempt(event, signal);
       if (results !== CHANGED) return results;
     }
-    throw new Error(`The automations of ${event.provider} ${event.subject} were changed all the time.`);
+    throw new Error(`The automations of ${event.provider} ${event.subject} changed during each of the attempts.`);
   }
 
-  private async attempt(firing: Firing): Promise<readonly AutomationResult[] | typeof CHANGED> {
-    const { event, signal, faults } = firing;
+  private async attempt(
+    event: TriggerEvent,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly AutomationResult[] | typeof CHANGED> {
+    // 1. Find the triggers that the event reaches.
     this.steps.reached('before_reading');
     const reached = await this.store.reached(event);
     this.steps.reached('triggers_read');
-    const decisions = await decideFiring(reached, (one) => this.compiled.of(one).check(event), signal);
+
+    // 2. Evaluate their filters: one decision for each automation.
+    const decisions = await decideFiring(reached, (one) => this.compile(one).check(event), signal);
     this.steps.reached('filters_evaluated');
+
     const results = new Map<string, AutomationResult>();
-    const fired = decisions.filter(({ matched }) => matched);
-    for (let index = 0; index < fired.length; index += LOADED_AT_ONCE) {
-      const started = await this.fire(firing, fired.slice(index, index + LOADED_AT_ONCE));
-      if (started === CHANGED) return CHANGED;
-      for (const result of started) results.set(result.automationUid, result);
+    const faults: unknown[] = [];
+    const matched = decisions.filter((decision) => decision.matched);
+    for (let start = 0; start < matched.length; start += LOADED_AUTOMATIONS) {
+      const batch = matched.slice(start, start + LOADED_AUTOMATIONS);
+      // 3. Load the automations in the version that was decided on, and the runs that an earlier attempt has started.
+      const uids = batch.map((decision) => decision.reached.automationUid);
+      const [automations, runs] = await Promise.all([
+        this.store.load(batch.map((decision) => decision.reached)),
+        this.launch.findStarted(uids, event),
+      ]);
+      if (automations.size < batch.length) return CHANGED;
+      this.steps.reached('automations_loaded');
+      for (const {
+        reached: { automationUid },
+        reason,
+      } of batch) {
+        const runId = runs.get(automationUid);
+        if (runId !== undefined) results.set(automationUid, { automationUid, matched: true, runId, reason });
+      }
+
+      // 4. Start the missing runs.
+      const missing = batch.filter((decision) => !runs.has(decision.reached.automationUid));
+      for (let index = 0; index < missing.length; index += CONCURRENT_LAUNCHES) {
+        signal?.throwIfAborted();
+        const launches = missing.slice(index, index + CONCURRENT_LAUNCHES).flatMap((decision) => {
+          const automation = automations.get(decision.reached.automationId);
+          return automation ? [this.start(event, decision, automation)] : [];
+        });
+        // All launches end before a fault is thrown: a retry never overlaps with a launch of this attempt.
+        for (const launch of await Promise.allSettled(launches)) {
+          if (launch.status === 'fulfilled') results.set(launch.value.automationUid, launch.value);
+          else faults.push(launch.reason);
+        }
+        // Without the database no other run would start either.
+        if (faults.some(isDatabaseUnavailable)) throw faults.find(isDatabaseUnavailable);
+      }
     }
     if (faults.length > 0) throw faults[0];
-    if (fired.length > 0) this.steps.reached('all_launched');
+    if (matched.length > 0) this.steps.reached('all_launched');
+
+    // 5. Report every automation, in the order of the decisions.
     return decisions.map(
       ({ reached: { automationUid }, reason }) =>
         results.get(automationUid) ?? { automationUid, matched: false, reason },
     );
-  }
-
-  private async fire(
-    { event, signal, faults }: Firing,
-    fired: readonly FiringDecision[],
-  ): Promise<AutomationResult[] | typeof CHANGED> {
-    const [automations, before] = await Promise.all([
-      this.store.load(fired.map(({ reached }) => reached)),
-      this.launch.before(
-        fired.map(({ reached }) => reached.automationUid),
-        event,
-      ),
-    ]);
-    if (automations.size < fired.length) return CHANGED;
-    this.steps.reached('automations_loaded');
-    const results = fired.flatMap(({ reached: { automationUid }, reason }): AutomationResult[] => {
-      const runId = before.get(automationUid);
-      return runId === undefined ? [] : [{ automationUid, matched: true, runId, reason }];
-    });
-    const missing = fired.filter(({ reached }) => !before.has(reached.automationUid));
-    for (let index = 0; index < missing.length; index += LAUNCHES_AT_ONCE) {
-      signal?.throwIfAborted();
-      const launches = missing.slice(index, index + LAUNCHES_AT_ONCE).flatMap((decision) => {
-        const automation = automations.get(decision.reached.automationId);
-        return automation ? [this.start(event, decision, automation)] : [];
-      });
-      // All have come to an end before a fault is told: nothing goes on behind the back of a retry.
-      for (const launch of await Promise.allSettled(launches)) {
-        if (launch.status === 'fulfilled') results.push(launch.value);
-        else faults.push(launch.reason);
-      }
-      // Nobody else would be started either.
-      if (faults.some(isDatabaseUnavailable)) throw faults.find(isDatabaseUnavailable);
-    }
-    return results;
   }
 
   private async start(
@@ -120,4 +151,52 @@ export class FireAutomations {
       ? { automationUid, matched: true, runId: launched.runId, reason }
       : { automationUid, matched: true, reason: `${reason} No run was started: ${launched.reason}` };
   }
+
+  /** Cached by version: a version of an automation never changes. */
+  private compile({ automationId, position, version, trigger }: ReachedTrigger): CompiledTrigger {
+    const key = `${automationId}/${position}`;
+    const known = this.compiled.get(key);
+    if (known?.version === version) return known.trigger;
+    const compiled = this.providers.find(trigger)?.compile(trigger) ?? UNKNOWN_PROVIDER;
+    this.compiled.set(key, { version, trigger: compiled });
+    return compiled;
+  }
+}
+
+/** For a trigger of a provider that is not registered in this process. */
+const UNKNOWN_PROVIDER: CompiledTrigger = {
+  check: () => [
+    { check: 'provider', passed: false, reason: 'This installation does not know the kind of the trigger.' },
+  ],
+};
+
+/** One decision for each automation: its first matching trigger, or else why none matched. Throws the reason of `signal`. */
+export async function decideFiring(
+  reached: readonly ReachedTrigger[],
+  check: (one: ReachedTrigger) => readonly TriggerCheck[],
+  signal?: AbortSignal,
+): Promise<FiringDecision[]> {
+  const decisions = new Map<string, FiringDecision>();
+  let turnStartedAt = performance.now();
+  for (const one of reached) {
+    if (performance.now() - turnStartedAt > TURN_MS) {
+      await nextTurn();
+      signal?.throwIfAborted();
+      turnStartedAt = performance.now();
+    }
+    const known = decisions.get(one.automationId);
+    if (known?.matched) continue;
+    const decision = one.enabled
+      ? decisionOf(one, check(one))
+      : { reached: one, matched: false, reason: 'The automation is disabled.' };
+    if (!known || decision.matched) decisions.set(one.automationId, decision);
+    else if (one.enabled)
+      decisions.set(one.automationId, { ...known, reason: `${known.reason} ${decision.reason}`.slice(0, 1000) });
+  }
+  return [...decisions.values()];
+}
+
+function decisionOf(reached: ReachedTrigger, checks: readonly TriggerCheck[]): FiringDecision {
+  const failed = checks.find(({ passed }) => !passed);
+  return { reached, matched: failed === undefined, reason: (failed ?? checks.at(-1))?.reason ?? '' };
 }

@@ -12,7 +12,7 @@ import type { FiringAutomation } from '../persistence/firing.store.js';
 export type LaunchResult =
   { readonly kind: 'launched'; readonly runId: string } | { readonly kind: 'refused'; readonly reason: string };
 
-/** Starts an automation's run for an event; started for it before, that run is what is returned. */
+/** Starts the run of an automation for an event, or returns the run that was started for it before. */
 @Injectable()
 export class LaunchRun {
   constructor(
@@ -24,14 +24,14 @@ export class LaunchRun {
   ) {}
 
   /** Runs that the event has started before, by the uid of their automation. One round trip. */
-  async before(uids: readonly string[], event: TriggerEvent): Promise<ReadonlyMap<string, string>> {
+  async findStarted(uids: readonly string[], event: TriggerEvent): Promise<ReadonlyMap<string, string>> {
     const keys = new Map(uids.map((uid) => [launchKey(uid, event), uid]));
     const runs = new Map<string, string>();
     for (const [key, runId] of await this.launched.find([...keys.keys()])) runs.set(keys.get(key) ?? '', runId);
     return runs;
   }
 
-  /** Throws on faults only: what the run cannot have is a refusal, which no retry would change. */
+  /** Throws only for faults: a configuration that the run may not use is a result, which no retry would change. */
   async execute(automation: FiringAutomation, event: TriggerEvent): Promise<LaunchResult> {
     const { uid, name, agentConfig, agentIdentityUid } = automation;
     const prompt = envelope({
@@ -42,7 +42,7 @@ export class LaunchRun {
     });
     const result = await this.createRun.execute(await this.teams.authorOf(automation.author, event.teamUid), {
       prompt,
-      // What came from outside never becomes a part of a skill's instructions.
+      // Text from outside never becomes part of the instructions of a skill.
       skillArguments: automation.prompt,
       title: name,
       team: true,
@@ -58,7 +58,7 @@ export class LaunchRun {
       triggerUrl:
         event.triggerUrl ?? `${this.settings.publicUrl}/api/v1/factories/${event.factoryUid}/automations/${uid}`,
       ...(event.schedule !== null && { schedule: event.schedule }),
-      // Timers are held meanwhile.
+      // The timer is locked during this time.
       ...(event.source === 'SCHEDULED_AGENT' && { skillWaitMs: FIRING_SKILL_WAIT_MS }),
     });
     return launchResult(result);
@@ -70,7 +70,7 @@ const launchKey = (uid: string, event: TriggerEvent): string => `automation/${ui
 function launchResult(result: CreateRunResult): LaunchResult {
   if (result.kind === 'created') return { kind: 'launched', runId: result.runId };
   const { kind, reason } = launchRefusal(result);
-  // A fault, which has the event fired again.
+  // A fault: the event is fired again.
   if (kind === 'unavailable') throw new Error(reason);
   return { kind, reason };
 }

@@ -1,25 +1,27 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#platform/persistence';
 import { prefixIssues } from '#platform/kernel';
-import { invalid } from '../domain/automation-issue.js';
-import type { Automation } from '../domain/automation.js';
+import { type Automation, invalid } from '../domain/automation.js';
 import type { Trigger, TriggerCheck } from '../domain/trigger.js';
 import { AutomationsStore } from '../persistence/automations.store.js';
-import type { TestTriggerResult } from './automation-outcomes.js';
-import { TriggerChecks } from './trigger-checks.js';
-import { TriggerObstacles } from './trigger-obstacles.js';
-import type { TriggerSample, TriggerScope } from './trigger-provider.js';
+import type { InvalidAutomation } from './automation-writes.js';
+import type { UnknownAutomation } from './automations.service.js';
 import { TriggerProviders } from './trigger-providers.js';
+import type { TriggerSample, TriggerScope } from './trigger-provider.js';
 
-/** Whether an event would start an automation, and what decides it. Starts nothing. */
+export type TestTriggerResult =
+  | { readonly kind: 'tested'; readonly wouldTrigger: boolean; readonly checks: readonly TriggerCheck[] }
+  | UnknownAutomation
+  | { readonly kind: 'unknown_trigger' }
+  | InvalidAutomation;
+
+/** Whether an event would start an automation, and which checks decide it. Starts nothing. */
 @Injectable()
 export class TestTrigger {
   constructor(
     private readonly database: Database,
     private readonly store: AutomationsStore,
     private readonly providers: TriggerProviders,
-    private readonly checks: TriggerChecks,
-    private readonly obstacles: TriggerObstacles,
   ) {}
 
   /** A trigger of an automation; `index` counts from 0. */
@@ -37,9 +39,9 @@ export class TestTrigger {
     return this.test(scope, trigger, sample, [enabledCheck(automation), ...(obstacle ? [obstacle] : [])]);
   }
 
-  /** One that is not saved; it has to be valid. */
+  /** A trigger that is not saved; it must be valid. */
   async ofTrigger(scope: TriggerScope, trigger: unknown, sample: TriggerSample): Promise<TestTriggerResult> {
-    const [issues = []] = await this.checks.check(this.database, scope, [trigger]);
+    const [issues = []] = await this.providers.validate(this.database, scope, [trigger]);
     if (issues.length > 0) {
       const found = issues.map(({ pointer, detail }) => invalid(pointer, detail));
       return { kind: 'invalid', issues: prefixIssues('/trigger', found) };
@@ -56,15 +58,15 @@ export class TestTrigger {
     const provider = this.providers.find(trigger);
     const sampled = provider && (await provider.sample(this.database, scope, trigger, sample));
     if (sampled?.kind === 'invalid') return { kind: 'invalid', issues: [invalid(sampled.pointer, sampled.detail)] };
-    // A trigger without a provider has an obstacle, which has failed.
+    // A trigger without a provider has an obstacle, which is a failed check.
     const own = provider && sampled ? provider.compile(trigger).check(sampled.event) : [];
     const checks = [...before, ...own.filter(({ check }) => !before.some((one) => one.check === check))];
     return { kind: 'tested', wouldTrigger: checks.every(({ passed }) => passed), checks };
   }
 
-  /** Under the provider's name: what it listens to is gone. */
+  /** A failed check with the name of the provider, when the trigger cannot fire. */
   private async obstacleCheck(scope: TriggerScope, trigger: Trigger): Promise<TriggerCheck | null> {
-    const obstacle = (await this.obstacles.of(this.database, scope, [trigger])).get(trigger);
+    const obstacle = (await this.providers.obstacles(this.database, scope, [trigger])).get(trigger);
     return obstacle ? { check: trigger.provider, passed: false, reason: obstacle.detail } : null;
   }
 }

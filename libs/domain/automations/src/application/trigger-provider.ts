@@ -7,13 +7,13 @@ export interface TriggerScope {
   readonly teamUid: string;
 }
 
-/** A trigger that was understood once and is asked about many events. Pure. */
+/** A parsed trigger, which is evaluated for many events. Pure. */
 export interface CompiledTrigger {
-  /** All checks, also after one that failed. The trigger fires when all have passed. */
+  /** All checks, also after a failed one. The trigger matches when all have passed. */
   check(event: TriggerEvent): readonly TriggerCheck[];
 }
 
-/** What a trigger is to be tried on: a stored delivery, or a payload that somebody pasted. */
+/** The input of a test: a stored delivery, or a payload. */
 export type TriggerSample =
   { readonly kind: 'delivery'; readonly deliveryId: string } | { readonly kind: 'payload'; readonly payload: unknown };
 
@@ -23,43 +23,43 @@ export type SampledEvent =
   | { readonly kind: 'invalid'; readonly pointer: string; readonly detail: string };
 
 /**
- * Plug: one kind of event that starts automations. Registered with `TriggerProviders`. Whoever notices the event tells
- * `FireAutomations`; the provider says which triggers it concerns, and whether they fire.
+ * Extension point: a kind of event that starts automations; registered with `TriggerProviders`. The source of the event
+ * passes it to `FireAutomations`; the provider decides which triggers it reaches, and whether they match.
  */
 export abstract class TriggerProvider {
-  /** As in a trigger's `provider`: lower case, digits, underscores. */
+  /** The `provider` of a trigger: lower case letters, digits, underscores. */
   abstract readonly provider: string;
-  /** As in a trigger's `event`. */
+  /** The `event` of a trigger. */
   abstract readonly event: string;
   /** JSON Schema (2020-12) of a trigger's fields beside `provider` and `event`: `properties` and `required`. */
   abstract readonly schema: TriggerSchema;
   /**
-   * What is wrong with each of these triggers, whose `provider` and `event` are this one's, by their place in the array:
-   * shape and references. Not about whether what they refer to works at the moment. At most one round trip.
+   * The issues of each trigger of this provider, by its index: shape and references, not the current state of what they
+   * refer to. At most one round trip.
    */
   abstract validate(
     tx: Queryable,
     scope: TriggerScope,
     triggers: readonly Trigger[],
   ): Promise<readonly (readonly Issue[])[]>;
-  /** What a valid trigger listens to, at most 200 characters. */
+  /** The subject of a valid trigger, at most 200 characters: events of other subjects do not reach it. */
   abstract subjectOf(trigger: Trigger): string;
   /**
-   * An automation with these triggers of the provider, at least one, is being saved in `tx`: for providers that have to be
-   * told what to notice. What other automations need is left alone.
+   * Called when an automation with at least one trigger of the provider is saved in `tx`, for providers that observe only
+   * known subjects. Must not affect other automations.
    */
-  async listen(_tx: Queryable, _scope: TriggerScope, _triggers: readonly Trigger[]): Promise<void> {
-    // Most notice everything, and ask who listens.
+  async subscribe(_tx: Queryable, _scope: TriggerScope, _triggers: readonly Trigger[]): Promise<void> {
+    // Most providers observe all events.
   }
-  /** Never throws: what cannot be evaluated does not match, with a check that says so. */
+  /** Never throws: a trigger that cannot be evaluated has a failed check. */
   abstract compile(trigger: Trigger): CompiledTrigger;
-  /** Why a stored trigger cannot fire at all, by its place; undefined where it can. At most one round trip. */
+  /** Why a stored trigger can never fire, by its index; undefined when it can. At most one round trip. */
   abstract obstacles(
     tx: Queryable,
     scope: TriggerScope,
     triggers: readonly Trigger[],
   ): Promise<readonly (TriggerObstacle | undefined)[]>;
-  /** The event that a test of `trigger` is about. */
+  /** The event for a test of `trigger`. */
   abstract sample(tx: Queryable, scope: TriggerScope, trigger: Trigger, sample: TriggerSample): Promise<SampledEvent>;
 }
 

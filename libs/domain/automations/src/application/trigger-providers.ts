@@ -1,13 +1,24 @@
 import { Injectable } from '@nestjs/common';
+import { type Issue, pointerOf } from '#platform/kernel';
+import type { Queryable } from '#platform/persistence';
 import type { Trigger } from '../domain/trigger.js';
-import type { TriggerProvider } from './trigger-provider.js';
+import type { TriggerObstacle, TriggerProvider, TriggerScope } from './trigger-provider.js';
 
-/** All kinds of triggers that this installation knows. */
+const UNKNOWN_PROVIDER: TriggerObstacle = {
+  code: 'unknown_provider',
+  detail: 'This installation does not know the kind of the trigger; it never fires.',
+};
+
+type Parsed =
+  | { readonly kind: 'parsed'; readonly provider: TriggerProvider; readonly trigger: Trigger }
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
+
+/** The registered kinds of triggers. */
 @Injectable()
 export class TriggerProviders {
   private readonly providers = new Map<string, TriggerProvider>();
 
-  /** Throws when the kind is registered already. */
+  /** Throws when the kind is already registered. */
   register(provider: TriggerProvider): void {
     const key = keyOf(provider);
     if (this.providers.has(key)) throw new Error(`The trigger ${key} is registered twice.`);
@@ -18,12 +29,89 @@ export class TriggerProviders {
     return this.providers.get(keyOf(trigger));
   }
 
-  /** In the order of their names. */
+  /** Sorted by name. */
   all(): readonly TriggerProvider[] {
     return [...this.providers.entries()]
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([, provider]) => provider);
   }
+
+  /** The issues of each, by its index; one without issues is a {@link Trigger}. At most one round trip for each provider. */
+  async validate(
+    queryable: Queryable,
+    scope: TriggerScope,
+    raw: readonly unknown[],
+  ): Promise<readonly (readonly Issue[])[]> {
+    const parsed = raw.map((trigger) => this.parse(trigger));
+    const issues: (readonly Issue[])[] = parsed.map((one) => (one.kind === 'invalid' ? one.issues : []));
+    for (const provider of this.all()) {
+      const own = parsed.flatMap((one, index) =>
+        one.kind === 'parsed' && one.provider === provider ? [{ index, trigger: one.trigger }] : [],
+      );
+      if (own.length === 0) continue;
+      const found = await provider.validate(
+        queryable,
+        scope,
+        own.map(({ trigger }) => trigger),
+      );
+      for (const [position, { index }] of own.entries()) issues[index] = found[position] ?? [];
+    }
+    return issues;
+  }
+
+  /** Why stored triggers cannot fire; triggers that can are omitted. At most one round trip for each provider. */
+  async obstacles(
+    queryable: Queryable,
+    scope: TriggerScope,
+    triggers: readonly Trigger[],
+  ): Promise<ReadonlyMap<Trigger, TriggerObstacle>> {
+    const found = new Map<Trigger, TriggerObstacle>();
+    for (const trigger of triggers) if (!this.find(trigger)) found.set(trigger, UNKNOWN_PROVIDER);
+    for (const provider of this.all()) {
+      const own = triggers.filter((trigger) => this.find(trigger) === provider);
+      const obstacles = own.length === 0 ? [] : await provider.obstacles(queryable, scope, own);
+      for (const [index, trigger] of own.entries()) {
+        const obstacle = obstacles[index];
+        if (obstacle) found.set(trigger, obstacle);
+      }
+    }
+    return found;
+  }
+
+  private parse(raw: unknown): Parsed {
+    if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return invalid('', 'must be an object');
+    const given = raw as Readonly<Record<string, unknown>>;
+    const { provider: name, event } = given;
+    if (typeof name !== 'string') return invalid('/provider', name === undefined ? 'is required' : 'must be a string');
+    const ofName = this.all().filter(({ provider }) => provider === name);
+    if (ofName.length === 0) {
+      const known = new Set(this.all().map(({ provider }) => provider));
+      return invalid('/provider', `must be one of ${[...known].join(', ')}`);
+    }
+    if (typeof event !== 'string') return invalid('/event', event === undefined ? 'is required' : 'must be a string');
+    const provider = ofName.find((one) => one.event === event);
+    if (!provider)
+      return invalid('/event', `must be one of ${ofName.map((one) => one.event).join(', ')} for the provider ${name}`);
+    const issues = fieldIssues(provider, given);
+    return issues.length > 0
+      ? { kind: 'invalid', issues }
+      : { kind: 'parsed', provider, trigger: { ...given, provider: name, event } };
+  }
 }
 
 const keyOf = ({ provider, event }: Pick<Trigger, 'provider' | 'event'>): string => `${provider}/${event}`;
+
+const invalid = (pointer: string, detail: string): Parsed => ({ kind: 'invalid', issues: [{ pointer, detail }] });
+
+function fieldIssues({ schema }: TriggerProvider, given: Readonly<Record<string, unknown>>): Issue[] {
+  const known = ['provider', 'event', ...Object.keys(schema.properties)];
+  const unknown = Object.keys(given).filter((key) => !known.includes(key));
+  const missing = schema.required.filter((key) => !Object.hasOwn(given, key));
+  return [
+    ...unknown.map((key) => ({
+      pointer: pointerOf(key),
+      detail: `is not a known field: a trigger of this provider has ${known.join(', ')}`,
+    })),
+    ...missing.map((key) => ({ pointer: `/${key}`, detail: 'is required' })),
+  ];
+}

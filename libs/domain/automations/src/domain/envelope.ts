@@ -7,14 +7,14 @@ export interface EnvelopedPrompt {
   readonly automation: { readonly name: string; readonly uid: string };
   readonly prompt: string;
   readonly event: Pick<TriggerEvent, 'facts' | 'occurredAt' | 'payload' | 'readPayload'>;
-  /** Unguessable for whoever sent the payload. */
+  /** Unpredictable for the sender of the payload. */
   readonly mark: string;
 }
 
 /**
- * The prompt of a run that an event has started: what the automation's author wrote, then what happened. Nothing that
- * came from outside stands anywhere but between the two marks, quoted, where the text says that it is no instruction.
- * A placeholder in the author's text becomes a number that leads there.
+ * The prompt of a run that an event has started: the prompt of the automation, then the event. Values from outside occur
+ * only between the two marks, quoted, where the text declares that they are not instructions. A placeholder in the prompt
+ * becomes a number that refers to a value there.
  */
 export function envelope({ automation, prompt, event, mark }: EnvelopedPrompt): string {
   const references: PayloadReference[] = [];
@@ -56,13 +56,13 @@ function quotations(references: readonly PayloadReference[], payload: unknown, m
   ];
 }
 
-/** The author wrote it, within quotes anything at all. */
+/** Written by the author; a quoted key may contain line breaks. */
 const quoteExpression = (expression: string): string => expression.replace(/[\r\n]+/g, ' ');
 
 /** `{{ payload.title }}` becomes `[payload value 1]`; the same expression the same number. */
 function withNumbers(prompt: string, references: PayloadReference[]): string {
   const read = readPrompt(prompt);
-  // Was refused when it was saved; what cannot be read is left as it is.
+  // Rejected when the automation is saved; an invalid prompt is left unchanged.
   if (read.kind === 'invalid') return prompt;
   const numbers = new Map<string, number>();
   return read.parts

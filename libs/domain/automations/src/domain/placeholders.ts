@@ -1,11 +1,11 @@
 /** Distinct placeholders of one prompt. */
 export const MAX_PLACEHOLDERS = 50;
-/** UTF-16 units of a value that is shown; the payload itself is attached whole. */
+/** UTF-16 units of a quoted value; the complete payload is attached. */
 const MAX_SHOWN = 500;
 
 /** One value of the payload that a prompt refers to. */
 export interface PayloadReference {
-  /** As it is written, without blanks: `payload.data.issue.title`. */
+  /** As in the prompt, without spaces: `payload.data.issue.title`. */
   readonly expression: string;
   /** Keys and indices from the payload's root. */
   readonly path: readonly (string | number)[];
@@ -23,8 +23,8 @@ const STEP = /\.([A-Za-z_$][A-Za-z0-9_$-]*)|\[(0|[1-9][0-9]{0,8})\]|\[("(?:[^"\\
 const CLOSING = /\s*\}\}/y;
 
 /**
- * Finds `{{ payload.issue.labels[0]["a key"] }}` in an automation's prompt. Other braces are text: prompts may hold
- * templates of others. `invalid`: something that begins as a placeholder and is none, or more than 50 different ones.
+ * Finds `{{ payload.issue.labels[0]["a key"] }}` in the prompt of an automation. Other braces are text: prompts may contain
+ * other templates. `invalid`: an incomplete placeholder, or more than 50 different ones.
  */
 export function readPrompt(prompt: string): ReadPrompt {
   const parts: PromptPart[] = [];
@@ -72,10 +72,10 @@ function unquote(text: string): string | null {
 
 function faultAt(prompt: string, index: number): string {
   const shown = [...prompt.slice(index, index + 60).replace(/\s+/g, ' ')].slice(0, 40).join('');
-  return `must write placeholders as {{ payload.key[0]["another key"] }}; this one cannot be read: ${shown}`;
+  return `must write placeholders as {{ payload.key[0]["another key"] }}; this one is invalid: ${shown}`;
 }
 
-/** What `path` leads to in the payload, own properties only; undefined: nothing. */
+/** The value at `path` in the payload, own properties only; undefined when it is missing. */
 export function valueAt(payload: unknown, path: readonly (string | number)[]): unknown {
   let value = payload;
   for (const step of path) {
@@ -87,7 +87,7 @@ export function valueAt(payload: unknown, path: readonly (string | number)[]): u
 }
 
 /**
- * A value as one line of JSON that neither ends a quotation, a tag or a code block nor begins a line of its own, cut to
+ * A value as one line of JSON that cannot end a quotation, a tag or a code block and contains no line break, truncated to
  * 500 characters.
  */
 export function quoteValue(value: unknown): string {
@@ -96,7 +96,7 @@ export function quoteValue(value: unknown): string {
   return escaped.length > MAX_SHOWN ? `${cut(escaped)}… (cut; whole in event-payload.json)` : escaped;
 }
 
-/** Angle brackets and backticks end what a value stands in; the rest turns the direction of writing, hides, or breaks lines. */
+/** Angle brackets and backticks end tags and code; the others change the text direction, are invisible, or break lines. */
 const UNQUOTABLE =
   /[<>&`\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
@@ -106,12 +106,12 @@ const escapeUnits = (characters: string): string =>
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('');
 
-/** Before the limit, without leaving half an escape behind. */
+/** Truncates without an incomplete escape at the end. */
 function cut(escaped: string): string {
   return escaped.slice(0, MAX_SHOWN).replace(/(?:\\(?:u[0-9a-f]{0,3})?|[\ud800-\udbff])$/, '');
 }
 
-/** A copy with no more text than `budget`: of a payload of 256 KB a placeholder needs the beginning. Not deeper than 20 levels. */
+/** A copy with at most `budget` characters and 20 levels: of a payload of 256 KB only the start is quoted. */
 function shortened(value: unknown, budget: { left: number }, depth = 0): unknown {
   if (typeof value === 'string') {
     budget.left -= value.length;

@@ -4,7 +4,7 @@ import { type Issue, pointerOf } from '#platform/kernel';
 import type { Trigger } from './trigger.js';
 
 export interface ScheduleOfTrigger {
-  /** Null when it has none. */
+  /** Null without a name. */
   readonly name: string | null;
   readonly cron: Cron;
 }
@@ -15,7 +15,7 @@ export type ReadScheduleTrigger =
 const KEYS = ['name', 'cron', 'timezone'];
 const MAX_NAME = 128;
 
-/** The fields of a `schedule` / `cron_fired` trigger: `schedule` with `cron`, and a name and a time zone where wanted. */
+/** Parses the `schedule` of a `schedule` / `cron_fired` trigger: `cron`, and optionally a name and a time zone. */
 export function readScheduleTrigger({ schedule }: Trigger): ReadScheduleTrigger {
   if (typeof schedule !== 'object' || schedule === null || Array.isArray(schedule))
     return invalid([{ pointer: '/schedule', detail: 'must be an object with cron' }]);
@@ -24,7 +24,7 @@ export function readScheduleTrigger({ schedule }: Trigger): ReadScheduleTrigger 
     .filter((key) => !KEYS.includes(key))
     .map((key) => ({
       pointer: pointerOf('schedule', key),
-      detail: `is not known here; a schedule has ${KEYS.join(', ')}`,
+      detail: `is not a known field: a schedule has ${KEYS.join(', ')}`,
     }));
   const name = given.name ?? null;
   if (name !== null && (typeof name !== 'string' || name.trim() === '' || name.length > MAX_NAME))
@@ -44,7 +44,7 @@ export function readScheduleTrigger({ schedule }: Trigger): ReadScheduleTrigger 
     : { kind: 'valid', name: typeof name === 'string' ? name : null, cron: parsed.cron };
 }
 
-/** The same for all triggers that are due at the same times; at most 200 characters. */
+/** The same for all triggers with the same due times; at most 200 characters. */
 export function subjectOfCron({ expression, timezone }: Cron): string {
   const plain = `${expression} ${timezone}`;
   return plain.length <= 150 ? plain : createHash('sha256').update(plain).digest('hex');

@@ -1,43 +1,43 @@
 import type { Metadata, RunSchedule, RunSourceType } from '#domain/runs';
 
-/** What starts an automation, as on the wire: a provider's own fields beside its name and its event. */
+/** A trigger as on the wire: provider, event, and the fields of the provider. */
 export interface Trigger {
   readonly provider: string;
   readonly event: string;
   readonly [field: string]: unknown;
 }
 
-/** Something that happened and may start runs. */
+/** An event that may start runs. */
 export interface TriggerEvent {
   readonly provider: string;
   readonly event: string;
-  /** What it happened to; reaches the triggers whose provider names the same subject for them. */
+  /** The object of the event; it reaches the triggers with the same subject. */
   readonly subject: string;
-  /** Names this event for ever, at most 200 characters: an automation is started by it once. */
+  /** Permanent key of the event, at most 200 characters: an automation starts one run for it. */
   readonly key: string;
   readonly factoryUid: string;
   readonly teamUid: string;
   readonly occurredAt: Date;
-  /** How the runs are listed. */
+  /** The source of the runs. */
   readonly source: RunSourceType;
-  /** Labels of the runs, beside `automation_id` and `factory_uid`. */
+  /** Metadata of the runs, beside `automation_id` and `factory_uid`. */
   readonly labels: Metadata;
-  /** What the envelope names, in this order; trusted text of ours, a line each. */
+  /** Lines of the prompt, in this order; trusted text of the service. */
   readonly facts: readonly { readonly label: string; readonly value: string }[];
-  /** Attached byte for byte as `event-payload.json`; null: the event has none. */
+  /** Attached byte for byte as `event-payload.json`; null without a payload. */
   readonly payload: Buffer | null;
-  /** The payload as JSON.parse gives it, read once; null without one. Never throws. */
+  /** The payload as parsed JSON, parsed once; null without a payload. Never throws. */
   readPayload(): unknown;
-  /** Where people read what happened; null: at the automation, which has the schedule. */
+  /** URL of the event for users; null: the URL of the automation. */
   readonly triggerUrl: string | null;
   readonly schedule: RunSchedule | null;
 }
 
-/** One thing that had to hold; the checks of a trigger come in the order in which they are made. */
+/** One condition of a trigger; checks are listed in the order of their evaluation. */
 export interface TriggerCheck {
-  /** `enabled`, `webhook` and `payload` of webhooks; other providers have names of their own. */
+  /** `enabled`, `webhook` and `payload` for webhooks; other providers have other names. */
   readonly check: string;
   readonly passed: boolean;
-  /** One sentence for people: the clause and the value that decided it. */
+  /** One sentence with the clause and the value that decided the result. */
   readonly reason: string;
 }

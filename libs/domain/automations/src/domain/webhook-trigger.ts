@@ -1,12 +1,12 @@
 import { type Issue, isUid, pointerOf } from '#platform/kernel';
-import { parsePayloadFilter } from './payload-filter/index.js';
+import { parsePayloadFilter } from './payload-filter/parse.js';
 import type { Trigger } from './trigger.js';
 
 export type ReadWebhookTrigger =
   | { readonly kind: 'valid'; readonly webhookUid: string }
   | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
 
-/** The fields of a `webhook` / `received` trigger: `filter` with `webhook_ids` of one UID, and a payload filter. */
+/** Parses the `filter` of a `webhook` / `received` trigger: `webhook_ids` with one UID, and a payload filter. */
 export function readWebhookTrigger(trigger: Trigger): ReadWebhookTrigger {
   const { filter } = trigger;
   if (!isObject(filter))
@@ -15,7 +15,7 @@ export function readWebhookTrigger(trigger: Trigger): ReadWebhookTrigger {
     .filter((key) => key !== 'webhook_ids' && key !== 'payload')
     .map((key) => ({
       pointer: pointerOf('filter', key),
-      detail: 'is not known here; a filter has webhook_ids and payload',
+      detail: 'is not a known field: a filter has webhook_ids and payload',
     }));
   issues.push(...webhookIssues(filter.webhook_ids));
   if (filter.payload !== undefined) {
@@ -27,7 +27,7 @@ export function readWebhookTrigger(trigger: Trigger): ReadWebhookTrigger {
   return issues.length > 0 || uid === undefined ? { kind: 'invalid', issues } : { kind: 'valid', webhookUid: uid };
 }
 
-/** The webhook that a trigger selects; undefined when it selects none that could be. */
+/** The webhook that a trigger selects; undefined when it is not a valid UID. */
 export function webhookOf({ filter }: Trigger): string | undefined {
   const ids: unknown = isObject(filter) ? filter.webhook_ids : undefined;
   const [uid] = isArray(ids) ? ids : [];

@@ -1,6 +1,27 @@
 import { maskConfig } from '#domain/runs';
-import type { AutomationView } from '../application/automation-outcomes.js';
-import type { AutomationItem } from './automation.dto.js';
+import type { AutomationView } from '../application/automations.service.js';
+import {
+  type AutomationItem,
+  type CreateAutomationRequest,
+  MAX_PAYLOAD_BYTES,
+  type TestAutomationTriggerRequest,
+  type TestTriggerResponse,
+} from './automation.dto.js';
+import { invalidInput, ProblemError } from '#platform/http';
+import type { TriggerSample } from '../application/trigger-provider.js';
+import type { RequestedAutomation } from '../domain/automation.js';
+import type { TestTriggerResult } from '../application/test-trigger.js';
+import { automationProblem } from './problems.js';
+
+export function presentTest(result: TestTriggerResult): TestTriggerResponse {
+  if (result.kind !== 'tested') throw automationProblem(result);
+  const { wouldTrigger, checks } = result;
+  return {
+    would_trigger: wouldTrigger,
+    verdict: wouldTrigger ? 'Would trigger' : 'Would not trigger',
+    checks: checks.map(({ check, passed, reason }) => ({ check, passed, reason })),
+  };
+}
 
 export function presentAutomation({ automation, obstacles }: AutomationView): AutomationItem {
   const { agentConfig, agentIdentityUid } = automation;
@@ -20,3 +41,39 @@ export function presentAutomation({ automation, obstacles }: AutomationView): Au
     updated_at: automation.updatedAt.toISOString(),
   };
 }
+
+/** Absent and null are the same. */
+export function toRequestedAutomation(body: CreateAutomationRequest): RequestedAutomation {
+  const { name, enabled, prompt, agent_config: config, agent_identity_uid: identity, triggers } = body;
+  return {
+    name,
+    enabled,
+    prompt,
+    agentConfig: config ? plain(config) : null,
+    agentIdentityUid: identity ?? null,
+    triggers: triggers.map(withoutObstacle),
+  };
+}
+
+/** `obstacle` is part of responses only. */
+export function withoutObstacle(trigger: unknown): unknown {
+  if (typeof trigger !== 'object' || trigger === null || Array.isArray(trigger)) return trigger;
+  return Object.fromEntries(Object.entries(trigger).filter(([key]) => key !== 'obstacle'));
+}
+
+/** Throws a problem unless exactly one of delivery and payload, which may be null, is given. */
+export function toSample({ delivery_id: deliveryId, payload }: TestAutomationTriggerRequest): TriggerSample {
+  if ((deliveryId === undefined) === (payload === undefined))
+    throw invalidInput([{ pointer: '', detail: 'must have exactly one of delivery_id and payload' }]);
+  if (deliveryId !== undefined) return { kind: 'delivery', deliveryId };
+  if (Buffer.byteLength(JSON.stringify(payload)) > MAX_PAYLOAD_BYTES) {
+    const detail = `must not exceed ${MAX_PAYLOAD_BYTES} bytes as JSON, like a delivery`;
+    throw new ProblemError('payload_too_large', `\`payload\` ${detail}.`, {
+      errors: [{ pointer: '/payload', detail }],
+    });
+  }
+  return { kind: 'payload', payload };
+}
+
+/** A plain copy without undefined properties and without the prototype of the DTO. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value)) as unknown;

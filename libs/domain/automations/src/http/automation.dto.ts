@@ -3,8 +3,10 @@ import {
   BooleanField,
   DateTimeField,
   EnumField,
+  field,
   IntegerField,
   json,
+  JsonField,
   type Kind,
   object,
   ObjectField,
@@ -22,9 +24,9 @@ import {
 
 const OPTIONAL = { optional: true } as const;
 const UID = { pattern: /^[A-Za-z0-9]{22}$/, says: 'exactly 22 letters or digits' } as const;
-const IGNORED = { ...OPTIONAL, description: 'Ignored: what a GET answers can be sent back.' } as const;
+const IGNORED = { ...OPTIONAL, description: 'Ignored, so that the body of a GET response can be sent back.' } as const;
 
-/** As on the wire, whole: which fields there are is the provider's business. */
+/** As on the wire; the provider defines the other fields. */
 export interface AutomationTrigger {
   provider: string;
   event: string;
@@ -35,8 +37,8 @@ const TRIGGER_SCHEMA: Kind['schema'] = {
   type: 'object',
   required: ['provider', 'event'],
   properties: {
-    provider: { type: 'string', description: 'Where events come from.', example: 'webhook' },
-    event: { type: 'string', description: 'What has to happen.', example: 'received' },
+    provider: { type: 'string', description: 'Source of the events.', example: 'webhook' },
+    event: { type: 'string', description: 'Kind of the event.', example: 'received' },
     obstacle: {
       type: 'object',
       required: ['code', 'detail'],
@@ -44,20 +46,25 @@ const TRIGGER_SCHEMA: Kind['schema'] = {
         code: { type: 'string', description: 'Stable code of the reason.', example: 'webhook_deleted' },
         detail: { type: 'string', description: 'The reason in words.' },
       },
-      description: 'In answers: why this trigger cannot fire at all. Ignored in requests.',
+      description: 'In responses: why this trigger can never fire. Ignored in requests.',
     },
   },
   additionalProperties: true,
 };
 const trigger: Kind = { ...json(), schema: TRIGGER_SCHEMA };
-/** As a field of its own, whose `required` would take the place of the schema's. */
+/** For a single field, whose own `required` would replace that of the schema. */
 export const oneTrigger: Kind = { ...json(), schema: { allOf: [TRIGGER_SCHEMA] } as Kind['schema'] };
 
-const NAME = { blank: false, max: MAX_AUTOMATION_NAME, description: 'Also the title of its runs.', example: 'triage' };
+const NAME = {
+  blank: false,
+  max: MAX_AUTOMATION_NAME,
+  description: 'Name of the automation; also the title of its runs.',
+  example: 'triage',
+};
 const PROMPT = {
   blank: false,
   maxBytes: MAX_PROMPT_BYTES,
-  description: `What the agent is to do; at most ${MAX_PROMPT_BYTES} bytes of UTF-8. \`{{ payload.issue.title }}\` stands for a value of the payload.`,
+  description: `Task of the agent; at most ${MAX_PROMPT_BYTES} bytes of UTF-8. \`{{ payload.issue.title }}\` refers to a value of the payload.`,
 };
 const CONFIG = {
   ...OPTIONAL,
@@ -74,12 +81,12 @@ const TRIGGERS = {
   minItems: 1,
   maxItems: MAX_TRIGGERS,
   description:
-    'What starts it; several that fire for one event start one run. `{provider: "webhook", event: "received", filter: {webhook_ids: [uid], payload?}}`: an accepted delivery of that webhook.',
+    'Events that start it; several triggers that match one event start one run. `{provider: "webhook", event: "received", filter: {webhook_ids: [uid], payload?}}`: an accepted delivery of that webhook.',
 };
 
 export class CreateAutomationRequest {
   @StringField(NAME) name: string;
-  @BooleanField({ description: 'Nothing starts it while it is false.' }) enabled: boolean;
+  @BooleanField({ description: 'Whether the automation starts runs.' }) enabled: boolean;
   @StringField(PROMPT) prompt: string;
   @ObjectField(() => AmbientAgentConfig, CONFIG) agent_config?: AmbientAgentConfig | null;
   @StringField(IDENTITY) agent_identity_uid?: string | null;
@@ -97,7 +104,7 @@ export class AutomationItem {
   @StringField({ ...UID, description: 'UID of the automation.' }) uid: string;
   @StringField({ description: 'Name of the automation; also the title of its runs.' }) name: string;
   @BooleanField({ description: 'Whether the automation starts runs.' }) enabled: boolean;
-  @StringField({ description: 'In lists the first 2,048 characters.' }) prompt: string;
+  @StringField({ description: 'Task of the agent; in lists the first 2,048 characters.' }) prompt: string;
   @ObjectField(() => AmbientAgentConfig, { ...OPTIONAL, description: 'Values of `env` and `headers` are masked.' })
   agent_config?: AmbientAgentConfig;
   @StringField({ ...OPTIONAL, description: 'UID of the agent identity that executes the runs.' })
@@ -105,7 +112,8 @@ export class AutomationItem {
   @ArrayField(trigger, { description: 'Events that start a run.' }) triggers: AutomationTrigger[];
   @EnumField(AUTOMATION_SOURCES, {
     name: 'AutomationSource',
-    description: '`definition`: from a factory’s definition files, whose next apply brings back what they say.',
+    description:
+      '`definition`: created by the definition files of the factory, whose next apply overwrites other changes.',
   })
   source: AutomationSource;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
@@ -120,6 +128,58 @@ export class ListAutomationsParameters {
 }
 
 export class ListAutomationsResponse {
-  @ArrayField(object(() => AutomationItem), { description: 'By name, then by uid.' }) automations: AutomationItem[];
+  @ArrayField(object(() => AutomationItem), { description: 'The automations, by name, then by uid.' })
+  automations: AutomationItem[];
   @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
+}
+
+/** Bytes of JSON, as of a delivery. */
+export const MAX_PAYLOAD_BYTES = 262_144;
+
+const ANY_JSON = {
+  oneOf: [
+    // Beside `oneOf`, where there is no type, OpenAPI 3.0 does not allow `nullable`.
+    { type: 'object' as const, additionalProperties: true, nullable: true },
+    { type: 'array' as const, items: {} },
+    { type: 'string' as const },
+    { type: 'number' as const },
+    { type: 'boolean' as const },
+  ],
+};
+
+/** Exactly one of the two. */
+export class TestAutomationTriggerRequest {
+  @StringField({ optional: true, max: 64, description: 'ID of an accepted delivery of the factory.' })
+  delivery_id?: string;
+  @JsonField({
+    optional: true,
+    schema: ANY_JSON,
+    description: 'Any JSON value, including null, of at most 256 KiB, instead of a delivery.',
+  })
+  payload?: unknown;
+}
+
+export class TestUnsavedTriggerRequest extends TestAutomationTriggerRequest {
+  @field(oneTrigger, { description: 'The trigger, as in an automation.' }) trigger: AutomationTrigger;
+}
+
+export class TriggerCheckItem {
+  @StringField({
+    description: 'Name of the check: `enabled`, `webhook`, `payload`; other kinds of triggers may have others.',
+  })
+  check: string;
+  @BooleanField({ description: 'Whether the check passed.' }) passed: boolean;
+  @StringField({ description: 'The clause and the value that decided the check.' }) reason: string;
+}
+
+export const VERDICTS = ['Would trigger', 'Would not trigger'] as const;
+
+export class TestTriggerResponse {
+  @BooleanField({ description: 'Whether the trigger would start a run.' }) would_trigger: boolean;
+  @EnumField(VERDICTS, { name: 'TriggerVerdict', description: 'The result in words.' })
+  verdict: (typeof VERDICTS)[number];
+  @ArrayField(object(() => TriggerCheckItem), {
+    description: 'All checks, in the order of their evaluation.',
+  })
+  checks: TriggerCheckItem[];
 }

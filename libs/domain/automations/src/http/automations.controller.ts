@@ -1,44 +1,55 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { FactoryAccess } from '#domain/factories';
-import { Operation, pageInfo, pathId } from '#platform/http';
-import { CreateAutomation } from '../application/create-automation.js';
-import { DeleteAutomation } from '../application/delete-automation.js';
-import { FindAutomations } from '../application/find-automations.js';
-import { ReplaceAutomation } from '../application/replace-automation.js';
+import { FactoryAccess, managedFactory } from '#domain/factories';
+import { BodyLimit, MIB, Operation, pageInfo, pathId } from '#platform/http';
+import { AutomationsService } from '../application/automations.service.js';
+import { TestTrigger } from '../application/test-trigger.js';
+import type { TriggerScope } from '../application/trigger-provider.js';
 import {
   AutomationItem,
   CreateAutomationRequest,
   ListAutomationsParameters,
   ListAutomationsResponse,
   ReplaceAutomationRequest,
+  TestAutomationTriggerRequest,
+  TestTriggerResponse,
+  TestUnsavedTriggerRequest,
 } from './automation.dto.js';
-import { toRequestedAutomation } from './automation-input.js';
-import { presentAutomation } from './automation-presenter.js';
-import { automationRefusal, managedScope } from './automation-refusals.js';
+import {
+  presentAutomation,
+  presentTest,
+  toRequestedAutomation,
+  toSample,
+  withoutObstacle,
+} from './automation-presenter.js';
+import { automationProblem } from './problems.js';
 
 const TAG = 'Automations';
 const DEFAULT_LIMIT = 100;
+const TEST_DESCRIPTION =
+  'With a stored delivery, or with a payload in the request. Returns all checks and what decided each of them; starts nothing.';
+/** Payloads may be nested deeper than other bodies. */
+const DEEP = { maxDepth: 512 };
+/** An index into the triggers, of up to four digits. */
+const INDEX = /^(0|[1-9]\d{0,3})$/;
 
-/** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
+/** The role that counts is the role on the team of the factory, which `FactoryAccess` checks. */
 @Controller('factories/:factoryUid/automations')
 export class AutomationsController {
   constructor(
     private readonly access: FactoryAccess,
-    private readonly find: FindAutomations,
-    private readonly create: CreateAutomation,
-    private readonly replace: ReplaceAutomation,
-    private readonly remove: DeleteAutomation,
+    private readonly automations: AutomationsService,
+    private readonly tests: TestTrigger,
   ) {}
 
   @Get()
   @Authorize('factories:read')
   @Operation({
     id: 'listAutomations',
-    summary: 'List the automations of a factory',
-    description: 'By name. Needs the role admin or owner, as everything here.',
+    summary: 'List automations of a factory',
+    description: 'By name. Needs the role admin or owner, like all operations on automations.',
     tag: TAG,
-    success: { status: 200, description: 'A page.', type: ListAutomationsResponse },
+    success: { status: 200, description: 'A page of automations.', type: ListAutomationsResponse },
     errors: [400, 403, 404],
   })
   async listAutomations(
@@ -46,9 +57,8 @@ export class AutomationsController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Query() { limit = DEFAULT_LIMIT, cursor }: ListAutomationsParameters,
   ): Promise<ListAutomationsResponse> {
-    const scope = await managedScope(this.access, caller, factoryUid);
-    const result = await this.find.page(scope, { limit, cursor: cursor ?? null });
-    if (result.kind !== 'page') throw automationRefusal(result);
+    const result = await this.automations.list(await this.scope(caller, factoryUid), limit, cursor ?? null);
+    if (result.kind !== 'page') throw automationProblem(result);
     const { views, nextCursor } = result;
     return {
       automations: views.map(presentAutomation),
@@ -60,9 +70,9 @@ export class AutomationsController {
   @Authorize('factories:read')
   @Operation({
     id: 'createAutomation',
-    summary: 'Have runs started by what happens',
+    summary: 'Create an automation',
     description:
-      'Each event that fires one of its triggers starts one run, which the team owns and whose creator is who saved the automation last. It may use what the team may: environments, agent identities and MCP servers of the team; others are a 403, the same as ones that do not exist. A factory has at most 2,000.',
+      'Each event that matches one of its triggers starts one run, which the team owns and whose creator is the principal that saved the automation last. The run may use what the team may use: environments, agent identities and MCP servers of the team; others are rejected with 403, like ones that do not exist. A factory has at most 2,000 automations.',
     tag: TAG,
     request: {
       value: {
@@ -80,9 +90,9 @@ export class AutomationsController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Body() body: CreateAutomationRequest,
   ): Promise<AutomationItem> {
-    const scope = await managedScope(this.access, caller, factoryUid);
-    const result = await this.create.execute(scope, authorOf(caller), toRequestedAutomation(body));
-    if (result.kind !== 'created') throw automationRefusal(result);
+    const scope = await this.scope(caller, factoryUid);
+    const result = await this.automations.create(scope, authorOf(caller), toRequestedAutomation(body));
+    if (result.kind !== 'created') throw automationProblem(result);
     return presentAutomation(result.view);
   }
 
@@ -100,8 +110,8 @@ export class AutomationsController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<AutomationItem> {
-    const result = await this.find.find(await managedScope(this.access, caller, factoryUid), uid);
-    if (result.kind !== 'found') throw automationRefusal(result);
+    const result = await this.automations.get(await this.scope(caller, factoryUid), uid);
+    if (result.kind !== 'found') throw automationProblem(result);
     return presentAutomation(result.view);
   }
 
@@ -109,9 +119,9 @@ export class AutomationsController {
   @Authorize('factories:read')
   @Operation({
     id: 'replaceAutomation',
-    summary: 'Change an automation',
+    summary: 'Replace an automation',
     description:
-      'Sets all of it: what is left out is gone. What a GET answers can be sent back: triggers and references that it had may stay although what they name is gone, and `***` keeps a value of `env` or `headers` as long as the server’s program or address stays and no other value of it is given in clear. The name of one from a definition cannot be changed here.',
+      'Sets all fields; omitted optional fields are removed. The body of a GET response can be sent back: unchanged triggers and references are kept even when what they refer to has been deleted, and `***` keeps a value of `env` or `headers` as long as the program or address of the server is unchanged and no other value of it is given in clear text. The name of an automation from a definition cannot be changed here.',
     tag: TAG,
     request: {
       value: {
@@ -121,7 +131,7 @@ export class AutomationsController {
         triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } }],
       },
     },
-    success: { status: 200, description: 'The automation as it is now.', type: AutomationItem },
+    success: { status: 200, description: 'The updated automation.', type: AutomationItem },
     errors: [400, 403, 404, 413, 415, 422],
   })
   async replaceAutomation(
@@ -130,9 +140,9 @@ export class AutomationsController {
     @Param('uid', pathId('uid')) uid: string,
     @Body() body: ReplaceAutomationRequest,
   ): Promise<AutomationItem> {
-    const scope = await managedScope(this.access, caller, factoryUid);
-    const result = await this.replace.execute(scope, authorOf(caller), uid, toRequestedAutomation(body));
-    if (result.kind !== 'replaced') throw automationRefusal(result);
+    const scope = await this.scope(caller, factoryUid);
+    const result = await this.automations.replace(scope, authorOf(caller), uid, toRequestedAutomation(body));
+    if (result.kind !== 'replaced') throw automationProblem(result);
     return presentAutomation(result.view);
   }
 
@@ -141,9 +151,9 @@ export class AutomationsController {
   @Operation({
     id: 'deleteAutomation',
     summary: 'Delete an automation',
-    description: 'Nothing starts it any more. Runs that it has started go on.',
+    description: 'No event starts it any longer. Runs that it has started continue.',
     tag: TAG,
-    success: { status: 204, description: 'It is gone.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: [400, 403, 404],
   })
   async deleteAutomation(
@@ -151,8 +161,59 @@ export class AutomationsController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<void> {
-    const result = await this.remove.execute(await managedScope(this.access, caller, factoryUid), uid);
-    if (result.kind !== 'deleted') throw automationRefusal(result);
+    const result = await this.automations.delete(await this.scope(caller, factoryUid), uid);
+    if (result.kind !== 'deleted') throw automationProblem(result);
+  }
+
+  @Post('test')
+  @BodyLimit(MIB, DEEP)
+  @Authorize('factories:read')
+  @Operation({
+    id: 'testUnsavedTrigger',
+    summary: 'Test a trigger',
+    description: TEST_DESCRIPTION,
+    tag: TAG,
+    request: {
+      value: { trigger: { provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *' } }, payload: {} },
+    },
+    success: { status: 200, description: 'Whether it would start a run, and why.', type: TestTriggerResponse },
+    errors: [400, 403, 404, 413, 415],
+  })
+  async testUnsavedTrigger(
+    @CurrentCaller() caller: Caller,
+    @Param('factoryUid', pathId('uid')) factoryUid: string,
+    @Body() body: TestUnsavedTriggerRequest,
+  ): Promise<TestTriggerResponse> {
+    const scope = await this.scope(caller, factoryUid);
+    return presentTest(await this.tests.ofTrigger(scope, withoutObstacle(body.trigger), toSample(body)));
+  }
+
+  @Post(':uid/triggers/:index/test')
+  @BodyLimit(MIB, DEEP)
+  @Authorize('factories:read')
+  @Operation({
+    id: 'testAutomationTrigger',
+    summary: 'Test a trigger of an automation',
+    description: `${TEST_DESCRIPTION} The index of a trigger counts from 0.`,
+    tag: TAG,
+    request: { value: { payload: {} } },
+    success: { status: 200, description: 'Whether it would start a run, and why.', type: TestTriggerResponse },
+    errors: [400, 403, 404, 413, 415],
+  })
+  async testAutomationTrigger(
+    @CurrentCaller() caller: Caller,
+    @Param('factoryUid', pathId('uid')) factoryUid: string,
+    @Param('uid', pathId('uid')) uid: string,
+    @Param('index', pathId(INDEX)) index: string,
+    @Body() body: TestAutomationTriggerRequest,
+  ): Promise<TestTriggerResponse> {
+    const scope = await this.scope(caller, factoryUid);
+    return presentTest(await this.tests.ofAutomation(scope, uid, Number(index), toSample(body)));
+  }
+
+  private async scope(caller: Caller, factoryUid: string): Promise<TriggerScope> {
+    const { uid, teamUid } = await managedFactory(this.access, caller, factoryUid);
+    return { factoryUid: uid, teamUid };
   }
 }
 

@@ -1,17 +1,61 @@
-import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
-import type { PrincipalRef } from '#domain/runs';
+import type { AgentConfig, PrincipalRef } from '#domain/runs';
 import type { Automation, AutomationFields, AutomationSource } from '../domain/automation.js';
 import type { Trigger } from '../domain/trigger.js';
-import { automationColumns, type AutomationRow, toAutomation } from './automation-rows.js';
+import { Injectable } from '@nestjs/common';
+import { Database, type Queryable, type Statement } from '#platform/persistence';
 
-/** A list shows this much of a prompt. */
+export interface AutomationRow {
+  id: string;
+  uid: string;
+  factory_uid: string;
+  team_uid: string;
+  name: string;
+  enabled: boolean;
+  prompt: string;
+  agent_config: AgentConfig | null;
+  agent_identity_uid: string | null;
+  source: AutomationSource;
+  author_type: PrincipalRef['type'];
+  author_uid: string;
+  version: string | number;
+  created_at: Date;
+  updated_at: Date;
+  triggers: Trigger[];
+}
+
+/** The columns of {@link toAutomation}, of `automations AS a`. */
+export const automationColumns = (prompt = 'a.prompt'): string =>
+  `a.id, a.uid, a.factory_uid, a.team_uid, a.name, a.enabled, ${prompt} AS prompt, a.agent_config, a.agent_identity_uid,
+  a.source, a.author_type, a.author_uid, a.version, a.created_at, a.updated_at,
+  (SELECT coalesce(jsonb_agg(t.trigger ORDER BY t.position), '[]') FROM automation_triggers t
+    WHERE t.automation_id = a.id) AS triggers`;
+
+/** `env` and `headers` of MCP servers are encrypted. */
+export const toAutomation = (row: AutomationRow): Automation => ({
+  id: row.id,
+  uid: row.uid,
+  factoryUid: row.factory_uid,
+  teamUid: row.team_uid,
+  name: row.name,
+  enabled: row.enabled,
+  prompt: row.prompt,
+  agentConfig: row.agent_config,
+  agentIdentityUid: row.agent_identity_uid,
+  triggers: row.triggers,
+  source: row.source,
+  author: { type: row.author_type, uid: row.author_uid },
+  version: Number(row.version),
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+});
+
+/** Length of a prompt in a list. */
 const LISTED_PROMPT_CHARACTERS = 2048;
 
-/** What is written of an automation; `env` and `headers` of its MCP servers are sealed. */
+/** The fields that are written; `env` and `headers` of the MCP servers are encrypted. */
 export interface WrittenAutomation extends Omit<AutomationFields, 'triggers'> {
   readonly author: PrincipalRef;
-  /** With what each of them listens to. */
+  /** Each with its subject. */
   readonly triggers: readonly { readonly trigger: Trigger; readonly subject: string }[];
 }
 
@@ -22,7 +66,7 @@ export interface NewAutomation extends WrittenAutomation {
   readonly source: AutomationSource;
 }
 
-/** Where a page begins: after this one. */
+/** A page starts after this automation. */
 export interface AutomationPlace {
   readonly name: string;
   readonly uid: string;
@@ -37,9 +81,9 @@ const oneWhere = (lock: string): string =>
 const FIND: Statement = { name: 'automations.find', text: oneWhere('') };
 const LOCK: Statement = { name: 'automations.lock', text: oneWhere('FOR NO KEY UPDATE OF a') };
 
-/** With more configurations and triggers than that a page ends early; with one automation at least. */
+/** A page ends before its configurations and triggers exceed this size, with at least one automation. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
-/** `found`: how many there were before the page was cut to its size. */
+/** `found`: the number of rows before the page was cut to its size. */
 const pageWhere = (condition: string): string =>
   `SELECT * FROM (
     SELECT listed.*, count(*) OVER ()::int AS found, row_number() OVER by_name AS place,
@@ -88,7 +132,28 @@ const INSERT_TRIGGERS: Statement = {
    WHERE a.id = $1`,
 };
 
-/** Automations as they are managed. What they listen to is in rows of its own, written with them. */
+const RESERVE_QUOTA: Statement = {
+  name: 'automations.take-place',
+  text: `INSERT INTO automation_counts AS c (factory_uid, used) VALUES ($1, 1)
+  ON CONFLICT (factory_uid) DO UPDATE SET used = c.used + 1 WHERE c.used < $2 RETURNING 1`,
+};
+const LOCK_QUOTA: Statement = {
+  name: 'automations.lock-places',
+  text: 'SELECT 1 FROM automation_counts WHERE factory_uid = $1 FOR UPDATE',
+};
+const READ_QUOTA: Statement = {
+  name: 'automations.used-places',
+  text: 'SELECT used FROM automation_counts WHERE factory_uid = $1',
+};
+const RELEASE_QUOTA: Statement = {
+  name: 'automations.give-place-back',
+  text: 'UPDATE automation_counts SET used = used - 1 WHERE factory_uid = $1',
+};
+
+/**
+ * Automations with their triggers, which have separate rows. The quota is a row for each factory: a transaction that
+ * creates or deletes an automation locks it first, so that the limit is exact.
+ */
 @Injectable()
 export class AutomationsStore {
   constructor(private readonly database: Database) {}
@@ -97,12 +162,12 @@ export class AutomationsStore {
     return first(await queryable.query<AutomationRow>(FIND, [factoryUid, uid]));
   }
 
-  /** As it is, for this transaction to change. */
+  /** Locks it for this transaction. */
   async lock(tx: Queryable, factoryUid: string, uid: string): Promise<Automation | null> {
     return first(await tx.query<AutomationRow>(LOCK, [factoryUid, uid]));
   }
 
-  /** By name, prompts cut; at most `limit`, and fewer when they are large. */
+  /** By name, with truncated prompts; at most `limit`, and fewer when they are large. */
   async page(
     factoryUid: string,
     after: AutomationPlace | null,
@@ -116,12 +181,12 @@ export class AutomationsStore {
     return { automations, hasMore: (rows[0]?.found ?? 0) > automations.length };
   }
 
-  /** Until the transaction ends nobody else changes those that came from the factory's files. */
+  /** Locks the automations of the definition until the transaction ends. */
   async lockDefined(tx: Queryable, factoryUid: string): Promise<void> {
     await tx.query(LOCK_DEFINED, [factoryUid]);
   }
 
-  /** Those that came from the factory's files, by name. */
+  /** The automations of the definition, by name. */
   async listDefined(tx: Queryable, factoryUid: string): Promise<Automation[]> {
     return (await tx.query<AutomationRow>(LIST_DEFINED, [factoryUid])).map(toAutomation);
   }
@@ -132,11 +197,11 @@ export class AutomationsStore {
       ...[uid, factoryUid, teamUid, source],
       ...valuesOf(automation),
     ]);
-    if (!row) throw new Error('A statement with RETURNING gave no row.');
+    if (!row) throw new Error('A statement with RETURNING returned no row.');
     await this.insertTriggers(tx, row.id, automation);
   }
 
-  /** Moves `version`. */
+  /** Increments `version`. */
   async update(tx: Queryable, id: string, automation: WrittenAutomation): Promise<void> {
     await tx.query(UPDATE, [id, ...valuesOf(automation)]);
     await tx.query(CLEAR_TRIGGERS, [id]);
@@ -146,6 +211,24 @@ export class AutomationsStore {
   /** False when there is none. */
   async delete(tx: Queryable, factoryUid: string, uid: string): Promise<boolean> {
     return (await tx.query(DELETE, [factoryUid, uid])).length > 0;
+  }
+
+  /** False when the factory has `limit` automations. */
+  async reserveQuota(tx: Queryable, factoryUid: string, limit: number): Promise<boolean> {
+    return (await tx.query(RESERVE_QUOTA, [factoryUid, limit])).length > 0;
+  }
+
+  async lockQuota(tx: Queryable, factoryUid: string): Promise<void> {
+    await tx.query(LOCK_QUOTA, [factoryUid]);
+  }
+
+  async usedQuota(tx: Queryable, factoryUid: string): Promise<number> {
+    const [row] = await tx.query<{ used: number }>(READ_QUOTA, [factoryUid]);
+    return row?.used ?? 0;
+  }
+
+  async releaseQuota(tx: Queryable, factoryUid: string): Promise<void> {
+    await tx.query(RELEASE_QUOTA, [factoryUid]);
   }
 
   private async insertTriggers(tx: Queryable, id: string, { triggers }: WrittenAutomation): Promise<void> {

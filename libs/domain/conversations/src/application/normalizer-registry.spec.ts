@@ -2,17 +2,21 @@ import { Injectable, Module, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from 'vitest';
-import { ConversationFold } from '../domain/conversation-fold.js';
+import { RunEventProjection } from '../domain/run-event-projection.js';
 import { ConversationNormalizer } from '../domain/conversation-normalizer.js';
-import { NormalizerRegistry, NormalizesConversations } from './normalizer-registry.js';
-import { HEADRACE_EVENTS_FORMAT, HeadraceEventsNormalizer } from './normalizers/headrace-events.normalizer.js';
+import {
+  NormalizerRegistry,
+  NormalizesConversations,
+  HEADRACE_EVENTS_FORMAT,
+  HeadraceEventsNormalizer,
+} from './normalizer-registry.js';
 
-/** As a team would add one: a library of its own, and its module in the application's list. */
+/** An extension as another team would write it: a separate library with a module in the list of the application. */
 @NormalizesConversations()
 class ForeignNormalizer extends ConversationNormalizer {
   override readonly format = 'foreign-v1';
   override readonly version = 1;
-  override open = () => new ConversationFold();
+  override open = () => new RunEventProjection();
 }
 
 @NormalizesConversations()
@@ -35,14 +39,14 @@ async function start(...providers: Type[]): Promise<NormalizerRegistry> {
 }
 
 describe('NormalizerRegistry', () => {
-  it('finds normalizers wherever they are provided, by their format', async () => {
+  it('finds normalizers of all modules by their format', async () => {
     const registry = await start(ForeignNormalizer);
     expect(registry.find('foreign-v1')).toBeInstanceOf(ForeignNormalizer);
     expect(registry.find(HEADRACE_EVENTS_FORMAT)).toBeInstanceOf(HeadraceEventsNormalizer);
     expect(registry.find('unheard-of')).toBeUndefined();
   });
 
-  it('stops the start when a format has two, and when a marked class is none', async () => {
+  it('prevents the start when a format has two, and when a marked class has the wrong type', async () => {
     await expect(start(SecondNormalizer)).rejects.toThrow(
       'The conversation format headrace-events-v1 has two normalizers, HeadraceEventsNormalizer and SecondNormalizer: remove one.',
     );

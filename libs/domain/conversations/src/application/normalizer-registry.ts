@@ -1,11 +1,13 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { ConversationNormalizer } from '../domain/conversation-normalizer.js';
+import { ConversationNormalizer, type StoredProjection } from '../domain/conversation-normalizer.js';
+import { RunEventProjection } from '../domain/run-event-projection.js';
+import type { ProjectionState } from '../domain/projection-state.js';
 
-/** Marks a provider, in whichever module, as the normalizer of its format. */
+/** Marks a provider of any module as the normalizer of its format. */
 export const NormalizesConversations = DiscoveryService.createDecorator<void>();
 
-/** Which normalizer reads which conversation format. An application with two for one format does not start. */
+/** The normalizer of each conversation format. Two for one format prevent the start. */
 @Injectable()
 export class NormalizerRegistry implements OnModuleInit {
   private readonly byFormat = new Map<string, ConversationNormalizer>();
@@ -32,5 +34,18 @@ export class NormalizerRegistry implements OnModuleInit {
 
   find(format: string): ConversationNormalizer | undefined {
     return this.byFormat.get(format);
+  }
+}
+
+/** The format of every run that reports through the runner protocol. */
+export const HEADRACE_EVENTS_FORMAT = 'headrace-events-v1';
+
+@NormalizesConversations()
+export class HeadraceEventsNormalizer extends ConversationNormalizer {
+  override readonly format = HEADRACE_EVENTS_FORMAT;
+  override readonly version = 1;
+
+  override open(stored: StoredProjection): RunEventProjection {
+    return new RunEventProjection(stored as ProjectionState);
   }
 }

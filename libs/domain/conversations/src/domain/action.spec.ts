@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { ToolCall } from '#execution/runner-protocol';
 import { RunLogBuilder } from '#testing';
 import type { Block } from './conversation.js';
-import { foldConversation } from './conversation-fold.js';
+import { projectConversation } from './run-event-projection.js';
 
 /** Action and result of one call, as a client sees them. */
 function shown(...upserts: Omit<ToolCall, 'tool_call_id'>[]): Extract<Block, { type: 'action' | 'action_result' }>[] {
   const log = new RunLogBuilder().turn('t', 'go');
   for (const upsert of upserts) log.tool({ tool_call_id: 'c', ...upsert });
-  const blocks = foldConversation('c', log.events).steps.flatMap((step) =>
+  const blocks = projectConversation('c', log.events).steps.flatMap((step) =>
     step.messages.flatMap((message) => message.content),
   );
   return blocks.filter((block) => block.type === 'action' || block.type === 'action_result');
@@ -155,7 +155,7 @@ describe('names, categories and inputs of actions', () => {
     expect(action(call)).toEqual([name, category, input]);
   });
 
-  it('caps a diff, and says so', () => {
+  it('truncates a diff, and marks it', () => {
     const long = 'line\n'.repeat(20_000);
     const block = shown({
       tool_kind: 'edit',
@@ -254,7 +254,7 @@ describe('states and outputs of results', () => {
     expect(result(...upserts)).toEqual([state, output]);
   });
 
-  it('cuts long output in its middle, and says so', () => {
+  it('truncates long output in its middle, and marks it', () => {
     const [, output] = result(run, { status: 'completed', output: `first\n${'x y '.repeat(20_000)}\nlast` });
     const { output: text, truncated } = output as { output: string; truncated: boolean };
     expect(truncated).toBe(true);
@@ -262,7 +262,7 @@ describe('states and outputs of results', () => {
     expect(Buffer.byteLength(text)).toBeLessThan(16_500);
   });
 
-  it('does not show bytes as text', () => {
+  it('does not show binary data as text', () => {
     expect(result(run, { status: 'completed', output: '\uFFFD\uFFFD\u0001'.repeat(400) })).toEqual([
       'completed',
       { output: '[binary data, 2800 bytes]', truncated: true },

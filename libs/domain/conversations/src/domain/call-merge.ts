@@ -1,6 +1,6 @@
 import { TOOL_KINDS, TOOL_STATUSES } from '#execution/runner-protocol';
 import { field, isObject, listField, textField } from './json-fields.js';
-import type { CallFold, ContentFold } from './fold-state.js';
+import type { CallState, ContentState } from './projection-state.js';
 import { MAX_SHOWN_BYTES, summariseJson, summariseText } from './summarise.js';
 
 const KINDS: ReadonlySet<string> = new Set(TOOL_KINDS);
@@ -10,14 +10,14 @@ const MAX_CONTENT_ITEMS = 50;
 const MAX_CONTENT_BYTES = 4 * MAX_SHOWN_BYTES;
 const MAX_PATHS = 100;
 
-/** Applies one upsert: an absent key leaves the value, null clears it. What it says wrongly typed is left as it was. */
-export function mergeCall(call: CallFold, data: Record<string, unknown>): void {
+/** Applies one upsert: an absent key leaves the value, null clears it, a value of the wrong type is ignored. */
+export function mergeCall(call: CallState, data: Record<string, unknown>): void {
   mergeText(call, 'tool_name', data);
   mergeText(call, 'title', data);
   const kind = field(data, 'tool_kind');
-  if (typeof kind === 'string' && KINDS.has(kind)) call.tool_kind = kind as CallFold['tool_kind'];
+  if (typeof kind === 'string' && KINDS.has(kind)) call.tool_kind = kind as CallState['tool_kind'];
   const status = field(data, 'status');
-  if (typeof status === 'string' && STATUSES.has(status)) call.status = status as CallFold['status'];
+  if (typeof status === 'string' && STATUSES.has(status)) call.status = status as CallState['status'];
   if (field(data, 'denied') === true) call.denied = true;
   mergeJson(call, 'input', data);
   mergeJson(call, 'output', data);
@@ -27,18 +27,18 @@ export function mergeCall(call: CallFold, data: Record<string, unknown>): void {
   else if (Array.isArray(data.locations)) call.paths = pathsOf(data.locations);
 }
 
-/** Whether the agent itself has said how the call ended. */
-export function isSettled(call: CallFold): boolean {
+/** Whether the agent has reported the end of the call. */
+export function isSettled(call: CallState): boolean {
   return call.status === 'completed' || call.status === 'failed';
 }
 
-function mergeText(call: CallFold, key: 'tool_name' | 'title', data: Record<string, unknown>): void {
+function mergeText(call: CallState, key: 'tool_name' | 'title', data: Record<string, unknown>): void {
   if (data[key] === null) delete call[key];
   const text = textField(data, key);
   if (text !== undefined) call[key] = summariseText(text, 2048).value;
 }
 
-function mergeJson(call: CallFold, key: 'input' | 'output', data: Record<string, unknown>): void {
+function mergeJson(call: CallState, key: 'input' | 'output', data: Record<string, unknown>): void {
   if (!Object.hasOwn(data, key)) return;
   delete call[key];
   delete call[`${key}_truncated`];
@@ -48,7 +48,7 @@ function mergeJson(call: CallFold, key: 'input' | 'output', data: Record<string,
   if (truncated) call[`${key}_truncated`] = true;
 }
 
-function contentOf(items: unknown[]): ContentFold[] {
+function contentOf(items: unknown[]): ContentState[] {
   let left = MAX_CONTENT_BYTES;
   const shorten = (text: string): { value: string; truncated: boolean } => {
     const result = summariseText(text, Math.max(0, Math.min(left, MAX_SHOWN_BYTES)));
@@ -64,7 +64,7 @@ function contentOf(items: unknown[]): ContentFold[] {
 function contentItem(
   item: Record<string, unknown>,
   shorten: (text: string) => { value: string; truncated: boolean },
-): ContentFold {
+): ContentState {
   if (item.type === 'diff') {
     const oldText = textOrUndefined(item.old_text);
     const before = oldText === undefined ? undefined : shorten(oldText);

@@ -1,33 +1,33 @@
 import type { RunEvent } from '#execution/runner-protocol';
 import type { Step } from './conversation.js';
 
-/** A fold as it is kept: how far it has come, and one JSON value for each top-level step. */
-export interface StoredFold<StepState = unknown> {
+/** A projection as stored: its sequence number, and one JSON value for each top-level step. */
+export interface StoredProjection<StepState = unknown> {
   seq: number;
   steps: StepState[];
 }
 
-/** One conversation being folded. */
-export interface ConversationFolding<StepState = unknown> {
-  /** Total: no event makes it throw. Events at or before `state.seq` change nothing. */
+/** The projection of one run's log into its conversation. */
+export interface ConversationProjection<StepState = unknown> {
+  /** Never throws, whatever the events contain. Events at or before `state.seq` change nothing. */
   add(events: readonly RunEvent[]): void;
-  readonly state: StoredFold<StepState>;
-  /** Index of the first step that may differ from the stored ones it began with. */
+  readonly state: StoredProjection<StepState>;
+  /** Index of the first step that may differ from the stored ones. */
   readonly changedFrom: number;
-  /** No turn is going on: a good moment to store. */
+  /** No turn is running: the state is worth storing. */
   readonly isSettled: boolean;
   render(): Step[];
 }
 
 /**
- * The plug for a conversation format: makes the wire's steps of a run's log. Provide a class decorated with
- * `@NormalizesConversations()`; two for one format stop the start. The conformance kit in `libs/testing` says what it must do.
+ * The extension point for a conversation format: projects a run's log to steps. Provide a class decorated with
+ * `@NormalizesConversations()`; two for one format prevent the start. `libs/testing` has its conformance kit.
  */
 export abstract class ConversationNormalizer {
   /** The conversation format that it reads. */
   abstract readonly format: string;
-  /** Raise it when the same log gives another fold: what older versions stored is then folded anew. */
+  /** Increment it when the same log gives another state: states that older versions stored are then recomputed. */
   abstract readonly version: number;
-  /** Goes on from what this format and version stored; the value belongs to the folding from here. */
-  abstract open(stored: StoredFold): ConversationFolding;
+  /** Continues from a stored state of this format and version; the projection takes ownership of it. */
+  abstract open(stored: StoredProjection): ConversationProjection;
 }

@@ -22,8 +22,8 @@ interface Slot {
 }
 
 /**
- * A conversation as clients have it, and when each message of it changed last. Whoever has seen it at some sequence
- * number is told the messages that changed since, each once and in its newest form, however often it changed.
+ * A conversation as sent to clients, with the sequence number of the last change of each message. A client gets each
+ * message that has changed since its position once, in its newest form.
  */
 export class ConversationView {
   private slots = new Map<string, Slot>();
@@ -70,7 +70,7 @@ export interface StepHeader extends Omit<Step, 'messages' | 'steps'> {
   readonly message_count: number;
 }
 
-/** What a `conversation` event says. */
+/** Data of a `conversation` event. */
 export interface ConversationEvent {
   readonly conversation_id: string;
   readonly path: readonly number[];

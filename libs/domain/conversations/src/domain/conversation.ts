@@ -78,7 +78,7 @@ export const EVENT_NAMES = [
   'plan', // {entries}
   'permission_request', // {approval_id, title, action_id?, options?}
   'permission_decision', // {approval_id, decision, by, title?, note?, principal?}
-  'mode_changed', // what the agent says about it
+  'mode_changed', // {mode}
   'output_truncated', // what the runner left out
   'turn_ended', // {stop_reason, message?}, unless the turn simply ended
   'lifecycle', // {events: [{event_type, occurred_at, payload?}]}

@@ -1,4 +1,4 @@
-/** Reads of JSON that somebody else wrote: a field of the wrong type counts as absent. */
+/** Readers of untrusted JSON: a field of the wrong type counts as absent. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

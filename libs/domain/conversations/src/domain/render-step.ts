@@ -1,14 +1,12 @@
 import { maskSecrets } from '#platform/kernel';
-import { actionOf, resultState } from './action.js';
-import { actionInput } from './action-input.js';
-import { actionOutput } from './action-output.js';
+import { actionOf, resultState, actionInput, actionOutput } from './action.js';
 import type { Block, JsonObject, Message, Role, Step } from './conversation.js';
-import type { CallFold, Entry, StepFold } from './fold-state.js';
+import type { CallState, Entry, StepState } from './projection-state.js';
 import { integerField } from './json-fields.js';
 import { firstLine } from './summarise.js';
 
 /** The wire form of a step. Neighbouring blocks of one role share a message. */
-export function renderStep(step: StepFold): Step {
+export function renderStep(step: StepState): Step {
   const starters = new Map(
     step.entries.flatMap((entry) => (entry.kind === 'call' ? [[entry.call.id, entry.call] as const] : [])),
   );
@@ -22,8 +20,8 @@ export function renderStep(step: StepFold): Step {
   };
 }
 
-/** A delegated agent's step is called what the call that started it is called. */
-function describeAgent(step: Step, call: CallFold | undefined): Step {
+/** The step of a delegated agent has the description of the call that started it. */
+function describeAgent(step: Step, call: CallState | undefined): Step {
   const description = call && actionInput('start_agent', call).description;
   const line = typeof description === 'string' ? firstLine(description) : undefined;
   return line === undefined ? step : { ...step, description: line };
@@ -76,7 +74,7 @@ function partsOf(entry: Entry): Part[] {
   }
 }
 
-function callParts(call: CallFold, at: string): Part[] {
+function callParts(call: CallState, at: string): Part[] {
   const action = actionOf(call);
   const input = maskSecrets(actionInput(action.name, call)) as JsonObject;
   const output = maskSecrets(actionOutput(action.name, call)) as JsonObject;

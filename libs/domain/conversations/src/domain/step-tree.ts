@@ -1,63 +1,63 @@
 import type { RunEvent } from '#execution/runner-protocol';
 import { isSettled } from './call-merge.js';
-import type { CallFold, Entry, StepFold } from './fold-state.js';
+import type { CallState, Entry, StepState } from './projection-state.js';
 
 /** Agents that start agents: what is deeper is shown at this depth. */
 const MAX_DEPTH = 8;
 
 interface Place {
-  call: CallFold;
-  step: StepFold;
-  turn: StepFold;
+  call: CallState;
+  step: StepState;
+  turn: StepState;
 }
 
 type EventEntry = Extract<Entry, { kind: 'event' }>;
 
 /**
- * The steps of a conversation and where things are in them. Decides which step an event belongs to. The maps are made
- * of the steps alone, so that a stored state and a grown one behave the same.
+ * The steps of a conversation, with indexes. Decides to which step an event belongs. The indexes are built from the
+ * steps alone, so that a stored state behaves like one in memory.
  */
 export class StepTree {
-  /** Calls by id; an id that comes again in a later turn means the later one. */
+  /** Calls by id; an id that is reused in a later turn refers to the later call. */
   private readonly calls = new Map<string, Place>();
   /** Steps of agents started in the last turn, by the call that started them. */
-  private readonly agents = new Map<string, StepFold>();
+  private readonly agents = new Map<string, StepState>();
 
   /** Index of the first step that may differ from the steps given at the start. */
   changedFrom: number;
 
-  constructor(readonly steps: StepFold[]) {
-    // A step that has another one after it changes only through what comes late; the last one may always grow.
+  constructor(readonly steps: StepState[]) {
+    // A step with a successor changes only by late events; the last one may always grow.
     this.changedFrom = Math.max(0, steps.length - 1);
     for (const step of steps) this.index(step, step, step === steps.at(-1));
   }
 
   /** The turn that has started and not ended. */
-  openTurn(): StepFold | undefined {
+  openTurn(): StepState | undefined {
     const last = this.steps.at(-1);
     return last?.kind === 'turn' && last.completed_at === undefined ? last : undefined;
   }
 
-  /** The turn of that id, the latest first; without an id, or for one made up because its start was missing, the open turn. */
-  turn(id: string | undefined): StepFold | undefined {
+  /** The latest turn with that id; without an id, or when the start of the open turn is missing, the open turn. */
+  turn(id: string | undefined): StepState | undefined {
     const found = this.steps.findLast((step) => step.kind === 'turn' && step.id === id);
     if (found) this.touch(found);
     return found ?? (id === undefined || this.openTurn()?.id.startsWith('turn-') ? this.openTurn() : undefined);
   }
 
-  startTurn(id: string, event: RunEvent, at: string): StepFold {
+  startTurn(id: string, event: RunEvent, at: string): StepState {
     return this.push(newStep(id, 'turn', 0, event, at));
   }
 
-  /** Where an event of the agent goes: the step of its parent call, or the turn; a turn is made up when there is none. */
-  stepFor(event: RunEvent, at: string, parentCallId?: string): StepFold {
+  /** The step for an event of the agent: that of its parent call, or the turn, which is created when its start is missing. */
+  stepFor(event: RunEvent, at: string, parentCallId?: string): StepState {
     const last = this.steps.at(-1);
     const turn = last?.kind === 'turn' ? last : this.startTurn(`turn-${event.seq}`, event, at);
     return parentCallId === undefined ? turn : this.agentStep(turn, parentCallId, event, at);
   }
 
-  /** Where preparations go: the running turn, else a set-up step, a new one after a turn. */
-  preparingStep(event: RunEvent, at: string): StepFold {
+  /** The step for preparations: the running turn, else a set-up step, a new one after a turn. */
+  preparingStep(event: RunEvent, at: string): StepState {
     const open = this.openTurn();
     if (open) return open;
     const last = this.steps.at(-1);
@@ -69,15 +69,15 @@ export class StepTree {
     return step;
   }
 
-  lastStep(event: RunEvent, at: string): StepFold {
+  lastStep(event: RunEvent, at: string): StepState {
     return this.steps.at(-1) ?? this.preparingStep(event, at);
   }
 
   /**
    * The call that an upsert means: one of the last turn, or one that an earlier turn of the same execution left open.
-   * Agents count their ids anew in every process, so the same id elsewhere is another call.
+   * Agents start their ids at the beginning in every process, so the same id elsewhere is another call.
    */
-  call(id: string, event: RunEvent): CallFold | undefined {
+  call(id: string, event: RunEvent): CallState | undefined {
     const place = this.calls.get(id);
     if (!place) return undefined;
     if (place.turn === this.steps.at(-1)) return place.call;
@@ -87,14 +87,14 @@ export class StepTree {
     return place.call;
   }
 
-  indexCall(call: CallFold, step: StepFold): void {
+  indexCall(call: CallState, step: StepState): void {
     const turn = this.steps.at(-1) ?? step;
     this.calls.set(call.id, { call, step, turn });
     if (this.agents.has(call.id)) call.delegates = true;
   }
 
   /** The step that shows the call, when it is one of the last turn. */
-  stepOfCall(id: string | undefined): StepFold | undefined {
+  stepOfCall(id: string | undefined): StepState | undefined {
     const place = id === undefined ? undefined : this.calls.get(id);
     return place && place.turn === this.steps.at(-1) ? place.step : undefined;
   }
@@ -105,7 +105,7 @@ export class StepTree {
   }
 
   /** The latest request of that approval, searched in the last step that is a turn. */
-  findApproval(approvalId: string): { entry: EventEntry; step: StepFold } | undefined {
+  findApproval(approvalId: string): { entry: EventEntry; step: StepState } | undefined {
     const turn = this.steps.findLast((step) => step.kind === 'turn');
     if (turn) this.touch(turn);
     const pending = turn ? [turn] : [];
@@ -121,7 +121,7 @@ export class StepTree {
   }
 
   /** Ends a step: what is still open in it gets `outcome`. */
-  close(step: StepFold, at: string, outcome: 'completed' | 'failed'): void {
+  close(step: StepState, at: string, outcome: 'completed' | 'failed'): void {
     step.completed_at ??= at;
     for (const entry of step.entries) {
       if (entry.kind === 'call' && !isSettled(entry.call)) entry.call.closed ??= outcome;
@@ -129,11 +129,11 @@ export class StepTree {
     for (const child of step.steps) this.close(child, at, outcome);
   }
 
-  private touch(step: StepFold): void {
+  private touch(step: StepState): void {
     this.changedFrom = Math.min(this.changedFrom, this.steps.lastIndexOf(step));
   }
 
-  private agentStep(turn: StepFold, callId: string, event: RunEvent, at: string): StepFold {
+  private agentStep(turn: StepState, callId: string, event: RunEvent, at: string): StepState {
     const known = this.agents.get(callId);
     if (known) return known;
     const place = this.calls.get(callId);
@@ -147,7 +147,7 @@ export class StepTree {
   }
 
   /** Nothing is still running in a step that another one follows. */
-  private push(step: StepFold): StepFold {
+  private push(step: StepState): StepState {
     const last = this.steps.at(-1);
     if (last) this.close(last, step.started_at, last.completed_at === undefined ? 'failed' : 'completed');
     this.steps.push(step);
@@ -155,7 +155,7 @@ export class StepTree {
     return step;
   }
 
-  private index(step: StepFold, turn: StepFold, isLast: boolean): void {
+  private index(step: StepState, turn: StepState, isLast: boolean): void {
     for (const entry of step.entries) {
       if (entry.kind === 'call') this.calls.set(entry.call.id, { call: entry.call, step, turn });
     }
@@ -166,7 +166,7 @@ export class StepTree {
   }
 }
 
-function newStep(id: string, kind: StepFold['kind'], depth: number, event: RunEvent, at: string): StepFold {
+function newStep(id: string, kind: StepState['kind'], depth: number, event: RunEvent, at: string): StepState {
   return {
     id,
     kind,

@@ -12,7 +12,7 @@ export interface Summary<T> {
   truncated: boolean;
 }
 
-/** Text of at most about `maxBytes`: its beginning and its end, since errors stand at the end. Bytes are only counted. */
+/** Text of at most about `maxBytes`: its beginning and its end, because errors are at the end. Binary data is replaced by its size. */
 export function summariseText(text: string, maxBytes: number = MAX_SHOWN_BYTES): Summary<string> {
   if (isBinary(text)) return { value: `[binary data, ${Buffer.byteLength(text)} bytes]`, truncated: true };
   if (text.length * 3 <= maxBytes) return { value: text, truncated: false };
@@ -66,7 +66,7 @@ export function summariseJson(value: unknown, maxBytes: number = MAX_SHOWN_BYTES
   return { value: walk(value, 0), truncated };
 }
 
-/** The first line that says something, for titles: at most 200 characters. */
+/** The first non-blank line, for titles: at most 200 characters. */
 export function firstLine(text: string): string | undefined {
   const line = /\S[^\r\n]*/.exec(text)?.[0].trim();
   if (line === undefined || line.length <= 200) return line;

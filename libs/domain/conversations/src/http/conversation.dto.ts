@@ -27,7 +27,7 @@ export class TextBlock {
 /** What the agent did. */
 export class ActionBlock {
   @EnumField(['action'], { description: 'Kind of block: an action of the agent.' }) type: 'action';
-  @StringField({ description: 'Named by the result as `action_id`.' }) id: string;
+  @StringField({ description: 'ID of the action; its result refers to it as `action_id`.' }) id: string;
   @EnumField(CATEGORIES, { name: 'ActionCategory', description: 'Category of the action.' }) category: Category;
   @EnumField(ACTION_NAMES, { name: 'ActionName', description: 'Public name of the action.' }) name: ActionName;
   @JsonField({
@@ -99,13 +99,15 @@ export class Message {
 }
 
 export class Step {
-  @StringField({ description: 'Of a turn its id, of delegated work the id of the action that started it.' }) id: string;
+  @StringField({ description: 'ID of the turn, or for delegated work the ID of the action that started it.' })
+  id: string;
   @StringField({ ...OPTIONAL, description: 'What the step is about.' }) description?: string;
   @StringField({ ...OPTIONAL, description: 'Result of the step.' }) summary?: string;
   @DateTimeField({ ...OPTIONAL, description: 'Time of the first message of the step.' }) started_at?: string;
-  @DateTimeField({ ...OPTIONAL, description: 'Left out while the step goes on.' }) completed_at?: string;
+  @DateTimeField({ ...OPTIONAL, description: 'Time at which the step ended; absent while it is running.' })
+  completed_at?: string;
   @ArrayField(object(() => Message), { description: 'Messages of the step, in order.' }) messages: Message[];
-  @ArrayField(object(() => Step), { description: 'Delegated work.' })
+  @ArrayField(object(() => Step), { description: 'Steps of delegated work.' })
   steps: Step[];
 }
 
@@ -113,4 +115,14 @@ export class ConversationResponse {
   @StringField({ description: 'ID of the conversation.' }) conversation_id: string;
   @ArrayField(object(() => Step), { description: 'Turns and the set-up phases before them, oldest first.' })
   steps: Step[];
+}
+
+export class ConversationRedirectResponse {
+  @StringField({ optional: true, description: 'ID of the agent’s newest session; absent when there is none.' })
+  session_id?: string;
+}
+
+export class SessionRedirectResponse {
+  @StringField({ optional: true, description: 'ID of the conversation; absent when there is none.' })
+  conversation_id?: string;
 }

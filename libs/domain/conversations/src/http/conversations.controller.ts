@@ -1,24 +1,63 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
+import { ApiExtraModels } from '@nestjs/swagger';
+import { forbidden, notFound, Operation, pathId, ProblemError } from '#platform/http';
+import { type ConversationRun, type ConversationLookup, RunConversations, foundOrThrow, RunLog } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, ProblemError } from '#platform/http';
-import { RunConversations } from '#domain/runs';
-import { ReadConversation } from '../application/read-conversation.js';
-import { TranscriptFormatRegistry } from '../application/transcript-format-registry.js';
-import { ConversationResponse } from './conversation.dto.js';
-import { readingOrThrow, runsOrThrow } from './outcomes.js';
-import { ConversationRedirectResponse, SessionRedirectResponse } from './redirect.dto.js';
+import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
+import { TranscriptFormatRegistry } from '../application/transcript-formats.js';
+import {
+  ConversationResponse,
+  ConversationRedirectResponse,
+  SessionRedirectResponse,
+  BLOCK_CLASSES,
+} from './conversation.dto.js';
+
+/** Projections stored while reading make the next attempt faster. */
+const RETRY_SECONDS = 30;
+
+export function conversationOrThrow(reading: ConversationResult): ConversationResponse {
+  switch (reading.kind) {
+    case 'found':
+      return reading.conversation;
+    case 'no_conversation':
+      throw new ProblemError('resource_not_found', 'The run has no conversation: its agent has not started yet.');
+    case 'pruned':
+      throw new ProblemError('resource_not_found', 'The conversation is no longer kept: retention has removed it.');
+    case 'too_large':
+      throw new ProblemError(
+        'resource_unavailable',
+        'The conversation is too long for one answer. Read its runs one by one: `GET /agent/runs/{runId}/conversation`.',
+        { retryAfterSeconds: RETRY_SECONDS },
+      );
+    case 'unsupported_format':
+      throw new ProblemError(
+        'operation_not_supported',
+        `The conversation format ${reading.format} cannot be normalised.`,
+      );
+  }
+}
+
+export function runsOrThrow(lookup: ConversationLookup): readonly ConversationRun[] {
+  switch (lookup.kind) {
+    case 'found':
+      return lookup.runs;
+    case 'unknown':
+      throw notFound('conversation');
+    case 'not_yours':
+      throw forbidden('conversation');
+  }
+}
 
 const CONVERSATION_ID = pathId('uuid');
-/** Agents make the ids of their sessions, and not all of them are UUIDs. */
-
+/** Session ids are assigned by agents and are not always UUIDs. */
 const SESSION_ID = pathId(/^[^\u0000-\u001f\u007f]{1,512}$/);
 
 @Controller('agent/conversations/:conversation_id')
 export class ConversationsController {
   constructor(
     private readonly conversations: RunConversations,
-    private readonly readConversation: ReadConversation,
+    private readonly reader: ConversationReader,
     private readonly formats: TranscriptFormatRegistry,
   ) {}
 
@@ -28,7 +67,7 @@ export class ConversationsController {
     id: 'getConversation',
     summary: 'Get a conversation',
     description:
-      'What all runs of the conversation said and did, oldest run first, as far as the caller may see them. A conversation has several runs when one was created with its `conversation_id`; the newest 200 are shown, and 503 says that even these are too much for one answer (32 MiB, 10 s): read the runs one by one.',
+      'The steps of all runs of the conversation that the caller may read, oldest run first. A conversation has several runs when a run was created with its `conversation_id`; the newest 200 are returned. 503 means that the response would exceed 32 MiB or 10 s: read the runs one by one.',
     tag: 'Conversations',
     errors: [400, 403, 404, 422],
     success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },
@@ -38,16 +77,16 @@ export class ConversationsController {
     @Param('conversation_id', CONVERSATION_ID) conversationId: string,
   ): Promise<ConversationResponse> {
     const runs = runsOrThrow(await this.conversations.find(caller, conversationId));
-    return readingOrThrow(await this.readConversation.executeAll(runs));
+    return conversationOrThrow(await this.reader.getOfRuns(runs));
   }
 
   @Get('transcript')
   @Authorize('runs:read')
   @Operation({
     id: 'getConversationTranscript',
-    summary: 'Download a conversation’s raw transcript',
+    summary: 'Download the transcript of a conversation',
     description:
-      'The newest record that a third party’s agent has kept of the session. The built-in agent’s conversations have none: 400.',
+      'The newest transcript that a third-party agent wrote of the session. Conversations of the built-in agent have none: 400.',
     tag: 'Conversations',
     errors: [400, 403, 404],
     success: {
@@ -78,9 +117,9 @@ export class ConversationsController {
   @Authorize('runs:read')
   @Operation({
     id: 'getConversationRedirect',
-    summary: 'Find the session of a conversation',
+    summary: 'Get the session of a conversation',
     description:
-      'Empty when there is none, when the conversation is unknown, and when it is not the caller’s: the three look alike. Needs a token, unlike the published API: see ADR 0027.',
+      'Empty when the conversation has no session, does not exist, or is not accessible to the caller; the response does not distinguish them. Requires a token, unlike the published API: see ADR 0027.',
     tag: 'Conversations',
     errors: [400, 403, 404],
     success: { status: 200, description: 'The newest session, if any.', type: ConversationRedirectResponse },
@@ -102,9 +141,9 @@ export class SessionsController {
   @Authorize('runs:read')
   @Operation({
     id: 'getSessionRedirect',
-    summary: 'Find the conversation of a session',
+    summary: 'Get the conversation of a session',
     description:
-      'Empty when there is none, and when it is not the caller’s: the two look alike. Needs a token, unlike the published API: see ADR 0027.',
+      'Empty when the session has no conversation or is not accessible to the caller; the response does not distinguish them. Requires a token, unlike the published API: see ADR 0027.',
     tag: 'Conversations',
     errors: [400, 403, 404],
     success: { status: 200, description: 'The conversation, if any.', type: SessionRedirectResponse },
@@ -115,5 +154,33 @@ export class SessionsController {
   ): Promise<SessionRedirectResponse> {
     const conversationId = await this.conversations.conversationOf(caller, sessionId);
     return conversationId === null ? {} : { conversation_id: conversationId };
+  }
+}
+
+@ApiExtraModels(...BLOCK_CLASSES)
+@Controller('agent/runs/:runId/conversation')
+export class RunConversationController {
+  constructor(
+    private readonly log: RunLog,
+    private readonly reader: ConversationReader,
+  ) {}
+
+  @Get()
+  @Authorize('runs:read')
+  @Operation({
+    id: 'getRunConversation',
+    summary: 'Get the conversation of a run',
+    description:
+      'Normalised to the same steps, messages and blocks for every agent. While the run continues, steps are appended and results of running actions change in place.',
+    tag: 'Conversations',
+    errors: [400, 403, 404, 422],
+    success: { status: 200, description: 'The conversation so far.', type: ConversationResponse },
+  })
+  async get(
+    @CurrentCaller() caller: Caller,
+    @Param('runId', pathId('uuid')) runId: string,
+  ): Promise<ConversationResponse> {
+    const run = foundOrThrow(await this.log.findRun(caller, runId));
+    return conversationOrThrow(await this.reader.getOfRun(run));
   }
 }

@@ -1,17 +1,16 @@
 import type { Response } from 'express';
 
-/** Tells an EventSource how long to wait before it connects again. */
+/** How long an EventSource waits before it reconnects. */
 const RETRY_MS = 2000;
 
-/** Server-sent events onto a response, at the pace of whoever reads them. */
+/** Writes server-sent events to a response and waits while the client reads slowly. */
 export class EventStream {
   constructor(
     private readonly response: Response,
-    /** Milliseconds without a byte taken, after which the reader counts as gone. */
+    /** Milliseconds without progress of a write after which the client counts as disconnected. */
     private readonly stallMs: number,
   ) {}
 
-  /** Sends the head of the answer at once. */
   open(): void {
     this.response.status(200).set({
       'Content-Type': 'text/event-stream; charset=utf-8',
@@ -23,13 +22,13 @@ export class EventStream {
     this.response.write(`retry: ${RETRY_MS}\n\n`);
   }
 
-  /** `data` is one line. Resolves false when the reader is gone. */
+  /** `data` is one line. Resolves to false when the client has disconnected. */
   send(event: string, id: string, data: string): Promise<boolean> {
     return this.write(`event: ${event}\nid: ${id}\ndata: ${data}\n\n`);
   }
 
-  beat(): Promise<boolean> {
-    return this.write(': nothing new\n\n');
+  heartbeat(): Promise<boolean> {
+    return this.write(': heartbeat\n\n');
   }
 
   close(): void {

@@ -1,35 +1,47 @@
-import { Controller, Get, Injectable, Param, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiResponse } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
+import { StringField, headerText, notFound, Operation, pathId, ProblemError, Shutdown } from '#platform/http';
 import { AccessChanges, Authorize, type Caller, CurrentCaller, TokenAuthenticator } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { headerText, Operation, pathId, ProblemError, Shutdown } from '#platform/http';
-import { foundOrThrow, mayOnOwner, type Run, RunLog, RunTail } from '#domain/runs';
-import { FollowRun } from '../application/live/follow-run.js';
-import { type Admission, LiveStreams } from '../application/live/live-streams.js';
-import { type LivePosition, START } from '../domain/live-position.js';
+import { foundOrThrow, mayOnOwner, type Run, RunLog } from '#domain/runs';
+import { RunTail } from '#execution/executions';
+import { RunEventStreams, type StreamPosition, START } from '../application/live/run-event-streams.js';
+import { type StreamSlot, StreamLimiter } from '../application/live/watched-runs.js';
 import { EventStream } from './event-stream.js';
-import { RunEventsParameters, STREAM_DESCRIPTION } from './run-events.dto.js';
+
+export class RunEventsParameters {
+  @StringField({
+    optional: true,
+    max: 512,
+    description:
+      'Id of the last event received, for clients that cannot set the `Last-Event-ID` header. The header wins.',
+  })
+  last_event_id?: string;
+}
+
+/** The description in OpenAPI; `docs/live-events.md` has the details. */
+export const STREAM_DESCRIPTION = `Server-sent events: first the current state and all events so far, then new events as they occur.
+Every event has an \`id\`; sent back as \`Last-Event-ID\` (or \`last_event_id\`) to any process of the installation, the stream resumes after it.
+
+- \`state\`: \`{run_id, state, status_message?, updated_at}\`, at the beginning and at each change.
+- \`timeline\`: a \`RunTimelineEvent\`; each once.
+- \`conversation\`: \`{conversation_id, path, step, message_index?, message?}\`. Put \`step\` at \`path\` (indexes into \`steps\`, level by level), \`message\` at \`message_index\`, replacing what is there; drop messages beyond \`step.message_count\`.
+- \`end\`: \`{run_id, reason}\` with \`run_ended\`, \`run_deleted\` or \`access_ended\`; the stream closes. A follow-up may continue an ended run: connect again.
+
+Resume a stream that closes without \`end\`. A comment is sent every 15 seconds while there are no events.`;
 
 const RETRY_AFTER_SECONDS = 5;
-
-/** What a stream asks of other rooms, in one place. */
-@Injectable()
-export class LiveSources {
-  constructor(
-    readonly log: RunLog,
-    readonly tail: RunTail,
-    readonly tokens: TokenAuthenticator,
-    readonly changes: AccessChanges,
-  ) {}
-}
 
 @Controller('agent/runs/:runId/events')
 export class RunEventsController {
   constructor(
-    private readonly sources: LiveSources,
-    private readonly followRun: FollowRun,
-    private readonly streams: LiveStreams,
+    private readonly log: RunLog,
+    private readonly tail: RunTail,
+    private readonly tokens: TokenAuthenticator,
+    private readonly accessChanges: AccessChanges,
+    private readonly streams: RunEventStreams,
+    private readonly limiter: StreamLimiter,
     private readonly shutdown: Shutdown,
     private readonly settings: Settings,
   ) {}
@@ -40,7 +52,7 @@ export class RunEventsController {
   @ApiResponse({ status: 204, description: 'The run has ended and everything was received: do not connect again.' })
   @Operation({
     id: 'streamRunEvents',
-    summary: 'Watch a run live',
+    summary: 'Stream run events',
     description: STREAM_DESCRIPTION,
     tag: 'Runs',
     errors: [400, 403, 404],
@@ -59,75 +71,76 @@ export class RunEventsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const run = foundOrThrow(await this.sources.log.findRun(caller, runId));
+    const run = foundOrThrow(await this.log.findRun(caller, runId));
     const from = this.positionOf(runId, headerText(request.headers['last-event-id']), query.last_event_id);
-    const [head] = await this.sources.tail.heads([runId]);
-    if (!head) throw new ProblemError('resource_not_found', 'Run not found.');
-    if (from !== START && this.followRun.isAtEnd(head, from)) {
+    const [head] = await this.tail.heads([runId]);
+    if (!head) throw notFound('run');
+    if (from !== START && this.streams.isAtEnd(head, from)) {
       response.status(204).end();
       return;
     }
-    const admission = admitted(this.streams.admit(caller.principal.uid));
+    const slot = acquiredSlot(this.limiter.acquire(caller.principal.uid));
     const abort = new AbortController();
     const forget = this.shutdown.onShutdown(() => abort.abort());
     let unsubscribe = (): void => undefined;
     response.once('close', () => abort.abort());
     try {
-      const stream = new EventStream(response, this.settings.liveStall);
+      const stream = new EventStream(response, this.settings.liveWriteTimeout);
       stream.open();
-      const mayStill = () => this.mayStill(run, caller, request.headers.authorization);
-      unsubscribe = this.sources.changes.subscribe(() => {
-        // A fault is no answer: the stream asks again by itself.
-        mayStill().then(
+      const isStillAuthorized = () => this.isStillAuthorized(run, caller, request.headers.authorization);
+      unsubscribe = this.accessChanges.subscribe(() => {
+        // An error is not a decision: the stream checks again at its next recheck.
+        isStillAuthorized().then(
           (may) => {
             if (!may) abort.abort();
           },
           () => undefined,
         );
       });
-      if (request.method !== 'HEAD') await this.tell(stream, { head, from, mayStill, abort: abort.signal });
+      if (request.method !== 'HEAD') await this.send(stream, { head, from, isStillAuthorized, abort: abort.signal });
       stream.close();
     } finally {
       unsubscribe();
       forget();
-      admission.release();
+      slot.release();
     }
   }
 
-  private async tell(stream: EventStream, options: Parameters<FollowRun['execute']>[0]): Promise<void> {
-    for await (const event of this.followRun.execute(options)) {
-      const taken = event === null ? await stream.beat() : await stream.send(event.event, event.id, event.data);
-      if (!taken || options.abort.aborted) return;
+  private async send(stream: EventStream, options: Parameters<RunEventStreams['follow']>[0]): Promise<void> {
+    for await (const event of this.streams.follow(options)) {
+      const isConnected =
+        event === null ? await stream.heartbeat() : await stream.send(event.event, event.id, event.data);
+      if (!isConnected || options.abort.aborted) return;
     }
   }
 
-  /** The header wins: an EventSource that was opened with the parameter sends both when it comes again. */
-  private positionOf(runId: string, header: string | undefined, parameter: string | undefined): LivePosition {
+  /** The header takes precedence: an EventSource that was opened with the parameter sends both when it reconnects. */
+  private positionOf(runId: string, header: string | undefined, parameter: string | undefined): StreamPosition {
     const [id, place, pointer] = header
       ? [header, 'The header `Last-Event-ID`', '/Last-Event-ID']
       : [parameter ?? '', 'Query parameter `last_event_id`', '/last_event_id'];
     if (id === '') return START;
-    const position = this.followRun.positions.decode(runId, id);
+    const position = this.streams.positions.decode(runId, id);
     if (position) return position;
     const detail = 'is not the id of an event of this run';
     throw new ProblemError('invalid_request', `${place} ${detail}.`, { errors: [{ pointer, detail }] });
   }
 
   /** A token may be revoked and a membership end while a stream is open. */
-  private async mayStill({ owner }: Run, caller: Caller, authorization: string | undefined): Promise<boolean> {
-    const principal = await this.sources.tokens.authenticate(authorization);
+  private async isStillAuthorized({ owner }: Run, caller: Caller, authorization: string | undefined): Promise<boolean> {
+    const principal = await this.tokens.authenticate(authorization);
     return typeof principal !== 'string' && mayOnOwner({ ...caller, principal }, owner, 'runs:read');
   }
 }
 
-function admitted(admission: Admission): Exclude<Admission, string> {
-  if (admission === 'too_many_of_yours')
-    throw new ProblemError('rate_limited', 'You have too many event streams open.', {
+function acquiredSlot(slot: StreamSlot): Exclude<StreamSlot, string> {
+  if (slot === 'principal_limit')
+    throw new ProblemError('rate_limited', 'Too many open event streams for this principal.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
-  if (admission === 'too_many')
-    throw new ProblemError('resource_unavailable', 'This process has too many event streams open.', {
+  if (slot === 'process_limit')
+    throw new ProblemError('resource_unavailable', 'Too many open event streams in this process.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
-  return admission;
+  return slot;
 }

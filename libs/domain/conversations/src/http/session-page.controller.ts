@@ -5,8 +5,8 @@ import { Public } from '#platform/auth';
 import { OutsideApi, PageFiles, pathId } from '#platform/http';
 
 /**
- * The page that `session_link` points to. It is the same for every run and holds nothing of any: its script asks for a
- * token and reads the run with it, so whether a run exists cannot be told from here.
+ * The page that `session_link` points to. It is the same for every run and contains no data of the run: its script asks
+ * for a token and reads the run with it, so that the page does not reveal whether a run exists.
  */
 @Public()
 @OutsideApi()

@@ -1,4 +1,5 @@
 import type { Factory } from '#domain/factories';
+import { fieldName } from '#platform/kernel';
 import type { Diagnostic, FactoryDefinition, PlanEntry, ResourceKind, SourcePlaces } from '../domain/definition.js';
 import type { DesiredState } from '../domain/desired-state.js';
 import type { PresentState } from '../domain/present-state.js';
@@ -29,18 +30,6 @@ export function diagnosticAt(
 ): Diagnostic {
   const path = resourcePath(at.kind, at.name);
   return { code, path, ...places.at(path, at.pointer), message };
-}
-
-/** `/triggers/0/filter` as people write it: `triggers[0].filter`. */
-export function fieldName(pointer: string): string {
-  return pointer
-    .slice(1)
-    .split('/')
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce(
-      (name, token) => (/^\d+$/.test(token) ? `${name}[${token}]` : name === '' ? token : `${name}.${token}`),
-      '',
-    );
 }
 
 /** “`secretName` must be …”, for a detail that completes the sentence. Names are no fields: they are in the paths. */

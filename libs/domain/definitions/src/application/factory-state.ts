@@ -20,8 +20,8 @@ export class FactoryState {
   /** `held`: nobody else changes what definitions own until the transaction ends. */
   async read(tx: Queryable, factory: Factory, { held }: { readonly held: boolean }): Promise<PresentState> {
     if (held) {
-      await this.webhooks.hold(tx, factory);
-      await this.automations.hold(tx, factory.uid);
+      await this.webhooks.lock(tx, factory);
+      await this.automations.lock(tx, factory.uid);
     }
     const applied = (await this.store.find(tx, factory.uid)) ?? NOTHING_APPLIED;
     const { name, description, alias } = factory;

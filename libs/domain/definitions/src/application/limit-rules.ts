@@ -19,7 +19,7 @@ export class LimitRules {
     return [
       ...tooMany(applying, 'webhook', MAX_WEBHOOKS_PER_FACTORY - present.webhooks.length),
       ...tooMany(applying, 'agent', await this.identities.places(tx, factory.teamUid)),
-      ...tooMany(applying, 'automation', await this.automations.places(tx, factory.uid)),
+      ...tooMany(applying, 'automation', await this.automations.remainingQuota(tx, factory.uid)),
     ];
   }
 }

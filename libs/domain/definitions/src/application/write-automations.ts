@@ -21,7 +21,7 @@ export class WriteAutomations {
     const { factory, plan } = applying;
     const scope = { factoryUid: factory.uid, teamUid: factory.teamUid };
     const of = (action: PlanAction) => plan.filter((entry) => entry.kind === 'automation' && entry.action === action);
-    for (const { uid } of of('delete')) if (uid !== null) await this.automations.remove(tx, scope, uid);
+    for (const { uid } of of('delete')) if (uid !== null) await this.automations.delete(tx, scope, uid);
     for (const { name, uid } of of('update'))
       if (uid !== null) await this.automations.replace(tx, scope, author, uid, fieldsOf(applying, name, agents));
     const made = new Map<string, string>();

@@ -14,7 +14,7 @@ export class WriteWebhooks {
   async execute(tx: Queryable, applying: Applying): Promise<ReadonlyMap<string, string>> {
     const { factory, desired, plan } = applying;
     const of = (action: PlanAction) => plan.filter((entry) => entry.kind === 'webhook' && entry.action === action);
-    for (const { uid } of of('delete')) if (uid !== null) await this.webhooks.remove(tx, factory, uid);
+    for (const { uid } of of('delete')) if (uid !== null) await this.webhooks.delete(tx, factory, uid);
     for (const { name, uid } of of('update')) {
       const spec = desired.webhooks.get(name);
       if (spec && uid !== null) await this.webhooks.replace(tx, factory, uid, spec);

@@ -46,7 +46,7 @@ export class DefinitionController {
   @BodyLimit(MAX_DEFINITION)
   @Operation({
     id: 'applyFactoryDefinition',
-    summary: 'Make a factory what its files say',
+    summary: 'Apply a factory definition',
     description:
       'As a whole or not at all. Webhooks, agents and automations of files that are gone are deleted; what was made through the API is left alone. Applying the same files again changes nothing. What cannot be applied is a 400 that names file, line and column of every fault, in `errors` and once more as `diagnostics`, as in the answer of validate. At most 256 files of 262,144 bytes, 8 MiB together. Needs the role admin or owner.',
     tag: TAG,
@@ -82,7 +82,7 @@ export class DefinitionController {
   @BodyLimit(MAX_DEFINITION)
   @Operation({
     id: 'validateFactoryDefinition',
-    summary: 'Check whether a definition can be applied',
+    summary: 'Validate a factory definition',
     description: 'Changes nothing. Also about what the files refer to: secrets, webhooks, environments, names.',
     tag: TAG,
     request: DEFINITION_EXAMPLE,
@@ -104,7 +104,7 @@ export class DefinitionController {
   @Authorize('factories:read')
   @Operation({
     id: 'exportFactoryDefinition',
-    summary: 'Get a factory as files',
+    summary: 'Export a factory definition',
     description:
       'As it is now. A file that was applied comes back as it was where what it says is still so, else it is written anew. What was made through the API is not in it. Applying the answer changes nothing, unless something was changed through the API to what files cannot say.',
     tag: TAG,

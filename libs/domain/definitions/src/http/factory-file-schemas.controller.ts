@@ -13,7 +13,7 @@ export class FactoryFileSchemasController {
   @Authorize('factories:read')
   @Operation({
     id: 'getFactoryFileSchemas',
-    summary: 'Get the schemas of definition files',
+    summary: 'Get schemas of definition files',
     description:
       'For everybody with a token. They are what definitions are validated with, and for editors to check files as they are written. With the triggers that this installation knows.',
     tag: 'Factories',

@@ -74,7 +74,7 @@ export class FactoryController {
   @IdempotencyKeyHeader()
   @Operation({
     id: 'dispatchFactoryRun',
-    summary: 'Give work to a factory',
+    summary: 'Start a run in a factory',
     description:
       'Starts a run of the factory’s foreman, the agent of that name in its definition; in a factory without one, a run with the factory’s defaults. The factory’s team owns the run. Its metadata are `factory_uid`, `ticket_source`, `ticket_id` and, if given, `ticket_url`. An `Idempotency-Key` makes retries safe.',
     tag: TAG,

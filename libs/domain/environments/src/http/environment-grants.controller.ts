@@ -24,7 +24,7 @@ export class EnvironmentGrantsController {
   @Authorize('environments:read')
   @Operation({
     id: 'grantEnvironment',
-    summary: 'Share an environment with a person or a team',
+    summary: 'Create an environment grant',
     description:
       'They see it, with values of `env` masked, and have runs work in it; those runs do get the values. Done again for the same person or team it answers the same grant. At most 100. Needs the role admin or owner on its team; a personal one is shared by its owner.',
     tag: TAG,
@@ -63,7 +63,7 @@ export class EnvironmentGrantsController {
   @Authorize('environments:read')
   @Operation({
     id: 'listEnvironmentGrants',
-    summary: 'List the grants of an environment',
+    summary: 'List environment grants',
     description: 'Oldest first. All of them for those who may grant; a guest sees those that they may give up.',
     tag: TAG,
     success: { status: 200, description: 'The grants.', type: ListEnvironmentGrantsResponse },
@@ -82,7 +82,7 @@ export class EnvironmentGrantsController {
   @Authorize('environments:read')
   @Operation({
     id: 'revokeEnvironmentGrant',
-    summary: 'Take a grant back',
+    summary: 'Revoke an environment grant',
     description:
       'From then on no run can be created by it, and queued or continued ones that need it fail when they are about to begin. Executions that have begun go on. For those who may grant, for the person who has it, and for admins and owners of the team that has it.',
     tag: TAG,

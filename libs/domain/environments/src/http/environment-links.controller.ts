@@ -27,7 +27,7 @@ export class EnvironmentLinksController {
   @Authorize('environments:read')
   @Operation({
     id: 'createEnvironmentLink',
-    summary: 'Share an environment by a link',
+    summary: 'Create an environment link',
     description:
       'Whoever has the link and signs in gets to see the environment, with values of `env` masked, and to have runs work in it; those runs do get the values. At most 20 at a time. Needs the role admin or owner on its team; a personal one is shared by its owner.',
     tag: TAG,
@@ -66,7 +66,7 @@ export class EnvironmentLinksController {
   @Authorize('environments:read')
   @Operation({
     id: 'listEnvironmentLinks',
-    summary: 'List the links of an environment',
+    summary: 'List environment links',
     description:
       'Oldest first, without their tokens; expired ones too. All of them for those who may share it; a guest sees those that they have come by.',
     tag: TAG,
@@ -86,7 +86,7 @@ export class EnvironmentLinksController {
   @Authorize('environments:read')
   @Operation({
     id: 'revokeEnvironmentLink',
-    summary: 'Revoke a link',
+    summary: 'Revoke an environment link',
     description:
       'Nobody comes by it any more, and those who did lose what it gave them: no run can be created by it, and queued or continued ones that need it fail when they are about to begin. Executions that have begun go on. A guest who has come by it gives up their own access only; the link stays as it is.',
     tag: TAG,

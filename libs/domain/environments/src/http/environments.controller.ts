@@ -101,7 +101,7 @@ export class EnvironmentsController {
   @Authorize('environments:read')
   @Operation({
     id: 'updateEnvironment',
-    summary: 'Change an environment',
+    summary: 'Update an environment',
     description:
       'Replaces the configuration. Needs the role admin or owner on its team; a personal one is changed by its owner. Executions that have begun go on with what they were given.',
     tag: TAG,

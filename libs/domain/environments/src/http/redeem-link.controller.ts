@@ -18,7 +18,7 @@ export class RedeemLinkController {
   @Authorize('environments:read')
   @Operation({
     id: 'redeemEnvironmentLink',
-    summary: 'Come by a shared environment',
+    summary: 'Redeem an environment link',
     description:
       'From then on it is in your list and your runs may work in it, until the link is revoked. A link that is unknown, has expired, was revoked or has been used up is a 404, the same for all. For people: a service account uses what its team was granted.',
     tag: 'Environments',

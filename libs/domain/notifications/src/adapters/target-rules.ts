@@ -1,17 +1,27 @@
 import { Injectable } from '@nestjs/common';
-import { isIP } from 'node:net';
 import { Settings } from '#platform/config';
-import { AddressGuard } from './address-guard.js';
+import { PublicAddresses } from '#platform/kernel';
+import { isIP } from 'node:net';
+
+/** The addresses that notifications may be sent to: public ones, and those in NOTIFY_ALLOW_PRIVATE. */
+@Injectable()
+export class AddressGuard extends PublicAddresses {
+  constructor(settings: Settings) {
+    super(settings.notifyAllowPrivate);
+  }
+}
 
 const MAX_URL = 2048;
-const NOT_PUBLIC = 'must lead to a public address, or to one that NOTIFY_ALLOW_PRIVATE lists';
+const NOT_PUBLIC = 'must resolve to a public address, or to one in NOTIFY_ALLOW_PRIVATE';
 
-export type TargetRuling = { readonly target: URL } | { readonly wrong: string };
+/** `rule` completes "`url` …". */
+export type TargetCheck =
+  { readonly kind: 'valid'; readonly target: URL } | { readonly kind: 'invalid'; readonly rule: string };
 
 /** The host without the brackets of an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
-/** What an address may look like. The same rules when it is given and whenever something is sent to it. */
+/** The rules for URLs of receivers; they apply when a URL is stored and again for every message. */
 @Injectable()
 export class TargetRules {
   constructor(
@@ -19,24 +29,26 @@ export class TargetRules {
     private readonly guard: AddressGuard,
   ) {}
 
-  /** `wrong` completes "`url` …". Names are not looked up: where they lead is checked when a connection is made. */
-  check(url: string): TargetRuling {
-    if (url.length > MAX_URL) return { wrong: `must not exceed ${MAX_URL} characters` };
+  /** Does not resolve host names: their addresses are checked when the connection is opened. */
+  check(url: string): TargetCheck {
+    if (url.length > MAX_URL) return invalid(`must not exceed ${MAX_URL} characters`);
     const schemes = this.settings.notifyAllowHttp ? ['https:', 'http:'] : ['https:'];
-    // The platform's parser would take white space and back slashes, and read something else than people do.
+    // The URL parser would accept white space and backslashes, and read another URL than a person does.
     const isPlain = /^[\x21-\x5b\x5d-\x7e]+$/.test(url) && /^https?:\/\/[^/]/i.test(url) && URL.canParse(url);
     if (!isPlain || !schemes.includes(new URL(url).protocol)) {
       const starts = schemes.map((scheme) => `${scheme}//`).join(' or ');
-      return { wrong: `must be an absolute URL that begins with ${starts}` };
+      return invalid(`must be an absolute URL that begins with ${starts}`);
     }
     const target = new URL(url);
-    if (target.username !== '' || target.password !== '') return { wrong: 'must have no user and no password' };
-    if (target.hash !== '') return { wrong: 'must have no fragment' };
-    if (target.port === '0') return { wrong: 'must have a port from 1 to 65535' };
+    if (target.username !== '' || target.password !== '') return invalid('must not contain a user or a password');
+    if (target.hash !== '') return invalid('must not contain a fragment');
+    if (target.port === '0') return invalid('must have a port between 1 and 65535');
     const host = hostOf(target);
-    if (isIP(host) !== 0 && !this.guard.allows(host)) return { wrong: NOT_PUBLIC };
-    // Means this machine everywhere (RFC 6761), whatever a name server says.
-    if (/(^|\.)localhost\.?$/.test(host) && !this.guard.allows('127.0.0.1')) return { wrong: NOT_PUBLIC };
-    return { target };
+    if (isIP(host) !== 0 && !this.guard.allows(host)) return invalid(NOT_PUBLIC);
+    // RFC 6761: always this machine, regardless of what a name server answers.
+    if (/(^|\.)localhost\.?$/.test(host) && !this.guard.allows('127.0.0.1')) return invalid(NOT_PUBLIC);
+    return { kind: 'valid', target };
   }
 }
+
+const invalid = (rule: string): TargetCheck => ({ kind: 'invalid', rule });

@@ -2,7 +2,8 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { maskSecrets } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import { type RunChange, type RunState, RunTransitions, RunTransitionSink } from '#domain/runs';
+import { type RunChange, RunStateListeners, RunStateListener } from '#execution/executions';
+import type { RunState } from '#domain/runs';
 import type { NotificationEvent } from '../domain/notification-webhook.js';
 import { OutboxStore } from '../persistence/outbox.store.js';
 import { DeliveryNudge } from './ports.js';
@@ -15,11 +16,11 @@ const EVENT_OF: Readonly<Partial<Record<RunState, NotificationEvent>>> = {
   BLOCKED: 'run.blocked',
 };
 
-/** Writes the messages about a run in the transaction that moves it: both are there, or neither. */
+/** Writes the messages about a run in the transaction that changes its state: both are committed, or neither. */
 @Injectable()
-export class NotificationOutbox extends RunTransitionSink implements OnModuleInit {
+export class NotificationOutbox extends RunStateListener implements OnModuleInit {
   constructor(
-    private readonly transitions: RunTransitions,
+    private readonly transitions: RunStateListeners,
     private readonly store: OutboxStore,
     private readonly nudge: DeliveryNudge,
     private readonly settings: Settings,
@@ -38,12 +39,12 @@ export class NotificationOutbox extends RunTransitionSink implements OnModuleIni
         ? []
         : [{ type, state, ...(approval === undefined ? {} : { approval: shown(approval) }) }];
     });
-    // The nudge may come before the commit, or for one that never comes; the poll finds what it missed.
+    // The wake-up may precede the commit, or be followed by a rollback; the poll finds what it missed.
     if ((await this.store.add(tx, runId, notices, `${this.settings.publicUrl}/runs/`)) > 0) this.nudge.nudge();
   }
 }
 
-/** What an agent calls its question goes out like any text of it: without what looks like a password. */
+/** The title is text of the agent, so credentials in it are masked. */
 const shown = ({
   approval_id,
   title,

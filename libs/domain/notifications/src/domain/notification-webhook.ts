@@ -1,4 +1,4 @@
-/** What a webhook can ask for. `run.state_changed` stands for all of the others, and for those that may come. */
+/** The events of a subscription. `run.state_changed` includes all others, and those of future versions. */
 export const NOTIFICATION_EVENTS = [
   'run.state_changed',
   'run.succeeded',
@@ -13,33 +13,33 @@ export const ANY_CHANGE = 'run.state_changed' satisfies NotificationEvent;
 
 export const DEFAULT_EVENTS: readonly NotificationEvent[] = NOTIFICATION_EVENTS.filter((event) => event !== ANY_CHANGE);
 
-/** What a test call sends; nobody can subscribe to it. */
+/** Type of a test message; it is not part of a subscription. */
 export const TEST_TYPE = 'webhook.test';
 
 export const MAX_WEBHOOKS = 20;
 
-/** For this long after a new secret was made, messages are signed with the old one too. */
-export const OLD_SECRET_MS = 24 * 3_600_000;
+/** After a rotation messages are also signed with the previous secret for this time. */
+export const PREVIOUS_SECRET_MS = 24 * 3_600_000;
 
-export interface WebhookFields {
+export interface NotificationWebhookFields {
   readonly name: string;
   readonly url: string;
   readonly events: readonly NotificationEvent[];
   readonly enabled: boolean;
 }
 
-/** What is left out stays as it is. */
-export type WebhookChanges = Partial<WebhookFields>;
+/** Omitted fields keep their values. */
+export type NotificationWebhookChanges = Partial<NotificationWebhookFields>;
 
-export interface NotificationWebhook extends WebhookFields {
+export interface NotificationWebhook extends NotificationWebhookFields {
   readonly uid: string;
   readonly teamUid: string;
-  /** Why this service has disabled it; null when nobody or a person has. */
+  /** Why the service has disabled it; null when it is enabled or a user has disabled it. */
   readonly disabledReason: string | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
 
-/** Each once, in the order of {@link NOTIFICATION_EVENTS}. */
+/** Without duplicates, in the order of {@link NOTIFICATION_EVENTS}. */
 export const sortedEvents = (events: readonly NotificationEvent[]): NotificationEvent[] =>
   NOTIFICATION_EVENTS.filter((event) => events.includes(event));

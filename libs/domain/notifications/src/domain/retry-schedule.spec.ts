@@ -6,7 +6,7 @@ const waits = (random: number): number[] =>
   Array.from({ length: MAX_ATTEMPTS - 1 }, (_, index) => waitAfter(index + 1, random) ?? Number.NaN);
 
 describe('waitAfter', () => {
-  it('grows from seconds to a day, over two to three days in all, and ends', () => {
+  it('grows from seconds to a day, for two to three days in total', () => {
     for (const random of [0, 0.999]) {
       const all = waits(random);
       expect(all).toEqual([...all].sort((a, b) => a - b));
@@ -18,11 +18,11 @@ describe('waitAfter', () => {
     expect(waitAfter(MAX_ATTEMPTS, 0)).toBeNull();
   });
 
-  it('spreads', () => {
+  it('adds a random part to each delay', () => {
     expect(waits(0.9).every((wait, index) => wait > (waits(0)[index] ?? 0))).toBe(true);
   });
 
-  it('is made longer by what the receiver asks, up to a day, and never shorter', () => {
+  it('is extended by Retry-After up to a day, and never shortened', () => {
     expect(waitAfter(1, 0, 60_000)).toBe(60_000);
     expect(waitAfter(4, 0, 60_000)).toBe(600_000);
     expect(waitAfter(1, 0, 40 * DAY)).toBe(DAY);

@@ -1,9 +1,19 @@
 import { MASKED } from '#platform/kernel';
-import type { Delivery } from '../domain/delivery.js';
+import type { StoredNotification } from '../domain/notification-delivery.js';
 import type { NotificationWebhook } from '../domain/notification-webhook.js';
-import type { NotificationDelivery, NotificationWebhookItem } from './webhook.dto.js';
+import type { NotificationDelivery, NotificationWebhookItem } from './notification-webhook.dto.js';
+import {
+  forbidden,
+  invalidCursor,
+  invalidInput,
+  limitReached,
+  notFound,
+  ProblemError,
+  teamRequired,
+} from '#platform/http';
+import type { NotificationWebhookFailure } from '../application/notification-webhooks.service.js';
 
-/** `secret` only where it was made a moment ago. Paths of such addresses are often secrets themselves. */
+/** `secret`: only directly after it was generated. The path of the URL is often a secret itself. */
 export function presentWebhook(
   webhook: NotificationWebhook,
   { mayManage, secret = MASKED }: { readonly mayManage: boolean; readonly secret?: string },
@@ -22,7 +32,7 @@ export function presentWebhook(
   };
 }
 
-export function presentDelivery(delivery: Delivery, mayManage: boolean): NotificationDelivery {
+export function presentDelivery(delivery: StoredNotification, mayManage: boolean): NotificationDelivery {
   const { messageId, type, runId, status, attempts, log, nextAttemptAt, createdAt, finishedAt } = delivery;
   return {
     delivery_id: messageId,
@@ -38,4 +48,23 @@ export function presentDelivery(delivery: Delivery, mayManage: boolean): Notific
     created_at: createdAt.toISOString(),
     ...(finishedAt !== null && { finished_at: finishedAt.toISOString() }),
   };
+}
+
+export function notificationProblem(failure: NotificationWebhookFailure): ProblemError {
+  switch (failure.kind) {
+    case 'unknown':
+      return notFound('notification webhook');
+    case 'not_yours':
+      return forbidden('notification webhook');
+    case 'team_needed':
+      return teamRequired();
+    case 'limit_reached':
+      return limitReached('A team', failure.limit, 'notification webhooks');
+    case 'bad_url':
+      return invalidInput([{ pointer: '/url', detail: failure.rule }]);
+    case 'bad_cursor':
+      return invalidCursor('these deliveries');
+    case 'test_pending':
+      return new ProblemError('conflict', 'A test of this webhook is already pending.');
+  }
 }

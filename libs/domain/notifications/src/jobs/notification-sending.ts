@@ -2,8 +2,8 @@ import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import { DeliverNotifications } from '../application/deliver-notifications.js';
-import type { ClaimedDelivery } from '../domain/delivery.js';
-import { DeliveriesStore } from '../persistence/deliveries.store.js';
+import type { ClaimedNotification } from '../domain/notification-delivery.js';
+import { NotificationDeliveriesStore } from '../persistence/notification-deliveries.store.js';
 import { PRUNE_DELIVERIES_TASK, SEND_NOTIFICATIONS_TASK } from './notification-jobs.js';
 
 /** Attempts of one process at the same time. */
@@ -15,11 +15,11 @@ const PRUNE_BATCH_SIZE = 1000;
 export class NotificationSending implements OnModuleDestroy {
   private readonly sending: PeriodicTask;
   private readonly ending = new AbortController();
-  private readonly attempts = new Map<ClaimedDelivery, Promise<void>>();
+  private readonly attempts = new Map<ClaimedNotification, Promise<void>>();
 
   constructor(
     private readonly deliver: DeliverNotifications,
-    private readonly deliveries: DeliveriesStore,
+    private readonly deliveries: NotificationDeliveriesStore,
     private readonly settings: Settings,
     tasks: BackgroundTasks,
   ) {
@@ -42,7 +42,7 @@ export class NotificationSending implements OnModuleDestroy {
     for (const delivery of await this.deliver.claim(free, busy)) this.begin(delivery);
   }
 
-  private begin(delivery: ClaimedDelivery): void {
+  private begin(delivery: ClaimedNotification): void {
     const attempt = this.deliver
       .attempt(delivery, this.ending.signal)
       .catch((error: unknown) => this.sending.report(error))

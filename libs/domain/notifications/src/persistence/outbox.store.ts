@@ -4,18 +4,18 @@ import { ANY_CHANGE, type NotificationEvent } from '../domain/notification-webho
 
 export interface RunNotice {
   readonly type: NotificationEvent;
-  /** Where this change has led the run, which may be further on by the end of the transaction. */
+  /** The state after this change; the run may have another one at the end of the transaction. */
   readonly state: string;
-  /** The question that the run waits for. */
+  /** The permission request that the run waits for. */
   readonly approval?: Readonly<Record<string, unknown>>;
 }
 
 const time = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /**
- * One message for each webhook of the run's team that asked for it. A webhook that asks for the event by its own name
- * gets it under that name, and not a second time as "any change". KEY SHARE: a webhook that is being deleted is left
- * out, where a foreign key alone would fail the transaction, and with it the run's move.
+ * One message for each subscribed webhook of the team. A webhook that subscribes to the event by name gets it under that
+ * name, and not a second time as `run.state_changed`. KEY SHARE omits a webhook that is being deleted; the foreign key
+ * alone would fail the transaction, and with it the state change of the run.
  */
 const ADD: Statement = {
   name: 'notifications.add',
@@ -44,7 +44,7 @@ RETURNING 1`,
 
 @Injectable()
 export class OutboxStore {
-  /** How many messages there are to send now. `pagesUrl`: where the runs' pages are, with a slash at its end. */
+  /** Returns the number of messages. `pagesUrl`: the base URL of the pages of runs, with a trailing slash. */
   async add(tx: Queryable, runId: string, notices: readonly RunNotice[], pagesUrl: string): Promise<number> {
     const rows = await tx.query(ADD, [
       runId,

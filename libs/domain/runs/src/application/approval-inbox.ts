@@ -1,22 +1,56 @@
 import { Injectable } from '@nestjs/common';
+import { type Approval, APPROVAL_STATES, type ApprovalState } from '#execution/executions';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { PageCursors } from '#platform/kernel';
-import { APPROVAL_STATES, type ApprovalState } from '../domain/approval.js';
-import { ApprovalInboxStore, type ApprovalPosition, type ListedApproval } from '../persistence/approval-inbox.store.js';
-import { ownersOf } from './list-runs.js';
+import { Database, type Statement } from '#platform/persistence';
+import { ownersOf } from './runs.service.js';
+
+/** An approval with what a list over all runs shows besides. */
+export type ListedApproval = Approval & {
+  readonly run_title: string;
+  /** Of the list's order: microseconds of `requested_at` count. */
+  readonly position: string;
+};
+
+/** RFC 3339 with microseconds, run, approval. */
+export type ApprovalPosition = readonly [requestedAt: string, runId: string, approvalId: string];
+
+/**
+ * Newest first over owners and states, each pair from its own place in the index. What waits is left out when nobody can
+ * answer it any more: the run was cancelled or failed, and its runner has not said its last word yet.
+ */
+const LIST: Statement = {
+  name: 'approvals.inbox',
+  text: `SELECT a.*, r.title AS run_title, to_char(a.requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS position
+  FROM unnest($1::text[]) AS o (slot_key) CROSS JOIN unnest($2::text[]) AS s (state)
+  CROSS JOIN LATERAL (
+    SELECT c.* FROM approvals c
+     WHERE c.slot_key = o.slot_key AND c.state = s.state
+       AND (c.requested_at, c.run_id, c.id) < ($3::timestamptz, $4::uuid, $5::text)
+       AND (c.state <> 'pending' OR EXISTS (
+         SELECT 1 FROM runs b LEFT JOIN executions e ON e.id = c.execution_id
+          WHERE b.id = c.run_id AND (b.state = 'BLOCKED' OR (e.phase = 'debug' AND e.desired = 'run'))))
+     ORDER BY c.requested_at DESC, c.run_id DESC, c.id DESC LIMIT $6
+  ) a
+  JOIN runs r ON r.id = a.run_id
+ ORDER BY a.requested_at DESC, a.run_id DESC, a.id DESC LIMIT $6`,
+};
+
+/** A place in front of the newest one; a condition that may be left out would keep the index from being entered there. */
+const BEFORE_ALL: ApprovalPosition = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', ''];
 
 export type ApprovalInboxResult =
   | { readonly kind: 'page'; readonly approvals: readonly ListedApproval[]; readonly nextCursor: string | null }
   | { readonly kind: 'bad_cursor' };
 
-/** The permission requests of all runs that the caller may see: those of the teams at hand, and a person's own. */
+/** The permission requests of all runs that the caller may see: those of the teams of the request, and personal ones. */
 @Injectable()
 export class ApprovalInbox {
   private readonly cursors: PageCursors;
 
   constructor(
-    private readonly store: ApprovalInboxStore,
+    private readonly database: Database,
     settings: Settings,
   ) {
     this.cursors = new PageCursors('approval', settings);
@@ -34,12 +68,30 @@ export class ApprovalInbox {
     const position = this.cursors.decode(cursor, query);
     if (position === null) return { kind: 'bad_cursor' };
     const after = position.length === 0 ? null : (position.map(String) as unknown as ApprovalPosition);
-    const rows = await this.store.list(owners, state === null ? APPROVAL_STATES : [state], after, limit + 1);
+    const rows = await this.list(owners, state === null ? APPROVAL_STATES : [state], after, limit + 1);
     const { items: approvals, nextCursor } = this.cursors.page(rows, limit, query, (last) => [
       last.position,
       last.run_id,
       last.id,
     ]);
     return { kind: 'page', approvals, nextCursor };
+  }
+
+  /** @param owners `slot_key`s of those whose runs may be seen. */
+  private async list(
+    owners: readonly string[],
+    states: readonly ApprovalState[],
+    after: ApprovalPosition | null,
+    limit: number,
+  ): Promise<ListedApproval[]> {
+    const [requestedAt, runId, approvalId] = after ?? BEFORE_ALL;
+    return this.database.query<ListedApproval & Record<string, unknown>>(LIST, [
+      owners,
+      states,
+      requestedAt,
+      runId,
+      approvalId,
+      limit,
+    ]);
   }
 }

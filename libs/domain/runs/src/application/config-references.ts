@@ -5,13 +5,13 @@ import { EnvironmentDirectory } from '#domain/environments';
 import { type Issue, notAccessible, pointerOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import { ManagedSecrets } from '#platform/secrets';
-import type { AgentConfig } from '../domain/run.js';
+import type { AgentConfig } from '#execution/executions';
 
 /** Whose runs are to have the configuration. */
 export interface ConfigUse {
   /** Null: a person's own runs. */
   readonly teamUid: string | null;
-  /** Null: whoever it is; then only what belongs to the team itself, or was shared with it, will do. */
+  /** Null: no person; then only what belongs to the team itself, or was shared with it, is usable. */
   readonly caller: Caller | null;
 }
 

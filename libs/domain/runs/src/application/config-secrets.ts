@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { type Sealing, ServerSecrets } from '#domain/agents';
-import type { AgentConfig } from '../domain/run.js';
+import type { AgentConfig } from '#execution/executions';
 
 /**
- * Configurations that other libraries keep to start runs with. `env` and `headers` of their MCP servers often hold
+ * Configurations that other libraries store to start runs with. `env` and `headers` of their MCP servers often hold
  * credentials, so each value is encrypted, for its `owner` and its place in the configuration.
  */
 @Injectable()

@@ -1,35 +1,38 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, ownerFor } from '#platform/auth';
+import { Settings } from '#platform/config';
 import { type Issue, newUuid } from '#platform/kernel';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
-import { type Metadata, MAX_METADATA_KEYS, mergeMetadata } from '../domain/metadata.js';
+import { MAX_METADATA_KEYS, mergeMetadata, type Metadata } from '../domain/run-filters.js';
 import { isOversized, MAX_CONFIG_BYTES, resolveConfig } from '../domain/resolve-config.js';
 import {
   type AgentConfig,
   EXTERNAL_POOL,
+  PlacementNudge,
   poolOf,
   type PrincipalRef,
+  type RunOwner,
+  type RunState,
+  slotKey,
+  Transcripts,
+  ExecutionTokens,
+} from '#execution/executions';
+import {
   type Run,
   type RunExecutionLocation,
   type RunMode,
-  type RunOwner,
   type RunSchedule,
   type RunSourceType,
-  slotKey,
   titleFromPrompt,
 } from '../domain/run.js';
-import type { RunState } from '../domain/run-state.js';
-import type { NewRun } from '../persistence/new-run.js';
-import { objectFolders } from '../persistence/run-insert-sql.js';
+import { type NewRun, objectFolders } from '../persistence/run-insert-sql.js';
 import { type IdempotencyClaim, launchClaim, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
 import { Attachments } from './attachments.js';
-import { Transcripts } from './execution/transcripts.js';
 import { McpSecrets } from './mcp-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
-import { PlacementNudge } from './ports.js';
-import { mayOnOwner } from './run-access.js';
+import { mayOnOwner } from './runs.service.js';
 import {
   type FoundReferences,
   type ReferenceRefusal,
@@ -43,7 +46,7 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly title?: string;
   readonly mode?: RunMode;
   readonly skill?: string;
-  /** What skills are given as arguments. Default: the prompt. */
+  /** Arguments of the skills. Default: the prompt. */
   readonly skillArguments?: string;
   /** How long to wait for repositories of skills, where that is less than people wait. */
   readonly skillWaitMs?: number;
@@ -63,7 +66,7 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly idempotency: IdempotencyClaim | null;
   /**
    * In place of `idempotency`, for runs that the service starts by itself: names what the run is started for, at most 255
-   * characters. The same name starts one run, whoever asks and whatever has been changed in between.
+   * characters. The same name starts one run, independent of the caller and of changes in between.
    */
   readonly launchKey?: string;
 }
@@ -85,18 +88,9 @@ export type CreateRunResult =
   | { readonly kind: 'unavailable'; readonly pointer: string; readonly detail: string }
   | { readonly kind: 'key_reused' };
 
-/** What creating a run takes besides its row. */
-@Injectable()
-export class RunParts {
-  constructor(
-    readonly references: RunReferences,
-    readonly attachments: Attachments,
-    readonly transcripts: Transcripts,
-    readonly objects: ObjectDisposal,
-    readonly secrets: McpSecrets,
-    readonly skills: RunSkills,
-  ) {}
-}
+export type RegisterRunResult =
+  | (CreatedRun & { readonly executionId: string; readonly token: string })
+  | Exclude<CreateRunResult, { kind: 'created' }>;
 
 /**
  * Queues a run: config resolved, run and first event committed together. One round trip when nothing is referenced; an
@@ -105,14 +99,25 @@ export class RunParts {
  */
 @Injectable()
 export class CreateRun {
+  private readonly tokens: ExecutionTokens;
+
   constructor(
     private readonly inserts: RunInserts,
-    private readonly parts: RunParts,
+    private readonly references: RunReferences,
+    private readonly skills: RunSkills,
+    private readonly attachments: Attachments,
+    private readonly transcripts: Transcripts,
+    private readonly disposal: ObjectDisposal,
+    private readonly secrets: McpSecrets,
     private readonly nudge: PlacementNudge,
     private readonly personalRuns: PersonalRunPolicy,
-  ) {}
+    settings: Settings,
+  ) {
+    this.tokens = new ExecutionTokens(settings.secretsKey ?? '');
+  }
 
   async execute(caller: Caller, command: CreateRunCommand): Promise<CreateRunResult> {
+    // 1. Who owns the run, and whether the caller may create it.
     const owner = ownerFor(caller, command.team);
     if (owner === null)
       return invalid('/team', 'a caller on several teams picks the team with the X-Headrace-Team-Uid header');
@@ -121,7 +126,8 @@ export class CreateRun {
     const refused = this.personalRuns.refusal(caller, owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
     const claim = claimOf(caller, owner, command);
-    const found = await this.parts.references.find(caller, owner, command);
+    // 2. What the request refers to. From here on a repeated key gets its first answer, whatever has changed since.
+    const found = await this.references.find(caller, owner, command);
     if ('kind' in found) return this.replayOr(found, claim);
     const metadata = mergeMetadata(
       command.metadata ?? null,
@@ -130,6 +136,7 @@ export class CreateRun {
     );
     if (metadata === 'too_many')
       return invalid('/metadata', `must not exceed ${MAX_METADATA_KEYS} keys with those of the parent run`);
+    // 3. The configuration, resolved and checked.
     const config = resolveConfig(withHarnessOf(found.continued, command.config ?? {}), command.skill, {
       identity: found.identity,
       team: caller.principal.memberships.find(({ teamUid }) => teamUid === owner.teamUid)?.team ?? null,
@@ -137,14 +144,14 @@ export class CreateRun {
     if (isOversized(config)) return this.replayOr(CONFIG_TOO_LARGE, claim);
     const refusal =
       unreachableHost(config) ??
-      (await this.parts.references.checkConfig(caller, owner, config)) ??
+      (await this.references.checkConfig(caller, owner, config)) ??
       otherHarness(found.continued, config);
     if (refusal) return this.replayOr(refusal, claim);
-    // What was answered before is answered the same again: skills are not looked up for it.
+    // 4. Skills. A repeated key is answered before they are looked up, which may take a while.
     const known = config.skills === undefined ? null : await this.replay(claim);
     if (known) return known;
     const { prompt: given, skillArguments, skillWaitMs } = command;
-    const skilled = await this.parts.skills.apply(caller, owner, config, {
+    const skilled = await this.skills.apply(caller, owner, config, {
       request: command,
       given: skillArguments ?? given,
       search: {
@@ -154,7 +161,23 @@ export class CreateRun {
       },
     });
     if (skilled.kind !== 'skilled') return this.replayOr(skilled, claim);
+    // 5. Objects, then the run and its first event in one statement.
     return this.insert(caller, owner, command, { found, skilled, metadata }, claim);
+  }
+
+  /**
+   * Registers a run that the caller executes on another machine. The answer has what its runner claims the execution with,
+   * within CLAIM_DEADLINE: a token that is valid for this execution and nothing else.
+   */
+  async register(
+    caller: Caller,
+    location: RunExecutionLocation,
+    command: Omit<CreateRunCommand, 'external'>,
+  ): Promise<RegisterRunResult> {
+    const result = await this.execute(caller, { ...command, external: location });
+    if (result.kind !== 'created') return result;
+    const executionId = await this.inserts.executionOf(result.runId);
+    return { ...result, executionId, token: this.tokens.mint(executionId) };
   }
 
   private async insert(
@@ -178,7 +201,7 @@ export class CreateRun {
       interactive: command.interactive ?? false,
       creator,
       executor: identity ? { type: 'service_account', uid: identity.uid } : creator,
-      config: this.parts.secrets.seal(id, config),
+      config: this.secrets.seal(id, config),
       skill,
       metadata,
       parentRunId: parent?.id ?? null,
@@ -214,15 +237,14 @@ export class CreateRun {
     continued: Run | null,
     inputs: readonly AttachmentInput[],
   ): Promise<Pick<NewRun, 'continues' | 'attachments'>> {
-    const { attachments, transcripts, objects } = this.parts;
-    if (continued !== null || inputs.length > 0) await objects.discardLater(objectFolders(runId));
-    const transcript = continued && (await transcripts.copyFor(continued.id, runId));
+    if (continued !== null || inputs.length > 0) await this.disposal.discardLater(objectFolders(runId));
+    const transcript = continued && (await this.transcripts.copyFor(continued.id, runId));
     return {
       continues:
         continued !== null && continued.conversationId !== null
           ? { conversationId: continued.conversationId, sessionId: continued.sessionId, transcript }
           : null,
-      attachments: await attachments.prepare(runId, inputs),
+      attachments: await this.attachments.prepare(runId, inputs),
     };
   }
 
@@ -238,14 +260,14 @@ export class CreateRun {
   }
 }
 
-/** All that a run is made of besides its command. */
+/** What was found and resolved for a command. */
 interface Settled {
   readonly found: FoundReferences;
   readonly skilled: Extract<SkilledConfig, { kind: 'skilled' }>;
   readonly metadata: Metadata | null;
 }
 
-/** A caller's key is one of theirs for this owner; what the service starts has a scope of its own. */
+/** A caller's key is one of theirs for this owner; what the service starts has a separate scope. */
 function claimOf({ principal }: Caller, owner: RunOwner, command: CreateRunCommand): ScopedClaim | null {
   const { idempotency, launchKey } = command;
   if (launchKey !== undefined) return launchClaim(launchKey);
@@ -260,7 +282,7 @@ const CONFIG_TOO_LARGE = {
   detail: `must not exceed ${MAX_CONFIG_BYTES} bytes as JSON, with what the agent identity brings`,
 } as const;
 
-/** Whoever continues a conversation goes on with its agent, whatever an identity would bring. */
+/** A continued conversation keeps its agent, whatever the identity's default is. */
 function withHarnessOf(continued: Run | null, config: AgentConfig): AgentConfig {
   return continued === null || config.harness !== undefined
     ? config

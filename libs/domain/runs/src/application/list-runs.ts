@@ -3,19 +3,13 @@ import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { type CursorValue, isUuid, PageCursors } from '#platform/kernel';
 import { QUERY_CANCELED, sqlState } from '#platform/persistence';
-import { type Run, slotKeys } from '../domain/run.js';
-import type { RunFilters, RunSearch } from '../domain/run-filters.js';
-import { searchWords } from '../domain/search-terms.js';
-import {
-  isSearched,
-  type RunListQuery,
-  type RunPosition,
-  type RunSort,
-  type SortOrder,
-} from '../persistence/run-list-parts.js';
+import type { Run } from '../domain/run.js';
+import { type RunFilters, type RunSearch, searchWords } from '../domain/run-filters.js';
+import { isSearched, type RunListQuery, type RunPosition, type SortOrder } from '../persistence/run-list-parts.js';
+import type { RunSort } from '../persistence/run-list-filters.js';
 import { type FoundPage, RunLists } from '../persistence/run-lists.js';
-import { ListGate } from './list-gate.js';
-import { RunAccess } from './run-access.js';
+import { SearchLimiter } from './search-limiter.js';
+import { ownersOf, RunsService } from './runs.service.js';
 
 export interface ListRunsQuery {
   readonly sort: RunSort;
@@ -42,15 +36,15 @@ interface Place {
   readonly reading: string;
 }
 
-/** One page of the runs that the caller may see: those of the teams at hand, and a person's own. */
+/** One page of the runs that the caller may see: those of the teams of the request, and personal ones. */
 @Injectable()
 export class ListRuns {
   private readonly cursors: PageCursors;
 
   constructor(
     private readonly lists: RunLists,
-    private readonly gate: ListGate,
-    private readonly access: RunAccess,
+    private readonly gate: SearchLimiter,
+    private readonly runs: RunsService,
     settings: Settings,
   ) {
     this.cursors = new PageCursors('run', settings);
@@ -67,7 +61,7 @@ export class ListRuns {
     const place = asked.cursor === null ? null : placeOf(this.cursors.decode(asked.cursor, identity));
     if (asked.cursor !== null && place === null) return { kind: 'bad_cursor' };
     const { ancestorRunId } = filters;
-    if (ancestorRunId !== undefined && (await this.access.find(caller, ancestorRunId, 'runs:read')).kind !== 'found')
+    if (ancestorRunId !== undefined && (await this.runs.find(caller, ancestorRunId, 'runs:read')).kind !== 'found')
       return { kind: 'unknown_ancestor' };
     const search = text === null ? null : searchOf(text, place);
     const query: RunListQuery = {
@@ -86,12 +80,12 @@ export class ListRuns {
       kind: 'page',
       runs: found.runs.map(({ run }) => run),
       nextCursor:
-        found.goesOn && last ? this.cursors.encode(positionOf({ after: last.position, reading }), identity) : null,
+        found.hasMore && last ? this.cursors.encode(positionOf({ after: last.position, reading }), identity) : null,
     };
   }
 
   private async find(query: RunListQuery, resolve: boolean): Promise<FoundPage | { kind: 'too_slow' | 'busy' }> {
-    if (query.owners.length === 0) return { runs: [], goesOn: false, terms: [] };
+    if (query.owners.length === 0) return { runs: [], hasMore: false, terms: [] };
     if (!isSearched(query)) return this.lists.ordered(query);
     try {
       return (await this.gate.run(() => this.lists.searched(query, resolve))) ?? { kind: 'busy' };
@@ -101,10 +95,6 @@ export class ListRuns {
     }
   }
 }
-
-/** `slot_key` of each owner whose runs the caller may see. */
-export const ownersOf = ({ principal, teamUids }: Caller): string[] =>
-  slotKeys({ teamUids, userUid: principal.type === 'user' ? principal.uid : null });
 
 function searchOf(text: string, place: Place | null): RunSearch {
   const whole = text.trim().toLowerCase();

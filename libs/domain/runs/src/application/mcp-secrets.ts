@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { SERVER_VALUES, serverPurpose } from '#domain/agents';
+import type { AgentConfig } from '#execution/executions';
 import { type EncryptedColumn, encryptedColumn, SecretBox } from '#platform/secrets';
-import type { AgentConfig } from '../domain/run.js';
 
 /** Values of runs from before encryption are in clear, without the prefix. */
 const RUN_SERVERS = encryptedColumn({

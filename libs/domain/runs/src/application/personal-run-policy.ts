@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, can, mayHavePersonalRuns, PrincipalDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
-import type { Run, RunOwner } from '../domain/run.js';
+import type { Run } from '../domain/run.js';
+import type { RunOwner } from '#execution/executions';
 
 /** For the person who asks; says what is missing. */
 export const PERSONAL_RUNS_REFUSED = {

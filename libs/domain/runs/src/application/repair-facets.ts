@@ -1,7 +1,15 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock, uuidFloor } from '#platform/kernel';
-import { Database } from '#platform/persistence';
-import { FacetRepairsStore } from '../persistence/facet-repairs.store.js';
+import { Database, type Queryable } from '#platform/persistence';
+import { facetsOf } from '../persistence/run-insert-sql.js';
+
+/** The runs with an id behind `after`, up to and with `to`. */
+interface RunRange {
+  readonly after: string;
+  readonly to: string;
+}
+
+const IN_RANGE = 'r.id > $1 AND r.id <= $2';
 
 /** Runs looked at in one transaction. */
 const BATCH = 1000;
@@ -20,7 +28,7 @@ const NOTHING: Step = { repaired: 0, last: null };
 
 /**
  * Gives runs the facets and ancestors that they lack, because a process of an older version has created them: such
- * processes may go on for a while after the tables were migrated. Goes through the runs once, by their ids.
+ * processes may run for a while after the tables were migrated. Goes through the runs once, by their ids.
  */
 @Injectable()
 export class RepairFacets {
@@ -28,7 +36,6 @@ export class RepairFacets {
 
   constructor(
     private readonly database: Database,
-    private readonly store: FacetRepairsStore,
     private readonly clock: Clock,
   ) {}
 
@@ -49,20 +56,76 @@ export class RepairFacets {
   /** The next runs behind `after`, or, when that is null, behind where everything was looked at. */
   private async step(after: string | null, settled: string): Promise<Step> {
     return this.database.transaction(async (tx) => {
-      const upto = await this.store.lock(tx);
+      const upto = await this.lockProgress(tx);
       if (upto === null) return NOTHING;
       const from = after ?? upto;
-      const { to, count } = await this.store.next(tx, from, BATCH);
+      const { to, count } = await this.next(tx, from, BATCH);
       if (to === null) return NOTHING;
       const range = { after: from, to };
       const changed: string[] = [];
-      for (let generation = await this.store.setAncestors(tx, range); generation.length > 0;) {
+      for (let generation = await this.setAncestors(tx, range); generation.length > 0;) {
         changed.push(...generation);
-        generation = await this.store.setAncestors(tx, range);
+        generation = await this.setAncestors(tx, range);
       }
-      const repaired = await this.store.writeFacets(tx, range, changed);
-      await this.store.setUpto(tx, to < settled ? to : settled);
+      const repaired = await this.writeFacets(tx, range, changed);
+      await this.setUpto(tx, to < settled ? to : settled);
       return { repaired, last: count === BATCH ? to : null };
     });
+  }
+
+  /** Up to where everything was looked at, locked until the transaction ends; null when another process is at it. */
+  private async lockProgress(tx: Queryable): Promise<string | null> {
+    // As for lists: these tables are never read whole, whatever the planner expects of the newest ids.
+    await tx.query(`SELECT set_config('enable_seqscan', 'off', true)`);
+    const [row] = await tx.query<{ upto: string }>(`SELECT upto FROM facet_repairs FOR UPDATE SKIP LOCKED`);
+    return row?.upto ?? null;
+  }
+
+  private async setUpto(tx: Queryable, upto: string): Promise<void> {
+    await tx.query(`UPDATE facet_repairs SET upto = $1 WHERE upto < $1`, [upto]);
+  }
+
+  /** The id of the last of the next `limit` runs behind `after`, and how many there are. */
+  private async next(tx: Queryable, after: string, limit: number): Promise<{ to: string | null; count: number }> {
+    const [row] = await tx.query<{ to: string | null; count: number }>(
+      `SELECT (array_agg(id ORDER BY id DESC))[1] AS to, count(*)::int AS count
+         FROM (SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT $2) n`,
+      [after, limit],
+    );
+    return row ?? { to: null, count: 0 };
+  }
+
+  /**
+   * Ancestors of runs whose parent has been given its own: one generation. Returns the runs that it changed. A parent
+   * that is gone is the only ancestor that is still known.
+   */
+  private async setAncestors(tx: Queryable, { after, to }: RunRange): Promise<string[]> {
+    const rows = await tx.query<{ id: string }>(
+      `WITH wrong AS (
+         SELECT r.id, right_ones.ids FROM runs r LEFT JOIN runs p ON p.id = r.parent_run_id
+          CROSS JOIN LATERAL (SELECT coalesce(p.ancestor_run_ids, '{}') || r.parent_run_id AS ids) right_ones
+          WHERE ${IN_RANGE} AND r.parent_run_id IS NOT NULL AND r.ancestor_run_ids <> right_ones.ids
+            AND (p.id IS NOT NULL OR r.ancestor_run_ids = '{}') AND r.id <> ALL (right_ones.ids)
+          ORDER BY r.id FOR NO KEY UPDATE OF r)
+       UPDATE runs r SET ancestor_run_ids = wrong.ids FROM wrong WHERE r.id = wrong.id RETURNING r.id`,
+      [after, to],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Writes the facets of runs that have none, and again those of the `changed` runs. Returns how many runs that were. */
+  private async writeFacets(tx: Queryable, { after, to }: RunRange, changed: readonly string[]): Promise<number> {
+    // The lock keeps a run from being pruned meanwhile: nothing else would take its facets along.
+    const rows = await tx.query(
+      `WITH lacking AS (
+         SELECT r.* FROM runs r
+          WHERE ${IN_RANGE} AND (r.id = ANY($3::uuid[])
+             OR NOT EXISTS (SELECT 1 FROM run_facets f WHERE f.run_id = r.id AND f.run_id > $1 AND f.run_id <= $2))
+          ORDER BY r.id FOR KEY SHARE OF r)
+       INSERT INTO run_facets AS f (run_id, slot_key, tokens, search) SELECT ${facetsOf('lacking')} FROM lacking
+       ON CONFLICT (run_id) DO UPDATE SET tokens = excluded.tokens WHERE f.run_id = ANY($3::uuid[]) RETURNING 1`,
+      [after, to, changed],
+    );
+    return rows.length;
   }
 }

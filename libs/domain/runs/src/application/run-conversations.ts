@@ -1,9 +1,54 @@
 import { Injectable } from '@nestjs/common';
+import { Transcripts } from '#execution/executions';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { type ConversationRun, ConversationRunsStore } from '../persistence/conversation-runs.store.js';
-import { Transcripts } from './execution/transcripts.js';
-import { readableBy } from './run-access.js';
+import { Database, type Statement } from '#platform/persistence';
+import { READABLE } from '../persistence/runs.store.js';
+import { readableBy } from './runs.service.js';
+
+/** What a conversation needs to know of one of its runs. */
+export interface ConversationRun {
+  readonly id: string;
+  readonly conversationId: string;
+  /** Which normalizer reads it; null: the one of the runner protocol’s events. */
+  readonly conversationFormat: string | null;
+  /** Id of the harness. */
+  readonly harness: string;
+  /** What the stored raw transcript was written by; null: there is none. */
+  readonly transcriptFormat: string | null;
+}
+
+/** Of a conversation that was continued more often, the newest runs are shown. */
+export const MAX_CONVERSATION_RUNS = 200;
+
+const FIND: Statement = {
+  name: 'conversations.runs',
+  text: `SELECT r.id, r.conversation_id, r.conversation_format, coalesce(r.config->'harness'->>'type', 'oz') AS harness,
+    r.transcript->>'format' AS transcript_format
+  FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} ORDER BY r.created_at DESC, r.id DESC LIMIT ${MAX_CONVERSATION_RUNS}`,
+};
+const EXISTS: Statement = {
+  name: 'conversations.exists',
+  text: 'SELECT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1) AS exists',
+};
+const SESSION: Statement = {
+  name: 'conversations.session',
+  text: `SELECT r.session_id FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} AND r.session_id IS NOT NULL
+  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
+};
+const OF_SESSION: Statement = {
+  name: 'conversations.of-session',
+  text: `SELECT r.conversation_id FROM runs r WHERE r.session_id = $1 AND ${READABLE} AND r.conversation_id IS NOT NULL
+  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
+};
+
+interface Row extends Record<string, unknown> {
+  readonly id: string;
+  readonly conversation_id: string;
+  readonly conversation_format: string | null;
+  readonly harness: string;
+  readonly transcript_format: string | null;
+}
 
 export type ConversationLookup =
   /** Oldest run first, at least one. */
@@ -11,34 +56,50 @@ export type ConversationLookup =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'not_yours' };
 
-/** What other rooms may ask about conversations: which runs share one, and where its transcript and session are. */
+/** What other libraries ask about conversations: which runs share one, and where its transcript and session are. */
 @Injectable()
 export class RunConversations {
   constructor(
-    private readonly store: ConversationRunsStore,
+    private readonly database: Database,
     private readonly transcripts: Transcripts,
     private readonly settings: Settings,
   ) {}
 
-  /** The runs of the conversation that the caller may see. */
+  /** The runs of the conversation that the caller may see, oldest first. */
   async find(caller: Caller, conversationId: string): Promise<ConversationLookup> {
-    const runs = await this.store.find(conversationId, readableBy(caller));
-    if (runs.length > 0) return { kind: 'found', runs };
-    return { kind: (await this.store.exists(conversationId)) ? 'not_yours' : 'unknown' };
+    const { teamUids, userUid } = readableBy(caller);
+    const rows = await this.database.query<Row>(FIND, [conversationId, teamUids, userUid]);
+    if (rows.length > 0) return { kind: 'found', runs: rows.reverse().map(toConversationRun) };
+    const [row] = await this.database.query<{ exists: boolean }>(EXISTS, [conversationId]);
+    return { kind: row?.exists === true ? 'not_yours' : 'unknown' };
   }
 
-  /** A time-limited link to a run's raw transcript; null when it has none. The caller's right has been checked. */
+  /** A time-limited link to a run's raw transcript; null when it has none. The caller's permission has been checked. */
   linkToTranscript(runId: string): Promise<string | null> {
     return this.transcripts.linkTo(runId, this.settings.signedUrlTtl);
   }
 
-  /** null for whatever the caller may not see, too. */
-  sessionOf(caller: Caller, conversationId: string): Promise<string | null> {
-    return this.store.sessionOf(conversationId, readableBy(caller));
+  /** The session of the conversation's newest run that has one; null also for what the caller may not see. */
+  async sessionOf(caller: Caller, conversationId: string): Promise<string | null> {
+    const { teamUids, userUid } = readableBy(caller);
+    const [row] = await this.database.query<{ session_id: string }>(SESSION, [conversationId, teamUids, userUid]);
+    return row?.session_id ?? null;
   }
 
-  /** The conversation that an agent's session belongs to; null for whatever the caller may not see, too. */
-  conversationOf(caller: Caller, sessionId: string): Promise<string | null> {
-    return this.store.ofSession(sessionId, readableBy(caller));
+  /** The conversation of the newest run that had this session of its agent; null also for what the caller may not see. */
+  async conversationOf(caller: Caller, sessionId: string): Promise<string | null> {
+    const { teamUids, userUid } = readableBy(caller);
+    const [row] = await this.database.query<{ conversation_id: string }>(OF_SESSION, [sessionId, teamUids, userUid]);
+    return row?.conversation_id ?? null;
   }
+}
+
+function toConversationRun(row: Row): ConversationRun {
+  return {
+    id: row.id,
+    conversationId: row.conversation_id,
+    conversationFormat: row.conversation_format,
+    harness: row.harness,
+    transcriptFormat: row.transcript_format,
+  };
 }

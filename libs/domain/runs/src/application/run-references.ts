@@ -3,10 +3,10 @@ import { AgentDirectory, type AgentIdentity } from '#domain/agents';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { type Issue, issueSentences, notAccessible } from '#platform/kernel';
-import type { AgentConfig, Run, RunOwner } from '../domain/run.js';
-import { isEnded } from '../domain/run-state.js';
+import { type AgentConfig, isEnded, type RunOwner } from '#execution/executions';
+import type { Run } from '../domain/run.js';
 import { ConfigReferences } from './config-references.js';
-import { RunAccess } from './run-access.js';
+import { RunsService } from './runs.service.js';
 
 /** What a request to create a run points at. */
 export interface RequestedReferences {
@@ -23,7 +23,7 @@ export type ReferenceRefusal =
   | { readonly kind: 'conversation_busy' };
 
 export interface FoundReferences {
-  /** Executes the run, and brings its defaults; null: the caller executes it with no defaults of its own. */
+  /** Executes the run, and brings its defaults; null: the caller executes it, without defaults. */
   readonly identity: AgentIdentity | null;
   readonly parent: Run | null;
   /** The newest run of the conversation to continue. */
@@ -36,12 +36,12 @@ const refused = (detail: string): ReferenceRefusal => ({ kind: 'not_authorized',
 
 /**
  * Follows the references of a new run through the caller's permissions. What does not exist and what may not be used
- * are refused alike, so that nothing is told about it. Costs no round trip when nothing is referenced.
+ * are refused alike, so that a refusal discloses nothing. Costs no round trip when nothing is referenced.
  */
 @Injectable()
 export class RunReferences {
   constructor(
-    private readonly access: RunAccess,
+    private readonly runs: RunsService,
     private readonly agents: AgentDirectory,
     private readonly configs: ConfigReferences,
     private readonly settings: Settings,
@@ -86,7 +86,7 @@ export class RunReferences {
   }
 
   private async findParent(caller: Caller, runId: string): Promise<Run | ReferenceRefusal> {
-    const parent = await this.access.find(caller, runId, 'runs:read');
+    const parent = await this.runs.find(caller, runId, 'runs:read');
     if (parent.kind !== 'found')
       return { kind: 'invalid', pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' };
     const depth = parent.run.ancestorRunIds.length + 1;
@@ -96,7 +96,7 @@ export class RunReferences {
   }
 
   private async findContinued(caller: Caller, conversationId: string): Promise<Run | ReferenceRefusal> {
-    const run = await this.access.findNewestOf(caller, conversationId);
+    const run = await this.runs.findNewestOf(caller, conversationId);
     if (!run) {
       const detail = 'must be a conversation that exists and that you may see';
       return { kind: 'invalid', pointer: '/conversation_id', detail };

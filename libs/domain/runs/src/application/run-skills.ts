@@ -3,7 +3,8 @@ import { type ResolvedSkill, SkillDirectory, type SkillSearch } from '#domain/ag
 import type { Caller } from '#platform/auth';
 import type { Issue } from '#platform/kernel';
 import { isOversized, MAX_CONFIG_BYTES } from '../domain/resolve-config.js';
-import type { AgentConfig, RunOwner, RunSkill } from '../domain/run.js';
+import type { AgentConfig, RunOwner } from '#execution/executions';
+import type { RunSkill } from '../domain/run.js';
 import { applySkills, type ChosenSkill } from '../domain/run-skill.js';
 
 /** Who asked for skills, and where. */

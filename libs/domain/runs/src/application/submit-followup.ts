@@ -3,18 +3,24 @@ import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
-import { hasCeilings, reachedCeiling } from '../domain/ceilings.js';
-import { type FollowupOutcome, type FollowupSession, routeFollowup } from '../domain/followup-routing.js';
+import {
+  DebugSessionsStore,
+  type Execution,
+  ExecutionsStore,
+  type FollowupOutcome,
+  type FollowupSession,
+  FollowupsStore,
+  hasLimits,
+  PlacementNudge,
+  reachedLimit,
+  routeFollowup,
+  RunLimitsStore,
+  RunLogStore,
+  RunTransitions,
+} from '#execution/executions';
 import type { Run, RunMode } from '../domain/run.js';
-import { CeilingsStore } from '../persistence/ceilings.store.js';
-import { DebugSessionsStore } from '../persistence/debug-sessions.store.js';
-import { type Execution, ExecutionsStore } from '../persistence/executions.store.js';
-import { FollowupsStore } from '../persistence/followups.store.js';
-import { RunLogStore } from '../persistence/run-log.store.js';
-import { RunMoves } from '../persistence/run-moves.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
-import { PlacementNudge } from './ports.js';
-import { RunAccess } from './run-access.js';
+import { RunsService } from './runs.service.js';
 
 export type SubmitFollowupResult =
   | { readonly kind: 'accepted'; readonly followupId: string; readonly outcome: FollowupOutcome }
@@ -26,38 +32,30 @@ export type SubmitFollowupResult =
 /** Follow-ups that may wait for one run; more is a loop gone wild. */
 export const MAX_PENDING_FOLLOWUPS = 100;
 
-@Injectable()
-export class FollowupStores {
-  constructor(
-    readonly moves: RunMoves,
-    readonly followups: FollowupsStore,
-    readonly log: RunLogStore,
-    readonly debugSessions: DebugSessionsStore,
-    readonly ceilings: CeilingsStore,
-    readonly settings: Settings,
-  ) {}
-}
-
 /** Accepts a message for a run; where it goes is {@link routeFollowup}'s decision, taken under the run's lock. */
 @Injectable()
 export class SubmitFollowup {
   constructor(
     private readonly database: Database,
-    private readonly access: RunAccess,
+    private readonly runs: RunsService,
     private readonly executions: ExecutionsStore,
-    private readonly stores: FollowupStores,
+    private readonly transitions: RunTransitions,
+    private readonly followups: FollowupsStore,
+    private readonly log: RunLogStore,
+    private readonly debugSessions: DebugSessionsStore,
+    private readonly limits: RunLimitsStore,
+    private readonly settings: Settings,
     private readonly nudge: PlacementNudge,
     private readonly personalRuns: PersonalRunPolicy,
   ) {}
 
   async execute(caller: Caller, runId: string, message: string, mode: RunMode | null): Promise<SubmitFollowupResult> {
-    const lookup = await this.access.find(caller, runId, 'runs:write');
+    const lookup = await this.runs.find(caller, runId, 'runs:write');
     if (lookup.kind !== 'found') return lookup;
     const refused = this.personalRuns.refusal(caller, lookup.run.owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
-    const { moves, followups, log } = this.stores;
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
-      const run = await moves.lock(tx, runId);
+      const run = await this.transitions.lock(tx, runId);
       if (!run) return { kind: 'unknown' };
       const execution = await this.executions.lockLive(tx, runId);
       const decision = routeFollowup({
@@ -67,14 +65,14 @@ export class SubmitFollowup {
         isMessageEmpty: message.trim() === '',
       });
       if ('refuse' in decision) return { kind: decision.refuse };
-      const reason = this.mayHaveReachedCeiling(lookup.run) ? await this.reachedCeiling(tx, runId) : null;
+      const reason = this.mayHaveReachedLimit(lookup.run) ? await this.reachedLimit(tx, runId) : null;
       if (reason !== null) return { kind: 'over_budget', reason };
-      if ((await followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
+      if ((await this.followups.countPending(tx, runId, MAX_PENDING_FOLLOWUPS)) >= MAX_PENDING_FOLLOWUPS)
         return { kind: 'too_many' };
       const id = newUuid();
       const author = { type: caller.principal.type, uid: caller.principal.uid } as const;
       const debugged = decision.outcome === 'live_session' && execution?.phase === 'debug' ? execution : null;
-      await followups.insert(tx, {
+      await this.followups.insert(tx, {
         id,
         runId,
         message,
@@ -83,15 +81,15 @@ export class SubmitFollowup {
         author,
         debugExecutionId: debugged?.id ?? null,
       });
-      await log.append(tx, runId, execution?.id ?? null, [
+      await this.log.append(tx, runId, execution?.id ?? null, [
         { kind: 'followup_received', data: { followup_id: id, outcome: decision.outcome, author } },
       ]);
-      if (decision.outcome === 'handoff_execution') await moves.move(tx, runId, 'requeue');
+      if (decision.outcome === 'handoff_execution') await this.transitions.apply(tx, runId, 'requeue');
       if (debugged) {
         // The debug agent gets it; the run stays as its set-up has left it.
-        await this.stores.debugSessions.extend(tx, debugged.id);
-        await moves.touch(tx, runId);
-      } else if (decision.outcome === 'live_session') await moves.move(tx, runId, 'resume');
+        await this.debugSessions.extend(tx, debugged.id);
+        await this.transitions.touch(tx, runId);
+      } else if (decision.outcome === 'live_session') await this.transitions.apply(tx, runId, 'resume');
       if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);
       return { kind: 'accepted', followupId: id, outcome: decision.outcome };
     });
@@ -99,15 +97,15 @@ export class SubmitFollowup {
     return result;
   }
 
-  /** A run without limits of its own costs no round trip until it has worked for as long as the installation lets it. */
-  private mayHaveReachedCeiling({ config, runTimeMs }: Run): boolean {
-    const { defaultMaxRuntime } = this.stores.settings;
-    return hasCeilings(config) || (defaultMaxRuntime > 0 && (runTimeMs ?? 0) >= defaultMaxRuntime);
+  /** A run without limits in its configuration costs no round trip until it has worked for as long as the installation lets it. */
+  private mayHaveReachedLimit({ config, runTimeMs }: Run): boolean {
+    const { defaultMaxRuntime } = this.settings;
+    return hasLimits(config) || (defaultMaxRuntime > 0 && (runTimeMs ?? 0) >= defaultMaxRuntime);
   }
 
-  private async reachedCeiling(tx: Queryable, runId: string): Promise<string | null> {
-    const budget = await this.stores.ceilings.budget(tx, runId);
-    return budget && reachedCeiling(budget.ceilings, budget.spent);
+  private async reachedLimit(tx: Queryable, runId: string): Promise<string | null> {
+    const budget = await this.limits.budget(tx, runId);
+    return budget && reachedLimit(budget.limits, budget.spent);
   }
 }
 

@@ -3,7 +3,7 @@ import { canonicalUrl } from './canonical-url.js';
 export const ARTIFACT_TYPES = ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'] as const;
 export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 
-/** Those that have content of their own, in the object store. */
+/** Types with content, which is in the object store. */
 export const CONTENT_ARTIFACT_TYPES = ['PLAN', 'SCREENSHOT', 'FILE'] as const satisfies readonly ArtifactType[];
 export type ContentArtifactType = (typeof CONTENT_ARTIFACT_TYPES)[number];
 
@@ -112,7 +112,7 @@ export function referenceData(report: ReferenceReport): ReferenceData {
   return { kind: 'data', data, locator: canonical.url };
 }
 
-/** `data` as a run lists it: of a screenshot its description is enough, the rest is told by the artifact itself. */
+/** `data` as a run lists it: of a screenshot its description is enough, the rest is in the artifact itself. */
 export function listedData({ type, data }: Pick<Artifact, 'type' | 'data'>): ArtifactData {
   if (type !== 'SCREENSHOT') return data;
   const { artifact_uid: uid, mime_type: mimeType, description } = data;

@@ -73,7 +73,7 @@ describe('attachments of a request', () => {
     },
   );
 
-  it('are told all that is wrong with them', () => {
+  it('lists every issue of a request', () => {
     expect(faults(one({ file_name: '', data: '!' }), one(), one({ mime_type: 'x' }))).toEqual([
       '/attachments/0/file_name',
       '/attachments/0/data',
@@ -96,7 +96,7 @@ describe('attachments of a request', () => {
     expect(checkAttachments([seven, seven, one()])).toMatchObject({ kind: 'too_large', pointer: '/attachments' });
   });
 
-  it('get names of their own', () => {
+  it('makes equal file names unique', () => {
     const names = ['image.png', 'image.png', 'Image.PNG', 'image (2).png', '.env', '.env'];
     const checked = checkAttachments(names.map((file_name) => one({ file_name })));
     expect(checked.kind === 'valid' && checked.attachments.map(({ fileName }) => fileName)).toEqual([

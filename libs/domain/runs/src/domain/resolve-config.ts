@@ -1,5 +1,5 @@
 import { AUTO_MODEL, mapSecrets, mapServers } from '#domain/agents';
-import { type AgentConfig, DEFAULT_HARNESS, type McpServerConfig } from './run.js';
+import { type AgentConfig, DEFAULT_HARNESS, type McpServerConfig } from '#execution/executions';
 
 /** Bytes that a run's configuration may have as JSON, with everything that an identity and the team bring. */
 export const MAX_CONFIG_BYTES = 524_288;

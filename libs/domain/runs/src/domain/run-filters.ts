@@ -1,7 +1,5 @@
-import type { Metadata } from './metadata.js';
+import type { RunState } from '#execution/executions';
 import type { RunExecutionLocation, RunSourceType } from './run.js';
-import type { RunState } from './run-state.js';
-import type { SearchTerm } from './search-terms.js';
 
 /** Which runs a list is about: those that fulfil everything that is given here. */
 export interface RunFilters {
@@ -38,3 +36,80 @@ export interface RunSearch {
 }
 
 export const EMPTY_ENVIRONMENT = 'empty-environment';
+
+/** Keys that a run may carry. */
+export const MAX_METADATA_KEYS = 20;
+
+export type Metadata = Readonly<Record<string, string>>;
+
+/**
+ * Labels of a new run: the request's win over the parent's, those over what the platform stamps. Null when there are
+ * none; `too_many` when they are more than a run may carry.
+ */
+export function mergeMetadata(
+  request: Metadata | null,
+  parent: Metadata | null,
+  automatic: Metadata | null,
+): Metadata | 'too_many' | null {
+  const merged = { ...automatic, ...parent, ...request };
+  const count = Object.keys(merged).length;
+  if (count > MAX_METADATA_KEYS) return 'too_many';
+  return count === 0 ? null : merged;
+}
+
+/** One word that a run's text must have. */
+export interface SearchTerm {
+  /** Letters and digits; as typed, until the database has folded them like the text that they are looked for in. */
+  readonly word: string;
+  /** The word is taken for a misspelling: words that begin like it, but for one letter, count too. */
+  readonly fuzzy: boolean;
+}
+
+export const MAX_SEARCH_LENGTH = 256;
+export const MAX_SEARCH_TERMS = 8;
+/** Something to look for at all. */
+export const SEARCHABLE = /[\p{L}\p{N}]/u;
+
+const WORD = /[\p{L}\p{M}\p{N}]+/gu;
+/**
+ * Shorter words have too many neighbours; numbers are not spelled. Each letter makes up to four variants of the word's
+ * length: PostgreSQL needs hundreds of megabytes for the pattern of 160 letters, and refuses longer ones.
+ */
+const MAY_BE_MISSPELT = /^[\p{L}\p{M}]{4,40}$/u;
+const MIN_ANY_EDIT = 5;
+
+/** The words of a search as they were typed, each once whatever its case. */
+export function searchWords(text: string): string[] {
+  const words = new Map<string, string>();
+  for (const word of text.match(WORD) ?? []) {
+    const key = word.toLowerCase();
+    if (!words.has(key)) words.set(key, word);
+  }
+  return [...words.values()];
+}
+
+/** Whether a word that nothing contains may be meant as another one. */
+export function mayBeMisspelt(word: string): boolean {
+  return MAY_BE_MISSPELT.test(word);
+}
+
+/**
+ * A regular expression for words that begin with `word` but for one edit: two neighbours swapped and, from five letters
+ * on, one letter another, missing or too much. `letter` and `notLetter` are classes of the regular expression dialect. The words
+ * hold nothing that would have to be escaped.
+ */
+export function typoPattern(word: string, letter: string, notLetter: string): string {
+  const letters = [...word];
+  const variants = new Set<string>();
+  const put = (from: number, to: number, middle: string): void =>
+    void variants.add(letters.slice(0, from).join('') + middle + letters.slice(to).join(''));
+  letters.forEach((current, index) => {
+    const next = letters[index + 1];
+    if (next !== undefined) put(index, index + 2, next + current);
+    if (letters.length < MIN_ANY_EDIT) return;
+    put(index, index + 1, letter);
+    put(index, index + 1, '');
+    if (index > 0) put(index, index, letter);
+  });
+  return `(^|${notLetter})(${[word, ...variants].join('|')})`;
+}

@@ -1,5 +1,6 @@
 import { MAX_CONFIG_BYTES } from './resolve-config.js';
-import type { AgentConfig, RunSkill } from './run.js';
+import type { AgentConfig } from '#execution/executions';
+import type { RunSkill } from './run.js';
 import { substituteArguments } from './skill-arguments.js';
 
 /** A skill that was found for a spec. */

@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isCancellableKind, isoDuration, titleFromPrompt } from './run.js';
 import { maskConfig, resolveConfig, skillName } from './resolve-config.js';
-import { ExecutionTokens } from './execution-token.js';
-import { turnOutcome } from './turn-outcome.js';
-import { beatSeconds, leaseGraceMs, sweepIntervalMs } from './lease.js';
 
 describe('titleFromPrompt', () => {
   it('is the first line that is not blank, cut by characters', () => {
@@ -62,44 +59,5 @@ describe('resolveConfig', () => {
       mcp_servers: { s: { command: 'x', env: { KEY: 'secret-value' }, headers: { Authorization: 'secret-value' } } },
     });
     expect(masked.mcp_servers).toEqual({ s: { command: 'x', env: { KEY: '***' }, headers: { Authorization: '***' } } });
-  });
-});
-
-describe('ExecutionTokens', () => {
-  const tokens = new ExecutionTokens('k'.repeat(32));
-
-  it('opens its own execution and nothing else', () => {
-    const token = tokens.mint('17');
-    expect(tokens.verify(token)).toBe('17');
-    expect(tokens.verify(token.replace('hrx_17_', 'hrx_18_'))).toBeNull();
-    expect(tokens.verify(`${token}x`)).toBeNull();
-    expect(tokens.verify('')).toBeNull();
-    expect(new ExecutionTokens('other'.repeat(8)).verify(token)).toBeNull();
-    expect(new ExecutionTokens('other'.repeat(8), ['k'.repeat(32)]).verify(token)).toBe('17');
-    expect(tokens.cookie('17')).not.toContain(token.slice(7));
-  });
-});
-
-describe('turnOutcome', () => {
-  it('blames the agent for refusals and limits, and nobody for a cancelled turn', () => {
-    expect(turnOutcome({ stop_reason: 'end_turn' })).toEqual({ move: 'succeed' });
-    expect(turnOutcome({ stop_reason: 'cancelled' })).toEqual({ move: 'none' });
-    for (const stop_reason of ['refusal', 'max_tokens', 'max_turn_requests', 'error'] as const) {
-      expect(turnOutcome({ stop_reason })).toMatchObject({
-        move: 'fail',
-        status: { error_code: 'agent_process_failed' },
-      });
-    }
-  });
-});
-
-describe('lease times', () => {
-  it('fence the runner before the server gives up, and keep within 30 % and two seconds', () => {
-    for (const ttl of [1000, 3000, 90_000, 600_000]) {
-      const runnerFence = (ttl * 8) / 9;
-      expect(runnerFence).toBeLessThan(leaseGraceMs(ttl));
-      if (ttl <= 3000) expect(leaseGraceMs(ttl) + sweepIntervalMs(ttl)).toBeLessThanOrEqual(ttl * 1.3 + 2000);
-      expect(beatSeconds(ttl) * 1000 * 1.2).toBeLessThan(runnerFence / 2);
-    }
   });
 });

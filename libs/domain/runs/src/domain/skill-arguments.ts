@@ -70,7 +70,7 @@ export function splitArguments(given: string): string[] {
   return isWord ? [...words, word] : words;
 }
 
-/** What stands between the quote at `start` and the one that closes it; null when none does. */
+/** The text between the quote at `start` and the one that closes it; null when none does. */
 function readQuoted(given: string, start: number): { readonly text: string; readonly last: number } | null {
   const quote = given.charAt(start);
   let text = '';

@@ -17,7 +17,7 @@ export interface TimelineEvent {
 const TIMELINE_KINDS: ReadonlySet<string> = new Set(LIFECYCLE_KINDS);
 
 /** The set-up and lifecycle events among `events`, in their order; what agents say stays in the conversation. */
-export function foldTimeline(events: readonly RunEvent[]): TimelineEvent[] {
+export function projectTimeline(events: readonly RunEvent[]): TimelineEvent[] {
   return events.flatMap((event) => (isLifecycle(event) ? [toTimelineEvent(event)] : []));
 }
 

@@ -2,12 +2,11 @@ import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { invalidCursor, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
 import { ApprovalInbox } from '../application/approval-inbox.js';
-import { DecideApproval } from '../application/decide-approval.js';
-import { RunAccess } from '../application/run-access.js';
-import { ApprovalsStore } from '../persistence/approvals.store.js';
+import { ApprovalsService } from '#execution/executions';
+import { RunsService } from '../application/runs.service.js';
 import { ApprovalDecisionRequest, ListApprovalsParameters } from './dto/run-requests.dto.js';
 import { ApprovalInboxResponse, ApprovalItem, ListApprovalsResponse } from './dto/run-responses.dto.js';
-import { foundOrThrow } from './outcomes.js';
+import { foundOrThrow } from './problems.js';
 import { RunPresenter } from './run-presenter.js';
 
 const RUN_ID = pathId('uuid');
@@ -25,7 +24,7 @@ export class ApprovalInboxController {
   @Authorize('runs:read')
   @Operation({
     id: 'listApprovals',
-    summary: 'List permission requests over all runs',
+    summary: 'List permission requests of all runs',
     tag: 'Approvals',
     errors: [400, 403],
     team: true,
@@ -47,9 +46,8 @@ export class ApprovalInboxController {
 @Controller('agent/runs/:runId/approvals')
 export class ApprovalsController {
   constructor(
-    private readonly access: RunAccess,
-    private readonly approvals: ApprovalsStore,
-    private readonly decideApproval: DecideApproval,
+    private readonly runs: RunsService,
+    private readonly approvals: ApprovalsService,
     private readonly presenter: RunPresenter,
   ) {}
 
@@ -57,7 +55,7 @@ export class ApprovalsController {
   @Authorize('runs:read')
   @Operation({
     id: 'listRunApprovals',
-    summary: 'List a run’s permission requests',
+    summary: 'List permission requests of a run',
     tag: 'Approvals',
     errors: [400, 403, 404],
     description:
@@ -65,8 +63,8 @@ export class ApprovalsController {
     success: { status: 200, description: 'Pending and decided requests, oldest first.', type: ListApprovalsResponse },
   })
   async list(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<ListApprovalsResponse> {
-    foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
-    const [approvals, rules] = await Promise.all([this.approvals.list(runId), this.approvals.rules(runId)]);
+    foundOrThrow(await this.runs.find(caller, runId, 'runs:read'));
+    const [approvals, rules] = await Promise.all([this.approvals.list(runId), this.approvals.listRules(runId)]);
     return { approvals: await this.presenter.approvals(approvals), rules: await this.presenter.approvals(rules) };
   }
 
@@ -75,7 +73,7 @@ export class ApprovalsController {
   @Authorize('runs:read')
   @Operation({
     id: 'decideRunApproval',
-    summary: 'Allow or deny a permission request',
+    summary: 'Decide a permission request',
     tag: 'Approvals',
     errors: [400, 403, 404, 409, 413, 415],
     description:
@@ -89,9 +87,9 @@ export class ApprovalsController {
     @Param('approvalId', pathId(/^[A-Za-z0-9._-]{1,128}$/)) approvalId: string,
     @Body() request: ApprovalDecisionRequest,
   ): Promise<ApprovalItem> {
-    foundOrThrow(await this.access.find(caller, runId, 'runs:write'));
+    foundOrThrow(await this.runs.find(caller, runId, 'runs:write'));
     const { type, uid } = caller.principal;
-    const result = await this.decideApproval.execute(runId, approvalId, request.decision, request.note ?? null, {
+    const result = await this.approvals.decide(runId, approvalId, request.decision, request.note ?? null, {
       type,
       uid,
     });

@@ -1,12 +1,14 @@
-import { Controller, Get, Param, Res } from '@nestjs/common';
+import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId, ProblemError } from '#platform/http';
-import { Artifacts } from '../application/artifacts.js';
+import { notFound, Operation, pathId, ProblemError } from '#platform/http';
+import { Artifacts } from '../application/artifacts.service.js';
 import { PLAN_CONTENT_TYPE } from '../domain/artifact.js';
+import { canonicalUrl } from '../domain/canonical-url.js';
 import type { StoredArtifact } from '../persistence/artifacts.store.js';
 import { ARTIFACT_CLASSES, ARTIFACT_SCHEMA, type ArtifactResponse } from './dto/artifact-responses.dto.js';
+import { ExternalReferenceParameters, RunByExternalReferenceResponse } from './dto/artifact.dto.js';
 
 const ARTIFACT_UID = pathId('uid');
 
@@ -71,7 +73,7 @@ export class ArtifactsController {
       case 'found':
         return lookup.artifact;
       case 'unknown':
-        throw new ProblemError('resource_not_found', 'Artifact not found.');
+        throw notFound('artifact');
       case 'not_yours':
         throw new ProblemError('not_authorized', 'You have no access to the run that this artifact belongs to.');
     }
@@ -86,5 +88,37 @@ export class ArtifactsController {
     const link = await this.artifacts.link(artifact);
     if (link === null) return {};
     return { download_url: link.url, expires_at: link.expiresAt.toISOString(), content_type: link.contentType };
+  }
+}
+
+@Controller('agent/run-by-external-reference')
+export class ExternalReferenceController {
+  constructor(private readonly artifacts: Artifacts) {}
+
+  @Get()
+  @Authorize('runs:read')
+  @Operation({
+    id: 'getRunByExternalReferenceURL',
+    summary: 'Get a run by an external reference',
+    tag: 'Artifacts',
+    errors: [400, 404],
+    description:
+      'Looks for EXTERNAL_REFERENCE and PULL_REQUEST artifacts with this address. A run that the caller may not see is answered like none at all.',
+    success: { status: 200, description: 'The newest such run.', type: RunByExternalReferenceResponse },
+  })
+  async find(
+    @CurrentCaller() caller: Caller,
+    @Query() query: ExternalReferenceParameters,
+  ): Promise<RunByExternalReferenceResponse> {
+    const canonical = canonicalUrl(query.url);
+    if (canonical.kind === 'refused') {
+      const { detail } = canonical;
+      throw new ProblemError('invalid_request', `Query parameter \`url\` ${detail}.`, {
+        errors: [{ pointer: '/url', detail }],
+      });
+    }
+    const runId = await this.artifacts.runByReference(caller, canonical.url);
+    if (runId === null) throw new ProblemError('resource_not_found', 'No run refers to this address.');
+    return { run_id: runId };
   }
 }

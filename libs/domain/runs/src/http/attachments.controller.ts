@@ -6,16 +6,15 @@ import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { Operation, pathId, ProblemError, RunnerProtocol } from '#platform/http';
 import { Attachments } from '../application/attachments.js';
-import { RunAccess } from '../application/run-access.js';
-import { ListHandoffAttachmentsResponse } from './dto/attachment-responses.dto.js';
-import { LeaseParameters } from './dto/runner-messages.dto.js';
-import { ExecutionTokenGuard } from './execution-token.guard.js';
-import { foundOrThrow } from './outcomes.js';
+import { RunsService } from '../application/runs.service.js';
+import { ListHandoffAttachmentsResponse } from './dto/artifact-responses.dto.js';
+import { ExecutionTokenGuard, LeaseParameters } from '#execution/executions';
+import { foundOrThrow } from './problems.js';
 
 @Controller('agent/runs/:runId/handoff/attachments')
 export class AttachmentsController {
   constructor(
-    private readonly access: RunAccess,
+    private readonly runs: RunsService,
     private readonly attachments: Attachments,
     private readonly settings: Settings,
   ) {}
@@ -24,7 +23,7 @@ export class AttachmentsController {
   @Authorize('runs:read')
   @Operation({
     id: 'listHandoffAttachments',
-    summary: 'List the files that a run was created with',
+    summary: 'List attachments of a run',
     tag: 'Runs',
     errors: [400, 403, 404],
     success: {
@@ -37,7 +36,7 @@ export class AttachmentsController {
     @CurrentCaller() caller: Caller,
     @Param('runId', pathId('uuid')) runId: string,
   ): Promise<ListHandoffAttachmentsResponse> {
-    foundOrThrow(await this.access.find(caller, runId, 'runs:read'));
+    foundOrThrow(await this.runs.find(caller, runId, 'runs:read'));
     const stored = await this.attachments.list(runId);
     const attachments = stored.map(async (attachment) => ({
       attachment_id: attachment.id,

@@ -1,13 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { PrincipalDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { HOSTED_POOL, isCancellableKind, isoDuration, poolOf, type PrincipalRef, type Run } from '../domain/run.js';
+import {
+  type Approval,
+  HOSTED_POOL,
+  poolOf,
+  type PrincipalRef,
+  tokensOf,
+  withDebugWindow,
+  withWaitingReason,
+} from '#execution/executions';
+import { isCancellableKind, isoDuration, type Run } from '../domain/run.js';
 import { type Artifact, listedData } from '../domain/artifact.js';
-import { withDebugWindow } from '../domain/debug-window.js';
-import { withWaitingReason } from '../domain/waiting-reason.js';
 import { effectiveConfig, skillName } from '../domain/resolve-config.js';
-import type { Approval } from '../domain/approval.js';
-import { tokensOf } from '../domain/ceilings.js';
 import type { RunArtifact } from './dto/artifact-responses.dto.js';
 import type { ApprovalItem, PrincipalInfo, RunItem } from './dto/run-responses.dto.js';
 

@@ -1,7 +1,95 @@
+import { serverIssues } from '#domain/agents';
+import type { AgentConfig } from '#execution/executions';
+import { workerHostFault } from '#execution/worker-protocol';
+import { invalidInput, object, tooLarge } from '#platform/http';
+import { type Issue, prefixIssues } from '#platform/kernel';
 import type { CreateRunCommand } from '../application/create-run.js';
-import { toAttachments } from './attachment-input.js';
-import { toAgentConfig } from './config-input.js';
+import { type AttachmentInput, checkAttachments, type RawAttachment } from '../domain/attachment.js';
+import { AmbientAgentConfig, type ListedMcpServer } from './dto/agent-config.dto.js';
 import type { RunAgentRequest } from './dto/run-requests.dto.js';
+
+/** The configuration of a request to create a run. Throws a 400 that names each place that breaks a rule. */
+export function toAgentConfig(config: AmbientAgentConfig | undefined): AgentConfig | undefined {
+  if (!config) return undefined;
+  const issues = furtherIssues(config);
+  if (issues.length > 0) throw invalidInput(prefixIssues('/config', issues));
+  return stored(config);
+}
+
+/** Any JSON value as a configuration, by the rules of a request; pointers of issues are into the configuration. */
+export function readAgentConfig(
+  raw: unknown,
+):
+  | { readonly kind: 'valid'; readonly config: AgentConfig }
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] } {
+  const config = CONFIG.read(raw, 'body');
+  const wrongFields = CONFIG.check(config);
+  const issues = wrongFields.length > 0 ? wrongFields : furtherIssues(config as AmbientAgentConfig);
+  return issues.length > 0
+    ? { kind: 'invalid', issues }
+    : { kind: 'valid', config: stored(config as AmbientAgentConfig) };
+}
+
+const CONFIG = object(() => AmbientAgentConfig);
+
+/** Rules between fields, and those that answers need not keep: what is stored may be older than a rule. */
+function furtherIssues(config: AmbientAgentConfig): Issue[] {
+  const issues: Issue[] = [];
+  const hostFault = config.worker_host === undefined ? null : workerHostFault(config.worker_host);
+  if (hostFault !== null) issues.push({ pointer: '/worker_host', detail: hostFault });
+  if (config.skill_spec !== undefined && config.skills !== undefined) {
+    issues.push({ pointer: '/skills', detail: 'must not be given together with skill_spec' });
+  }
+  const names = new Set<string>();
+  for (const [key, server] of Object.entries(config.mcp_servers ?? {})) {
+    const name = Array.isArray(config.mcp_servers) ? nameInList(server, Number(key)) : key;
+    if (names.has(name))
+      issues.push({ pointer: `/mcp_servers/${key}/name`, detail: `is the name of two servers: ${name}` });
+    names.add(name);
+  }
+  issues.push(...serverIssues(config.mcp_servers ?? {}, '/mcp_servers'));
+  if (config.permission_allow_list !== undefined && config.permission_policy !== 'allow_list') {
+    issues.push({ pointer: '/permission_allow_list', detail: 'needs permission_policy allow_list' });
+  }
+  return issues;
+}
+
+const nameInList = ({ name }: ListedMcpServer, index: number): string => name ?? `server-${index + 1}`;
+
+/** As plain data; a list of servers becomes a map by their names. */
+function stored({ mcp_servers: servers, ...config }: AmbientAgentConfig): AgentConfig {
+  const named = Array.isArray(servers)
+    ? Object.fromEntries(
+        servers.map((server, index) => {
+          const { name: _name, ...rest } = server;
+          return [nameInList(server, index), rest];
+        }),
+      )
+    : servers;
+  return plain({ ...config, mcp_servers: named }) as AgentConfig;
+}
+
+/** DTO instances as plain data without unset properties. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : [[key, plain(item)]])),
+  );
+}
+
+/** The attachments of a request, decoded. Throws a problem that names every invalid attachment. */
+export function toAttachments(raw: readonly RawAttachment[] | undefined): readonly AttachmentInput[] {
+  const checked = checkAttachments(raw ?? []);
+  switch (checked.kind) {
+    case 'valid':
+      return checked.attachments;
+    case 'invalid':
+      throw invalidInput(checked.issues);
+    case 'too_large':
+      throw tooLarge(checked);
+  }
+}
 
 /** What a request says of the run, wherever that is to be executed. */
 export function toCreateRunCommand(request: RunAgentRequest): Omit<CreateRunCommand, 'source' | 'idempotency'> {

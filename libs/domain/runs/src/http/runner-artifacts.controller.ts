@@ -4,11 +4,9 @@ import type { Request, Response } from 'express';
 import { ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
 import type { ArtifactAck } from '#execution/runner-protocol';
 import { ObjectTooLargeError } from '#platform/storage';
-import { ArtifactReports, type ArtifactReportResult } from '../application/artifact-reports.js';
+import { type ArtifactReportResult, ArtifactReports } from '../application/artifacts.service.js';
 import { ArtifactContentParameters, ArtifactReferenceBody } from './dto/artifact.dto.js';
-import { ExecutionTokenGuard } from './execution-token.guard.js';
-import { leaseLost } from './runner.controller.js';
-import { SanitizeBody } from './sanitize-body.interceptor.js';
+import { ExecutionTokenGuard, leaseLost, SanitizeBody } from '#execution/executions';
 
 /** The runner protocol's way for what agents produce; see docs/runner-protocol.md. */
 @ApiExcludeController()

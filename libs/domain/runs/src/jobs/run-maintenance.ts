@@ -4,7 +4,7 @@ import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
 import { Clock } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { RepairFacets } from '../application/repair-facets.js';
-import { PruneRuns } from '../application/retention/prune-runs.js';
+import { PruneRuns } from '../application/prune-runs.js';
 import {
   ENSURE_PARTITIONS_TASK,
   PRUNE_IDEMPOTENCY_KEYS_TASK,
@@ -63,7 +63,7 @@ export class RunMaintenance {
       for (let hasMore = true; hasMore && !signal.aborted && this.clock.now().getTime() < deadline;) {
         const step = await this.prune.step(kind);
         pruned += step.pruned;
-        hasMore = step.goesOn;
+        hasMore = step.hasMore;
       }
       if (pruned > 0) this.logger.log(`Retention (${kind}): ${pruned} run(s) were pruned.`);
     }

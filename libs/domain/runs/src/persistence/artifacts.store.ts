@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 import { type Artifact, type ArtifactData, type ArtifactType, MAX_ARTIFACTS_PER_RUN } from '../domain/artifact.js';
-import type { RunOwner } from '../domain/run.js';
-import { LEASED } from './executions.store.js';
-import { RunMoves } from './run-moves.js';
+import { LEASED, RunTransitions, type RunOwner } from '#execution/executions';
 
 const PROBE: Statement = {
   name: 'artifacts.probe',
@@ -70,7 +68,7 @@ interface ArtifactRow extends Record<string, unknown> {
 export class ArtifactsStore {
   constructor(
     private readonly database: Database,
-    private readonly moves: RunMoves,
+    private readonly transitions: RunTransitions,
   ) {}
 
   /** The run of a live lease, and the artifact that was reported under this key before; null: no such lease. */
@@ -100,8 +98,8 @@ export class ArtifactsStore {
   ): Promise<boolean> {
     const { uid, sourceKey, type, data, objectKey, locator, sizeBytes } = artifact;
     return this.database.transaction(async (tx) => {
-      // Before the execution, as everywhere; see RunMoves.
-      await this.moves.lock(tx, runId);
+      // Before the execution, as everywhere; see RunTransitions.
+      await this.transitions.lock(tx, runId);
       const described = [uid, type, JSON.stringify(data), objectKey, locator, sizeBytes];
       return (await tx.query(INSERT, [executionId, leaseEpoch, sourceKey, ...described, maxRunBytes])).length > 0;
     });

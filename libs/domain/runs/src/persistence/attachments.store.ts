@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 import type { NewAttachment, StoredAttachment } from '../domain/attachment.js';
-import { LEASED } from './executions.store.js';
+import { LEASED } from '#execution/executions';
 
 /**
  * A CTE that writes the attachments of new runs. Asks for CTEs `n (id uuid, attachments json)`, whose `attachments`

@@ -1,8 +1,47 @@
+import { type AgentConfig, HOSTED_POOL, type PrincipalRef, type RunOwner, slotKey } from '#execution/executions';
 import { keepDiscarded } from '#platform/storage';
-import { HOSTED_POOL, slotKey } from '../domain/run.js';
-import type { NewRun } from './new-run.js';
+import type { NewAttachment } from '../domain/attachment.js';
+import type { RunExecutionLocation, RunMode, RunSchedule, RunSkill, RunSourceType } from '../domain/run.js';
 import { INSERT_ATTACHMENTS, toAttachmentsJson } from './attachments.store.js';
-import { facetsOf } from './run-facets-sql.js';
+
+/** An earlier run's conversation that the new run continues; the transcript is a copy. */
+export interface ContinuedConversation {
+  readonly conversationId: string;
+  readonly sessionId: string | null;
+  readonly transcript: object | null;
+}
+
+/** A run that is about to be queued. */
+export interface NewRun {
+  readonly id: string;
+  readonly owner: RunOwner;
+  readonly pool: string;
+  readonly title: string;
+  readonly prompt: string;
+  readonly source: RunSourceType;
+  readonly executionLocation: RunExecutionLocation;
+  readonly mode: RunMode;
+  readonly interactive: boolean;
+  readonly creator: PrincipalRef;
+  readonly executor: PrincipalRef;
+  readonly config: AgentConfig;
+  readonly skill: RunSkill | null;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  readonly parentRunId: string | null;
+  /** Oldest first; the parent is the last one. */
+  readonly ancestorRunIds: readonly string[];
+  readonly continues: ContinuedConversation | null;
+  readonly schedule: RunSchedule | null;
+  readonly triggerUrl: string | null;
+  /** Their bytes are in the object store already. */
+  readonly attachments: readonly NewAttachment[];
+}
+
+/** The columns of `run_facets` for `row`, an alias with the columns of `runs`. Their purpose is explained in the README of this library. */
+export const facetsOf = (row: string): string => `${row}.id, ${row}.slot_key,
+  headrace.run_tokens(${row}.slot_key, ${row}.creator_uid, ${row}.executor_uid, ${row}.source, ${row}.execution_location, ${row}.config, ${row}.schedule, ${row}.metadata, ${row}.ancestor_run_ids)
+    || coalesce((SELECT array_agg(headrace.run_token(${row}.slot_key, 'skill_spec', s)) FROM jsonb_array_elements_text(${row}.agent_skill->'specs') AS s), '{}'),
+  headrace.run_search_text(${row}.title, ${row}.prompt, ${row}.config->>'skill_spec')`;
 
 /** A new run as statements take it: one JSON object a run, its keys the columns of the table. */
 const INPUT_COLUMNS = {
@@ -51,7 +90,7 @@ export const INSERT_RUNS = `r AS (
   ${keepDiscarded(`SELECT unnest(ARRAY['attachments/' || n.id || '/', 'transcripts/' || n.id || '/']) FROM n WHERE n.transcript IS NOT NULL OR json_array_length(n.attachments) > 0`)}
 )`;
 
-/** Where the objects lie that a new run brings along: its files, and its copy of the transcript that it goes on with. */
+/** Where the objects lie that a new run brings along: its files, and its copy of the transcript that it continues from. */
 export const objectFolders = (runId: string): string[] => [`attachments/${runId}`, `transcripts/${runId}`];
 
 /** Whether the owner or the pool of a new run had no slot left; only hosted runs need one. A team's own limit wins. */

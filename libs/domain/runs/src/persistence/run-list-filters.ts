@@ -1,98 +1,235 @@
-import { EMPTY_ENVIRONMENT, type RunFilters, type RunSearch } from '../domain/run-filters.js';
+import { RUN_STATES } from '#execution/executions';
+import { ArrayField, DateTimeField, EnumField, MapField, oneOf, StringField, text } from '#platform/http';
+import { ARTIFACT_TYPES } from '../domain/artifact.js';
+import { EXECUTION_LOCATIONS, RUN_SOURCE_TYPES } from '../domain/run.js';
+import { EMPTY_ENVIRONMENT, MAX_SEARCH_LENGTH, type RunFilters, SEARCHABLE } from '../domain/run-filters.js';
 import { isFullSpec } from '../domain/run-skill.js';
-import { typoPattern } from '../domain/search-terms.js';
 
-/** Adds a value to a statement and returns its place, `$1` and so on. */
-export type Bind = (value: unknown) => string;
+export const RUN_SORTS = ['updated_at', 'created_at', 'title', 'agent'] as const;
+export type RunSort = (typeof RUN_SORTS)[number];
 
-/** Places of one statement's values, in the order in which they are asked for. */
-export function bindings(): { readonly bind: Bind; readonly values: readonly unknown[] } {
-  const values: unknown[] = [];
-  return { bind: (value) => `$${values.push(value)}`, values };
+type Name = Exclude<keyof RunFilters, 'search'>;
+
+/** How a filter becomes SQL on run `r`; `place` is where the statement has the value, such as `$3::text`. */
+export type FilterSql =
+  /**
+   * A condition that is also a token of `run_facets`, which an inverted index finds. The token's kind must be one that
+   * `headrace.run_tokens` writes.
+   */
+  | {
+      readonly by: 'token';
+      readonly token: string;
+      readonly where: (place: string, value: string) => string;
+      /** The value that asks for runs without any, and its condition. */
+      readonly none?: { readonly value: string; readonly where: string };
+    }
+  /** A limit of a time, where a list in the order of that time stops. Times are shown, and compared, in milliseconds. */
+  | { readonly by: 'time'; readonly sort: RunSort; readonly where: (place: string) => string }
+  /** Pairs of metadata: the parameter itself, or one key of it under a separate name. */
+  | { readonly by: 'metadata'; readonly key?: string }
+  /** A statement is composed for it: see `run-list-parts.ts`. */
+  | { readonly by: 'statement' };
+
+export interface ListFilter {
+  /** Query parameter of `GET /agent/runs`. */
+  readonly parameter: string;
+  /** Property of {@link RunFilters}; null: it is another name for a filter, or is read together with others. */
+  readonly filter: Name | null;
+  /** Validation and documentation of the parameter. */
+  readonly field: PropertyDecorator;
+  readonly sql: FilterSql;
 }
+
+const OPTIONAL = { optional: true } as const;
+const UID = { ...OPTIONAL, blank: false, max: 256 } as const;
+const SKILL = { ...OPTIONAL, blank: false, max: 1024 } as const;
+const MAX_METADATA_PAIRS = 5;
+
+const STATEMENT = { by: 'statement' } as const;
+const token = (kind: string, where: (place: string, value: string) => string): FilterSql => ({
+  by: 'token',
+  token: kind,
+  where,
+});
+const epochMs = (place: string): string => `('epoch'::timestamptz + ${place}::bigint * interval '1 millisecond')`;
+/** Times are shown in milliseconds: "later" than one of them is from the next one on. */
+const later = (column: string) => (place: string) => `r.${column} >= ${epochMs(`(${place}::bigint + 1)`)}`;
 
 /**
- * Filters that no order of `runs` serves. `conditions` hold for `r`; `probes` say the same by the tokens of
- * `run_facets`, for the owner whose place is given; `texts` are conditions on `run_facets.search`.
+ * The filters of `GET /agent/runs`, in the order of the document; they combine with AND. A new filter is an entry here and a
+ * property of `RunFilters`; where the order of a list does not serve it, also a kind of token in `headrace.run_tokens`.
  */
-export interface FilterSql {
-  readonly conditions: readonly string[];
-  readonly probes: (owner: string) => readonly string[];
-  readonly texts: (column: string) => readonly string[];
-  /** Place of the type that one of the run's artifacts must have. */
-  readonly artifactType: string | null;
-  /** Place of the id of the one run that is meant, whatever its text. */
-  readonly runId: string | null;
-}
-
-interface Probed {
-  readonly condition: string;
-  /** Kind and value of its token. Asked when they are needed: PostgreSQL refuses values that a statement does not use. */
-  readonly token: () => string;
-}
-
-export function filterSql(filters: RunFilters, bind: Bind): FilterSql {
-  const probed = probedFilters(filters, bind);
-  const { search } = filters;
-  const texts = search ? textConditions(search, bind) : [];
-  return {
-    conditions: probed.map(({ condition }) => condition),
-    probes: (owner) => probed.map(({ token }) => `headrace.run_token(${owner}, ${token()})`),
-    texts: (column) => texts.map((text) => `${column} ${text}`),
-    artifactType: filters.artifactType === undefined ? null : bind(filters.artifactType),
-    runId: search?.runId ? `${bind(search.runId)}::uuid` : null,
-  };
-}
-
-function probedFilters(filters: RunFilters, bind: Bind): Probed[] {
-  const probed: Probed[] = [];
-  const add = (kind: string, value: string | undefined, condition: (place: string) => string): void => {
-    if (value === undefined) return;
-    const place = `${bind(value)}::text`;
-    probed.push({ condition: condition(place), token: () => `'${kind}', ${place}` });
-  };
-  add('name', filters.name, (place) => `r.config->>'name' = ${place}`);
-  add(
-    'model_id',
-    filters.modelId,
-    (place) => `(r.config->>'model_id' = ${place} OR r.config->'harness'->>'model_id' = ${place})`,
-  );
-  add('creator', filters.creatorUid, (place) => `r.creator_uid = ${place}`);
-  add('executor', filters.executorUid, (place) => `r.executor_uid = ${place}`);
-  add('source', filters.source, (place) => `r.source = ${place}`);
-  add('execution_location', filters.executionLocation, (place) => `r.execution_location = ${place}`);
-  if (filters.environmentId === EMPTY_ENVIRONMENT)
-    probed.push({
-      condition: 'r.environment_id IS NULL',
-      token: once(() => `'environment_id', ${bind(EMPTY_ENVIRONMENT)}::text`),
-    });
-  else add('environment_id', filters.environmentId, (place) => `r.environment_id = ${place}`);
-  add('skill_spec', filters.skillSpec, (place) =>
-    isFullSpec(filters.skillSpec ?? '')
-      ? `r.skill_spec = ${place}`
-      : `(r.skill_spec = ${place} OR r.agent_skill->'specs' ? ${place})`,
-  );
-  add('schedule_id', filters.scheduleId, (place) => `r.schedule->>'schedule_id' = ${place}`);
-  add('ancestor_run_id', filters.ancestorRunId, (place) => `r.ancestor_run_ids @> ARRAY[${place}::uuid]`);
-  for (const [key, value] of (filters.metadata ?? []).flatMap((pairs) => Object.entries(pairs))) {
-    // One value and no expression: it is compared with thousands of runs.
-    probed.push({
-      condition: `r.metadata @> ${bind(JSON.stringify({ [key]: value }))}::jsonb`,
-      token: once(() => `'metadata ' || ${bind(key)}::text, ${bind(value)}::text`),
-    });
-  }
-  return probed;
-}
-
-function once(make: () => string): () => string {
-  let made: string | null = null;
-  return () => (made ??= make());
-}
-
-/** Words hold letters, marks and digits only, so there is nothing to escape in them. */
-function textConditions({ terms, runId }: RunSearch, bind: Bind): string[] {
-  if (runId !== null) return [`LIKE ${bind(`%${runId}%`)}`];
-  return terms.map(({ word, fuzzy }) =>
-    fuzzy ? `~ ${bind(typoPattern(word, '[[:alnum:]]', '[^[:alnum:]]'))}` : `LIKE ${bind(`%${word}%`)}`,
-  );
-}
+export const LIST_FILTERS: readonly ListFilter[] = [
+  {
+    parameter: 'state',
+    filter: 'states',
+    field: ArrayField(oneOf(RUN_STATES, 'RunState'), {
+      ...OPTIONAL,
+      maxItems: RUN_STATES.length,
+      description: 'Repeatable; any of them.',
+    }),
+    sql: STATEMENT,
+  },
+  {
+    parameter: 'name',
+    filter: 'name',
+    field: StringField({ ...UID, description: '`agent_config.name`, exactly.' }),
+    sql: token('name', (place) => `r.config->>'name' = ${place}`),
+  },
+  {
+    parameter: 'model_id',
+    filter: 'modelId',
+    field: StringField({ ...UID, description: '`agent_config.model_id`, or the one of `agent_config.harness`.' }),
+    sql: token(
+      'model_id',
+      (place) => `(r.config->>'model_id' = ${place} OR r.config->'harness'->>'model_id' = ${place})`,
+    ),
+  },
+  {
+    parameter: 'creator',
+    filter: 'creatorUid',
+    field: StringField({ ...UID, description: 'Uid of the user or service account that created the run.' }),
+    sql: token('creator', (place) => `r.creator_uid = ${place}`),
+  },
+  {
+    parameter: 'executor',
+    filter: 'executorUid',
+    field: StringField({ ...UID, description: 'Uid of the user or agent that executed the run.' }),
+    sql: token('executor', (place) => `r.executor_uid = ${place}`),
+  },
+  {
+    parameter: 'source',
+    filter: 'source',
+    field: EnumField(RUN_SOURCE_TYPES, { ...OPTIONAL, name: 'RunSourceType', description: 'What created the run.' }),
+    sql: token('source', (place) => `r.source = ${place}`),
+  },
+  {
+    parameter: 'execution_location',
+    filter: 'executionLocation',
+    field: EnumField(EXECUTION_LOCATIONS, {
+      ...OPTIONAL,
+      name: 'RunExecutionLocation',
+      description: 'Where the run is executed.',
+    }),
+    sql: token('execution_location', (place) => `r.execution_location = ${place}`),
+  },
+  {
+    parameter: 'created_after',
+    filter: 'createdAfter',
+    field: DateTimeField({
+      ...OPTIONAL,
+      description: 'Created strictly later. Times are RFC 3339 with an offset, compared in whole milliseconds.',
+    }),
+    sql: { by: 'time', sort: 'created_at', where: later('created_at') },
+  },
+  {
+    parameter: 'created_before',
+    filter: 'createdBefore',
+    field: DateTimeField({ ...OPTIONAL, description: 'Created strictly earlier.' }),
+    sql: { by: 'time', sort: 'created_at', where: (place) => `r.created_at < ${epochMs(place)}` },
+  },
+  {
+    parameter: 'updated_after',
+    filter: 'updatedAfter',
+    field: DateTimeField({ ...OPTIONAL, description: 'Changed strictly later.' }),
+    sql: { by: 'time', sort: 'updated_at', where: later('updated_at') },
+  },
+  {
+    parameter: 'environment_id',
+    filter: 'environmentId',
+    field: StringField({
+      ...OPTIONAL,
+      pattern: /^(empty-environment|[A-Za-z0-9]{22})$/,
+      says: 'exactly 22 letters or digits, or `empty-environment`',
+      description: '`empty-environment`: runs that have none.',
+    }),
+    sql: {
+      by: 'token',
+      token: 'environment_id',
+      where: (place) => `r.environment_id = ${place}`,
+      none: { value: EMPTY_ENVIRONMENT, where: 'r.environment_id IS NULL' },
+    },
+  },
+  {
+    parameter: 'skill',
+    filter: null,
+    field: StringField({ ...SKILL, description: 'The same as `skill_spec`.' }),
+    sql: STATEMENT,
+  },
+  {
+    parameter: 'skill_spec',
+    filter: 'skillSpec',
+    field: StringField({
+      ...SKILL,
+      description:
+        '`owner/repo:path/to/SKILL.md`; for runs that were created with a skill also `owner/repo:skill-name`, or the spec that was asked for.',
+    }),
+    sql: token('skill_spec', (place, spec) =>
+      isFullSpec(spec) ? `r.skill_spec = ${place}` : `(r.skill_spec = ${place} OR r.agent_skill->'specs' ? ${place})`,
+    ),
+  },
+  {
+    parameter: 'schedule_id',
+    filter: 'scheduleId',
+    field: StringField({ ...UID, description: 'Runs that this scheduled agent has created.' }),
+    sql: token('schedule_id', (place) => `r.schedule->>'schedule_id' = ${place}`),
+  },
+  {
+    parameter: 'ancestor_run_id',
+    filter: 'ancestorRunId',
+    field: StringField({
+      ...OPTIONAL,
+      blank: false,
+      max: 64,
+      description: 'Runs below this one, at any depth. It must exist and be accessible.',
+    }),
+    sql: token('ancestor_run_id', (place) => `r.ancestor_run_ids @> ARRAY[${place}::uuid]`),
+  },
+  {
+    parameter: 'metadata',
+    filter: 'metadata',
+    field: MapField(text({ maxBytes: 256 }), {
+      ...OPTIONAL,
+      maxEntries: MAX_METADATA_PAIRS,
+      keyPattern: /^[A-Za-z0-9._-]{1,64}$/,
+      keySays: '1 to 64 of A-Z a-z 0-9 . _ -',
+      description: '`metadata[<key>]=<value>`: exact; all of the pairs.',
+    }),
+    sql: { by: 'metadata' },
+  },
+  {
+    parameter: 'artifact_type',
+    filter: 'artifactType',
+    field: EnumField(ARTIFACT_TYPES, {
+      ...OPTIONAL,
+      name: 'ArtifactType',
+      description: 'Runs that have an artifact of this type.',
+    }),
+    sql: STATEMENT,
+  },
+  {
+    parameter: 'q',
+    filter: null,
+    field: StringField({
+      ...OPTIONAL,
+      max: MAX_SEARCH_LENGTH,
+      pattern: SEARCHABLE,
+      says: 'text with at least one letter or digit',
+      description:
+        'Words to find in title, prompt (its first 4,096 characters) and skill_spec: all of them, in any order, also as parts of words. A word that occurs nowhere is taken for a misspelling. A whole run id finds that run. Filters only: the asked sort orders.',
+    }),
+    sql: STATEMENT,
+  },
+  {
+    parameter: 'automation_id',
+    filter: null,
+    field: StringField({ ...UID, description: 'Runs that this automation has started.' }),
+    sql: { by: 'metadata', key: 'automation_id' },
+  },
+  {
+    parameter: 'factory_uid',
+    filter: null,
+    field: StringField({ ...UID, description: 'Runs of this factory.' }),
+    sql: { by: 'metadata', key: 'factory_uid' },
+  },
+];

@@ -1,9 +1,7 @@
-import type { RunFilters } from '../domain/run-filters.js';
+import { type RunFilters, type RunSearch, typoPattern } from '../domain/run-filters.js';
 import { isFullSpec } from '../domain/run-skill.js';
-import { type Bind, bindings, type FilterSql, filterSql } from './run-list-filters.js';
+import { LIST_FILTERS, type RunSort } from './run-list-filters.js';
 
-export const RUN_SORTS = ['updated_at', 'created_at', 'title', 'agent'] as const;
-export type RunSort = (typeof RUN_SORTS)[number];
 export type SortOrder = 'asc' | 'desc';
 
 /** Sort value (as text; null: the run has none) and id of a run: a place in a list. */
@@ -27,7 +25,7 @@ interface SortSql {
   /** Runs without a value come last in both directions. */
   readonly nullable: boolean;
   /**
-   * Whether PostgreSQL, left alone, plans each page anew. It never reads an index of an expression without the table, and
+   * Whether PostgreSQL, left alone, plans each page again. It never reads an index of an expression without the table, and
    * thinks that dearer for an average owner than for one with many runs, though both have the same plan.
    */
   readonly isReplanned: boolean;
@@ -52,20 +50,92 @@ export const SORTS: Record<RunSort, SortSql> = {
 /** More branches cost more to plan than they save; states are then a condition like others. */
 const MAX_BRANCHES = 32;
 
-const epochMs = (place: string): string => `('epoch'::timestamptz + ${place}::bigint * interval '1 millisecond')`;
+/** Adds a value to a statement and returns its place, `$1` and so on. */
+type Bind = (value: unknown) => string;
+
+/** Places of one statement's values, in the order in which they are asked for. */
+export function bindings(): { readonly bind: Bind; readonly values: readonly unknown[] } {
+  const values: unknown[] = [];
+  return { bind: (value) => `$${values.push(value)}`, values };
+}
+
+/**
+ * Filters that no order of `runs` serves. `conditions` hold for `r`; `probes` say the same by the tokens of
+ * `run_facets`, for the owner whose place is given; `texts` are conditions on `run_facets.search`.
+ */
+export interface FilterConditions {
+  readonly conditions: readonly string[];
+  readonly probes: (owner: string) => readonly string[];
+  readonly texts: (column: string) => readonly string[];
+  /** Place of the type that one of the run's artifacts must have. */
+  readonly artifactType: string | null;
+  /** Place of the id of the one run that is meant, whatever its text. */
+  readonly runId: string | null;
+}
+
+interface Probed {
+  readonly condition: string;
+  /** Kind and value of its token. Asked when they are needed: PostgreSQL refuses values that a statement does not use. */
+  readonly token: () => string;
+}
+
+function filterConditions(filters: RunFilters, bind: Bind): FilterConditions {
+  const probed = probedFilters(filters, bind);
+  const { search } = filters;
+  const texts = search ? textConditions(search, bind) : [];
+  return {
+    conditions: probed.map(({ condition }) => condition),
+    probes: (owner) => probed.map(({ token }) => `headrace.run_token(${owner}, ${token()})`),
+    texts: (column) => texts.map((text) => `${column} ${text}`),
+    artifactType: filters.artifactType === undefined ? null : bind(filters.artifactType),
+    runId: search?.runId ? `${bind(search.runId)}::uuid` : null,
+  };
+}
+
+function probedFilters(filters: RunFilters, bind: Bind): Probed[] {
+  const probed = LIST_FILTERS.flatMap(({ filter, sql }): Probed[] => {
+    const value = filter === null ? undefined : filters[filter];
+    if (sql.by !== 'token' || typeof value !== 'string') return [];
+    if (value === sql.none?.value)
+      return [{ condition: sql.none.where, token: once(() => `'${sql.token}', ${bind(value)}::text`) }];
+    const place = `${bind(value)}::text`;
+    return [{ condition: sql.where(place, value), token: () => `'${sql.token}', ${place}` }];
+  });
+  for (const [key, value] of (filters.metadata ?? []).flatMap((pairs) => Object.entries(pairs))) {
+    // One value and no expression: it is compared with thousands of runs.
+    probed.push({
+      condition: `r.metadata @> ${bind(JSON.stringify({ [key]: value }))}::jsonb`,
+      token: once(() => `'metadata ' || ${bind(key)}::text, ${bind(value)}::text`),
+    });
+  }
+  return probed;
+}
+
+function once(make: () => string): () => string {
+  let made: string | null = null;
+  return () => (made ??= make());
+}
+
+/** Words hold letters, marks and digits only, so there is nothing to escape in them. */
+function textConditions({ terms, runId }: RunSearch, bind: Bind): string[] {
+  if (runId !== null) return [`LIKE ${bind(`%${runId}%`)}`];
+  return terms.map(({ word, fuzzy }) =>
+    fuzzy ? `~ ${bind(typoPattern(word, '[[:alnum:]]', '[^[:alnum:]]'))}` : `LIKE ${bind(`%${word}%`)}`,
+  );
+}
 
 /** Everything a statement is made of. */
 export interface Parts {
   readonly query: RunListQuery;
   readonly bind: Bind;
   readonly owners: readonly string[];
-  /** Places of the states that make branches of their own, or `[null]`. */
+  /** Places of the states that make separate branches, or `[null]`. */
   readonly states: readonly (string | null)[];
   /** Bounds of the order itself: an index stops at them. */
   readonly bounds: readonly string[];
   /** What is looked at run by run. */
   readonly rest: readonly string[];
-  readonly filter: FilterSql;
+  readonly filter: FilterConditions;
 }
 
 /**
@@ -86,12 +156,10 @@ export function partsOf(query: RunListQuery, bind: Bind): Parts {
   const branched = states && sort === 'updated_at' && states.length * owners.length <= MAX_BRANCHES;
   if (states && !branched) rest.push(`r.state = ANY(${bind(states)}::text[])`);
   const boundOf = (of: RunSort): string[] => (sort === of ? bounds : rest);
-  const ms = (at: Date): string => bind(at.getTime());
-  // Times are shown in milliseconds: "later" than one of them is from the next one on.
-  const { createdAfter, createdBefore, updatedAfter } = filters;
-  if (createdAfter) boundOf('created_at').push(`r.created_at >= ${epochMs(`(${ms(createdAfter)}::bigint + 1)`)}`);
-  if (createdBefore) boundOf('created_at').push(`r.created_at < ${epochMs(ms(createdBefore))}`);
-  if (updatedAfter) boundOf('updated_at').push(`r.updated_at >= ${epochMs(`(${ms(updatedAfter)}::bigint + 1)`)}`);
+  for (const { filter, sql } of LIST_FILTERS) {
+    const value = filter === null ? undefined : filters[filter];
+    if (sql.by === 'time' && value instanceof Date) boundOf(sql.sort).push(sql.where(bind(value.getTime())));
+  }
   let probed: RunFilters = filters;
   const skillSpec = boundSkill(query);
   if (skillSpec !== null) {
@@ -109,10 +177,58 @@ export function partsOf(query: RunListQuery, bind: Bind): Parts {
     states: branched ? states.map((state) => `${bind(state)}::text`) : [null],
     bounds,
     rest,
-    filter: filterSql(probed, bind),
+    filter: filterConditions(probed, bind),
   };
 }
 
 /** The skill whose runs lie together in the order that is asked for. By a shorter spec than the full one they need not. */
 export const boundSkill = ({ sort, filters: { skillSpec } }: RunListQuery): string | null =>
   sort === 'agent' && skillSpec !== undefined && isFullSpec(skillSpec) ? skillSpec : null;
+
+/** "Behind the last run seen" among the runs that have a sort value, or among those that have none. */
+export function behind({ query, bind }: Parts, section: 'valued' | 'null'): string[] {
+  const { expression, type, nullable } = SORTS[query.sort];
+  const isNull = `${expression} IS ${section === 'null' ? '' : 'NOT '}NULL`;
+  const present = nullable && boundSkill(query) === null ? [isNull] : [];
+  if (!query.after) return present;
+  const [value, id] = query.after;
+  const compare = query.order === 'asc' ? '>' : '<';
+  if (section === 'valued')
+    return [...present, `(${expression}, r.id) ${compare} (${bind(value)}::${type}, ${bind(id)}::uuid)`];
+  return value === null ? [...present, `r.id ${compare} ${bind(id)}::uuid`] : present;
+}
+
+/** Lazily, in the list's order: one index scan an owner and state, merged. `check` is computed for each run met. */
+export function walk(parts: Parts, section: 'valued' | 'null', limit: number, check: string | null): string {
+  const { query, owners, states, bounds } = parts;
+  const { expression } = SORTS[query.sort];
+  const direction = query.order.toUpperCase();
+  const conditions = [...behind(parts, section), ...bounds];
+  const branches = owners.flatMap((owner) =>
+    states.map((state) => {
+      const where = [`r.slot_key = ${owner}`, ...(state === null ? [] : [`r.state = ${state}`]), ...conditions];
+      return `(SELECT r.id, ${expression} AS sort_value${check === null ? '' : `, ${check} AS fits`}
+   FROM runs r WHERE ${where.join(' AND ')}
+  ORDER BY ${expression} ${direction}, r.id ${direction} LIMIT ${limit})`;
+    }),
+  );
+  return `SELECT * FROM (${branches.join('\nUNION ALL\n')}) u ORDER BY sort_value ${direction}, id ${direction} LIMIT ${limit}`;
+}
+
+export const isPastValues = ({ query: { after } }: Parts): boolean => after !== null && after[0] === null;
+
+/** The runs that have a value behind the last one, and those that have none. */
+export const bothSections = (parts: Parts): string[][] =>
+  parts.query.after === null ? [[]] : [behind(parts, 'valued'), behind(parts, 'null')];
+
+/** What a run must fulfil one by one, as one expression on `r`. Scalar subqueries: they are probed, never hashed. */
+export function checkOf({ rest, filter }: Parts): string {
+  const texts = filter.texts('f.search');
+  const text = texts.length > 0 ? [`(SELECT ${texts.join(' AND ')} FROM run_facets f WHERE f.run_id = r.id)`] : [];
+  const found = filter.runId === null ? text : text.map((condition) => `(r.id = ${filter.runId} OR ${condition})`);
+  const artifact =
+    filter.artifactType === null
+      ? []
+      : [`(SELECT true FROM artifacts x WHERE x.run_id = r.id AND x.artifact_type = ${filter.artifactType} LIMIT 1)`];
+  return `coalesce(${[...rest, ...filter.conditions, ...artifact, ...found].join(' AND ')}, false)`;
+}

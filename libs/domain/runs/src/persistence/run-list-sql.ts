@@ -1,7 +1,16 @@
-import { bindings } from './run-list-filters.js';
-import { type Parts, partsOf, type RunListQuery, SORTS } from './run-list-parts.js';
-import { behind, bothSections, checkOf, isPastValues, walk } from './run-list-walk.js';
-import { LIST_PROMPT, LISTED_BYTES, LIVE_EXECUTION_JOIN, RUN_COLUMNS } from './run-rows.js';
+import {
+  behind,
+  bindings,
+  bothSections,
+  checkOf,
+  isPastValues,
+  type Parts,
+  partsOf,
+  type RunListQuery,
+  SORTS,
+  walk,
+} from './run-list-parts.js';
+import { LIST_PROMPT, LISTED_BYTES, LIVE_EXECUTION_JOIN, RUN_COLUMNS } from './runs.store.js';
 
 export interface ListStatement {
   readonly text: string;
@@ -32,8 +41,8 @@ const isShown = ({ limit }: RunListQuery): string =>
 
 /**
  * The page of a list that an index holds in its order: whole runs behind `after` with the text of their sort value, fewer
- * than `limit` of them, and with each how many there are up to `limit` (`found`). Nothing of a run that the page has no
- * room for leaves the database.
+ * than `limit` of them, and with each how many there are up to `limit` (`found`). Nothing of a run that exceeds the page
+ * leaves the database.
  */
 export const orderedStatement = (query: RunListQuery): ListStatement => {
   const { bind, values } = bindings();
@@ -41,7 +50,7 @@ export const orderedStatement = (query: RunListQuery): ListStatement => {
 };
 
 /** {@link orderedStatement} cut from the complete answer: what a rare value needs. Its plan depends on how rare. */
-export const wholeStatement = (query: RunListQuery): ListStatement => {
+export const fullStatement = (query: RunListQuery): ListStatement => {
   const { bind, values } = bindings();
   return { text: pageText(query, whole(partsOf(query, bind))), values };
 };
@@ -59,7 +68,7 @@ SELECT ${LISTED}
  * the page is full, or no more runs are there. A page without runs is one row without a run. Whether this plan is right
  * does not depend on the values, and {@link WALK_SETTINGS} leave no other.
  */
-export const nearStatement = (query: RunListQuery): ListStatement => {
+export const probeStatement = (query: RunListQuery): ListStatement => {
   const { bind, values } = bindings();
   const parts = partsOf(query, bind);
   return {

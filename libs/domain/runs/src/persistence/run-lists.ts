@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
+import { createHash } from 'node:crypto';
 import { Settings } from '#platform/config';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, type Statement } from '#platform/persistence';
 import type { Run } from '../domain/run.js';
-import { mayBeMisspelt, type SearchTerm } from '../domain/search-terms.js';
+import { mayBeMisspelt, type SearchTerm } from '../domain/run-filters.js';
 import { type RunListQuery, type RunPosition, SORTS } from './run-list-parts.js';
-import { ListShapes } from './run-list-shapes.js';
-import { nearStatement, orderedStatement, WALK_SETTINGS, wholeStatement } from './run-list-sql.js';
-import { type RunRow, toRun } from './run-rows.js';
+import { fullStatement, type ListStatement, orderedStatement, probeStatement, WALK_SETTINGS } from './run-list-sql.js';
+import { type RunRow, toRun } from './runs.store.js';
 
 export interface ListedRun {
   readonly run: Run;
@@ -17,14 +17,14 @@ export interface FoundPage {
   /** Fewer than were asked for when they are large. */
   readonly runs: readonly ListedRun[];
   /** Whether more runs follow. */
-  readonly goesOn: boolean;
+  readonly hasMore: boolean;
   /** How the words of the search were read; a later page must read them the same. */
   readonly terms: readonly SearchTerm[];
 }
 
 type ListRow = RunRow & { sort_text: string | null; found: number };
 /** Without an id: a page without runs. */
-type NearRow = ListRow & { complete: boolean };
+type ProbeRow = ListRow & { complete: boolean };
 
 /** Tables of this kind are never read whole for one page, whatever the planner expects of a rare value. */
 const SEARCH_SETTINGS = { enable_seqscan: 'off' };
@@ -53,7 +53,7 @@ export class RunLists {
   }
 
   /**
-   * A page of a list whose filters the order does not serve; each statement within `LIST_TIMEOUT`, else SQLSTATE 57014.
+   * A page of a list whose filters the order does not serve; each statement within `RUN_LIST_TIMEOUT`, else SQLSTATE 57014.
    * With `resolve` the words of the search are read: one that occurs nowhere in the owners' runs is taken for a
    * misspelling.
    */
@@ -65,15 +65,15 @@ export class RunLists {
     return this.search({ ...query, filters: { ...query.filters, search: { ...search, terms } } }, terms);
   }
 
-  /** Along the order first, in vain when the values are rare. */
+  /** Along the order first; where the values are too rare for that, the complete answer. */
   private async search(query: RunListQuery, terms: readonly SearchTerm[]): Promise<FoundPage> {
-    const near = nearStatement(query);
+    const near = probeStatement(query);
     const statement = this.shapes.statementOf(query, near);
     const rows = await this.reading(WALK_SETTINGS, (tx) =>
-      tx.query<NearRow & Record<string, unknown>>(statement, near.values),
+      tx.query<ProbeRow & Record<string, unknown>>(statement, near.values),
     );
     if (rows[0]?.complete) return toPage(isEmptyPage(rows) ? [] : rows, terms);
-    const whole = wholeStatement(query);
+    const whole = fullStatement(query);
     return toPage(
       await this.reading(SEARCH_SETTINGS, (tx) =>
         tx.query<ListRow & Record<string, unknown>>(whole.text, whole.values),
@@ -90,7 +90,7 @@ export class RunLists {
   }
 
   private reading<T>(settings: Readonly<Record<string, string>>, work: (tx: Queryable) => Promise<T>): Promise<T> {
-    return this.database.reading({ ...settings, statement_timeout: String(this.settings.listTimeout) }, work);
+    return this.database.reading({ ...settings, statement_timeout: String(this.settings.runListTimeout) }, work);
   }
 }
 
@@ -98,7 +98,7 @@ const isEmptyPage = ([first]: readonly { readonly id: string | null }[]): boolea
 
 const toPage = (rows: readonly ListRow[], terms: readonly SearchTerm[]): FoundPage => ({
   runs: rows.map((row) => ({ run: toRun(row), position: [row.sort_text, row.id] })),
-  goesOn: (rows[0]?.found ?? 0) > rows.length,
+  hasMore: (rows[0]?.found ?? 0) > rows.length,
   terms,
 });
 
@@ -132,4 +132,43 @@ async function knownWords(
     [terms.map(({ word }) => word), ...owners, owners],
   );
   return new Set(rows.map(({ word }) => word));
+}
+
+/** Page sizes that are worth a prepared statement: with the one run more that tells whether there is a next page. */
+const LIMITS = new Set([21, 51, 101]);
+const MAX_OWNERS = 2;
+/** A prepared list takes some 300 KB of each connection that has served it. */
+const MAX_PREPARED = 64;
+/** Lists that were asked for so often will be asked for again. */
+const WORTHY = 3;
+const MAX_COUNTED = 1000;
+
+/**
+ * Which lists are prepared. Reading and planning the statement of a page costs more than executing it, but a connection
+ * keeps what it has prepared, and filters combine to more lists than it could keep: the first that come often are chosen.
+ */
+export class ListShapes {
+  private readonly prepared = new Map<string, Statement>();
+  private readonly counts = new Map<string, number>();
+
+  /** What to send for the page: the statement with its name when it is prepared. */
+  statementOf({ owners, limit, filters }: RunListQuery, { text }: ListStatement): Statement | string {
+    if (owners.length > MAX_OWNERS || !LIMITS.has(limit) || filters.search) return text;
+    return this.prepared.get(text) ?? (this.isWorthy(text) ? this.prepare(text) : text);
+  }
+
+  private isWorthy(text: string): boolean {
+    if (this.prepared.size >= MAX_PREPARED) return false;
+    if (this.counts.size >= MAX_COUNTED) this.counts.clear();
+    const count = (this.counts.get(text) ?? 0) + 1;
+    this.counts.set(text, count);
+    return count >= WORTHY;
+  }
+
+  private prepare(text: string): Statement {
+    const statement = { name: `runs.list.${createHash('sha256').update(text).digest('base64url').slice(0, 16)}`, text };
+    this.prepared.set(text, statement);
+    this.counts.delete(text);
+    return statement;
+  }
 }

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DisabledUserListener, DisabledUserListeners } from '#platform/auth';
 import type { Queryable } from '#platform/persistence';
-import { type RunChange, RunTransitions, RunTransitionSink } from '#domain/runs';
+import { type RunChange, RunStateListeners, RunStateListener } from '#execution/executions';
 import { Timers } from '#platform/timers';
 import { SCHEDULE_TIMER, SchedulesStore } from '../persistence/schedules.store.js';
 
@@ -37,9 +37,9 @@ export class PauseSchedulesOfDisabledUsers extends DisabledUserListener implemen
 
 /** Records when a run of a schedule succeeds, in the transaction of the transition. One round trip for each such run. */
 @Injectable()
-export class RecordScheduleSuccess extends RunTransitionSink implements OnModuleInit {
+export class RecordScheduleSuccess extends RunStateListener implements OnModuleInit {
   constructor(
-    private readonly transitions: RunTransitions,
+    private readonly transitions: RunStateListeners,
     private readonly store: SchedulesStore,
   ) {
     super();

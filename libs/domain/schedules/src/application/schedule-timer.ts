@@ -3,7 +3,7 @@ import { TeamDirectory } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { BackgroundTasks, defineTask } from '#platform/jobs';
 import { isDatabaseUnavailable, type Queryable } from '#platform/persistence';
-import { UnfinishedRuns } from '#domain/runs';
+import { RunTail } from '#execution/executions';
 import { type DueTimer, TimerHandler, TimerHandlers, type TimerOutcome, TimerSteps } from '#platform/timers';
 import type { Schedule } from '../domain/schedule.js';
 import { type FiringRecord, PRUNE_BATCH_SIZE, ScheduleFiringsStore } from '../persistence/schedule-firings.store.js';
@@ -40,7 +40,7 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
   constructor(
     private readonly schedules: SchedulesStore,
     private readonly firings: ScheduleFiringsStore,
-    private readonly runs: UnfinishedRuns,
+    private readonly runs: RunTail,
     private readonly launcher: ScheduleLauncher,
     private readonly teams: TeamDirectory,
     private readonly settings: Settings,
@@ -64,7 +64,7 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
       due.map(({ key }) => key),
     );
     const schedules = new Map(found.map((schedule) => [schedule.uid, schedule]));
-    const busy = await this.runs.among(
+    const busy = await this.runs.unfinished(
       tx,
       found.flatMap(({ overlapPolicy, lastRunId }) => (overlapPolicy === 'skip' && lastRunId ? [lastRunId] : [])),
     );
@@ -75,13 +75,13 @@ export class ScheduleTimer extends TimerHandler implements OnModuleInit {
       else fired.push(...(await Promise.all(next.map((timer) => this.fireOne(timer, schedules.get(timer.key), busy)))));
     }
     this.steps.reached('launched');
-    const { schedulePauseAfter } = this.settings;
+    const { schedulePauseAfterFailures } = this.settings;
     const records = fired.flatMap((one) => one.records);
     await this.schedules.noteSpawnErrors(
       tx,
       fired.flatMap(({ delay }) => delay ?? []),
     );
-    const paused = new Set(await this.firings.record(tx, records, schedulePauseAfter));
+    const paused = new Set(await this.firings.record(tx, records, schedulePauseAfterFailures));
     return fired.map(({ outcome }, index) => (paused.has(due[index]?.key ?? '') ? 'remove' : outcome));
   }
 

@@ -16,6 +16,7 @@ import { runScheduleProblem, scheduleProblem } from './schedule-problems.js';
 
 const TAG = 'Schedules';
 const BODY_LIMIT = 4 * MIB;
+const ScheduleId = (): ParameterDecorator => Param('scheduleId', pathId('uid'));
 
 const UPDATED = { status: 200, description: 'The updated schedule.', type: ScheduledAgentItem };
 
@@ -77,11 +78,8 @@ export class SchedulesController {
     success: { status: 200, description: 'The schedule.', type: ScheduledAgentItem },
     errors: [400, 403, 404],
   })
-  async getScheduledAgent(
-    @CurrentCaller() caller: Caller,
-    @Param('scheduleId', pathId('uid')) scheduleId: string,
-  ): Promise<ScheduledAgentItem> {
-    const found = await this.schedules.get(caller, scheduleId);
+  async getScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
+    const found = await this.schedules.get(caller, uid);
     if (found.kind !== 'found') throw scheduleProblem(found);
     return this.presenter.one(caller, found.schedule);
   }
@@ -103,10 +101,10 @@ export class SchedulesController {
   })
   async updateScheduledAgent(
     @CurrentCaller() caller: Caller,
-    @Param('scheduleId', pathId('uid')) scheduleId: string,
+    @ScheduleId() uid: string,
     @Body() body: UpdateScheduledAgentRequest,
   ): Promise<ScheduledAgentItem> {
-    const result = await this.schedules.update(caller, scheduleId, toRequestedSchedule(body));
+    const result = await this.schedules.update(caller, uid, toRequestedSchedule(body));
     if (result.kind !== 'updated') throw scheduleProblem(result);
     return this.presenter.one(caller, result.schedule);
   }
@@ -123,9 +121,9 @@ export class SchedulesController {
   })
   async deleteScheduledAgent(
     @CurrentCaller() caller: Caller,
-    @Param('scheduleId', pathId('uid')) scheduleId: string,
+    @ScheduleId() uid: string,
   ): Promise<DeleteScheduledAgentResponse> {
-    const result = await this.schedules.delete(caller, scheduleId);
+    const result = await this.schedules.delete(caller, uid);
     if (result.kind !== 'deleted') throw scheduleProblem(result);
     return { success: true };
   }
@@ -140,11 +138,8 @@ export class SchedulesController {
     success: UPDATED,
     errors: [400, 403, 404],
   })
-  async pauseScheduledAgent(
-    @CurrentCaller() caller: Caller,
-    @Param('scheduleId', pathId('uid')) scheduleId: string,
-  ): Promise<ScheduledAgentItem> {
-    const result = await this.schedules.pause(caller, scheduleId);
+  async pauseScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
+    const result = await this.schedules.pause(caller, uid);
     if (result.kind !== 'updated') throw scheduleProblem(result);
     return this.presenter.one(caller, result.schedule);
   }
@@ -160,11 +155,8 @@ export class SchedulesController {
     success: UPDATED,
     errors: [400, 403, 'feature_not_available', 404],
   })
-  async resumeScheduledAgent(
-    @CurrentCaller() caller: Caller,
-    @Param('scheduleId', pathId('uid')) scheduleId: string,
-  ): Promise<ScheduledAgentItem> {
-    const result = await this.schedules.resume(caller, scheduleId);
+  async resumeScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<ScheduledAgentItem> {
+    const result = await this.schedules.resume(caller, uid);
     if (result.kind !== 'updated') throw scheduleProblem(result);
     return this.presenter.one(caller, result.schedule);
   }
@@ -180,11 +172,8 @@ export class SchedulesController {
     success: { status: 200, description: 'The run is queued.', type: RunAgentResponse },
     errors: [400, 403, 'feature_not_available', 404],
   })
-  async runScheduledAgent(
-    @CurrentCaller() caller: Caller,
-    @Param('scheduleId', pathId('uid')) scheduleId: string,
-  ): Promise<RunAgentResponse> {
-    const result = await this.schedules.run(caller, scheduleId);
+  async runScheduledAgent(@CurrentCaller() caller: Caller, @ScheduleId() uid: string): Promise<RunAgentResponse> {
+    const result = await this.schedules.run(caller, uid);
     if (result.kind !== 'created') throw runScheduleProblem(result);
     return {
       run_id: result.runId,

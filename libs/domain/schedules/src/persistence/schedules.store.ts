@@ -1,50 +1,27 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement } from '#platform/persistence';
-import type { AgentConfig, PrincipalRef, RunMode, RunOwner } from '#domain/runs';
-import {
-  LISTED_PROMPT_CHARACTERS,
-  type OverlapPolicy,
-  type Schedule,
-  type ScheduleFields,
-} from '../domain/schedule.js';
+import type { PrincipalRef, RunOwner } from '#domain/runs';
+import { LISTED_PROMPT_CHARACTERS, type Schedule, type ScheduleFields } from '../domain/schedule.js';
 
 /** The kind of the timers of schedules. */
 export const SCHEDULE_TIMER = 'schedule';
 
-interface Row {
-  uid: string;
-  team_uid: string | null;
-  owner_user_uid: string | null;
-  name: string;
-  cron: string;
-  timezone: string;
-  prompt: string;
-  enabled: boolean;
-  agent_config: AgentConfig | null;
-  agent_identity_uid: string | null;
-  mode: RunMode;
-  metadata: Record<string, string> | null;
-  overlap_policy: OverlapPolicy;
-  jitter_seconds: number;
-  paused_reason: string | null;
-  creator_type: PrincipalRef['type'];
-  creator_uid: string;
-  editor_type: PrincipalRef['type'];
-  editor_uid: string;
-  created_at: Date;
-  updated_at: Date;
-  last_ran_at: Date | null;
-  last_run_id: string | null;
-  last_spawn_error: string | null;
-  failures: number;
-  next_due_at: Date | null;
+interface Row extends Omit<Schedule, 'owner' | 'createdBy' | 'updatedBy'> {
+  readonly teamUid: string | null;
+  readonly ownerUserUid: string | null;
+  readonly creatorType: PrincipalRef['type'];
+  readonly creatorUid: string;
+  readonly editorType: PrincipalRef['type'];
+  readonly editorUid: string;
 }
 
 const columns = (prompt: string): string =>
-  `s.uid, s.team_uid, s.owner_user_uid, s.name, s.cron, s.timezone, ${prompt} AS prompt, s.enabled, s.agent_config,
-  s.agent_identity_uid, s.mode, s.metadata, s.overlap_policy, s.jitter_seconds, s.paused_reason, s.creator_type, s.creator_uid,
-  s.editor_type, s.editor_uid, s.created_at, s.updated_at, s.last_ran_at, s.last_run_id, s.last_spawn_error, s.failures,
-  t.due_at AS next_due_at`;
+  `s.uid, s.team_uid AS "teamUid", s.owner_user_uid AS "ownerUserUid", s.name, s.cron AS "cronSchedule", s.timezone,
+  ${prompt} AS prompt, s.enabled, s.agent_config AS "agentConfig", s.agent_identity_uid AS "agentIdentityUid", s.mode, s.metadata,
+  s.overlap_policy AS "overlapPolicy", s.jitter_seconds AS "jitterSeconds", s.paused_reason AS "pausedReason",
+  s.creator_type AS "creatorType", s.creator_uid AS "creatorUid", s.editor_type AS "editorType", s.editor_uid AS "editorUid",
+  s.created_at AS "createdAt", s.updated_at AS "updatedAt", s.last_ran_at AS "lastRanAt", s.last_run_id AS "lastRunId",
+  s.last_spawn_error AS "lastSpawnError", s.failures, t.due_at AS "nextDueAt"`;
 const FROM = `FROM schedules s LEFT JOIN timers t ON t.kind = '${SCHEDULE_TIMER}' AND t.key = s.uid`;
 const FIND: Statement = { name: 'schedules.find', text: `SELECT ${columns('s.prompt')} ${FROM} WHERE s.uid = $1` };
 const FIND_ALL: Statement = {
@@ -206,33 +183,17 @@ const valuesOf = (fields: ScheduleFields): unknown[] => [
   fields.jitterSeconds,
 ];
 
-function toSchedule(row: Row): Schedule {
-  return {
-    uid: row.uid,
-    owner:
-      row.team_uid !== null
-        ? { teamUid: row.team_uid, userUid: null }
-        : { teamUid: null, userUid: row.owner_user_uid ?? '' },
-    name: row.name,
-    cronSchedule: row.cron,
-    timezone: row.timezone,
-    prompt: row.prompt,
-    enabled: row.enabled,
-    agentConfig: row.agent_config,
-    agentIdentityUid: row.agent_identity_uid,
-    mode: row.mode,
-    metadata: row.metadata,
-    overlapPolicy: row.overlap_policy,
-    jitterSeconds: row.jitter_seconds,
-    pausedReason: row.paused_reason,
-    createdBy: { type: row.creator_type, uid: row.creator_uid },
-    updatedBy: { type: row.editor_type, uid: row.editor_uid },
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    lastRanAt: row.last_ran_at,
-    lastRunId: row.last_run_id,
-    lastSpawnError: row.last_spawn_error,
-    failures: row.failures,
-    nextDueAt: row.next_due_at,
-  };
-}
+const toSchedule = ({
+  teamUid,
+  ownerUserUid,
+  creatorType,
+  creatorUid,
+  editorType,
+  editorUid,
+  ...fields
+}: Row): Schedule => ({
+  ...fields,
+  owner: teamUid !== null ? { teamUid, userUid: null } : { teamUid: null, userUid: ownerUserUid ?? '' },
+  createdBy: { type: creatorType, uid: creatorUid },
+  updatedBy: { type: editorType, uid: editorUid },
+});

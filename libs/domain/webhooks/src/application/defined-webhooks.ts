@@ -1,48 +1,59 @@
 import { Injectable } from '@nestjs/common';
 import type { Factory } from '#domain/factories';
-import { newUid } from '#platform/kernel';
+import { isStorableText, newUid } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
-import { ManagedSecrets } from '#platform/secrets';
-import type { DefinedWebhook, WebhookSettingIssue, WebhookSettings } from '../domain/defined-webhook.js';
-import { MAX_WEBHOOKS_PER_FACTORY } from '../domain/webhook.js';
-import { DefinedWebhooksStore } from '../persistence/defined-webhooks.store.js';
-import { WebhookPlaces } from '../persistence/webhook-places.js';
+import { ManagedSecrets, SealBrokenError, SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
+import {
+  type DefinedWebhook,
+  MAX_WEBHOOK_NAME,
+  MAX_WEBHOOKS_PER_FACTORY,
+  type WebhookSettingIssue,
+  type WebhookSettings,
+} from '../domain/webhook.js';
 import { WebhooksStore } from '../persistence/webhooks.store.js';
-import { DefinedWebhookRules } from './defined-webhook-rules.js';
 import { WebhookSecrets } from './webhook-secrets.js';
+import { credentialFault } from '../domain/credential.js';
+import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
+import { planWebhook } from '../domain/webhook-plan.js';
 
 export type CreateDefinedWebhookResult =
   { readonly kind: 'created'; readonly uid: string } | { readonly kind: 'limit_reached'; readonly limit: number };
 
+/** `sealed`: it exists and cannot be decrypted. */
+type KnownSecret = { readonly kind: 'open'; readonly value: string } | { readonly kind: 'missing' | 'sealed' };
+
+/** By the pointers of the API. */
+const FIELDS: ReadonlyMap<string, keyof WebhookSettings> = new Map([
+  ['/signature_scheme', 'signatureScheme'],
+  ['/delivery_id_header', 'deliveryIdHeader'],
+]);
+
 /**
- * Webhooks that files define, for the room of the definitions: within its transaction, without asking who is allowed to.
- * An apply calls `hold`, `list` and `validate` in this order, and makes no changes when there are issues; deletions before
- * creations, so that what goes makes room for what comes.
+ * Webhooks of factory definitions, within the transaction of the caller, who also checks the permission. An apply calls
+ * `lock`, `list` and `validate` in this order, and changes nothing when there are issues. It deletes before it creates, so
+ * that deleted webhooks do not count against the quota.
  */
 @Injectable()
 export class DefinedWebhooks {
   constructor(
-    private readonly store: DefinedWebhooksStore,
-    private readonly webhooks: WebhooksStore,
-    private readonly places: WebhookPlaces,
+    private readonly store: WebhooksStore,
     private readonly managed: ManagedSecrets,
     private readonly secrets: WebhookSecrets,
-    private readonly rules: DefinedWebhookRules,
+    private readonly schemes: SignatureSchemes,
   ) {}
 
   /**
-   * From now on nobody else deletes a webhook of the factory, or changes one from a definition, until the
-   * transaction ends. Not needed just to look. Secrets come after these webhooks: of those whose webhooks follow them, none
-   * is from a definition.
+   * Until the transaction ends no other one deletes a webhook of the factory or changes one of a definition. Not needed for
+   * reading. Managed secrets are locked after these webhooks: changes of secrets do not lock webhooks of definitions.
    */
-  async hold(tx: Queryable, factory: Factory): Promise<void> {
-    await this.places.lock(tx, factory.uid);
-    await this.store.lockAll(tx, factory.uid);
+  async lock(tx: Queryable, factory: Factory): Promise<void> {
+    await this.store.lockQuota(tx, factory.uid);
+    await this.store.lockAllDefined(tx, factory.uid);
   }
 
-  /** Of both sources, by name. */
+  /** From the API and from definitions, by name. */
   async list(tx: Queryable, { uid, teamUid }: Factory): Promise<DefinedWebhook[]> {
-    const found = await this.store.list(tx, uid);
+    const found = await this.store.listForDefinition(tx, uid);
     const names = [...new Set(found.map(({ secretName }) => secretName))];
     const versions = await this.managed.versions(tx, teamUid, names);
     return found.map((webhook) => ({
@@ -59,13 +70,21 @@ export class DefinedWebhooks {
     }));
   }
 
-  /** What is wrong with each. Nobody changes or deletes a secret that one names until the transaction ends. */
-  validate(
+  /** The issues of each. The managed secrets that they name are locked until the transaction ends. */
+  async validate(
     tx: Queryable,
-    factory: Factory,
+    { teamUid }: Factory,
     specs: readonly WebhookSettings[],
   ): Promise<readonly (readonly WebhookSettingIssue[])[]> {
-    return this.rules.issues(tx, factory.teamUid, specs);
+    const secrets = new Map<string, KnownSecret>();
+    // Sorted: one lock order for all transactions.
+    for (const name of [...new Set(specs.map(({ secretName }) => secretName))].sort())
+      secrets.set(name, await this.findSecret(tx, teamUid, name));
+    return specs.map((spec) => [
+      ...nameIssues(spec.name),
+      ...this.planIssues(spec),
+      ...this.secretIssues(spec, secrets.get(spec.secretName) ?? { kind: 'missing' }),
+    ]);
   }
 
   async create(
@@ -73,11 +92,11 @@ export class DefinedWebhooks {
     { uid: factoryUid, teamUid }: Factory,
     spec: WebhookSettings,
   ): Promise<CreateDefinedWebhookResult> {
-    if (!(await this.places.take(tx, factoryUid, MAX_WEBHOOKS_PER_FACTORY)))
+    if (!(await this.store.reserveQuota(tx, factoryUid, MAX_WEBHOOKS_PER_FACTORY)))
       return { kind: 'limit_reached', limit: MAX_WEBHOOKS_PER_FACTORY };
     const uid = newUid();
     const fields = { ...spec, ...header(spec), copy: await this.copyOf(tx, teamUid, uid, spec) };
-    await this.webhooks.insert(tx, {
+    await this.store.insert(tx, {
       ...fields,
       uid,
       factoryUid,
@@ -90,27 +109,27 @@ export class DefinedWebhooks {
     return { kind: 'created', uid };
   }
 
-  /** Takes the present value of the managed secret; senders see the webhook as it is then from the commit on. */
+  /** Copies the current value of the managed secret; senders see the change from the commit on. */
   async replace(
     tx: Queryable,
     { uid: factoryUid, teamUid }: Factory,
     uid: string,
     spec: WebhookSettings,
   ): Promise<void> {
-    // Secret before webhook, as everybody does who takes both.
+    // Lock order: the secret before the webhook.
     const copy = await this.copyOf(tx, teamUid, uid, spec);
-    const found = await this.store.lock(tx, factoryUid, uid);
+    const found = await this.store.lockDefined(tx, factoryUid, uid);
     if (!found) throw new Error(`Factory ${factoryUid} has no webhook ${uid} from a definition.`);
-    await this.store.replace(tx, found.id, { ...spec, ...header(spec), copy });
+    await this.store.replaceDefined(tx, found.id, { ...spec, ...header(spec), copy });
   }
 
-  /** Its log stays until it has expired, and so does the managed secret: it is not the webhook's own. */
-  async remove(tx: Queryable, factory: Factory, uid: string): Promise<void> {
-    await this.places.lock(tx, factory.uid);
-    if (!(await this.store.lock(tx, factory.uid, uid)))
+  /** Keeps the delivery log until it expires, and the managed secret, which the webhook does not own. */
+  async delete(tx: Queryable, factory: Factory, uid: string): Promise<void> {
+    await this.store.lockQuota(tx, factory.uid);
+    if (!(await this.store.lockDefined(tx, factory.uid, uid)))
       throw new Error(`Factory ${factory.uid} has no webhook ${uid} from a definition.`);
-    await this.webhooks.markDeleted(tx, factory.uid, uid);
-    await this.places.giveBack(tx, factory.uid);
+    await this.store.markDeleted(tx, factory.uid, uid);
+    await this.store.releaseQuota(tx, factory.uid);
   }
 
   private async copyOf(
@@ -124,8 +143,59 @@ export class DefinedWebhooks {
     await this.managed.reserveForWebhook(tx, teamUid, secretName);
     return { sealed: this.secrets.seal(uid, secret.value), version: secret.version };
   }
+
+  private planIssues(spec: WebhookSettings): WebhookSettingIssue[] {
+    const planning = planWebhook({ ...spec, secret: null }, this.schemes);
+    if (planning.kind === 'planned') return [];
+    return planning.issues.map(({ pointer, detail }) => ({ field: FIELDS.get(pointer) ?? 'authMode', detail }));
+  }
+
+  private secretIssues(
+    { authMode, signatureScheme, secretName }: WebhookSettings,
+    secret: KnownSecret,
+  ): WebhookSettingIssue[] {
+    const issue = (detail: string): WebhookSettingIssue[] => [{ field: 'secretName', detail }];
+    switch (secret.kind) {
+      case 'missing':
+        return issue(
+          SECRET_NAME.test(secretName)
+            ? 'must name a managed secret of the team; no secret has this name'
+            : `must name a managed secret of the team: ${SECRET_NAME_RULE}`,
+        );
+      case 'sealed':
+        return issue(
+          'names a secret that cannot be decrypted with the keys of this installation: store its value again',
+        );
+      case 'open': {
+        const scheme = this.schemes.find(signatureScheme ?? '');
+        // A missing scheme is reported as an issue of the scheme.
+        if (authMode === 'signature' && !scheme) return [];
+        const fault = credentialFault({ authMode, scheme }, secret.value);
+        return fault === null ? [] : issue(`names a secret that cannot be used here: it ${fault}`);
+      }
+    }
+  }
+
+  private async findSecret(tx: Queryable, teamUid: string, name: string): Promise<KnownSecret> {
+    if (!SECRET_NAME.test(name)) return { kind: 'missing' };
+    try {
+      const found = await this.managed.readForWebhook(tx, teamUid, name);
+      return found ? { kind: 'open', value: found.value } : { kind: 'missing' };
+    } catch (error) {
+      if (error instanceof SealBrokenError) return { kind: 'sealed' };
+      throw error;
+    }
+  }
 }
 
 const header = ({ deliveryIdHeader }: WebhookSettings): { deliveryIdHeader: string | null } => ({
   deliveryIdHeader: deliveryIdHeader?.toLowerCase() ?? null,
 });
+
+function nameIssues(name: string): WebhookSettingIssue[] {
+  if (name.trim() === '') return [{ field: 'name', detail: 'must not be blank' }];
+  if (!isStorableText(name)) return [{ field: 'name', detail: 'must not contain NUL characters or lone surrogates' }];
+  if (name.length > MAX_WEBHOOK_NAME)
+    return [{ field: 'name', detail: `must not exceed ${MAX_WEBHOOK_NAME} characters` }];
+  return [];
+}

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { PrunesStore } from '../persistence/prunes.store.js';
 
-const WEBHOOKS_AT_ONCE = 200;
-const ROWS_AT_ONCE = 1000;
+const WEBHOOKS_PER_BATCH = 200;
+const ROWS_PER_BATCH = 1000;
 
 export interface Pruned {
   readonly deliveries: number;
@@ -11,7 +11,7 @@ export interface Pruned {
   readonly webhooks: number;
 }
 
-/** Forgets what the settings no longer keep, in small steps; a round that is stopped goes on with the next one. */
+/** Deletes expired deliveries, identities and webhooks in small batches. After an abort the next call continues. */
 @Injectable()
 export class PruneDeliveries {
   constructor(
@@ -22,40 +22,40 @@ export class PruneDeliveries {
   async execute(signal: AbortSignal): Promise<Pruned> {
     const deliveries = await this.logs(signal);
     const identities = await this.repeat(signal, () =>
-      this.store.pruneIdentities(this.settings.webhookIdentityRetention, ROWS_AT_ONCE),
+      this.store.pruneIdentities(this.settings.webhookDedupWindow, ROWS_PER_BATCH),
     );
     return { deliveries, identities, webhooks: await this.webhooks(signal) };
   }
 
   private async logs(signal: AbortSignal): Promise<number> {
-    const { webhookLogKeep: keep, webhookLogRetention: olderThanMs } = this.settings;
+    const { webhookLogMinEntries: keep, webhookLogRetention: olderThanMs } = this.settings;
     let all = 0;
     for (let after: string | null = '0'; after !== null && !signal.aborted;) {
-      const step = await this.store.pruneLogs(after, WEBHOOKS_AT_ONCE, { keep, olderThanMs }, ROWS_AT_ONCE);
+      const step = await this.store.pruneLogs(after, WEBHOOKS_PER_BATCH, { keep, olderThanMs }, ROWS_PER_BATCH);
       all += step.pruned;
-      // A full step may have left some of these webhooks out.
-      if (step.pruned < ROWS_AT_ONCE) after = step.last;
+      // A full batch may have omitted rows of these webhooks.
+      if (step.pruned < ROWS_PER_BATCH) after = step.last;
     }
     return all;
   }
 
-  /** Rows of deleted webhooks go after their log, which names them. */
+  /** Deleted webhooks are removed after their log, which refers to them. */
   private async webhooks(signal: AbortSignal): Promise<number> {
     return this.repeat(
       signal,
       async () => {
-        const webhookIds = await this.store.deletedWebhooks(this.settings.webhookLogRetention, WEBHOOKS_AT_ONCE);
-        await this.repeat(signal, () => this.store.pruneIdentitiesOf(webhookIds, ROWS_AT_ONCE), ROWS_AT_ONCE);
+        const webhookIds = await this.store.deletedWebhooks(this.settings.webhookLogRetention, WEBHOOKS_PER_BATCH);
+        await this.repeat(signal, () => this.store.pruneIdentitiesOf(webhookIds, ROWS_PER_BATCH), ROWS_PER_BATCH);
         if (signal.aborted || webhookIds.length === 0) return 0;
         await this.store.pruneWebhooks(webhookIds);
         return webhookIds.length;
       },
-      WEBHOOKS_AT_ONCE,
+      WEBHOOKS_PER_BATCH,
     );
   }
 
-  /** Until a step finds less than it may take. */
-  private async repeat(signal: AbortSignal, step: () => Promise<number>, full = ROWS_AT_ONCE): Promise<number> {
+  /** Repeats a batch until it is not full. */
+  private async repeat(signal: AbortSignal, step: () => Promise<number>, full = ROWS_PER_BATCH): Promise<number> {
     let all = 0;
     while (!signal.aborted) {
       const done = await step();

@@ -4,9 +4,8 @@ import type { FactoryRefusal } from '#domain/factories';
 import { newUuid } from '#platform/kernel';
 import { Database } from '#platform/persistence';
 import { DeliveriesStore } from '../persistence/deliveries.store.js';
-import { RedeliveriesStore } from '../persistence/redeliveries.store.js';
-import { EvaluationNudge } from './ports.js';
-import { WebhookAccess } from './webhook-access.js';
+import { DeliveriesService } from './deliveries.service.js';
+import { EvaluationNudge } from './delivery-evaluator.js';
 
 export type RedeliverResult =
   | { readonly kind: 'redelivered'; readonly deliveryId: string }
@@ -17,46 +16,41 @@ export type RedeliverResult =
   | { readonly kind: 'limited'; readonly retryMs: number }
   | FactoryRefusal;
 
-/** Of one webhook, and beside what its sender may deliver: trying things out must not cost the sender's deliveries. */
+/** For each webhook, and independent of the rate limit of its sender: tests must not cost the deliveries of the sender. */
 const LIMIT = 60;
 const WINDOW_MS = 60_000;
 
 /**
- * Has a stored delivery evaluated once more, as a new one. Not on a disabled webhook: disabling it means that nothing
- * of it starts runs.
+ * Has a stored delivery evaluated again, as a new delivery. Rejected for a disabled webhook, because disabling it means
+ * that it starts no runs.
  */
 @Injectable()
 export class RedeliverDelivery {
   constructor(
-    private readonly access: WebhookAccess,
+    private readonly service: DeliveriesService,
     private readonly database: Database,
     private readonly deliveries: DeliveriesStore,
-    private readonly redeliveries: RedeliveriesStore,
     private readonly nudge: EvaluationNudge,
   ) {}
 
   async execute(caller: Caller, factoryUid: string, webhookUid: string, deliveryId: string): Promise<RedeliverResult> {
-    const lookup = await this.access.webhook(caller, factoryUid, webhookUid);
+    const lookup = await this.service.findWebhook(caller, factoryUid, webhookUid);
     if (lookup.kind !== 'found') return lookup;
     const { id: webhookId } = lookup.webhook;
     const outcome = await this.deliveries.outcomeOf(webhookId, deliveryId);
     if (outcome === 'unknown') return { kind: 'unknown_delivery' };
     if (outcome !== 'Accepted') return { kind: 'not_accepted' };
-    const result = await this.repeat(webhookId, deliveryId);
-    if (result.kind === 'redelivered') this.nudge.nudge();
-    return result;
-  }
-
-  private repeat(webhookId: string, deliveryId: string): Promise<RedeliverResult> {
-    return this.database.transaction(async (tx): Promise<RedeliverResult> => {
-      const webhook = await this.redeliveries.lockWebhook(tx, webhookId);
+    const result = await this.database.transaction(async (tx): Promise<RedeliverResult> => {
+      const webhook = await this.deliveries.lockWebhook(tx, webhookId);
       if (!webhook) return { kind: 'unknown' };
       if (!webhook.enabled) return { kind: 'disabled' };
-      const retryMs = await this.redeliveries.waitFor(tx, webhookId, LIMIT, WINDOW_MS);
+      const retryMs = await this.deliveries.redeliveryWaitMs(tx, webhookId, LIMIT, WINDOW_MS);
       if (retryMs > 0) return { kind: 'limited', retryMs };
       const id = newUuid();
-      const isMade = await this.redeliveries.insert(tx, webhookId, id, deliveryId);
-      return isMade ? { kind: 'redelivered', deliveryId: id } : { kind: 'unknown_delivery' };
+      const isInserted = await this.deliveries.insertRedelivery(tx, webhookId, id, deliveryId);
+      return isInserted ? { kind: 'redelivered', deliveryId: id } : { kind: 'unknown_delivery' };
     });
+    if (result.kind === 'redelivered') this.nudge.nudge();
+    return result;
   }
 }

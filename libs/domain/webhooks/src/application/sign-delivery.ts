@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#platform/kernel';
 import { SERVICE_ID_HEADERS } from '../domain/delivery-identity.js';
-import { ingressUrl } from '../domain/ingress-url.js';
-import type { ManagedWebhook } from '../domain/managed-webhook.js';
+import { ingressUrl, type ManagedWebhook } from '../domain/webhook.js';
 import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
 import { WebhooksStore } from '../persistence/webhooks.store.js';
 import { WebhookSecrets } from './webhook-secrets.js';
@@ -10,14 +9,14 @@ import { WebhookSecrets } from './webhook-secrets.js';
 export interface DeliveryToSign {
   readonly webhookUid: string;
   readonly body: Buffer;
-  /** The sender's own id of the delivery. */
+  /** The delivery id of the sender. */
   readonly deliveryId: string;
-  /** Public origin of the ingress, as senders know it. */
+  /** Public origin of the ingress. */
   readonly origin: string;
 }
 
 export interface SignedDelivery {
-  /** Holds the token in `url_token` mode. */
+  /** Contains the token in `url_token` mode. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
@@ -27,12 +26,12 @@ export type SignDeliveryResult =
   | ({ readonly kind: 'signed' } & SignedDelivery)
   | { readonly kind: 'unknown' }
   | { readonly kind: 'no_secret' }
-  /** Only the sender has the key, or the body is none that the sender could send. */
+  /** Only the sender has the key, or the sender could not send this body. */
   | { readonly kind: 'not_signable'; readonly scheme: string };
 
 const [SERVICE_HEADER] = SERVICE_ID_HEADERS;
 
-/** Makes a delivery as a webhook's sender would: for whoever tries a webhook out. */
+/** Builds a delivery as the sender of a webhook would, to test a webhook. */
 @Injectable()
 export class SignDelivery {
   constructor(
@@ -67,7 +66,7 @@ export class SignDelivery {
     const scheme = this.schemes.find(signatureScheme ?? '');
     const signed = scheme?.sign({ body, secret, now: this.clock.now(), url, deliveryId });
     if (!scheme || !signed) return { kind: 'not_signable', scheme: scheme?.label ?? signatureScheme ?? '' };
-    // Where neither webhook nor scheme has a header for it, the service's own.
+    // Without a header of the webhook or of the scheme, the header of the service is used.
     const header = deliveryIdHeader ?? (scheme.deliveryIdHeaders.length === 0 ? SERVICE_HEADER : null);
     const headers = { ...(header !== null && idHeader(header, deliveryId)), ...signed.headers };
     return { kind: 'signed', url: signed.url, headers, body: signed.body };

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { isUuid } from '#platform/kernel';
 import type { Queryable, Statement } from '#platform/persistence';
-import { type AcceptedDeliveryRow, toAcceptedDelivery } from '../persistence/accepted-delivery-row.js';
-import type { AcceptedDelivery } from './ports.js';
+import { type AcceptedDeliveryRow, toAcceptedDelivery } from '../persistence/evaluations.store.js';
+import type { AcceptedDelivery } from './delivery-evaluator.js';
 
 export interface KnownWebhook {
   readonly uid: string;
@@ -21,16 +21,16 @@ const ACCEPTED: Statement = {
  WHERE w.factory_uid = $1 AND w.deleted_at IS NULL AND d.id = $2 AND d.outcome = 'A' AND d.body IS NOT NULL`,
 };
 
-/** What rooms above ask about a factory's webhooks, in transactions of theirs. */
+/** Lookups of webhooks and deliveries for other libraries, in their transactions. */
 @Injectable()
 export class WebhookDirectory {
-  /** Those of `uids` that are webhooks of the factory and not deleted, by uid. One round trip. */
+  /** By uid, those of `uids` that are webhooks of the factory and not deleted. One round trip. */
   async live(tx: Queryable, factoryUid: string, uids: readonly string[]): Promise<ReadonlyMap<string, KnownWebhook>> {
     const rows = await tx.query<{ uid: string; name: string }>(LIVE, [factoryUid, uids]);
     return new Map(rows.map((row) => [row.uid, row]));
   }
 
-  /** A stored accepted delivery to one of the factory's webhooks; null when there is none. One round trip. */
+  /** An accepted delivery to a webhook of the factory, with its payload; null when there is none. One round trip. */
   async accepted(tx: Queryable, factoryUid: string, deliveryId: string): Promise<AcceptedDelivery | null> {
     if (!isUuid(deliveryId)) return null;
     const [row] = await tx.query<AcceptedDeliveryRow>(ACCEPTED, [factoryUid, deliveryId]);

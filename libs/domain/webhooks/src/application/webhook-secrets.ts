@@ -35,7 +35,7 @@ export class WebhookSecrets {
     return this.box.sealColumn(CAPTURED_SECRET, { uid }, secret);
   }
 
-  /** Null for one that does not open under the known keys: nobody can confirm what nobody can read. */
+  /** Null for a secret that cannot be decrypted, and therefore not be confirmed. */
   openCaptured(uid: string, sealed: string): string | null {
     try {
       return this.box.openColumn(CAPTURED_SECRET, { uid }, sealed);

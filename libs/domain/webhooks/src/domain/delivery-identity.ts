@@ -4,7 +4,7 @@ import { textAt } from './signing/body-text.js';
 import type { IncomingRequest } from './signing/incoming-request.js';
 import type { SignatureScheme } from './signing/signature-scheme.js';
 
-/** The service's own header and the alias that senders of the published service use; the first that is there counts. */
+/** The header of the service and the alias of the published service; the first that is present counts. */
 export const SERVICE_ID_HEADERS = ['x-headrace-delivery-id', 'x-warp-delivery-id'] as const;
 export const MAX_IDENTITY_LENGTH = 255;
 const PRINTABLE = /^[\x20-\x7e]+$/;
@@ -14,11 +14,11 @@ export interface IdentitySources {
   readonly scheme: SignatureScheme | null;
 }
 
-/** In one call: objects that are fed in parts cost more than hashing a delivery does. */
+/** In one call: a hash object would cost more than hashing a delivery. */
 const sha256 = (data: string | Buffer): Buffer => hash('sha256', data, 'buffer');
 const SIGNATURE = Buffer.from('signature\0');
 
-/** Whether a header that could be the identity came more than once: then nobody can say which one the sender meant. */
+/** Whether a header that could be the identity occurs more than once, so that the identity is ambiguous. */
 export function isIdentityAmbiguous(
   { headers }: IncomingRequest,
   { deliveryIdHeader, scheme }: IdentitySources,
@@ -32,9 +32,9 @@ export function isIdentityAmbiguous(
 }
 
 /**
- * What makes a delivery the same one when it comes again: the webhook's header, the sender's own id (in a header, or in
- * the body of senders without one), our header, the body itself. The sender's id in the body is signed with it, our header
- * never is.
+ * The identity by which a repeated delivery is recognised: the header of the webhook, the id of the sender (in a header, or
+ * in the body), the header of the service, or the hash of the body. An id in the body precedes the header of the service,
+ * because it is signed with the body and the header is not.
  */
 export function identityOf(request: IncomingRequest, { deliveryIdHeader, scheme }: IdentitySources): DeliveryIdentity {
   const header = (kind: IdentityKind, name: string): DeliveryIdentity | null =>
@@ -50,18 +50,18 @@ export function identityOf(request: IncomingRequest, { deliveryIdHeader, scheme 
   );
 }
 
-/** What the unique index decides on: kinds never collide. 32 bytes. */
+/** The key of the unique index, 32 bytes. Kinds never collide. */
 export function identityKey({ kind, value }: DeliveryIdentity): Buffer {
   return sha256(`${kind}\0${value}`);
 }
 
-/** What is accepted once whatever the identity: all that the signature covers. 32 bytes, which no identity key is. */
+/** A hash of everything that the signature covers, accepted once under any identity. 32 bytes, never an identity key. */
 export function signatureKey(request: IncomingRequest, { scheme }: IdentitySources): Buffer | null {
   const content = scheme?.signedContent(request) ?? null;
   return content && sha256(Buffer.concat([SIGNATURE, ...content]));
 }
 
-/** Null for an empty or blank value: the next rule decides. */
+/** Null for an empty or blank value; then the next rule decides. */
 function bounded(kind: IdentityKind, raw: string): DeliveryIdentity | null {
   const value = raw.trim();
   if (value === '') return null;

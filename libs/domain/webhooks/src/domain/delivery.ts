@@ -1,4 +1,4 @@
-/** The labels of the delivery log, word for word as callers see them. */
+/** The labels of the delivery log, exactly as callers see them. */
 export const DELIVERY_OUTCOMES = [
   'Accepted',
   'Duplicate',
@@ -8,7 +8,7 @@ export const DELIVERY_OUTCOMES = [
 ] as const;
 export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
 
-/** As stored: one letter each. A sender's handshake is in the log without a label. */
+/** As stored: one letter each. A handshake is logged without a label. */
 export const OUTCOME_CODES = {
   Accepted: 'A',
   Duplicate: 'D',
@@ -31,21 +31,51 @@ export const IDENTITY_KINDS = [
   'scheme_body',
   /** SHA-256 of the body. */
   'body_hash',
-  /** Made here: a stored delivery that is evaluated once more. */
+  /** Generated for a redelivery. */
   'redelivery',
 ] as const;
 export type IdentityKind = (typeof IDENTITY_KINDS)[number];
 
 export interface DeliveryIdentity {
   readonly kind: IdentityKind;
-  /** As sent, or hexadecimal SHA-256 where it was too long or is of the body. At most 255 characters. */
+  /** As sent, or a hexadecimal SHA-256 of the body or of a value that is too long. At most 255 characters. */
   readonly value: string;
 }
 
-/** What an automation made of a delivery; written by the automations room through the webhooks room's port. */
+/** The result of an automation for a delivery, from a `DeliveryEvaluator`. */
 export interface AutomationResult {
   readonly automationUid: string;
   readonly matched: boolean;
   readonly runId?: string;
   readonly reason: string;
+}
+
+export interface DeliveryEvaluation {
+  /** A list of deliveries contains only a part of many results. */
+  readonly results: readonly AutomationResult[];
+  readonly resultCount: number;
+  /** Why the evaluation was abandoned; then there are no results. */
+  readonly error: string | null;
+}
+
+/** A line of a webhook's delivery log. */
+export interface LoggedDelivery {
+  readonly id: string;
+  /** Null for a sender's handshake. */
+  readonly outcome: DeliveryOutcome | null;
+  /** Null when the delivery was rejected before its identity was known. */
+  readonly identity: string | null;
+  /** The accepted delivery of the same identity. */
+  readonly duplicateOf: string | null;
+  /** The delivery of which this one is a redelivery. */
+  readonly redeliveryOf: string | null;
+  /** The number of rejections that the line counts. */
+  readonly occurrences: number;
+  readonly sizeBytes: number;
+  readonly receivedAt: Date;
+  /** For a redelivery, that of the original delivery. */
+  readonly sourceIp: string;
+  readonly headers: Readonly<Record<string, string>> | null;
+  /** Null until it is evaluated; only accepted deliveries are. */
+  readonly evaluation: DeliveryEvaluation | null;
 }

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import {
   EVALUATION_LEASES_MS,
-  givenUpReason,
+  abandonedReason,
   isExhausted,
   MAX_EVALUATION_ATTEMPTS,
   waitAfterFailure,
 } from './evaluation-retry.js';
 
-it('an evaluation is tried twenty times within some hours, with longer and longer waits', () => {
+it('tries an evaluation twenty times within hours, with increasing delays', () => {
   const waits = Array.from({ length: MAX_EVALUATION_ATTEMPTS }, (_, index) => waitAfterFailure(index + 1));
   expect(waits).toEqual([
     ...[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, ...Array<number>(9).fill(900)].map((seconds) => seconds * 1000),
@@ -15,22 +15,22 @@ it('an evaluation is tried twenty times within some hours, with longer and longe
   ]);
 });
 
-it('a lost attempt is waited for as long as after a failure, and never shorter than an evaluation may take', () => {
+it('leases a delivery for the delay after a failure, and at least for the time limit of a batch', () => {
   expect(EVALUATION_LEASES_MS.map((milliseconds) => milliseconds / 1000)).toEqual([
     ...[15, 15, 15, 15, 16, 32, 64, 128, 256, 512, ...Array<number>(9).fill(900), 15, 15],
   ]);
 });
 
-it('failed and lost attempts count alike, and the reason tells them apart', () => {
+it('counts failed and lost attempts together, and distinguishes them in the reason', () => {
   expect(isExhausted({ failures: 12, losses: 7 })).toBe(false);
   expect(isExhausted({ failures: 12, losses: 8 })).toBe(true);
-  expect(givenUpReason({ failures: 20, losses: 0 })).toBe(
-    "The evaluation failed 20 times; the service's log says why.",
+  expect(abandonedReason({ failures: 20, losses: 0 })).toBe(
+    'The evaluation failed 20 times; see the log of the service.',
   );
-  expect(givenUpReason({ failures: 0, losses: 20 })).toBe(
-    "The evaluation was cut off 20 times, as by the end of the process in the middle of it; the service's log says more.",
+  expect(abandonedReason({ failures: 0, losses: 20 })).toBe(
+    'The evaluation was interrupted 20 times, for example by the end of the process; see the log of the service.',
   );
-  expect(givenUpReason({ failures: 1, losses: 19 })).toBe(
-    "The evaluation failed once and was cut off 19 times, as by the end of the process in the middle of it; the service's log says more.",
+  expect(abandonedReason({ failures: 1, losses: 19 })).toBe(
+    'The evaluation failed once and was interrupted 19 times, for example by the end of the process; see the log of the service.',
   );
 });

@@ -1,43 +1,43 @@
-/** Then the delivery is recorded with an error, so that it does not come up for ever. */
+/** Afterwards the delivery is recorded with an error. */
 export const MAX_EVALUATION_ATTEMPTS = 20;
 
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15 * 60_000;
-/** Several times what the evaluation of a batch may take. Whoever has taken a delivery is not heard of again afterwards. */
+/** Several times the time limit of a batch: after it the process that has claimed the delivery must have ended. */
 const LEASE_MS = 15_000;
 
-/** What has become of the attempts to evaluate a delivery before this one. */
+/** The results of the earlier attempts to evaluate a delivery. */
 export interface EvaluationTries {
   /** Attempts that failed. */
   readonly failures: number;
-  /** Attempts that were cut off, so that no end was recorded: as a rule, the process died in the middle of them. */
+  /** Attempts without a recorded result, usually because the process ended. */
   readonly losses: number;
 }
 
-/** Milliseconds from the failed attempt with this number, from 1, to the next; null after the last. About two and a half hours in all. */
+/** Milliseconds after the failed attempt with this number, from 1; null after the last. About two and a half hours in total. */
 export function waitAfterFailure(attempt: number): number | null {
   return attempt >= MAX_EVALUATION_ATTEMPTS ? null : Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1));
 }
 
 /**
- * Milliseconds for which nobody else takes a delivery, by the number of its attempts so far, from 0. If the one that has
- * taken it is lost, this was the wait: as long as after a failure, so that a delivery that kills who evaluates it does so
- * ever more rarely.
+ * Milliseconds of the lease of a claim, by the number of earlier attempts, from 0. After a lost attempt the lease is the
+ * delay before the next one: as long as after a failure, so that a delivery that ends the process does so less and less
+ * often.
  */
 export const EVALUATION_LEASES_MS: readonly number[] = Array.from({ length: MAX_EVALUATION_ATTEMPTS + 1 }, (_, tries) =>
   Math.max(LEASE_MS, waitAfterFailure(tries + 1) ?? 0),
 );
 
-/** Whether none is left. */
+/** Whether no attempt is left. */
 export const isExhausted = ({ failures, losses }: EvaluationTries): boolean =>
   failures + losses >= MAX_EVALUATION_ATTEMPTS;
 
-/** Why a delivery was given up, for those who read its log. */
-export function givenUpReason({ failures, losses }: EvaluationTries): string {
-  if (losses === 0) return `The evaluation failed ${times(failures)}; the service's log says why.`;
-  const cutOff = `was cut off ${times(losses)}, as by the end of the process in the middle of it`;
+/** Why a delivery was abandoned, as the delivery log shows it. */
+export function abandonedReason({ failures, losses }: EvaluationTries): string {
+  if (losses === 0) return `The evaluation failed ${times(failures)}; see the log of the service.`;
+  const interrupted = `was interrupted ${times(losses)}, for example by the end of the process`;
   const failed = failures === 0 ? '' : `failed ${times(failures)} and `;
-  return `The evaluation ${failed}${cutOff}; the service's log says more.`;
+  return `The evaluation ${failed}${interrupted}; see the log of the service.`;
 }
 
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);

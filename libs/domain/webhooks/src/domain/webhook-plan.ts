@@ -1,17 +1,16 @@
 import { type Issue, nearMisses } from '#platform/kernel';
 import { type Authentication, credentialFault, generateCredential } from './credential.js';
-import { deliveryIdHeaderFault } from './delivery-id-header.js';
 import type { SignatureSchemes } from './signing/signature-schemes.js';
 import type { AuthMode } from './webhook.js';
 
-/** What somebody asks for. */
+/** The fields of a new webhook. */
 export interface WebhookRequest {
   readonly name: string;
   readonly authMode: AuthMode;
   readonly signatureScheme: string | null;
-  /** The sender's, in `signature` mode. */
+  /** The secret of the sender, in `signature` mode. */
   readonly secret: string | null;
-  /** A managed secret that is there. */
+  /** An existing managed secret. */
   readonly secretName: string | null;
   readonly deliveryIdHeader: string | null;
   readonly enabled: boolean;
@@ -20,7 +19,7 @@ export interface WebhookRequest {
 /** Where the secret of a new webhook comes from. */
 export type SecretPlan =
   | { readonly kind: 'managed'; readonly name: string }
-  /** Kept as a managed secret of its own. */
+  /** Stored as a managed secret that the webhook owns. */
   | { readonly kind: 'own'; readonly value: string }
   | { readonly kind: 'brought_by_handshake' }
   | { readonly kind: 'supplied_later' };
@@ -36,7 +35,7 @@ export type Planning =
   | { readonly kind: 'planned'; readonly plan: WebhookPlan }
   | { readonly kind: 'invalid'; readonly issues: readonly Issue[] };
 
-/** What is made of a request, or everything that is wrong with it. */
+/** Plans a new webhook, or returns all issues of the request. */
 export function planWebhook(request: WebhookRequest, schemes: SignatureSchemes): Planning {
   const { authMode, signatureScheme, deliveryIdHeader: header } = request;
   const scheme = signatureScheme === null ? null : schemes.find(signatureScheme);
@@ -54,7 +53,7 @@ export function planWebhook(request: WebhookRequest, schemes: SignatureSchemes):
 const issue = (pointer: string, detail: string | null): Issue[] => (detail === null ? [] : [{ pointer, detail }]);
 
 function schemeFault({ authMode, signatureScheme }: WebhookRequest, schemes: SignatureSchemes): string | null {
-  if (authMode !== 'signature') return signatureScheme === null ? null : 'goes with the mode `signature` only';
+  if (authMode !== 'signature') return signatureScheme === null ? null : 'is allowed in the mode `signature` only';
   if (signatureScheme === null) return 'is required in the mode `signature`';
   if (schemes.find(signatureScheme)) return null;
   const near = nearMisses(
@@ -67,16 +66,41 @@ function schemeFault({ authMode, signatureScheme }: WebhookRequest, schemes: Sig
 
 function secretFault({ authMode, secret, secretName }: WebhookRequest, authentication: Authentication): string | null {
   if (secret === null) return null;
-  if (authMode !== 'signature') return 'goes with `auth_mode` signature only: the service generates it in the others';
+  if (authMode !== 'signature')
+    return 'is allowed with `auth_mode` signature only: the service generates it in the others';
   if (secretName !== null) return 'excludes `secret_name`';
-  // Without a scheme that is what is wrong.
+  // A missing scheme is reported as an issue of the scheme.
   return authentication.scheme ? credentialFault(authentication, secret) : null;
 }
 
 function planSecret({ secret, secretName }: WebhookRequest, authentication: Authentication): SecretPlan {
   if (secretName !== null) return { kind: 'managed', name: secretName };
   if (secret !== null) return { kind: 'own', value: secret };
-  if (authentication.scheme?.secretComesByHandshake) return { kind: 'brought_by_handshake' };
+  if (authentication.scheme?.hasSecretInHandshake) return { kind: 'brought_by_handshake' };
   const generated = generateCredential(authentication);
   return generated === null ? { kind: 'supplied_later' } : { kind: 'own', value: generated };
+}
+
+const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
+
+/** Credentials, which must not be stored, and headers of the connection, which are the same for all deliveries. */
+const NEVER = new Set([
+  'authorization',
+  'cookie',
+  'proxy-authorization',
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+]);
+
+/** Why a header cannot contain the delivery id; null when it can. Completes "`delivery_id_header` …". */
+export function deliveryIdHeaderFault(name: string, schemes: SignatureSchemes): string | null {
+  if (!TOKEN.test(name)) return 'must be the name of a header and not exceed 128 characters';
+  const lowered = name.toLowerCase();
+  if (NEVER.has(lowered)) return `must not be ${lowered}`;
+  // For every scheme: such a header always contains a signature or its time.
+  if (schemes.all().some(({ signatureHeaders }) => signatureHeaders.includes(lowered)))
+    return `must not be ${lowered}, which contains signatures`;
+  return null;
 }

@@ -1,8 +1,7 @@
 import { Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pageInfo, pathId } from '#platform/http';
-import { GetDelivery } from '../application/get-delivery.js';
-import { ListDeliveries } from '../application/list-deliveries.js';
+import { DeliveriesService } from '../application/deliveries.service.js';
 import { RedeliverDelivery } from '../application/redeliver-delivery.js';
 import {
   ListWebhookDeliveriesParameters,
@@ -10,18 +9,17 @@ import {
   RedeliverWebhookDeliveryResponse,
   WebhookDeliveryWithPayload,
 } from './delivery.dto.js';
-import { presentDelivery } from './delivery-presenters.js';
-import { deliveryRefusal } from './delivery-refusals.js';
+import { presentDelivery } from './webhook-presenter.js';
+import { webhookProblem } from './problems.js';
 
 const TAG = 'Webhooks';
 const DEFAULT_LIMIT = 20;
 
-/** Reading suffices at the door: the role that counts is that on the webhook's team, which `WebhookAccess` knows. */
+/** The role that counts is the role on the team of the webhook, which `DeliveriesService` checks. */
 @Controller('factories/:factoryUid/webhooks/:uid/deliveries')
-export class DeliveryLogController {
+export class DeliveriesController {
   constructor(
-    private readonly list: ListDeliveries,
-    private readonly get: GetDelivery,
+    private readonly deliveries: DeliveriesService,
     private readonly redeliver: RedeliverDelivery,
   ) {}
 
@@ -29,11 +27,11 @@ export class DeliveryLogController {
   @Authorize('factories:read')
   @Operation({
     id: 'listWebhookDeliveries',
-    summary: 'List what was delivered to a webhook',
+    summary: 'List webhook deliveries',
     description:
-      'What was answered with 404 or 429 is not in the log. The latest 50 deliveries, the latest 50 accepted ones and those of the last 7 days are there at least (`WEBHOOK_LOG_KEEP`, `WEBHOOK_LOG_RETENTION`).',
+      'Newest first. Requests that were answered with 404 or 429 are not logged. At least the latest 50 deliveries, the latest 50 accepted ones and those of the last 7 days are kept (`WEBHOOK_LOG_MIN_ENTRIES`, `WEBHOOK_LOG_RETENTION`).',
     tag: TAG,
-    success: { status: 200, description: 'A page.', type: ListWebhookDeliveriesResponse },
+    success: { status: 200, description: 'A page of deliveries.', type: ListWebhookDeliveriesResponse },
     errors: [400, 403, 404],
   })
   async listWebhookDeliveries(
@@ -43,8 +41,8 @@ export class DeliveryLogController {
     @Query() { limit = DEFAULT_LIMIT, cursor, outcome }: ListWebhookDeliveriesParameters,
   ): Promise<ListWebhookDeliveriesResponse> {
     const query = { limit, cursor: cursor ?? null, outcome: outcome ?? null };
-    const result = await this.list.execute(caller, factoryUid, uid, query);
-    if (result.kind !== 'page') throw deliveryRefusal(result);
+    const result = await this.deliveries.list(caller, factoryUid, uid, query);
+    if (result.kind !== 'page') throw webhookProblem(result);
     const { deliveries, nextCursor } = result;
     return {
       deliveries: deliveries.map(presentDelivery),
@@ -56,7 +54,8 @@ export class DeliveryLogController {
   @Authorize('factories:read')
   @Operation({
     id: 'getWebhookDelivery',
-    summary: 'Get a delivery, with its payload when it was accepted',
+    summary: 'Get a webhook delivery',
+    description: 'With the payload of an accepted delivery.',
     tag: TAG,
     success: { status: 200, description: 'The delivery.', type: WebhookDeliveryWithPayload },
     errors: [400, 403, 404],
@@ -67,8 +66,8 @@ export class DeliveryLogController {
     @Param('uid', pathId('uid')) uid: string,
     @Param('deliveryId', pathId('uuid')) deliveryId: string,
   ): Promise<WebhookDeliveryWithPayload> {
-    const result = await this.get.execute(caller, factoryUid, uid, deliveryId);
-    if (result.kind !== 'found') throw deliveryRefusal(result);
+    const result = await this.deliveries.get(caller, factoryUid, uid, deliveryId);
+    if (result.kind !== 'found') throw webhookProblem(result);
     const { delivery, payload } = result;
     return { ...presentDelivery(delivery), ...(payload && { payload: payload.toString('utf8') }) };
   }
@@ -77,11 +76,15 @@ export class DeliveryLogController {
   @Authorize('factories:read')
   @Operation({
     id: 'redeliverWebhookDelivery',
-    summary: 'Evaluate a stored delivery again',
+    summary: 'Redeliver a webhook delivery',
     description:
-      'As a new delivery of its own identity, with the payload of the accepted one: automations that match start new runs. At most 60 a minute and webhook, which do not count against what the sender may deliver. Not while the webhook is disabled.',
+      'Evaluates the payload of an accepted delivery again, as a new delivery with a new identity: automations that match start new runs. At most 60 per minute and webhook, independent of the rate limit of the sender. Not while the webhook is disabled.',
     tag: TAG,
-    success: { status: 202, description: 'It will be evaluated in a moment.', type: RedeliverWebhookDeliveryResponse },
+    success: {
+      status: 202,
+      description: 'The new delivery; it is evaluated asynchronously.',
+      type: RedeliverWebhookDeliveryResponse,
+    },
     errors: [400, 403, 404, 422],
   })
   async redeliverWebhookDelivery(
@@ -91,7 +94,7 @@ export class DeliveryLogController {
     @Param('deliveryId', pathId('uuid')) deliveryId: string,
   ): Promise<RedeliverWebhookDeliveryResponse> {
     const result = await this.redeliver.execute(caller, factoryUid, uid, deliveryId);
-    if (result.kind !== 'redelivered') throw deliveryRefusal(result);
+    if (result.kind !== 'redelivered') throw webhookProblem(result);
     return { delivery_id: result.deliveryId };
   }
 }

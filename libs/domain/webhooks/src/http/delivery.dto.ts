@@ -20,7 +20,7 @@ export class WebhookAutomationResult {
   @StringField({ description: 'UID of the automation.' }) automation_uid: string;
   @BooleanField({ description: 'Whether the delivery matched one of its triggers.' }) matched: boolean;
   @StringField({ ...OPTIONAL, description: 'The run that was started.' }) run_id?: string;
-  @StringField({ description: 'What decided it.' }) reason: string;
+  @StringField({ description: 'The clause and the value that decided the result.' }) reason: string;
 }
 
 export class WebhookDelivery {
@@ -28,47 +28,52 @@ export class WebhookDelivery {
   @EnumField(DELIVERY_OUTCOMES, {
     ...OPTIONAL,
     name: 'WebhookDeliveryOutcome',
-    description: 'A sender’s handshake has none.',
+    description: 'Outcome of the delivery. A handshake has none.',
   })
   outcome?: DeliveryOutcome;
-  @BooleanField({ ...OPTIONAL, description: 'Only there when it is true: a sender’s handshake, which starts nothing.' })
+  @BooleanField({
+    ...OPTIONAL,
+    description: 'Only present when true: a handshake of the sender, which starts nothing.',
+  })
   handshake?: boolean;
   @StringField({
     ...OPTIONAL,
-    description:
-      'What makes it the same when it comes again; not there where it was rejected before that was looked at.',
+    description: 'Identity by which a repeated delivery is recognised; absent when the delivery was rejected before.',
   })
   identity?: string;
   @StringField({ ...OPTIONAL, ...ID, description: 'The accepted delivery that has this identity.' })
   duplicate_of?: string;
   @StringField({ ...OPTIONAL, ...ID, description: 'The delivery that this one evaluates again.' })
   redelivery_of?: string;
-  @IntegerField({ ...OPTIONAL, min: 2, description: 'How many rejections of a minute this line stands for.' })
+  @IntegerField({ ...OPTIONAL, min: 2, description: 'Number of rejections within a minute that this line counts.' })
   count?: number;
-  @IntegerField({ description: 'Bytes of the body; of one that was too large, as far as that is known.' })
+  @IntegerField({ description: 'Bytes of the body; of a body that was too large, as far as it is known.' })
   size_bytes: number;
   @DateTimeField({ description: 'Time at which the delivery arrived.' }) received_at: string;
-  @StringField({ description: 'Of a redelivery: where the delivery before came from.', example: '203.0.113.7' })
+  @StringField({
+    description: 'IP address of the sender; of a redelivery, that of the original delivery.',
+    example: '203.0.113.7',
+  })
   source_ip: string;
   @MapField(text(), {
     ...OPTIONAL,
-    description: 'The headers that tell what it is about; never credentials or signatures.',
+    description: 'Headers that describe the delivery; never credentials or signatures.',
   })
   headers?: Record<string, string>;
   @ArrayField(object(() => WebhookAutomationResult), {
     ...OPTIONAL,
-    description: 'Of an accepted one, as soon as it is evaluated; empty when no automation looks at this webhook.',
+    description: 'Results of an accepted delivery, once it is evaluated; empty when no automation selects the webhook.',
   })
   automation_results?: WebhookAutomationResult[];
   @IntegerField({
     ...OPTIONAL,
     description:
-      'In a list, of a delivery with more than 100 results: how many there are. The list shows 100, those that matched first; the delivery by itself has all.',
+      'In a list, the number of results of a delivery with more than 100. The list contains 100, those that matched first; a single delivery contains all.',
   })
   automation_results_count?: number;
   @StringField({
     ...OPTIONAL,
-    description: 'Why the evaluation was given up; runs that it has started until then go on.',
+    description: 'Why the evaluation was abandoned; runs that it has started continue.',
   })
   evaluation_error?: string;
 }
@@ -76,7 +81,7 @@ export class WebhookDelivery {
 export class WebhookDeliveryWithPayload extends WebhookDelivery {
   @StringField({
     ...OPTIONAL,
-    description: 'Of an accepted one: the body as text, whose UTF-8 is byte for byte what was sent.',
+    description: 'Body of an accepted delivery as text; its UTF-8 encoding is byte for byte what was sent.',
     example: '{"action":"opened"}',
   })
   payload?: string;
@@ -90,16 +95,17 @@ export class ListWebhookDeliveriesParameters {
   @EnumField(DELIVERY_OUTCOMES, {
     ...OPTIONAL,
     name: 'WebhookDeliveryOutcome',
-    description: 'Only deliveries with this label.',
+    description: 'Only deliveries with this outcome.',
   })
   outcome?: DeliveryOutcome;
 }
 
 export class ListWebhookDeliveriesResponse {
-  @ArrayField(object(() => WebhookDelivery), { description: 'Newest first.' }) deliveries: WebhookDelivery[];
+  @ArrayField(object(() => WebhookDelivery), { description: 'The deliveries, newest first.' })
+  deliveries: WebhookDelivery[];
   @ObjectField(() => PageInfo, { description: 'Whether there is another page, and its cursor.' }) page_info: PageInfo;
 }
 
 export class RedeliverWebhookDeliveryResponse {
-  @StringField({ ...ID, description: 'Of the new delivery.' }) delivery_id: string;
+  @StringField({ ...ID, description: 'ID of the new delivery.' }) delivery_id: string;
 }

@@ -12,15 +12,19 @@ import { SECRET_NAME, SECRET_NAME_RULE } from '#platform/secrets';
 import { AUTH_MODES, type AuthMode, MAX_WEBHOOK_NAME, WEBHOOK_SOURCES, type WebhookSource } from '../domain/webhook.js';
 
 const OPTIONAL = { optional: true } as const;
-const NAME = { blank: false, max: MAX_WEBHOOK_NAME, description: 'What it is for.', example: 'deploys' };
+const NAME = { blank: false, max: MAX_WEBHOOK_NAME, description: 'Name of the webhook.', example: 'deploys' };
 const SECRET = { ...OPTIONAL, blank: false, maxBytes: 65_536 } as const;
-const SCHEME_ID = { max: 64, description: 'An id of `GET /webhook-signature-schemes`.', example: 'standard_webhooks' };
+const SCHEME_ID = {
+  max: 64,
+  description: 'ID of a signature scheme, from `GET /webhook-signature-schemes`.',
+  example: 'standard_webhooks',
+};
 const DELIVERY_ID_HEADER = {
   ...OPTIONAL,
   nullable: true,
   max: 128,
   description:
-    'Header in which the sender puts its own id of a delivery, by which repeated ones are recognised. Not one that carries credentials or signatures. null: none.',
+    'Header that contains the delivery id of the sender, by which repeated deliveries are recognised. Not a header of credentials or signatures. null: none.',
   example: 'x-event-id',
 };
 const AUTH_MODE = { name: 'WebhookAuthMode' } as const;
@@ -39,7 +43,7 @@ export class CreateWebhookRequest {
   @StringField({
     ...SECRET,
     description:
-      'The sender’s signing secret, in `signature` mode only: the service generates the others. Left out, `standard_webhooks` gets a generated one; the rest wait for theirs.',
+      'Signing secret of the sender, in `signature` mode only: the service generates the others. Without it, `standard_webhooks` gets a generated secret; other schemes wait for theirs.',
   })
   secret?: string;
   @StringField({
@@ -50,12 +54,17 @@ export class CreateWebhookRequest {
   })
   secret_name?: string;
   @StringField(DELIVERY_ID_HEADER) delivery_id_header?: string | null;
-  @BooleanField({ ...OPTIONAL, description: 'Default: true.' }) enabled?: boolean;
+  @BooleanField({ ...OPTIONAL, description: 'Whether the webhook accepts deliveries. Default: true.' })
+  enabled?: boolean;
 }
 
 export class UpdateWebhookRequest {
   @StringField({ ...NAME, ...OPTIONAL }) name?: string;
-  @BooleanField({ ...OPTIONAL, description: 'Senders get 404 while it is false; automations and log stay.' })
+  @BooleanField({
+    ...OPTIONAL,
+    description:
+      'Whether the webhook accepts deliveries. Senders get 404 while it is false; automations and delivery log are kept.',
+  })
   enabled?: boolean;
   @StringField(DELIVERY_ID_HEADER) delivery_id_header?: string | null;
 }
@@ -65,7 +74,7 @@ export class RotateWebhookSecretRequest {
   @StringField({
     ...SECRET,
     description:
-      'The sender’s secret, in `signature` mode only. Left out, one is generated, or the one confirmed that a handshake brought.',
+      'Secret of the sender, in `signature` mode only. Without it, a secret is generated, or the secret of a handshake is confirmed.',
   })
   secret?: string;
 }
@@ -74,42 +83,44 @@ export class WebhookItem {
   @StringField({ pattern: /^[A-Za-z0-9]{22}$/, description: 'UID of the webhook.' }) uid: string;
   @StringField({ description: 'Name of the webhook.' }) name: string;
   @EnumField(AUTH_MODES, { ...AUTH_MODE, description: 'How senders authenticate.' }) auth_mode: AuthMode;
-  @StringField({ ...OPTIONAL, ...SCHEME_ID, description: 'In `signature` mode.' }) signature_scheme?: string;
+  @StringField({ ...OPTIONAL, ...SCHEME_ID, description: 'ID of the signature scheme, in `signature` mode.' })
+  signature_scheme?: string;
   @StringField({ description: 'The managed secret that holds the credential.' }) secret_name: string;
-  @StringField({ ...OPTIONAL, description: 'Lower case.' }) delivery_id_header?: string;
+  @StringField({ ...OPTIONAL, description: 'Header that contains the delivery id, in lower case.' })
+  delivery_id_header?: string;
   @BooleanField({ description: 'Whether the webhook accepts deliveries.' }) enabled: boolean;
   @BooleanField({
     ...OPTIONAL,
     description:
-      'True while the sender’s secret is still to be supplied with rotate-secret; until then it is disabled.',
+      'True while the secret of the sender has to be supplied with rotate-secret; until then the webhook is disabled.',
   })
   secret_missing?: boolean;
   @BooleanField({
     ...OPTIONAL,
     description:
-      'True while it waits for the handshake that brings the secret, or for somebody to confirm the one that came.',
+      'True while the webhook waits for the handshake that brings the secret, or for the confirmation of that secret.',
   })
   secret_pending?: boolean;
   @StringField({
     ...OPTIONAL,
-    description: 'What a handshake has brought: rotate-secret without a secret confirms it. Only of a single webhook.',
+    description: 'Secret of a handshake: rotate-secret without a secret confirms it. Not in lists.',
   })
   captured_secret?: string;
   @StringField({
     description:
-      'What the sender posts to. In `url_token` mode the token is in it only in the answer that tells the secret, else `{token}`.',
+      'URL that the sender posts to. In `url_token` mode it contains the token only in the response that contains the secret, otherwise `{token}`.',
     example: 'https://hooks.example.com/webhooks/w/4fHk0bX2mQ9sTz7RvYw1Lc',
   })
   ingress_url: string;
   @EnumField(WEBHOOK_SOURCES, {
     name: 'WebhookSource',
-    description: '`definition`: from a factory’s definition files, which are where to change it.',
+    description: '`definition`: created by the definition files of the factory, which is where to change it.',
   })
   source: WebhookSource;
   @StringField({
     ...OPTIONAL,
     description:
-      'Only in answer to the request that made or supplied it. One of an existing managed secret is not told.',
+      'Returned only once, in the response to the request that generated or supplied it. The value of an existing managed secret is never returned.',
   })
   secret?: string;
   @DateTimeField({ description: 'Time of creation.' }) created_at: string;
@@ -117,7 +128,7 @@ export class WebhookItem {
 }
 
 export class ListWebhooksResponse {
-  @ArrayField(object(() => WebhookItem), { description: 'By name.' }) webhooks: WebhookItem[];
+  @ArrayField(object(() => WebhookItem), { description: 'The webhooks, by name.' }) webhooks: WebhookItem[];
 }
 
 export class SignatureSchemeItem {
@@ -128,11 +139,12 @@ export class SignatureSchemeItem {
   id: string;
   @StringField({ example: 'Standard Webhooks', description: 'Name of the sender or standard.' }) label: string;
   @StringField({ description: 'Where the sender documents its signatures.' }) documentation_url: string;
-  @ArrayField(text(), { description: 'In which signature and time come, lower case.' }) headers: string[];
-  @ArrayField(text(), { description: 'In which the sender’s own id of a delivery comes, best first.' })
+  @ArrayField(text(), { description: 'Headers of signature and time, in lower case.' }) headers: string[];
+  @ArrayField(text(), { description: 'Headers of the delivery id of the sender, in order of preference.' })
   delivery_id_headers: string[];
 }
 
 export class ListSignatureSchemesResponse {
-  @ArrayField(object(() => SignatureSchemeItem), { description: 'By id.' }) signature_schemes: SignatureSchemeItem[];
+  @ArrayField(object(() => SignatureSchemeItem), { description: 'The signature schemes, by id.' })
+  signature_schemes: SignatureSchemeItem[];
 }

@@ -1,22 +1,29 @@
-import { Body, Controller, Get, Param, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Patch, Post } from '@nestjs/common';
+import { ApiBody } from '@nestjs/swagger';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { FactoryAccess, managedFactory } from '#domain/factories';
+import { type Factory, FactoryAccess, managedFactory } from '#domain/factories';
 import { Operation, pathId } from '#platform/http';
-import { CreateWebhook } from '../application/create-webhook.js';
-import { FindWebhooks } from '../application/find-webhooks.js';
-import { CreateWebhookRequest, ListWebhooksResponse, WebhookItem } from './webhook.dto.js';
+import { WebhooksService } from '../application/webhooks.service.js';
+import { SignatureSchemes } from '../domain/signing/signature-schemes.js';
+import { webhookProblem } from './problems.js';
+import {
+  CreateWebhookRequest,
+  ListSignatureSchemesResponse,
+  ListWebhooksResponse,
+  RotateWebhookSecretRequest,
+  UpdateWebhookRequest,
+  WebhookItem,
+} from './webhook.dto.js';
 import { WebhookPresenter } from './webhook-presenter.js';
-import { webhookRefusal } from './webhook-refusals.js';
 
 const TAG = 'Webhooks';
 
-/** Reading suffices at the door: the role that counts is that on the factory's team, which `FactoryAccess` knows. */
+/** The role that counts is the role on the team of the factory, which `FactoryAccess` checks. */
 @Controller('factories/:factoryUid/webhooks')
 export class WebhooksController {
   constructor(
     private readonly access: FactoryAccess,
-    private readonly find: FindWebhooks,
-    private readonly create: CreateWebhook,
+    private readonly webhooks: WebhooksService,
     private readonly presenter: WebhookPresenter,
   ) {}
 
@@ -24,8 +31,8 @@ export class WebhooksController {
   @Authorize('factories:read')
   @Operation({
     id: 'listWebhooks',
-    summary: 'List the webhooks of a factory',
-    description: 'By name. Needs the role admin or owner, as everything here.',
+    summary: 'List webhooks of a factory',
+    description: 'By name. Needs the role admin or owner, like all operations on webhooks.',
     tag: TAG,
     success: { status: 200, description: 'The webhooks.', type: ListWebhooksResponse },
     errors: [400, 403, 404],
@@ -34,7 +41,7 @@ export class WebhooksController {
     @CurrentCaller() caller: Caller,
     @Param('factoryUid', pathId('uid')) factoryUid: string,
   ): Promise<ListWebhooksResponse> {
-    const webhooks = await this.find.list(await managedFactory(this.access, caller, factoryUid));
+    const webhooks = await this.webhooks.list(await this.factory(caller, factoryUid));
     return { webhooks: webhooks.map((webhook) => this.presenter.present(webhook)) };
   }
 
@@ -42,9 +49,9 @@ export class WebhooksController {
   @Authorize('factories:read')
   @Operation({
     id: 'createWebhook',
-    summary: 'Give a sender an address to post to',
+    summary: 'Create a webhook',
     description:
-      'The secret is told this once. In `signature` mode without a secret, `standard_webhooks` gets a generated one; a sender whose handshake brings the secret is waited for (`secret_pending`); every other webhook stays disabled until rotate-secret supplies the sender’s secret. A factory has at most 20.',
+      'The secret is returned only once. In `signature` mode without a secret, `standard_webhooks` gets a generated one; for a sender whose handshake brings the secret, the webhook waits (`secret_pending`); every other webhook is disabled until rotate-secret supplies the secret of the sender. A factory has at most 20 webhooks.',
     tag: TAG,
     request: { value: { name: 'deploys' } },
     success: { status: 201, description: 'The webhook, with its secret.', type: WebhookItem },
@@ -55,7 +62,7 @@ export class WebhooksController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Body() body: CreateWebhookRequest,
   ): Promise<WebhookItem> {
-    const result = await this.create.execute(await managedFactory(this.access, caller, factoryUid), {
+    const result = await this.webhooks.create(await this.factory(caller, factoryUid), {
       name: body.name,
       authMode: body.auth_mode ?? 'token',
       signatureScheme: body.signature_scheme ?? null,
@@ -64,7 +71,7 @@ export class WebhooksController {
       deliveryIdHeader: body.delivery_id_header ?? null,
       enabled: body.enabled ?? true,
     });
-    if (result.kind !== 'created') throw webhookRefusal(result);
+    if (result.kind !== 'created') throw webhookProblem(result);
     const { webhook, secret } = result;
     return this.presenter.present(webhook, secret === null ? {} : { secret });
   }
@@ -83,9 +90,110 @@ export class WebhooksController {
     @Param('factoryUid', pathId('uid')) factoryUid: string,
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<WebhookItem> {
-    const details = await this.find.find(await managedFactory(this.access, caller, factoryUid), uid);
-    if (!details) throw webhookRefusal({ kind: 'unknown' });
+    const details = await this.webhooks.get(await this.factory(caller, factoryUid), uid);
+    if (!details) throw webhookProblem({ kind: 'unknown' });
     const { webhook, capturedSecret } = details;
     return this.presenter.present(webhook, capturedSecret === null ? {} : { captured: capturedSecret });
+  }
+
+  @Patch(':uid')
+  @Authorize('factories:read')
+  @Operation({
+    id: 'updateWebhook',
+    summary: 'Update a webhook',
+    description: 'Omitted fields keep their values. The name of a webhook from a definition cannot be changed here.',
+    tag: TAG,
+    request: { value: { name: 'releases' } },
+    success: { status: 200, description: 'The updated webhook.', type: WebhookItem },
+    errors: [400, 403, 404, 413, 415, 422],
+  })
+  async updateWebhook(
+    @CurrentCaller() caller: Caller,
+    @Param('factoryUid', pathId('uid')) factoryUid: string,
+    @Param('uid', pathId('uid')) uid: string,
+    @Body() { name, enabled, delivery_id_header: deliveryIdHeader }: UpdateWebhookRequest,
+  ): Promise<WebhookItem> {
+    const result = await this.webhooks.update(await this.factory(caller, factoryUid), uid, {
+      ...(name !== undefined && { name }),
+      ...(enabled !== undefined && { enabled }),
+      ...(deliveryIdHeader !== undefined && { deliveryIdHeader }),
+    });
+    if (result.kind !== 'updated') throw webhookProblem(result);
+    return this.presenter.present(result.webhook);
+  }
+
+  @Post(':uid/rotate-secret')
+  @Authorize('factories:read')
+  @ApiBody({ type: RotateWebhookSecretRequest, required: false })
+  @Operation({
+    id: 'rotateWebhookSecret',
+    summary: 'Rotate a webhook secret',
+    description:
+      'The secret is returned only once; the previous one is rejected immediately. It is stored in the managed secret, so that other webhooks that use the managed secret follow. A webhook without a secret is enabled by it, unless it was created disabled. While `secret_pending`, a request without a secret confirms the one that the handshake has brought. For a webhook from a definition, change the managed secret and apply the definition.',
+    tag: TAG,
+    request: { value: {} },
+    success: { status: 200, description: 'The webhook, with its new secret.', type: WebhookItem },
+    errors: [400, 403, 404, 413, 415, 422],
+  })
+  async rotateWebhookSecret(
+    @CurrentCaller() caller: Caller,
+    @Param('factoryUid', pathId('uid')) factoryUid: string,
+    @Param('uid', pathId('uid')) uid: string,
+    @Body() { secret }: RotateWebhookSecretRequest,
+  ): Promise<WebhookItem> {
+    const result = await this.webhooks.rotateSecret(await this.factory(caller, factoryUid), uid, secret ?? null);
+    if (result.kind !== 'rotated') throw webhookProblem(result);
+    return this.presenter.present(result.webhook, { secret: result.secret });
+  }
+
+  @Delete(':uid')
+  @Authorize('factories:read')
+  @Operation({
+    id: 'deleteWebhook',
+    summary: 'Delete a webhook',
+    description:
+      'Senders get 404 immediately. Automations that select the webhook are kept, and it does not start them any longer.',
+    tag: TAG,
+    success: { status: 204, description: 'Deleted.' },
+    errors: [400, 403, 404],
+  })
+  async deleteWebhook(
+    @CurrentCaller() caller: Caller,
+    @Param('factoryUid', pathId('uid')) factoryUid: string,
+    @Param('uid', pathId('uid')) uid: string,
+  ): Promise<void> {
+    const result = await this.webhooks.delete(await this.factory(caller, factoryUid), uid);
+    if (result.kind !== 'deleted') throw webhookProblem(result);
+  }
+
+  private factory(caller: Caller, factoryUid: string): Promise<Factory> {
+    return managedFactory(this.access, caller, factoryUid);
+  }
+}
+
+@Controller('webhook-signature-schemes')
+export class SignatureSchemesController {
+  constructor(private readonly schemes: SignatureSchemes) {}
+
+  @Get()
+  @Authorize('factories:read')
+  @Operation({
+    id: 'listWebhookSignatureSchemes',
+    summary: 'List signature schemes',
+    description: 'For every caller with a token.',
+    tag: TAG,
+    success: { status: 200, description: 'The signature schemes.', type: ListSignatureSchemesResponse },
+    errors: [403],
+  })
+  listWebhookSignatureSchemes(): ListSignatureSchemesResponse {
+    return {
+      signature_schemes: this.schemes.all().map((scheme) => ({
+        id: scheme.id,
+        label: scheme.label,
+        documentation_url: scheme.documentationUrl,
+        headers: [...scheme.signatureHeaders],
+        delivery_id_headers: [...scheme.deliveryIdHeaders],
+      })),
+    };
   }
 }

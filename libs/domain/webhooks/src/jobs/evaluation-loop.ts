@@ -1,8 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { BackgroundTasks, type PeriodicTask } from '#platform/jobs';
-import { EvaluateDeliveries, FACTORIES_AT_ONCE } from '../application/evaluate-deliveries.js';
+import { EvaluateDeliveries, FACTORIES_PER_BATCH } from '../application/evaluate-deliveries.js';
 import { PruneDeliveries } from '../application/prune-deliveries.js';
-import { factoryTurns, type WebhookTurn } from '../domain/evaluation-turns.js';
+import { fairShares, type WebhookShare } from '../domain/fair-shares.js';
 import { EVALUATE_DELIVERIES_TASK, PRUNE_DELIVERIES_TASK } from './webhook-jobs.js';
 
 const WEBHOOKS_PER_PAGE = 256;
@@ -31,9 +31,9 @@ export class EvaluationLoop {
     const turn = this.turn++;
     for (let after = '0'; !signal.aborted;) {
       const waiting = await this.evaluate.waiting(after, WEBHOOKS_PER_PAGE);
-      const factories = factoryTurns(waiting, turn);
-      for (let index = 0; index < factories.length && !signal.aborted; index += FACTORIES_AT_ONCE)
-        evaluated += await this.evaluateBatch(factories.slice(index, index + FACTORIES_AT_ONCE));
+      const factories = fairShares(waiting, turn);
+      for (let index = 0; index < factories.length && !signal.aborted; index += FACTORIES_PER_BATCH)
+        evaluated += await this.evaluateBatch(factories.slice(index, index + FACTORIES_PER_BATCH));
       const last = waiting.at(-1);
       if (last === undefined || waiting.length < WEBHOOKS_PER_PAGE) break;
       after = last.webhookId;
@@ -42,7 +42,7 @@ export class EvaluationLoop {
   }
 
   /** A batch that fails is left to a later run, so that the factories after it have their turn. */
-  private async evaluateBatch(factories: readonly (readonly WebhookTurn[])[]): Promise<number> {
+  private async evaluateBatch(factories: readonly (readonly WebhookShare[])[]): Promise<number> {
     try {
       return await this.evaluate.execute(factories);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { BackgroundTasks } from '#platform/jobs';
-import { EvaluationNudge } from '../application/ports.js';
+import { EvaluationNudge } from '../application/delivery-evaluator.js';
 import { EVALUATE_DELIVERIES_TASK } from './webhook-jobs.js';
 
 @Injectable()

@@ -1,8 +1,40 @@
+import { toStorableJson } from '#platform/kernel';
+import {
+  type AutomationResult,
+  DELIVERY_OUTCOMES,
+  type DeliveryOutcome,
+  type LoggedDelivery,
+  OUTCOME_CODES,
+  type OutcomeCode,
+} from '../domain/delivery.js';
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
-import { DELIVERY_OUTCOMES, type DeliveryOutcome, OUTCOME_CODES, type OutcomeCode } from '../domain/delivery.js';
-import type { LoggedDelivery } from '../domain/logged-delivery.js';
-import { readResults, type StoredResult } from './automation-results.js';
+import { Database, type Queryable, type Statement } from '#platform/persistence';
+
+interface StoredResult {
+  automation_uid: string;
+  matched: boolean;
+  run_id?: string;
+  reason: string;
+}
+
+/** As JSON that PostgreSQL accepts: reasons quote payloads, which may contain NUL characters or lone surrogates. */
+export function writeResults(results: readonly AutomationResult[]): string {
+  const stored = results.map(({ automationUid, matched, runId, reason }): StoredResult => ({
+    automation_uid: automationUid,
+    matched,
+    ...(runId !== undefined && { run_id: runId }),
+    reason,
+  }));
+  return JSON.stringify(toStorableJson(stored).value);
+}
+
+const readResults = (stored: readonly StoredResult[]): AutomationResult[] =>
+  stored.map(({ automation_uid: automationUid, matched, run_id: runId, reason }) => ({
+    automationUid,
+    matched,
+    ...(runId !== undefined && { runId }),
+    reason,
+  }));
 
 interface Row {
   id: string;
@@ -25,7 +57,7 @@ const columns = (results: string): string =>
   `id, outcome, identity, duplicate_of, redelivery_of, occurrences, size_bytes, received_at, source_ip,
   headers, evaluated_at, ${results} AS results, jsonb_array_length(results) AS result_count, evaluation_error`;
 const COLUMNS = columns('results');
-/** A list shows so many results of a delivery, those of automations that matched first. */
+/** Results of a delivery in a list; those of automations that matched come first. */
 const LISTED_RESULTS = 100;
 const LISTED_COLUMNS = columns(`CASE WHEN jsonb_array_length(results) <= ${LISTED_RESULTS} THEN results ELSE (
     SELECT jsonb_agg(r ORDER BY m DESC, n) FROM (
@@ -37,7 +69,7 @@ const NEWEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const pageWhere = (condition: string): string =>
   `SELECT ${LISTED_COLUMNS} FROM webhook_deliveries WHERE webhook_id = $1 AND id < $2${condition} ORDER BY id DESC LIMIT $3`;
 
-/** Each label has an index of its own; accepted ones change from one to another when they are evaluated. */
+/** Each label has its own index; accepted deliveries move to another index when they are evaluated. */
 function listStatement(outcome: DeliveryOutcome | null): Statement {
   if (outcome === null) return { name: 'webhooks.list-deliveries', text: pageWhere('') };
   const code = OUTCOME_CODES[outcome];
@@ -58,7 +90,7 @@ const LABELS = new Map<OutcomeCode, DeliveryOutcome>(
 export class DeliveriesStore {
   constructor(private readonly database: Database) {}
 
-  /** Newest first; `before` is the id of the last one of the page before. */
+  /** Newest first; `before` is the id of the last delivery of the previous page. */
   async list(
     webhookId: string,
     { outcome, before, limit }: { outcome: DeliveryOutcome | null; before: string | null; limit: number },
@@ -68,7 +100,7 @@ export class DeliveriesStore {
     return rows.map(toDelivery);
   }
 
-  /** `payload`: the bytes that were sent, of an accepted one. */
+  /** `payload`: the bytes of an accepted delivery. */
   async find(webhookId: string, id: string): Promise<{ delivery: LoggedDelivery; payload: Buffer | null } | null> {
     const [row] = await this.database.query<Row & { body: Buffer | null }>(
       `SELECT ${COLUMNS}, body FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`,
@@ -77,13 +109,45 @@ export class DeliveriesStore {
     return row ? { delivery: toDelivery(row), payload: row.body } : null;
   }
 
-  /** Its label; null for a handshake. */
+  /** The label; null for a handshake. */
   async outcomeOf(webhookId: string, id: string): Promise<DeliveryOutcome | null | 'unknown'> {
     const [row] = await this.database.query<{ outcome: OutcomeCode }>(
       'SELECT outcome FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2',
       [webhookId, id],
     );
     return row ? (LABELS.get(row.outcome) ?? null) : 'unknown';
+  }
+
+  /** Serializes the redeliveries of a webhook; deliveries of its sender do not wait. Null when it is deleted. */
+  async lockWebhook(tx: Queryable, webhookId: string): Promise<{ enabled: boolean } | null> {
+    const [row] = await tx.query<{ enabled: boolean }>(
+      'SELECT enabled FROM webhooks WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE',
+      [webhookId],
+    );
+    return row ?? null;
+  }
+
+  /** Milliseconds until fewer than `limit` redeliveries lie within `windowMs`; 0 when another one is allowed now. */
+  async redeliveryWaitMs(tx: Queryable, webhookId: string, limit: number, windowMs: number): Promise<number> {
+    const [row] = await tx.query<{ wait_ms: number }>(
+      `SELECT extract(epoch FROM received_at + $3 * interval '1 millisecond' - headrace.now())::float8 * 1000 AS wait_ms
+         FROM webhook_deliveries WHERE webhook_id = $1 AND redelivery_of IS NOT NULL
+        ORDER BY id DESC OFFSET $2 - 1 LIMIT 1`,
+      [webhookId, limit, windowMs],
+    );
+    return Math.max(0, row?.wait_ms ?? 0);
+  }
+
+  /** False when `repeated` is not an accepted delivery of the webhook. */
+  async insertRedelivery(tx: Queryable, webhookId: string, id: string, repeated: string): Promise<boolean> {
+    const rows = await tx.query(
+      `INSERT INTO webhook_deliveries (webhook_id, id, outcome, identity_kind, identity, redelivery_of, size_bytes,
+         received_at, source_ip, headers, body)
+       SELECT webhook_id, $2::uuid, 'A', 'redelivery', $2::uuid::text, id, size_bytes, headrace.now(), source_ip, headers, body
+         FROM webhook_deliveries WHERE webhook_id = $1 AND id = $3 AND outcome = 'A' RETURNING 1`,
+      [webhookId, id, repeated],
+    );
+    return rows.length > 0;
   }
 }
 

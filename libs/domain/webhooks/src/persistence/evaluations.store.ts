@@ -1,26 +1,47 @@
+import type { AcceptedDelivery } from '../application/delivery-evaluator.js';
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
-import type { AcceptedDelivery } from '../application/ports.js';
 import { EVALUATION_LEASES_MS, type EvaluationTries } from '../domain/evaluation-retry.js';
-import type { WaitingWebhook, WebhookTurn } from '../domain/evaluation-turns.js';
-import { type AcceptedDeliveryRow, toAcceptedDelivery } from './accepted-delivery-row.js';
-import { writeResults } from './automation-results.js';
+import type { WaitingWebhook, WebhookShare } from '../domain/fair-shares.js';
+import { writeResults } from './deliveries.store.js';
 
-/** Taken, and nobody else's until its lease ends. */
-export interface TakenEvaluation extends AcceptedDelivery {
+/** The columns of an accepted delivery and its webhook. */
+export interface AcceptedDeliveryRow {
+  id: string;
+  identity: string;
+  received_at: Date;
+  body: Buffer;
+  headers: Record<string, string> | null;
+  uid: string;
+  name: string;
+  factory_uid: string;
+  team_uid: string;
+}
+
+export const toAcceptedDelivery = (row: AcceptedDeliveryRow): AcceptedDelivery => ({
+  deliveryId: row.id,
+  webhook: { uid: row.uid, name: row.name, factoryUid: row.factory_uid, teamUid: row.team_uid },
+  identity: row.identity,
+  receivedAt: row.received_at,
+  body: row.body,
+  headers: row.headers ?? {},
+});
+
+/** A delivery that this process has claimed, until its lease expires. */
+export interface ClaimedEvaluation extends AcceptedDelivery {
   readonly webhookId: string;
-  /** What became of the attempts before this one. */
+  /** The results of earlier attempts. */
   readonly tries: EvaluationTries;
 }
 
-/** How the evaluation of one delivery went. */
-export type EvaluationRecord = { readonly delivery: TakenEvaluation } & (
+/** The result of an attempt to evaluate a delivery. */
+export type EvaluationRecord = { readonly delivery: ClaimedEvaluation } & (
   | { readonly kind: 'evaluated'; readonly resultsJson: string }
-  /** `counts`: after a failed attempt; else after lost ones, without another. */
-  | { readonly kind: 'given_up'; readonly error: string; readonly counts: boolean }
+  /** `counts`: after a failed attempt; otherwise after lost attempts, without another one. */
+  | { readonly kind: 'abandoned'; readonly error: string; readonly counts: boolean }
   | { readonly kind: 'retry'; readonly waitMs: number; readonly counts: boolean }
-  /** There was no time to begin: it is due at once. */
-  | { readonly kind: 'put_back' }
+  /** Not started within the time slice: due again immediately. */
+  | { readonly kind: 'requeued' }
 );
 
 interface Row extends AcceptedDeliveryRow {
@@ -31,7 +52,7 @@ interface Row extends AcceptedDeliveryRow {
 
 const DUE = `outcome = 'A' AND evaluated_at IS NULL AND evaluate_at <= headrace.now()`;
 
-/** From webhook to webhook by the index, however many deliveries each has waiting. */
+/** A loose index scan from webhook to webhook, independent of the number of deliveries of each. */
 const WALK: Statement = {
   name: 'webhooks.walk-unevaluated',
   text: `WITH RECURSIVE walk AS (
@@ -45,11 +66,11 @@ const WALK: Statement = {
 };
 
 /**
- * Takes and counts in one. Of what nobody is at hand any more for, one alone is taken, so that whatever killed its
- * evaluator has no company the next time. By ctid: plans made without statistics would read the whole table. Nobody waits
- * for the disk: a taking that PostgreSQL forgets in a crash of its own is one that need not count.
+ * Claims deliveries and counts the attempt in one statement. A delivery whose last attempt was lost is claimed alone, so
+ * that a delivery that ends the process affects no other one. By ctid, because a plan without statistics would read the
+ * whole table. Without synchronous commit: a claim that PostgreSQL loses in a crash does not have to count.
  */
-const TAKE: Statement = {
+const CLAIM: Statement = {
   name: 'webhooks.take-unevaluated',
   text: `WITH unhurried AS MATERIALIZED (
   SELECT set_config('synchronous_commit', 'off', true)
@@ -70,7 +91,7 @@ RETURNING d.webhook_id, d.id, d.identity, d.received_at, d.body, d.headers, d.ev
   w.uid, w.name, w.factory_uid, w.team_uid`,
 };
 
-/** Only as it was taken: whoever comes after the lease has to leave it to the next one. */
+/** Only while the claim is valid: after its lease has expired, another process records the result. */
 const RECORD: Statement = {
   name: 'webhooks.record-evaluations',
   text: `UPDATE webhook_deliveries d
@@ -88,7 +109,7 @@ const RECORD: Statement = {
 export class EvaluationsStore {
   constructor(private readonly database: Database) {}
 
-  /** Deliveries that are not evaluated yet, due or not: up to `most`, so that a flood costs whoever asks no more. */
+  /** The number of deliveries that are not evaluated yet, due or not; counts up to `most`, so that the cost is bounded. */
   async countWaiting(most: number): Promise<number> {
     const [row] = await this.database.query<{ waiting: number }>(
       `SELECT count(*)::int AS waiting FROM (
@@ -98,18 +119,18 @@ export class EvaluationsStore {
     return row?.waiting ?? 0;
   }
 
-  /** Webhooks with deliveries that are due, by id from the one after `after`. */
+  /** Webhooks with due deliveries, ordered by id, after `after`. */
   async webhooksWaiting(after: string, limit: number): Promise<WaitingWebhook[]> {
     const rows = await this.database.query<{ webhook_id: string; factory_uid: string }>(WALK, [after, limit]);
     return rows.map((row) => ({ webhookId: row.webhook_id, factoryUid: row.factory_uid }));
   }
 
   /**
-   * Of each webhook its share, the oldest first, or a single one whose last attempt was lost. Nobody else gets them until
-   * they are recorded or their lease ends.
+   * The share of each webhook, oldest first, or a single delivery whose last attempt was lost. No other process claims them
+   * until they are recorded or their lease expires.
    */
-  async take(turns: readonly WebhookTurn[]): Promise<TakenEvaluation[]> {
-    const rows = await this.database.query<Row>(TAKE, [
+  async claim(turns: readonly WebhookShare[]): Promise<ClaimedEvaluation[]> {
+    const rows = await this.database.query<Row>(CLAIM, [
       turns.map(({ webhookId }) => webhookId),
       turns.map(({ share }) => share),
     ]);
@@ -127,7 +148,7 @@ export class EvaluationsStore {
       records.map(({ delivery }) => delivery.webhookId),
       records.map(({ delivery }) => delivery.deliveryId),
       records.map(resultsOf),
-      records.map((record) => (record.kind === 'given_up' ? record.error : null)),
+      records.map((record) => (record.kind === 'abandoned' ? record.error : null)),
       records.map((record) => (isCounted(record) ? 1 : 0)),
       records.map((record) => (record.kind === 'retry' ? record.waitMs : 0)),
       records.map(({ delivery }) => delivery.tries.losses),
@@ -140,10 +161,10 @@ function isCounted(record: EvaluationRecord): boolean {
   switch (record.kind) {
     case 'evaluated':
       return true;
-    case 'given_up':
+    case 'abandoned':
     case 'retry':
       return record.counts;
-    case 'put_back':
+    case 'requeued':
       return false;
   }
 }
@@ -152,10 +173,10 @@ function resultsOf(record: EvaluationRecord): string | null {
   switch (record.kind) {
     case 'evaluated':
       return record.resultsJson;
-    case 'given_up':
+    case 'abandoned':
       return writeResults([]);
     case 'retry':
-    case 'put_back':
+    case 'requeued':
       return null;
   }
 }

@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#platform/persistence';
 
 export interface LogKeeping {
-  /** The latest ones of a webhook that stay, overall and of the accepted ones. */
+  /** The number of latest deliveries of a webhook that are kept, and of its latest accepted ones. */
   readonly keep: number;
   readonly olderThanMs: number;
 }
 
 /**
- * Walks the webhooks page by page. Ids begin with their time, so that only what is old enough is looked at. Of a deleted
- * webhook nobody sees the log: only its age keeps it. What is not evaluated yet stays.
+ * Processes the webhooks page by page. Ids start with their time, so that only old rows are read. The log of a deleted
+ * webhook is not visible any longer: it is kept by age only. Deliveries that are not evaluated yet are kept.
  */
 const PRUNE_LOGS: Statement = {
   name: 'webhooks.prune-logs',
@@ -40,7 +40,7 @@ SELECT (SELECT count(*) FROM pruned)::int AS pruned, (SELECT max(id) FROM page) 
 export class PrunesStore {
   constructor(private readonly database: Database) {}
 
-  /** Deletes at most `limit` lines of the `webhooks` after `after`. `last`: the last webhook looked at; null when there is none. */
+  /** Deletes at most `limit` lines of the `webhooks` after `after`. `last`: the last webhook of the page; null without webhooks. */
   async pruneLogs(
     after: string,
     webhooks: number,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#platform/persistence';
 import type { AuthMode } from '../domain/webhook.js';
 
-/** A webhook that follows a managed secret. */
+/** A webhook whose copy follows a managed secret. */
 export interface Follower {
   readonly id: string;
   readonly uid: string;
@@ -11,32 +11,19 @@ export interface Follower {
   readonly signatureScheme: string | null;
 }
 
-interface Row {
-  id: string;
-  uid: string;
-  name: string;
-  auth_mode: AuthMode;
-  signature_scheme: string | null;
-}
-
 /** The copies of managed secrets that webhooks keep. */
 @Injectable()
 export class SecretCopies {
-  /** Those of the API; one of a definition keeps its copy until the definition is applied. Locked, in one order for all. */
-  async followers(tx: Queryable, teamUid: string, secretName: string): Promise<Follower[]> {
-    const rows = await tx.query<Row>(
-      `SELECT id, uid, name, auth_mode, signature_scheme FROM webhooks
+  /** Webhooks of the API; those of a definition keep their copy until the definition is applied. Locks them in one order. */
+  followers(tx: Queryable, teamUid: string, secretName: string): Promise<Follower[]> {
+    return tx.query(
+      `SELECT id, uid, name, auth_mode AS "authMode", signature_scheme AS "signatureScheme" FROM webhooks
        WHERE team_uid = $1 AND secret_name = $2 AND source = 'api' AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE`,
       [teamUid, secretName],
     );
-    return rows.map(({ auth_mode: authMode, signature_scheme: signatureScheme, ...row }) => ({
-      ...row,
-      authMode,
-      signatureScheme,
-    }));
   }
 
-  /** Whatever a webhook waited for, this ends it. */
+  /** Also ends the waiting for a secret or a handshake. */
   async replace(tx: Queryable, id: string, sealed: string, secretVersion: number): Promise<void> {
     await tx.query(
       `UPDATE webhooks SET sealed_secret = $2, secret_version = $3, secret_pending = false, sealed_captured_secret = NULL,
@@ -47,7 +34,7 @@ export class SecretCopies {
     );
   }
 
-  /** Name and uid of every webhook that uses it. */
+  /** Name and uid of every webhook that uses the secret. */
   users(tx: Queryable, teamUid: string, secretName: string): Promise<{ name: string; uid: string }[]> {
     return tx.query(
       `SELECT name, uid FROM webhooks WHERE team_uid = $1 AND secret_name = $2 AND deleted_at IS NULL ORDER BY id`,

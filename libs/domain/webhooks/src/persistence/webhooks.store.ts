@@ -1,13 +1,10 @@
+import type { AuthMode, ManagedWebhook, WebhookSource } from '../domain/webhook.js';
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable } from '#platform/persistence';
-import type { ManagedWebhook } from '../domain/managed-webhook.js';
-import type { AuthMode, WebhookSource } from '../domain/webhook.js';
-import { toWebhook, WEBHOOK_COLUMNS, type WebhookRow } from './webhook-rows.js';
 
-interface Row extends WebhookRow {
-  secret_owned: boolean;
-  has_secret: boolean;
-  sealed_captured_secret: string | null;
+/** A webhook of a definition, and the version of the managed secret of which it has a copy. */
+export interface CopiedWebhook extends ManagedWebhook {
+  readonly secretVersion: number | null;
 }
 
 export interface NewWebhook {
@@ -24,55 +21,73 @@ export interface NewWebhook {
   readonly secretName: string;
   readonly secretOwned: boolean;
   readonly secretPending: boolean;
-  /** The sealed copy and the version that it is of; null for one that has no secret yet. */
+  /** The encrypted copy and the version of the managed secret; null while it has no secret. */
   readonly copy: { readonly sealed: string; readonly version: number } | null;
 }
 
 export interface WebhookFields {
   readonly name: string;
   readonly enabled: boolean;
-  /** False: it stays disabled when the secret comes that it waits for. */
+  /** False: it stays disabled when its missing secret is supplied. */
   readonly mayEnable: boolean;
   readonly deliveryIdHeader: string | null;
 }
 
-const COLUMNS = `${WEBHOOK_COLUMNS}, secret_owned, sealed_secret IS NOT NULL AS has_secret, sealed_captured_secret`;
+export interface DefinedWebhookFields {
+  readonly authMode: AuthMode;
+  readonly signatureScheme: string | null;
+  readonly deliveryIdHeader: string | null;
+  readonly enabled: boolean;
+  readonly secretName: string;
+  readonly copy: { readonly sealed: string; readonly version: number };
+}
 
-/** Webhooks as they are managed. Those that are deleted are not there for anybody who asks here. */
+const COLUMNS = `id, uid, factory_uid AS "factoryUid", team_uid AS "teamUid", name, auth_mode AS "authMode",
+  signature_scheme AS "signatureScheme", secret_name AS "secretName", delivery_id_header AS "deliveryIdHeader", enabled,
+  secret_pending AS "secretPending", source, created_at AS "createdAt", updated_at AS "updatedAt",
+  secret_owned AS "secretOwned", sealed_secret IS NOT NULL AS "hasSecret",
+  sealed_captured_secret AS "sealedCapturedSecret", secret_version AS "secretVersion"`;
+
+/**
+ * Webhooks as they are managed; deleted ones are not found. The quota is a row for each factory: a transaction that creates
+ * or deletes a webhook locks it first, so that the limit is exact.
+ */
 @Injectable()
 export class WebhooksStore {
   constructor(private readonly database: Database) {}
 
   /** By name. */
   async list(factoryUid: string): Promise<ManagedWebhook[]> {
-    const rows = await this.database.query<Row>(
+    const rows = await this.database.query<CopiedWebhook>(
       `SELECT ${COLUMNS} FROM webhooks WHERE factory_uid = $1 AND deleted_at IS NULL ORDER BY lower(name), id`,
       [factoryUid],
     );
-    return rows.map(toManaged);
+    return rows;
   }
 
   async find(factoryUid: string, uid: string, queryable: Queryable = this.database): Promise<ManagedWebhook | null> {
-    return first(await queryable.query<Row>(findSql(''), [factoryUid, uid]));
+    return first(await queryable.query<CopiedWebhook>(findSql(''), [factoryUid, uid]));
   }
 
-  /** Whatever factory it is of. `sealedSecret`: null while it has none. */
+  /** In any factory. `sealedSecret`: null while it has none. */
   async findWithSecret(uid: string): Promise<{ webhook: ManagedWebhook; sealedSecret: string | null } | null> {
-    const [row] = await this.database.query<Row & { sealed_secret: string | null }>(
-      `SELECT ${COLUMNS}, sealed_secret FROM webhooks WHERE uid = $1 AND deleted_at IS NULL`,
+    const [row] = await this.database.query<CopiedWebhook & { sealedSecret: string | null }>(
+      `SELECT ${COLUMNS}, sealed_secret AS "sealedSecret" FROM webhooks WHERE uid = $1 AND deleted_at IS NULL`,
       [uid],
     );
-    return row ? { webhook: toManaged(row), sealedSecret: row.sealed_secret } : null;
+    if (!row) return null;
+    const { sealedSecret, ...webhook } = row;
+    return { webhook, sealedSecret };
   }
 
-  /** As it is, for this transaction to change. Not in the way of deliveries. */
+  /** Locks it for this transaction; deliveries do not wait. */
   async lock(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook | null> {
-    return first(await tx.query<Row>(findSql('FOR NO KEY UPDATE'), [factoryUid, uid]));
+    return first(await tx.query<CopiedWebhook>(findSql('FOR NO KEY UPDATE'), [factoryUid, uid]));
   }
 
-  /** With it the row of its rate, which every delivery counts on. */
+  /** Also inserts the row of its rate, which every delivery updates. */
   async insert(tx: Queryable, webhook: NewWebhook): Promise<ManagedWebhook> {
-    const rows = await tx.query<Row>(
+    const rows = await tx.query<CopiedWebhook>(
       `WITH made AS (
          INSERT INTO webhooks (uid, factory_uid, team_uid, name, auth_mode, signature_scheme, delivery_id_header, enabled,
            enables_with_secret, source, secret_name, secret_owned, secret_pending, sealed_secret, secret_version)
@@ -88,13 +103,13 @@ export class WebhooksStore {
     return only(rows);
   }
 
-  /** Moves `version` when what deliveries depend on has changed: a name has nothing to do with them. */
+  /** Increments `version` only when a field has changed that deliveries depend on. */
   async update(
     tx: Queryable,
     id: string,
     { name, enabled, mayEnable, deliveryIdHeader }: WebhookFields,
   ): Promise<ManagedWebhook> {
-    const rows = await tx.query<Row>(
+    const rows = await tx.query<CopiedWebhook>(
       `UPDATE webhooks SET name = $2, enabled = $3, delivery_id_header = $4,
          version = version + CASE WHEN enabled <> $3 OR delivery_id_header IS DISTINCT FROM $4 THEN 1 ELSE 0 END,
          enables_with_secret = enables_with_secret AND $5, updated_at = headrace.now()
@@ -104,9 +119,54 @@ export class WebhooksStore {
     return only(rows);
   }
 
-  /** Its log stays; its secrets go at once. Null when there is none. */
+  /** From the API and from definitions, by name. */
+  listForDefinition(tx: Queryable, factoryUid: string): Promise<CopiedWebhook[]> {
+    return tx.query(`SELECT ${COLUMNS} FROM webhooks WHERE factory_uid = $1 AND deleted_at IS NULL ORDER BY name, id`, [
+      factoryUid,
+    ]);
+  }
+
+  /** Locks the webhooks of the definition until the transaction ends; deliveries do not wait. */
+  async lockAllDefined(tx: Queryable, factoryUid: string): Promise<void> {
+    await tx.query(
+      `SELECT 1 FROM webhooks WHERE factory_uid = $1 AND source = 'definition' AND deleted_at IS NULL
+       ORDER BY id FOR NO KEY UPDATE`,
+      [factoryUid],
+    );
+  }
+
+  /** Null for a webhook that is not from the definition. */
+  async lockDefined(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook | null> {
+    return first(
+      await tx.query<CopiedWebhook>(findSql(`AND source = 'definition' FOR NO KEY UPDATE`), [factoryUid, uid]),
+    );
+  }
+
+  /**
+   * Increments `version` only when a field has changed that deliveries depend on. A copy of the same secret and version is
+   * kept: encrypted again it would look like a change.
+   */
+  async replaceDefined(tx: Queryable, id: string, fields: DefinedWebhookFields): Promise<void> {
+    await tx.query(
+      `UPDATE webhooks AS w SET auth_mode = $2, signature_scheme = $3, delivery_id_header = $4, enabled = $5,
+         secret_name = $6, secret_version = $8, sealed_secret = CASE WHEN is_same THEN sealed_secret ELSE $7 END,
+         enables_with_secret = false, secret_pending = false, sealed_captured_secret = NULL,
+         version = version + CASE WHEN is_same AND auth_mode = $2 AND signature_scheme IS NOT DISTINCT FROM $3
+           AND delivery_id_header IS NOT DISTINCT FROM $4 AND enabled = $5 THEN 0 ELSE 1 END,
+         updated_at = headrace.now()
+       FROM (SELECT id AS webhook_id, secret_name = $6 AND secret_version IS NOT DISTINCT FROM $8 AS is_same
+             FROM webhooks WHERE id = $1) AS copy
+       WHERE w.id = copy.webhook_id`,
+      [
+        ...[id, fields.authMode, fields.signatureScheme, fields.deliveryIdHeader, fields.enabled, fields.secretName],
+        ...[fields.copy.sealed, fields.copy.version],
+      ],
+    );
+  }
+
+  /** Keeps the delivery log and deletes the secrets. Null when there is none. */
   async markDeleted(tx: Queryable, factoryUid: string, uid: string): Promise<ManagedWebhook | null> {
-    const rows = await tx.query<Row>(
+    const rows = await tx.query<CopiedWebhook>(
       `UPDATE webhooks SET deleted_at = headrace.now(), updated_at = headrace.now(), version = version + 1, enabled = false,
          enables_with_secret = false, secret_pending = false, sealed_secret = NULL, secret_version = NULL,
          sealed_captured_secret = NULL
@@ -115,22 +175,32 @@ export class WebhooksStore {
     );
     return first(rows);
   }
+
+  /** False when the factory has `limit` webhooks. */
+  async reserveQuota(tx: Queryable, factoryUid: string, limit: number): Promise<boolean> {
+    const rows = await tx.query(
+      `INSERT INTO webhook_counts AS c (factory_uid, webhooks) VALUES ($1, 1)
+       ON CONFLICT (factory_uid) DO UPDATE SET webhooks = c.webhooks + 1 WHERE c.webhooks < $2 RETURNING 1`,
+      [factoryUid, limit],
+    );
+    return rows.length > 0;
+  }
+
+  async lockQuota(tx: Queryable, factoryUid: string): Promise<void> {
+    await tx.query('SELECT 1 FROM webhook_counts WHERE factory_uid = $1 FOR UPDATE', [factoryUid]);
+  }
+
+  async releaseQuota(tx: Queryable, factoryUid: string): Promise<void> {
+    await tx.query('UPDATE webhook_counts SET webhooks = webhooks - 1 WHERE factory_uid = $1', [factoryUid]);
+  }
 }
 
 const findSql = (lock: string): string =>
   `SELECT ${COLUMNS} FROM webhooks WHERE factory_uid = $1 AND uid = $2 AND deleted_at IS NULL ${lock}`;
 
-const first = ([row]: readonly Row[]): ManagedWebhook | null => (row ? toManaged(row) : null);
+const first = ([row]: readonly CopiedWebhook[]): CopiedWebhook | null => row ?? null;
 
-function only(rows: readonly Row[]): ManagedWebhook {
-  const webhook = first(rows);
-  if (!webhook) throw new Error('A statement with RETURNING gave no row.');
-  return webhook;
+function only([row]: readonly CopiedWebhook[]): ManagedWebhook {
+  if (!row) throw new Error('A statement with RETURNING returned no row.');
+  return row;
 }
-
-const toManaged = (row: Row): ManagedWebhook => ({
-  ...toWebhook(row),
-  hasSecret: row.has_secret,
-  secretOwned: row.secret_owned,
-  sealedCapturedSecret: row.sealed_captured_secret,
-});

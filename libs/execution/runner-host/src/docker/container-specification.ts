@@ -1,17 +1,21 @@
+import { createHash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { BlockList, isIP } from 'node:net';
+import { findInstallation, PROGRAM } from '#platform/kernel';
 import type { DockerOptions } from './docker-options.js';
-import { RUNNER_COMMAND, type RunnerMount } from './runner-files.js';
 
-/** The one directory that we make in every container: its workspace goes below it. */
+/** The directory that is created in every container for its workspace. */
 export const HOME_DIRECTORY = 'headrace';
 export const WORKSPACE = `/${HOME_DIRECTORY}/workspace`;
 const NANO = 1e9;
 
-export interface ContainerWish {
-  /** The image's id, so that what was looked at is what runs. */
+export interface ContainerOptions {
+  /** The id of the inspected image, so that this one is started. */
   readonly imageId: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly mounts: readonly RunnerMount[];
-  /** `host:container[:mode]` of directories that whoever runs the machine shares with containers. */
+  /** `host:container[:mode]` of directories that the operator shares with containers. */
   readonly binds?: readonly string[];
   /** What `host.docker.internal` resolves to; see `DockerEngine.hostAddress`. */
   readonly hostAddress: string;
@@ -25,19 +29,19 @@ type Limits = Pick<
 >;
 
 /**
- * The body of a create: no privilege, every limit, nothing of the machine but the runner's own files, read-only. Nothing
- * secret either: the hand-over comes by standard input, once the container runs.
+ * The request body that creates a container: no privileges, all limits, and of the host only the runner's files,
+ * read-only. It contains no secrets: the hand-over is sent to standard input, once the container runs.
  */
 export function containerSpecification(
   settings: Limits,
-  { imageId, labels, mounts, binds = [], hostAddress, processors }: ContainerWish,
+  { imageId, labels, mounts, binds = [], hostAddress, processors }: ContainerOptions,
 ): object {
   const { dockerMemoryBytes, dockerCpus, dockerPids, dockerDiskBytes, dockerNetwork, dockerUser } = settings;
   return {
     Image: imageId,
     Entrypoint: [...RUNNER_COMMAND],
     Cmd: ['agent', 'run'],
-    // For the runner. What the image sets for others reaches set-up and agent by the hand-over.
+    // For the runner. Variables of the image reach set-up and agent in the hand-over.
     Env: ['NODE_ENV=production', 'NODE_OPTIONS='],
     ...(dockerUser === '' ? {} : { User: dockerUser }),
     Hostname: 'headrace',
@@ -52,7 +56,7 @@ export function containerSpecification(
     AttachStdout: true,
     AttachStderr: true,
     HostConfig: {
-      // Reaps what agents leave behind, and passes signals on.
+      // Reaps orphaned processes of agents and forwards signals.
       Init: true,
       AutoRemove: false,
       RestartPolicy: { Name: 'no' },
@@ -73,8 +77,94 @@ export function containerSpecification(
       PidsLimit: dockerPids,
       Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
       ...(dockerDiskBytes === 0 ? {} : { StorageOpt: { size: String(dockerDiskBytes) } }),
-      // The runner's log is read while it runs; nothing of it is kept by the engine.
+      // The log of the runner is read while it runs; the engine stores none of it.
       LogConfig: { Type: 'none', Config: {} },
     },
   };
+}
+
+/** Which installation a container belongs to. */
+const INSTALLATION_LABEL = 'io.headrace.installation';
+const EXECUTION_LABEL = 'io.headrace.execution';
+
+/** Labels that identify the containers of an installation on a shared engine. */
+export class ContainerLabels {
+  private readonly own: string;
+  private readonly all: ReadonlySet<string>;
+
+  /** @param key distinguishes installations on one engine. @param previousKeys keys of containers that may still exist. */
+  constructor(key: string, previousKeys: readonly string[] = []) {
+    this.own = idOf(key);
+    this.all = new Set([this.own, ...previousKeys.map(idOf)]);
+  }
+
+  /** The label to list containers by. */
+  get filter(): string {
+    return INSTALLATION_LABEL;
+  }
+
+  /** Names are unique on an engine: an execution has one container at most. */
+  nameOf(executionId: string): string {
+    return `headrace-${this.own}-${executionId}`;
+  }
+
+  of(executionId: string): Record<string, string> {
+    return { [INSTALLATION_LABEL]: this.own, [EXECUTION_LABEL]: executionId };
+  }
+
+  /** The execution of a container; null: a container of another installation. */
+  executionOf(labels: Readonly<Record<string, string>>): string | null {
+    const executionId = labels[EXECUTION_LABEL] ?? '';
+    return this.all.has(labels[INSTALLATION_LABEL] ?? '') && /^\d{1,19}$/.test(executionId) ? executionId : null;
+  }
+}
+
+const idOf = (secretsKey: string): string =>
+  createHash('sha256').update(`docker containers ${secretsKey}`).digest('hex').slice(0, 12);
+
+/** Directory of the runner in every container. */
+const PLACE = '/opt/headrace';
+/** The mounted parts of an installation; the data directory may be next to them and must not be mounted. */
+const PARTS = ['dist', 'node_modules', 'package.json'];
+
+/** The command of the runner in a container. */
+export const RUNNER_COMMAND = [`${PLACE}/bin/node`, `${PLACE}/${PROGRAM}`] as const;
+
+export interface RunnerMount {
+  readonly Type: 'bind' | 'volume';
+  readonly Source: string;
+  readonly Target: string;
+  readonly ReadOnly: true;
+}
+
+/**
+ * Mounts Node and this program read-only into any image: the files of this process, or DOCKER_RUNNER_SOURCE. Throws when
+ * the program is not built.
+ */
+export function runnerMounts({ dockerRunnerSource: source }: Pick<DockerOptions, 'dockerRunnerSource'>): RunnerMount[] {
+  if (source !== '') return [mount(source, PLACE, source.startsWith('/') ? 'bind' : 'volume')];
+  const root = findInstallation();
+  return [
+    mount(realpathSync(process.execPath), `${PLACE}/bin/node`),
+    ...PARTS.map((part) => mount(realpathSync(join(root, part)), `${PLACE}/${part}`)),
+  ];
+}
+
+const mount = (source: string, target: string, type: RunnerMount['Type'] = 'bind'): RunnerMount => ({
+  Type: type,
+  Source: source,
+  Target: target,
+  ReadOnly: true,
+});
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** Whether a URL refers, inside a container, to the container itself. */
+export function isLoopbackUrl(url: string): boolean {
+  const hostname = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  const version = isIP(hostname);
+  if (version === 0) return hostname === 'localhost' || hostname.endsWith('.localhost');
+  return LOOPBACK.check(hostname, version === 4 ? 'ipv4' : 'ipv6') || hostname === '0.0.0.0' || hostname === '::';
 }

@@ -1,9 +1,9 @@
-/** Where an engine listens. */
+/** Address of an engine. */
 export type EngineAddress =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
-/** How containers of runners are made; the settings of the same names, docs/operations/docker-executor.md. */
+/** Options of runner containers: the settings of the same names, see docs/operations/docker-executor.md. */
 export interface DockerOptions {
   readonly dockerHost: EngineAddress;
   /** Directory of ca.pem, cert.pem and key.pem; empty: no TLS. */
@@ -11,7 +11,7 @@ export interface DockerOptions {
   readonly dockerPull: 'missing' | 'always' | 'never';
   /** Milliseconds. */
   readonly dockerPullTimeout: number;
-  /** Empty: no registry is logged in to. */
+  /** Empty: no registry credentials. */
   readonly dockerAuthFile: string;
   readonly dockerMemoryBytes: number;
   readonly dockerCpus: number;
@@ -21,6 +21,6 @@ export interface DockerOptions {
   readonly dockerNetwork: string;
   /** Empty: the image's. */
   readonly dockerUser: string;
-  /** Directory or volume with the runner's files as the engine sees it; empty: where this process runs from. */
+  /** Directory or volume with the runner's files on the engine's machine; empty: the files of this process. */
   readonly dockerRunnerSource: string;
 }

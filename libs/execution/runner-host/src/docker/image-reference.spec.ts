@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseImageReference } from './image-reference.js';
+import { parseImageReference } from './images.js';
 
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 

@@ -1,14 +1,19 @@
-export { ContainerLabels } from './container-labels.js';
-export { containerSpecification, type ContainerWish, WORKSPACE } from './container-specification.js';
+export { ContainerLabels } from './container-specification.js';
+export { containerSpecification, type ContainerOptions, WORKSPACE } from './container-specification.js';
 export type { DockerOptions, EngineAddress } from './docker-options.js';
-export { type ContainerState, DockerEngine, type ImageFacts } from './engine/docker-engine.js';
-export { EngineConnection } from './engine/engine-connection.js';
-export { EngineRefusal, EngineUnreachable, isMissing } from './engine/engine-errors.js';
-export { EngineWatch } from './engine-watch.js';
-export { exitVerdict, type ExitVerdict, isUnfit, unfitImage } from './exit-verdict.js';
-export { parseImageReference } from './image-reference.js';
-export { ImageSupply } from './image-supply.js';
-export { imageVariables } from './image-variables.js';
-export { isLoopbackUrl } from './loopback.js';
-export { type ContainerParts, RunnerContainer } from './runner-container.js';
-export { runnerMounts, type RunnerMount } from './runner-files.js';
+export { type ContainerState, DockerEngine, type ImageInfo } from './docker-engine.js';
+export { EngineConnection } from './engine-connection.js';
+export { EngineError, EngineUnreachable, isMissing } from './engine-connection.js';
+export { EngineMonitor } from './engine-monitor.js';
+export {
+  classifyContainerExit,
+  type ContainerExit,
+  isIncompatibleImage,
+  incompatibleImageMessage,
+} from './container-exit.js';
+export { parseImageReference } from './images.js';
+export { ImagePuller } from './images.js';
+export { imageVariables } from './images.js';
+export { isLoopbackUrl } from './container-specification.js';
+export { type RunnerContainerDependencies, RunnerContainer } from './runner-container.js';
+export { runnerMounts, type RunnerMount } from './container-specification.js';

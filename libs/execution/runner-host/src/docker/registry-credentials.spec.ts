@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { registryCredentials } from './registry-credentials.js';
+import { registryCredentials } from './images.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'headrace-registry-'));
 const file = join(directory, 'config.json');
@@ -15,7 +15,7 @@ const headerOf = async (registry: string): Promise<unknown> => {
 };
 
 describe('registryCredentials', () => {
-  it('reads what docker login has written, by registry', async () => {
+  it('reads the credentials that docker login has stored, by registry', async () => {
     write({
       auths: {
         'https://index.docker.io/v1/': { auth: Buffer.from('hub-user:pass:word').toString('base64') },
@@ -33,11 +33,11 @@ describe('registryCredentials', () => {
     expect(await headerOf('other.example.com')).toBeNull();
   });
 
-  it('knows nobody without a file', async () => {
+  it('has no credentials without a file', async () => {
     expect(await registryCredentials('', 'docker.io')).toBeNull();
   });
 
-  it('repeats nothing of a file that it cannot read', async () => {
+  it('does not repeat the content of an invalid file', async () => {
     writeFileSync(file, '{"auths": {"a": "hunter2-secret');
     await expect(registryCredentials(file, 'a')).rejects.toThrow('The file that DOCKER_AUTH_FILE names is not JSON.');
   });

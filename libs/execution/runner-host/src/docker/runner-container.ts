@@ -3,42 +3,40 @@ import type { Socket } from 'node:net';
 import type { RunnerHandover } from '#execution/runner-protocol';
 import type { HostLog } from '../host-log.js';
 import { HOME_DIRECTORY } from './container-specification.js';
-import { directoryArchive } from './engine/directory-archive.js';
-import type { ContainerState, DockerEngine } from './engine/docker-engine.js';
-import { EngineUnreachable, isMissing } from './engine/engine-errors.js';
-import { OutputFrames } from './engine/output-frames.js';
-import type { EngineWatch } from './engine-watch.js';
-import { RunnerOutput } from './runner-output.js';
+import type { ContainerState, DockerEngine } from './docker-engine.js';
+import { EngineUnreachable, isMissing } from './engine-connection.js';
+import { OutputFrames, RunnerOutput } from './runner-output.js';
+import type { EngineMonitor } from './engine-monitor.js';
 
 const RETRY_MS = 500;
 
-export interface ContainerParts {
+export interface RunnerContainerDependencies {
   readonly engine: DockerEngine;
-  readonly watch: EngineWatch;
+  readonly monitor: EngineMonitor;
   readonly log: HostLog;
 }
 
-/** A container with a runner in it, by its name, which is unique on an engine. */
+/** A container of a runner, identified by its name, which is unique on an engine. */
 export class RunnerContainer {
   private readonly output: RunnerOutput;
   private input: Socket | null = null;
-  /** Signals that the engine has not answered yet. */
+  /** Signals whose requests are pending. */
   private readonly sending = new Set<NodeJS.Signals>();
 
   constructor(
     readonly name: string,
     private readonly executionId: string,
-    private readonly parts: ContainerParts,
+    private readonly parts: RunnerContainerDependencies,
   ) {
     this.output = new RunnerOutput(executionId, parts.log);
   }
 
-  /** What the runner wrote last, on one line. */
+  /** The end of the runner's output, on one line. */
   get tail(): string {
     return this.output.tail;
   }
 
-  /** Makes it, with its workspace, and listens to it. Returns its id. */
+  /** Creates the container with its workspace, and attaches to it. Returns its id. */
   async create(specification: object): Promise<string> {
     const { engine, log } = this.parts;
     const id = await engine.createContainer(this.name, specification);
@@ -47,7 +45,7 @@ export class RunnerContainer {
     const frames = new OutputFrames((content) => this.output.push(content));
     frames.push(head);
     socket.on('data', (chunk: Buffer) => frames.push(chunk));
-    // An engine that goes away breaks it; the container tells its own story when the engine is back.
+    // A restart of the engine breaks the connection; the exit of the container is read when the engine is back.
     socket.on('error', (error) =>
       log.debug('a container’s output ended', { execution_id: this.executionId, error: error.message }),
     );
@@ -59,15 +57,15 @@ export class RunnerContainer {
     return this.parts.engine.startContainer(this.name);
   }
 
-  /** Gives the runner what it waits for; once. */
+  /** Sends the hand-over; once. */
   assign(handover: RunnerHandover): void {
     this.input?.write(`${JSON.stringify(handover)}\n`);
     this.input = null;
   }
 
   /**
-   * Rejects when the engine does not answer. Does nothing for a container that does not run, and while the same signal is
-   * being sent: an engine that is slow gets no more of them.
+   * Rejects when the engine does not respond. Does nothing for a container that is not running, and while the same signal
+   * is being sent: a slow engine gets no further requests.
    */
   async signal(signal: NodeJS.Signals): Promise<void> {
     if (this.sending.has(signal)) return;
@@ -79,9 +77,9 @@ export class RunnerContainer {
     }
   }
 
-  /** Waits as long as it takes, also over restarts of the engine. Null: somebody has removed the container. */
+  /** Waits without limit, also over restarts of the engine. Null: the container was removed. */
   async exit(signal: AbortSignal): Promise<ContainerState | null> {
-    const { engine, watch, log } = this.parts;
+    const { engine, monitor, log } = this.parts;
     for (;;) {
       try {
         await engine.waitContainer(this.name, signal);
@@ -90,7 +88,7 @@ export class RunnerContainer {
       } catch (error) {
         if (signal.aborted) throw error;
         if (isMissing(error)) return null;
-        if (error instanceof EngineUnreachable) watch.isDown(error);
+        if (error instanceof EngineUnreachable) monitor.markUnavailable(error);
         else
           log.warn('the container could not be waited for', { execution_id: this.executionId, error: String(error) });
       }
@@ -98,8 +96,30 @@ export class RunnerContainer {
     }
   }
 
-  /** Kills it first. One that is not there is fine. */
+  /** Kills it first. A container that does not exist is not an error. */
   remove(): Promise<void> {
     return this.parts.engine.removeContainer(this.name);
   }
+}
+
+const BLOCK_BYTES = 512;
+
+/** A tar archive of one empty directory with mode 1777: all users may create files, and delete only their own. */
+export function directoryArchive(name: string): Buffer {
+  const header = Buffer.alloc(BLOCK_BYTES);
+  const octal = (value: number, digits: number): string => `${value.toString(8).padStart(digits, '0')}\0`;
+  header.write(`${name}/`, 0, 'ascii');
+  header.write(octal(0o1777, 7), 100, 'ascii');
+  header.write(octal(0, 7), 108, 'ascii');
+  header.write(octal(0, 7), 116, 'ascii');
+  header.write(octal(0, 11), 124, 'ascii');
+  header.write(octal(0, 11), 136, 'ascii');
+  // The sum counts itself as spaces.
+  header.write(' '.repeat(8), 148, 'ascii');
+  header.write('5', 156, 'ascii');
+  header.write('ustar\0', 257, 'ascii');
+  header.write('00', 263, 'ascii');
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'ascii');
+  return Buffer.concat([header, Buffer.alloc(2 * BLOCK_BYTES)]);
 }

@@ -13,7 +13,7 @@ describe('RunnerOutput', () => {
   };
   beforeEach(() => void (warned.length = 0));
 
-  it('logs lines of its execution, whatever they claim', () => {
+  it('logs lines with the id of its execution, which they cannot override', () => {
     const output = new RunnerOutput('17', log);
     output.push(Buffer.from('{"level":"warn","msg":"a","execution_id":"9'));
     output.push(Buffer.from('9","x":1}\nplain\n'));
@@ -24,7 +24,7 @@ describe('RunnerOutput', () => {
     expect(output.tail).toContain('plain');
   });
 
-  it('keeps neither an endless line nor endless lines', () => {
+  it('limits the length of a line and of the whole output', () => {
     const output = new RunnerOutput('17', log);
     for (let part = 0; part < 100; part += 1) output.push(Buffer.alloc(100_000, 'x'));
     output.push(Buffer.from('\n'));

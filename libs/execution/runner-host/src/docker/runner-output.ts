@@ -1,13 +1,12 @@
-import type { HostLog } from '../host-log.js';
-import { forwardRunnerLine } from '../runner-line.js';
+import { type HostLog, logRunnerLine } from '../host-log.js';
 
 const MAX_LINE_BYTES = 16_384;
 const MAX_LOGGED_BYTES = 4 * 1_048_576;
 const TAIL_BYTES = 2000;
 
 /**
- * What a container writes, line by line into our log. Whatever runs in there may write: a line has its limit, and so
- * has all of it together.
+ * Logs the output of a container line by line. Every process in it may write, so that each line and the whole output have
+ * a limit.
  */
 export class RunnerOutput {
   private line = Buffer.alloc(0);
@@ -19,7 +18,7 @@ export class RunnerOutput {
     private readonly log: HostLog,
   ) {}
 
-  /** The end of it, on one line. */
+  /** The end of the output, on one line. */
   get tail(): string {
     return this.tail_.replace(/\s+/g, ' ').trim();
   }
@@ -36,8 +35,8 @@ export class RunnerOutput {
   }
 
   private append(part: Buffer): void {
-    const room = MAX_LINE_BYTES - this.line.length;
-    if (room > 0 && part.length > 0) this.line = Buffer.concat([this.line, part.subarray(0, room)]);
+    const capacity = MAX_LINE_BYTES - this.line.length;
+    if (capacity > 0 && part.length > 0) this.line = Buffer.concat([this.line, part.subarray(0, capacity)]);
   }
 
   private flush(): void {
@@ -47,6 +46,38 @@ export class RunnerOutput {
     this.logged += text.length;
     if (this.logged > MAX_LOGGED_BYTES)
       this.log.warn('no more of this runner’s output is logged', { execution_id: this.executionId });
-    else forwardRunnerLine(this.log, text, this.executionId);
+    else logRunnerLine(this.log, text, this.executionId);
+  }
+}
+
+const HEADER_BYTES = 8;
+
+/**
+ * Parses the output of a container without a terminal: frames of a header (stream, three zeros, length in four bytes) and
+ * content. Content is forwarded as it arrives.
+ */
+export class OutputFrames {
+  private header = Buffer.alloc(0);
+  private left = 0;
+
+  constructor(private readonly onContent: (content: Buffer) => void) {}
+
+  push(chunk: Buffer): void {
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.left > 0) {
+        const content = rest.subarray(0, this.left);
+        this.left -= content.length;
+        rest = rest.subarray(content.length);
+        this.onContent(content);
+        continue;
+      }
+      const wanted = HEADER_BYTES - this.header.length;
+      this.header = Buffer.concat([this.header, rest.subarray(0, wanted)]);
+      rest = rest.subarray(wanted);
+      if (this.header.length < HEADER_BYTES) return;
+      this.left = this.header.readUInt32BE(4);
+      this.header = Buffer.alloc(0);
+    }
   }
 }

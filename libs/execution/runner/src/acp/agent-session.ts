@@ -14,17 +14,16 @@ import {
   type RequestPermissionResponse,
   type Stream,
 } from '@agentclientprotocol/sdk';
-import type { HarnessDefinition } from '#execution/runner-protocol';
+import type { Assignment, HarnessDefinition } from '#execution/runner-protocol';
 import type { ManagedProcess } from '../process/managed-process.js';
-import type { PromptAbilities } from './attachment-content.js';
+import type { PromptCapabilities } from './content.js';
 import { fields, text } from './fields.js';
 
 export interface AgentSessionHandlers {
   /** A `session/update` of our session, in the order the agent sent it. */
   readonly onUpdate: (update: unknown) => void;
-  /** A notification of the vendor's own. */
+  /** A vendor-specific notification. */
   readonly onExtension: (method: string, params: unknown) => void;
-  /** An update that `session/load` replays. */
   readonly onReplay: (update: unknown) => void;
   readonly onPermission: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>;
 }
@@ -36,7 +35,7 @@ export interface SessionSettings {
 
 const VERSION = '0.1.0';
 
-/** The client's side of one ACP session over a process' standard streams. Requests reject when the agent says no or goes away. */
+/** The client side of one ACP session over a process' standard streams. Requests reject when the agent rejects or exits. */
 export class AgentSession {
   private readonly connection: ClientConnection;
   private info: InitializeResponse | undefined;
@@ -51,7 +50,7 @@ export class AgentSession {
     private readonly handlers: AgentSessionHandlers,
     private readonly harness: Pick<HarnessDefinition, 'client_meta' | 'session_meta'>,
   ) {
-    const stream = this.withUpdatesTaken(
+    const stream = this.interceptNotifications(
       ndJsonStream(
         Writable.toWeb(process.stdin) as WritableStream<Uint8Array>,
         Readable.toWeb(process.stdout) as ReadableStream<Uint8Array>,
@@ -76,7 +75,6 @@ export class AgentSession {
     return this.info?.agentInfo?.version;
   }
 
-  /** An earlier session can be gone on with. */
   get canResume(): boolean {
     return this.canLoad || this.info?.agentCapabilities?.sessionCapabilities?.resume != null;
   }
@@ -85,15 +83,14 @@ export class AgentSession {
     return this.info?.agentCapabilities?.loadSession === true;
   }
 
-  get takesHttpMcpServers(): boolean {
+  get supportsHttpMcpServers(): boolean {
     return this.info?.agentCapabilities?.mcpCapabilities?.http === true;
   }
 
-  get promptAbilities(): PromptAbilities {
+  get promptCapabilities(): PromptCapabilities {
     return this.info?.agentCapabilities?.promptCapabilities ?? {};
   }
 
-  /** Resolves when the connection has ended. */
   get closed(): Promise<void> {
     return this.connection.closed;
   }
@@ -111,8 +108,8 @@ export class AgentSession {
     });
   }
 
-  /** Whether it offers to log in this way; it may do so also without needing it. */
-  offersLogin(methodId: string): boolean {
+  /** Whether the agent offers this authentication method, even when it does not require one. */
+  supportsAuthMethod(methodId: string): boolean {
     return this.info?.authMethods?.some(({ id }) => id === methodId) === true;
   }
 
@@ -127,10 +124,10 @@ export class AgentSession {
       ...this.sessionMeta,
     });
     this.sessionId = response.sessionId;
-    this.noteModes(response);
+    this.recordModes(response);
   }
 
-  /** Goes on with an earlier session: by loading it, or without a replay where the agent knows only that. */
+  /** Continues an earlier session: loads it, or resumes it without a replay where the agent supports only that. */
   async resume(sessionId: string, cwd: string, mcpServers: McpServer[]): Promise<void> {
     this.isLoading = true;
     const request = { sessionId, cwd, mcpServers, ...this.sessionMeta };
@@ -139,13 +136,13 @@ export class AgentSession {
         ? await this.connection.agent.request(methods.agent.session.load, request)
         : await this.connection.agent.request(methods.agent.session.resume, request);
       this.sessionId = sessionId;
-      this.noteModes(response ?? {});
+      this.recordModes(response ?? {});
     } finally {
       this.isLoading = false;
     }
   }
 
-  /** Chooses model and reasoning level where the agent offers what was asked for; returns what it does not offer. */
+  /** Selects model and reasoning level where the agent offers them; returns the categories that it does not offer. */
   async configure(settings: SessionSettings): Promise<string[]> {
     const missing: string[] = [];
     for (const [category, value] of [
@@ -181,7 +178,7 @@ export class AgentSession {
     this.mode = modeId;
   }
 
-  /** The answer to the prompt, with whatever the agent adds to it. */
+  /** The response to the prompt, with the vendor's metadata. */
   async prompt(
     prompt: string,
     files: readonly ContentBlock[] = [],
@@ -196,7 +193,7 @@ export class AgentSession {
     await this.connection.agent.notify(methods.agent.session.cancel, { sessionId: this.id });
   }
 
-  /** Asks the agent to close the session, if it knows how. */
+  /** Requests the end of the session, where the agent supports it. */
   async close(): Promise<void> {
     if (this.sessionId === undefined || !this.info?.agentCapabilities?.sessionCapabilities?.close) return;
     await this.connection.agent.request(methods.agent.session.close, { sessionId: this.sessionId });
@@ -207,7 +204,7 @@ export class AgentSession {
     return meta === undefined ? {} : { _meta: meta };
   }
 
-  private noteModes({ modes, configOptions }: Pick<NewSessionResponse, 'modes' | 'configOptions'>): void {
+  private recordModes({ modes, configOptions }: Pick<NewSessionResponse, 'modes' | 'configOptions'>): void {
     this.modes = modes?.availableModes.map(({ id }) => id) ?? [];
     this.mode = modes?.currentModeId;
     this.options = (configOptions ?? []).flatMap((option) => {
@@ -219,12 +216,12 @@ export class AgentSession {
   }
 
   /**
-   * Takes the updates out of the stream before the SDK sees it. The SDK starts handlers in order but finishes them when
-   * it can, so the answer to a prompt could overtake the turn's last update; here nothing overtakes anything.
+   * Handles updates before the SDK reads the stream. The SDK starts handlers in order but does not await them, so the
+   * response to a prompt could overtake the last update of its turn.
    */
-  private withUpdatesTaken(stream: Stream): Stream {
+  private interceptNotifications(stream: Stream): Stream {
     const { onUpdate, onReplay, onExtension } = this.handlers;
-    const taken = new TransformStream<AnyMessage, AnyMessage>({
+    const updates = new TransformStream<AnyMessage, AnyMessage>({
       transform: (message, controller) => {
         const { method, id, params } = fields(message);
         if (typeof method === 'string' && method.startsWith('_') && id === undefined) {
@@ -243,34 +240,23 @@ export class AgentSession {
         else if (this.sessionId === undefined || sessionId === this.sessionId) onUpdate(update);
       },
     });
-    return { writable: stream.writable, readable: stream.readable.pipeThrough(taken) };
+    return { writable: stream.writable, readable: stream.readable.pipeThrough(updates) };
   }
 }
 
-/** The run's MCP servers in ACP's shape; `left` names those that the agent cannot take. */
+/** The run's MCP servers in the shape of ACP; `unsupported` names those that the agent cannot use. */
 export function mcpServersFor(
-  servers: Readonly<
-    Record<
-      string,
-      {
-        command?: string;
-        args?: string[];
-        url?: string;
-        env?: Record<string, string>;
-        headers?: Record<string, string>;
-      }
-    >
-  >,
-  takesHttp: boolean,
-): { servers: McpServer[]; left: string[] } {
+  servers: Assignment['mcp_servers'],
+  supportsHttp: boolean,
+): { servers: McpServer[]; unsupported: string[] } {
   const result: McpServer[] = [];
-  const left: string[] = [];
+  const unsupported: string[] = [];
   const pairs = (record: Record<string, string> = {}) =>
     Object.entries(record).map(([name, value]) => ({ name, value }));
   for (const [name, { command, args, url, env, headers }] of Object.entries(servers)) {
     if (command !== undefined) result.push({ name, command, args: args ?? [], env: pairs(env) });
-    else if (url !== undefined && takesHttp) result.push({ type: 'http', name, url, headers: pairs(headers) });
-    else left.push(name);
+    else if (url !== undefined && supportsHttp) result.push({ type: 'http', name, url, headers: pairs(headers) });
+    else unsupported.push(name);
   }
-  return { servers: result, left };
+  return { servers: result, unsupported };
 }

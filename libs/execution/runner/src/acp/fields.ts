@@ -1,6 +1,6 @@
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The value as an object with unknown fields; an empty one when it is none. What agents send is not trusted to have a shape. */
+/** The value as an object with unknown fields; empty when it is not an object. Messages of agents are untrusted. */
 export function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }

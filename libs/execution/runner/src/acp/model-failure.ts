@@ -1,8 +1,7 @@
 import type { AgentFailureCode, AgentFailureReport } from '#execution/runner-protocol';
 import { fields, items, number, text } from './fields.js';
-import { vendorMessage } from './vendor-output.js';
 
-/** What went wrong between an agent and its model. `other`: nothing that is known to be about the model. */
+/** Failures between an agent and its model. `other`: not known to concern the model. */
 export type FailureKind =
   'rate_limit' | 'credentials' | 'credits' | 'unknown_model' | 'connection' | 'provider_error' | 'other';
 
@@ -88,14 +87,14 @@ const byStatus = (status: number): FailureKind | undefined => {
 /** @param status HTTP status of the provider's answer, where the agent reports it as a number. */
 export function failureKind(message: string, status?: number): FailureKind {
   if (NO_CREDITS.test(message)) return 'credits';
-  const told = status ?? number(Number(STATUS.exec(message)?.[1] ?? Number.NaN));
-  const known = told === undefined ? undefined : byStatus(told);
+  const reported = status ?? number(Number(STATUS.exec(message)?.[1] ?? Number.NaN));
+  const known = reported === undefined ? undefined : byStatus(reported);
   if (known !== undefined) return known;
   const meant = BY_TEXT.find(([words]) => words.test(message))?.[1];
-  return meant ?? (told !== undefined && told >= 500 ? 'provider_error' : 'other');
+  return meant ?? (reported !== undefined && reported >= 500 ? 'provider_error' : 'other');
 }
 
-/** Vendors' words for a kind of failure. What is not listed says less than the message does. */
+/** Failure types of vendors. Types that are not listed are less precise than the message. */
 const VENDOR_KINDS: Readonly<Record<string, FailureKind>> = {
   authentication_failed: 'credentials',
   oauth_org_not_allowed: 'credentials',
@@ -114,7 +113,7 @@ export interface SessionFailure {
   readonly severity: 'error' | 'warning';
   readonly kind: FailureKind;
   readonly title: string;
-  /** A remark, not a failure. */
+  /** A note, not a failure. */
   readonly isAdvice: boolean;
 }
 
@@ -145,7 +144,7 @@ function kindOfCategory(category: string | undefined, actions: readonly unknown[
 
 const MAX_SENTENCE = 300;
 const MAX_DETAIL = 4_000;
-/** What agents say when they say nothing. */
+/** Messages without information. */
 const EMPTY_WORDS = /^(?:internal error|authentication required|error)?[.:]?$/i;
 
 export interface FailureText {
@@ -153,7 +152,7 @@ export interface FailureText {
   readonly report: AgentFailureReport;
 }
 
-/** The failure as the run shows it. `opening` replaces the sentence of a failure that is not known to be the model's. */
+/** The failure as the run shows it. `opening` replaces the sentence of a failure that is not known to concern the model. */
 export function describeFailure(kind: FailureKind, output: string, opening = KINDS.other.sentence): FailureText {
   const { sentence, code, retryable } = KINDS[kind];
   const shown = vendorMessage(output);
@@ -174,7 +173,7 @@ export function describeWaiting(
   return { message, ...detailFor(message, vendorMessage(output)) };
 }
 
-/** `detail` where it says more than the message. */
+/** `detail`, where it adds information to the message. */
 export function detailFor(message: string, detail: string): { detail?: string } {
   return detail === '' || EMPTY_WORDS.test(detail) || message.includes(detail)
     ? {}
@@ -183,7 +182,49 @@ export function detailFor(message: string, detail: string): { detail?: string } 
 
 function sentenceOf(opening: string, shown: string): string {
   const [line = ''] = shown.split('\n');
-  const said = line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE)}…` : line;
-  if (EMPTY_WORDS.test(said)) return `${opening}.`;
-  return `${opening}: ${/[.!?…]$/.test(said) ? said : `${said}.`}`;
+  const reason = line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE)}…` : line;
+  if (EMPTY_WORDS.test(reason)) return `${opening}.`;
+  return `${opening}: ${/[.!?…]$/.test(reason) ? reason : `${reason}.`}`;
+}
+
+const STACK_FRAME = /^\s*(?:at .*(?::\d+:\d+\)?|\((?:native|<anonymous>|index .*)\))|File ".*", line \d+.*)$/;
+/** `[session/create] phase=… durationMs=124`, `[perf] …`: what an agent logs about itself. Errors stay. */
+const DIAGNOSTIC = /^\[[a-z][\w/-]*\] /i;
+const ERROR_WORDS = /\b(?:error|fail|cannot|could not|denied|refused)/i;
+/** Absolute paths of at least two segments; those of a URL follow a host. */
+const PATH = /(?<![\w:/.])(?:file:\/\/)?(?:\/[\w.@+~-]+)+\/([\w.@+~-]+)/g;
+
+const COLOUR = /\u001b\[[0-9;]*m/g;
+
+/** The text without stack frames, absolute paths, terminal colours and diagnostics of the agent. */
+export function withoutInternals(output: string): string {
+  return output
+    .replace(COLOUR, '')
+    .split('\n')
+    .filter((line) => !STACK_FRAME.test(line) && (!DIAGNOSTIC.test(line) || ERROR_WORDS.test(line)))
+    .map((line) => line.replace(PATH, '$1').trimEnd())
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+}
+
+/** The message within what vendors report: JSON as providers answer it, also behind or within another message. */
+export function vendorMessage(output: string): string {
+  const start = output.indexOf('{');
+  const inner = start < 0 ? undefined : messageInJson(output.slice(start));
+  const message = inner ?? output;
+  return withoutInternals(message.replace(/^(?:(?:Internal error|API Error|Error|RequestError): )+/i, ''));
+}
+
+function messageInJson(json: string): string | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return undefined; // text that happens to have a brace
+  }
+  const { error, message, errors } = fields(value);
+  const found =
+    text(fields(error)['message']) ?? text(error) ?? text(message) ?? text(fields(items(errors)[0])['message']);
+  return found === undefined ? undefined : vendorMessage(found);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { isStorableText } from '#platform/kernel';
-import type { PlainEvent } from '../protocol/coalesce.js';
+import type { PlainEvent } from '../protocol/outgoing-events.js';
 import { AcpNormalizer } from './normalizer.js';
 
 function normalizer(): AcpNormalizer {
@@ -26,7 +26,7 @@ describe('messages', () => {
     expect(ids).toEqual(['minted-1', 'minted-1', 'minted-2', 'minted-3', 'minted-4']);
   });
 
-  it('keep the agent’s own id, and start anew with a turn', () => {
+  it('keep the agent’s id, and start a new message in every turn', () => {
     const subject = normalizer();
     expect(all(subject, [say('a', { messageId: 'm1' }), say('b')]).map(({ data }) => data['message_id'])).toEqual([
       'm1',
@@ -56,7 +56,7 @@ describe('messages', () => {
     expect(event?.data['text']).toBe('a\ufffdb\ufffd');
   });
 
-  it('do not include what the user said, nor kinds nobody knows', () => {
+  it('ignore messages of the user and unknown kinds', () => {
     const updates = [
       { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'x' } },
       { sessionUpdate: 'available_commands_update' },
@@ -103,7 +103,7 @@ describe('tool calls', () => {
     expect(normalizer().update({ sessionUpdate: 'tool_call', title: 'x' })).toEqual([]);
   });
 
-  it('show text, diffs and the fact of other content', () => {
+  it('contain text, diffs and a summary of other content', () => {
     const content = [
       { type: 'content', content: { type: 'text', text: 'hi' } },
       { type: 'diff', path: 'a.txt', newText: 'new' },
@@ -142,12 +142,12 @@ describe('tool calls', () => {
     });
   });
 
-  it('survive input that is nested without end', () => {
+  it('accept deeply nested input', () => {
     const deep = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) as unknown;
     expect(JSON.stringify(normalizer().update(call('t', { rawInput: deep }))).length).toBeLessThan(1_000);
   });
 
-  it('know their parent from what vendors say in _meta', () => {
+  it('get their parent from _meta of vendors', () => {
     const events = all(normalizer(), [
       call('a', { _meta: { claudeCode: { toolName: 'Read', parentToolUseId: 'task-1' } } }),
       call('b', { _meta: { parentToolCallId: 'task-2' } }),
@@ -158,7 +158,7 @@ describe('tool calls', () => {
     expect(events[0]?.data['tool_name']).toBe('Read');
   });
 
-  it('take a command’s output from where Codex puts it', () => {
+  it('get the output of a command from the metadata of Codex', () => {
     const events = all(normalizer(), [
       call('t', {
         status: 'in_progress',
@@ -179,7 +179,7 @@ describe('tool calls', () => {
     });
   });
 
-  it('that stay open are closed with the turn, a refused one as denied', () => {
+  it('are closed with the turn, a denied one as denied', () => {
     const subject = normalizer();
     all(subject, [call('a', { status: 'pending' }), call('b', { status: 'completed' }), call('c')]);
     expect(subject.hasOpenCalls).toBe(true);
@@ -199,7 +199,7 @@ describe('tool calls', () => {
     expect(subject.hasOpenCalls).toBe(false);
   });
 
-  it('fail as denied when a permission was refused', () => {
+  it('fail as denied after a denied permission', () => {
     const subject = normalizer();
     subject.update(call('a', { status: 'pending' }));
     subject.markDenied('a');
@@ -210,7 +210,7 @@ describe('tool calls', () => {
     });
   });
 
-  it('are completed, not renamed, by what a permission request tells of them', () => {
+  it('are completed, but not renamed, by a permission request', () => {
     const subject = normalizer();
     expect(
       subject.permissionCall({ toolCallId: 'new', title: 'May I?', rawInput: { command: 'ls' } })[0]?.data,
@@ -225,7 +225,7 @@ describe('tool calls', () => {
 });
 
 describe('a turn’s usage', () => {
-  it('is what its answer says and what the cost has grown by', () => {
+  it('consists of the counts of its response and the increase of the cost', () => {
     const subject = normalizer();
     subject.replayed({ sessionUpdate: 'usage_update', used: 1, size: 2, cost: { amount: 0.5, currency: 'USD' } });
     subject.startTurn();
@@ -252,7 +252,7 @@ describe('a turn’s usage', () => {
     return subject.turnUsage(response)[0]?.data;
   }
 
-  it('is told while the cost grows where that is wanted, each dollar once', () => {
+  it('reports the cost during the turn on request, and counts it once', () => {
     const subject = new AcpNormalizer();
     subject.startTurn(true);
     expect(subject.update(cost(0.5))).toEqual([{ kind: 'usage', data: { cost_usd: 0.5 } }]);
@@ -265,7 +265,7 @@ describe('a turn’s usage', () => {
     expect(subject.update(cost(1))).toEqual([{ kind: 'usage', data: { cost_usd: 0.25 } }]);
   });
 
-  it('takes tokens as the turn’s own, also when they grow, and the cost as the session’s', () => {
+  it('counts tokens for the turn, also increasing ones, and the cost for the session', () => {
     const subject = normalizer();
     subject.startSession('turn', false);
     expect(turn(subject, 0.5, answer(100, 20))).toEqual({
@@ -280,7 +280,7 @@ describe('a turn’s usage', () => {
     expect(turn(subject, 0.5, answer(1, 1))).toMatchObject({ cost_usd: 0 });
   });
 
-  it('is the growth of what a harness counts for its session, never less than nothing', () => {
+  it('is the difference of counts of the session, never negative', () => {
     const subject = normalizer();
     subject.startSession('session', false);
     expect(turn(subject, 0, answer(100, 20))).toMatchObject({
@@ -297,14 +297,14 @@ describe('a turn’s usage', () => {
     expect(turn(subject, 0, {})).toEqual({ cost_usd: 0 });
   });
 
-  it('counts nothing of a resumed session twice', () => {
+  it('counts earlier turns of a resumed session only once', () => {
     const subject = normalizer();
     subject.startSession('session', true);
     expect(turn(subject, 0, answer(1000, 200))).toEqual({ cost_usd: 0 });
     expect(turn(subject, 0, answer(1100, 210))).toMatchObject({ input_tokens: 100, output_tokens: 10 });
   });
 
-  it('is found where Gemini says it, and is nothing when nobody says it', () => {
+  it('is read from the metadata of Gemini, and is empty when it is missing', () => {
     const response = {
       stopReason: 'end_turn',
       _meta: { quota: { token_count: { input_tokens: 7, output_tokens: 1 } } },
@@ -314,7 +314,7 @@ describe('a turn’s usage', () => {
   });
 });
 
-it('plans replace each other, and modes are told', () => {
+it('replaces plans and reports changes of the mode', () => {
   const entries = [
     { content: 'a', status: 'completed', priority: 'high' },
     { content: 'b', status: 'soon' },
@@ -338,7 +338,7 @@ it('plans replace each other, and modes are told', () => {
   ]);
 });
 
-it('a recorded session of the built-in agent becomes its events', () => {
+it('converts a recorded session of the built-in agent to events', () => {
   const lines = readFileSync(new URL('./recordings/oz.jsonl', import.meta.url), 'utf8')
     .trim()
     .split('\n');
@@ -348,9 +348,9 @@ it('a recorded session of the built-in agent becomes its events', () => {
   const subject = normalizer();
   const events = messages.flatMap(({ method, params }) => {
     if (method === 'session/request_permission') {
-      const told = subject.permissionCall(params?.toolCall);
+      const events = subject.permissionCall(params?.toolCall);
       subject.markDenied(params?.toolCall?.toolCallId ?? '');
-      return told;
+      return events;
     }
     return method === 'session/update' ? subject.update(params?.update) : [];
   });

@@ -8,14 +8,13 @@ import {
   type ToolStatus,
   type Usage,
 } from '#execution/runner-protocol';
-import type { PlainEvent } from '../protocol/coalesce.js';
+import type { PlainEvent } from '../protocol/outgoing-events.js';
 import { shrinkJson, shrinkText } from '../protocol/shrink.js';
 import { defined, fields, items, number, text, type Fields } from './fields.js';
 import { sessionFailureIn } from './model-failure.js';
 import { toolNameOf } from './permissions.js';
-import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './tool-content.js';
-import { SessionCost } from './session-cost.js';
-import { tokensIn, TurnTokens } from './turn-tokens.js';
+import { chunkText, MAX_TEXT_BYTES, toolContent, withoutBinary } from './content.js';
+import { SessionCost, tokensIn, TurnTokens } from './usage.js';
 
 const KINDS: readonly string[] = TOOL_KINDS;
 const STATUSES: readonly string[] = TOOL_STATUSES;
@@ -28,7 +27,7 @@ interface CallState {
   hasTitle: boolean;
   isDenied: boolean;
   terminalText?: string;
-  /** What was told of it last; permission requests need not repeat it. */
+  /** Last reported values; permission requests need not repeat them. */
   title?: string;
   name?: string;
   kind?: string;
@@ -37,19 +36,19 @@ interface CallState {
 
 /**
  * Turns the updates of an ACP session into run events: stable ids where the agent sends none, upserts for tool calls,
- * one `usage` a turn, nothing binary, nothing that cannot be stored. Knows one session; feed it everything in order.
+ * one `usage` a turn, no binary data, nothing that cannot be stored. Handles one session, in order.
  */
 export class AcpNormalizer {
   private message: { kind: string; id: string } | null = null;
   private readonly calls = new Map<string, CallState>();
   private readonly cost = new SessionCost();
-  private tellsCostEarly = false;
+  private reportsCostEarly = false;
   private deniedInTurn = false;
   private readonly tokens = new TurnTokens();
 
   constructor(private readonly mintId: () => string = newUuid) {}
 
-  /** The events of one `session/update`. Unknown kinds of update are none. */
+  /** The events of one `session/update`; none for an unknown kind. */
   update(raw: unknown): PlainEvent[] {
     const update = fields(toStorableJson(raw).value);
     switch (update['sessionUpdate']) {
@@ -69,33 +68,33 @@ export class AcpNormalizer {
         return this.advice(update);
       case 'usage_update':
         withCost(update, (total) => this.cost.note(total));
-        return this.tellsCostEarly ? usageEvent({ cost_usd: this.cost.growth() || undefined }) : [];
+        return this.reportsCostEarly ? usageEvent({ cost_usd: this.cost.growth() || undefined }) : [];
       default:
         return [];
     }
   }
 
-  /** What a `session/load` replays is known already; only the cost so far is taken from it. */
+  /** Replayed updates are known already; only the cost so far is used. */
   replayed(raw: unknown): void {
     const update = fields(raw);
     if (update['sessionUpdate'] === 'usage_update') withCost(update, (total) => this.cost.replayed(total));
   }
 
   /**
-   * @param usageScope see HarnessDefinition; `resumed`: the session had turns that are not known here, but for what they
-   * have cost in US dollars where `earlierCost` says so.
+   * @param usageScope see HarnessDefinition. `resumed`: the session had turns before. `earlierCost`: their cost in US
+   * dollars, where it is known.
    */
   startSession(usageScope: 'turn' | 'session', resumed: boolean, earlierCost?: number): void {
     this.tokens.startSession(usageScope, resumed);
     this.cost.startSession(resumed, earlierCost);
   }
 
-  /** @param tellsCostEarly tells the growth of cost in `usage` events during the turn, not at its end only. */
-  startTurn(tellsCostEarly = false): void {
+  /** @param reportsCostEarly emits `usage` events with the cost during the turn, not only at its end. */
+  startTurn(reportsCostEarly = false): void {
     this.tokens.startTurn();
     this.deniedInTurn = false;
     this.message = null;
-    this.tellsCostEarly = tellsCostEarly;
+    this.reportsCostEarly = reportsCostEarly;
   }
 
   /** A permission request describes its tool call, sometimes better than the updates before it. */
@@ -106,12 +105,12 @@ export class AcpNormalizer {
     return Object.keys(rest).length <= 1 && isKnown ? [] : this.toolCall(isKnown ? rest : call);
   }
 
-  /** Of calls that were denied some agents never report the end. */
+  /** Without denied calls: some agents never report their end. */
   get hasOpenCalls(): boolean {
     return [...this.calls.values()].some(({ isOpen, isDenied }) => isOpen && !isDenied);
   }
 
-  /** What updates have told of a call so far. */
+  /** What updates have reported of a call so far. */
   knownCall(toolCallId: string): {
     readonly title?: string;
     readonly name?: string;
@@ -121,18 +120,16 @@ export class AcpNormalizer {
     return this.calls.get(toolCallId) ?? {};
   }
 
-  /** A permission request of this turn was denied. */
   get hasDenied(): boolean {
     return this.deniedInTurn;
   }
 
-  /** From here on a failure of this call counts as the refusal that it is. */
+  /** A later failure of this call is reported as denied. */
   markDenied(toolCallId: string): void {
     this.state(toolCallId).isDenied = true;
     this.deniedInTurn = true;
   }
 
-  /** Ends what the agent left open. */
   closeOpenCalls(status: 'completed' | 'failed'): PlainEvent[] {
     const open = [...this.calls].filter(([, state]) => state.isOpen);
     return open.map(([id, state]) => {
@@ -142,14 +139,14 @@ export class AcpNormalizer {
     });
   }
 
-  /** What the turn used, from the answer to its prompt and the growth of the session's cost, which is cumulative everywhere. */
+  /** Usage of the turn, from the response to its prompt and the increase of the session's cost, which is cumulative. */
   turnUsage(promptResponse: unknown): PlainEvent[] {
     const tokens = this.tokens.ofTurn(tokensIn(fields(promptResponse)));
-    this.tellsCostEarly = false;
+    this.reportsCostEarly = false;
     return usageEvent({ ...tokens, cost_usd: this.cost.growth() });
   }
 
-  /** A remark of the agent about its session, which agents without typed failures put into the conversation. */
+  /** A note of the agent about its session, which agents without typed failures write into the conversation. */
   private advice(update: Fields): PlainEvent[] {
     const failure = sessionFailureIn(update['_meta']);
     if (failure?.severity !== 'warning' || !failure.isAdvice) return [];
@@ -159,7 +156,7 @@ export class AcpNormalizer {
   private chunk(kind: 'message_chunk' | 'thought_chunk', update: Fields): PlainEvent[] {
     const id = text(update['messageId']) ?? (this.message?.kind === kind ? this.message.id : this.mintId());
     this.message = { kind, id };
-    this.tokens.noteRequest(fields(update['_meta']));
+    this.tokens.recordRequest(fields(update['_meta']));
     const content = chunkText(fields(update['content']));
     if (content === '') return [];
     const parent = parentCallId(update);
@@ -182,7 +179,7 @@ export class AcpNormalizer {
     const kind = text(update['kind']);
     if (name !== undefined) state.name = name;
     if (kind !== undefined) state.kind = kind;
-    if (update['rawInput'] !== undefined) state.input = askedAbout(fields(update['rawInput']));
+    if (update['rawInput'] !== undefined) state.input = permissionInput(fields(update['rawInput']));
     if (status !== undefined) state.isOpen = status !== 'completed' && status !== 'failed';
     const call = defined<ToolCall>({
       tool_call_id: id,
@@ -197,7 +194,7 @@ export class AcpNormalizer {
       locations: locations(update['locations']),
       parent_tool_call_id: parentCallId(update),
     });
-    // Vendors send updates that carry only what we don't keep.
+    // Vendors send updates that contain only fields that are not stored.
     return Object.keys(call).length === 1 && update['sessionUpdate'] === 'tool_call_update'
       ? []
       : [{ kind: 'tool_call', data: { ...call } }];
@@ -235,8 +232,8 @@ export class AcpNormalizer {
   }
 }
 
-/** The part of an input that permissions depend on; files need not be kept for it. */
-const askedAbout = ({ command, cmd, url }: Fields): Fields => ({ command, cmd, url });
+/** The part of an input that permissions depend on; file contents are not kept. */
+const permissionInput = ({ command, cmd, url }: Fields): Fields => ({ command, cmd, url });
 
 function usageEvent(usage: { [K in keyof Usage]: Usage[K] | undefined }): PlainEvent[] {
   const data = defined(usage);
@@ -277,7 +274,7 @@ function locations(value: unknown): ToolCall['locations'] | undefined {
   });
 }
 
-/** Sub-agents: ACP has no field for it yet, so vendors say in `_meta`, at its top or one level down, whose child a call is. */
+/** ACP has no field for sub-agents: vendors report the parent call in `_meta`, at its top or one level down. */
 function parentCallId(update: Fields): string | undefined {
   const meta = fields(update['_meta']);
   for (const place of [meta, ...Object.values(meta).map(fields)]) {

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { isSameSubject, subjectOf } from './permission-subject.js';
-import type { PermissionFacts } from './permissions.js';
+import { isSameSubject, subjectOf, type PermissionFacts } from './permissions.js';
 
 const same = (text: string): string => text;
 const of = (facts: PermissionFacts, title = 'Title') => subjectOf(facts, title, same);
 
-describe('what a permission request is about', () => {
+describe('the subject of a permission request', () => {
   it.each<[string, PermissionFacts, object]>([
     [
       'a command line, with the tool that runs it',
@@ -28,12 +27,12 @@ describe('what a permission request is about', () => {
       { toolName: 'Bash', toolKind: 'execute' },
       { type: 'title', value: 'Title', tool: 'Bash' },
     ],
-    ['nothing that is told', {}, { type: 'title', value: 'Title' }],
+    ['nothing reported', {}, { type: 'title', value: 'Title' }],
   ])('%s', (_what, facts, expected) => {
     expect(of(facts)).toEqual(expected);
   });
 
-  it('has no secret in it, and is bounded, but differs wherever the whole does', () => {
+  it('has no secrets and a limited length, and differs for different values', () => {
     const redacted = subjectOf({ commandLine: 'curl -u me:hunter2' }, '', (text) => text.replace('hunter2', '***'));
     expect(redacted.value).toBe('curl -u me:***');
     const [one, two] = ['a', 'b'].map((end) => of({ commandLine: 'x'.repeat(100_000) + end }));
@@ -42,7 +41,7 @@ describe('what a permission request is about', () => {
     expect(of({ commandLine: 'x'.repeat(100_000) + 'a' })).toEqual(one);
   });
 
-  it('is the same only where everything is', () => {
+  it('is the same only when all fields are equal', () => {
     const push = { type: 'command', value: 'git push', tool: 'Bash' } as const;
     expect(isSameSubject(push, { ...push })).toBe(true);
     expect(isSameSubject(push, { ...push, value: 'git push -f' })).toBe(false);

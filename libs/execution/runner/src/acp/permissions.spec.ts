@@ -28,7 +28,7 @@ describe('an entry of the allow list', () => {
   });
 });
 
-it('outside the list a person is asked when there is one, else it is refused', () => {
+it('asks a person in an interactive run for requests outside the list, else denies them', () => {
   const rules = { permission_policy: 'allow_list', permission_allow_list: ['read'], interactive: true } as const;
   expect(decideByPolicy({ ...rules, permission_allow_list: ['read'] }, { toolKind: 'read' })).toBe('allow');
   expect(decideByPolicy({ ...rules, permission_allow_list: ['read'] }, { toolKind: 'edit' })).toBe('ask');
@@ -37,7 +37,7 @@ it('outside the list a person is asked when there is one, else it is refused', (
   );
 });
 
-it('the facts are where agents put them', () => {
+it('reads tool name, kind, command and address from the fields of agents', () => {
   expect(
     permissionFacts({
       kind: 'execute',
@@ -48,7 +48,7 @@ it('the facts are where agents put them', () => {
   expect(permissionFacts(null)).toEqual({});
 });
 
-it('what a request leaves out is what was told of its call before', () => {
+it('uses what was reported of the call before for missing fields of a request', () => {
   const known = { name: 'Bash', kind: 'execute', input: { command: 'ls' } };
   expect(permissionFacts({ toolCallId: 'c' }, known)).toMatchObject({ toolName: 'Bash', commandLine: 'ls' });
   expect(permissionFacts({ kind: 'read', rawInput: { command: 'rm x' } }, known)).toMatchObject({
@@ -58,7 +58,7 @@ it('what a request leaves out is what was told of its call before', () => {
   });
 });
 
-it('an option for this one time is preferred', () => {
+it('prefers an option for one time', () => {
   const options = [
     { optionId: 'a', kind: 'allow_always' },
     { optionId: 'b', kind: 'allow_once' },

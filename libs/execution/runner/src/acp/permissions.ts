@@ -1,11 +1,12 @@
-import type { Assignment } from '#execution/runner-protocol';
+import { createHash } from 'node:crypto';
+import type { Assignment, PermissionSubject } from '#execution/runner-protocol';
 import { fields, items, text } from './fields.js';
 
 export type Decision = 'allow' | 'deny';
-/** `allow_always`: the agent may also remember it by itself, where it has such an option. */
+/** `allow_always`: the agent may also remember it, where it has such an option. */
 export type Answer = Decision | 'allow_always';
 
-/** What a permission request is about, as far as the agent tells. */
+/** Subject of a permission request, as far as the agent reports it. */
 export interface PermissionFacts {
   readonly toolName?: string | undefined;
   readonly toolKind?: string | undefined;
@@ -19,8 +20,8 @@ export type PermissionRules = Pick<
 >;
 
 /**
- * What the policy says. `allow_list` allows what an entry matches; anything else is asked of a person when the run is
- * interactive, and refused when nobody would answer.
+ * The decision of the policy. `allow_list` allows what an entry matches; for anything else a person decides when the run
+ * is interactive, otherwise it is denied.
  */
 export function decideByPolicy(rules: PermissionRules, facts: PermissionFacts): Decision | 'ask' {
   switch (rules.permission_policy) {
@@ -35,7 +36,7 @@ export function decideByPolicy(rules: PermissionRules, facts: PermissionFacts): 
 }
 
 const COMMAND_ENTRY = 'command:';
-/** What lets one command line run more than one command, or write somewhere. */
+/** Operators with which one command line runs several commands or writes to a file. */
 const SHELL_OPERATORS = /[;&|<>`\n\r]|\$\(/;
 
 /**
@@ -52,7 +53,7 @@ export function matchesEntry(entry: string, { toolName, toolKind, commandLine }:
   return (rest === '' || /^\s/.test(rest)) && !SHELL_OPERATORS.test(rest);
 }
 
-/** @param known what updates before the request have told of its call: agents need not repeat it. */
+/** @param known what updates before the request have reported of its call: agents need not repeat it. */
 export function permissionFacts(
   toolCall: unknown,
   known: { name?: string; kind?: string; input?: unknown } = {},
@@ -67,7 +68,7 @@ export function permissionFacts(
   };
 }
 
-/** Where agents put the name of the tool that a call is of. */
+/** The name of the called tool, from the fields that agents use for it. */
 export function toolNameOf(call: Readonly<Record<string, unknown>>): string | undefined {
   const meta = fields(call['_meta']);
   return text(call['name']) ?? text(fields(meta['claudeCode'])['toolName']) ?? text(meta['toolName']);
@@ -86,11 +87,51 @@ const WANTED: Readonly<Record<Answer, readonly string[]>> = {
   deny: ['reject_once', 'reject_always'],
 };
 
-/** The option that says the answer, for this one time unless it is meant for always; null when the agent offers none. */
+/** The option for the answer, once unless the answer is for always; null when the agent offers none. */
 export function pickOption(options: readonly { optionId: string; kind: string }[], answer: Answer): string | null {
   for (const kind of WANTED[answer]) {
     const option = options.find((candidate) => candidate.kind === kind);
     if (option) return option.optionId;
   }
   return null;
+}
+
+/** Longer values are cut and followed by a hash of the whole, so that different values stay different. */
+const MAX_VALUE_LENGTH = 1_024;
+const KEPT_LENGTH = 256;
+/** Kinds that describe what happens; `other`, `think` and `switch_mode` may be anything. */
+const SPECIFIC_KINDS: readonly string[] = ['read', 'edit', 'delete', 'move', 'search', 'fetch', 'execute'];
+
+/**
+ * The subject of the request, from the most specific that the agent reports: a command line, the origin of an address,
+ * the tool's name, its kind, or else the title. `redact` removes secret values, which must not leave the runner: two
+ * commands that differ only in such a value are the same.
+ */
+export function subjectOf(facts: PermissionFacts, title: string, redact: (text: string) => string): PermissionSubject {
+  const { toolName, toolKind, commandLine, address } = facts;
+  const subject = (type: PermissionSubject['type'], value: string): PermissionSubject => ({
+    type,
+    value: bounded(redact(value)),
+    ...(toolName === undefined || type === 'tool' ? {} : { tool: bounded(redact(toolName)) }),
+  });
+  const command = commandLine?.trim();
+  if (command !== undefined && command !== '') return subject('command', command);
+  if (toolKind === 'fetch' && address !== undefined && URL.canParse(address))
+    return subject('address', new URL(address).origin);
+  // A tool that runs commands without reporting which could run any.
+  if (toolKind === 'execute') return subject('title', title);
+  if (toolName !== undefined && toolName !== '') return subject('tool', toolName);
+  return toolKind !== undefined && SPECIFIC_KINDS.includes(toolKind)
+    ? subject('kind', toolKind)
+    : subject('title', title);
+}
+
+export function isSameSubject(a: PermissionSubject, b: PermissionSubject): boolean {
+  return a.type === b.type && a.value === b.value && a.tool === b.tool;
+}
+
+function bounded(value: string): string {
+  if (value.length <= MAX_VALUE_LENGTH) return value;
+  const hash = createHash('sha256').update(value).digest('hex');
+  return `${value.slice(0, KEPT_LENGTH).replace(/[\ud800-\udbff]$/, '')}… (sha256:${hash})`;
 }

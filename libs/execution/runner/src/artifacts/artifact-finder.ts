@@ -9,7 +9,7 @@ import {
   parseArtifactList,
   typeOfDropped,
 } from './artifact-list.js';
-import { listOwnDirectory, NOT_THERE, openOwnFile, UnreadableFile } from './own-file.js';
+import { listOwnDirectory, NOT_FOUND, openOwnFile, UnreadableFile } from './own-file.js';
 
 const MAX_LIST_BYTES = 1_048_576;
 const MAX_ENTRIES = 2000;
@@ -28,7 +28,7 @@ export interface FoundArtifacts {
   readonly problems: readonly ArtifactProblem[];
 }
 
-/** What lies in the artifacts directory at this moment: the list, and every file that the list does not name. */
+/** The current artifacts: the entries of the list, and every file in the directory that the list does not name. */
 export async function findArtifacts(workspace: Workspace): Promise<FoundArtifacts> {
   const list = await readList(workspace);
   const listed = list.files.map((entry): FoundFile => {
@@ -87,11 +87,11 @@ async function readList(workspace: Workspace): Promise<ReturnType<typeof parseAr
     }
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
-    return error.message === NOT_THERE ? { files: [], references: [], problems: [] } : problem(error.message);
+    return error.message === NOT_FOUND ? { files: [], references: [], problems: [] } : problem(error.message);
   }
 }
 
-/** Links are shown, not followed; they become a problem when they are opened. */
+/** Links are listed, not followed; opening them reports a problem. */
 async function walk(directory: string, root: string): Promise<{ paths: string[]; problems: ArtifactProblem[] }> {
   const paths: string[] = [];
   const problems: ArtifactProblem[] = [];
@@ -102,7 +102,7 @@ async function walk(directory: string, root: string): Promise<{ paths: string[];
       const path = join(parent, entry.name);
       if (!entry.isDirectory()) paths.push(path);
       else if (depth < MAX_DEPTH) levels.push({ path, depth: depth + 1 });
-      else problems.push({ artifact: relative(directory, path), problem: 'lies too deep' });
+      else problems.push({ artifact: relative(directory, path), problem: `directory nesting exceeds ${MAX_DEPTH}` });
       if (paths.length + levels.length >= MAX_ENTRIES) {
         problems.push({ artifact: 'the artifacts directory', problem: `holds more than ${MAX_ENTRIES} entries` });
         return { paths, problems };

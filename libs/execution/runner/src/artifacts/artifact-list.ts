@@ -35,11 +35,11 @@ export interface ArtifactList {
 }
 
 const MAX_LINES = 2000;
-/** Levels that one line may nest; the control plane takes no more of any body. */
+/** Nesting levels of one line; the control plane accepts no more in any body. */
 const MAX_LINE_DEPTH = 64;
 const TEXT_FIELDS = ['mime_type', 'title', 'description', 'url', 'branch', 'reference_type'] as const;
 
-/** Reads the list; agents write it by hand, so a line that is wrong costs that line only. */
+/** Reads the list; agents write it by hand, so an invalid line affects only that line. */
 export function parseArtifactList(text: string): ArtifactList {
   const files: ListedFile[] = [];
   const references: ListedReference[] = [];
@@ -57,7 +57,7 @@ export function parseArtifactList(text: string): ArtifactList {
   return { files, references, problems };
 }
 
-/** A string says what is wrong with the line. */
+/** A string is the problem of the line. */
 function readLine(line: string): ListedFile | ListedReference | string {
   let value: unknown;
   try {
@@ -66,29 +66,29 @@ function readLine(line: string): ListedFile | ListedReference | string {
     return 'is not JSON';
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object';
-  // JSON.parse nests as deep as it is told to; everything that walks the value afterwards does so by recursion.
+  // JSON.parse accepts any depth, but the code that walks the value afterwards is recursive.
   if (isDeeperThan(value, MAX_LINE_DEPTH)) return `nests deeper than ${MAX_LINE_DEPTH} levels`;
-  const given = value as Record<string, unknown>;
+  const entry = value as Record<string, unknown>;
   const texts: Partial<Record<(typeof TEXT_FIELDS)[number], string>> = {};
   for (const name of TEXT_FIELDS) {
-    const text = given[name];
+    const text = entry[name];
     if (text === undefined || text === null || text === '') continue;
     if (typeof text !== 'string') return `has a \`${name}\` that is not text`;
     texts[name] = text;
   }
   const { branch, reference_type, ...described } = texts;
-  switch (given['artifact_type']) {
+  switch (entry['artifact_type']) {
     case 'PLAN':
     case 'SCREENSHOT':
     case 'FILE':
-      if (typeof given['path'] !== 'string' || given['path'] === '') return 'names no `path`';
-      return { artifact_type: given['artifact_type'], path: given['path'], ...described };
+      if (typeof entry['path'] !== 'string' || entry['path'] === '') return 'has no `path`';
+      return { artifact_type: entry['artifact_type'], path: entry['path'], ...described };
     case 'PULL_REQUEST':
       if (texts.url === undefined || branch === undefined) return 'needs `url` and `branch`';
       return { artifact_type: 'PULL_REQUEST', url: texts.url, branch };
     case 'EXTERNAL_REFERENCE': {
       if (texts.url === undefined || reference_type === undefined) return 'needs `url` and `reference_type`';
-      const { metadata } = given;
+      const { metadata } = entry;
       const { url, title } = texts;
       return {
         artifact_type: 'EXTERNAL_REFERENCE',
@@ -139,13 +139,12 @@ export function mimeTypeOf(path: string): string {
   return IMAGES[extension] ?? OTHERS[extension] ?? 'application/octet-stream';
 }
 
-/** What a file is that was only put there: pictures are screenshots, `PLAN.md` and `*.plan.md` plans. */
+/** Type of a file that is not in the list: images are screenshots, `PLAN.md` and `*.plan.md` plans. */
 export function typeOfDropped(path: string): ListedFile['artifact_type'] {
   if (/(^|\/)PLAN\.md$|[^/]\.plan\.md$/i.test(path)) return 'PLAN';
   return extname(path).toLowerCase() in IMAGES ? 'SCREENSHOT' : 'FILE';
 }
 
-/** A plan's first heading. */
 export function headingOf(markdown: string): string | undefined {
   return /^#{1,6}[ \t]+(\S.*?)[ \t#]*$/m.exec(markdown)?.[1]?.slice(0, 512);
 }

@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { toStorableText, truncateUtf8 } from '#platform/kernel';
 import { MAX_ARTIFACT_BYTES, MAX_PLAN_BYTES } from '#execution/runner-protocol';
-import { LeaseLostError, NoAnswerError, type ArtifactAnswer, type ControlPlane } from '../protocol/control-plane.js';
+import {
+  LeaseLostError,
+  NoResponseError,
+  type ArtifactUploadResult,
+  type ControlPlane,
+} from '../protocol/control-plane.js';
 import { errorText, type RunnerLog } from '../runner-log.js';
 import { backoffMs, sleep } from '../sleep.js';
 import type { Workspace } from '../workspace/workspace.js';
@@ -19,22 +24,22 @@ export interface ArtifactSyncOptions {
 }
 
 const UPLOAD_TRIES = 4;
-/** Told per execution; more helps nobody. */
+/** Reported per execution. */
 const MAX_PROBLEMS = 50;
 
 /**
- * Hands in what the agent has put into its artifacts directory. What was handed in once is not handed in again: it is
- * known by its content and by what is said about it. Nothing here ends an execution, except for a lost lease.
+ * Uploads the files of the artifacts directory. A file with the same content and description is not uploaded again. A
+ * failure does not end the execution, except for a lost lease.
  */
 export class ArtifactSync {
-  private readonly handedIn = new Set<string>();
-  /** State of each file when it was last looked at, so that large ones are not read after every turn. */
+  private readonly submitted = new Set<string>();
+  /** State of each file at its last upload, so that large ones are not read after every turn. */
   private readonly versions = new Map<string, string>();
-  private readonly told = new Set<string>();
+  private readonly reported = new Set<string>();
 
   constructor(private readonly options: ArtifactSyncOptions) {}
 
-  /** Until everything is handed in, or `signal` aborts. Resolves with what could not be taken and was not told before. */
+  /** Uploads all artifacts, or until `signal` aborts. Resolves to the problems that were not reported before. */
   async collect(signal: AbortSignal): Promise<ArtifactProblem[]> {
     const { workspace, log } = this.options;
     const problems: ArtifactProblem[] = [];
@@ -42,43 +47,43 @@ export class ArtifactSync {
       const found = await findArtifacts(workspace);
       problems.push(...found.problems);
       const entries = [
-        ...found.files.map((file) => ({ artifact: file.filepath, handIn: () => this.handInFile(file, signal) })),
+        ...found.files.map((file) => ({ artifact: file.filepath, submit: () => this.uploadFile(file, signal) })),
         ...found.references.map((reference) => ({
           artifact: withoutCredentials(reference.url),
-          handIn: () => this.handInReference(reference, signal),
+          submit: () => this.submitReference(reference, signal),
         })),
       ];
-      for (const { artifact, handIn } of entries) {
+      for (const { artifact, submit } of entries) {
         if (signal.aborted) break;
-        const problem = await this.costingOnlyItself(artifact, handIn);
+        const problem = await this.isolateFailure(artifact, submit);
         if (problem !== null) problems.push({ artifact, problem });
       }
     } catch (error) {
       if (error instanceof LeaseLostError) throw error;
       log.warn('the artifacts could not be collected', { error: errorText(error) });
-      // The rest would fare no better; what was not handed in is tried again after the next turn.
-      if (error instanceof NoAnswerError)
+      // The others would fail too; all are tried again after the next turn.
+      if (error instanceof NoResponseError)
         problems.push({
           artifact: 'some artifacts',
-          problem: 'could not be handed in yet: the control plane does not answer',
+          problem: 'could not be uploaded yet: the control plane does not respond',
         });
     }
-    return this.news(problems);
+    return this.newProblems(problems);
   }
 
-  /** One entry that nobody has reckoned with must not keep the others from being handed in. */
-  private async costingOnlyItself(artifact: string, handIn: () => Promise<string | null>): Promise<string | null> {
+  /** An unexpected failure of one entry must not prevent the upload of the others. */
+  private async isolateFailure(artifact: string, submit: () => Promise<string | null>): Promise<string | null> {
     try {
-      return await handIn();
+      return await submit();
     } catch (error) {
-      if (error instanceof LeaseLostError || error instanceof NoAnswerError) throw error;
-      this.options.log.warn('an artifact could not be handed in', { artifact, error: errorText(error) });
+      if (error instanceof LeaseLostError || error instanceof NoResponseError) throw error;
+      this.options.log.warn('an artifact could not be uploaded', { artifact, error: errorText(error) });
       return 'could not be read';
     }
   }
 
-  /** What is wrong with it, or null. */
-  private async handInFile(found: FoundFile, signal: AbortSignal): Promise<string | null> {
+  /** Resolves to the problem, or null. */
+  private async uploadFile(found: FoundFile, signal: AbortSignal): Promise<string | null> {
     const { workspace, maxBytes = MAX_ARTIFACT_BYTES } = this.options;
     let own: OwnFile;
     try {
@@ -93,11 +98,11 @@ export class ArtifactSync {
       const seen = JSON.stringify([version, type, mime_type, title, description, url]);
       if (this.versions.get(path) === seen) return null;
       const limit = type === 'PLAN' ? Math.min(MAX_PLAN_BYTES, maxBytes) : maxBytes;
-      if (sizeBytes > limit) return `has ${sizeBytes} bytes; at most ${limit} are taken`;
+      if (sizeBytes > limit) return `has ${sizeBytes} bytes; the limit is ${limit}`;
       const content = (): Readable =>
         sizeBytes === 0 ? Readable.from([]) : file.createReadStream({ start: 0, end: sizeBytes - 1, autoClose: false });
       const heading = type === 'PLAN' && title === undefined ? headingOf(await textOf(content())) : title;
-      const told = {
+      const metadata = {
         artifact_type: type,
         mime_type: clean(mime_type, 200),
         filepath: clean(filepath, 1024),
@@ -105,47 +110,47 @@ export class ArtifactSync {
         ...(description === undefined ? {} : { description: clean(description, 2048) }),
         ...(url === undefined ? {} : { url }),
       };
-      const key = keyOf('file', [told, await hashOf(content())]);
-      const problem = await this.handIn(filepath, key, signal, () =>
-        this.options.plane.putArtifact({ ...told, source_key: key }, Readable.toWeb(content()), signal),
+      const key = keyOf('file', [metadata, await hashOf(content())]);
+      const problem = await this.submit(filepath, key, signal, () =>
+        this.options.plane.putArtifact({ ...metadata, source_key: key }, Readable.toWeb(content()), signal),
       );
-      if (this.handedIn.has(key)) this.versions.set(path, seen);
+      if (this.submitted.has(key)) this.versions.set(path, seen);
       return problem;
     } finally {
       await own.file.close();
     }
   }
 
-  private handInReference(reference: ListedReference, signal: AbortSignal): Promise<string | null> {
+  private submitReference(reference: ListedReference, signal: AbortSignal): Promise<string | null> {
     const key = keyOf('reference', reference);
-    return this.handIn(withoutCredentials(reference.url), key, signal, () =>
+    return this.submit(withoutCredentials(reference.url), key, signal, () =>
       this.options.plane.reportReference({ ...reference, source_key: key }, signal),
     );
   }
 
-  /** Rejects with NoAnswerError when nobody answers, however often it is asked. */
-  private async handIn(
+  /** Rejects with NoResponseError when the control plane does not respond to repeated attempts. */
+  private async submit(
     name: string,
     key: string,
     signal: AbortSignal,
-    send: () => Promise<ArtifactAnswer>,
+    send: () => Promise<ArtifactUploadResult>,
   ): Promise<string | null> {
-    if (this.handedIn.has(key)) return null;
+    if (this.submitted.has(key)) return null;
     for (let attempt = 1; !signal.aborted; attempt += 1) {
       try {
         const answer = await send();
-        this.handedIn.add(key);
-        return answer.refused ?? null;
+        this.submitted.add(key);
+        return answer.rejection ?? null;
       } catch (error) {
         if (error instanceof LeaseLostError) throw error;
-        this.options.log.warn('an artifact could not be handed in', {
+        this.options.log.warn('an artifact could not be uploaded', {
           artifact: name,
           error: errorText(error),
           attempt,
         });
-        if (!(error instanceof NoAnswerError)) {
-          this.handedIn.add(key);
-          return 'was refused by the control plane';
+        if (!(error instanceof NoResponseError)) {
+          this.submitted.add(key);
+          return 'was rejected by the control plane';
         }
         if (attempt >= UPLOAD_TRIES && !signal.aborted) throw error;
         await sleep(backoffMs(attempt, 200, 2_000), signal);
@@ -154,14 +159,14 @@ export class ArtifactSync {
     return null;
   }
 
-  private news(problems: readonly ArtifactProblem[]): ArtifactProblem[] {
+  private newProblems(problems: readonly ArtifactProblem[]): ArtifactProblem[] {
     const fresh: ArtifactProblem[] = [];
     for (const problem of problems) {
       const key = JSON.stringify(problem);
-      if (this.told.has(key) || this.told.size >= MAX_PROBLEMS) continue;
-      this.told.add(key);
+      if (this.reported.has(key) || this.reported.size >= MAX_PROBLEMS) continue;
+      this.reported.add(key);
       fresh.push({ artifact: clean(problem.artifact, 256), problem: clean(problem.problem, 512) });
-      this.options.log.warn('an artifact was not taken', { ...problem });
+      this.options.log.warn('an artifact was rejected', { ...problem });
     }
     return fresh;
   }
@@ -169,10 +174,10 @@ export class ArtifactSync {
 
 const clean = (text: string, maxBytes: number): string => truncateUtf8(toStorableText(text).text, maxBytes).text;
 
-const keyOf = (kind: string, told: unknown): string =>
-  `${kind}:${createHash('sha256').update(JSON.stringify(told)).digest('hex')}`;
+const keyOf = (kind: string, identity: unknown): string =>
+  `${kind}:${createHash('sha256').update(JSON.stringify(identity)).digest('hex')}`;
 
-/** An address that is refused because of them must not show them. */
+/** Credentials in a URL must not appear in a problem. */
 const withoutCredentials = (url: string): string => url.replace(/\/\/[^/?#]*@/, '//');
 
 async function hashOf(content: Readable): Promise<string> {

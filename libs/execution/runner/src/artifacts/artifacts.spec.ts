@@ -14,17 +14,22 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LeaseLostError, NoAnswerError, RefusedError, type ArtifactAnswer } from '../protocol/control-plane.js';
+import {
+  LeaseLostError,
+  NoResponseError,
+  RejectedError,
+  type ArtifactUploadResult,
+} from '../protocol/control-plane.js';
 import { Workspace } from '../workspace/workspace.js';
 import { ARTIFACT_LIST, headingOf, parseArtifactList, typeOfDropped } from './artifact-list.js';
 import { ArtifactSync } from './artifact-sync.js';
-import { NOT_THERE } from './own-file.js';
+import { NOT_FOUND } from './own-file.js';
 
 let base: string;
 let workspace: Workspace;
 let taken: Record<string, unknown>[];
 /** What the control plane does with the next reports, in order; then it takes everything. */
-let answers: (() => Promise<ArtifactAnswer>)[];
+let answers: (() => Promise<ArtifactUploadResult>)[];
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const never = new AbortController().signal;
 
@@ -39,19 +44,19 @@ afterEach(() => {
   rmSync(base, { recursive: true, force: true });
 });
 
-const next = (): Promise<ArtifactAnswer> => (answers.shift() ?? (() => Promise.resolve({})))();
+const next = (): Promise<ArtifactUploadResult> => (answers.shift() ?? (() => Promise.resolve({})))();
 
 const plane = {
-  async putArtifact(artifact: object, content: AsyncIterable<Uint8Array>): Promise<ArtifactAnswer> {
+  async putArtifact(artifact: object, content: AsyncIterable<Uint8Array>): Promise<ArtifactUploadResult> {
     const chunks: Uint8Array[] = [];
     for await (const chunk of content) chunks.push(chunk);
     const answer = await next();
-    if (answer.refused === undefined) taken.push({ ...artifact, content: Buffer.concat(chunks).toString() });
+    if (answer.rejection === undefined) taken.push({ ...artifact, content: Buffer.concat(chunks).toString() });
     return answer;
   },
-  async reportReference(reference: object): Promise<ArtifactAnswer> {
+  async reportReference(reference: object): Promise<ArtifactUploadResult> {
     const answer = await next();
-    if (answer.refused === undefined) taken.push({ ...reference });
+    if (answer.rejection === undefined) taken.push({ ...reference });
     return answer;
   },
 };
@@ -69,13 +74,13 @@ async function failsToLookAt(path: string): Promise<void> {
   const stat = Reflect.get(handles, 'stat') as (this: FileHandle) => Promise<Stats>;
   vi.spyOn(handles, 'stat').mockImplementation(async function (this: FileHandle) {
     const stats = await stat.call(this);
-    if (stats.ino === ino) throw new RangeError('no room');
+    if (stats.ino === ino) throw new RangeError('no space');
     return stats;
   });
 }
 
 describe('the artifacts directory', () => {
-  it('hands in files, pictures and plans that lie there, and what the list names', async () => {
+  it('uploads its files, images and plans, and the entries of the list', async () => {
     put('notes.txt', 'text');
     put('shot.PNG', 'png');
     put('PLAN.md', '# The plan #\n\n- one\n');
@@ -89,7 +94,7 @@ describe('the artifacts directory', () => {
       { artifact_type: 'EXTERNAL_REFERENCE', url: 'https://t.example/1', reference_type: 'ticket', metadata: { a: 1 } },
     );
     expect(await syncOf().collect(never)).toEqual([]);
-    expect(taken.map(({ source_key: _key, ...told }) => told)).toEqual([
+    expect(taken.map(({ source_key: _key, ...metadata }) => metadata)).toEqual([
       {
         artifact_type: 'FILE',
         mime_type: 'application/json',
@@ -120,7 +125,7 @@ describe('the artifacts directory', () => {
     expect(new Set(taken.map(({ source_key: key }) => key)).size).toBe(taken.length);
   });
 
-  it('hands in once what stays as it is, and again what has changed', async () => {
+  it('uploads an unchanged file once, and a changed one again', async () => {
     const sync = syncOf();
     put('a.txt', 'one');
     put('b.txt', 'same');
@@ -134,7 +139,7 @@ describe('the artifacts directory', () => {
     expect(taken[4]?.['source_key']).toBe(taken[1]?.['source_key']);
   });
 
-  it('follows no link, and reads no pipe, nothing outside and nothing too large', async () => {
+  it('ignores links, pipes, files outside and files that are too large', async () => {
     writeFileSync(join(base, 'secret'), 'secret');
     symlinkSync(join(base, 'secret'), join(workspace.artifacts, 'link'));
     symlinkSync(base, join(workspace.artifacts, 'way-out'));
@@ -151,16 +156,16 @@ describe('the artifacts directory', () => {
     const problems = await sync.collect(never);
     expect(taken).toEqual([]);
     expect(Object.fromEntries(problems.map(({ artifact, problem }) => [artifact, problem]))).toEqual({
-      [join(base, 'secret')]: NOT_THERE,
-      'way-out/secret': NOT_THERE,
-      missing: NOT_THERE,
+      [join(base, 'secret')]: NOT_FOUND,
+      'way-out/secret': NOT_FOUND,
+      missing: NOT_FOUND,
       work: 'is not a regular file',
-      large: 'has 1001 bytes; at most 1000 are taken',
+      large: 'has 1001 bytes; the limit is 1000',
       link: 'is a symbolic link',
       pipe: 'is not a regular file',
       'way-out': 'is a symbolic link',
     });
-    // Told once.
+    // Reported once.
     expect(await sync.collect(never)).toEqual([]);
   });
 
@@ -172,26 +177,26 @@ describe('the artifacts directory', () => {
     expect(taken).toEqual([]);
   });
 
-  it('is tried again when nobody answers, not when it is refused, and ends with the lease', async () => {
+  it('is retried without a response, but not after a rejection, and ends with the lease', async () => {
     const sync = syncOf();
     put('a.txt', 'a');
-    answers = [() => Promise.reject(new NoAnswerError('503')), () => Promise.reject(new NoAnswerError('503'))];
+    answers = [() => Promise.reject(new NoResponseError('503')), () => Promise.reject(new NoResponseError('503'))];
     expect(await sync.collect(never)).toEqual([]);
     expect(taken).toHaveLength(1);
 
     list({ artifact_type: 'PULL_REQUEST', url: 'ftp://me:secret@nowhere', branch: 'b' });
-    answers = [() => Promise.resolve({ refused: '`url` must be an absolute http or https URL.' })];
+    answers = [() => Promise.resolve({ rejection: '`url` must be an absolute http or https URL.' })];
     expect(await sync.collect(never)).toEqual([
       { artifact: 'ftp://nowhere', problem: '`url` must be an absolute http or https URL.' },
     ]);
     put('b.txt', 'b');
-    answers = [() => Promise.reject(new RefusedError('418'))];
-    expect(await sync.collect(never)).toEqual([{ artifact: 'b.txt', problem: 'was refused by the control plane' }]);
+    answers = [() => Promise.reject(new RejectedError('418'))];
+    expect(await sync.collect(never)).toEqual([{ artifact: 'b.txt', problem: 'was rejected by the control plane' }]);
     expect(await sync.collect(never)).toEqual([]);
     expect(taken).toHaveLength(1);
 
     put('c.txt', 'c');
-    answers = Array.from({ length: 4 }, () => () => Promise.reject(new NoAnswerError('503')));
+    answers = Array.from({ length: 4 }, () => () => Promise.reject(new NoResponseError('503')));
     expect(await sync.collect(never)).toMatchObject([{ artifact: 'some artifacts' }]);
     await sync.collect(never);
     expect(taken.map(({ filepath }) => filepath)).toEqual(['a.txt', 'c.txt']);
@@ -200,7 +205,7 @@ describe('the artifacts directory', () => {
     await expect(sync.collect(never)).rejects.toThrow(LeaseLostError);
   });
 
-  it('an entry that cannot even be looked at costs that entry only', async () => {
+  it('continues after an entry that cannot be read', async () => {
     put('a.txt', 'a');
     const deep = `${'{"a":'.repeat(6000)}1${'}'.repeat(6000)}`;
     list(
@@ -217,7 +222,7 @@ describe('the artifacts directory', () => {
     expect(taken.map(({ artifact_type }) => artifact_type)).toEqual(['FILE', 'PULL_REQUEST']);
   });
 
-  it('is left alone from the moment that the execution ends', async () => {
+  it('is not read after the end of the execution', async () => {
     put('a.txt', 'a');
     expect(await syncOf().collect(AbortSignal.abort())).toEqual([]);
     expect(taken).toEqual([]);
@@ -229,7 +234,7 @@ describe('the list', () => {
     ['{', 'is not JSON'],
     ['[]', 'is not a JSON object'],
     ['{}', /has no `artifact_type`/],
-    ['{"artifact_type":"FILE"}', 'names no `path`'],
+    ['{"artifact_type":"FILE"}', 'has no `path`'],
     ['{"artifact_type":"FILE","path":"a","title":1}', 'has a `title` that is not text'],
     ['{"artifact_type":"PULL_REQUEST","url":"https://x"}', 'needs `url` and `branch`'],
     ['{"artifact_type":"EXTERNAL_REFERENCE","url":"https://x"}', 'needs `url` and `reference_type`'],
@@ -258,7 +263,7 @@ it.each([
   expect(typeOfDropped(path)).toBe(type);
 });
 
-it('a plan is called by its first heading', () => {
+it('uses the first heading of a plan as its title', () => {
   expect(headingOf('text\n## A b ##\n# C')).toBe('A b');
   expect(headingOf('#no\n#')).toBeUndefined();
 });

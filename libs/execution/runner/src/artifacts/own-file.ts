@@ -3,17 +3,17 @@ import { lstat, open, readdir, readlink, realpath, type FileHandle } from 'node:
 import { basename, dirname, join, sep } from 'node:path';
 import type { RunAs } from '../workspace/workspace.js';
 
-/** One text for what is missing and for what lies elsewhere: the runner may see directories that the agent may not. */
-export const NOT_THERE = 'is not there, or not in the workspace';
+/** One text for missing files and for files elsewhere: the runner may see directories that the agent may not. */
+export const NOT_FOUND = 'does not exist, or is not in the workspace';
 
-/** Where there is none, a path is believed a moment longer. */
+/** Without /proc the path is checked instead of the open file, which leaves a short race. */
 const HAS_PROC = existsSync('/proc/self/fd');
 
 export interface OwnFile {
-  /** Whoever gets it closes it. */
+  /** Closed by the caller. */
   readonly file: FileHandle;
   readonly sizeBytes: number;
-  /** Changes whenever the file does. */
+  /** Changes with the file. */
   readonly version: string;
 }
 
@@ -21,16 +21,16 @@ export interface OwnFile {
 export class UnreadableFile extends Error {}
 
 /**
- * Opens a file that lies in the agent's hands. The runner may be root and must not be talked into reading anything else
- * than a plain file of the execution's own user inside `root`: no link as last part, none on the way that leads out, no
- * pipe or device, nothing of another user. What was opened is looked at, not what the path says a moment earlier.
+ * Opens a file that the agent controls. The runner may be root and must read only regular files of the execution's user
+ * inside `root`: no link as last segment, none in the path that leads out, no pipe or device, nothing of another user.
+ * The checks are on the open file, because the path may change in between.
  */
 export async function openOwnFile(path: string, root: string, runAs?: RunAs): Promise<OwnFile> {
   const realRoot = await realpath(root);
   let file: FileHandle;
   try {
     const real = join(await realpath(dirname(path)), basename(path));
-    if (!real.startsWith(realRoot + sep)) throw new UnreadableFile(NOT_THERE);
+    if (!real.startsWith(realRoot + sep)) throw new UnreadableFile(NOT_FOUND);
     const before = await lstat(real);
     if (before.isSymbolicLink()) throw new UnreadableFile('is a symbolic link');
     if (!before.isFile()) throw new UnreadableFile('is not a regular file');
@@ -38,14 +38,14 @@ export async function openOwnFile(path: string, root: string, runAs?: RunAs): Pr
   } catch (error) {
     if (error instanceof UnreadableFile) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    throw new UnreadableFile(code === 'EMFILE' || code === 'EIO' ? `cannot be opened (${code})` : NOT_THERE);
+    throw new UnreadableFile(code === 'EMFILE' || code === 'EIO' ? `cannot be opened (${code})` : NOT_FOUND);
   }
   try {
     const stats = await file.stat();
     const owner = runAs?.uid ?? process.getuid?.() ?? stats.uid;
     if (!stats.isFile()) throw new UnreadableFile('is not a regular file');
     if (stats.uid !== owner) throw new UnreadableFile('belongs to another user');
-    if (!(await liesBelow(file, path, realRoot))) throw new UnreadableFile(NOT_THERE);
+    if (!(await isBelow(file, path, realRoot))) throw new UnreadableFile(NOT_FOUND);
     return { file, sizeBytes: stats.size, version: `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}` };
   } catch (error) {
     await file.close();
@@ -53,24 +53,24 @@ export async function openOwnFile(path: string, root: string, runAs?: RunAs): Pr
   }
 }
 
-/** What a directory below `root` holds; nothing when it is not there, is a link, or lies elsewhere: not even names get out. */
+/** Entries of a directory below `root`; none when it is missing, a link, or elsewhere: even names must not be disclosed. */
 export async function listOwnDirectory(path: string, root: string): Promise<Dirent[]> {
   let directory: FileHandle;
   try {
     directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   } catch {
-    return []; // gone, closed, or no directory any more
+    return []; // missing, not accessible, or not a directory
   }
   try {
-    if (!(await liesBelow(directory, path, await realpath(root)))) return [];
-    // The directory that was looked at, whatever its path leads to by now.
+    if (!(await isBelow(directory, path, await realpath(root)))) return [];
+    // The directory that was checked, even if its path leads elsewhere now.
     return await readdir(HAS_PROC ? `/proc/self/fd/${directory.fd}` : path, { withFileTypes: true });
   } finally {
     await directory.close();
   }
 }
 
-async function liesBelow({ fd }: FileHandle, path: string, realRoot: string): Promise<boolean> {
+async function isBelow({ fd }: FileHandle, path: string, realRoot: string): Promise<boolean> {
   const real = HAS_PROC ? await readlink(`/proc/self/fd/${fd}`) : await realpath(path);
   return real.startsWith(realRoot + sep);
 }

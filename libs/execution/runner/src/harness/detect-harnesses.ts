@@ -14,8 +14,8 @@ export interface DetectedHarness {
 const MAX_LEVELS = 6;
 
 /**
- * Which agents are installed here: the command is looked for as a run would look for it, and nothing is started. `extra`
- * are the harnesses of the HARNESSES file. The built-in agent is part of Headrace, and not among them.
+ * Which agents are installed here: finds the command as a run does, and starts nothing. `extra` are the harnesses of the
+ * HARNESSES_FILE file. The built-in agent is part of Headrace and not included.
  */
 export function detectHarnesses(extra: Readonly<Record<string, HarnessDefinition>>): Promise<DetectedHarness[]> {
   const all = Object.entries({ ...STANDARD_HARNESSES, ...extra });
@@ -29,7 +29,7 @@ export function detectHarnesses(extra: Readonly<Record<string, HarnessDefinition
   );
 }
 
-/** Programs of npm lie below the package.json of their package. */
+/** Programs of npm are in a directory below the package.json of their package. */
 function versionOf(programs: readonly string[]): string | undefined {
   for (const program of programs) {
     try {

@@ -5,8 +5,8 @@ export const BUILTIN_HARNESS = 'oz';
 export const BUILTIN_TRANSCRIPT = '{home}/.headrace-agent/sessions/{session_id}.jsonl';
 
 /**
- * Every tool that changes or reaches something asks; reading does not. The configuration in the repository must not answer
- * in the run's place.
+ * Every tool except reading requests permission. The configuration in the repository must not grant permissions instead
+ * of the run.
  */
 const OPENCODE_ASKS = {
   OPENCODE_PERMISSION: JSON.stringify({
@@ -29,7 +29,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
   claude: {
     command: 'claude-agent-acp',
     args: [],
-    // As root, which only containers have it run as, Claude Code asks to be told that it is in one.
+    // As root, which it is only in containers, Claude Code requires IS_SANDBOX.
     env: {
       CLAUDE_CONFIG_DIR: '{home}/.claude',
       DISABLE_AUTOUPDATER: '1',
@@ -39,7 +39,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     auth_variable: 'ANTHROPIC_API_KEY',
     install_hint: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22 or newer)',
     transcript_path: '{home}/.claude/projects/{cwd_slug}/{session_id}.jsonl',
-    // Its own default lets a classifier answer in the policy's place.
+    // The agent's default mode lets a classifier decide instead of the policy.
     permission_modes: { ask: 'default', allow: 'default' },
     session_meta: { claudeCode: { emitRawSDKMessages: REPORT_RETRIES } },
     // The repository's settings could allow tools, start servers and run hooks.
@@ -50,7 +50,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
   codex: {
     command: 'codex-acp',
     args: [],
-    // Without the last one a client that takes typed failures also gets suggestions of prompts, which cost model requests.
+    // Clients that support typed failures also get prompt suggestions by default, which cost model requests.
     env: { CODEX_HOME: '{home}/.codex', NO_BROWSER: '1', CODEX_ACP_PROMPT_SUGGESTIONS: 'false' },
     auth_variable: 'OPENAI_API_KEY',
     auth_method: 'api-key',
@@ -65,7 +65,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
   },
   gemini: {
     command: 'gemini',
-    // A directory that was made for the run; in one that is not trusted it uses no MCP servers.
+    // The directory is created for the run; Gemini uses no MCP servers in an untrusted one.
     args: ['--acp', '--skip-trust', '--model={model}'],
     auth_variable: 'GEMINI_API_KEY',
     auth_method: 'gemini-api-key',
@@ -77,7 +77,7 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
     command: 'opencode',
     args: ['acp'],
     env: { OPENCODE_DISABLE_AUTOUPDATE: '1' },
-    // Of its many providers the one that is named most; another: a variable of its own in the HARNESSES file.
+    // The most common of its many providers; for another set `auth_variable` in the file that HARNESSES_FILE names.
     auth_variable: 'ANTHROPIC_API_KEY',
     install_hint: 'npm install -g opencode-ai',
     permission_env: OPENCODE_ASKS,
@@ -105,11 +105,11 @@ export const STANDARD_HARNESSES: Readonly<Record<string, HarnessDefinition>> = {
 
 export interface Harness extends HarnessDefinition {
   readonly id: string;
-  /** Drops its privileges itself, after loading what its later user may not be able to read. */
+  /** Drops its privileges itself, after loading modules that its later user may not be able to read. */
   readonly isBuiltin: boolean;
 }
 
-/** @param builtinArgs what this Node is started with to be the built-in agent. null: no harness has this id. */
+/** @param builtinArgs Node arguments that start the built-in agent. null: no harness has this id. */
 export function findHarness(
   id: string,
   extra: Readonly<Record<string, HarnessDefinition>>,

@@ -1,13 +1,12 @@
-import type { AgentFailureReport, Assignment } from '#execution/runner-protocol';
+import type { AgentFailureReport, Assignment, HarnessDefinition } from '#execution/runner-protocol';
 import { errorText } from '../runner-log.js';
 import { childEnvironment, findCommand } from '../process/child-environment.js';
 import { ManagedProcess } from '../process/managed-process.js';
-import { beforeSteppingDown } from '../oz/drop-privileges.js';
+import { environmentBeforePrivilegeDrop } from '../oz/drop-privileges.js';
 import type { Workspace } from '../workspace/workspace.js';
-import { askedOf, fillPlaceholders } from './fill-placeholders.js';
 import type { Harness } from './harnesses.js';
 
-/** Something is wrong with the agent; the message is for the person who started the run. */
+/** A failure of the agent; the message is for the person who started the run. */
 export class AgentFailure extends Error {
   constructor(
     message: string,
@@ -21,7 +20,7 @@ export interface LaunchContext {
   readonly workspace: Workspace;
   readonly assignment: Assignment;
   readonly cookie: string;
-  /** Of the place where all this runs; everything else wins. */
+  /** Variables of the host; all others take precedence. */
   readonly placeEnv?: Readonly<Record<string, string>>;
 }
 
@@ -30,7 +29,7 @@ export function executionEnvironment(
   { workspace, assignment, cookie, placeEnv = {} }: LaunchContext,
   harness?: Harness,
 ): Record<string, string> {
-  const values = { home: workspace.home, ...askedOf(assignment.harness) };
+  const values = { home: workspace.home, ...requestedModel(assignment.harness) };
   const own = Object.entries(harness?.env ?? {}).flatMap(([name, text]): [string, string][] => {
     const value = fillPlaceholders(text, values);
     return value === null ? [] : [[name, value]];
@@ -54,7 +53,6 @@ export function executionEnvironment(
   });
 }
 
-/** `_meta` of the session. */
 export function sessionMeta(
   { session_meta: own, permission_session_meta: restricting }: Harness,
   { permission_policy: policy }: Assignment,
@@ -62,14 +60,12 @@ export function sessionMeta(
   return policy === 'allow' || restricting === undefined ? own : { ...own, ...restricting };
 }
 
-/** What the agent alone gets. Throws AgentFailure when there is no telling where its secret is to go. */
+/** Secrets of the agent alone. Throws AgentFailure when the harness has no variable for its secret. */
 function agentSecrets({ id, auth_variable: variable }: Harness, assignment: Assignment): Record<string, string> {
   const { auth, variables = {} } = assignment.agent_secrets ?? {};
   if (auth === undefined) return variables;
   if (variable !== undefined) return { ...variables, [variable]: auth };
-  throw new AgentFailure(
-    `The run names a secret for harness "${id}", which takes none: its "auth_variable" says where such a secret goes.`,
-  );
+  throw new AgentFailure(`The run names a secret for harness "${id}", which has no "auth_variable" to pass it in.`);
 }
 
 /** Starts the agent's process. Rejects with AgentFailure when it is not installed or cannot be started. */
@@ -78,16 +74,17 @@ export async function launchHarness(harness: Harness, context: LaunchContext): P
   const { work, runAs } = context.workspace;
   const command = findCommand(harness.command, env['PATH'] ?? '');
   if (command === null) throw notInstalled(harness);
-  // The built-in agent's files may lie where only we can read: it starts as we are and steps down after loading them.
-  const stepsDown = harness.isBuiltin && runAs !== undefined;
+  // Only the user of the runner may be able to read the built-in agent's files: it drops privileges after loading them.
+  const dropsPrivileges = harness.isBuiltin && runAs !== undefined;
   try {
     return await ManagedProcess.start({
       command,
       args: harness.args.flatMap(
-        (arg) => fillPlaceholders(arg, { home: context.workspace.home, ...askedOf(context.assignment.harness) }) ?? [],
+        (arg) =>
+          fillPlaceholders(arg, { home: context.workspace.home, ...requestedModel(context.assignment.harness) }) ?? [],
       ),
       cwd: work,
-      env: stepsDown ? beforeSteppingDown(env, runAs) : env,
+      env: dropsPrivileges ? environmentBeforePrivilegeDrop(env, runAs) : env,
       stdin: 'pipe',
       ...(runAs && !harness.isBuiltin ? { runAs } : {}),
     });
@@ -103,4 +100,40 @@ function notInstalled({ id, command, install_hint: hint }: Harness): AgentFailur
   return new AgentFailure(
     `The command "${command}" of harness "${id}" was not found on the machine that runs it. To install it: ${hint}`,
   );
+}
+
+export interface PlaceholderValues {
+  readonly home: string;
+  readonly model?: string | undefined;
+  readonly reasoningLevel?: string | undefined;
+}
+
+const DEFAULT_MODEL = 'auto';
+
+/** Model and reasoning level that the run selects; undefined: the agent's default. */
+export function requestedModel({ model_id: model, reasoning_level: reasoningLevel }: Assignment['harness']): {
+  model?: string | undefined;
+  reasoningLevel?: string | undefined;
+} {
+  return { model: model === DEFAULT_MODEL ? undefined : model, reasoningLevel };
+}
+
+/** The text with its placeholders filled; null when the run does not name one of them. */
+export function fillPlaceholders(text: string, { home, model, reasoningLevel }: PlaceholderValues): string | null {
+  let isMissing = false;
+  const values: Readonly<Record<string, string | undefined>> = { home, model, reasoning_level: reasoningLevel };
+  const filled = text.replace(/\{(home|model|reasoning_level)\}/g, (_whole, name: string) => {
+    const value = values[name];
+    isMissing ||= value === undefined;
+    return value ?? '';
+  });
+  return isMissing ? null : filled;
+}
+
+/** Whether the harness passes the placeholder's value when it starts the agent. */
+export function usesPlaceholder(
+  { args, env = {} }: HarnessDefinition,
+  placeholder: 'model' | 'reasoning_level',
+): boolean {
+  return [...args, ...Object.values(env)].some((text) => text.includes(`{${placeholder}}`));
 }

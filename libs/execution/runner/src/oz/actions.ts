@@ -1,8 +1,7 @@
 import { basename, relative } from 'node:path';
 import type { ToolCallContent, ToolKind } from '@agentclientprotocol/sdk';
 import { errorText } from '../runner-log.js';
-import { handIn } from './artifacts.js';
-import { FileProblem, insidePath, readText, removeFile, searchFiles, writeText } from './files.js';
+import { submit, FileProblem, insidePath, readText, removeFile, searchFiles, writeText } from './files.js';
 import type { Instruction } from './instructions.js';
 import { artifactName, commandTitle } from './report.js';
 import { runShell } from './shell.js';
@@ -17,7 +16,7 @@ export function isAction(instruction: Instruction): instruction is Action {
   return ['command', 'write', 'append', 'replace', 'delete', 'read', 'search', 'artifact'].includes(instruction.type);
 }
 
-/** How an action shows before it is carried out. */
+/** An action as shown before it is executed. */
 export interface ActionCall {
   readonly name: string;
   readonly title: string;
@@ -39,8 +38,8 @@ export function describeAction(action: Action, cwd: string): ActionCall {
       const { artifact_type: type } = action.artifact;
       const path = 'path' in action.artifact ? { path: action.artifact.path } : {};
       return {
-        name: 'hand_in_artifact',
-        title: `Hand in: ${artifactName(action.artifact)}`,
+        name: 'submit_artifact',
+        title: `Submit artifact: ${artifactName(action.artifact)}`,
         kind: 'other',
         rawInput: { type, ...path, ...('url' in action.artifact ? { url: action.artifact.url } : {}) },
         ...path,
@@ -54,55 +53,38 @@ export function describeAction(action: Action, cwd: string): ActionCall {
         rawInput: { pattern: action.pattern, path: action.path },
       };
     case 'read':
-      if (basename(action.path) === 'SKILL.md')
-        return {
-          name: 'read_skill',
-          title: `Read the skill ${action.path}`,
-          kind: 'read',
-          rawInput: { skill_path: action.path },
-          path: action.path,
-        };
-      return {
-        name: 'read_file',
-        title: `Read ${action.path}`,
-        kind: 'read',
-        rawInput: { path: action.path },
-        path: action.path,
-      };
+      return basename(action.path) === 'SKILL.md'
+        ? { ...fileCall('read_skill', 'Read the skill', 'read', action.path), rawInput: { skill_path: action.path } }
+        : fileCall('read_file', 'Read', 'read', action.path);
     case 'delete':
-      return {
-        name: 'delete_file',
-        title: `Delete ${action.path}`,
-        kind: 'delete',
-        rawInput: { path: action.path },
-        path: action.path,
-      };
+      return fileCall('delete_file', 'Delete', 'delete', action.path);
     case 'write':
+      return fileCall('write_file', 'Write', 'edit', action.path);
     case 'append':
-    case 'replace': {
-      const verb = { write: 'Write', append: 'Append to', replace: 'Edit' }[action.type];
-      return {
-        name: `${action.type}_file`,
-        title: `${verb} ${action.path}`,
-        kind: 'edit',
-        rawInput: { path: action.path },
-        path: action.path,
-      };
-    }
+      return fileCall('append_file', 'Append to', 'edit', action.path);
+    case 'replace':
+      return fileCall('replace_file', 'Edit', 'edit', action.path);
   }
 }
+
+const fileCall = (name: string, verb: string, kind: ToolKind, path: string): ActionCall => ({
+  name,
+  title: `${verb} ${path}`,
+  kind,
+  rawInput: { path },
+  path,
+});
 
 export interface ActionResult {
   readonly succeeded: boolean;
   readonly content: ToolCallContent[];
   readonly rawOutput: Readonly<Record<string, unknown>>;
-  /** For the closing report. */
   readonly note: string;
   readonly wasCancelled?: boolean;
 }
 
-/** Carries out one action inside `cwd`. Does not reject: what goes wrong is a result. */
-export async function perform(
+/** Executes one action inside `cwd`. Does not reject: a failure is a result. */
+export async function executeAction(
   action: Action,
   cwd: string,
   onOutput: (output: string) => void,
@@ -110,15 +92,15 @@ export async function perform(
 ): Promise<ActionResult> {
   try {
     return action.type === 'command'
-      ? await performCommand(action.script, cwd, onOutput, signal)
-      : await performOnFiles(action, cwd, signal);
+      ? await executeCommand(action.script, cwd, onOutput, signal)
+      : await executeFileAction(action, cwd, signal);
   } catch (error) {
     const message = error instanceof FileProblem ? error.message : errorText(error);
     return { succeeded: false, content: [textContent(message)], rawOutput: { error: message }, note: message };
   }
 }
 
-async function performCommand(
+async function executeCommand(
   script: string,
   cwd: string,
   onOutput: (output: string) => void,
@@ -134,14 +116,14 @@ async function performCommand(
   };
 }
 
-async function performOnFiles(
+async function executeFileAction(
   action: Exclude<Action, { type: 'command' }>,
   cwd: string,
   signal: AbortSignal,
 ): Promise<ActionResult> {
   if (action.type === 'artifact') {
-    await handIn(action.artifact, cwd);
-    return success('', [textContent('It is handed in when the turn is over.')], { listed: true });
+    await submit(action.artifact, cwd);
+    return success('', [textContent('It is uploaded at the end of the turn.')], { listed: true });
   }
   const path = await insidePath(cwd, action.path);
   if (action.type === 'search') {
@@ -180,7 +162,8 @@ function existing(text: string | null, path: string): string {
 
 function replaceOnce(text: string, { path, oldText, newText }: Extract<Action, { type: 'replace' }>): string {
   const places = text.split(oldText).length - 1;
-  if (places !== 1) throw new FileProblem(`the old lines stand ${places} times in ${path}, not once`);
+  if (places !== 1)
+    throw new FileProblem(`the old lines occur ${places} times in ${path}; exactly one occurrence is required`);
   // A function, because a replacement string would read `$&` in the new text.
   return text.replace(oldText, () => newText);
 }

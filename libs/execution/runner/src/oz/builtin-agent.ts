@@ -26,17 +26,17 @@ const clock = new SystemClock();
 const now = (): Date => clock.now();
 
 /**
- * The built-in agent as a process: speaks ACP on its standard streams until its input ends, then kills what it runs.
- * Takes on the user of HEADRACE_RUN_AS first, when that is set. Returns the exit code.
+ * The built-in agent as a process: serves ACP on its standard streams until its input ends, then kills its commands.
+ * Switches to the user of HEADRACE_RUN_AS first, when that is set. Returns the exit code.
  */
 export async function runBuiltinAgent(): Promise<number> {
   dropPrivileges();
-  const leave = (): void => {
+  const terminate = (): void => {
     killRunningCommands();
     process.exit(143);
   };
-  process.on('SIGTERM', leave);
-  process.on('SIGINT', leave);
+  process.on('SIGTERM', terminate);
+  process.on('SIGINT', terminate);
   const sessions = new Map<string, OpenSession>();
   const stream = ndJsonStream(
     Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
@@ -93,7 +93,7 @@ function createAgent(sessions: Map<string, OpenSession>): ReturnType<typeof agen
     );
 }
 
-/** Tells the history again, as `session/load` asks for. */
+/** Replays the history, as `session/load` requires. */
 async function replay(file: SessionFile, sessionId: string, client: AgentContext): Promise<void> {
   for (const record of file.records) {
     if (record.type === 'prompt') {

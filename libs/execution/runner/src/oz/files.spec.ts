@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { insidePath, searchFiles } from './files.js';
-import { PlanProgress } from './plan-progress.js';
+import { PlanProgress } from './report.js';
 
 let cwd: string;
 beforeEach(() => void (cwd = mkdtempSync(join(tmpdir(), 'headrace-files-'))));
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-it('paths stay inside the working directory, links included', async () => {
+it('rejects paths and links outside the working directory', async () => {
   symlinkSync('/etc', join(cwd, 'etc'));
   symlinkSync('/nowhere/at/all', join(cwd, 'dangling'));
   mkdirSync(join(cwd, '..names'));
@@ -19,7 +19,7 @@ it('paths stay inside the working directory, links included', async () => {
   for (const path of ['a', 'a/b/c', './a', 'a/../b', '..names/x']) expect(await insidePath(cwd, path)).toContain(cwd);
 });
 
-it('a search is literal, sorted and names lines', async () => {
+it('searches literally and returns sorted lines', async () => {
   writeFileSync(join(cwd, 'b.txt'), 'x\na.c\n');
   writeFileSync(join(cwd, 'a.txt'), 'a.c\nabc\n');
   writeFileSync(join(cwd, 'binary'), 'a.c\0');
@@ -30,7 +30,7 @@ it('a search is literal, sorted and names lines', async () => {
   ]);
 });
 
-it('a plan moves on with the actions, whatever their number', () => {
+it('advances a plan with any number of actions', () => {
   const plan = new PlanProgress(['a', 'b', 'c'], 2);
   const statuses = () => plan.view().map(({ status }) => status);
   expect(statuses()).toEqual(['in_progress', 'pending', 'pending']);

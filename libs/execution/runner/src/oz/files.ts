@@ -1,7 +1,9 @@
-import { lstat, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, realpath, rm, stat, writeFile, appendFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { ARTIFACT_LIST, type ListedFile, type ListedReference } from '../artifacts/artifact-list.js';
+import type { WrittenPlan } from './instructions.js';
 
-/** A file instruction that cannot be carried out; the message says why. */
+/** A file instruction that cannot be executed; the message is the reason. */
 export class FileProblem extends Error {}
 
 const MAX_FILE_BYTES = 4 * 1_048_576;
@@ -14,7 +16,7 @@ export async function insidePath(cwd: string, path: string): Promise<string> {
     const way = relative(from, to);
     return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
   };
-  if (outside(cwd, target)) throw new FileProblem(`${path} lies outside the working directory`);
+  if (outside(cwd, target)) throw new FileProblem(`${path} is outside the working directory`);
   const root = await realpath(cwd);
   for (let existing = target; ; existing = dirname(existing)) {
     const isThere = await lstat(existing).then(
@@ -22,7 +24,7 @@ export async function insidePath(cwd: string, path: string): Promise<string> {
       () => false,
     );
     if (!isThere && existing !== dirname(existing)) continue;
-    // A link that leads nowhere would lead somewhere once it is written through.
+    // Writing through a broken link would create its target.
     const real = await realpath(existing).catch(() => null);
     if (real === null || outside(root, real)) throw new FileProblem(`${path} leads outside the working directory`);
     return target;
@@ -87,4 +89,34 @@ async function filesUnder(path: string): Promise<string[]> {
     }
   }
   return found.sort();
+}
+
+/**
+ * Submits an artifact as every agent does: with a line in the list of the directory that HEADRACE_ARTIFACTS_DIR names.
+ * Rejects with FileProblem.
+ */
+export async function submit(artifact: ListedFile | ListedReference | WrittenPlan, cwd: string): Promise<void> {
+  const directory = process.env['HEADRACE_ARTIFACTS_DIR'];
+  if (directory === undefined || directory === '')
+    throw new FileProblem('artifacts are not collected here: HEADRACE_ARTIFACTS_DIR is not set');
+  await mkdir(directory, { recursive: true });
+  const line = 'text' in artifact ? await writePlan(artifact, directory) : artifact;
+  if ('path' in line && !('text' in artifact)) {
+    const path = await insidePath(cwd, line.path);
+    const found = await stat(path).catch(() => null);
+    if (!found?.isFile()) throw new FileProblem(`${line.path} is not a file`);
+  }
+  await appendFile(join(directory, ARTIFACT_LIST), `${JSON.stringify(line)}\n`);
+}
+
+async function writePlan({ text, title }: WrittenPlan, directory: string): Promise<ListedFile> {
+  for (let number = 1; ; number += 1) {
+    const path = join(directory, `${number}.plan.md`);
+    try {
+      await writeFile(path, text, { flag: 'wx' });
+      return { artifact_type: 'PLAN', path, ...(title === undefined ? {} : { title }) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
 }

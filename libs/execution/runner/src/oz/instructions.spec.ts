@@ -75,7 +75,7 @@ describe('the instruction language', () => {
     expect(one(text)).toEqual([expected]);
   });
 
-  it('keeps the order and takes nothing from the text around', () => {
+  it('keeps the order and ignores the surrounding text', () => {
     const { instructions, problems, ignored } = parsePrompt(
       'Run `rm -rf x` please.\n```sh\na\n```\nand ``` sh not this ```\n```python\nb\n```\n```\nc\n```\n```sh\nd\n```',
     );
@@ -84,12 +84,12 @@ describe('the instruction language', () => {
   });
 
   it.each([
-    ['```write\nx\n```', /names no path/],
+    ['```write\nx\n```', /has no path/],
     ['```sh\n\n```', /is empty/],
-    ['```sh\necho never', /never closed/],
+    ['```sh\necho never', /is not closed/],
     ['```replace path=a\nx\n```', /not of the form/],
     ['```replace path=a\n<<<<<<<\n=======\nx\n>>>>>>>\n```', /no old lines/],
-    ['```search\n```', /names no pattern/],
+    ['```search\n```', /has no pattern/],
     ['```artifact type=NOTE\n```', /one of FILE/],
     ['```artifact type=FILE\n```', /needs `path=FILE`/],
     ['```artifact type=PLAN\n\n```', /needs its text/],

@@ -1,6 +1,6 @@
 import type { ListedFile, ListedReference } from '../artifacts/artifact-list.js';
 
-/** What the built-in agent can be told to do. `docs/builtin-agent.md` is the language's page. */
+/** An instruction for the built-in agent; `docs/builtin-agent.md` documents them. */
 export type Instruction =
   | { readonly type: 'command'; readonly script: string }
   | { readonly type: 'write' | 'append'; readonly path: string; readonly text: string }
@@ -13,7 +13,7 @@ export type Instruction =
   | { readonly type: 'ask'; readonly title: string }
   | { readonly type: 'fail' | 'refuse'; readonly message: string };
 
-/** A plan whose text stands in the block. */
+/** A plan whose text is in the block. */
 export interface WrittenPlan {
   readonly artifact_type: 'PLAN';
   readonly text: string;
@@ -22,9 +22,8 @@ export interface WrittenPlan {
 
 export interface ParsedPrompt {
   readonly instructions: readonly Instruction[];
-  /** One sentence for each block that looks like an instruction and is none. */
   readonly problems: readonly string[];
-  /** Languages of fenced blocks that are left alone, such as `python`. */
+  /** Languages of fenced blocks that are not instructions, such as `python`. */
   readonly ignored: readonly string[];
 }
 
@@ -74,12 +73,12 @@ function fencedBlocks(prompt: string): Block[] {
 
 type Attributes = Readonly<Record<string, string>>;
 
-/** null: not for us. A string: what is wrong with it. */
+/** null: not an instruction. A string: the problem. */
 function toInstruction({ info, body, isClosed }: Block): Instruction | string | null {
   const [, word = '', rest = ''] = /^(\S*)\s*(.*)$/.exec(info) ?? [];
   const build = Object.hasOwn(BUILDERS, word) ? BUILDERS[word] : undefined;
   if (!build) return null;
-  if (!isClosed) return `the \`${word}\` block at the end is never closed`;
+  if (!isClosed) return `the \`${word}\` block at the end is not closed`;
   return build({ word, rest, attributes: readAttributes(rest), body });
 }
 
@@ -99,7 +98,7 @@ const withPath =
   (source) => {
     const path = source.attributes['path'];
     return path === undefined || path === ''
-      ? `the \`${source.word}\` block names no path (\`${source.word} path=FILE\`)`
+      ? `the \`${source.word}\` block has no path (\`${source.word} path=FILE\`)`
       : build(path, source);
   };
 
@@ -120,7 +119,7 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
   search: ({ attributes }) => {
     const pattern = attributes['pattern'];
     return pattern === undefined || pattern === ''
-      ? 'the `search` block names no pattern (`search pattern=TEXT`)'
+      ? 'the `search` block has no pattern (`search pattern=TEXT`)'
       : { type: 'search', pattern, path: attributes['path'] ?? '.' };
   },
   artifact: ({ attributes, body }) => {
@@ -143,7 +142,7 @@ const BUILDERS: Readonly<Record<string, Builder>> = {
   refuse: ({ attributes, rest, body }) => ({ type: 'refuse', message: attributes['message'] ?? (rest || body.trim()) }),
 };
 
-/** A string says what is missing. */
+/** A string is the problem. */
 function readArtifact(attributes: Attributes, body: string): ListedFile | ListedReference | WrittenPlan | string {
   const { type = '', path = '', url = '', branch = '', reference_type: referenceType = '' } = attributes;
   const lacks = (what: string): string => `the \`artifact\` block of type ${type} needs ${what}`;
@@ -194,7 +193,7 @@ function fileText(body: string): string {
   return body === '' || body.endsWith('\n') ? body : `${body}\n`;
 }
 
-/** `key=value` pairs; a value is quoted with `"`, or goes on until the next ` key=` or the end of the line. */
+/** `key=value` pairs; a value is quoted with `"`, or ends before the next ` key=` or at the end of the line. */
 function readAttributes(text: string): Attributes {
   const found: Record<string, string> = {};
   const pair = /([a-z_]+)=(?:"([^"]*)"|(.*?))(?=\s+[a-z_]+=|\s*$)/gy;

@@ -1,19 +1,19 @@
+import type { PlanEntry } from '@agentclientprotocol/sdk';
 import type { Instruction, ParsedPrompt } from './instructions.js';
 
-/** What became of one instruction. */
 export interface Outcome {
   readonly instruction: Instruction;
   readonly status: 'done' | 'failed' | 'denied' | 'skipped';
-  /** Exit code, reason, number of matches: whatever is worth a word. */
+  /** Exit code, reason or number of matches. */
   readonly note?: string;
 }
 
 const EXAMPLE = ['```sh', 'echo hello', '```'].join('\n');
 
-/** What a prompt without any instruction is answered with. */
+/** The response to a prompt without instructions. */
 export function helpText({ problems, ignored }: ParsedPrompt): string {
   return [
-    'I found nothing in this prompt that I can carry out. I am the built-in agent: I work without a model and do what fenced blocks say, for example:',
+    'This prompt has no instructions that I can execute. I am the built-in agent: I work without a model and execute fenced blocks, for example:',
     '',
     EXAMPLE,
     '',
@@ -22,20 +22,22 @@ export function helpText({ problems, ignored }: ParsedPrompt): string {
   ].join('\n');
 }
 
-/** What the agent is about to do, and where in the session it is. */
+/** The instructions that the agent will execute, and the number of the turn. */
 export function openingText(instructions: readonly Instruction[], turn: number, isContinued: boolean): string {
   const counted = [
     count(instructions, ['command'], 'command', 'commands'),
     count(instructions, ['write', 'append', 'replace', 'delete'], 'file change', 'file changes'),
-    count(instructions, ['read', 'search'], 'look into files', 'looks into files'),
+    count(instructions, ['read', 'search'], 'file lookup', 'file lookups'),
     count(instructions, ['artifact'], 'artifact', 'artifacts'),
   ].filter((text) => text !== '');
-  const what = counted.length === 0 ? 'what the prompt says' : counted.join(', ');
+  const what = counted.length === 0 ? 'the instructions of the prompt' : counted.join(', ');
   const which = turn === 1 ? '' : ` This is turn ${turn} of this session.`;
-  return isContinued ? `I go on where I was interrupted: ${what}.${which}` : `I am going to carry out ${what}.${which}`;
+  return isContinued
+    ? `I continue where I was interrupted: ${what}.${which}`
+    : `I am going to execute ${what}.${which}`;
 }
 
-/** How it went: a line for each thing done, then what could not be understood. */
+/** The report at the end of a turn: a line for each instruction, then the problems. */
 export function closingText(
   outcomes: readonly Outcome[],
   { problems, ignored }: Pick<ParsedPrompt, 'problems' | 'ignored'>,
@@ -52,11 +54,11 @@ export function closingText(
 const STATUS_WORDS = {
   done: 'done',
   failed: 'failed',
-  denied: 'denied, so I left it out',
-  skipped: 'left out',
+  denied: 'denied, so I skipped it',
+  skipped: 'skipped',
 } as const;
 
-/** null: nothing that a report would mention. */
+/** null: not mentioned in the report. */
 export function describe(instruction: Instruction): string | null {
   switch (instruction.type) {
     case 'command':
@@ -80,13 +82,13 @@ export function describe(instruction: Instruction): string | null {
   }
 }
 
-/** Its type, and what tells it from others of that type. */
+/** Type and URL, path or title. */
 export function artifactName(artifact: Extract<Instruction, { type: 'artifact' }>['artifact']): string {
   const rest = 'url' in artifact ? artifact.url : 'path' in artifact ? artifact.path : (artifact.title ?? '');
   return [artifact.artifact_type, rest].filter((part) => part !== undefined && part !== '').join(' ');
 }
 
-/** A script's first line that is not blank, with a sign when there is more. */
+/** A script's first line that is not blank, with an ellipsis when there are more. */
 export function commandTitle(script: string): string {
   const lines = script.split('\n').filter((line) => line.trim() !== '');
   const first = lines[0]?.trim() ?? '';
@@ -104,8 +106,37 @@ function notUnderstood({ problems, ignored }: Pick<ParsedPrompt, 'problems' | 'i
     ignored.length === 0
       ? []
       : [
-          `I left ${ignored.length} fenced ${ignored.length === 1 ? 'block' : 'blocks'} alone that I don't execute (${[...new Set(ignored.map((name) => name || 'without a word behind the fence'))].join(', ')}).`,
+          `I ignored ${ignored.length} fenced ${ignored.length === 1 ? 'block' : 'blocks'} without an instruction (${[...new Set(ignored.map((name) => name || 'without a name'))].join(', ')}).`,
         ];
-  const wrong = problems.map((problem) => `I could not understand one part: ${problem}.`);
+  const wrong = problems.map((problem) => `I skipped an invalid instruction: ${problem}.`);
   return left.length + wrong.length === 0 ? [] : ['', ...wrong, ...left];
+}
+
+/** A plan whose entries progress with the actions that follow it. */
+export class PlanProgress {
+  private done = 0;
+
+  /** @param actions how many actions follow. */
+  constructor(
+    private readonly entries: readonly string[],
+    private readonly actions: number,
+  ) {}
+
+  advance(): void {
+    this.done += 1;
+  }
+
+  finish(): void {
+    this.done = this.actions;
+  }
+
+  view(): PlanEntry[] {
+    const completed =
+      this.done >= this.actions ? this.entries.length : Math.floor((this.done * this.entries.length) / this.actions);
+    return this.entries.map((content, index) => ({
+      content,
+      priority: 'medium',
+      status: index < completed ? 'completed' : index === completed ? 'in_progress' : 'pending',
+    }));
+  }
 }

@@ -5,13 +5,13 @@ import type { SessionUpdate } from '@agentclientprotocol/sdk';
 export type SessionRecord =
   | { type: 'session'; version: 1; session_id: string; cwd: string }
   | { type: 'prompt'; turn: number; text: string }
-  /** An update as it was sent; streamed text is kept whole, tool calls as they began and as they ended. */
+  /** An update as it was sent; streamed text as one record, tool calls at their start and end. */
   | { type: 'update'; turn: number; update: SessionUpdate }
-  /** `done` instructions of the turn's prompt are behind us. */
+  /** `done` instructions of the turn's prompt are completed. */
   | { type: 'progress'; turn: number; done: number }
   | { type: 'turn_ended'; turn: number; stop_reason: string };
 
-/** The built-in agent's memory of a session: one JSON line a record, each with its time, written before it is told. */
+/** Session log of the built-in agent: one JSON line per record with its time, written before the update is sent. */
 export class SessionFile {
   private constructor(
     private readonly path: string,
@@ -27,7 +27,7 @@ export class SessionFile {
     return file;
   }
 
-  /** null: there is no such session. Lines that are no JSON (a write that was cut off) are skipped. */
+  /** null: the session does not exist. Lines that are not JSON (an interrupted write) are skipped. */
   static open(home: string, sessionId: string, now: () => Date): SessionFile | null {
     if (!/^[A-Za-z0-9-]{1,100}$/.test(sessionId)) return null;
     const path = pathOf(home, sessionId);
@@ -39,7 +39,7 @@ export class SessionFile {
     }
     const records = content.split('\n').flatMap(parseRecord);
     if (records[0]?.type !== 'session') return null;
-    // The next record must not be glued to half a line.
+    // The next record must not continue an incomplete line.
     if (!content.endsWith('\n')) appendFileSync(path, '\n');
     return new SessionFile(path, records, now);
   }
@@ -53,7 +53,7 @@ export class SessionFile {
     return this.records.filter(({ type }) => type === 'prompt').length;
   }
 
-  /** The instructions that an interrupted last turn has not got to, as the prompt they stood in and how many were done. */
+  /** The prompt of an interrupted last turn, and how many of its instructions are done. */
   get unfinished(): { text: string; done: number } | null {
     const start = this.records.findLastIndex(({ type }) => type === 'prompt');
     const prompt = this.records[start];

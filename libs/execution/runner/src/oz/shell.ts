@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { exitCodeOf, type ProcessExit } from '../process/managed-process.js';
+import { exitCodeOf, type ProcessExit, readOutput } from '../process/managed-process.js';
 import { findCommand } from '../process/child-environment.js';
-import { killTree } from '../process/kill-tree.js';
+import { killTree } from '../process/sweep.js';
 import { shrinkText } from '../protocol/shrink.js';
 import { settlesWithin } from '../sleep.js';
 
@@ -26,7 +26,7 @@ export function killRunningCommands(): void {
 }
 
 /**
- * Runs a script as one command in a process group of its own. `onOutput` gets the whole output so far, at most ten times
+ * Runs a script as one command in a separate process group. `onOutput` gets the whole output so far, at most ten times
  * a second. When the signal aborts, it resolves at once and the group gets SIGTERM, then SIGKILL.
  */
 export async function runShell(
@@ -44,12 +44,7 @@ export async function runShell(
   });
   const output = new ShownOutput(onOutput);
   const exited = watch(child);
-  const drained = Promise.all(
-    [child.stdout, child.stderr].map((stream) => {
-      stream.on('data', (chunk: Buffer) => output.append(chunk));
-      return new Promise<void>((resolve) => stream.once('close', resolve));
-    }),
-  );
+  const drained = readOutput([child.stdout, child.stderr], (chunk) => output.append(chunk));
   const cancelled = new Promise<null>((resolve) => {
     const stop = (): void => {
       endGroup(child.pid, exited);
@@ -74,7 +69,7 @@ function watch(child: ChildProcess): Promise<ProcessExit> {
   if (pid !== undefined) running.add(pid);
   return new Promise((resolve) => {
     const end = (exit: ProcessExit): void => {
-      // What the command has left in the background still ends with the agent.
+      // Background processes of the command end with the agent.
       if (pid !== undefined && !killTree(pid, 0)) running.delete(pid);
       resolve(exit);
     };
@@ -89,7 +84,7 @@ function endGroup(group: number | undefined, exited: Promise<unknown>): void {
   void settlesWithin(exited, KILL_AFTER_MS).then(() => killTree(group));
 }
 
-/** What of a command's output is shown: all of it while it is short, then its beginning and its end. */
+/** The shown output of a command: all of it while it is short, then its beginning and its end. */
 class ShownOutput {
   private readonly decoder = new TextDecoder();
   private full = '';

@@ -6,11 +6,10 @@ import {
   type StopReason,
   type ToolKind,
 } from '@agentclientprotocol/sdk';
-import { describeAction, isAction, perform, textContent, type Action } from './actions.js';
+import { describeAction, isAction, executeAction, textContent, type Action } from './actions.js';
 import { killRunningCommands } from './shell.js';
 import { parsePrompt, type Instruction } from './instructions.js';
-import { PlanProgress } from './plan-progress.js';
-import { closingText, helpText, openingText, type Outcome } from './report.js';
+import { PlanProgress, closingText, helpText, openingText, type Outcome } from './report.js';
 import type { SessionFile } from './session-file.js';
 
 export interface TurnOptions {
@@ -19,17 +18,16 @@ export interface TurnOptions {
   readonly prompt: string;
   readonly file: SessionFile;
   readonly client: AgentContext;
-  /** Aborts when the client cancels the turn. */
   readonly signal: AbortSignal;
 }
 
-/** One turn of the built-in agent: the instructions of one prompt, in order, each shown while it happens. */
+/** One turn of the built-in agent: executes and reports the instructions of one prompt in order. */
 export class Turn {
   private readonly number: number;
   private readonly outcomes: Outcome[] = [];
   private plan: PlanProgress | null = null;
   private shownPlan = '[]';
-  /** Title of the question to ask before the next action. */
+  /** Title of the permission request before the next action. */
   private question: string | null = null;
 
   constructor(private readonly options: TurnOptions) {
@@ -43,32 +41,32 @@ export class Turn {
     const done = unfinished?.done ?? 0;
     file.append({ type: 'prompt', turn: this.number, text });
     file.append({ type: 'progress', turn: this.number, done });
-    const stopReason = await this.carryOut(text, done, unfinished !== null);
+    const stopReason = await this.execute(text, done, unfinished !== null);
     file.append({ type: 'turn_ended', turn: this.number, stop_reason: stopReason });
     return stopReason;
   }
 
-  private async carryOut(text: string, alreadyDone: number, isContinued: boolean): Promise<StopReason> {
+  private async execute(text: string, alreadyDone: number, isContinued: boolean): Promise<StopReason> {
     const { file, signal } = this.options;
     const parsed = parsePrompt(text);
     const instructions = parsed.instructions.slice(alreadyDone);
     if (instructions.length === 0) {
       const which = this.number === 1 ? '' : ` This is turn ${this.number} of this session.`;
-      await this.say(isContinued ? `Nothing was left to do.${which}` : `${helpText(parsed)}${which}`);
+      await this.sendMessage(isContinued ? `Nothing was left to do.${which}` : `${helpText(parsed)}${which}`);
       return 'end_turn';
     }
-    await this.say(openingText(instructions, this.number, isContinued));
+    await this.sendMessage(openingText(instructions, this.number, isContinued));
     for (const [index, instruction] of instructions.entries()) {
       const stop = await this.step(instruction, instructions.slice(index + 1));
       if (stop !== null) return stop;
       if (signal.aborted) return 'cancelled';
-      // Not between a question and its action: who goes on after an interruption is asked again.
+      // Not between a permission request and its action: after an interruption the request is repeated.
       if (this.question === null) file.append({ type: 'progress', turn: this.number, done: alreadyDone + index + 1 });
     }
-    const unasked = this.question === null ? [] : [`the question "${this.question}" has no action after it`];
+    const unasked = this.question === null ? [] : [`the permission request "${this.question}" has no action after it`];
     this.plan?.finish();
     await this.showPlan();
-    await this.say(closingText(this.outcomes, { ...parsed, problems: [...parsed.problems, ...unasked] }));
+    await this.sendMessage(closingText(this.outcomes, { ...parsed, problems: [...parsed.problems, ...unasked] }));
     return 'end_turn';
   }
 
@@ -91,13 +89,13 @@ export class Turn {
         this.question = instruction.title;
         return null;
       case 'refuse':
-        await this.say(
-          instruction.message === '' ? 'I refuse to go on, as the prompt tells me to.' : instruction.message,
+        await this.sendMessage(
+          instruction.message === '' ? 'I refuse to continue, as the prompt instructs.' : instruction.message,
         );
         return 'refusal';
       case 'fail':
         process.stderr.write(
-          `${instruction.message === '' ? 'the prompt told the agent to fail' : instruction.message}\n`,
+          `${instruction.message === '' ? 'the prompt instructed the agent to fail' : instruction.message}\n`,
         );
         killRunningCommands();
         process.exit(1);
@@ -110,10 +108,10 @@ export class Turn {
     const { path, ...call } = describeAction(action, cwd);
     const locations = path === undefined ? {} : { locations: [{ path }] };
     await this.send({ sessionUpdate: 'tool_call', toolCallId, status: 'pending', ...call, ...locations });
-    const verdict = await this.askFirst(toolCallId, call.kind, call.rawInput);
-    if (verdict === 'cancelled') return 'cancelled';
-    if (typeof verdict === 'object') {
-      const { note } = verdict;
+    const resolution = await this.requestPermission(toolCallId, call.kind, call.rawInput);
+    if (resolution === 'cancelled') return 'cancelled';
+    if (typeof resolution === 'object') {
+      const { note } = resolution;
       await this.send({
         sessionUpdate: 'tool_call_update',
         toolCallId,
@@ -126,7 +124,7 @@ export class Turn {
     const onOutput = (output: string): void => {
       void this.send({ sessionUpdate: 'tool_call_update', toolCallId, content: [textContent(output)] }, false);
     };
-    const result = await perform(action, cwd, onOutput, signal);
+    const result = await executeAction(action, cwd, onOutput, signal);
     const { content, rawOutput } = result;
     await this.send({
       sessionUpdate: 'tool_call_update',
@@ -148,8 +146,8 @@ export class Turn {
     return null;
   }
 
-  /** An object: denied, maybe with the person's note. */
-  private async askFirst(
+  /** An object: denied, with the note if there is one. */
+  private async requestPermission(
     toolCallId: string,
     kind: ToolKind,
     rawInput: unknown,
@@ -177,8 +175,8 @@ export class Turn {
     return typeof note === 'string' && note !== '' ? { note } : {};
   }
 
-  /** Streams a message sentence by sentence; it is remembered whole. */
-  private async say(message: string): Promise<void> {
+  /** Streams a message sentence by sentence; it is stored as one record. */
+  private async sendMessage(message: string): Promise<void> {
     const messageId = randomUUID();
     const update = (text: string): SessionUpdate => ({
       sessionUpdate: 'agent_message_chunk',
@@ -197,14 +195,14 @@ export class Turn {
     await this.send({ sessionUpdate: 'plan', entries });
   }
 
-  private async send(update: SessionUpdate, remember = true): Promise<void> {
+  private async send(update: SessionUpdate, store = true): Promise<void> {
     const { client, sessionId, file } = this.options;
-    if (remember) file.append({ type: 'update', turn: this.number, update });
+    if (store) file.append({ type: 'update', turn: this.number, update });
     await client.notify(methods.client.session.update, { sessionId, update });
   }
 }
 
-/** "Continue from where you stopped." and its like, without instructions of their own. */
+/** "Continue from where you stopped." and similar prompts without instructions. */
 function isContinuation(prompt: string): boolean {
   return /^\s*continue\b/i.test(prompt) && parsePrompt(prompt).instructions.length === 0;
 }

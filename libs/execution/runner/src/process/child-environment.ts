@@ -5,13 +5,13 @@ import { delimiter, isAbsolute, join } from 'node:path';
 export interface ChildEnvironmentOptions {
   readonly home: string;
   readonly tmp: string;
-  /** What the agent puts here is handed in. */
+  /** Files in this directory are uploaded. */
   readonly artifacts: string;
   readonly attachments: string;
   readonly cookie: string;
   readonly runId: string;
   readonly hasOwnUser: boolean;
-  /** Later ones win; none may replace what keeps the execution inside its workspace. */
+  /** Later ones take precedence; none may replace the variables that keep the execution inside its workspace. */
   readonly layers: readonly Readonly<Record<string, string>>[];
 }
 
@@ -52,18 +52,18 @@ function ownName(): string {
   }
 }
 
-/** What an environment record may set: real names, and none that is ours to say. */
+/** Whether a variable may be set: a valid name that is not reserved. */
 function isPassable(name: string, value: string): boolean {
   return name !== '' && !/[=\0]/.test(name) && !value.includes('\0') && !name.startsWith('HEADRACE_');
 }
 
-/** Where commands are looked for: our own PATH, and the system's. */
+/** The search path of commands: the PATH of this process, and the system's. */
 export function searchPath(): string {
   const own = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => isAbsolute(directory));
   return [...new Set([...own, ...SYSTEM_PATH])].join(delimiter);
 }
 
-/** The executable file that a command name means, or null. A name with a slash is a path already. */
+/** The executable file of a command name, or null. A name with a slash is a path. */
 export function findCommand(command: string, path: string): string | null {
   const candidates = command.includes('/')
     ? [command]

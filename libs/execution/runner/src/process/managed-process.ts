@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { settlesWithin } from '../sleep.js';
-import { killTree } from './kill-tree.js';
+import { killTree } from './sweep.js';
 
 export interface ProcessExit {
   /** null when a signal ended it. */
@@ -19,7 +19,7 @@ export interface ManagedProcessOptions {
   readonly runAs?: { readonly uid: number; readonly gid: number };
 }
 
-/** A child that leads a process group (and session) of its own, so that all of it can be signalled. */
+/** A child process that leads its own process group and session, so that the whole group can be signalled. */
 export class ManagedProcess {
   private constructor(
     private readonly child: ChildProcess,
@@ -46,7 +46,7 @@ export class ManagedProcess {
       child.once('spawn', resolve);
       child.once('error', reject);
     });
-    child.on('error', () => undefined); // a signal that could not be sent: the ladder looks at the exit itself
+    child.on('error', () => undefined); // a signal that could not be sent: the caller waits for the exit
     if (child.pid === undefined) throw new Error(`${options.command} was started without a process id.`);
     return new ManagedProcess(child, child.pid, exited);
   }
@@ -76,6 +76,15 @@ export class ManagedProcess {
   }
 }
 
+/** Calls `onChunk` for the output of both streams; resolves when both are closed. */
+export async function readOutput(streams: readonly Readable[], onChunk: (chunk: Buffer) => void): Promise<void> {
+  const closed = streams.map((stream) => {
+    stream.on('data', onChunk);
+    return new Promise<void>((resolve) => stream.once('close', resolve));
+  });
+  await Promise.all(closed);
+}
+
 /** As a shell counts: 128 + signal for a killed process. */
 export function exitCodeOf({ code, signal }: ProcessExit): number {
   return code ?? (signal === null ? 1 : 128 + constants.signals[signal]);
@@ -88,4 +97,42 @@ export function describeExit({ code, signal }: ProcessExit): string {
 function stream<T>(value: T | null): T {
   if (value === null) throw new Error('The process was started without this stream.');
   return value;
+}
+
+/** Keeps the last `maxBytes` of a byte stream; as text it never starts inside a character. */
+export class TailBuffer {
+  private chunks: Buffer[] = [];
+  private kept = 0;
+  private total = 0;
+
+  constructor(private readonly maxBytes: number) {}
+
+  append(chunk: Buffer): void {
+    this.total += chunk.length;
+    this.chunks.push(chunk);
+    this.kept += chunk.length;
+    // Trim whole chunks only once twice too much is kept: appending stays cheap.
+    if (this.kept > 2 * this.maxBytes) this.compact();
+  }
+
+  /** Whether something was left out. */
+  get truncated(): boolean {
+    return this.total > this.maxBytes;
+  }
+
+  toString(): string {
+    this.compact();
+    const bytes = this.chunks[0] ?? Buffer.alloc(0);
+    let start = 0;
+    if (this.truncated) while (start < 4 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+    return bytes.toString('utf8', start);
+  }
+
+  private compact(): void {
+    const all = Buffer.concat(this.chunks);
+    const tail = all.subarray(Math.max(0, all.length - this.maxBytes));
+    // A copy, so that the large buffer behind the slice can be collected.
+    this.chunks = [Buffer.from(tail)];
+    this.kept = tail.length;
+  }
 }

@@ -5,7 +5,7 @@ import type {
   ArtifactReference,
   Assignment,
   BatchAck,
-  BeatAck,
+  HeartbeatAck,
   Commands,
   FinishRequest,
 } from '#execution/runner-protocol';
@@ -13,14 +13,14 @@ import { RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
 import { errorText } from '../runner-log.js';
 import { backoffMs, sleep } from '../sleep.js';
 
-/** The control plane says that this execution is over for us: stop everything, report nothing. */
+/** The execution does not belong to this runner any more: stop everything, report nothing. */
 export class LeaseLostError extends Error {}
 
-/** The control plane refuses what we sent, for good. */
-export class RefusedError extends Error {}
+/** The control plane rejects the request permanently. */
+export class RejectedError extends Error {}
 
-/** Worth another try: no answer, or one that says so (408, 429, 5xx). */
-export class NoAnswerError extends Error {}
+/** Can be retried: no response, or status 408, 429 or 5xx. */
+export class NoResponseError extends Error {}
 
 export interface ControlPlaneOptions {
   readonly baseUrl: string;
@@ -28,7 +28,7 @@ export interface ControlPlaneOptions {
   readonly token: string;
   /** Random per runner process. */
   readonly instanceId: string;
-  /** An answer that renews the lease arrived; `sentAt` is when its request left, on `performance.now()`. */
+  /** Called for a response that renews the lease; `sentAt` is the time of its request on `performance.now()`. */
   readonly onContact: (sentAt: number) => void;
   /** Ends every request in flight. */
   readonly signal: AbortSignal;
@@ -38,29 +38,28 @@ interface Call {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly path: string;
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream;
-  /** May be a part of a lease, and so no whole number, which timers of signals refuse. */
+  /** May be fractional, as a part of a lease; it is rounded up for AbortSignal.timeout. */
   readonly timeoutMs: number;
   /** `/commands` and `/attachments` do not renew the lease. */
   readonly renews?: boolean;
-  /** Statuses that are an answer and not an error. */
-  readonly also?: readonly number[];
-  /** Ends this request alone. */
+  /** Error statuses that the caller handles. */
+  readonly acceptedStatuses?: readonly number[];
   readonly signal?: AbortSignal;
 }
 
-/** `refused`: why it was not taken, for good; the execution goes on. */
-export interface ArtifactAnswer {
-  readonly refused?: string;
+/** `rejection`: why the artifact was rejected permanently; the execution continues. */
+export interface ArtifactUploadResult {
+  readonly rejection?: string;
 }
 
 const REQUEST_MS = 10_000;
 const UPLOAD_MS = 60_000;
-/** What is wrong with an artifact is the agent's doing: not the runner's fault, and no reason to end. */
-const NOT_TAKEN = [400, 413];
-/** Answers that end an execution: its token dies with it, so an unknown token or execution is the same news as 412. */
-const LOST = [401, 403, 404, 410, 412];
+/** An invalid artifact is a fault of the agent: the execution continues. */
+const ARTIFACT_REJECTED = [400, 413];
+/** Statuses that end an execution: its token ends with it, so an unknown token or execution means the same as 412. */
+const LEASE_LOST = [401, 403, 404, 410, 412];
 
-/** The runner protocol over HTTP, one method a call. Errors are the three classes above. */
+/** The runner protocol over HTTP, one method per call. Rejects with the three errors above. */
 export class ControlPlane {
   private leaseEpoch = 0;
 
@@ -69,7 +68,7 @@ export class ControlPlane {
   /** Retries until `deadlineMs` have passed or `signal` aborts. */
   async claim(deadlineMs: number, signal?: AbortSignal): Promise<{ assignment: Assignment; sentAt: number }> {
     const body = JSON.stringify({ protocol_version: RUNNER_PROTOCOL_VERSION, instance_id: this.options.instanceId });
-    const giveUpAt = performance.now() + deadlineMs;
+    const deadline = performance.now() + deadlineMs;
     for (let attempt = 0; ; attempt += 1) {
       const sentAt = performance.now();
       try {
@@ -78,7 +77,7 @@ export class ControlPlane {
         this.leaseEpoch = assignment.lease_epoch;
         return { assignment, sentAt };
       } catch (error) {
-        if (!(error instanceof NoAnswerError) || performance.now() >= giveUpAt || signal?.aborted) throw error;
+        if (!(error instanceof NoResponseError) || performance.now() >= deadline || signal?.aborted) throw error;
         await sleep(backoffMs(attempt, 100, 2_000), signal);
       }
     }
@@ -91,10 +90,10 @@ export class ControlPlane {
     return json<BatchAck>(response);
   }
 
-  async beat(timeoutMs: number): Promise<BeatAck> {
+  async heartbeat(timeoutMs: number): Promise<HeartbeatAck> {
     const body = JSON.stringify({ lease_epoch: this.leaseEpoch });
     const response = await this.call({ method: 'POST', path: '/beat', body, timeoutMs });
-    return json<BeatAck>(response);
+    return json<HeartbeatAck>(response);
   }
 
   /** null: nothing newer than `version` within `waitSeconds`. */
@@ -117,14 +116,20 @@ export class ControlPlane {
   /** null: none is stored. */
   async getTranscript(): Promise<Buffer | null> {
     const path = `/transcript?lease_epoch=${this.leaseEpoch}`;
-    const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, also: [404] });
+    const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, acceptedStatuses: [404] });
     return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
   }
 
   /** null: it is not stored any more. */
   async getAttachment(attachmentId: string): Promise<Buffer | null> {
     const path = `/attachments/${encodeURIComponent(attachmentId)}?lease_epoch=${this.leaseEpoch}`;
-    const response = await this.call({ method: 'GET', path, timeoutMs: UPLOAD_MS, renews: false, also: [404] });
+    const response = await this.call({
+      method: 'GET',
+      path,
+      timeoutMs: UPLOAD_MS,
+      renews: false,
+      acceptedStatuses: [404],
+    });
     return response.status === 404 ? null : Buffer.from(await body(response, () => response.arrayBuffer()));
   }
 
@@ -133,7 +138,7 @@ export class ControlPlane {
     artifact: Omit<ArtifactContentQuery, 'lease_epoch'>,
     content: ReadableStream,
     signal?: AbortSignal,
-  ): Promise<ArtifactAnswer> {
+  ): Promise<ArtifactUploadResult> {
     const query = new URLSearchParams({ lease_epoch: String(this.leaseEpoch) });
     for (const [name, value] of Object.entries<string | undefined>({ ...artifact })) {
       if (value !== undefined) query.set(name, value);
@@ -147,21 +152,21 @@ export class ControlPlane {
   async reportReference(
     reference: Omit<ArtifactReference, 'lease_epoch'>,
     signal?: AbortSignal,
-  ): Promise<ArtifactAnswer> {
+  ): Promise<ArtifactUploadResult> {
     const body = JSON.stringify({ lease_epoch: this.leaseEpoch, ...reference } satisfies ArtifactReference);
     return this.artifactCall({ method: 'POST', path: '/artifacts', body, timeoutMs: REQUEST_MS }, signal);
   }
 
-  private async artifactCall(call: Call, signal: AbortSignal | undefined): Promise<ArtifactAnswer> {
-    const response = await this.call({ ...call, also: NOT_TAKEN, ...(signal ? { signal } : {}) });
+  private async artifactCall(call: Call, signal: AbortSignal | undefined): Promise<ArtifactUploadResult> {
+    const response = await this.call({ ...call, acceptedStatuses: ARTIFACT_REJECTED, ...(signal ? { signal } : {}) });
     if (response.ok) {
       await json<ArtifactAck>(response);
       return {};
     }
-    // Something in between may have answered without saying why.
+    // A proxy may have responded without a problem document.
     const problem: unknown = await response.json().catch(() => null);
     const detail = typeof problem === 'object' && problem !== null && 'detail' in problem ? problem.detail : null;
-    return { refused: typeof detail === 'string' ? detail : `was refused with status ${response.status}` };
+    return { rejection: typeof detail === 'string' ? detail : `was rejected with status ${response.status}` };
   }
 
   async finish(request: Omit<FinishRequest, 'lease_epoch'>, timeoutMs = REQUEST_MS): Promise<void> {
@@ -175,7 +180,7 @@ export class ControlPlane {
     body,
     timeoutMs,
     renews = true,
-    also = [],
+    acceptedStatuses = [],
     signal: own,
   }: Call): Promise<Response> {
     const { baseUrl, executionId, token, signal, onContact } = this.options;
@@ -188,33 +193,34 @@ export class ControlPlane {
         {
           method,
           headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': contentType }) },
-          // A stream goes out while nothing has come back yet, which `fetch` wants to be told.
+          // `fetch` requires this for a stream as body.
           ...(body === undefined ? {} : { body, duplex: 'half' }),
           redirect: 'error',
           signal: AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeoutMs)), ...(own ? [own] : [])]),
         },
       );
     } catch (error) {
-      throw new NoAnswerError(`${method} ${withoutQuery(path)}: ${errorText(error)}`);
+      throw new NoResponseError(`${method} ${withoutQuery(path)}: ${errorText(error)}`);
     }
-    if (response.ok || also.includes(response.status)) {
+    if (response.ok || acceptedStatuses.includes(response.status)) {
       if (renews && response.ok) onContact(sentAt);
       return response;
     }
     await response.body?.cancel();
-    const message = `${method} ${withoutQuery(path)} answered ${response.status}`;
-    if (LOST.includes(response.status)) throw new LeaseLostError(message);
-    if (response.status >= 500 || response.status === 408 || response.status === 429) throw new NoAnswerError(message);
-    throw new RefusedError(message);
+    const message = `${method} ${withoutQuery(path)} returned status ${response.status}`;
+    if (LEASE_LOST.includes(response.status)) throw new LeaseLostError(message);
+    if (response.status >= 500 || response.status === 408 || response.status === 429)
+      throw new NoResponseError(message);
+    throw new RejectedError(message);
   }
 }
 
-/** The connection may still break while the body arrives; a body that is not JSON comes from something in between. */
+/** The connection may break while the body arrives; a body that is not JSON is from a proxy. */
 async function body<T>(response: Response, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    throw new NoAnswerError(`The answer ${response.status} broke off: ${errorText(error)}`);
+    throw new NoResponseError(`The response ${response.status} is incomplete: ${errorText(error)}`);
   }
 }
 

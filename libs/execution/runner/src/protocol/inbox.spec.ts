@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { CONTINUE_PROMPT, Inbox } from './inbox.js';
 
-it('hears every follow-up once, in order, however often it is said', async () => {
+it('returns every follow-up once and in order, although it is repeated', async () => {
   const inbox = new Inbox();
   const first = inbox.next();
   inbox.receive([{ followup_id: 'a', message: 'one' }]);
@@ -18,10 +18,10 @@ it('hears every follow-up once, in order, however often it is said', async () =>
   expect(await inbox.next()).toEqual({ text: 'three', followupId: 'c' });
 });
 
-it('after a failed set-up hears only what is for a debug agent, the same follow-up too when it becomes that', async () => {
+it('accepts only follow-ups for a debug agent after a failed set-up, also when an earlier one becomes one', async () => {
   const inbox = new Inbox();
   inbox.receive([{ followup_id: 'a', message: 'for the run' }]);
-  inbox.takeDebugOnly();
+  inbox.acceptDebugOnly();
   inbox.receive([
     { followup_id: 'a', message: 'for the run' },
     { followup_id: 'b', message: 'why?', debug: true },

@@ -6,12 +6,12 @@ export interface Prompt {
   readonly mode?: string;
 }
 
-/** The first text of a continued session whose follow-up said nothing. */
+/** The first prompt of a continued session whose follow-up is empty. */
 export const CONTINUE_PROMPT = 'Continue from where you stopped.';
 
 /**
- * What people have said and not yet been heard with. Commands come as a level, over and over, until the control plane
- * has seen that they were taken: every id counts once.
+ * Prompts that have not started a turn yet. Commands are a snapshot that the control plane repeats until they are
+ * consumed: every id counts once.
  */
 export class Inbox {
   private readonly seen = new Set<string>();
@@ -21,7 +21,7 @@ export class Inbox {
 
   receive(prompts: Commands['prompts']): void {
     for (const { followup_id: followupId, message, mode, debug } of prompts) {
-      // What waited for the run stays with the control plane, whichever answer it comes in.
+      // Prompts for the run itself stay with the control plane during a debug window.
       if (this.seen.has(followupId) || (this.isForDebugging && debug !== true)) continue;
       this.seen.add(followupId);
       const text = message.trim() === '' ? CONTINUE_PROMPT : message;
@@ -30,8 +30,8 @@ export class Inbox {
     this.deliver();
   }
 
-  /** From now on only what is said to a debug agent counts; what came before was for the run. */
-  takeDebugOnly(): void {
+  /** From now on accepts only prompts for the debug agent; earlier ones were for the run. */
+  acceptDebugOnly(): void {
     this.isForDebugging = true;
     this.queue.length = 0;
     this.seen.clear();
@@ -41,7 +41,7 @@ export class Inbox {
     return this.queue.length === 0;
   }
 
-  /** The next prompt, once there is one. One caller at a time. */
+  /** The next prompt. One caller at a time. */
   next(): Promise<Prompt> {
     return new Promise((resolve) => {
       this.waiting = resolve;

@@ -4,7 +4,7 @@ import { Lease } from './lease.js';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it('expires at eight ninths of its length after the last success was sent, not answered', () => {
+it('expires at eight ninths of its length after the last successful request was sent', () => {
   const expired = vi.fn();
   const lease = new Lease(expired);
   lease.start(9, performance.now());
@@ -17,7 +17,7 @@ it('expires at eight ninths of its length after the last success was sent, not a
   expect(expired).toHaveBeenCalledOnce();
 });
 
-it('an answer that comes late does not take time back', () => {
+it('is not shortened by a late response', () => {
   const expired = vi.fn();
   const lease = new Lease(expired);
   lease.start(9, performance.now());

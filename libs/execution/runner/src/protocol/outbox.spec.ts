@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SystemClock } from '#platform/kernel';
 import type { RunnerEvent } from '#execution/runner-protocol';
-import { LeaseLostError, NoAnswerError } from './control-plane.js';
+import { LeaseLostError, NoResponseError } from './control-plane.js';
 import { Redactor } from '../redaction/redactor.js';
 import { Outbox } from './outbox.js';
 
@@ -33,7 +33,7 @@ function box(answers: (number | Error)[] = [], maxOutputBytes = 1_000_000) {
 const chunk = (text: string, id = 'm') => ({ message_id: id, text });
 
 describe('batches', () => {
-  it('leave after 250 ms, at once for what somebody waits for', async () => {
+  it('are sent after 250 ms, urgent events at once', async () => {
     const { outbox, events } = box();
     outbox.push('message_chunk', chunk('a'));
     await vi.advanceTimersByTimeAsync(249);
@@ -49,7 +49,7 @@ describe('batches', () => {
     ]);
   });
 
-  it('leave early when 64 KB are together, and are not much larger', async () => {
+  it('are sent early at 64 KB, and are not much larger', async () => {
     const { outbox, sent } = box();
     for (let index = 0; index < 40; index += 1) outbox.push('message_chunk', chunk('x'.repeat(10_000), `m${index}`));
     await vi.advanceTimersByTimeAsync(1);
@@ -57,8 +57,8 @@ describe('batches', () => {
     for (const batch of sent) expect(batch.join('').length).toBeLessThan(90_000);
   });
 
-  it('are repeated with the same bytes although more has come meanwhile', async () => {
-    const { outbox, sent } = box([new NoAnswerError('503'), new NoAnswerError('503')]);
+  it('are repeated with the same bytes although more events were pushed', async () => {
+    const { outbox, sent } = box([new NoResponseError('503'), new NoResponseError('503')]);
     outbox.push('message_chunk', chunk('a'));
     await vi.advanceTimersByTimeAsync(250);
     outbox.push('message_chunk', chunk('b'));
@@ -76,7 +76,7 @@ describe('batches', () => {
     expect(events().map((batch) => batch.map(({ source_seq }) => source_seq))).toEqual([[1, 2], [2]]);
   });
 
-  it('stop for good when the lease is lost', async () => {
+  it('stop permanently when the lease is lost', async () => {
     const { outbox, sent, failures } = box([new LeaseLostError('412')]);
     outbox.push('message_chunk', chunk('a'));
     const flushed = outbox.flush();
@@ -88,8 +88,8 @@ describe('batches', () => {
     expect(failures).toHaveLength(1);
   });
 
-  it('are all acknowledged when a flush resolves, also one that starts while another batch is under way', async () => {
-    const { outbox, events } = box([new NoAnswerError('503')]);
+  it('are all acknowledged when a flush resolves, also during another batch', async () => {
+    const { outbox, events } = box([new NoResponseError('503')]);
     outbox.push('message_chunk', chunk('a'));
     await vi.advanceTimersByTimeAsync(260);
     outbox.push('thought_chunk', chunk('b'));
@@ -107,7 +107,7 @@ describe('batches', () => {
 });
 
 describe('events', () => {
-  it('that follow each other are merged until they are sent', async () => {
+  it('are merged until they are sent', async () => {
     const { outbox, events } = box();
     outbox.push('message_chunk', chunk('a'));
     outbox.push('message_chunk', chunk('b'));
@@ -126,14 +126,14 @@ describe('events', () => {
     expect(events()[1]?.[0]).toMatchObject({ source_seq: 4, data: { text: 'c' } });
   });
 
-  it('are made storable and say so', async () => {
+  it('are made storable and marked as sanitized', async () => {
     const { outbox, events } = box();
     outbox.push('turn_started', { turn_id: 't', prompt: 'a\0' });
     await vi.advanceTimersByTimeAsync(1);
     expect(events()[0]?.[0]?.data).toEqual({ turn_id: 't', prompt: 'a\ufffd', sanitized: true });
   });
 
-  it('fit into a batch, however long their text', async () => {
+  it('fit into a batch with any length of text', async () => {
     const { outbox, sent } = box();
     outbox.push('turn_started', { turn_id: 't', prompt: '\u0001'.repeat(1_000_000) });
     await vi.advanceTimersByTimeAsync(1);
@@ -141,7 +141,7 @@ describe('events', () => {
     expect(JSON.parse(sent[0]?.[0] ?? '')).toMatchObject({ data: { turn_id: 't' } });
   });
 
-  it('beyond the output limit are dropped, except what tells how things ended', async () => {
+  it('are dropped beyond the output limit, except ends of calls', async () => {
     const { outbox, events } = box([], 1_000);
     outbox.push('tool_call', { tool_call_id: 'open', status: 'pending' });
     outbox.push('message_chunk', chunk('x'.repeat(2_000)));

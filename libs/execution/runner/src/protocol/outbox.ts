@@ -1,24 +1,21 @@
 import { toStorableJson, type Clock } from '#platform/kernel';
 import type { BatchAck, RunnerEvent, RunnerEventKind } from '#execution/runner-protocol';
 import { backoffMs, sleep } from '../sleep.js';
-import { EventRedactor } from '../redaction/event-redactor.js';
+import { EventRedactor, coalesce, type PlainEvent, OutputLimit } from './outgoing-events.js';
 import type { Redactor } from '../redaction/redactor.js';
-import { coalesce, type PlainEvent } from './coalesce.js';
-import { NoAnswerError } from './control-plane.js';
-import { OutputLimit } from './output-limit.js';
+import { NoResponseError } from './control-plane.js';
 import { jsonBytes, shrinkJson } from './shrink.js';
 
 export interface OutboxOptions {
-  /** Sends events that are JSON; rejects with NoAnswerError when it is worth another try. */
+  /** Sends events as JSON; rejects with NoResponseError when it can be retried. */
   readonly send: (eventsJson: readonly string[]) => Promise<BatchAck>;
   readonly onAck: (ack: BatchAck) => void;
-  /** Sending is over: the lease is lost or the events are refused. */
+  /** Sending has ended: the lease is lost or the events are rejected. */
   readonly onFailure: (error: unknown) => void;
   readonly clock: Clock;
   readonly maxOutputBytes: number;
-  /** Takes secrets out of everything that is pushed. */
   readonly redactor: Redactor;
-  /** Gets each event once, as it goes out. */
+  /** Gets each event once, as it is sent. */
   readonly onSealed?: (event: RunnerEvent) => void;
   readonly signal: AbortSignal;
 }
@@ -32,7 +29,7 @@ const MAX_WAIT_MS = 250;
 const BATCH_BYTES = 65_536;
 const BATCH_EVENTS = 400;
 const MAX_EVENT_BYTES = 393_216;
-/** Somebody waits for these: they don't wait for the batch to fill. */
+/** Sent at once, because people or the control plane wait for them. */
 const URGENT: ReadonlySet<RunnerEventKind> = new Set([
   'agent_started',
   'permission_requested',
@@ -41,8 +38,8 @@ const URGENT: ReadonlySet<RunnerEventKind> = new Set([
 ]);
 
 /**
- * Events in order, each sent until acknowledged. Once an event has been part of a request it is sealed: its number and
- * its bytes never change, so that a repeated batch changes nothing. Before that, neighbours may be merged.
+ * Sends events in order until they are acknowledged. An event that was part of a request is sealed: its number and bytes
+ * never change, so that a repeated batch changes nothing. Before that, neighbours may be merged.
  */
 export class Outbox {
   private pending: { event: PlainEvent; at: string; bytes: number }[] = [];
@@ -62,12 +59,13 @@ export class Outbox {
   }
 
   push<T extends object>(kind: RunnerEventKind, data: T): void {
-    for (const event of this.redaction.take({ kind, data: { ...data } as Record<string, unknown> })) this.admit(event);
+    for (const event of this.redaction.redact({ kind, data: { ...data } as Record<string, unknown> }))
+      this.admit(event);
     if (URGENT.has(kind) || this.pendingBytes >= BATCH_BYTES) this.sendSoon(0);
     else this.sendSoon(MAX_WAIT_MS);
   }
 
-  /** Resolves when everything pushed so far is acknowledged, or sending has failed for good. */
+  /** Resolves when all events are acknowledged, or sending has failed permanently. */
   async flush(): Promise<void> {
     for (const event of this.redaction.release()) this.admit(event);
     while (!this.failed && !this.options.signal.aborted && (this.pending.length > 0 || this.sealed.length > 0)) {
@@ -151,7 +149,7 @@ export class Outbox {
         if (this.sealed.length < before) attempt = -1;
         else await sleep(backoffMs(attempt, 100, 2_000), this.options.signal);
       } catch (error) {
-        if (!(error instanceof NoAnswerError) || this.options.signal.aborted) throw error;
+        if (!(error instanceof NoResponseError) || this.options.signal.aborted) throw error;
         await sleep(backoffMs(attempt, 100, 2_000), this.options.signal);
         if (this.options.signal.aborted) throw error;
       }

@@ -1,8 +1,8 @@
 import { truncateUtf8 } from '#platform/kernel';
 
 /**
- * Text of at most about `maxBytes`: its beginning and its end, with a line between them that says how much is missing.
- * Both ends are kept because commands tell what they do at the beginning and how it went at the end.
+ * Text of at most about `maxBytes`: its beginning and its end, with the number of omitted bytes between them. Commands
+ * print what they do at the beginning, and errors at the end.
  */
 export function shrinkText(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text;
@@ -24,7 +24,7 @@ export function shrinkStrings(value: unknown, maxBytes: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shrinkStrings(item, maxBytes)]));
 }
 
-/** A JSON value of at most `maxBytes`: long strings shrunk, and when that does not do, replaced by a summary of its size. */
+/** A JSON value of at most `maxBytes`: with long strings shrunk or, if that is not enough, replaced by its size. */
 export function shrinkJson(value: unknown, maxBytes: number): unknown {
   if (value === undefined) return undefined;
   const whole = jsonBytes(value);

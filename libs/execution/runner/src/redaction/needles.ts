@@ -1,5 +1,5 @@
 export const REDACTED = '***';
-/** How much of a value must stand at a cut end of a text to be taken for a part of it. */
+/** Minimum length of a part of a value at a truncated end of a text. */
 export const MIN_PART = 8;
 
 export const longestFirst = (a: string, b: string): number => b.length - a.length;
@@ -25,14 +25,14 @@ export function endAtBeginning(text: string, needle: string): number {
   return 0;
 }
 
-/** Shorter ones are found by chance in ordinary text without its spaces. */
+/** Shorter needles occur by chance in ordinary text without its spaces. */
 const MIN_WRAPPED = 12;
-/** What programs put between digits: line ends and indents, also as JSON writes them, spaces and colons. */
+/** Separators between digits: line ends and indents, also escaped as in JSON, spaces and colons. */
 const SEPARATOR = /[\s:]|\\[nrt]/g;
-/** A digit and what may be behind it: `6f `, and a line end now and then. */
+/** Characters per digit with its separators, such as `6f ` and occasional line ends. */
 const SPREAD = 4;
 
-/** Base64 and hexadecimal digits of values, found in a text whatever separates them. */
+/** Finds base64 and hexadecimal digits of values in a text, with separators between them. */
 export class WrappedNeedles {
   private readonly needles: readonly string[];
   private readonly window: number;
@@ -77,7 +77,7 @@ export class WrappedNeedles {
   }
 }
 
-/** `places`: where each character that is left stands in the text. */
+/** `places`: index of each remaining character in the text. */
 function withoutSeparators(text: string, from: number): { digits: string; places: number[] } {
   const places: number[] = [];
   let digits = '';

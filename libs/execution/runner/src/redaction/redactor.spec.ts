@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PlainEvent } from '../protocol/coalesce.js';
-import { EventRedactor } from './event-redactor.js';
+import { type PlainEvent, EventRedactor } from '../protocol/outgoing-events.js';
 import { Redactor } from './redactor.js';
 
 const SECRET = 'gh+p/s3cr3t?tökèn=="x';
@@ -53,7 +52,7 @@ describe('a redactor', () => {
   ])('leaves nothing of a long value in %s', (_, form) => {
     for (const text of [`before ${form} after`, `before ${form}`, `${form} after`]) {
       const masked = long.text(text);
-      // What depends on what stands beside the value in base64 may stay.
+      // Base64 digits that also depend on the text beside the value may remain.
       expect(masked.replace(/before|after|[\s"]/g, '').length).toBeLessThan(20);
       expect(masked).toContain('***');
     }
@@ -61,31 +60,31 @@ describe('a redactor', () => {
     expect(file.replace(/before|after|[\s"]/g, '').length).toBeLessThan(20);
   });
 
-  it('leaves nothing of a wrapped value where the text was cut', () => {
+  it('redacts parts of a wrapped value at the end of a truncated text', () => {
     const text = wrap(base64, 76);
     expect(long.text(text.slice(40))).not.toMatch(/[A-Za-z0-9+/]{12}/);
     expect(long.text(text.slice(0, -40))).not.toMatch(/[A-Za-z0-9+/]{12}/);
   });
 
-  it('leaves ordinary text between line ends and spaces as it is', () => {
+  it('keeps ordinary text with line ends and spaces', () => {
     const text = 'a: b\n\n  c \\n d\r\n'.repeat(50);
     expect(long.text(text)).toBe(text);
   });
 
-  it('finds the lines of a key, but not its frame', () => {
+  it('redacts the lines of a key, but not its header', () => {
     const key = '-----BEGIN KEY-----\nabcdefghijkl\nmnopqrstuvwx\n-----END KEY-----\n';
     const result = new Redactor([key]).text('-----BEGIN KEY-----\n x mnopqrstuvwx');
     expect(result).toBe('-----BEGIN KEY-----\n x ***');
   });
 
-  it('finds what is left of a value where the text was cut', () => {
+  it('redacts parts of a value at the end of a truncated text', () => {
     const plain = new Redactor(['0123456789abcdef']);
     expect(plain.text('3456789abcdef tail')).toBe('*** tail');
     expect(plain.text('head 0123456789')).toBe('head ***');
     expect(plain.text('head 0123')).toBe('head 0123');
   });
 
-  it('leaves short values and everything else alone', () => {
+  it('keeps short values and all other text', () => {
     const short = new Redactor(['abc', '', 'no']);
     expect(short.isIdle).toBe(true);
     const value = { a: ['nothing', 1, null], b: true };
@@ -94,7 +93,7 @@ describe('a redactor', () => {
     expect(redactor.bytes(bytes)).toBe(bytes);
   });
 
-  it('finds a value in a file that is no text', () => {
+  it('redacts a value in a binary file', () => {
     const file = new Uint8Array(Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(SECRET), Buffer.from([0xff])]));
     expect(Buffer.from(redactor.bytes(file))).toEqual(
       Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('***'), Buffer.from([0xff])]),
@@ -102,18 +101,18 @@ describe('a redactor', () => {
   });
 });
 
-describe('the pieces of a message', () => {
+describe('chunks of a message', () => {
   const tell = (pieces: readonly string[]): { events: PlainEvent[]; text: string } => {
     const events = new EventRedactor(redactor);
-    const told = [
-      ...pieces.flatMap((text) => events.take({ kind: 'message_chunk', data: { message_id: 'm', text } })),
-      ...events.take({ kind: 'turn_ended', data: { turn_id: 't', message: SECRET } }),
+    const reported = [
+      ...pieces.flatMap((text) => events.redact({ kind: 'message_chunk', data: { message_id: 'm', text } })),
+      ...events.redact({ kind: 'turn_ended', data: { turn_id: 't', message: SECRET } }),
     ];
-    const chunks = told.filter(({ kind }) => kind === 'message_chunk');
-    return { events: told, text: chunks.map(({ data }) => String(data['text'])).join('') };
+    const chunks = reported.filter(({ kind }) => kind === 'message_chunk');
+    return { events: reported, text: chunks.map(({ data }) => String(data['text'])).join('') };
   };
 
-  it('never show a value, however they are cut, and lose nothing else', () => {
+  it('never contain a value at any split, and lose no other text', () => {
     const whole = `It is ${SECRET}, I think; ${SECRET}${SECRET.slice(0, 5)} g`;
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: 20 }), (cuts) => {
@@ -126,7 +125,7 @@ describe('the pieces of a message', () => {
     );
   });
 
-  it('never show a wrapped value, however they are cut', () => {
+  it('never contain a wrapped value at any split', () => {
     const encoded = Buffer.from(SECRET.repeat(3)).toString('base64');
     const wrapped = encoded.replace(/.{1,20}/g, (line) => `${line}\n`);
     const whole = `It is\n${wrapped}I think`;
@@ -135,25 +134,25 @@ describe('the pieces of a message', () => {
       fc.property(fc.array(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: 20 }), (cuts) => {
         const ends = [...new Set(cuts)].sort((a, b) => a - b);
         const events = new EventRedactor(piecewise);
-        const told = [...ends, whole.length].flatMap((end, index) =>
-          events.take({
+        const reported = [...ends, whole.length].flatMap((end, index) =>
+          events.redact({
             kind: 'message_chunk',
             data: { message_id: 'm', text: whole.slice(index === 0 ? 0 : ends[index - 1], end) },
           }),
         );
-        const text = [...told, ...events.release()].map(({ data }) => String(data['text'])).join('');
+        const text = [...reported, ...events.release()].map(({ data }) => String(data['text'])).join('');
         expect(text).toBe('It is\n***\nI think');
       }),
     );
   });
 
-  it('go out in their order when another message begins', () => {
+  it('keep their order when another message begins', () => {
     const events = new EventRedactor(redactor);
     const chunk = (message_id: string, text: string): PlainEvent => ({
       kind: 'message_chunk',
       data: { message_id, text },
     });
-    expect(events.take(chunk('a', 'one g'))).toEqual([chunk('a', 'one ')]);
-    expect(events.take(chunk('b', 'two'))).toEqual([chunk('a', 'g'), chunk('b', 'two')]);
+    expect(events.redact(chunk('a', 'one g'))).toEqual([chunk('a', 'one ')]);
+    expect(events.redact(chunk('b', 'two'))).toEqual([chunk('a', 'g'), chunk('b', 'two')]);
   });
 });

@@ -1,18 +1,21 @@
+import { isSecretName } from '#platform/kernel';
+import type { Assignment } from '#execution/runner-protocol';
+import type { LogFields, RunnerLog } from '../runner-log.js';
 import { beginningAtEnd, endAtBeginning, longestFirst, MIN_PART, REDACTED, WrappedNeedles } from './needles.js';
 
-/** Shorter values would be found everywhere. */
+/** Shorter values occur by chance. */
 const MIN_LENGTH = 6;
 export { REDACTED };
 
 /**
- * Takes secret values out of what leaves the runner: as they are, line by line, and as programs write them (base64 and
- * hexadecimal, also wrapped and spaced; URL and JSON encoding). A net for output, not a wall: an agent can write a secret
- * in other ways.
+ * Removes secret values from everything that leaves the runner: as they are, line by line, and encoded (base64 and
+ * hexadecimal, also wrapped and spaced; URL and JSON encoding). It protects against accidents only: an agent can encode a
+ * secret in other ways.
  */
 export class Redactor {
   private readonly needles: readonly string[];
   private readonly byteNeedles: readonly string[];
-  /** Of those: what programs wrap. */
+  /** Encoded values that programs wrap. */
   private readonly wrapped: WrappedNeedles;
 
   constructor(secrets: Iterable<string>) {
@@ -29,12 +32,12 @@ export class Redactor {
     return this.needles.length === 0;
   }
 
-  /** Also what is left of a value where the text was cut off. */
+  /** Also redacts parts of a value at the ends of a truncated text. */
   text(text: string): string {
     return this.withoutParts(this.whole(text));
   }
 
-  /** Without looking at the ends. */
+  /** Redacts complete values only. */
   whole(text: string): string {
     const rest = this.needles.reduce(
       (left, needle) => (left.includes(needle) ? left.replaceAll(needle, REDACTED) : left),
@@ -52,7 +55,7 @@ export class Redactor {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.whole(key), this.json(item)]));
   }
 
-  /** Of a file, whatever its encoding; the same bytes when there is nothing to take out. */
+  /** Redacts a file of any encoding; returns the same bytes when there is nothing to redact. */
   bytes(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
     const rest = this.wrapped.replace(
@@ -61,7 +64,7 @@ export class Redactor {
     return rest === text ? bytes : new Uint8Array(Buffer.from(rest, 'latin1'));
   }
 
-  /** How many characters at the end of a text may be the beginning of a value of which the rest is still to come. */
+  /** Number of characters at the end of a text that may be the beginning of a value. */
   heldBack(text: string): number {
     const plain = this.needles.reduce((most, needle) => Math.max(most, beginningAtEnd(text, needle, 1)), 0);
     return Math.max(plain, this.wrapped.beginningAtEnd(text, 1));
@@ -80,12 +83,12 @@ export class Redactor {
 function valuesOf(secret: string): string[] {
   const value = secret.trim();
   const lines = value.split(/\r?\n/).map((line) => line.trim());
-  // `-----BEGIN PRIVATE KEY-----` is no secret, and everybody's.
+  // `-----BEGIN PRIVATE KEY-----` is not secret.
   const own = [secret, value, ...lines.filter((line) => line.length >= 8 && !/^-+(BEGIN|END) /.test(line))];
   return own.filter((form) => form.length >= MIN_LENGTH);
 }
 
-/** As it is, and as texts of URLs and JSON have it. */
+/** The value as it is, and in URL and JSON encoding. */
 function textForms(text: string): string[] {
   const json = JSON.stringify(text).slice(1, -1);
   const url = encodeURIComponent(text);
@@ -115,7 +118,7 @@ function digitForms(text: string): string[] {
   return [lower, lower.toUpperCase(), ...base64Forms(bytes)];
 }
 
-/** Wherever the value lies in what was encoded, such as behind a user name: the characters that depend on it alone. */
+/** At each alignment in an encoded text, such as behind a user name: the characters that depend on the value alone. */
 function base64Forms(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap((offset) => {
     const encoded = Buffer.concat([Buffer.alloc(offset), bytes])
@@ -127,3 +130,37 @@ function base64Forms(bytes: Buffer): string[] {
     return [sure, sure.replaceAll('+', '-').replaceAll('/', '_')];
   });
 }
+
+/** Redacts all lines of a log: error texts may repeat secret values. */
+export function redactingLog(log: RunnerLog, redactor: Redactor): RunnerLog {
+  const through =
+    (level: keyof RunnerLog) =>
+    (message: string, fields: LogFields = {}): void =>
+      log[level](redactor.text(message), redactor.json(fields) as LogFields);
+  return { info: through('info'), warn: through('warn'), error: through('error') };
+}
+
+/** Shorter values of variables that are only named like a secret are ordinary words. */
+const MIN_NAMED = 8;
+
+/** All secret values of an assignment and of the harness, to be redacted from reports. */
+export function secretValues(assignment: Assignment, harnessEnv: Readonly<Record<string, string>> = {}): string[] {
+  const { secrets, agent_secrets: ofAgent, repositories, environment, mcp_servers: servers } = assignment;
+  const named = [
+    harnessEnv,
+    environment?.env ?? {},
+    ...Object.values(servers).flatMap(({ env = {}, headers = {} }) => [env, headers]),
+  ].flatMap((record) => Object.entries(record));
+  return [
+    ...Object.values(secrets ?? {}),
+    ...Object.values(ofAgent?.variables ?? {}),
+    ...(ofAgent?.auth === undefined ? [] : [ofAgent.auth]),
+    ...(repositories ?? []).flatMap(({ credential }) => (credential ? [credential.password] : [])),
+    ...named
+      .filter(([name, value]) => isSecretName(name) && value.length >= MIN_NAMED)
+      .flatMap(([, value]) => [value, withoutScheme(value)]),
+  ];
+}
+
+/** `Bearer abc` → `abc`. */
+const withoutScheme = (value: string): string => value.replace(/^(?:Bearer|Basic|Token) +/i, '');

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { checkOut, GitFailure, type Mirror, MirrorCache } from '#platform/git';
 import type { RepositoryRef, RunnerHandover, SetupCommandFinished } from '#execution/runner-protocol';
 import type { Workspace } from '../workspace/workspace.js';
-import type { SetupFailure } from './run-setup.js';
 
 export interface CloneOptions {
   readonly repositories: readonly RepositoryRef[];
@@ -15,11 +14,16 @@ export interface CloneOptions {
   readonly signal: AbortSignal;
 }
 
-const AT_ONCE = 4;
+export interface SetupFailure {
+  readonly result: SetupCommandFinished;
+  readonly timedOut: boolean;
+}
+
+const CONCURRENT_CLONES = 4;
 const DEFAULT_TIMEOUT_SECONDS = 600;
 const DIRECTORY = /^(?!\.{1,2}$|\.git$)[A-Za-z0-9._-]{1,120}$/;
 
-/** Clones all, several at the same time; the first that fails ends the others. Null when all are there, or it was stopped. */
+/** Clones all repositories concurrently; the first failure ends the others. Null after success, or when stopped. */
 export async function cloneRepositories(options: CloneOptions): Promise<SetupFailure | null> {
   const { repositories, handover, onFinished, signal } = options;
   if (repositories.length === 0) return null;
@@ -30,26 +34,26 @@ export async function cloneRepositories(options: CloneOptions): Promise<SetupFai
     const failing = new AbortController();
     const either = AbortSignal.any([signal, failing.signal]);
     const results: (SetupCommandFinished | null)[] = repositories.map(() => null);
-    let told = 0;
+    let reported = 0;
     const queue = [...repositories.entries()];
     const work = async (): Promise<void> => {
       for (let next = queue.shift(); next && !either.aborted; next = queue.shift()) {
         const [index, repository] = next;
         const result = await clone(index, repository, cache, options, either);
         if (signal.aborted) return;
-        // What another's failure has stopped has not failed itself.
+        // A clone that was stopped by another failure has not failed itself.
         if (result.exit_code !== 0 && failing.signal.aborted) return;
         results[index] = result;
         if (result.exit_code !== 0) failing.abort();
-        for (let ready = results[told]; ready && !failing.signal.aborted; ready = results[told]) {
+        for (let ready = results[reported]; ready && !failing.signal.aborted; ready = results[reported]) {
           onFinished(ready);
-          told += 1;
+          reported += 1;
         }
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: CONCURRENT_CLONES }, work));
     if (signal.aborted) return null;
-    for (const result of results.slice(told)) if (result) onFinished(result);
+    for (const result of results.slice(reported)) if (result) onFinished(result);
     const failed = results.find((result) => result !== null && result.exit_code !== 0);
     return failed ? { result: failed, timedOut: false } : null;
   } finally {
@@ -72,7 +76,7 @@ function mirrorCache(directory: string, handover: RunnerHandover): MirrorCache {
 
 const timeoutOf = ({ git }: RunnerHandover): number => (git?.clone_timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
 
-/** So that a sweep finds what a killed runner has left. */
+/** The execution marker, so that a sweep finds processes that a killed runner has left. */
 const marks = ({ cookie }: RunnerHandover): Record<string, string> => ({ HEADRACE_EXECUTION_COOKIE: cookie });
 
 async function clone(
@@ -85,14 +89,14 @@ async function clone(
   const startedAt = performance.now();
   const finished = (exitCode: number, output: string): SetupCommandFinished => ({
     index,
-    command: `git clone ${withoutLogin(repository.url)}`,
+    command: `git clone ${withoutCredentials(repository.url)}`,
     exit_code: exitCode,
     duration_ms: Math.round(performance.now() - startedAt),
     output: output.endsWith('\n') ? output : `${output}\n`,
   });
   try {
     const { url, ref, directory, credential } = repository;
-    if (!DIRECTORY.test(directory)) throw new GitFailure('invalid', 'The name of its directory is not one.');
+    if (!DIRECTORY.test(directory)) throw new GitFailure('invalid', 'The directory name is invalid.');
     const asked = { url, ...(credential ? { credential } : {}) };
     const options = { ...(ref === undefined ? {} : { ref }), signal };
     const mirror = await mirrorOf(cache, asked, options);
@@ -108,13 +112,13 @@ async function clone(
   }
 }
 
-/** An environment of an earlier version may still have a password in a URL. It is refused, and not shown. */
-const withoutLogin = (url: string): string =>
+/** An environment of an earlier version may still have a password in a URL. It is rejected, and not shown. */
+const withoutCredentials = (url: string): string =>
   url.replace(/^([a-z][a-z0-9+.-]*:\/\/)(.*)@/i, (whole, scheme: string, login: string) =>
     /^ssh:/i.test(scheme) && !login.includes(':') ? whole : `${scheme}***@`,
   );
 
-/** Null: an empty repository, which is none to complain about. */
+/** Null: an empty repository, which is not an error. */
 async function mirrorOf(cache: MirrorCache, ...asked: Parameters<MirrorCache['mirror']>): Promise<Mirror | null> {
   try {
     return await cache.mirror(...asked);
@@ -125,10 +129,10 @@ async function mirrorOf(cache: MirrorCache, ...asked: Parameters<MirrorCache['mi
 }
 
 function explain({ reason, message, output }: GitFailure): string {
-  const said = output.includes(message) ? output : [output, message].filter((text) => text !== '').join('\n');
+  const details = output.includes(message) ? output : [output, message].filter((text) => text !== '').join('\n');
   if (reason === 'not_allowed' && output !== '')
-    return `${said}\nRedirects are not followed: name the URL that this one redirects to.`;
+    return `${details}\nRedirects are not followed: use the URL that this one redirects to.`;
   return reason === 'authentication'
-    ? `${said}\nThe repository does not open. Its \`secret_name\` is to name a managed secret with a password or token that does.`
-    : said;
+    ? `${details}\nAuthentication failed. Set \`secret_name\` of the repository to a managed secret with a valid password or token.`
+    : details;
 }

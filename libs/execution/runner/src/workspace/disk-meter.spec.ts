@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { pauseAfter } from './disk-meter.js';
 
-describe('the pause between two measures of a workspace', () => {
+describe('the pause between two measurements of a workspace', () => {
   it.each([
     [0, 1_000],
     [20, 1_980],

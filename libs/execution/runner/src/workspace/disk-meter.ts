@@ -5,12 +5,12 @@ import { sleep } from '../sleep.js';
 
 const FIRST_MS = 500;
 const MIN_PAUSE_MS = 1_000;
-/** However long a measure took: beyond that a workspace could grow far over its limit unseen. */
+/** Upper bound of the pause: after a longer one a workspace could be far over its limit. */
 const MAX_PAUSE_MS = 10_000;
 /** Measuring takes about one hundredth of the time, until MAX_PAUSE_MS. */
 const PAUSE_PER_MEASURE = 99;
 
-/** Bytes that a directory occupies on disk. Follows no symbolic link; what vanishes meanwhile counts nothing. */
+/** Bytes that a directory occupies on disk. Symbolic links are not followed; files that are deleted meanwhile do not count. */
 export async function occupiedBytes(directory: string, signal: AbortSignal): Promise<number> {
   let total = 0;
   for (const stack = [directory]; !signal.aborted;) {
@@ -25,9 +25,9 @@ export async function occupiedBytes(directory: string, signal: AbortSignal): Pro
   return total;
 }
 
-/** Resolves with the measured bytes once they are above the limit; never before, and not at all once the signal aborts. */
+/** Resolves to the measured bytes once they exceed the limit; never resolves after the signal aborts. */
 export async function watchDisk(directory: string, maxBytes: number, signal: AbortSignal): Promise<number> {
-  // Not while everything starts: a measure that had to wait for the processor would count as a long one.
+  // Not during the start: a measurement that waits for the processor would count as a long one.
   await sleep(FIRST_MS, signal);
   for (;;) {
     const startedAt = performance.now();

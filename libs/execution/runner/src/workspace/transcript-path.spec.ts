@@ -9,7 +9,7 @@ const SESSION = '019a9d2c-1111-7222-8333-944445555666';
 const NOW = new Date('2026-11-21T04:57:19.123Z');
 const templateOf = (id: string): string => STANDARD_HARNESSES[id]?.transcript_path ?? '';
 
-describe('the place of a stored transcript', () => {
+describe('the path of a stored transcript', () => {
   const place = { home: '/w/home', cwd: '/w/work.1', sessionId: SESSION };
 
   it.each([
@@ -19,11 +19,11 @@ describe('the place of a stored transcript', () => {
     ['gemini', templateOf('gemini'), `.gemini/tmp/work-1/chats/session-2026-11-20T04-57-${SESSION.slice(0, 8)}.jsonl`],
     ['qwen', templateOf('qwen'), `.qwen/projects/-w-work-1/chats/${SESSION}.jsonl`],
     ['copilot', templateOf('copilot'), `.copilot/session-state/${SESSION}/events.jsonl`],
-  ])('of %s can be told', (_harness, template, path) => {
+  ])('of %s is known from its template', (_harness, template, path) => {
     expect(transcriptPath(template, place, NOW)).toBe(`/w/home/${path}`);
   });
 
-  it('is nobody’s to tell where the agent chooses, and outside of home', () => {
+  it('is unknown where the agent chooses it, and outside of the home directory', () => {
     for (const template of [
       '{home}/*/{session_id}',
       '/etc/{session_id}',
@@ -43,7 +43,7 @@ describe('the place of a stored transcript', () => {
   );
 });
 
-describe('looking for a transcript', () => {
+describe('findTranscript', () => {
   let home: string;
   beforeEach(() => void (home = mkdtempSync(join(tmpdir(), 'headrace-transcripts-'))));
   afterEach(() => rmSync(home, { recursive: true, force: true }));
@@ -57,7 +57,7 @@ describe('looking for a transcript', () => {
     return file;
   }
 
-  it('finds codex’s by its date and id, the newest of several', async () => {
+  it('finds the newest transcript of Codex by date and id', async () => {
     expect(await find(templateOf('codex'))).toBeNull();
     write(`.codex/sessions/2026/11/20/rollout-2026-11-20T23-59-58-${SESSION}.jsonl`, 1000);
     const newer = write(`.codex/sessions/2026/11/21/rollout-2026-11-21T00-00-02-${SESSION}.jsonl`, 2000);
@@ -66,18 +66,18 @@ describe('looking for a transcript', () => {
     expect(await find(templateOf('codex'))).toBe(newer);
   });
 
-  it('finds gemini’s by the first characters of its id, whatever the project is called', async () => {
+  it('finds the transcript of Gemini by the first characters of its id, with any project name', async () => {
     const chat = write('.gemini/tmp/work-1/chats/session-2026-11-21T04-57-019a9d2c.jsonl', 1000);
     write('.gemini/tmp/work-1/chats/session-2026-11-21T04-58-ffffffff.jsonl', 2000);
     expect(await find(templateOf('gemini'))).toBe(chat);
   });
 
-  it('finds claude’s under another name for the working directory', async () => {
+  it('finds the transcript of Claude Code under another name of the working directory', async () => {
     const file = write(`.claude/projects/-private-w-work/${SESSION}.jsonl`, 1000);
     expect(await find(templateOf('claude'))).toBe(file);
   });
 
-  it('takes a name without a choice as it is', async () => {
+  it('uses a path without a pattern as it is', async () => {
     const file = write(`.copilot/session-state/${SESSION}/events.jsonl`, 1000);
     expect(await find(templateOf('copilot'))).toBe(file);
   });

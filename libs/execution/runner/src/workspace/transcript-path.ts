@@ -8,11 +8,11 @@ export interface TranscriptPlace {
 }
 
 const HOME = '{home}/';
-/** An agent can make as many files as it likes; whoever looks for one stops looking. */
+/** Limit of a search, because an agent can create any number of files. */
 const MAX_ENTRIES = 20_000;
 const DAY_MS = 86_400_000;
 
-/** How a placeholder is filled when a file is put somewhere, and what it may be when one is looked for. */
+/** Value of a placeholder when a transcript is restored, and its pattern when one is searched. */
 interface Placeholder {
   readonly fill: (place: TranscriptPlace, now: Date) => string;
   /** Source of a regular expression; absent: exactly what it is filled with. */
@@ -22,9 +22,9 @@ interface Placeholder {
 const PLACEHOLDERS: Readonly<Record<string, Placeholder>> = {
   session_id: { fill: ({ sessionId }) => sessionId },
   session_id_8: { fill: ({ sessionId }) => sessionId.slice(0, 8) },
-  // Agents shorten long ones, and follow symbolic links first.
+  // Agents shorten long names and resolve symbolic links first.
   cwd_slug: { fill: ({ cwd }) => cwd.replace(/[^A-Za-z0-9]/g, '-'), pattern: '[A-Za-z0-9-]+' },
-  // As Gemini calls a project.
+  // Gemini's name of a project.
   cwd_name: {
     fill: ({ cwd }) =>
       basename(cwd)
@@ -32,7 +32,7 @@ const PLACEHOLDERS: Readonly<Record<string, Placeholder>> = {
         .replace(/[^a-z0-9]+/g, '-'),
     pattern: '[a-z0-9-]+',
   },
-  // A session that is loaded in the minute after which its file is called is spoilt by Gemini.
+  // Gemini corrupts a session that is loaded in the same minute as in its file name.
   day_before: { fill: (_place, now) => minute(now.getTime() - DAY_MS), pattern: '[0-9T-]+' },
   year: { fill: (_place, now) => now.toISOString().slice(0, 4), pattern: '\\d{4}' },
   month: { fill: (_place, now) => now.toISOString().slice(5, 7), pattern: '\\d{2}' },
@@ -43,9 +43,8 @@ const PLACEHOLDERS: Readonly<Record<string, Placeholder>> = {
 const minute = (time: number): string => new Date(time).toISOString().slice(0, 16).replaceAll(':', '-');
 
 /**
- * Where a stored transcript is to be put for the harness to find it, from its template (see `transcript_path` of
- * HarnessDefinition). null when the agent alone knows where, and when the session id, which is the agent's word, cannot
- * be part of a file name.
+ * Path at which the harness expects a stored transcript, from its template (see `transcript_path` of HarnessDefinition).
+ * null when only the agent knows it, or when the session id, which is untrusted, cannot be part of a file name.
  */
 export function transcriptPath(template: string, place: TranscriptPlace, now: Date): string | null {
   const segments = segmentsOf(template, place.sessionId);
@@ -53,7 +52,7 @@ export function transcriptPath(template: string, place: TranscriptPlace, now: Da
   return join(place.home, ...segments.map((segment) => filled(segment, place, now)));
 }
 
-/** The newest file that fits the template and the session, or null. What is found lies in the agent's hands. */
+/** The newest file that matches the template and the session, or null. The agent controls the file. */
 export async function findTranscript(template: string, place: TranscriptPlace): Promise<string | null> {
   const segments = segmentsOf(template, place.sessionId);
   if (segments === null) return null;
@@ -81,7 +80,7 @@ function segmentsOf(template: string, sessionId: string): string[] | null {
 const filled = (segment: string, place: TranscriptPlace, now: Date): string =>
   segment.replace(/\{(\w+)\}/g, (whole, name: string) => PLACEHOLDERS[name]?.fill(place, now) ?? whole);
 
-/** A name where there is only one, else what names have to look like. */
+/** The name where it is known, else a pattern. */
 function patternOf(segment: string, place: TranscriptPlace): string | RegExp {
   let isOpen = false;
   const source = segment
@@ -106,7 +105,7 @@ async function entriesOf(
 ): Promise<string[]> {
   const found: string[] = [];
   try {
-    // A directory of the agent's may be a link to one of somebody else's.
+    // A directory of the agent may be a link to one of another user.
     if (!`${await realpath(directory)}${sep}`.startsWith(`${await realpath(home)}${sep}`)) return [];
     for await (const { name } of await opendir(directory)) {
       budget.left -= 1;
@@ -114,7 +113,7 @@ async function entriesOf(
       if (pattern.test(name)) found.push(join(directory, name));
     }
   } catch {
-    return found; // not there (yet), or not a directory
+    return found; // missing, or not a directory
   }
   return found;
 }

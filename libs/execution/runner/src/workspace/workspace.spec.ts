@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { occupiedBytes } from './disk-meter.js';
-import { placeTranscript, readTranscript } from './transcript-file.js';
+import { placeTranscript, readTranscript } from './transcript-sync.js';
 import { Workspace } from './workspace.js';
 
 let base: string;
@@ -23,7 +23,7 @@ afterEach(() => rmSync(base, { recursive: true, force: true }));
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 describe('a workspace', () => {
-  it('is private, and gone after its removal whatever its permissions', async () => {
+  it('is private, and is removed with any permissions', async () => {
     const workspace = await Workspace.create(join(base, 'w'));
     for (const path of [workspace.root, workspace.home, workspace.work, workspace.tmp])
       expect(statSync(path).mode & 0o777).toBe(0o700);
@@ -33,11 +33,13 @@ describe('a workspace', () => {
     expect(existsSync(workspace.root)).toBe(false);
   });
 
-  it('waits for the directory above while that is a link to what does not exist', async () => {
+  it('waits for the directory above while it is a broken link', async () => {
     symlinkSync(join(base, 'not-mounted'), join(base, 'workspaces'));
     const root = join(base, 'workspaces', '7');
     const create = () => Workspace.create(root);
-    await expect(create()).rejects.toThrow(`${join(base, 'workspaces')}, the directory of the workspaces, is a link`);
+    await expect(create()).rejects.toThrow(
+      `${join(base, 'workspaces')}, the directory of the workspaces, is a broken link`,
+    );
     mkdirSync(join(base, 'not-mounted'));
     await expect(create()).resolves.toMatchObject({ root });
   });
@@ -50,13 +52,13 @@ describe('a workspace', () => {
     },
   );
 
-  it('is not a file', async () => {
+  it('rejects a file in its place', async () => {
     writeFileSync(join(base, 'f'), '');
     await expect(Workspace.create(join(base, 'f'))).rejects.toThrow();
   });
 });
 
-it('occupied bytes count blocks, not holes, and follow no link', async () => {
+it('counts occupied blocks without holes and links', async () => {
   writeFileSync(join(base, 'a'), Buffer.alloc(100_000, 1));
   writeFileSync(join(base, 'sparse'), '');
   truncateSync(join(base, 'sparse'), 1_000_000_000);
@@ -67,7 +69,7 @@ it('occupied bytes count blocks, not holes, and follow no link', async () => {
 });
 
 describe('a transcript', () => {
-  it('is placed once and read back in whole lines', async () => {
+  it('is restored once and read in whole lines', async () => {
     const path = join(base, 'a', 'b', 's.jsonl');
     await placeTranscript(path, Buffer.from('{"a":1}\n{"b":'), base);
     expect(readFileSync(path, 'utf8')).toContain('"b"');
@@ -76,7 +78,7 @@ describe('a transcript', () => {
     await expect(placeTranscript(path, Buffer.from('x'), base)).rejects.toMatchObject({ code: 'EEXIST' });
   });
 
-  it('is not read through links, from elsewhere, from another user, or when too long', async () => {
+  it('is not read through links, outside the home directory, from another user, or when it is too long', async () => {
     const home = join(base, 'home');
     mkdirSync(home);
     writeFileSync(join(base, 'secret'), 'secret\n');

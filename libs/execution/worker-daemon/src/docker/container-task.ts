@@ -1,7 +1,7 @@
 import {
   type ContainerState,
   EngineUnreachable,
-  exitVerdict,
+  classifyContainerExit,
   type HostLog,
   type RunnerContainer,
 } from '#execution/runner-host';
@@ -63,7 +63,7 @@ export class ContainerTask implements BackendTask {
 
   private endOf(state: ContainerState | null): TaskEnd {
     const { container, image, memoryBytes } = this.parts;
-    const verdict = exitVerdict(state, { image, memoryBytes, tail: container.tail });
+    const verdict = classifyContainerExit(state, { image, memoryBytes, tail: container.tail });
     if (verdict.kind === 'failed') {
       const { message, exitCode } = verdict;
       return verdict.code === 'environment_setup_failed'

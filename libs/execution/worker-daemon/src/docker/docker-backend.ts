@@ -3,17 +3,17 @@ import {
   containerSpecification,
   DockerEngine,
   EngineConnection,
-  EngineRefusal,
-  EngineWatch,
+  EngineError,
+  EngineMonitor,
   type HostLog,
-  ImageSupply,
-  type ImageFacts,
+  ImagePuller,
+  type ImageInfo,
   imageVariables,
   isLoopbackUrl,
-  isUnfit,
+  isIncompatibleImage,
   RunnerContainer,
   runnerMounts,
-  unfitImage,
+  incompatibleImageMessage,
   WORKSPACE,
 } from '#execution/runner-host';
 import type { RunnerHandover } from '#execution/runner-protocol';
@@ -26,10 +26,9 @@ import {
   WorkerFault,
 } from '../backend.js';
 import type { JournalEntry } from '../journal.js';
-import type { WorkerOptions } from '../options/worker-options.js';
+import type { WorkerOptions } from '../options/read-worker-options.js';
 import { ContainerTask } from './container-task.js';
-import { instanceLimits } from './instance-limits.js';
-import type { WorkerDocker } from './worker-docker.js';
+import { instanceLimits, type WorkerDocker } from './docker-config.js';
 
 const SWEEP_MS = 60_000;
 const NOT_RUNNING = ['created', 'exited', 'dead'];
@@ -41,8 +40,8 @@ const NOT_RUNNING = ['created', 'exited', 'dead'];
 export class DockerBackend implements Backend {
   readonly name = 'docker';
   private readonly engine: DockerEngine;
-  private readonly watch: EngineWatch;
-  private readonly supply: ImageSupply;
+  private readonly monitor: EngineMonitor;
+  private readonly supply: ImagePuller;
   private readonly labels: ContainerLabels;
   /** Containers that somebody looks after. */
   private readonly known = new Set<string>();
@@ -58,8 +57,8 @@ export class DockerBackend implements Backend {
     const { dockerHost: host } = docker;
     this.engine = new DockerEngine(new EngineConnection(docker));
     const address = host.kind === 'socket' ? host.path : `${host.host}:${host.port}`;
-    this.watch = new EngineWatch(this.engine, address, log);
-    this.supply = new ImageSupply(this.engine, docker, log);
+    this.monitor = new EngineMonitor(this.engine, address, log);
+    this.supply = new ImagePuller(this.engine, docker, log);
     this.labels = new ContainerLabels(installationKey);
   }
 
@@ -69,15 +68,15 @@ export class DockerBackend implements Backend {
       throw new WorkerFault(
         `Inside a container ${serverRootUrl} is the container itself: set server_root_url of the docker section to an address of the API that containers reach, such as http://host.docker.internal:3000.`,
       );
-    await this.watch.look();
-    if (!this.watch.isUp) throw new WorkerFault('No Docker Engine answers; see the log, and DOCKER_HOST.');
+    await this.monitor.check();
+    if (!this.monitor.isUp) throw new WorkerFault('No Docker Engine answers; see the log, and DOCKER_HOST.');
     this.sweeper = setInterval(() => void this.sweep(), SWEEP_MS).unref();
   }
 
   async launch(task: ClaimedTask): Promise<BackendTask> {
-    if (!this.watch.isUp) await this.watch.look();
+    if (!this.monitor.isUp) await this.monitor.check();
     const image = task.assignment.docker_image ?? this.options.docker.defaultImage;
-    const supplied = await this.supply.supply(image);
+    const supplied = await this.supply.ensure(image);
     if (supplied.kind === 'failed') throw new SetupFault(supplied.message);
     const container = this.containerOf(task.executionId);
     this.known.add(container.name);
@@ -116,12 +115,12 @@ export class DockerBackend implements Backend {
   private containerOf(executionId: string): RunnerContainer {
     return new RunnerContainer(this.labels.nameOf(executionId), executionId, {
       engine: this.engine,
-      watch: this.watch,
+      monitor: this.monitor,
       log: this.log,
     });
   }
 
-  private async start(container: RunnerContainer, task: ClaimedTask, { id: imageId }: ImageFacts): Promise<string> {
+  private async start(container: RunnerContainer, task: ClaimedTask, { id: imageId }: ImageInfo): Promise<string> {
     const { docker } = this.options;
     const { additional_sidecars: sidecars = [] } = task.assignment;
     if (sidecars.length > 0)
@@ -132,7 +131,7 @@ export class DockerBackend implements Backend {
       mounts: runnerMounts(docker),
       binds: docker.volumes,
       hostAddress: await this.engine.hostAddress(docker.dockerNetwork),
-      processors: this.watch.processors,
+      processors: this.monitor.processors,
     });
     const id = await container.create(specification);
     await container.start();
@@ -143,7 +142,7 @@ export class DockerBackend implements Backend {
     return instanceLimits(this.options.docker, assignment.instance_shape);
   }
 
-  private handover(task: ClaimedTask, { env }: ImageFacts): RunnerHandover {
+  private handover(task: ClaimedTask, { env }: ImageInfo): RunnerHandover {
     const { environment, docker } = this.options;
     const place = { workspace_dir: WORKSPACE, place_env: { ...imageVariables(env), ...environment } };
     return { ...task.handover(place), base_url: `${docker.serverRootUrl}/api/v1` };
@@ -185,8 +184,8 @@ export class DockerBackend implements Backend {
 
 /** What the run's image is to blame for. */
 function setupFaultOf(error: unknown, image: string): SetupFault | null {
-  if (!(error instanceof EngineRefusal)) return null;
-  if (isUnfit(error.message)) return new SetupFault(unfitImage(image, error.message));
+  if (!(error instanceof EngineError)) return null;
+  if (isIncompatibleImage(error.message)) return new SetupFault(incompatibleImageMessage(image, error.message));
   if (/no such image|unable to find (user|group)/i.test(error.message))
     return new SetupFault(`The image ${image} could not be started: ${error.message}`);
   return null;

@@ -1,10 +1,20 @@
 import { z } from 'zod';
-import type { EngineAddress } from '#execution/runner-host';
-import { parseDuration } from '#platform/kernel';
-import { numberField, wholeNumberField } from '../options/number-field.js';
-import type { WorkerDocker } from './worker-docker.js';
+import type { DockerOptions, EngineAddress } from '#execution/runner-host';
+import type { TaskAssignmentData } from '#execution/worker-protocol';
+import { durationField, integerField, numberField } from '../options/fields.js';
 
 const MIB = 1_048_576;
+const GIB = 1024 * MIB;
+
+/** Options of the containers of the docker backend. */
+export interface WorkerDocker extends DockerOptions {
+  /** Image of runs whose assignment names no image. */
+  readonly defaultImage: string;
+  /** `host:container[:mode]` each. */
+  readonly volumes: readonly string[];
+  /** Origin under which containers reach the API. */
+  readonly serverRootUrl: string;
+}
 
 const engineAddress = z
   .string()
@@ -19,19 +29,10 @@ const engineAddress = z
     context.addIssue({ code: 'custom', message: 'must be unix:///path of a socket, or tcp://host:port' });
     return z.NEVER;
   });
-const pullTimeout = z
-  .string()
-  .default('10min')
-  .transform((value, context): number => {
-    const parsed = parseDuration(value);
-    if (parsed !== null && parsed >= 1000 && parsed <= 21_600_000) return parsed;
-    context.addIssue({ code: 'custom', message: 'must be a duration such as 90s or 10min, from 1s to 6h' });
-    return z.NEVER;
-  });
 const network = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must be the name of a network')
-  .refine((value) => !['none', 'host', 'default'].includes(value), 'must be a network of the containers’ own')
+  .refine((value) => !['none', 'host', 'default'].includes(value), 'must not be none, host or default')
   .default('bridge');
 const volume = z.string().regex(/^[^:]+:\/[^:]*(:[A-Za-z,]+)?$/, 'must be host:container or host:container:mode');
 
@@ -43,12 +44,12 @@ export const dockerKeys = {
   host: engineAddress,
   cert_path: z.string().default(''),
   pull: z.enum(['missing', 'always', 'never']).default('missing'),
-  pull_timeout: pullTimeout,
+  pull_timeout: durationField('10min', '1s', '6h'),
   auth_file: z.string().default(''),
-  memory_bytes: wholeNumberField(256 * MIB, Number.MAX_SAFE_INTEGER).default(4096 * MIB),
+  memory_bytes: integerField(256 * MIB, Number.MAX_SAFE_INTEGER).default(4096 * MIB),
   cpus: numberField(0.1, 4096).default(2),
-  pids: wholeNumberField(64, 4_194_304).default(1024),
-  disk_bytes: wholeNumberField(0, Number.MAX_SAFE_INTEGER).default(0),
+  pids: integerField(64, 4_194_304).default(1024),
+  disk_bytes: integerField(0, Number.MAX_SAFE_INTEGER).default(0),
   network,
   user: z.string().default(''),
   runner_source: z.string().default(''),
@@ -56,7 +57,7 @@ export const dockerKeys = {
 
 type DockerSection = z.output<z.ZodObject<typeof dockerKeys>>;
 
-/** Variables that say the same as a key, with the names that the server and Docker’s own tools know. */
+/** Environment variables of keys, with the names that the server and Docker use. */
 const VARIABLES: Readonly<Record<string, string>> = {
   host: 'DOCKER_HOST',
   cert_path: 'DOCKER_CERT_PATH',
@@ -66,13 +67,13 @@ const VARIABLES: Readonly<Record<string, string>> = {
   runner_source: 'DOCKER_RUNNER_SOURCE',
 };
 
-/** What the environment says; it counts before the config file. */
+/** Keys from the environment, which has precedence over the configuration file. */
 export function dockerVariables(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const said = Object.entries(VARIABLES).flatMap(([key, name]) => {
+  const given = Object.entries(VARIABLES).flatMap(([key, name]) => {
     const value = environment[name];
     return value === undefined || value === '' ? [] : [[key, value] as const];
   });
-  return Object.fromEntries(said);
+  return Object.fromEntries(given);
 }
 
 export function workerDocker(docker: DockerSection, serverRootUrl: string): WorkerDocker {
@@ -94,3 +95,17 @@ export function workerDocker(docker: DockerSection, serverRootUrl: string): Work
     serverRootUrl: (docker.server_root_url ?? serverRootUrl).replace(/\/+$/, ''),
   };
 }
+
+/** The limits of the operator, or those of the run if they are lower. */
+export function instanceLimits(docker: WorkerDocker, shape: TaskAssignmentData['instance_shape']): WorkerDocker {
+  const { vcpus, memory_gb: memoryGb } = shape ?? {};
+  return {
+    ...docker,
+    dockerCpus: isRequested(vcpus) ? Math.min(docker.dockerCpus, vcpus) : docker.dockerCpus,
+    dockerMemoryBytes: isRequested(memoryGb)
+      ? Math.min(docker.dockerMemoryBytes, Math.round(memoryGb * GIB))
+      : docker.dockerMemoryBytes,
+  };
+}
+
+const isRequested = (value: number | undefined): value is number => value !== undefined && value > 0;

@@ -1,26 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { workerNameFault } from '#execution/worker-protocol';
-import { parseDuration } from '#platform/kernel';
 import { dockerKeys } from '../docker/docker-config.js';
 import { LOG_LEVELS } from '../worker-log.js';
-import { wholeNumberField } from './number-field.js';
+import { durationField, integerField } from './fields.js';
 
-/** What a frame can list: the most that "as many as come" can mean. */
+/** Limit of the tasks in one frame, and therefore of concurrent tasks. */
 const MAX_TASKS = 1_000;
 const MIB = 1_048_576;
 
-const duration = (fallback: string, min: string, max: string) =>
-  z
-    .string()
-    .default(fallback)
-    .transform((value, context) => {
-      const parsed = parseDuration(value);
-      if (parsed !== null && parsed >= (parseDuration(min) ?? 0) && parsed <= (parseDuration(max) ?? 0)) return parsed;
-      context.addIssue({ code: 'custom', message: `must be a duration such as 90s or 10min, from ${min} to ${max}` });
-      return z.NEVER;
-    });
-const integer = (fallback: number, min: number, max: number) => wholeNumberField(min, max).default(fallback);
+const integer = (fallback: number, min: number, max: number) => integerField(min, max).default(fallback);
 const path = z.string().min(1);
 const url = (...protocols: string[]) =>
   z.string().refine(
@@ -44,25 +33,25 @@ const never = (instead: string) =>
     .unknown()
     .optional()
     .refine((value) => value === undefined, `is not supported; ${instead}`);
-const SETUP = 'put set-up commands into the environment of the runs';
+const SETUP = 'use the set-up commands of the environment of the runs';
 
 const processBackend = z.strictObject({
   workspace_root: z.string().default(''),
   agent_uid_base: integer(0, 0, 2_000_000_000),
   agent_uid_count: integer(50_000, 1, 1_000_000),
   environment,
-  /** The runner of Headrace is the only one. */
+  /** Accepted and ignored: the only runner is that of Headrace. */
   oz_path: z.string().optional(),
   setup_command: never(SETUP),
   teardown_command: never(SETUP),
-  target_dir: never('each run gets a workspace of its own'),
+  target_dir: never('each run has a separate workspace'),
 });
 
 const dockerBackend = z.strictObject({ ...dockerKeys, environment });
 
-/** The config file, with the names of the published daemon and more. Flags and variables of the environment are put into it. */
+/** The configuration file: the keys of the published daemon and more. Flags and variables are merged into it. */
 export const configSchema = z.strictObject({
-  worker_id: z.string({ error: 'is missing: name the worker with --worker-id' }).superRefine((value, context) => {
+  worker_id: z.string({ error: 'is missing; set it with --worker-id' }).superRefine((value, context) => {
     const fault = workerNameFault(value);
     if (fault === null) return;
     const detail =
@@ -76,11 +65,11 @@ export const configSchema = z.strictObject({
   log_level: z.enum(LOG_LEVELS).default('info'),
   cleanup: z.boolean().default(true),
   max_concurrent_tasks: integer(availableParallelism(), 0, MAX_TASKS).transform((value) => value || MAX_TASKS),
-  /** Decided by the server, for each run. */
+  /** Accepted and ignored: the server decides for each run. */
   idle_on_complete: z.string().optional(),
-  drain_timeout: duration('30min', '0s', '7d'),
+  drain_timeout: durationField('30min', '0s', '7d'),
   one_shot: z.boolean().default(false),
-  metrics_port: wholeNumberField(0, 65_535).optional(),
+  metrics_port: integerField(0, 65_535).optional(),
   metrics_host: z.string().min(1).default('127.0.0.1'),
   labels: z.record(z.string().min(1).max(256), z.string().max(256)).default({}),
   skills_dirs: z.array(path).default([]),
@@ -90,13 +79,13 @@ export const configSchema = z.strictObject({
       max_workspace_bytes: integer(10_240 * MIB, MIB, Number.MAX_SAFE_INTEGER),
       max_output_bytes: integer(64 * MIB, 65_536, 1_024 * MIB),
       max_artifact_bytes: integer(64 * MIB, 1_024, 5_120 * MIB),
-      setup_command_timeout: duration('10min', '1s', '6h'),
-      cancel_step: duration('2s', '100ms', '1min'),
+      setup_command_timeout: durationField('10min', '1s', '6h'),
+      cancel_escalation_delay: durationField('2s', '100ms', '1min'),
     })
     .prefault({}),
   git: z
     .strictObject({
-      clone_timeout: duration('10min', '1s', '6h'),
+      clone_timeout: durationField('10min', '1s', '6h'),
       max_repository_bytes: integer(5_120 * MIB, MIB, Number.MAX_SAFE_INTEGER),
       max_mirrors_bytes: integer(20_480 * MIB, MIB, Number.MAX_SAFE_INTEGER),
       local_roots: z.array(z.string().startsWith('/')).default([]),
@@ -104,9 +93,9 @@ export const configSchema = z.strictObject({
     .prefault({}),
   connection: z
     .strictObject({
-      ping_every: duration('30s', '100ms', '10min'),
-      pong_timeout: duration('60s', '200ms', '30min'),
-      reconnect_max: duration('15s', '100ms', '10min'),
+      ping_every: durationField('30s', '100ms', '10min'),
+      pong_timeout: durationField('60s', '200ms', '30min'),
+      reconnect_max: durationField('15s', '100ms', '10min'),
     })
     .prefault({}),
   backend: z
@@ -119,13 +108,13 @@ export const configSchema = z.strictObject({
     })
     .refine(
       ({ process, direct, docker }) => [process, direct, docker].filter((one) => one !== undefined).length <= 1,
-      'may name one backend only',
+      'must not contain several backends',
     )
     .prefault({}),
 });
 
 export type WorkerConfig = z.output<typeof configSchema>;
 
-/** Defaults of a backend that is named and not configured. */
+/** Defaults of a backend without a section. */
 export const PROCESS_DEFAULTS = processBackend.parse({});
 export const DOCKER_DEFAULTS = dockerBackend.parse({});

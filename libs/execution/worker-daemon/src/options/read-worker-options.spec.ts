@@ -2,9 +2,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isOpenToAll } from './api-key.js';
-import { flagsHelp, FLAGS } from './flags.js';
-import { readWorkerOptions } from './read-worker-options.js';
+import { FLAGS, flagsHelp } from './flags.js';
+import { isWorldReadable, readWorkerOptions } from './read-worker-options.js';
 
 const KEY = { WARP_API_KEY: 'wk-key' };
 
@@ -17,16 +16,16 @@ describe('readWorkerOptions', () => {
     writeFileSync(path, text);
     return path;
   };
-  const fault = (args: string[], environment = {}): string => {
+  const problemOf = (args: string[], environment = {}): string => {
     try {
       readWorkerOptions(args, environment);
     } catch (error) {
       return String(error);
     }
-    throw new Error('It was taken.');
+    throw new Error('The options were accepted.');
   };
 
-  it('takes flags before the environment, and that before the file', () => {
+  it('prefers flags to the environment, and the environment to the file', () => {
     const path = file(
       'worker_id: from-file\nmax_concurrent_tasks: 3\ndrain_timeout: 5m\nbackend:\n  direct:\n    workspace_root: /srv/work\n    environment:\n      - name: A\n        value: file\n      - name: HOST_ONE\n      - name: HOST_NONE\n',
     );
@@ -49,17 +48,17 @@ describe('readWorkerOptions', () => {
     expect(options.apiKey()).toBe('wk-key');
   });
 
-  it('knows whether others can read the key', () => {
+  it('detects whether other users can read the key file', () => {
     const path = file('wk-other');
     const { apiKeyFile } = readWorkerOptions(['--worker-id', 'a', '--api-key-file', path], {});
     expect(apiKeyFile).toBe(path);
     chmodSync(path, 0o644);
-    expect(isOpenToAll(path)).toBe(true);
+    expect(isWorldReadable(path)).toBe(true);
     chmodSync(path, 0o640);
-    expect(isOpenToAll(path)).toBe(false);
+    expect(isWorldReadable(path)).toBe(false);
   });
 
-  it('finds one address from the other', () => {
+  it('derives the server URL and the WebSocket URL from each other', () => {
     expect(readWorkerOptions(['--worker-id', 'a', '--server-root-url', 'https://h.example/'], KEY)).toMatchObject({
       serverRootUrl: 'https://h.example',
       webSocketUrl: 'wss://h.example/api/v1/selfhosted/worker/ws',
@@ -71,7 +70,7 @@ describe('readWorkerOptions', () => {
     });
   });
 
-  it('takes JSON, 0 as no limit, and one slot for a single job', () => {
+  it('accepts JSON, 0 as no limit, and uses one slot for a single run', () => {
     const path = file('{"worker_id": "a", "max_concurrent_tasks": 0, "backend": {"docker": {"volumes": ["/a:/b"]}}}');
     expect(readWorkerOptions(['--config-file', path], KEY)).toMatchObject({
       slots: 1000,
@@ -84,7 +83,7 @@ describe('readWorkerOptions', () => {
     });
   });
 
-  it('reads the key anew from its file', () => {
+  it('reads the key again from its file', () => {
     const path = file('first\n');
     const { apiKey } = readWorkerOptions(['--worker-id', 'a', '--api-key-file', path], KEY);
     expect(apiKey()).toBe('first');
@@ -92,34 +91,37 @@ describe('readWorkerOptions', () => {
     expect(apiKey()).toBe('second');
   });
 
-  it('names what is wrong, and never a value that may be secret', () => {
-    expect(fault(['--worker-id', 'a'])).toContain('--api-key-file');
-    expect(fault(['--worker-id', 'a', '--api-key', 'wk-secret'], KEY)).not.toContain('wk-secret');
-    expect(fault(['--worker-id', 'a', '--api-key=wk-secret'], KEY)).toContain('--api-key-file');
-    expect(fault(['--worker-id', 'warp-a'], KEY)).toContain('worker_id: must not begin with "warp"');
-    expect(fault([], KEY)).toContain('worker_id: is missing');
+  it('reports every problem without values that may be secret', () => {
+    expect(problemOf(['--worker-id', 'a'])).toContain('--api-key-file');
+    expect(problemOf(['--worker-id', 'a', '--api-key', 'wk-secret'], KEY)).not.toContain('wk-secret');
+    expect(problemOf(['--worker-id', 'a', '--api-key=wk-secret'], KEY)).toContain('--api-key-file');
+    expect(problemOf(['--worker-id', 'warp-a'], KEY)).toContain('worker_id: must not begin with "warp"');
+    expect(problemOf([], KEY)).toContain('worker_id: is missing');
     for (const port of ['often', '9464x', '', '-1', '65536', '80.5'])
-      expect(fault(['--worker-id', 'a', `--metrics-port=${port}`], KEY)).toContain(
-        'metrics_port: must be a whole number from 0 to 65535',
+      expect(problemOf(['--worker-id', 'a', `--metrics-port=${port}`], KEY)).toContain(
+        'metrics_port: must be an integer between 0 and 65535',
       );
-    expect(fault(['--worker-id', 'a', '--max-concurrent-tasks', 'all'], KEY)).toContain(
-      'max_concurrent_tasks: must be a whole number from 0 to 1000',
+    expect(problemOf(['--worker-id', 'a', '--max-concurrent-tasks', 'all'], KEY)).toContain(
+      'max_concurrent_tasks: must be an integer between 0 and 1000',
     );
-    expect(fault(['--config-file', file('worker_id: a\nmetrics_port: .nan')], KEY)).toContain('metrics_port: must be');
-    expect(fault(['--worker-id', 'a', '--drain-timeout', 'soon'], KEY)).toContain('drain_timeout');
-    expect(fault(['--worker-id', 'a', '--server-root-url', 'http://user:pw@h'], KEY)).not.toContain('pw');
-    expect(fault(['--worker-id', 'a', '--backend', 'kubernetes'], KEY)).toContain('no backend');
-    expect(fault(['--worker-id', 'a', '--config-file', '/nowhere'], KEY)).toContain('ENOENT');
-    expect(fault(['--config-file', file('worker_id: [')], KEY)).toContain('no YAML');
-    expect(fault(['--config-file', file('- a')], KEY)).toContain('no mapping');
-    expect(fault(['--config-file', file('worker_id: a\nwork_id: b')], KEY)).toContain('work_id');
+    expect(problemOf(['--config-file', file('worker_id: a\nmetrics_port: .nan')], KEY)).toContain(
+      'metrics_port: must be',
+    );
+    expect(problemOf(['--worker-id', 'a', '--drain-timeout', 'soon'], KEY)).toContain('drain_timeout');
+    expect(problemOf(['--worker-id', 'a', '--server-root-url', 'http://user:pw@h'], KEY)).not.toContain('pw');
+    expect(problemOf(['--worker-id', 'a', '--backend', 'kubernetes'], KEY)).toContain('--backend must be one of');
+    expect(problemOf(['--worker-id', 'a', '--config-file', '/nowhere'], KEY)).toContain('ENOENT');
+    expect(problemOf(['--config-file', file('worker_id: [')], KEY)).toContain('not valid YAML');
+    expect(problemOf(['--config-file', file('- a')], KEY)).toContain('must be a mapping');
+    expect(problemOf(['--config-file', file('worker_id: a\nwork_id: b')], KEY)).toContain('work_id');
     const setup = file('worker_id: a\nbackend:\n  direct:\n    setup_command: make\n');
-    expect(fault(['--config-file', setup], KEY)).toContain('setup_command: is not supported');
-    expect(fault(['--worker-id', 'a', '--api-key-file', file('two words')], {})).toContain('The API key is none');
+    expect(problemOf(['--config-file', setup], KEY)).toContain('setup_command: is not supported');
+    expect(problemOf(['--worker-id', 'a', '--api-key-file', file('two words')], {})).toContain('Invalid API key');
   });
 
-  it('tells about every flag', () => {
-    for (const { name } of FLAGS) expect(flagsHelp()).toContain(`--${name}`);
-    for (const line of flagsHelp().split('\n')) expect(line.length).toBeLessThanOrEqual(120);
+  it('has help for every flag, with the default of its key', () => {
+    expect(flagsHelp().map(({ name }) => name)).toEqual(FLAGS.map(({ name }) => name));
+    expect(flagsHelp().find(({ name }) => name === 'drain-timeout')).toMatchObject({ default: '30min' });
+    expect(flagsHelp().find(({ name }) => name === 'metrics-host')).toMatchObject({ default: '127.0.0.1' });
   });
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -8,21 +8,19 @@ import type { HarnessDefinition } from '#execution/runner-protocol';
 import { WORKER_SOCKET_PATH } from '#execution/worker-protocol';
 import { WorkerFault } from '../backend.js';
 import { dockerVariables, workerDocker } from '../docker/docker-config.js';
-import { apiKeySource } from './api-key.js';
 import { configSchema, DOCKER_DEFAULTS, PROCESS_DEFAULTS, type WorkerConfig } from './config-schema.js';
 import { type Flag, FLAGS, variableOf } from './flags.js';
-import type { WorkerOptions } from './worker-options.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Tree = Record<string, unknown>;
 
-const WRONG_USE = 2;
+const WRONG_USAGE = 2;
 const DEFAULT_ROOT = 'http://127.0.0.1:3000';
 const SOCKET_PATH = `/api/v1${WORKER_SOCKET_PATH}`;
-/** Below `backend.<name>` in the config. */
-const OF_BACKEND = ['workspace_root', 'environment', 'volumes'];
+/** Keys below `backend.<name>` in the configuration. */
+const BACKEND_KEYS = ['workspace_root', 'environment', 'volumes'];
 
-/** Flags, then the environment, then the config file, then defaults. Rejects with WorkerFault that names what is wrong. */
+/** Merges flags, environment, configuration file and defaults, in this order of precedence. Throws a WorkerFault that lists every problem. */
 export function readWorkerOptions(args: readonly string[], environment: Environment): WorkerOptions {
   const given = readFlags(args, environment);
   const tree = readConfigFile(given.text('config-file'));
@@ -31,29 +29,32 @@ export function readWorkerOptions(args: readonly string[], environment: Environm
   for (const flag of FLAGS) {
     const value = given.value(flag);
     if (value === undefined || flag.key === null) continue;
-    // What the other backend alone understands would be refused there.
-    if (OF_BACKEND.includes(flag.key)) section[flag.key] = merged(section[flag.key], value);
+    // The schema would reject options of the other backend.
+    if (BACKEND_KEYS.includes(flag.key)) section[flag.key] = merged(section[flag.key], value);
     else tree[flag.key] = merged(tree[flag.key], value);
   }
   if (backend === 'docker') Object.assign(section, dockerVariables(environment));
   if (given.isOn('no-cleanup')) tree['cleanup'] = false;
   const result = configSchema.safeParse(tree);
   if (!result.success) {
-    const problems = result.error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
-    throw new WorkerFault(`The configuration of the worker is not valid: ${problems.join('; ')}.`, WRONG_USE);
+    const problems = result.error.issues.map(({ path, message }) => `${path.join('.') || 'configuration'}: ${message}`);
+    throw new WorkerFault(`Invalid configuration: ${problems.join('; ')}.`, WRONG_USAGE);
   }
   return optionsOf(result.data, backend, environment);
 }
 
-function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environment: Environment): WorkerOptions {
+/** The type of the options is inferred from here. Times are in milliseconds unless the name has another unit. */
+function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environment: Environment) {
   const { limits, git, connection } = config;
   const local = config.backend.process ?? config.backend.direct ?? PROCESS_DEFAULTS;
   const docker = config.backend.docker ?? DOCKER_DEFAULTS;
   const root = originOf(config.server_root_url ?? config.web_socket_url?.replace(/^ws/, 'http') ?? DEFAULT_ROOT);
   return {
     workerId: config.worker_id,
+    /** Read for each connection, so that a file can be replaced. Never log the result. */
     apiKey: apiKeySource(config.api_key_file, environment),
     apiKeyFile: config.api_key_file ?? null,
+    /** Origin of the API, without `/api/v1`. */
     serverRootUrl: root,
     webSocketUrl: config.web_socket_url ?? `${root.replace(/^http/, 'ws')}${SOCKET_PATH}`,
     dataDir: resolve(config.data_dir ?? defaultDataDir(environment)),
@@ -61,9 +62,11 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
     slots: config.one_shot ? 1 : config.max_concurrent_tasks,
     drainTimeout: config.drain_timeout,
     oneShot: config.one_shot,
+    /** Null: no metrics. 0: a free port. */
     metricsPort: config.metrics_port ?? null,
     metricsHost: config.metrics_host,
     logLevel: config.log_level,
+    /** Whether containers are removed after their execution. */
     cleanup: config.cleanup,
     labels: config.labels,
     skillsDirs: config.skills_dirs,
@@ -74,7 +77,7 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
       max_output_bytes: limits.max_output_bytes,
       max_artifact_bytes: limits.max_artifact_bytes,
       setup_command_timeout_seconds: limits.setup_command_timeout / 1000,
-      cancel_step_seconds: limits.cancel_step / 1000,
+      cancel_step_seconds: limits.cancel_escalation_delay / 1000,
     },
     git: {
       cloneTimeoutSeconds: git.clone_timeout / 1000,
@@ -96,6 +99,8 @@ function optionsOf(config: WorkerConfig, backend: 'process' | 'docker', environm
   };
 }
 
+export type WorkerOptions = Readonly<ReturnType<typeof optionsOf>>;
+
 interface Given {
   readonly text: (name: string) => string | undefined;
   readonly isOn: (name: string) => boolean;
@@ -105,8 +110,8 @@ interface Given {
 function readFlags(args: readonly string[], environment: Environment): Given {
   if (args.some((arg) => arg === '--api-key' || arg.startsWith('--api-key=')))
     throw new WorkerFault(
-      'Others on this machine can see arguments: put the API key into WARP_API_KEY, or into a file that --api-key-file names.',
-      WRONG_USE,
+      'Other users of this machine can see arguments: put the API key into WARP_API_KEY, or into a file for --api-key-file.',
+      WRONG_USAGE,
     );
   const options = Object.fromEntries(
     FLAGS.map(({ name, short, kind }) => [
@@ -123,15 +128,15 @@ function readFlags(args: readonly string[], environment: Environment): Given {
     string | boolean | string[] | undefined
   >;
   const raw = (flag: Flag): string | boolean | string[] | undefined => {
-    const told = values[flag.name];
-    if (told !== undefined) return told;
+    const argument = values[flag.name];
+    if (argument !== undefined) return argument;
     const text = environment[variableOf(flag)];
     if (text === undefined || text === '') return undefined;
     if (flag.kind === 'text') return text;
     return flag.kind === 'switch' ? isYes(flag, text) : text.split(',').map((part) => part.trim());
   };
   const named = (name: string): Flag =>
-    FLAGS.find((flag) => flag.name === name) ?? { name, kind: 'text', key: null, doc: '' };
+    FLAGS.find((flag) => flag.name === name) ?? { name, kind: 'text', key: null, description: '' };
   return {
     text: (name) => {
       const value = raw(named(name));
@@ -151,12 +156,12 @@ function readFlags(args: readonly string[], environment: Environment): Given {
 function isYes(flag: Flag, text: string): boolean {
   if (text === 'true' || text === '1') return true;
   if (text === 'false' || text === '0') return false;
-  throw new WorkerFault(`${variableOf(flag)} must be true or false.`, WRONG_USE);
+  throw new WorkerFault(`${variableOf(flag)} must be true or false.`, WRONG_USAGE);
 }
 
 function split({ name }: Flag, pair: string): [string, string] {
   const at = pair.indexOf('=');
-  if (at < 1) throw new WorkerFault(`--${name} must be name=value.`, WRONG_USE);
+  if (at < 1) throw new WorkerFault(`--${name} must be name=value.`, WRONG_USAGE);
   return [pair.slice(0, at), pair.slice(at + 1)];
 }
 
@@ -172,19 +177,19 @@ function readConfigFile(path: string | undefined): Tree {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-    throw new WorkerFault(`What --config-file names cannot be read (${code}).`, WRONG_USE);
+    throw new WorkerFault(`--config-file: cannot be read (${code}).`, WRONG_USAGE);
   }
   let value: unknown;
   try {
     value = parse(text);
   } catch (error) {
-    // The parser's message repeats what it could not read.
+    // The message of the parser would quote the file, which may contain secrets.
     const line = error instanceof YAMLParseError ? `, line ${error.linePos?.[0].line ?? 1}` : '';
-    throw new WorkerFault(`What --config-file names is no YAML and no JSON${line}.`, WRONG_USE);
+    throw new WorkerFault(`--config-file: not valid YAML or JSON${line}.`, WRONG_USAGE);
   }
   if (value === null) return {};
   if (typeof value !== 'object' || Array.isArray(value))
-    throw new WorkerFault('What --config-file names is no mapping of names to values.', WRONG_USE);
+    throw new WorkerFault('--config-file: must be a mapping of keys to values.', WRONG_USAGE);
   return value as Tree;
 }
 
@@ -193,13 +198,10 @@ function backendOf(flag: string | undefined, tree: Tree): 'process' | 'docker' {
   const wanted = flag ?? named[0] ?? 'process';
   if (wanted === 'process' || wanted === 'direct') return 'process';
   if (wanted === 'docker') return 'docker';
-  throw new WorkerFault(
-    `There is no backend "${wanted.slice(0, 40)}"; it is one of process, direct, docker.`,
-    WRONG_USE,
-  );
+  throw new WorkerFault(`--backend must be one of process, direct, docker, not "${wanted.slice(0, 40)}".`, WRONG_USAGE);
 }
 
-/** The section of the backend that was chosen; another one's is put aside, because it was not chosen. */
+/** The section of the selected backend. Sections of other backends are dropped. */
 function sectionOf(tree: Tree, backend: 'process' | 'docker'): Tree {
   const all = isTree(tree['backend']) ? tree['backend'] : {};
   const name = backend === 'process' && all['direct'] !== undefined ? 'direct' : backend;
@@ -210,7 +212,7 @@ function sectionOf(tree: Tree, backend: 'process' | 'docker'): Tree {
 
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Lists and mappings of flags come on top of the file's; anything else takes its place. */
+/** Lists and mappings of flags extend those of the file; other values replace them. */
 function merged(old: unknown, value: unknown): unknown {
   if (Array.isArray(value)) return [...(Array.isArray(old) ? (old as unknown[]) : []), ...(value as unknown[])];
   return isTree(value) && isTree(old) ? { ...old, ...value } : value;
@@ -232,6 +234,46 @@ function harnessesOf(path: string | undefined): Readonly<Record<string, HarnessD
     return readHarnessesFile(path);
   } catch (error) {
     if (!(error instanceof HarnessesFileError)) throw error;
-    throw new WorkerFault(error.message, WRONG_USE);
+    throw new WorkerFault(error.message, WRONG_USAGE);
   }
+}
+
+const KEY_VARIABLES = ['HEADRACE_TOKEN', 'WARP_API_KEY'] as const;
+
+/**
+ * Reads the key for each connection from the file, so that the file can be replaced while the worker runs, else once from the
+ * environment. Throws a WorkerFault when there is no key.
+ */
+function apiKeySource(file: string | undefined, environment: Environment): () => string {
+  if (file !== undefined) {
+    readKey(file);
+    return () => readKey(file);
+  }
+  const key = KEY_VARIABLES.map((name) => environment[name]?.trim()).find(
+    (value) => value !== undefined && value !== '',
+  );
+  if (key === undefined)
+    throw new WorkerFault('An API key is required: use --api-key-file, or set HEADRACE_TOKEN or WARP_API_KEY.');
+  return checked(key);
+}
+
+/** Whether every user of this machine can read the file, including the users of runs. */
+export function isWorldReadable(file: string): boolean {
+  return ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0;
+}
+
+function readKey(file: string): string {
+  let key: string;
+  try {
+    key = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new WorkerFault(`--api-key-file: cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
+  }
+  return checked(key)();
+}
+
+function checked(key: string): () => string {
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new WorkerFault('Invalid API key: it is empty or contains illegal characters.');
+  return () => key;
 }

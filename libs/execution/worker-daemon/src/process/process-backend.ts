@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { findProgram, identify, isSameProcess, type ProcessIdentity } from '#platform/kernel';
 import { AgentUsers, clearExecution, type HostLog, openWorkspacesDir, RunnerProcess } from '#execution/runner-host';
+import { findProgram, identify, isSameProcess, type ProcessIdentity } from '#platform/kernel';
 import {
   type Backend,
   type BackendTask,
@@ -10,10 +10,9 @@ import {
   WorkerFault,
 } from '../backend.js';
 import type { JournalEntry } from '../journal.js';
-import type { WorkerOptions } from '../options/worker-options.js';
-import { OrphanRunner } from './orphan-runner.js';
+import type { WorkerOptions } from '../options/read-worker-options.js';
 
-/** Runs each execution as processes of this machine; as root every execution has a numeric user of its own. */
+/** Runs each execution as processes of this machine; as root under a separate numeric user. */
 export class ProcessBackend implements Backend {
   readonly name = 'process';
   private readonly users: AgentUsers | null;
@@ -91,7 +90,7 @@ export class ProcessBackend implements Backend {
     const runner = new OrphanRunner(identity);
     const ended = runner.gone.then(async (): Promise<TaskEnd> => {
       await this.clearQuietly(entry.execution_id, entry.cookie, entry.handle);
-      return { kind: 'vanished', message: 'The runner has ended while nobody could see how.' };
+      return { kind: 'vanished', message: 'The runner ended while no worker supervised it.' };
     });
     return Promise.resolve({
       handle: entry.handle,
@@ -123,7 +122,7 @@ export class ProcessBackend implements Backend {
   private async clearQuietly(executionId: string, cookie: string, handle: TaskHandle): Promise<void> {
     const entry = { task_id: '', execution_id: executionId, cookie, started_at: '', backend: this.name, handle };
     await this.clear(entry).catch((error: unknown) =>
-      this.log.error('what is left of an execution could not be cleared', {
+      this.log.error('processes and files of an execution could not be removed', {
         execution_id: executionId,
         error: String(error),
       }),
@@ -134,4 +133,31 @@ export class ProcessBackend implements Backend {
 function identityOf({ pid, started, boot }: TaskHandle): ProcessIdentity | null {
   const isWhole = typeof pid === 'number' && typeof started === 'string' && typeof boot === 'string';
   return isWhole ? { pid, started, boot } : null;
+}
+
+const POLL_MS = 500;
+
+/** A runner that an earlier process of the daemon started, so it is not a child of this process. */
+export class OrphanRunner {
+  /** Resolves when the process has ended. */
+  readonly gone: Promise<void>;
+
+  constructor(private readonly identity: ProcessIdentity) {
+    this.gone = new Promise((resolve) => {
+      const timer = setInterval(() => {
+        if (isSameProcess(identity)) return;
+        clearInterval(timer);
+        resolve();
+      }, POLL_MS);
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (!isSameProcess(this.identity)) return;
+    try {
+      process.kill(this.identity.pid, signal);
+    } catch {
+      return; // ended since the check
+    }
+  }
 }

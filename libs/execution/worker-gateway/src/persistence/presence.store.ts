@@ -140,14 +140,14 @@ export class PresenceStore {
   }
 
   private async putAll(rows: readonly PresenceRow[]): Promise<null[]> {
-    await this.inTurn(PUT, [JSON.stringify(latest(rows)), this.settings.workerSilence]);
+    await this.inTurn(PUT, [JSON.stringify(latest(rows)), this.settings.workerHeartbeatTimeout]);
     return rows.map(() => null);
   }
 
   private async touchAll(states: readonly PresenceState[]): Promise<boolean[]> {
     const rows = await this.inTurn<{ id: string }>(TOUCH, [
       JSON.stringify(latest(states)),
-      this.settings.workerSilence,
+      this.settings.workerHeartbeatTimeout,
     ]);
     const found = new Set(rows.map(({ id }) => id));
     return states.map(({ id }) => found.has(id));

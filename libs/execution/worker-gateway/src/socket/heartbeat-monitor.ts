@@ -17,7 +17,7 @@ const TICKS_PER_CLEANING = 18;
 /** A shorter gap does not count: a worker that had a connection before is back soon after it. */
 const TICKS_REACHABLE = 6;
 
-/** `ticks`: the period, in eighteenths of `WORKER_SILENCE`. */
+/** `ticks`: the period, in eighteenths of `WORKER_HEARTBEAT_TIMEOUT`. */
 const everyTicks = (ticks: number, name: string, description: string): TaskDefinition =>
   defineTask({
     name,
@@ -25,8 +25,8 @@ const everyTicks = (ticks: number, name: string, description: string): TaskDefin
     process: 'api',
     scope: 'process',
     period: {
-      text: ticks === TICKS ? '`WORKER_SILENCE`' : `\`WORKER_SILENCE\` / ${TICKS / ticks}`,
-      of: ({ workerSilence }) => (workerSilence / TICKS) * ticks,
+      text: ticks === TICKS ? '`WORKER_HEARTBEAT_TIMEOUT`' : `\`WORKER_HEARTBEAT_TIMEOUT\` / ${TICKS / ticks}`,
+      of: ({ workerHeartbeatTimeout }) => (workerHeartbeatTimeout / TICKS) * ticks,
     },
     description,
   });
@@ -71,7 +71,7 @@ export class HeartbeatMonitor {
     private readonly settings: Settings,
     tasks: BackgroundTasks,
   ) {
-    this.tickMs = settings.workerSilence / TICKS;
+    this.tickMs = settings.workerHeartbeatTimeout / TICKS;
     tasks.implement(PING_WORKERS_TASK, () => Promise.resolve(this.ping()));
     tasks.implement(RENEW_LEASES_TASK, () => this.renewLeases());
     tasks.implement(EXTEND_OFFERS_TASK, () => this.extendOffers());
@@ -87,7 +87,7 @@ export class HeartbeatMonitor {
     if (now - this.tickedAt > 2 * this.tickMs) this.lenientUntil = now + pingMs;
     this.tickedAt = now;
     for (const connection of this.connections.all()) {
-      const isSilent = connection.silentFor(now) > this.settings.workerSilence;
+      const isSilent = connection.silentFor(now) > this.settings.workerHeartbeatTimeout;
       if (isSilent && now >= this.lenientUntil) connection.drop('silent');
       else connection.ping(pingMs);
     }

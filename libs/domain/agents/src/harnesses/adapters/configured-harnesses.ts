@@ -3,7 +3,7 @@ import { Settings, SettingsError } from '#platform/config';
 import { HarnessesFileError, readHarnessesFile, STANDARD_HARNESSES } from '#execution/runner';
 import type { HarnessDefinition } from '#execution/runner-protocol';
 
-/** The agents that this installation knows beside the built-in one. A faulty HARNESSES file keeps it from starting. */
+/** The agents that this installation knows beside the built-in one. A faulty harnesses file keeps it from starting. */
 @Injectable()
 export class ConfiguredHarnesses implements OnModuleInit {
   private own: Readonly<Record<string, HarnessDefinition>> = {};

@@ -20,7 +20,7 @@ export class BuiltInSources implements OnModuleInit {
 
   onModuleInit(): void {
     const { dataDir, gitLocalRoots, gitCloneTimeout, gitMaxRepositoryBytes, gitMirrorsMaxBytes } = this.settings;
-    const { gitAllowPrivate, githubUrl, githubSkills, githubApiUrl, githubApiToken } = this.settings;
+    const { gitAllowPrivate, githubUrl, githubSkillsSource, githubApiUrl, githubApiToken } = this.settings;
     const mirrors = new MirrorCache({
       directory: join(dataDir, 'mirrors'),
       localRoots: gitLocalRoots,
@@ -31,7 +31,7 @@ export class BuiltInSources implements OnModuleInit {
       clock: this.clock,
     });
     this.sources.register(new MirrorSkillSource(mirrors));
-    if (githubSkills === 'api')
+    if (githubSkillsSource === 'api')
       this.sources.register(
         new GithubSkillSource({
           origin: githubApiUrl ?? GITHUB_API,

@@ -49,7 +49,7 @@ function open(): { cache: SkillCache; source: ScriptedSource; pass: (ms: number)
   const sources = new SkillSources();
   sources.register(source);
   let now = Date.parse('2026-01-01T00:00:00Z');
-  const cache = new SkillCache(new ReadSkills(sources), { skillsCache: 5 * MINUTE } as Settings, {
+  const cache = new SkillCache(new ReadSkills(sources), { skillsCacheTtl: 5 * MINUTE } as Settings, {
     now: () => new Date(now),
   });
   return { cache, source, pass: (ms) => void (now += ms) };

@@ -67,7 +67,7 @@ export class SkillCache {
   private isFresh({ readAt, failure }: Entry): boolean {
     if (readAt === undefined) return false;
     const age = this.clock.now().getTime() - readAt;
-    const limit = failure ? Math.min(FAILURE_MS, this.settings.skillsCache) : this.settings.skillsCache;
+    const limit = failure ? Math.min(FAILURE_MS, this.settings.skillsCacheTtl) : this.settings.skillsCacheTtl;
     return age >= 0 && age < limit;
   }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { evaluatePayloadFilter, type FilterVerdict } from './evaluate.js';
+import { evaluatePayloadFilter, type FilterResult } from './evaluate.js';
 import { parsePayloadFilter } from './parse.js';
 
-function evaluate(filter: string, payload: string): FilterVerdict {
+function evaluate(filter: string, payload: string): FilterResult {
   const parsed = parsePayloadFilter(JSON.parse(filter));
   if (parsed.kind === 'invalid') throw new Error(JSON.stringify(parsed.issues));
   return evaluatePayloadFilter(parsed.filter, JSON.parse(payload));

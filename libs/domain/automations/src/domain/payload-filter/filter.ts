@@ -2,20 +2,20 @@ export type Scalar = string | number | boolean | null;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** An understood filter. Made by `parsePayloadFilter` only. */
+/** A parsed filter, created by `parsePayloadFilter` only. */
 export interface PayloadFilter {
   readonly root: Pattern;
-  /** Keys that are decided by a value: what the limit counts. */
+  /** Keys with values, which the limit counts. */
   readonly leaves: number;
 }
 
-/** What an object must hold: all of it. */
+/** The clauses that an object must satisfy, all of them. */
 export interface Pattern {
-  /** In the order of their keys: the same filter gives the same reasons, however it was stored. */
+  /** Sorted by key, so that equal filters have equal reasons. */
   readonly clauses: readonly Clause[];
-  /** Those of them that fail when their key is missing. */
+  /** The clauses that fail when their key is missing. */
   readonly required: readonly Clause[];
-  /** The others, by their keys. */
+  /** The other clauses, by key. */
   readonly optional: ReadonlyMap<string, Condition>;
 }
 
@@ -26,7 +26,7 @@ export interface Clause {
 
 export type Condition = ValueCondition | ObjectCondition;
 
-/** What a key's value must be; all operators that are not null hold. */
+/** The condition of a value; all operators that are not null must be satisfied. */
 export interface ValueCondition {
   readonly kind: 'value';
   readonly in: ReadonlySet<unknown> | null;
@@ -36,7 +36,7 @@ export interface ValueCondition {
   readonly isRequired: boolean;
 }
 
-/** The value is an object, or an array with an object, that the pattern matches. */
+/** The pattern must match the value, or an object in the array. */
 export interface ObjectCondition {
   readonly kind: 'object';
   readonly pattern: Pattern;
@@ -46,7 +46,7 @@ export interface ObjectCondition {
 export const OPERATORS = ['in', 'not_in', 'exists'] as const;
 export type Operator = (typeof OPERATORS)[number];
 
-/** Keys on the way to the deepest value. */
+/** Number of keys on the path to the deepest value. */
 export const MAX_FILTER_DEPTH = 10;
 export const MAX_FILTER_LEAVES = 64;
 export const MAX_SET_VALUES = 32;

@@ -11,7 +11,7 @@ const wide = (leaves: number): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: leaves }, (_, index) => [`k${index}`, ['x']])));
 const values = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-describe('parsePayloadFilter takes', () => {
+describe('parsePayloadFilter accepts', () => {
   it.each([
     '{}',
     '{"a":["x",1,1.5,true,false,null]}',
@@ -52,7 +52,7 @@ describe('parsePayloadFilter takes', () => {
   });
 });
 
-describe('parsePayloadFilter refuses', () => {
+describe('parsePayloadFilter rejects', () => {
   it.each<[text: string, ...issues: [pointer: string, detail: string][]]>([
     ['null', ['', 'must be an object']],
     ['true', ['', 'must be an object']],
@@ -88,7 +88,7 @@ describe('parsePayloadFilter refuses', () => {
     ['{"a":{"not_in":[]}}', ['/a/not_in', 'at least one value']],
     ['{"a":{"in":"x"}}', ['/a/in', 'must be an array of values']],
     ['{"a":{"in":null}}', ['/a/in', 'must be an array of values']],
-    ['{"a":{"not_in":{"b":["x"]}}}', ['/a/not_in', 'are operators where nothing else stands beside them']],
+    ['{"a":{"not_in":{"b":["x"]}}}', ['/a/not_in', 'are operators only without other keys beside them']],
     ['{"a":["x",["y"]]}', ['/a/1', 'must be a string, a number, true, false or null']],
     ['{"a":{"in":["x",{}]}}', ['/a/in/1', 'must be a string, a number, true, false or null']],
     ['{"a":[{"b":["x"]}]}', ['/a/0', 'must be a string, a number, true, false or null']],
@@ -118,7 +118,7 @@ describe('parsePayloadFilter refuses', () => {
     expect(parse(text)).toEqual({ kind: 'invalid', issues: expected });
   });
 
-  it('and tells of 20 issues at most, and of too many leaves among them', () => {
+  it('and reports at most 20 issues, including too many leaves', () => {
     const parsed = parsePayloadFilter(Object.fromEntries(values(100_000).map((value) => [`k${value}`, value])));
     expect(parsed).toMatchObject({ kind: 'invalid', issues: { length: 20 } });
     expect(parsed).toHaveProperty('issues.0', {
@@ -127,7 +127,7 @@ describe('parsePayloadFilter refuses', () => {
     });
   });
 
-  it('what counts once a key as one leaf, whatever its operators', () => {
+  it('too many leaves, where a key with several operators counts once', () => {
     const all = { in: ['x'], not_in: ['y'], exists: true };
     const filter = Object.fromEntries(values(64).map((value) => [`k${value}`, all]));
     expect(parsePayloadFilter(filter)).toMatchObject({ kind: 'valid', filter: { leaves: 64 } });
@@ -135,14 +135,14 @@ describe('parsePayloadFilter refuses', () => {
   });
 });
 
-describe('parsePayloadFilter and hostile values', () => {
-  it('goes no deeper than it has to', () => {
+describe('parsePayloadFilter with hostile values', () => {
+  it('does not recurse below the maximum depth', () => {
     const bottomless = `${'{"a":'.repeat(100_000)}["x"]${'}'.repeat(100_000)}`;
     expect(parse(bottomless)).toMatchObject({ kind: 'invalid', issues: { length: 1 } });
     expect(parse(`{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)).toMatchObject({ kind: 'invalid' });
   });
 
-  it('throws at nothing, and says where it is wrong', () => {
+  it('never throws, and points at the invalid values', () => {
     const key = fc.oneof(fc.constantFrom('in', 'not_in', 'exists', 'notin', '__proto__', 'a'), fc.string());
     const { json } = fc.letrec((tie) => ({
       json: fc.oneof(

@@ -29,7 +29,7 @@ describe('preview', () => {
     expect(preview(value)).toBe(expected);
   });
 
-  it('of a set says how many more there are', () => {
+  it('of a set contains the number of further values', () => {
     const words = Array.from({ length: 32 }, (_, index) => `a word ${index}`);
     const shown = previewList(new Set(words));
     expect(shown).toBe(
@@ -50,7 +50,7 @@ describe('preview', () => {
     expect(previewPath(path)).toBe(expected);
   });
 
-  it('is a short line, whatever is shown', () => {
+  it('is a short line for any value', () => {
     const anything = fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary', maxLength: 300 }), fc.array(fc.jsonValue()));
     fc.assert(
       fc.property(anything, fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.nat())), (value, path) => {
@@ -67,7 +67,7 @@ describe('preview', () => {
   });
 });
 
-it('the longest reason has at most 500 characters', () => {
+it('limits the longest reason to 500 characters', () => {
   const key = 'k'.repeat(200);
   const nest = (inside: unknown, around: (inner: unknown) => unknown): unknown =>
     Array.from({ length: 10 }).reduce<unknown>(around, inside);

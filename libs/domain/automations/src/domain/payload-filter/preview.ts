@@ -10,7 +10,7 @@ const MAX_KEY = 40;
 const MAX_PATH = 90;
 const ELLIPSIS = '…';
 
-/** A value in one line of at most 100 characters, whatever it is: JSON where it fits. Looks at no more than it shows. */
+/** Any value in one line of at most 100 characters, as JSON if it fits. Reads no more than it shows. */
 export function preview(value: unknown, limit = MAX_VALUE): string {
   if (typeof value === 'string') return `"${escaped(value, limit - 2)}"`;
   if (Array.isArray(value)) return previewArray(value, limit);
@@ -18,7 +18,7 @@ export function preview(value: unknown, limit = MAX_VALUE): string {
   return String(value);
 }
 
-/** The values of a set, in one line of at most 115 characters: `"a", "b" and 30 more`. */
+/** The values of a set in one line of at most 115 characters: `"a", "b" and 30 more`. */
 export function previewList(values: ReadonlySet<unknown>): string {
   const shown: string[] = [];
   let length = 0;
@@ -77,10 +77,10 @@ function previewArray(values: readonly unknown[], limit: number): string {
   return `[${text}]`;
 }
 
-/** As in a JSON string, with everything escaped that does not show or moves what does; at most `limit` characters. */
+/** As in a JSON string, with invisible and direction-changing characters escaped; at most `limit` characters. */
 function escaped(text: string, limit: number): string {
   let result = '';
-  // As many UTF-16 units are enough, and one more to see that there is more.
+  // One more UTF-16 unit than the limit shows whether the text is longer.
   for (const symbol of text.slice(0, limit + 1)) {
     const shown = isInvisible(symbol.codePointAt(0) ?? 0) ? escapeOf(symbol) : symbol;
     if (result.length + shown.length > limit) return cut(result, limit);

@@ -33,7 +33,7 @@ describe('the schema of payload filters', () => {
     expect(parsePayloadFilter(raw).kind).toBe('invalid');
   });
 
-  it('takes whatever the parser takes', () => {
+  it('accepts everything that the parser accepts', () => {
     const key = fc.oneof(fc.constantFrom('in', 'not_in', 'exists', 'b', '__proto__', 'constructor'), fc.string());
     const scalar = fc.constantFrom<unknown>('x', 'y', 1, 2, 1.5, null, true, false);
     const set = fc.array(scalar, { minLength: 1, maxLength: 3 });
@@ -62,7 +62,7 @@ describe('the schema of payload filters', () => {
     expect(taken).toBeGreaterThan(1000);
   });
 
-  it('takes the largest filters', () => {
+  it('accepts the largest filters', () => {
     const set = Array.from({ length: 32 }, (_, index) => index);
     for (const raw of [nested(10, set), nested(10, {}), nested(10, { not_in: set, exists: false })]) {
       expect(parsePayloadFilter(raw).kind).toBe('valid');

@@ -17,16 +17,16 @@ const OPERATOR_OBJECT = {
     exists: operator('Whether there is a value; null is one.', { type: 'boolean' }),
   },
   additionalProperties: false,
-  // A missing key is none of the values of `in`.
+  // A missing key has none of the values of `in`.
   not: { type: 'object', properties: { in: {}, exists: { const: false } }, required: ['in', 'exists'] },
 };
 
-/** What a key at this depth may have; without references, so that the schema can stand inside of any other one. */
+/** The schema of a value at this depth, without references, so that it can be embedded in other schemas. */
 function valueAt(depth: number): object {
   return {
     anyOf: [{ type: 'array' }, { type: 'object' }],
     if: { type: 'array' },
-    then: operator('The values that are allowed.', SET),
+    then: operator('The allowed values.', SET),
     else: {
       if: { type: 'object', minProperties: 1, propertyNames: { enum: OPERATORS } },
       then: OPERATOR_OBJECT,
@@ -41,13 +41,13 @@ function patternAt(depth: number): object {
 }
 
 /**
- * JSON Schema (2020-12) of a payload filter. It takes whatever `parsePayloadFilter` takes, and leaves to that what a schema
- * cannot say: the number of leaves, values in both sets, keys that look like operators, text that cannot be stored.
+ * JSON Schema (2020-12) of a payload filter. It accepts everything that `parsePayloadFilter` accepts, which also checks what a
+ * schema cannot express: the number of leaves, values in both sets, misspelled operators, text that cannot be stored.
  */
 export const PAYLOAD_FILTER_SCHEMA: object = {
   title: 'Payload filter',
   description:
-    'Mirrors the payload: every key must match. An array lists the values that are allowed; an object has operators ' +
-    '(in, not_in, exists) or goes on to nested keys.',
+    'Mirrors the payload: every key must match. An array lists the allowed values; an object has operators ' +
+    '(in, not_in, exists) or nested keys.',
   ...patternAt(1),
 };

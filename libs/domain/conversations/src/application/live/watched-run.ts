@@ -1,14 +1,15 @@
 import { performance } from 'node:perf_hooks';
 import type { RunEvent } from '#execution/runner-protocol';
-import { foldTimeline, type RunHead, RunTail, type TimelineEvent } from '#domain/runs';
-import type { ConversationFolding } from '../../domain/conversation-normalizer.js';
+import { projectTimeline, type TimelineEvent } from '#domain/runs';
+import { type RunHead, RunTail } from '#execution/executions';
+import type { ConversationProjection } from '../../domain/conversation-normalizer.js';
 import { type ConversationChange, ConversationView } from '../../domain/conversation-view.js';
-import { ConversationOpener } from './conversation-opener.js';
+import { ConversationReader } from '../conversation-reader.js';
 
 const PAGE_EVENTS = 1000;
 /** Timeline entries kept for streams that are a little behind; those further behind read the log. */
 const KEPT_TIMELINE = 500;
-/** Rendering takes at most this part of the time, so that a huge conversation is told in larger steps. */
+/** Rendering uses at most a tenth of the time, so that a huge conversation is sent in larger steps. */
 const RENDER_SHARE = 10;
 const MAX_RENDER_PAUSE_MS = 5_000;
 
@@ -17,16 +18,16 @@ export interface TimelineEntry {
   readonly event: TimelineEvent;
 }
 
-/** What all streams of this process on one run share: its log is read once and its conversation folded once. */
+/** One run for all its streams in this process: the log is read once and projected once. */
 export class WatchedRun {
-  /** Streams that look at it. */
+  /** Number of open streams. */
   watchers = 0;
-  /** Rises with every change that a stream can see. */
+  /** Incremented with every change that is visible to a stream. */
   version = 0;
   /** False once the run's row is gone. */
   exists = true;
   private readonly view = new ConversationView();
-  private folding: ConversationFolding | null = null;
+  private projection: ConversationProjection | null = null;
   private timeline: TimelineEntry[] = [];
   private timelineFrom: number;
   private renderedSeq: number;
@@ -36,25 +37,25 @@ export class WatchedRun {
   private constructor(
     private current: RunHead,
     private readonly tail: RunTail,
-    private readonly opener: ConversationOpener,
+    private readonly reader: ConversationReader,
   ) {
     this.timelineFrom = current.lastSeq;
     this.renderedSeq = current.lastSeq;
   }
 
-  /** `since`: from where the first stream wants to know the conversation’s changes. */
-  static async open(head: RunHead, since: number, tail: RunTail, opener: ConversationOpener): Promise<WatchedRun> {
-    const run = new WatchedRun(head, tail, opener);
+  /** `since`: the sequence number after which the first stream needs the changes of the conversation. */
+  static async open(head: RunHead, since: number, tail: RunTail, reader: ConversationReader): Promise<WatchedRun> {
+    const run = new WatchedRun(head, tail, reader);
     await run.openConversation(head, since);
     return run;
   }
 
-  /** State and last sequence number that {@link timelineAfter} and {@link conversationAfter} have come to. */
+  /** State and last sequence number of {@link timelineAfter} and {@link conversationAfter}. */
   get head(): RunHead {
     return this.current;
   }
 
-  /** The sequence number that the conversation has come to; at most the head's. */
+  /** Sequence number of the rendered conversation; at most the head's. */
   get conversationSeq(): number {
     return this.renderedSeq;
   }
@@ -89,7 +90,7 @@ export class WatchedRun {
     );
   }
 
-  /** Reads what is new up to `head`, and wakes the streams. Events beyond it wait, so that no stream is told of an end before its state. */
+  /** Reads new events up to `head` and wakes the streams. Later events wait, so that a stream gets the state before the end. */
   async advance(head: RunHead): Promise<void> {
     const events: RunEvent[] = [];
     for (let seq = this.current.lastSeq; seq < head.lastSeq;) {
@@ -98,17 +99,17 @@ export class WatchedRun {
       events.push(...page);
       seq = page.at(-1)?.seq ?? head.lastSeq;
     }
-    if (this.folding) this.folding.add(events);
+    if (this.projection) this.projection.add(events);
     else await this.openConversation(head, 0);
     this.timeline.push(...events.flatMap(toEntries));
-    this.forgetOldTimeline();
+    this.trimTimeline();
     this.current = head;
     this.render();
     this.change();
   }
 
   /** The run's row is gone. */
-  vanish(): void {
+  markDeleted(): void {
     this.exists = false;
     this.change();
   }
@@ -136,22 +137,24 @@ export class WatchedRun {
 
   private async openConversation(head: RunHead, since: number): Promise<void> {
     if (head.conversationId === null) return;
-    this.folding = await this.opener.open(head, since, (folding) => this.view.update(folding.render(), since));
-    if (this.folding) this.view.update(this.folding.render(), head.lastSeq);
+    this.projection = await this.reader.openForStreams(head, since, (projection) =>
+      this.view.update(projection.render(), since),
+    );
+    if (this.projection) this.view.update(this.projection.render(), head.lastSeq);
   }
 
   private render(): void {
     const started = performance.now();
-    if (this.folding && this.isBehind) {
+    if (this.projection && this.isBehind) {
       if (started < this.renderAgainAt && !this.current.isEnded) return;
-      this.view.update(this.folding.render(), this.current.lastSeq);
+      this.view.update(this.projection.render(), this.current.lastSeq);
       const took = performance.now() - started;
       this.renderAgainAt = started + Math.min(took * RENDER_SHARE, MAX_RENDER_PAUSE_MS);
     }
     this.renderedSeq = this.current.lastSeq;
   }
 
-  private forgetOldTimeline(): void {
+  private trimTimeline(): void {
     const dropped = this.timeline.splice(0, Math.max(0, this.timeline.length - KEPT_TIMELINE)).at(-1);
     if (dropped) this.timelineFrom = dropped.seq;
   }
@@ -163,4 +166,4 @@ export class WatchedRun {
 }
 
 const toEntries = (event: RunEvent): TimelineEntry[] =>
-  foldTimeline([event]).map((entry) => ({ seq: event.seq, event: entry }));
+  projectTimeline([event]).map((entry) => ({ seq: event.seq, event: entry }));

@@ -1,9 +1,18 @@
 import { getSchemaPath } from '@nestjs/swagger';
-import { DateTimeField, EnumField, IntegerField, JsonField, ObjectField, StringField } from '#platform/http';
+import {
+  ArrayField,
+  DateTimeField,
+  EnumField,
+  IntegerField,
+  JsonField,
+  object,
+  ObjectField,
+  StringField,
+} from '#platform/http';
 import type { ArtifactData, ArtifactType } from '../../domain/artifact.js';
 
 /*
- * What the document says of artifacts: `artifact_type` decides what `data` holds, so every type is a schema of its own,
+ * What the document says of artifacts: `artifact_type` decides what `data` holds, so every type has a separate schema,
  * once as a run lists it and once as it is shown by itself.
  */
 
@@ -82,98 +91,47 @@ class FileContentData extends FileData {
   @StringField({ description: 'Media type of the content.' }) content_type: string;
 }
 
-class PlanArtifact {
-  @EnumField(['PLAN'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'PLAN';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => PlanData, { description: 'The fields of this type of artifact.' }) data: PlanData;
+type DtoClass = new () => object;
+type ClassByType = Readonly<Record<ArtifactType, DtoClass>>;
+
+/** An artifact of one type as a run lists it; its schema has the name of the type. */
+function listed(type: ArtifactType, name: string, data: DtoClass): DtoClass {
+  const dto = { [name]: class {} }[name] ?? class {};
+  describe(dto, type, data);
+  return dto;
 }
 
-class PullRequestArtifact {
-  @EnumField(['PULL_REQUEST'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'PULL_REQUEST';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => PullRequestData, { description: 'The fields of this type of artifact.' }) data: PullRequestData;
+/** The same as it is returned by itself, with its id and its content. */
+function shown(type: ArtifactType, name: string, data: DtoClass): DtoClass {
+  const dto = { [name]: class {} }[name] ?? class {};
+  StringField({ description: 'ID of the artifact.' })(dto.prototype, 'artifact_uid');
+  describe(dto, type, data);
+  return dto;
 }
 
-class ScreenshotArtifact {
-  @EnumField(['SCREENSHOT'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'SCREENSHOT';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => ScreenshotData, { description: 'The fields of this type of artifact.' }) data: ScreenshotData;
+function describe(dto: DtoClass, type: ArtifactType, data: DtoClass): void {
+  const target = dto.prototype as object;
+  EnumField([type], { description: 'Type of the artifact, which decides the fields of `data`.' })(
+    target,
+    'artifact_type',
+  );
+  DateTimeField({ description: 'Time of creation.' })(target, 'created_at');
+  ObjectField(() => data, { description: 'The fields of this type of artifact.' })(target, 'data');
 }
 
-class FileArtifact {
-  @EnumField(['FILE'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'FILE';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => FileData, { description: 'The fields of this type of artifact.' }) data: FileData;
-}
-
-class ExternalReferenceArtifact {
-  @EnumField(['EXTERNAL_REFERENCE'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'EXTERNAL_REFERENCE';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => ExternalReferenceData, { description: 'The fields of this type of artifact.' })
-  data: ExternalReferenceData;
-}
-
-class PlanArtifactResponse {
-  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
-  @EnumField(['PLAN'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'PLAN';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => PlanContentData, { description: 'The fields of this type of artifact.' }) data: PlanContentData;
-}
-
-class PullRequestArtifactResponse {
-  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
-  @EnumField(['PULL_REQUEST'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'PULL_REQUEST';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => PullRequestData, { description: 'The fields of this type of artifact.' }) data: PullRequestData;
-}
-
-class ScreenshotArtifactResponse {
-  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
-  @EnumField(['SCREENSHOT'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'SCREENSHOT';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => ScreenshotContentData, { description: 'The fields of this type of artifact.' })
-  data: ScreenshotContentData;
-}
-
-class FileArtifactResponse {
-  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
-  @EnumField(['FILE'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'FILE';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => FileContentData, { description: 'The fields of this type of artifact.' }) data: FileContentData;
-}
-
-class ExternalReferenceArtifactResponse {
-  @StringField({ description: 'ID of the artifact.' }) artifact_uid: string;
-  @EnumField(['EXTERNAL_REFERENCE'], { description: 'Type of the artifact, which decides the fields of `data`.' })
-  artifact_type: 'EXTERNAL_REFERENCE';
-  @DateTimeField({ description: 'Time of creation.' }) created_at: string;
-  @ObjectField(() => ExternalReferenceData, { description: 'The fields of this type of artifact.' })
-  data: ExternalReferenceData;
-}
-
-type ClassByType = Readonly<Record<ArtifactType, new () => object>>;
 const LISTED: ClassByType = {
-  PLAN: PlanArtifact,
-  PULL_REQUEST: PullRequestArtifact,
-  SCREENSHOT: ScreenshotArtifact,
-  FILE: FileArtifact,
-  EXTERNAL_REFERENCE: ExternalReferenceArtifact,
+  PLAN: listed('PLAN', 'PlanArtifact', PlanData),
+  PULL_REQUEST: listed('PULL_REQUEST', 'PullRequestArtifact', PullRequestData),
+  SCREENSHOT: listed('SCREENSHOT', 'ScreenshotArtifact', ScreenshotData),
+  FILE: listed('FILE', 'FileArtifact', FileData),
+  EXTERNAL_REFERENCE: listed('EXTERNAL_REFERENCE', 'ExternalReferenceArtifact', ExternalReferenceData),
 };
 const SHOWN: ClassByType = {
-  PLAN: PlanArtifactResponse,
-  PULL_REQUEST: PullRequestArtifactResponse,
-  SCREENSHOT: ScreenshotArtifactResponse,
-  FILE: FileArtifactResponse,
-  EXTERNAL_REFERENCE: ExternalReferenceArtifactResponse,
+  PLAN: shown('PLAN', 'PlanArtifactResponse', PlanContentData),
+  PULL_REQUEST: shown('PULL_REQUEST', 'PullRequestArtifactResponse', PullRequestData),
+  SCREENSHOT: shown('SCREENSHOT', 'ScreenshotArtifactResponse', ScreenshotContentData),
+  FILE: shown('FILE', 'FileArtifactResponse', FileContentData),
+  EXTERNAL_REFERENCE: shown('EXTERNAL_REFERENCE', 'ExternalReferenceArtifactResponse', ExternalReferenceData),
 };
 
 const byType = (classes: ClassByType) => ({
@@ -184,7 +142,19 @@ const byType = (classes: ClassByType) => ({
   },
 });
 
-/** The document has to be told of them once. */
+/** The document has to register them once. */
 export const ARTIFACT_CLASSES = [...Object.values(LISTED), ...Object.values(SHOWN)];
 export const RUN_ARTIFACT_SCHEMA = byType(LISTED);
 export const ARTIFACT_SCHEMA = byType(SHOWN);
+
+export class HandoffAttachment {
+  @StringField({ description: 'ID of the attachment.' }) attachment_id: string;
+  @StringField({ description: 'Name of the file.' }) filename: string;
+  @StringField({ description: 'Needs no token; works for a limited time.' }) download_url: string;
+  @StringField({ optional: true, description: 'Media type.' }) mime_type?: string;
+}
+
+export class ListHandoffAttachmentsResponse {
+  @ArrayField(object(() => HandoffAttachment), { description: 'The attachments of the run.' })
+  attachments: HandoffAttachment[];
+}

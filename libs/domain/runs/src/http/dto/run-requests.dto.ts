@@ -1,4 +1,12 @@
 import {
+  APPROVAL_DECISIONS,
+  APPROVAL_STATES,
+  type ApprovalDecisionWord,
+  type ApprovalState,
+  RUN_STATES,
+  type RunState,
+} from '#execution/executions';
+import {
   ArrayField,
   BooleanField,
   EnumField,
@@ -9,13 +17,7 @@ import {
   StringField,
   text,
 } from '#platform/http';
-import {
-  APPROVAL_DECISIONS,
-  APPROVAL_STATES,
-  type ApprovalDecisionWord,
-  type ApprovalState,
-} from '../../domain/approval.js';
-import { RUN_MODES, type RunMode } from '../../domain/run.js';
+import { EXECUTION_LOCATIONS, RUN_MODES, type RunExecutionLocation, type RunMode } from '../../domain/run.js';
 import { AmbientAgentConfig } from './agent-config.dto.js';
 
 const OPTIONAL = { optional: true } as const;
@@ -111,7 +113,7 @@ export class ApprovalDecisionRequest {
     description: '`allow_always`: this request, and for the rest of the run all that have the same `subject`.',
   })
   decision: ApprovalDecisionWord;
-  @StringField({ ...OPTIONAL, max: 4096, description: 'Told to the agent and kept in the timeline.' }) note?: string;
+  @StringField({ ...OPTIONAL, max: 4096, description: 'Sent to the agent and kept in the timeline.' }) note?: string;
 }
 
 export class ListApprovalsParameters {
@@ -121,4 +123,27 @@ export class ListApprovalsParameters {
   limit?: number;
   @StringField({ ...OPTIONAL, blank: false, max: 4096, description: '`next_cursor` of the previous page.' })
   cursor?: string;
+}
+
+/** What runs executed outside may say they come from. */
+export const EXTERNAL_SOURCES = ['CLI', 'LOCAL', 'GITHUB_ACTION'] as const;
+export type ExternalSource = (typeof EXTERNAL_SOURCES)[number];
+
+export class RegisterExternalRunRequest extends RunAgentRequest {
+  @EnumField(EXTERNAL_SOURCES, {
+    ...OPTIONAL,
+    name: 'ExternalRunSource',
+    description: 'Default: CLI. With GITHUB_ACTION the default of execution_location is REMOTE, else LOCAL.',
+  })
+  source?: ExternalSource;
+  @EnumField(EXECUTION_LOCATIONS, { ...OPTIONAL, name: 'RunExecutionLocation', description: 'Where the agent runs.' })
+  execution_location?: RunExecutionLocation;
+}
+
+export class RegisterExternalRunResponse {
+  @StringField({ description: 'The new run.' }) run_id: string;
+  @StringField({ deprecated: true, description: 'The same as run_id.' }) task_id: string;
+  @EnumField(RUN_STATES, { name: 'RunState', description: 'State of the run.' }) state: RunState;
+  @StringField({ description: 'The execution to claim over the runner protocol.' }) execution_id: string;
+  @StringField({ description: 'Good for this execution only, and for as long as it lives.' }) token: string;
 }

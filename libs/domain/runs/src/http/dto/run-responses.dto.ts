@@ -20,14 +20,13 @@ import {
   type RunExecutionLocation,
   type RunSourceType,
 } from '../../domain/run.js';
-import { RUN_STATES, type RunState } from '../../domain/run-state.js';
+import { APPROVAL_STATES, type ApprovalState, DECISION_MAKERS, RUN_STATES, type RunState } from '#execution/executions';
 import {
   LIFECYCLE_KINDS,
   type LifecycleKind,
   PERMISSION_SUBJECTS,
   type PermissionSubject,
 } from '#execution/runner-protocol';
-import { APPROVAL_STATES, type ApprovalState, DECISION_MAKERS } from '../../domain/approval.js';
 import { AmbientAgentConfig } from './agent-config.dto.js';
 import { RUN_ARTIFACT_SCHEMA, type RunArtifact } from './artifact-responses.dto.js';
 

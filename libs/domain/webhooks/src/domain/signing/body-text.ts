@@ -1,6 +1,6 @@
 /**
- * A string or a number at a path of own properties of a JSON value; null where there is none, or an empty one, or a number
- * of which JavaScript has lost digits: two of them would look like one.
+ * The string or number at a path of own properties of a JSON value; null when it is missing or empty, or when JavaScript has
+ * lost digits of the number, so that two numbers would be equal.
  */
 export function textAt(json: unknown, path: readonly string[]): string | null {
   let value = json;
@@ -12,7 +12,7 @@ export function textAt(json: unknown, path: readonly string[]): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-/** The body with a value at a path of keys, as JSON; null when it is no JSON object. Only for what is signed here. */
+/** The body with a value at a path of keys, as JSON; null when it is not a JSON object. Only for requests that we sign. */
 export function bodyWith(body: Buffer, path: readonly string[], value: string | number): Buffer | null {
   const root = parseObject(body);
   if (root === null) return null;

@@ -1,4 +1,4 @@
-/** The headers of a request as they came: names in any case, repeated ones kept apart. */
+/** The headers of a request as received: names in any case, repeated headers kept separate. */
 export class RawHeaders {
   private readonly values = new Map<string, string[]>();
 
@@ -16,12 +16,12 @@ export class RawHeaders {
     return new RawHeaders(Object.entries(record).flat());
   }
 
-  /** All values under a name, in their order. */
+  /** All values of a header, in their order. */
   all(name: string): readonly string[] {
     return this.values.get(name.toLowerCase()) ?? [];
   }
 
-  /** The value of a header that may come once. Null when it is missing or comes more often: such a request is ambiguous. */
+  /** The value of a header that may occur once. Null when it is missing, or repeated and therefore ambiguous. */
   single(name: string): string | null {
     const values = this.all(name);
     return values.length === 1 ? (values[0] ?? null) : null;
@@ -32,17 +32,17 @@ export class RawHeaders {
   }
 }
 
-/** What authentication and identity are decided on. */
+/** The input of authentication and identity. */
 export interface IncomingRequest {
   readonly method: string;
   /** Public origin of the ingress, from the settings and not from the Host header, then path and query as sent. */
   readonly url: string;
   readonly headers: RawHeaders;
-  /** The exact bytes. */
+  /** The exact bytes as received. */
   readonly body: Buffer;
   /**
-   * The body as JSON, parsed once; undefined when it is no JSON in valid UTF-8. For schemes whose credential, time or
-   * identity lies in the body: everything else is judged before anything is parsed.
+   * The body as JSON, parsed once; undefined when it is not JSON in valid UTF-8. Only for schemes whose credential, time or
+   * identity is in the body: all other checks precede the parsing.
    */
   json(): unknown;
 }

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
 import { textAt } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
-import type { SignableRequest, SignedRequest } from './signature-scheme.js';
-import { hmac } from './signing-algorithm.js';
-import { decodeStrictly } from './strict-encoding.js';
+import { DescribedScheme, type SchemeMetadata, type SignableRequest, type SignedRequest } from './signature-scheme.js';
+import { decodeStrictly, hmac } from './signing-algorithm.js';
 
-export interface JwtRow extends SchemeFacts {
+export interface JwtRow extends SchemeMetadata {
   readonly header: string;
   readonly issuer: string;
   /** Claim with the hexadecimal SHA-256 of the body. */
@@ -16,7 +14,7 @@ export interface JwtRow extends SchemeFacts {
 const MAX_TOKEN_LENGTH = 4096;
 const ALGORITHM = hmac({ hash: 'sha256', encoding: 'base64url' });
 
-/** A sender that sends a JSON Web Token about the body. Only HS256: what the token says of its algorithm is no choice. */
+/** A sender that sends a JSON Web Token with the hash of the body. Only HS256: the token does not select the algorithm. */
 export class JwtScheme extends DescribedScheme {
   readonly signatureHeaders: readonly string[];
 
@@ -48,13 +46,13 @@ export class JwtScheme extends DescribedScheme {
     if (token === null || token.length > MAX_TOKEN_LENGTH) return false;
     const [head = '', claims = '', signature = '', ...rest] = token.split('.', 4);
     if (rest.length > 0) return false;
-    // Nothing of it is parsed before it is known to be the sender's.
+    // The token is parsed only after its signature was verified.
     if (!ALGORITHM.accepts([Buffer.from(`${head}.${claims}`)], [signature], secret)) return false;
-    const said = decode(claims);
+    const payload = decode(claims);
     return (
       textAt(decode(head), ['alg']) === 'HS256' &&
-      textAt(said, ['iss']) === this.row.issuer &&
-      textAt(said, [this.row.bodyHashClaim]) === hashOf(body)
+      textAt(payload, ['iss']) === this.row.issuer &&
+      textAt(payload, [this.row.bodyHashClaim]) === hashOf(body)
     );
   }
 }
@@ -66,7 +64,7 @@ function decode(part: string): unknown {
   try {
     return JSON.parse(decodeStrictly(part, 'base64url')?.toString('utf8') ?? '') as unknown;
   } catch {
-    // A part that is no JSON says nothing.
+    // Not JSON: no claims.
     return null;
   }
 }

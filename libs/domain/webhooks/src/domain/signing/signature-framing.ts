@@ -1,18 +1,17 @@
 import type { IncomingRequest } from './incoming-request.js';
 import { textAt } from './body-text.js';
 
-/** Where a request carries something: a header (lower case), or keys from the root of its JSON body. */
+/** The location of a value: a header (lower case), or keys from the root of the JSON body. */
 export type Place = { readonly header: string } | { readonly path: readonly string[]; readonly asNumber?: boolean };
 
-/** Where signature, time and id of a request stand. All of it must be there. */
+/** The locations of signature, time and id of a request. All of them must be present. */
 export interface SignatureFraming {
   /**
-   * What stands in front of a signature, literally: `sha256=`, `v1=`, `v1,`; items without it are not signatures.
-   * `separator`: the place holds a list; any item that fits will do. One with a blank behind it is written so and read
-   * with and without.
+   * `prefix`: the literal prefix of a signature, such as `sha256=`, `v1=`, `v1,`; items without it are ignored. `separator`:
+   * the value is a list, of which one item must match. A separator that ends with a space is also read without it.
    */
   readonly signature: Place & { readonly prefix?: string; readonly separator?: string };
-  /** `field`: an item of the signature's list, by what stands in front of it: `t=`. */
+  /** `field`: an item in the list of the signature, by its prefix, such as `t=`. */
   readonly timestamp?: Place | { readonly field: string };
   readonly id?: Place;
 }
@@ -23,27 +22,27 @@ export interface FramedSignature {
   readonly id: string | null;
 }
 
-/** Longer values, and lists of more items, are refused: nobody sends them, and checking them costs. */
+/** Longer values and lists are rejected: no sender uses them, and their verification would be expensive. */
 const MAX_VALUE_LENGTH = 4096;
 const MAX_ITEMS = 32;
-/** What a header can hold and a signature can mean in one way only. */
+/** The characters of values that are unambiguous in a header. */
 const PRINTABLE = /^[\x20-\x7e]+$/;
 
 /**
- * Reads one complete framing, the first that is. Null when there is none, or when a header of one before it is there
- * too: headers of two framings are never mixed, or an unsigned header could pass for a signed one.
+ * Reads the first complete framing. Null when none is complete, or when a header of an earlier framing is also present:
+ * headers of two framings are never mixed, because an unsigned header could then be used as a signed one.
  */
 export function readFraming(request: IncomingRequest, framings: readonly SignatureFraming[]): FramedSignature | null {
-  const passedOver: string[] = [];
+  const skipped: string[] = [];
   for (const framing of framings) {
     const found = readOne(request, framing);
     if (found === null) {
-      passedOver.push(...framingHeaders(framing));
+      skipped.push(...framingHeaders(framing));
       continue;
     }
-    if (passedOver.length === 0) return found;
+    if (skipped.length === 0) return found;
     const own = framingHeaders(framing);
-    return passedOver.some((name) => !own.includes(name) && request.headers.has(name)) ? null : found;
+    return skipped.some((name) => !own.includes(name) && request.headers.has(name)) ? null : found;
   }
   return null;
 }
@@ -80,5 +79,5 @@ function itemsOf(value: string, separator: string | undefined): readonly string[
 const itemsAfter = (items: readonly string[], prefix: string): readonly string[] =>
   items.filter((item) => item.startsWith(prefix)).map((item) => item.slice(prefix.length));
 
-/** Twice the same field is ambiguous: somebody may have added one. */
+/** A repeated field is ambiguous: one of them may have been added. */
 const only = (values: readonly string[]): string | null => (values.length === 1 ? (values[0] ?? null) : null);

@@ -1,6 +1,14 @@
 import type { SignatureScheme } from './signature-scheme.js';
+import { JwtScheme } from './jwt-scheme.js';
+import { handshakeSchemes } from './schemes/handshake-schemes.js';
+import { inBodySchemes, timestampedSchemes } from './schemes/timestamped-schemes.js';
+import { rawBodySchemes } from './schemes/raw-body-schemes.js';
+import { standardWebhooksSchemes } from './schemes/standard-webhooks-schemes.js';
+import { urlBoundSchemes } from './schemes/url-bound-schemes.js';
+import { SignedScheme } from './signed-scheme.js';
+import { StaticScheme } from './static-scheme.js';
 
-/** The schemes that an installation knows. */
+/** The registered schemes. */
 export class SignatureSchemes {
   private readonly byId = new Map<string, SignatureScheme>();
 
@@ -11,7 +19,7 @@ export class SignatureSchemes {
     }
   }
 
-  /** Null for an unknown id: whoever asks refuses. */
+  /** Null for an unknown id, which the caller must reject. */
   find(id: string): SignatureScheme | null {
     return this.byId.get(id) ?? null;
   }
@@ -21,3 +29,36 @@ export class SignatureSchemes {
     return [...this.byId.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
   }
 }
+
+/** The schemes of the service; all are stateless. */
+export const SIGNATURE_SCHEMES: readonly SignatureScheme[] = [
+  ...[
+    ...rawBodySchemes,
+    ...timestampedSchemes,
+    ...standardWebhooksSchemes,
+    ...urlBoundSchemes,
+    ...inBodySchemes,
+    ...handshakeSchemes,
+  ].map((row) => new SignedScheme(row)),
+  new StaticScheme({
+    id: 'gitlab_token',
+    label: 'GitLab (secret token)',
+    documentationUrl: 'https://docs.gitlab.com/user/project/integrations/webhooks/',
+    credential: { header: 'x-gitlab-token' },
+    deliveryIdHeaders: ['idempotency-key'],
+  }),
+  new StaticScheme({
+    id: 'figma',
+    label: 'Figma',
+    documentationUrl: 'https://developers.figma.com/docs/rest-api/webhooks/',
+    credential: { path: ['passcode'] },
+  }),
+  new JwtScheme({
+    id: 'netlify',
+    label: 'Netlify',
+    documentationUrl: 'https://docs.netlify.com/deploy/deploy-notifications/',
+    header: 'x-webhook-signature',
+    issuer: 'netlify',
+    bodyHashClaim: 'sha256',
+  }),
+];

@@ -18,29 +18,29 @@ const row = (framing: Partial<SignatureFraming>, rest: Partial<SchemeRow>): Sche
   ...rest,
 });
 
-describe('a row that would leave something unchecked', () => {
+describe('a scheme row that relies on an unsigned value', () => {
   it.each<[string, SchemeRow, RegExp]>([
-    ['a time nobody judges', row({ timestamp }, { content: '{timestamp}.{body}' }), /place without a time/],
-    ['a time that stands nowhere', row({}, { time: { unit: 's' } }), /time without a place/],
+    ['a time that is not checked', row({ timestamp }, { content: '{timestamp}.{body}' }), /location without a time/],
+    ['a time without a location', row({}, { time: { unit: 's' } }), /time without a location/],
     ['a time that is not signed', row({ timestamp }, { time: { unit: 's' } }), /time that is not signed/],
     ['an id that is not signed', row({ id }, {}), /id that is not signed/],
     ['a body that is not signed', row({}, { content: '{url}' }), /does not sign the body/],
     [
       'a hash in a query that is not signed',
       row({}, { content: 'x', bodyHashParameter: 'h' }),
-      /address that is not signed/,
+      /URL that is not signed/,
     ],
     [
-      'a field of what is no list',
+      'a field of a value that is not a list',
       row({ timestamp: { field: 't=' } }, { content: '{timestamp}.{body}', time: { unit: 's' } }),
-      /what is no list/,
+      /a value that is not a list/,
     ],
-    ['a part that does not exist', row({}, { content: '{body}{host}' }), /names host/],
-  ])('keeps the service from starting: %s', (_what, wrong, message) => {
+    ['an unknown template value', row({}, { content: '{body}{host}' }), /unknown value host/],
+  ])('throws in the constructor: %s', (_what, wrong, message) => {
     expect(() => new SignedScheme(wrong)).toThrow(message);
   });
 
-  it('while what it should be is a scheme, though only once', () => {
+  it('is a scheme when everything is signed, and can be registered once', () => {
     const scheme = new SignedScheme(
       row({ timestamp, id }, { content: '{id}.{timestamp}.{body}', time: { unit: 's' } }),
     );

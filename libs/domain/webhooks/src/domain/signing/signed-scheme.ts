@@ -1,7 +1,15 @@
-import { bindsBody, withBodyHash } from './body-hash-in-query.js';
+import {
+  bindsBody,
+  DEFAULT_TOLERANCE_SECONDS,
+  isTimely,
+  SignedContent,
+  type TimeUnit,
+  withBodyHash,
+  writeTime,
+} from './signed-content.js';
 import { bodyWith } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
+import { DescribedScheme, type SchemeMetadata, type SignableRequest, type SignedRequest } from './signature-scheme.js';
 import {
   type FramedSignature,
   framingHeaders,
@@ -9,46 +17,43 @@ import {
   readFraming,
   type SignatureFraming,
 } from './signature-framing.js';
-import type { SignableRequest, SignedRequest } from './signature-scheme.js';
-import { SignedContent } from './signed-content.js';
-import { DEFAULT_TOLERANCE_SECONDS, isTimely, type TimeUnit, writeTime } from './signed-time.js';
 import type { SigningAlgorithm } from './signing-algorithm.js';
 
-/** A sender whose signature data can say. */
-export interface SchemeRow extends SchemeFacts {
+/** A signature scheme described by data. */
+export interface SchemeRow extends SchemeMetadata {
   readonly algorithm: SigningAlgorithm;
-  /** The first complete one counts; `sign` writes the last. */
+  /** The first complete framing is used; `sign` writes the last one. */
   readonly framings: readonly [SignatureFraming, ...SignatureFraming[]];
-  /** What is signed: text and `{body}` (exact bytes), `{timestamp}`, `{id}`, `{url}`, `{method}`. */
+  /** Template of the signed bytes: text and `{body}` (exact bytes), `{timestamp}`, `{id}`, `{url}`, `{method}`. */
   readonly content: string;
   readonly time?: { readonly unit: TimeUnit; readonly toleranceSeconds?: number };
-  /** What the sender makes of the address before it signs it. */
+  /** How the sender normalizes the URL before it signs it. */
   readonly url?: (url: string) => string;
-  /** Query parameter that must be the SHA-256 of the body. Requires `{url}` in the content. */
+  /** Query parameter with the SHA-256 of the body. Requires `{url}` in the content. */
   readonly bodyHashParameter?: string;
-  /** Said out loud by the few senders whose signature does not cover the body. */
+  /** Must be set explicitly when the signature does not cover the body. */
   readonly bodyIsNotSigned?: true;
 }
 
-/** The verifier that is the same for every row. */
+/** The verifier of all rows. */
 export class SignedScheme extends DescribedScheme {
   readonly signatureHeaders: readonly string[];
   private readonly content: SignedContent;
 
-  /** @throws Error for a row that would leave something unchecked. */
+  /** @throws Error for a row that relies on a value that is not signed. */
   constructor(private readonly row: SchemeRow) {
     super(row);
     this.content = new SignedContent(row.content);
     const headers = row.framings.flatMap(({ signature, timestamp }) => framingHeaders({ signature, timestamp }));
     this.signatureHeaders = [...new Set(headers)];
-    for (const framing of row.framings) this.insistOnSafety(framing);
+    for (const framing of row.framings) this.assertSafe(framing);
   }
 
   sign({ body, secret, now, url, deliveryId }: SignableRequest): SignedRequest | null {
     const framing = this.row.framings.at(-1) ?? this.row.framings[0];
     const { timestamp, id, signature } = framing;
     const time = this.row.time ? writeTime(now, this.row.time.unit) : null;
-    // A second id beside the signed one would make the request ambiguous.
+    // A second id header beside the signed id would make the request ambiguous.
     const headers = id ? this.plainHeaders() : this.plainHeaders(deliveryId);
     let sent: Buffer | null = body;
     const write = (place: Place, value: string): void => {
@@ -108,19 +113,25 @@ export class SignedScheme extends DescribedScheme {
     return timestamp !== null && isTimely(timestamp, unit, now, toleranceSeconds);
   }
 
-  /** What is read but not signed could be anything: a row may not rely on it. */
-  private insistOnSafety({ signature, timestamp, id }: SignatureFraming): void {
+  /** A value that is read but not signed can be forged: a row must not rely on it. */
+  private assertSafe({ signature, timestamp, id }: SignatureFraming): void {
     const { time, bodyHashParameter, bodyIsNotSigned } = this.row;
     const bodySigned = this.content.has('body');
     const within = (place: object | undefined, name: 'timestamp' | 'id'): boolean =>
       this.content.has(name) || (place !== undefined && 'path' in place && bodySigned);
     const mistakes: readonly (readonly [boolean, string])[] = [
-      [(timestamp === undefined) !== (time === undefined), 'has a time without a place or a place without a time'],
-      [timestamp !== undefined && !within(timestamp, 'timestamp'), 'judges a time that is not signed'],
-      [id !== undefined && !within(id, 'id'), 'takes an id that is not signed'],
-      [bodyHashParameter !== undefined && !this.content.has('url'), 'relies on an address that is not signed'],
+      [
+        (timestamp === undefined) !== (time === undefined),
+        'has a time without a location or a location without a time',
+      ],
+      [timestamp !== undefined && !within(timestamp, 'timestamp'), 'checks a time that is not signed'],
+      [id !== undefined && !within(id, 'id'), 'uses an id that is not signed'],
+      [bodyHashParameter !== undefined && !this.content.has('url'), 'relies on a URL that is not signed'],
       [!bodySigned && bodyHashParameter === undefined && bodyIsNotSigned !== true, 'does not sign the body'],
-      [timestamp !== undefined && 'field' in timestamp && !signature.separator, 'looks for a time in what is no list'],
+      [
+        timestamp !== undefined && 'field' in timestamp && !signature.separator,
+        'reads a time from a value that is not a list',
+      ],
     ];
     const mistake = mistakes.find(([isMade]) => isMade);
     if (mistake) throw new Error(`The signature scheme ${this.id} ${mistake[1]}.`);

@@ -1,18 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { bodyWith, textAt } from './body-text.js';
 import type { IncomingRequest } from './incoming-request.js';
-import { DescribedScheme, type SchemeFacts } from './scheme-facts.js';
+import { DescribedScheme, type SchemeMetadata, type SignableRequest, type SignedRequest } from './signature-scheme.js';
 import type { Place } from './signature-framing.js';
-import type { SignableRequest, SignedRequest } from './signature-scheme.js';
 
-export interface StaticRow extends SchemeFacts {
+export interface StaticRow extends SchemeMetadata {
   readonly credential: Place;
 }
 
-/** What a header brings over unchanged. */
+/** Characters that a header transports unchanged. */
 const HEADER_SAFE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
-/** A sender that sends its secret along and signs nothing: the body is whoever's the secret is. */
+/** A sender that sends its secret with each request and signs nothing. */
 export class StaticScheme extends DescribedScheme {
   readonly signatureHeaders: readonly string[];
 
@@ -36,7 +35,7 @@ export class StaticScheme extends DescribedScheme {
 
   protected checkKey(secret: string): string | null {
     return 'header' in this.row.credential && !HEADER_SAFE.test(secret)
-      ? 'A header carries it: printable ASCII, with no blank at its ends.'
+      ? 'The secret is sent in a header: it must be printable ASCII without spaces at its ends.'
       : null;
   }
 
@@ -48,5 +47,5 @@ export class StaticScheme extends DescribedScheme {
   }
 }
 
-/** Digests have one length, so that comparing takes as long whatever was given. */
+/** Digests have one length, so that the comparison takes constant time. */
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();

@@ -1,10 +1,9 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { explainRequestError, failureOfTurn } from '../../agent-failure-message.js';
+import { explainRequestError, failureOfTurn, TurnOutput } from '../../agent-failure.js';
 import { AcpNormalizer } from '../normalizer.js';
-import { retryInNotification, retryInUpdate } from '../retry-notice.js';
-import { TurnOutput } from '../turn-output.js';
+import { retryInNotification, retryInUpdate } from '../../progress-watch.js';
 
 /** What real agents sent when their model failed; addresses and ids are replaced, and updates that say nothing left out. */
 interface Recording {

@@ -59,13 +59,13 @@ function play(id: string) {
   return { of, left: normalizer.closeOpenCalls('completed') };
 }
 
-it('has a recording of each, beside that of the built-in agent', () => {
+it('has a recording of each standard harness', () => {
   const recorded = readdirSync(new URL('.', import.meta.url)).filter((name) => /^(?!oz).*\.jsonl$/.test(name));
   expect(recorded.sort()).toEqual(Object.keys(EXPECTED).map((id) => `${id}.jsonl`));
 });
 
 describe.each(Object.entries(EXPECTED))('%s', (id, { tokens, tool_name, output }) => {
-  it('becomes one finished command, a text and the usage of a turn', () => {
+  it('is converted to one finished command, a text and the usage of a turn', () => {
     const { of, left } = play(id);
     const updates = of('tool_call');
     expect(new Set(updates.map((call) => call['tool_call_id'])).size).toBe(1);

@@ -1,12 +1,11 @@
-import { base64Key } from '../secret-keys.js';
+import { base64Key, hmac } from '../signing-algorithm.js';
 import type { SchemeRow } from '../signed-scheme.js';
-import { hmac } from '../signing-algorithm.js';
 
 const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
 const SHA256_BASE64 = hmac({ hash: 'sha256', encoding: 'base64' });
 const SHA1_HEX = hmac({ hash: 'sha1', encoding: 'hex' });
 
-/** Senders that sign the body and nothing else: no time, so a delivery is protected from replay by its identity alone. */
+/** Senders that sign only the body: without a time, the identity alone protects a delivery from replay. */
 export const rawBodySchemes: readonly SchemeRow[] = [
   {
     id: 'airtable',

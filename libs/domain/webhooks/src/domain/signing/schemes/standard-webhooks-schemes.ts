@@ -1,9 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { base64Key, type KeyFormat, standardWebhooksKey, verbatimKey } from '../secret-keys.js';
+import {
+  base64Key,
+  decodeStrictly,
+  hmac,
+  type KeyFormat,
+  publicKey,
+  readEd25519Key,
+  standardWebhooksKey,
+  verbatimKey,
+} from '../signing-algorithm.js';
 import type { SignatureFraming } from '../signature-framing.js';
 import type { SchemeRow } from '../signed-scheme.js';
-import { hmac, publicKey, readEd25519Key } from '../signing-algorithm.js';
-import { decodeStrictly } from '../strict-encoding.js';
 
 const GENERATED_SECRET_BYTES = 32;
 const PUBLIC_KEY_PREFIX = 'whpk_';
@@ -16,7 +23,7 @@ const trio = (family: 'webhook' | 'svix', version: 'v1' | 'v1a' = 'v1'): Signatu
 
 const WEBHOOK = { framings: [trio('webhook')], deliveryIdHeaders: ['webhook-id'] } as const;
 const SVIX = { framings: [trio('svix')], deliveryIdHeaders: ['svix-id'] } as const;
-/** Svix sends both; its library takes its own names first. Identity and signature are of the same trio. */
+/** Svix sends both; its library prefers its own names. Identity and signature belong to the same trio. */
 const EITHER = { framings: [trio('svix'), trio('webhook')], deliveryIdHeaders: ['svix-id', 'webhook-id'] } as const;
 
 const signed = (key: KeyFormat = standardWebhooksKey) =>
@@ -26,7 +33,7 @@ const signed = (key: KeyFormat = standardWebhooksKey) =>
     time: { unit: 's' },
   }) as const;
 
-/** Standard Webhooks, and the senders that do as it says. */
+/** Standard Webhooks, and the senders that implement it. */
 export const standardWebhooksSchemes: readonly SchemeRow[] = [
   {
     id: 'standard_webhooks',
@@ -92,7 +99,7 @@ export const standardWebhooksSchemes: readonly SchemeRow[] = [
     id: 'polar',
     label: 'Polar',
     documentationUrl: 'https://polar.sh/docs/integrate/webhooks/delivery',
-    // The key is the secret as it is shown, not what its base64 would say.
+    // The key is the displayed secret itself, not its decoded base64.
     ...signed(verbatimKey),
     ...WEBHOOK,
   },

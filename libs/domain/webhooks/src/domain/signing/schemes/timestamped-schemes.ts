@@ -1,11 +1,10 @@
 import type { SchemeRow } from '../signed-scheme.js';
-import { hmac, publicKey, readPublicKey } from '../signing-algorithm.js';
-import { decodeStrictly } from '../strict-encoding.js';
+import { decodeStrictly, hmac, publicKey, readPublicKey } from '../signing-algorithm.js';
 
 const SHA256_HEX = hmac({ hash: 'sha256', encoding: 'hex' });
 const SHA256_BASE64 = hmac({ hash: 'sha256', encoding: 'base64' });
 
-/** Senders that sign the time together with the body. */
+/** Senders that sign a time together with the body. */
 export const timestampedSchemes: readonly SchemeRow[] = [
   {
     id: 'buildkite',
@@ -51,7 +50,7 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     documentationUrl:
       'https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/',
     algorithm: SHA256_HEX,
-    // The header has no default name; these are the two that the product's own documents use.
+    // The header has no default name; these are the two names in the documentation of the product.
     framings: [
       {
         signature: { header: 'x-grafana-alerting-signature' },
@@ -141,5 +140,26 @@ export const timestampedSchemes: readonly SchemeRow[] = [
     content: '{timestamp}{body}',
     time: { unit: 'rfc3339' },
     deliveryIdHeaders: ['x-zendesk-webhook-invocation-id'],
+  },
+];
+
+/** Senders whose signature is in the body, which is therefore parsed before it is authenticated. */
+export const inBodySchemes: readonly SchemeRow[] = [
+  {
+    id: 'mailgun',
+    label: 'Mailgun',
+    documentationUrl: 'https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks',
+    algorithm: hmac({ hash: 'sha256', encoding: 'hex' }),
+    framings: [
+      {
+        signature: { path: ['signature', 'signature'] },
+        timestamp: { path: ['signature', 'timestamp'] },
+        id: { path: ['signature', 'token'] },
+      },
+    ],
+    content: '{timestamp}{id}',
+    time: { unit: 's' },
+    bodyIsNotSigned: true,
+    deliveryIdPath: ['signature', 'token'],
   },
 ];

@@ -1,7 +1,7 @@
 import type { SchemeRow } from '../signed-scheme.js';
 import { hmac } from '../signing-algorithm.js';
 
-/** The escapes that HubSpot takes back before it signs an address; all others stay. */
+/** The escapes that HubSpot decodes before it signs a URL; all others are kept. */
 const HUBSPOT_PLAIN = new Map(
   [':', '/', '?', '@', '!', '$', "'", '(', ')', '*', ',', ';'].map((character) => [
     `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -12,7 +12,7 @@ const HUBSPOT_PLAIN = new Map(
 const hubspotUrl = (url: string): string =>
   url.replace(/%[0-9a-f]{2}/gi, (escape) => HUBSPOT_PLAIN.get(escape.toUpperCase()) ?? escape);
 
-/** Senders that sign the address: the public one, as it was given to them. */
+/** Senders that sign the public URL as it is configured at the sender. */
 export const urlBoundSchemes: readonly SchemeRow[] = [
   {
     id: 'hubspot_v3',
@@ -39,7 +39,7 @@ export const urlBoundSchemes: readonly SchemeRow[] = [
     deliveryIdPath: ['event_id'],
   },
   {
-    // Only its JSON requests: forms are signed otherwise, and are no JSON that could be accepted.
+    // Only JSON requests: forms are signed in another way, and are not JSON.
     id: 'twilio',
     label: 'Twilio',
     documentationUrl: 'https://www.twilio.com/docs/usage/webhooks/webhooks-security',

@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { removeTree, RUNNER_EXIT, runExecution, type RunExecutionOptions, sweep } from '#execution/runner';
+import type { GitHandover, RunnerHandover, RunnerLimits } from '#execution/runner-protocol';
+import { Guard } from './guard.js';
+import { BUILTIN_AGENT_ARGS, OWN_ENTRY } from './runner-process.js';
+
+const MIB = 1_048_576;
+/** The defaults of the settings with the same names, for runners that no settings reach. */
+const DEFAULT_LIMITS: RunnerLimits = {
+  max_workspace_bytes: 10 * 1024 * MIB,
+  max_output_bytes: 64 * MIB,
+  setup_command_timeout_seconds: 600,
+  cancel_step_seconds: 2,
+};
+const DEFAULT_GIT: GitHandover = { clone_timeout_seconds: 600, max_repository_bytes: 5 * 1024 * MIB };
+
+/** The part of a hand-over that the starter of a runner without executor provides. */
+type PartialHandover = Pick<RunnerHandover, 'base_url' | 'execution_id' | 'token'> &
+  Partial<Pick<RunnerHandover, 'place_env' | 'in_place' | 'harnesses'>>;
+
+/**
+ * Executes a run that no executor of the service supervises, in a temporary directory that is removed even when this process
+ * is killed. Resolves with a RUNNER_EXIT.
+ */
+export async function executeHandover(
+  handover: PartialHandover,
+  options: Omit<RunExecutionOptions, 'builtinAgentArgs'>,
+): Promise<number> {
+  const directory = await mkdtemp(join(tmpdir(), 'headrace-run-'));
+  const cookie = randomBytes(16).toString('hex');
+  const guard = Guard.start({ cookie, directory }, OWN_ENTRY);
+  process.on('unhandledRejection', (reason) => options.log.warn('unhandled rejection', { error: String(reason) }));
+  process.on('uncaughtException', (error) => {
+    options.log.error('fault', { error: error.message });
+    void sweep({ cookie }).finally(() => process.exit(RUNNER_EXIT.fault));
+  });
+  try {
+    return await runExecution(
+      {
+        ...handover,
+        workspace_dir: join(directory, 'workspace'),
+        cookie,
+        limits: DEFAULT_LIMITS,
+        git: DEFAULT_GIT,
+      },
+      { ...options, builtinAgentArgs: BUILTIN_AGENT_ARGS },
+    );
+  } finally {
+    await removeTree(directory).catch((error: unknown) => {
+      options.log.warn('a temporary directory could not be removed', { error: String(error) });
+    });
+    guard.dismiss();
+  }
+}

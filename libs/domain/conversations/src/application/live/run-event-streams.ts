@@ -1,0 +1,151 @@
+import { performance } from 'node:perf_hooks';
+import { Injectable } from '@nestjs/common';
+import { CursorCodec } from '#platform/kernel';
+import { Settings } from '#platform/config';
+import type { RunHead } from '#execution/executions';
+import type { ConversationChange } from '../../domain/conversation-view.js';
+import { WatchedRuns } from './watched-runs.js';
+import type { WatchedRun } from './watched-run.js';
+
+/** Position of a stream in a run's log; timeline and conversation do not advance at the same moments. */
+export interface StreamPosition {
+  readonly timeline: number;
+  readonly conversation: number;
+}
+
+export const START: StreamPosition = { timeline: 0, conversation: 0 };
+
+/** Event ids of streams: opaque, signed, valid for one run in every process with the same key. */
+export class StreamPositions {
+  private readonly codec: CursorCodec;
+
+  constructor(secretsKey: string) {
+    this.codec = new CursorCodec(`live positions ${secretsKey}`);
+  }
+
+  encode(runId: string, { timeline, conversation }: StreamPosition): string {
+    return this.codec.encode([timeline, conversation], runId);
+  }
+
+  /** Null when it is no event id of this run. */
+  decode(runId: string, id: string): StreamPosition | null {
+    const [timeline, conversation] = this.codec.decode(id, runId) ?? [];
+    return typeof timeline === 'number' && typeof conversation === 'number' ? { timeline, conversation } : null;
+  }
+}
+
+/** One server-sent event; null: a heartbeat. */
+export type StreamEvent = {
+  readonly event: 'state' | 'timeline' | 'conversation' | 'end';
+  readonly id: string;
+  /** JSON. */
+  readonly data: string;
+} | null;
+
+/** Why a stream ends for good. */
+export type EndReason = 'run_ended' | 'run_deleted' | 'access_ended';
+
+export interface FollowOptions {
+  readonly head: RunHead;
+  readonly from: StreamPosition;
+  /** Whether the caller may still read the run; checked periodically. */
+  readonly isStillAuthorized: () => Promise<boolean>;
+  readonly abort: AbortSignal;
+}
+
+/**
+ * Streams the events of a run. A slow reader gets fewer, larger changes instead of a buffer that grows in memory. Ends when
+ * all events of an ended run were sent, or when aborted.
+ */
+@Injectable()
+export class RunEventStreams {
+  readonly positions: StreamPositions;
+
+  constructor(
+    private readonly runs: WatchedRuns,
+    private readonly settings: Settings,
+  ) {
+    this.positions = new StreamPositions(settings.secretsKey ?? '');
+  }
+
+  /** Whether all events of an ended run were sent to a reader at this position. */
+  isAtEnd({ isEnded, lastSeq, conversationId }: RunHead, { timeline, conversation }: StreamPosition): boolean {
+    return isEnded && timeline >= lastSeq && (conversationId === null || conversation >= lastSeq);
+  }
+
+  async *follow(options: FollowOptions): AsyncGenerator<StreamEvent> {
+    const run = await this.runs.watch(options.head, options.from.conversation);
+    try {
+      yield* this.streamRun(run, options);
+    } finally {
+      this.runs.release(run);
+    }
+  }
+
+  private async *streamRun(
+    run: WatchedRun,
+    { from, isStillAuthorized, abort }: FollowOptions,
+  ): AsyncGenerator<StreamEvent> {
+    const { runId } = run.head;
+    let { timeline, conversation } = from;
+    let sentState = '';
+    let checkedAt = performance.now();
+    const event = (kind: NonNullable<StreamEvent>['event'], data: string): StreamEvent => ({
+      event: kind,
+      id: this.positions.encode(runId, { timeline, conversation }),
+      data,
+    });
+    const end = (reason: EndReason): StreamEvent => event('end', JSON.stringify({ run_id: runId, reason }));
+    while (!abort.aborted) {
+      // Read together: the events that are sent never go beyond the state that is sent before them.
+      const { version, head, conversationSeq } = run;
+      const changes = head.conversationId === null ? [] : run.conversationAfter(conversation);
+      if (!run.exists) {
+        yield end('run_deleted');
+        return;
+      }
+      const state = stateData(head);
+      if (state !== sentState) yield event('state', state);
+      sentState = state;
+      for await (const entry of run.timelineAfter(timeline, head.lastSeq)) {
+        timeline = entry.seq;
+        yield event('timeline', JSON.stringify(entry.event));
+      }
+      timeline = head.lastSeq;
+      for (const [index, change] of changes.entries()) {
+        // Only the last change advances the position: a reader that is disconnected before it gets all of them again.
+        if (index === changes.length - 1) conversation = conversationSeq;
+        yield event('conversation', conversationData(head, change));
+      }
+      // Without a conversation nothing was sent of it: once it begins, all of it is new.
+      conversation = head.conversationId === null ? 0 : conversationSeq;
+      if (head.isEnded && conversationSeq === head.lastSeq) {
+        yield end('run_ended');
+        return;
+      }
+      const { liveHeartbeat, liveAuthRecheckInterval } = this.settings;
+      if (!(await run.changedSince(version, Math.min(liveHeartbeat, liveAuthRecheckInterval), abort))) yield null;
+      if (performance.now() - checkedAt >= liveAuthRecheckInterval) {
+        if (!(await isStillAuthorized())) {
+          yield end('access_ended');
+          return;
+        }
+        checkedAt = performance.now();
+      }
+    }
+  }
+}
+
+function stateData({ runId, state, statusMessage, updatedAt }: RunHead): string {
+  return JSON.stringify({
+    run_id: runId,
+    state,
+    ...(statusMessage === null ? {} : { status_message: statusMessage }),
+    updated_at: updatedAt.toISOString(),
+  });
+}
+
+function conversationData({ conversationId }: RunHead, { path, step, message }: ConversationChange): string {
+  const place = `{"conversation_id":${JSON.stringify(conversationId)},"path":${JSON.stringify(path)},"step":${step}`;
+  return message === undefined ? `${place}}` : `${place},"message_index":${message.index},"message":${message.json}}`;
+}

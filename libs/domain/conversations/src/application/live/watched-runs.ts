@@ -1,0 +1,133 @@
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { isDatabaseUnavailable } from '#platform/persistence';
+import { type RunHead, RunTail } from '#execution/executions';
+import { ConversationReader } from '../conversation-reader.js';
+import { WatchedRun } from './watched-run.js';
+
+/** Runs that are read concurrently: many watched runs must not use all database connections. */
+const PARALLEL_READS = 3;
+
+/**
+ * The runs with open streams in this process. One statement per LIVE_POLL reads the heads of all of them, and only runs
+ * that changed are read. There is no notification per event: commits that notify are serialised by PostgreSQL.
+ */
+@Injectable()
+export class WatchedRuns implements OnModuleDestroy {
+  private readonly logger = new Logger(WatchedRuns.name);
+  private readonly runs = new Map<string, Promise<WatchedRun>>();
+  private readonly opened = new Map<string, WatchedRun>();
+  private timer: NodeJS.Timeout | null = null;
+  private polling: Promise<void> | null = null;
+  private closed = false;
+
+  constructor(
+    private readonly tail: RunTail,
+    private readonly reader: ConversationReader,
+    private readonly settings: Settings,
+  ) {}
+
+  /** `since`: the sequence number up to which the caller knows the conversation. End it with {@link release}. */
+  async watch(head: RunHead, since: number): Promise<WatchedRun> {
+    const opening = this.runs.get(head.runId) ?? this.open(head, since);
+    const run = await opening;
+    if (this.runs.get(head.runId) !== opening) return this.watch(head, since);
+    run.watchers += 1;
+    this.schedule();
+    return run;
+  }
+
+  release(run: WatchedRun): void {
+    run.watchers -= 1;
+    if (run.watchers === 0) this.forget(run.head.runId);
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.closed = true;
+    if (this.timer) clearTimeout(this.timer);
+    await this.polling;
+  }
+
+  private open(head: RunHead, since: number): Promise<WatchedRun> {
+    const opening = WatchedRun.open(head, since, this.tail, this.reader);
+    this.runs.set(head.runId, opening);
+    opening.then(
+      (run) => this.opened.set(head.runId, run),
+      () => this.forget(head.runId),
+    );
+    return opening;
+  }
+
+  private forget(runId: string): void {
+    this.runs.delete(runId);
+    this.opened.delete(runId);
+  }
+
+  private schedule(): void {
+    if (this.timer || this.polling || this.closed || this.opened.size === 0) return;
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      this.polling = this.poll()
+        .catch((error: unknown) => {
+          // While the database is unavailable there are no changes; the next round reads again.
+          if (!isDatabaseUnavailable(error)) this.logger.error(error);
+        })
+        .finally(() => {
+          this.polling = null;
+          this.schedule();
+        });
+    }, this.settings.livePoll);
+  }
+
+  private async poll(): Promise<void> {
+    const heads = new Map((await this.tail.heads([...this.opened.keys()])).map((head) => [head.runId, head]));
+    const moved: (readonly [WatchedRun, RunHead])[] = [];
+    for (const [runId, run] of this.opened) {
+      const head = heads.get(runId);
+      if (head === undefined) {
+        // A run that was opened during the query is in the next one.
+        if (run.exists && !(await this.exists(runId))) run.markDeleted();
+      } else if (run.needs(head)) moved.push([run, head]);
+    }
+    const next = moved.values();
+    const reader = async (): Promise<void> => {
+      for (const [run, head] of next) {
+        await run.advance(head).catch((error: unknown) => {
+          if (!isDatabaseUnavailable(error)) this.logger.error(error);
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: PARALLEL_READS }, reader));
+  }
+
+  private async exists(runId: string): Promise<boolean> {
+    return (await this.tail.heads([runId])).length > 0;
+  }
+}
+
+export type StreamSlot = { readonly release: () => void } | 'principal_limit' | 'process_limit';
+
+/** How many streams are open in this process, in all and of each principal. */
+@Injectable()
+export class StreamLimiter {
+  private readonly byPrincipal = new Map<string, number>();
+  private open = 0;
+
+  constructor(private readonly settings: Settings) {}
+
+  acquire(principalUid: string): StreamSlot {
+    const theirs = this.byPrincipal.get(principalUid) ?? 0;
+    if (theirs >= this.settings.liveMaxStreamsPerPrincipal) return 'principal_limit';
+    if (this.open >= this.settings.liveMaxStreams) return 'process_limit';
+    this.byPrincipal.set(principalUid, theirs + 1);
+    this.open += 1;
+    return { release: () => this.release(principalUid) };
+  }
+
+  private release(principalUid: string): void {
+    this.open -= 1;
+    const left = (this.byPrincipal.get(principalUid) ?? 1) - 1;
+    if (left > 0) this.byPrincipal.set(principalUid, left);
+    else this.byPrincipal.delete(principalUid);
+  }
+}

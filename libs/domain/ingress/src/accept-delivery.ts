@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import { EvaluationNudge, identityOf, type RawHeaders, signatureKey, SignatureSchemes } from '#domain/webhooks';
+import { DeliveryWriter } from './delivery-writer.js';
+import { type IngressAnswer, NOT_JSON, rateLimited, UNKNOWN_WEBHOOK } from './ingress-answer.js';
+import type { IngressRequest } from './ingress-request.js';
+import type { IngressWebhook } from './ingress-webhooks.js';
+import { RejectionLog } from './rejection-log.js';
+
+/** Headers that describe a delivery. None of them is a credential, a signature, a cookie or an address. */
+const STORED_HEADERS = [
+  'content-type',
+  'user-agent',
+  'x-github-event',
+  'x-gitlab-event',
+  'x-event-key',
+  'x-atlassian-webhook-flow',
+  'x-buildkite-event',
+  'x-shopify-topic',
+  'shopify-topic',
+  'linear-event',
+  'sentry-hook-resource',
+  'circleci-event-type',
+  'x-netlify-event',
+  'x-slack-retry-num',
+] as const;
+const MAX_HEADER_LENGTH = 255;
+
+/** The last step of the pipeline, for an authentic delivery: rate, JSON and identity, decided and written by one statement. */
+@Injectable()
+export class AcceptDelivery {
+  constructor(
+    private readonly writer: DeliveryWriter,
+    private readonly schemes: SignatureSchemes,
+    private readonly rejections: RejectionLog,
+    private readonly evaluation: EvaluationNudge,
+  ) {}
+
+  /** `id`: of the new delivery. Null when the webhook has changed since it was read: nothing was written. */
+  async accept(request: IngressRequest, webhook: IngressWebhook, id: string): Promise<IngressAnswer | null> {
+    if (request.handshake) return this.captureSecret(request, webhook);
+    const incoming = request.toRequest();
+    const scheme = webhook.schemeId === null ? null : this.schemes.find(webhook.schemeId);
+    const isJson = request.json() !== undefined;
+    const handshake = isJson ? (scheme?.handshake(incoming, webhook.secret ?? '') ?? null) : null;
+    const kind = isJson ? (handshake ? 'handshake' : 'delivery') : 'invalid_json';
+    const sources = { deliveryIdHeader: webhook.deliveryIdHeader, scheme };
+    const result = await this.writer.accept({
+      webhook,
+      id,
+      kind,
+      identity: kind === 'delivery' ? identityOf(incoming, sources) : null,
+      signatureKey: kind === 'delivery' ? signatureKey(incoming, sources) : null,
+      body: incoming.body,
+      sourceIp: request.sourceIp,
+      headers: storedHeaders(request.headers),
+      traceId: request.traceId,
+    });
+    switch (result.kind) {
+      case 'accepted':
+        this.evaluation.nudge();
+        return { kind: 'recorded', outcome: 'accepted', deliveryId: result.deliveryId };
+      case 'duplicate':
+        return { kind: 'recorded', outcome: 'duplicate', deliveryId: result.deliveryId };
+      case 'limited':
+        return rateLimited('rate_limited', result.retryMs);
+      case 'counted':
+        if (handshake) return { kind: 'handshake', answer: handshake };
+        this.rejections.add(request, webhook.id, 'J');
+        return NOT_JSON;
+      case 'stale':
+        return null;
+    }
+  }
+
+  /** The secret that an unsigned first request contains. A second such request finds the webhook unknown. */
+  private async captureSecret(request: IngressRequest, webhook: IngressWebhook): Promise<IngressAnswer> {
+    const { handshake, body } = request;
+    const isEmpty = body === null || body.length === 0;
+    if (!handshake || (!isEmpty && request.json() === undefined)) return UNKNOWN_WEBHOOK;
+    const isCaptured = await this.writer.captureSecret(webhook, handshake.secret, {
+      sizeBytes: body?.length ?? 0,
+      sourceIp: request.sourceIp,
+      traceId: request.traceId,
+    });
+    return isCaptured ? { kind: 'handshake', answer: handshake.answer } : UNKNOWN_WEBHOOK;
+  }
+}
+
+function storedHeaders(headers: RawHeaders): Record<string, string> {
+  const stored: Record<string, string> = {};
+  for (const name of STORED_HEADERS) {
+    const value = headers.single(name);
+    if (value !== null && value !== '') stored[name] = value.slice(0, MAX_HEADER_LENGTH);
+  }
+  return stored;
+}

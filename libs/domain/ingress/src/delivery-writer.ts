@@ -1,0 +1,149 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { newUuid } from '#platform/kernel';
+import { Database, GroupedStatement, type Statement } from '#platform/persistence';
+import { type DeliveryIdentity, identityKey, WebhookSecrets } from '#domain/webhooks';
+import type { IngressWebhook } from './ingress-webhooks.js';
+
+/** An authentic delivery that is to be written. */
+export interface NewDelivery {
+  readonly webhook: IngressWebhook;
+  /** A UUIDv7; the id of the delivery unless it turns out to be a duplicate. */
+  readonly id: string;
+  /** `delivery` is decided by its identity and stored; `handshake` is logged; `invalid_json` only counts against the rate. */
+  readonly kind: 'delivery' | 'handshake' | 'invalid_json';
+  readonly identity: DeliveryIdentity | null;
+  readonly signatureKey: Buffer | null;
+  readonly body: Buffer;
+  readonly sourceIp: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly traceId: string;
+}
+
+export type AcceptResult =
+  | { readonly kind: 'accepted' | 'duplicate'; readonly deliveryId: string }
+  | { readonly kind: 'counted' }
+  | { readonly kind: 'limited'; readonly retryMs: number }
+  /** The webhook has another version by now: it has to be read and checked again. */
+  | { readonly kind: 'stale' };
+
+interface Row {
+  verdict: AcceptResult['kind'];
+  delivery_id: string | null;
+  retry_ms: number | null;
+}
+
+const OUTCOME_CODES = { delivery: 'A', handshake: 'H', invalid_json: 'J' } as const;
+const GROUP_LIMITS = { maxGroup: 32, maxInFlight: 2 };
+
+const ACCEPT: Statement = {
+  name: 'ingress.take-deliveries',
+  text: 'SELECT verdict, delivery_id, retry_ms FROM headrace.take_deliveries($1, $2, $3, $4, $5)',
+};
+
+/** Stores a secret once, for a webhook that waits for one, and logs the handshake. */
+const CAPTURE_SECRET: Statement = {
+  name: 'ingress.capture-secret',
+  text: `WITH captured AS (
+  UPDATE headrace.webhooks SET sealed_captured_secret = $3, version = version + 1, updated_at = headrace.now()
+   WHERE id = $1 AND version = $2 AND enabled AND deleted_at IS NULL
+     AND secret_pending AND sealed_secret IS NULL AND sealed_captured_secret IS NULL
+  RETURNING id)
+INSERT INTO headrace.webhook_deliveries (webhook_id, id, outcome, size_bytes, received_at, source_ip, trace_id)
+SELECT id, $4, 'H', $5, headrace.now(), $6, $7 FROM captured RETURNING webhook_id`,
+};
+
+/**
+ * Decides on rate and identity and writes the delivery in one round trip: log line, payload and the work of evaluating it
+ * (an accepted row that is not evaluated yet). Deliveries that arrive together share a transaction.
+ */
+@Injectable()
+export class DeliveryWriter {
+  private readonly groups: GroupedStatement<NewDelivery, AcceptResult>;
+  private readonly rate: readonly [limit: number, window: string];
+
+  constructor(
+    private readonly database: Database,
+    private readonly secrets: WebhookSecrets,
+    settings: Settings,
+  ) {
+    this.rate = [settings.webhookRateLimit, `${settings.webhookRateWindow} milliseconds`];
+    this.groups = new GroupedStatement<NewDelivery, AcceptResult>((group) => this.acceptGroup(group), GROUP_LIMITS);
+  }
+
+  accept(delivery: NewDelivery): Promise<AcceptResult> {
+    return this.groups.execute(delivery);
+  }
+
+  /**
+   * Stores the secret that a first, unsigned request contains until a user confirms it. False when another request was
+   * first, or the webhook has changed; a stored secret is never overwritten.
+   */
+  async captureSecret(
+    webhook: IngressWebhook,
+    secret: string,
+    { sizeBytes, sourceIp, traceId }: { sizeBytes: number; sourceIp: string; traceId: string },
+  ): Promise<boolean> {
+    const sealed = this.secrets.sealCaptured(webhook.uid, secret);
+    const values = [webhook.id, webhook.version, sealed, newUuid(), sizeBytes, sourceIp, traceId];
+    return (await this.database.query(CAPTURE_SECRET, values)).length === 1;
+  }
+
+  private async acceptGroup(deliveries: readonly NewDelivery[]): Promise<AcceptResult[]> {
+    // The statement locks rates in the order of its items: one order for all processes prevents deadlocks.
+    const ordered = deliveries
+      .map((delivery, index) => ({ delivery, index }))
+      .sort((one, other) => compareIds(one.delivery.webhook.id, other.delivery.webhook.id));
+    const toStore = ordered.map(({ delivery }) => delivery).filter(({ kind }) => kind === 'delivery');
+    const rows = await this.database.query<Row>(ACCEPT, [
+      JSON.stringify(ordered.map(({ delivery }) => toItem(delivery))),
+      Buffer.concat(toStore.flatMap(keysOf)),
+      Buffer.concat(toStore.map(({ body }) => body)),
+      ...this.rate,
+    ]);
+    const results: AcceptResult[] = [];
+    rows.forEach((row, index) => (results[ordered[index]?.index ?? 0] = toResult(row)));
+    return results;
+  }
+}
+
+/** Compares decimal numbers without leading zeros. */
+const compareIds = (one: string, other: string): number =>
+  one.length - other.length || (one < other ? -1 : one > other ? 1 : 0);
+
+const keysOf = ({ identity, signatureKey }: NewDelivery): Buffer[] => [
+  identity ? identityKey(identity) : Buffer.alloc(32),
+  ...(signatureKey ? [signatureKey] : []),
+];
+
+/** The part of a delivery that is sent as JSON; keys and bodies are sent as bytes. */
+function toItem(delivery: NewDelivery): object {
+  const { webhook, id, kind, identity, body, sourceIp, headers, traceId } = delivery;
+  return {
+    webhook_id: webhook.id,
+    version: webhook.version,
+    outcome: OUTCOME_CODES[kind],
+    id,
+    identity_kind: identity?.kind ?? null,
+    identity: identity?.value ?? null,
+    size: body.length,
+    source_ip: sourceIp,
+    headers,
+    trace_id: traceId,
+    signed: delivery.signatureKey !== null,
+  };
+}
+
+function toResult({ verdict, delivery_id: deliveryId, retry_ms: retryMs }: Row): AcceptResult {
+  switch (verdict) {
+    case 'accepted':
+    case 'duplicate':
+      if (deliveryId === null) throw new Error('The acceptance statement returned no delivery id.');
+      return { kind: verdict, deliveryId };
+    case 'limited':
+      return { kind: 'limited', retryMs: retryMs ?? 1 };
+    case 'counted':
+    case 'stale':
+      return { kind: verdict };
+  }
+}

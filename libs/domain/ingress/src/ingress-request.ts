@@ -1,0 +1,130 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { newContext } from '#platform/observability';
+import { type IncomingRequest, RawHeaders, type SecretBringingHandshake } from '#domain/webhooks';
+import type { IngressWebhook } from './ingress-webhooks.js';
+
+/** Exactly `/webhooks/w/<uid>` or `/webhooks/w/<uid>/<token>`, with an optional query. Nothing is decoded. */
+const ADDRESS = /^\/webhooks\/w\/([A-Za-z0-9]{22})(?:\/([^/?#]+))?(?:\?|$)/;
+
+const NOT_PARSED = Symbol('not parsed');
+
+/** One request in the pipeline, and what the steps so far have found out about it. */
+export class IngressRequest {
+  /** By `performance.now()`. */
+  readonly arrivedAt = performance.now();
+  /** Empty when the path cannot be the path of a webhook. */
+  readonly uid: string;
+  readonly pathToken: string | null;
+  webhook: IngressWebhook | null = null;
+  /** Whether the webhook was read from the database after this request arrived: only then it may be rejected. */
+  isFresh = false;
+  body: Buffer | null = null;
+  /** Set when the body exceeds the limit: the number of bytes as far as it is known. */
+  tooLargeBytes: number | null = null;
+  /** The version of the webhook for which authentication has failed. */
+  failedFor: IngressWebhook | null = null;
+  /** The secret that an unsigned first request contains, for a webhook that waits for it. */
+  handshake: SecretBringingHandshake | null = null;
+  private parsed: unknown = NOT_PARSED;
+  private rawHeaders: RawHeaders | null = null;
+  private trace: string | null = null;
+  private releaseSlot: (() => void) | null = null;
+
+  /** `publicOrigin`: where senders reach the ingress, from the settings and not from the Host header. */
+  constructor(
+    readonly incoming: IncomingMessage,
+    private readonly response: ServerResponse,
+    private readonly publicOrigin: string,
+    readonly sourceIp: string,
+  ) {
+    const [, uid = '', pathToken = null] = ADDRESS.exec(incoming.url ?? '') ?? [];
+    this.uid = uid;
+    this.pathToken = pathToken;
+  }
+
+  /** Parsed on demand: most rejections do not need them. */
+  get headers(): RawHeaders {
+    this.rawHeaders ??= new RawHeaders(this.incoming.rawHeaders);
+    return this.rawHeaders;
+  }
+
+  get traceId(): string {
+    this.trace ??= newContext(this.incoming.headers.traceparent as string | undefined).traceId;
+    return this.trace;
+  }
+
+  /** Asks a sender that waits for it (`Expect: 100-continue`) to send the body. */
+  readonly sendContinue = (): void => {
+    if (/^100-continue$/i.test(this.incoming.headers.expect ?? '')) this.response.writeContinue();
+  };
+
+  /** `release` frees the memory slot of the body, exactly once: after the answer, on disconnect or by {@link dropBody}. */
+  holdSlot(release: () => void): void {
+    this.releaseSlot = release;
+    onceClosed(this.incoming, this.response, () => this.release());
+  }
+
+  /** For a rejected request, whose body nothing needs any longer. */
+  dropBody(): void {
+    this.body = null;
+    this.parsed = undefined;
+    this.release();
+  }
+
+  /** Undefined when the body is not JSON in UTF-8. Parsed once. */
+  json(): unknown {
+    if (this.parsed === NOT_PARSED) this.parsed = this.body ? parseJson(this.body) : undefined;
+    return this.parsed;
+  }
+
+  toRequest(): IncomingRequest {
+    return {
+      method: this.incoming.method ?? '',
+      url: this.publicOrigin + (this.incoming.url ?? ''),
+      headers: this.headers,
+      body: this.body ?? Buffer.alloc(0),
+      json: () => this.json(),
+    };
+  }
+
+  private release(): void {
+    this.releaseSlot?.();
+    this.releaseSlot = null;
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Any JSON value of any depth; undefined for anything else, also for bytes that are not valid UTF-8. A byte order mark is
+ * kept, and is not JSON.
+ */
+export function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(body)) as unknown;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Calls `release` once, when the response is finished or the connection is closed. Both are needed: a pipelined response
+ * that waits for an earlier one does not see the connection close, and a response whose connection has closed already
+ * emits no event at all.
+ */
+function onceClosed({ socket }: IncomingMessage, response: ServerResponse, release: () => void): void {
+  const end = (): void => {
+    response.off('close', end);
+    socket.off('close', end);
+    release();
+  };
+  if (socket.destroyed) {
+    release();
+    return;
+  }
+  // A connection has one listener for each of its pipelined requests.
+  socket.setMaxListeners(0);
+  response.on('close', end);
+  socket.on('close', end);
+}

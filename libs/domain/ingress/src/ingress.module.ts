@@ -1,0 +1,38 @@
+import { Module } from '@nestjs/common';
+import { SenderAddress } from '#platform/http';
+import { ObservabilityModule } from '#platform/observability';
+import { SecretsModule } from '#platform/secrets';
+import { evaluationNudgeProvider, signatureSchemesProvider, WebhookSecrets } from '#domain/webhooks';
+import { AcceptDelivery } from './accept-delivery.js';
+import { AuthFailureLimiter } from './auth-failure-limiter.js';
+import { IngressAuthModes } from './auth-modes.js';
+import { BodyConcurrencyLimiter } from './body-concurrency-limiter.js';
+import { DeliveryWriter } from './delivery-writer.js';
+import { IngressHandler } from './ingress-handler.js';
+import { IngressMetrics } from './ingress-metrics.js';
+import { IngressWebhooks } from './ingress-webhooks.js';
+import { RejectionLog } from './rejection-log.js';
+import { RejectionThrottle } from './rejection-throttle.js';
+
+/** The pipeline of deliveries. Needs persistence, settings and the clock. */
+@Module({
+  imports: [ObservabilityModule, SecretsModule],
+  providers: [
+    WebhookSecrets,
+    signatureSchemesProvider,
+    evaluationNudgeProvider,
+    SenderAddress,
+    IngressMetrics,
+    IngressWebhooks,
+    IngressAuthModes,
+    AuthFailureLimiter,
+    BodyConcurrencyLimiter,
+    RejectionLog,
+    RejectionThrottle,
+    DeliveryWriter,
+    AcceptDelivery,
+    IngressHandler,
+  ],
+  exports: [IngressMetrics],
+})
+export class WebhookIngressModule {}

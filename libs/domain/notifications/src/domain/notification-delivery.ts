@@ -1,0 +1,82 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
+export const NOTIFICATION_STATUSES = ['pending', 'delivered', 'failed', 'dropped'] as const;
+/** `failed`: abandoned. `dropped`: the webhook was disabled before the message was sent. */
+export type NotificationStatus = (typeof NOTIFICATION_STATUSES)[number];
+
+/** The log entry of an attempt. */
+export interface AttemptRecord {
+  /** Time of its end, RFC 3339. */
+  readonly at: string;
+  readonly duration_ms: number;
+  readonly response_status?: number;
+  /** The first KB. */
+  readonly response_body?: string;
+  /** Why there was no response. */
+  readonly error?: string;
+}
+
+/** A message to one webhook, with all its attempts. */
+export interface StoredNotification {
+  readonly id: string;
+  /** The same for all attempts. */
+  readonly messageId: string;
+  readonly runId: string | null;
+  readonly type: string;
+  readonly status: NotificationStatus;
+  /** Attempts that were started; one that was interrupted by a crash has no log entry. */
+  readonly attempts: number;
+  /** Oldest first. */
+  readonly log: readonly AttemptRecord[];
+  readonly nextAttemptAt: Date | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
+}
+
+/** A message that a processor has claimed and is sending. */
+export interface ClaimedNotification {
+  readonly id: string;
+  readonly messageId: string;
+  /** Number of the attempt, from 1; a later claim of the message has a higher number. */
+  readonly attempt: number;
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly createdAt: Date;
+  readonly webhookUid: string;
+  readonly url: string;
+  readonly enabled: boolean;
+  /** Encrypted; the newest first. */
+  readonly secrets: readonly string[];
+}
+
+/** The body of the request. */
+export const messageOf = ({
+  type,
+  createdAt,
+  data,
+}: Pick<ClaimedNotification, 'type' | 'createdAt' | 'data'>): string =>
+  JSON.stringify({ type, timestamp: createdAt.toISOString(), data });
+
+const PREFIX = 'whsec_';
+const SECRET_BYTES = 32;
+
+/** A Standard Webhooks secret: `whsec_` and the key in base64. */
+export const newSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString('base64');
+
+/** `v1,…`: HMAC-SHA256 over `id.timestamp.body`, in base64. `timestamp` is in seconds. */
+export function signatureOf(secret: string, messageId: string, timestamp: number, body: string): string {
+  const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+  return `v1,${createHmac('sha256', key).update(`${messageId}.${timestamp}.${body}`).digest('base64')}`;
+}
+
+/** The Standard Webhooks headers, with a signature for each secret. */
+export const signedHeaders = (
+  secrets: readonly string[],
+  messageId: string,
+  timestamp: number,
+  body: string,
+): Record<string, string> => ({
+  'webhook-id': messageId,
+  'webhook-timestamp': String(timestamp),
+  'webhook-signature': secrets.map((secret) => signatureOf(secret, messageId, timestamp, body)).join(' '),
+});

@@ -1,0 +1,195 @@
+import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
+import { Authorize, type Caller, CurrentCaller, hasPermission } from '#platform/auth';
+import { Operation, pageInfo, pathId } from '#platform/http';
+import { NotificationWebhooksService } from '../application/notification-webhooks.service.js';
+import { DEFAULT_EVENTS, type NotificationWebhook } from '../domain/notification-webhook.js';
+import {
+  CreateNotificationWebhookRequest,
+  ListNotificationDeliveriesParameters,
+  ListNotificationDeliveriesResponse,
+  ListNotificationWebhooksResponse,
+  NotificationDelivery,
+  NotificationWebhookItem,
+  UpdateNotificationWebhookRequest,
+} from './notification-webhook.dto.js';
+import { notificationProblem, presentDelivery, presentWebhook } from './presenters.js';
+
+const TAG = 'Notifications';
+const DEFAULT_LIMIT = 20;
+
+const present = (caller: Caller, webhook: NotificationWebhook): NotificationWebhookItem =>
+  presentWebhook(webhook, { mayManage: hasPermission(caller, webhook.teamUid, 'notifications:manage') });
+
+/** For a webhook with a uid, the role that counts is the role on its team, which the service checks. */
+@Controller('notification-webhooks')
+export class NotificationWebhooksController {
+  constructor(private readonly webhooks: NotificationWebhooksService) {}
+
+  @Get()
+  @Authorize('notifications:read')
+  @Operation({
+    id: 'listNotificationWebhooks',
+    summary: 'List notification webhooks',
+    description: 'Of the team, by name; without the team header, of all teams of the caller, at most 1,000.',
+    tag: TAG,
+    team: true,
+    success: { status: 200, description: 'The webhooks.', type: ListNotificationWebhooksResponse },
+    errors: [403],
+  })
+  async listNotificationWebhooks(@CurrentCaller() caller: Caller): Promise<ListNotificationWebhooksResponse> {
+    const webhooks = await this.webhooks.list(caller);
+    return { notification_webhooks: webhooks.map((webhook) => present(caller, webhook)) };
+  }
+
+  @Post()
+  @Authorize('notifications:manage')
+  @Operation({
+    id: 'createNotificationWebhook',
+    summary: 'Create a notification webhook',
+    description:
+      'Messages about the runs of the team are posted to the URL, signed by Standard Webhooks with `secret`, which is returned only once. Failed messages are retried for about two days. A team has at most 20 notification webhooks. Needs the role admin or owner.',
+    tag: TAG,
+    team: true,
+    request: { value: { name: 'deploys', url: 'https://hooks.example.com/headrace' } },
+    success: { status: 201, description: 'The webhook, with its secret.', type: NotificationWebhookItem },
+    errors: [400, 403, 'limit_reached', 413, 415],
+  })
+  async createNotificationWebhook(
+    @CurrentCaller() caller: Caller,
+    @Body() body: CreateNotificationWebhookRequest,
+  ): Promise<NotificationWebhookItem> {
+    const { name, url, events = [...DEFAULT_EVENTS], enabled = true } = body;
+    const result = await this.webhooks.create(caller, { name, url, events, enabled });
+    if (result.kind !== 'created') throw notificationProblem(result);
+    return presentWebhook(result.webhook, { mayManage: true, secret: result.secret });
+  }
+
+  @Get(':uid')
+  @Authorize('notifications:read')
+  @Operation({
+    id: 'getNotificationWebhook',
+    summary: 'Get a notification webhook',
+    tag: TAG,
+    success: { status: 200, description: 'The webhook.', type: NotificationWebhookItem },
+    errors: [400, 403, 404],
+  })
+  async getNotificationWebhook(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+  ): Promise<NotificationWebhookItem> {
+    const lookup = await this.webhooks.get(caller, uid);
+    if (lookup.kind !== 'found') throw notificationProblem(lookup);
+    return present(caller, lookup.webhook);
+  }
+
+  @Put(':uid')
+  @Authorize('notifications:read')
+  @Operation({
+    id: 'updateNotificationWebhook',
+    summary: 'Update a notification webhook',
+    description:
+      'Omitted fields keep their values. Disabling drops the pending messages. Needs the role admin or owner.',
+    tag: TAG,
+    request: { value: { events: ['run.failed'] } },
+    success: { status: 200, description: 'The updated webhook.', type: NotificationWebhookItem },
+    errors: [400, 403, 404, 413, 415],
+  })
+  async updateNotificationWebhook(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+    @Body() { name, url, events, enabled }: UpdateNotificationWebhookRequest,
+  ): Promise<NotificationWebhookItem> {
+    const result = await this.webhooks.update(caller, uid, {
+      ...(name !== undefined && { name }),
+      ...(url !== undefined && { url }),
+      ...(events !== undefined && { events }),
+      ...(enabled !== undefined && { enabled }),
+    });
+    if (result.kind !== 'updated') throw notificationProblem(result);
+    return present(caller, result.webhook);
+  }
+
+  @Delete(':uid')
+  @Authorize('notifications:read')
+  @Operation({
+    id: 'deleteNotificationWebhook',
+    summary: 'Delete a notification webhook',
+    description: 'Also deletes its deliveries; pending messages are not sent. Needs the role admin or owner.',
+    tag: TAG,
+    success: { status: 204, description: 'Deleted.' },
+    errors: [400, 403, 404],
+  })
+  async deleteNotificationWebhook(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+  ): Promise<void> {
+    const result = await this.webhooks.delete(caller, uid);
+    if (result.kind !== 'deleted') throw notificationProblem(result);
+  }
+
+  @Get(':uid/deliveries')
+  @Authorize('notifications:read')
+  @Operation({
+    id: 'listNotificationDeliveries',
+    summary: 'List notification deliveries',
+    description:
+      'Newest first, with every attempt. Finished deliveries are kept for a limited time (`NOTIFY_LOG_RETENTION`).',
+    tag: TAG,
+    success: { status: 200, description: 'A page of deliveries.', type: ListNotificationDeliveriesResponse },
+    errors: [400, 403, 404],
+  })
+  async listNotificationDeliveries(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+    @Query() { limit = DEFAULT_LIMIT, cursor }: ListNotificationDeliveriesParameters,
+  ): Promise<ListNotificationDeliveriesResponse> {
+    const result = await this.webhooks.listDeliveries(caller, uid, limit, cursor ?? null);
+    if (result.kind !== 'page') throw notificationProblem(result);
+    const { webhook, deliveries, nextCursor } = result;
+    const mayManage = hasPermission(caller, webhook.teamUid, 'notifications:manage');
+    return {
+      deliveries: deliveries.map((delivery) => presentDelivery(delivery, mayManage)),
+      page_info: pageInfo(nextCursor),
+    };
+  }
+
+  @Post(':uid/test')
+  @Authorize('notifications:read')
+  @Operation({
+    id: 'testNotificationWebhook',
+    summary: 'Test a notification webhook',
+    description:
+      'Sends a message of type `webhook.test`, also to a disabled webhook, with one attempt. The result is in its deliveries. Needs the role admin or owner.',
+    tag: TAG,
+    success: { status: 202, description: 'The delivery; it is sent asynchronously.', type: NotificationDelivery },
+    errors: [400, 403, 404, 409],
+  })
+  async testNotificationWebhook(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+  ): Promise<NotificationDelivery> {
+    const result = await this.webhooks.test(caller, uid);
+    if (result.kind !== 'queued') throw notificationProblem(result);
+    return presentDelivery(result.delivery, true);
+  }
+
+  @Post(':uid/rotate-secret')
+  @Authorize('notifications:read')
+  @Operation({
+    id: 'rotateNotificationWebhookSecret',
+    summary: 'Rotate a notification webhook secret',
+    description:
+      'The secret is returned only once. For 24 hours messages carry a second signature, with the previous secret. Needs the role admin or owner.',
+    tag: TAG,
+    success: { status: 200, description: 'The webhook, with its new secret.', type: NotificationWebhookItem },
+    errors: [400, 403, 404],
+  })
+  async rotateNotificationWebhookSecret(
+    @CurrentCaller() caller: Caller,
+    @Param('uid', pathId('uid')) uid: string,
+  ): Promise<NotificationWebhookItem> {
+    const result = await this.webhooks.rotateSecret(caller, uid);
+    if (result.kind !== 'rotated') throw notificationProblem(result);
+    return presentWebhook(result.webhook, { mayManage: true, secret: result.secret });
+  }
+}

@@ -1,0 +1,139 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Queryable, type Statement } from '#platform/persistence';
+import type { NotificationWebhook, NotificationWebhookFields } from '../domain/notification-webhook.js';
+
+const COLUMNS = `uid, team_uid AS "teamUid", name, url, events, enabled, disabled_reason AS "disabledReason",
+  created_at AS "createdAt", updated_at AS "updatedAt"`;
+/** Lists are bounded for every caller. */
+const MAX_LISTED = 1000;
+
+const FIND: Statement = {
+  name: 'notifications.find-webhook',
+  text: `SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1`,
+};
+
+const COUNT_SUCCESS: Statement = {
+  name: 'notifications.count-success',
+  text: `UPDATE notification_webhooks SET failures = 0, failing_since = NULL WHERE uid = $1 AND failures > 0`,
+};
+
+const COUNT_FAILURE: Statement = {
+  name: 'notifications.count-failure',
+  text: `UPDATE notification_webhooks
+    SET failures = failures + 1, failing_since = coalesce(failing_since, headrace.now())
+  WHERE uid = $1
+  RETURNING failures, extract(epoch FROM headrace.now() - failing_since)::float8 * 1000 AS failing_ms`,
+};
+
+@Injectable()
+export class NotificationWebhooksStore {
+  constructor(private readonly database: Database) {}
+
+  async find(uid: string): Promise<NotificationWebhook | null> {
+    const [row] = await this.database.query<NotificationWebhook>(FIND, [uid]);
+    return row ?? null;
+  }
+
+  /** By name. */
+  listFor(teamUids: readonly string[]): Promise<NotificationWebhook[]> {
+    return this.database.query(
+      `SELECT ${COLUMNS} FROM notification_webhooks WHERE team_uid = ANY($1::text[])
+       ORDER BY lower(name), uid LIMIT ${MAX_LISTED}`,
+      [teamUids],
+    );
+  }
+
+  /** The number of webhooks of the team. Concurrent transactions wait, so that the limit is exact. */
+  async countForInsert(tx: Queryable, teamUid: string): Promise<number> {
+    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
+      `headrace.notification_webhooks/${teamUid}`,
+    ]);
+    // A separate statement, because it must see what was committed while this one waited.
+    const [row] = await tx.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM notification_webhooks WHERE team_uid = $1',
+      [teamUid],
+    );
+    return row?.count ?? 0;
+  }
+
+  async insert(
+    tx: Queryable,
+    uid: string,
+    teamUid: string,
+    { name, url, events, enabled }: NotificationWebhookFields,
+    sealedSecret: string,
+  ): Promise<NotificationWebhook> {
+    const rows = await tx.query<NotificationWebhook>(
+      `INSERT INTO notification_webhooks (uid, team_uid, name, url, events, enabled, secret)
+       VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${COLUMNS}`,
+      [uid, teamUid, name, url, events, enabled, sealedSecret],
+    );
+    return only(rows);
+  }
+
+  /** Locks it for this transaction; writers of messages do not wait. */
+  async lock(tx: Queryable, uid: string): Promise<NotificationWebhook | null> {
+    const [row] = await tx.query<NotificationWebhook>(
+      `SELECT ${COLUMNS} FROM notification_webhooks WHERE uid = $1 FOR NO KEY UPDATE`,
+      [uid],
+    );
+    return row ?? null;
+  }
+
+  /** `forgetFailures`: the URL has changed, or the webhook was enabled. */
+  async update(
+    tx: Queryable,
+    uid: string,
+    { name, url, events, enabled }: NotificationWebhookFields,
+    forgetFailures: boolean,
+  ): Promise<NotificationWebhook> {
+    const rows = await tx.query<NotificationWebhook>(
+      `UPDATE notification_webhooks SET name = $2, url = $3, events = $4, enabled = $5,
+         disabled_reason = CASE WHEN $5 THEN NULL ELSE disabled_reason END,
+         failures = CASE WHEN $6 THEN 0 ELSE failures END,
+         failing_since = CASE WHEN $6 THEN NULL ELSE failing_since END,
+         updated_at = headrace.now()
+       WHERE uid = $1 RETURNING ${COLUMNS}`,
+      [uid, name, url, events, enabled, forgetFailures],
+    );
+    return only(rows);
+  }
+
+  /** The present secret stays good for a while. Null when there is no such webhook. */
+  async replaceSecret(uid: string, sealedSecret: string, oldForMs: number): Promise<NotificationWebhook | null> {
+    const [row] = await this.database.query<NotificationWebhook>(
+      `UPDATE notification_webhooks SET secret = $2, previous_secret = secret,
+         previous_secret_until = headrace.now() + $3 * interval '1 millisecond', updated_at = headrace.now()
+       WHERE uid = $1 RETURNING ${COLUMNS}`,
+      [uid, sealedSecret, oldForMs],
+    );
+    return row ?? null;
+  }
+
+  async delete(uid: string): Promise<boolean> {
+    const rows = await this.database.query('DELETE FROM notification_webhooks WHERE uid = $1 RETURNING 1', [uid]);
+    return rows.length > 0;
+  }
+
+  async countSuccess(tx: Queryable, uid: string): Promise<void> {
+    await tx.query(COUNT_SUCCESS, [uid]);
+  }
+
+  /** The number of consecutive failures, and the milliseconds since the first of them. */
+  async countFailure(tx: Queryable, uid: string): Promise<{ failures: number; failingMs: number }> {
+    const [row] = await tx.query<{ failures: number; failing_ms: number }>(COUNT_FAILURE, [uid]);
+    return { failures: row?.failures ?? 0, failingMs: row?.failing_ms ?? 0 };
+  }
+
+  async disable(tx: Queryable, uid: string, reason: string): Promise<void> {
+    await tx.query(
+      `UPDATE notification_webhooks SET enabled = false, disabled_reason = $2, updated_at = headrace.now() WHERE uid = $1`,
+      [uid, reason],
+    );
+  }
+}
+
+function only([row]: readonly NotificationWebhook[]): NotificationWebhook {
+  if (!row) throw new Error('A statement with RETURNING returned no row.');
+  return row;
+}

@@ -1,0 +1,201 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AgentDirectory, ConfiguredHarnesses } from '#domain/agents';
+import { type Environment, EnvironmentDirectory, EnvironmentSetUp, type SecretNames } from '#domain/environments';
+import {
+  type AgentConfig,
+  AssignmentSource,
+  type BuiltAssignment,
+  DEFAULT_HARNESS,
+  type McpServerConfig,
+  type OfferDescription,
+} from '#execution/executions';
+import type { Assignment, AttachmentRef, HarnessDefinition } from '#execution/runner-protocol';
+import { Database, type Statement } from '#platform/persistence';
+import type { StoredAttachment } from '../domain/attachment.js';
+import { maskConfig } from '../domain/resolve-config.js';
+import type { Run } from '../domain/run.js';
+import { RunsStore } from '../persistence/runs.store.js';
+import { Attachments } from './attachments.js';
+import { HarnessSecrets } from './harness-secrets.js';
+import { McpSecrets } from './mcp-secrets.js';
+import { PersonalRunPolicy } from './personal-run-policy.js';
+
+const ENVIRONMENT_OF: Statement = {
+  name: 'executions.environment-of',
+  text: `SELECT r.config->>'environment_id' AS uid FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
+};
+
+/** Builds the assignments of runners: everything that the run refers to, looked up when its execution is claimed. */
+@Injectable()
+export class RunAssignments extends AssignmentSource {
+  private readonly logger = new Logger(RunAssignments.name);
+
+  constructor(
+    private readonly database: Database,
+    private readonly queries: RunsStore,
+    private readonly environments: EnvironmentDirectory,
+    private readonly setUps: EnvironmentSetUp,
+    private readonly agents: AgentDirectory,
+    private readonly attachments: Attachments,
+    private readonly mcpSecrets: McpSecrets,
+    private readonly harnessSecrets: HarnessSecrets,
+    private readonly personalRuns: PersonalRunPolicy,
+    private readonly configured: ConfiguredHarnesses,
+  ) {
+    super();
+  }
+
+  override get harnesses(): Record<string, HarnessDefinition> {
+    return this.configured.extra;
+  }
+
+  override async build(runId: string, executionId: string, leaseEpoch: number): Promise<BuiltAssignment> {
+    const found = await this.queries.findForAssignment(runId);
+    if (!found) return { kind: 'unknown_run' };
+    const { run, promptTaken, hasTranscript, sessionInDebug, permissionRules, conversationCostUsd: costUsd } = found;
+    if (!(await this.personalRuns.mayBegin(run, found.isExternal))) return NOT_ALLOWED;
+    const environmentUid = run.config.environment_id;
+    const environment = environmentUid === undefined ? null : await this.findEnvironment(run, environmentUid);
+    if (environmentUid !== undefined && environment === null) return impossible(NO_ENVIRONMENT);
+    const identity = await this.findIdentity(run);
+    const setUp = environment || identity ? await this.setUps.of(environment, identity) : null;
+    if (setUp?.kind === 'impossible') return impossible(setUp.message);
+    const servers = await this.findServers(run);
+    if (servers === null) return impossible('An MCP server of the run does not exist any more.');
+    const ofAgent = await this.harnessSecrets.of(run);
+    if (ofAgent.kind === 'impossible') return impossible(ofAgent.message);
+    const assignment = {
+      run_id: run.id,
+      execution_id: executionId,
+      lease_epoch: leaseEpoch,
+      prompt: promptTaken ? null : run.prompt,
+      base_prompt: run.config.base_prompt ?? null,
+      mode: run.mode,
+      interactive: run.interactive,
+      harness: harnessOf(run),
+      permission_policy: run.config.permission_policy ?? (run.interactive ? 'ask' : 'allow'),
+      permission_allow_list: run.config.permission_allow_list ?? [],
+      ...(permissionRules.length === 0 ? {} : { permission_rules: [...permissionRules] }),
+      ...(run.config.max_cost_usd === undefined ? {} : { reports_usage_early: true }),
+      environment: environment && {
+        uid: environment.uid,
+        ...(environment.config.name === undefined ? {} : { name: environment.config.name }),
+        setup_commands: environment.config.setup_commands ?? [],
+        env: environment.config.env ?? {},
+      },
+      repositories: setUp?.repositories ?? [],
+      secrets: setUp?.secrets ?? {},
+      agent_secrets: ofAgent.secrets,
+      mcp_servers: servers,
+      // A run that continues a conversation has a session before its own prompt was sent.
+      resume:
+        run.sessionId !== null
+          ? {
+              session_id: run.sessionId,
+              transcript: hasTranscript,
+              ...(sessionInDebug && !promptTaken ? { debug: true } : {}),
+              ...(run.skill !== null && !promptTaken ? { skill: true } : {}),
+              ...(costUsd === null ? {} : { cost_usd: costUsd }),
+            }
+          : null,
+      ...retentionOf(environment),
+      attachments: (await this.attachments.list(runId)).map(toAttachmentRef),
+    };
+    return { kind: 'ready', assignment };
+  }
+
+  override async describeOffer(config: AgentConfig, secretsOfTeam: string | null): Promise<OfferDescription> {
+    const { environment_id: uid } = config;
+    // An environment that was deleted is reported when the runner claims its execution.
+    const environment = uid === undefined ? null : await this.environments.find(uid);
+    const owner = secretsOfTeam === null ? null : { teamUid: secretsOfTeam, userUid: null };
+    return {
+      config: maskConfig(config),
+      dockerImage: environment?.config.docker_image ?? null,
+      secrets: owner === null ? {} : await this.harnessSecrets.variables({ config, owner }),
+    };
+  }
+
+  override async imageOf(executionId: string): Promise<string | null> {
+    const uid = await this.environmentOf(executionId);
+    // An environment that was deleted is reported when the runner claims its execution.
+    const environment = uid === null ? null : await this.environments.find(uid);
+    return environment?.config.docker_image ?? null;
+  }
+
+  override async recordSetup(executionId: string, outcome: 'succeeded' | 'failed'): Promise<void> {
+    try {
+      const uid = await this.environmentOf(executionId);
+      if (uid !== null) await this.environments.noteSetup(uid, outcome === 'failed');
+    } catch (error) {
+      this.logger.warn(`The set-up's outcome of execution ${executionId} was not recorded: ${String(error)}`);
+    }
+  }
+
+  private async environmentOf(executionId: string): Promise<string | null> {
+    const [row] = await this.database.query<{ uid: string | null }>(ENVIRONMENT_OF, [executionId]);
+    return row?.uid ?? null;
+  }
+
+  /** The agent identity that executes the run, with the secrets that it names now; null also for one without any. */
+  private async findIdentity({ owner: { teamUid }, executor }: Run): Promise<SecretNames | null> {
+    if (teamUid === null || executor.type !== 'service_account') return null;
+    const identity = await this.agents.findIdentity(executor.uid, teamUid);
+    if (!identity || identity.secrets.length === 0) return null;
+    return { kind: 'agent identity', uid: identity.uid, teamUid, secrets: identity.secrets };
+  }
+
+  /** Looked up at each claim: sharing may have ended since the run was created or last executed. */
+  private findEnvironment({ owner: { teamUid, userUid }, creator }: Run, uid: string): Promise<Environment | null> {
+    return this.environments.findForRun(uid, { teamUid, userUid, creatorUid: creator.uid });
+  }
+
+  /** The run's MCP servers with their secret values; null: one that the team had registered does not exist any more. */
+  private async findServers(run: Run): Promise<Record<string, McpServerConfig> | null> {
+    const own = this.mcpSecrets.open(run.id, run.config).mcp_servers ?? {};
+    const uids = Object.values(own).flatMap(({ warp_id: uid }) => (uid === undefined ? [] : [uid]));
+    if (uids.length === 0) return own;
+    if (run.owner.teamUid === null) return null;
+    const registered = await this.agents.findMcpServers(run.owner.teamUid, uids);
+    if (!uids.every((uid) => registered.has(uid))) return null;
+    return Object.fromEntries(
+      Object.entries(own).map(([name, server]) => [
+        name,
+        server.warp_id === undefined ? server : (registered.get(server.warp_id) ?? server),
+      ]),
+    );
+  }
+}
+
+const NO_ENVIRONMENT =
+  'The environment of the run does not exist any more, or the owner of the run may no longer use it: sharing it has ended, or their role on its team has changed.';
+const NOT_ALLOWED: BuiltAssignment = {
+  kind: 'impossible',
+  errorCode: 'not_authorized',
+  message: 'The user whose run it is was disabled, or may no longer have such runs.',
+};
+const impossible = (message: string): BuiltAssignment => ({
+  kind: 'impossible',
+  errorCode: 'environment_setup_failed',
+  message,
+});
+
+function toAttachmentRef({ id, fileName, mimeType, sizeBytes }: StoredAttachment): AttachmentRef {
+  return { attachment_id: id, file_name: fileName, mime_type: mimeType, size_bytes: sizeBytes };
+}
+
+/** How long a runner stays when the set-up fails; nothing when it does not. */
+function retentionOf(environment: Environment | null): Pick<Assignment, 'failure_session_retention_minutes'> {
+  const minutes = environment?.config.failure_session_retention_minutes ?? null;
+  return minutes === null ? {} : { failure_session_retention_minutes: minutes };
+}
+
+function harnessOf(run: Run): Assignment['harness'] {
+  const { type, model_id, reasoning_level } = run.config.harness ?? {};
+  const model = model_id ?? run.config.model_id;
+  return {
+    type: type ?? DEFAULT_HARNESS,
+    ...(model === undefined ? {} : { model_id: model }),
+    ...(reasoning_level === undefined ? {} : { reasoning_level }),
+  };
+}

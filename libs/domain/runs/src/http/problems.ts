@@ -1,0 +1,55 @@
+import { forbidden, invalidInput, notFound, ProblemError, tooLarge } from '#platform/http';
+import { issueSentence } from '#platform/kernel';
+import type { CreateRunResult } from '../application/create-run.js';
+import type { RunLookup } from '../application/runs.service.js';
+import type { Run } from '../domain/run.js';
+import { MAX_PROMPT_BYTES } from './dto/run-requests.dto.js';
+
+export const unknownRun = (): ProblemError => notFound('run');
+export const notYours = (): ProblemError => forbidden('run');
+
+export function foundOrThrow(lookup: RunLookup): Run {
+  switch (lookup.kind) {
+    case 'found':
+      return lookup.run;
+    case 'unknown':
+      throw unknownRun();
+    case 'not_yours':
+      throw notYours();
+  }
+}
+
+/** Prompts and messages over the limit are a 413 that names the field. */
+export function refuseOversized(field: string, text: string): void {
+  if (Buffer.byteLength(text) <= MAX_PROMPT_BYTES) return;
+  throw tooLarge({ pointer: `/${field}`, detail: `must not exceed ${MAX_PROMPT_BYTES} bytes in UTF-8` });
+}
+
+/** The answer when no run was created. */
+export function createRunRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): ProblemError {
+  switch (refused.kind) {
+    case 'invalid':
+      return invalidInput([refused, ...('others' in refused ? refused.others : [])]);
+    case 'unavailable':
+      return new ProblemError('resource_unavailable', `${issueSentence(refused)} Try again shortly.`, {
+        errors: [refused],
+        retryAfterSeconds: RETRY_SECONDS,
+      });
+    case 'too_large':
+      return tooLarge(refused);
+    case 'not_authorized':
+      return new ProblemError('not_authorized', refused.detail, {
+        errors: 'errors' in refused ? refused.errors : undefined,
+      });
+    case 'conversation_busy':
+      return new ProblemError(
+        'conflict',
+        'A run is open in this conversation. Send that run a follow-up, or wait until its session has ended.',
+        { retryAfterSeconds: 5 },
+      );
+    case 'key_reused':
+      return new ProblemError('idempotency_key_reused', 'This `Idempotency-Key` was used with another request body.');
+  }
+}
+
+const RETRY_SECONDS = 10;

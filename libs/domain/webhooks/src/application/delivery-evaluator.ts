@@ -1,0 +1,53 @@
+import type { AutomationResult } from '../domain/delivery.js';
+import { Injectable } from '@nestjs/common';
+
+/** A delivery that was accepted with 202. */
+export interface AcceptedDelivery {
+  readonly deliveryId: string;
+  /** The current state; the webhook may have been disabled or deleted since. */
+  readonly webhook: {
+    readonly uid: string;
+    readonly name: string;
+    readonly factoryUid: string;
+    readonly teamUid: string;
+  };
+  readonly identity: string;
+  readonly receivedAt: Date;
+  /** The bytes that were sent: valid JSON of any depth, in valid UTF-8. */
+  readonly body: Buffer;
+  /** The stored headers, by their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Extension point: reacts to accepted deliveries; registered with `DeliveryEvaluators`. Called at least once for each
+ * delivery, and again after a fault or a crash, so it must be idempotent by delivery and automation, and use its own
+ * transactions. Throws only for faults; a delivery that cannot be evaluated is a result. When `signal` is aborted its
+ * result is ignored: it must stop soon, keep what it has done, and is called again for the rest. Long computations have to
+ * yield to the event loop.
+ */
+export abstract class DeliveryEvaluator {
+  abstract evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]>;
+}
+
+/** Wakes the processor, because a delivery has to be evaluated. A hint, never throws. */
+export abstract class EvaluationNudge {
+  abstract nudge(): void;
+}
+
+/** The registered evaluators. Without one, deliveries have no results. */
+@Injectable()
+export class DeliveryEvaluators {
+  private readonly evaluators = new Set<DeliveryEvaluator>();
+
+  register(evaluator: DeliveryEvaluator): void {
+    this.evaluators.add(evaluator);
+  }
+
+  /** All results, in the order of registration. Rejects when one evaluator does; then all are called again. */
+  async evaluate(delivery: AcceptedDelivery, signal?: AbortSignal): Promise<readonly AutomationResult[]> {
+    const results: AutomationResult[] = [];
+    for (const evaluator of this.evaluators) results.push(...(await evaluator.evaluate(delivery, signal)));
+    return results;
+  }
+}

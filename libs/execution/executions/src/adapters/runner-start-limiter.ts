@@ -1,0 +1,106 @@
+import { Logger } from '@nestjs/common';
+import type { HostLog } from '#execution/runner-host';
+import type { Settings } from '#platform/config';
+import type { ExecutionQueries } from './execution-queries.js';
+
+/** A runner that has not claimed its execution by then hangs: its offer expires, and the run is offered again. */
+const MAX_START_MS = 5 * 60_000;
+
+export interface RunnerStartLimiterOptions {
+  /** Gives these executions another CLAIM_DEADLINE; returns those that are still offered. */
+  readonly extendOffers: (executionIds: readonly string[]) => Promise<ReadonlySet<string>>;
+  readonly claimDeadlineMs: number;
+  /** Slots of this executor: a limit that is no lower is none. */
+  readonly slots: number;
+  readonly log: HostLog;
+  /** Monotonic milliseconds. */
+  readonly now?: () => number;
+}
+
+interface Start {
+  readonly at: number;
+  isLate: boolean;
+}
+
+/**
+ * Runners that are alive and have not claimed their execution yet. Their offers are extended: on an overloaded machine a
+ * runner needs longer than CLAIM_DEADLINE to start, and killing it for that would repeat the same work. How many may start at
+ * the same time is halved when one of them is late, and grows by one with each that is in time.
+ */
+export class RunnerStartLimiter {
+  private readonly starts = new Map<string, Start>();
+  private readonly now: () => number;
+  private limit = Number.POSITIVE_INFINITY;
+
+  constructor(private readonly options: RunnerStartLimiterOptions) {
+    this.now = options.now ?? (() => performance.now());
+  }
+
+  started(executionId: string): void {
+    this.starts.set(executionId, { at: this.now(), isLate: false });
+  }
+
+  gone(executionId: string): void {
+    this.starts.delete(executionId);
+  }
+
+  /** How many more may be started now. Costs a round trip only while there is a limit. */
+  async capacity(): Promise<number> {
+    if (this.limit === Number.POSITIVE_INFINITY) return this.limit;
+    await this.extendOffers();
+    return Math.max(0, this.limit - this.starts.size);
+  }
+
+  /** To be called several times within CLAIM_DEADLINE. One round trip while a runner starts, else none. */
+  async extendOffers(): Promise<void> {
+    const alive = [...this.starts].filter(([, { at }]) => this.now() - at < MAX_START_MS);
+    if (alive.length === 0) return;
+    const offered = await this.options.extendOffers(alive.map(([executionId]) => executionId));
+    let isOneLate = false;
+    for (const [executionId, start] of alive) {
+      if (!offered.has(executionId)) this.claimed(executionId, start);
+      else if (!start.isLate && this.now() - start.at > this.options.claimDeadlineMs) {
+        start.isLate = true;
+        isOneLate = true;
+      }
+    }
+    if (isOneLate) this.lower();
+  }
+
+  private claimed(executionId: string, { at, isLate }: Start): void {
+    // It may have ended, or been counted already, while the database was asked.
+    if (this.starts.get(executionId)?.at !== at) return;
+    this.starts.delete(executionId);
+    if (isLate) return;
+    this.limit += 1;
+    if (this.limit >= this.options.slots) this.limit = Number.POSITIVE_INFINITY;
+  }
+
+  private lower(): void {
+    const lowered = Math.max(1, Math.floor(Math.min(this.limit, this.starts.size) / 2));
+    if (lowered === this.limit) return;
+    this.limit = lowered;
+    this.options.log.warn(`Runners start too slowly: at most ${lowered} start at the same time until that changes.`);
+  }
+}
+
+/** Those of an executor with the installation's settings. */
+export function runnerStartLimiter(settings: Settings, facts: ExecutionQueries): RunnerStartLimiter {
+  return new RunnerStartLimiter({
+    extendOffers: (ids) => facts.keepOffers(ids),
+    claimDeadlineMs: settings.claimDeadline,
+    slots: settings.maxConcurrentRuns,
+    log: nestLog('Executor'),
+  });
+}
+
+/** The log of a Nest application, for the library that starts runners. */
+export function nestLog(name: string): HostLog {
+  const logger = new Logger(name);
+  return {
+    debug: (message, fields = {}) => logger.debug(message, fields),
+    info: (message, fields = {}) => logger.log(message, fields),
+    warn: (message, fields = {}) => logger.warn(message, fields),
+    error: (message, fields = {}) => logger.error(message, fields),
+  };
+}

@@ -1,0 +1,143 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Queryable } from '#platform/persistence';
+import {
+  type Approval,
+  type ApprovalDecision,
+  type ApprovalDecisionWord,
+  decidedEvent,
+  readRequest,
+} from '../domain/approval.js';
+import type { PrincipalRef } from '../domain/run.js';
+import { ApprovalsStore } from '../persistence/approvals.store.js';
+import { ExecutionsStore } from '../persistence/executions.store.js';
+import { RunLogStore } from '../persistence/run-log.store.js';
+import { RunTransitions } from '../persistence/run-transitions.store.js';
+import { type EventContext, textOf } from './event-context.js';
+
+export type DecideResult =
+  | { readonly kind: 'decided'; readonly approval: Approval }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'too_late'; readonly approval: Approval };
+
+const WITHDRAWN: ApprovalDecision = { state: 'denied', via: 'cancel', by: null, note: null };
+const BY_RULE: ApprovalDecision = { state: 'allowed', via: 'rule', by: null, note: null };
+
+/** Log entries of requests that were still unanswered when their turn or execution ended. */
+export const withdrawnEvents = (approvals: readonly Approval[]): ReturnType<typeof decidedEvent>[] =>
+  approvals.map((approval) => decidedEvent(approval, WITHDRAWN));
+
+/**
+ * Permission requests of agents: asked, answered, withdrawn, expired. A request blocks its run until it is answered; in a
+ * debug window it only waits.
+ */
+@Injectable()
+export class ApprovalsService {
+  constructor(
+    private readonly database: Database,
+    private readonly approvals: ApprovalsStore,
+    private readonly executions: ExecutionsStore,
+    private readonly transitions: RunTransitions,
+    private readonly log: RunLogStore,
+  ) {}
+
+  list(runId: string): Promise<Approval[]> {
+    return this.approvals.list(runId);
+  }
+
+  /** Approvals of the run that hold for the rest of it, oldest first. */
+  listRules(runId: string): Promise<Approval[]> {
+    return this.approvals.rules(runId);
+  }
+
+  /** The agent asks. */
+  async request(context: EventContext, data: Record<string, unknown>): Promise<void> {
+    const { tx, run, execution, isDebug, log } = context;
+    const request = readRequest(data);
+    if (!request?.ask) return;
+    const isNewlyBlocked = !isDebug && (await this.transitions.apply(tx, run.id, 'block'));
+    // A request that arrives after the cancel is not shown to anybody; the runner withdraws it with the turn.
+    if (!isDebug && !isNewlyBlocked && (await this.transitions.lock(tx, run.id))?.state !== 'BLOCKED') return;
+    // The request may have been sent before the answer `allow_always` to an equal one reached the runner.
+    const ruleId = await this.approvals.ruleFor(tx, run.id, request.subject);
+    const approval = await this.approvals.request(tx, run.id, execution.id, request, ruleId);
+    if (approval?.state === 'pending') {
+      const { title, expires_at: expires } = approval;
+      const blockedBy = { approval_id: approval.id, title, expires_at: expires.toISOString() };
+      if (!isDebug) log.push({ kind: 'run_blocked', data: blockedBy });
+      return;
+    }
+    if (approval) {
+      await this.executions.command(tx, execution.id);
+      log.push(decidedEvent(approval, BY_RULE));
+    }
+    if (isNewlyBlocked) await this.transitions.apply(tx, run.id, 'unblock');
+  }
+
+  /** The runner reports a decision by policy or by rule, or the withdrawal of a request with its cancelled turn. */
+  async recordRunnerDecision({ tx, run, isDebug }: EventContext, data: Record<string, unknown>): Promise<void> {
+    const state = data['decision'] === 'allow' ? 'allowed' : 'denied';
+    await this.approvals.decide(tx, run.id, textOf(data, 'approval_id'), { ...WITHDRAWN, state });
+    if (!isDebug && !(await this.approvals.hasPending(tx, run.id))) await this.transitions.apply(tx, run.id, 'unblock');
+  }
+
+  /** The turn has ended: pending requests of the execution need no answer any more. */
+  async withdraw({ tx, run, execution, log }: EventContext): Promise<void> {
+    log.push(...withdrawnEvents(await this.approvals.dropPending(tx, run.id, execution.id)));
+  }
+
+  /** A person answers. The caller's permission on the run has been checked. */
+  async decide(
+    runId: string,
+    approvalId: string,
+    decision: ApprovalDecisionWord,
+    note: string | null,
+    by: PrincipalRef,
+  ): Promise<DecideResult> {
+    return this.apply(runId, approvalId, {
+      state: decision === 'deny' ? 'denied' : 'allowed',
+      always: decision === 'allow_always',
+      via: 'user',
+      by,
+      note,
+    });
+  }
+
+  /** Denies the requests that were not answered in time; `each` isolates one from the faults of the others. */
+  async expireOverdue(each: (what: string, work: () => Promise<void>) => Promise<void>): Promise<void> {
+    const expired: ApprovalDecision = { state: 'denied', via: 'timeout', by: null, note: 'Nobody answered in time.' };
+    for (const { id, run_id: runId } of await this.approvals.overdue())
+      await each(`approval ${id}`, async () => {
+        await this.apply(runId, id, expired);
+      });
+  }
+
+  private async apply(runId: string, approvalId: string, decision: ApprovalDecision): Promise<DecideResult> {
+    return this.database.transaction(async (tx) => {
+      const run = await this.transitions.lock(tx, runId);
+      // Requests of a cancelled run stay pending until its runner has stopped; a person's answer comes too late then.
+      const isInTime =
+        decision.via !== 'user' ||
+        run?.state === 'BLOCKED' ||
+        (run?.state === 'FAILED' && (await this.isDebugged(tx, runId)));
+      const approval = isInTime ? await this.approvals.decide(tx, runId, approvalId, decision) : null;
+      if (!approval) {
+        const known = await this.approvals.find(tx, runId, approvalId);
+        return known ? { kind: 'too_late', approval: known } : { kind: 'unknown' };
+      }
+      const same = approval.always ? await this.approvals.allowSame(tx, approval) : [];
+      await this.executions.command(tx, approval.execution_id);
+      if (!(await this.approvals.hasPending(tx, runId))) await this.transitions.apply(tx, runId, 'unblock');
+      await this.log.append(tx, runId, approval.execution_id, [
+        decidedEvent(approval, decision),
+        ...same.map((other) => decidedEvent(other, BY_RULE)),
+      ]);
+      return { kind: 'decided', approval };
+    });
+  }
+
+  /** The agent of a debug window asks without blocking its run, which has failed. */
+  private async isDebugged(tx: Queryable, runId: string): Promise<boolean> {
+    const execution = await this.executions.lockLive(tx, runId);
+    return execution?.phase === 'debug' && execution.desired === 'run';
+  }
+}

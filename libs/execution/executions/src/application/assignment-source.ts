@@ -1,0 +1,41 @@
+import type { Assignment, HarnessDefinition } from '#execution/runner-protocol';
+import type { ErrorCode } from '#platform/kernel';
+import type { AgentConfig } from '../domain/run.js';
+
+export type BuiltAssignment =
+  | { readonly kind: 'ready'; readonly assignment: Omit<Assignment, 'ttl_seconds' | 'next_beat_seconds'> }
+  /** The run cannot start: it fails with this error. */
+  | { readonly kind: 'impossible'; readonly errorCode: ErrorCode; readonly message: string }
+  /** The run does not exist any more. */
+  | { readonly kind: 'unknown_run' };
+
+/** What the frame of an offer shows of a run's configuration. */
+export interface OfferDescription {
+  /** Without secret values. */
+  readonly config: AgentConfig;
+  /** Image of the environment, where it names one. */
+  readonly dockerImage: string | null;
+  /** Secrets of the harness, by the names of their environment variables. */
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/**
+ * What an execution needs of the resources that a run refers to: environment, agent identity, MCP servers, secrets. This
+ * library knows none of them; the library `runs` implements the port.
+ */
+export abstract class AssignmentSource {
+  /** Definitions of harnesses that the installation adds to the standard ones. */
+  abstract get harnesses(): Record<string, HarnessDefinition>;
+
+  /** All that the runner of a claimed execution is given, but for the times of its lease. */
+  abstract build(runId: string, executionId: string, leaseEpoch: number): Promise<BuiltAssignment>;
+
+  /** @param secretsOfTeam the team whose secrets go with the offer; null: none do. */
+  abstract describeOffer(config: AgentConfig, secretsOfTeam: string | null): Promise<OfferDescription>;
+
+  /** Image of the environment in which an execution's run is prepared; null: it names none. */
+  abstract imageOf(executionId: string): Promise<string | null>;
+
+  /** Records with the run's environment how its set-up went. Never rejects: a fault here loses a hint in a list. */
+  abstract recordSetup(executionId: string, outcome: 'succeeded' | 'failed'): Promise<void>;
+}

@@ -1,0 +1,62 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { Database } from '#platform/persistence';
+import type { Assignment, ClaimRequest } from '#execution/runner-protocol';
+import { beatSeconds } from '../domain/lease.js';
+import { ExecutionsStore, isHeldForRunner } from '../persistence/executions.store.js';
+import { RunLogStore } from '../persistence/run-log.store.js';
+import { RunTransitions } from '../persistence/run-transitions.store.js';
+import { AssignmentSource } from './assignment-source.js';
+import { FinishExecution } from './finish-execution.js';
+
+export type ClaimResult =
+  { readonly kind: 'assigned'; readonly assignment: Assignment } | { readonly kind: 'lease_lost' };
+
+/** A runner accepts its offer: the lease begins and the run is CLAIMED. Repeated by the same runner, the same answer. */
+@Injectable()
+export class ClaimExecution {
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+    private readonly executions: ExecutionsStore,
+    private readonly transitions: RunTransitions,
+    private readonly log: RunLogStore,
+    private readonly assignments: AssignmentSource,
+    private readonly finish: FinishExecution,
+  ) {}
+
+  async execute(executionId: string, request: ClaimRequest): Promise<ClaimResult> {
+    const runId = await this.executions.runOf(executionId);
+    if (runId === null) return { kind: 'lease_lost' };
+    const leaseEpoch = await this.database.transaction(async (tx) => {
+      if (!(await this.transitions.lock(tx, runId))) return null;
+      const execution = await this.executions.lock(tx, executionId);
+      if (!execution || execution.is_fenced) return null;
+      if (execution.phase === 'claimed' && execution.instance_id === request.instance_id) return execution.lease_epoch;
+      // A self-hosted worker has claimed it for this runner: the lease goes over, the run stays.
+      if (isHeldForRunner(execution)) return this.executions.claim(tx, executionId, request.instance_id);
+      if (execution.phase !== 'offered' || execution.is_expired) return null;
+      if (!(await this.transitions.apply(tx, runId, 'claim'))) return null;
+      const epoch = await this.executions.claim(tx, executionId, request.instance_id);
+      await this.log.append(tx, runId, executionId, [
+        { kind: 'run_claimed', data: { execution_id: Number(executionId) } },
+      ]);
+      return epoch;
+    });
+    if (leaseEpoch === null) return { kind: 'lease_lost' };
+    const built = await this.assignments.build(runId, executionId, leaseEpoch);
+    if (built.kind === 'unknown_run') return { kind: 'lease_lost' };
+    if (built.kind === 'impossible') {
+      const { errorCode: error_code, message } = built;
+      await this.finish.execute(executionId, { lease_epoch: leaseEpoch, outcome: 'failed', error_code, message });
+      return { kind: 'lease_lost' };
+    }
+    const retention = built.assignment.failure_session_retention_minutes;
+    if (retention !== undefined) await this.executions.allowDebug(executionId, retention * 60_000);
+    return { kind: 'assigned', assignment: { ...built.assignment, ...this.lease() } };
+  }
+
+  private lease(): Pick<Assignment, 'ttl_seconds' | 'next_beat_seconds'> {
+    return { ttl_seconds: this.settings.leaseTtl / 1000, next_beat_seconds: beatSeconds(this.settings.leaseTtl) };
+  }
+}

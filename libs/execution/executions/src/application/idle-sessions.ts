@@ -1,0 +1,147 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { Database, type Statement } from '#platform/persistence';
+import { MAX_DEBUG_TURN_MS } from '../domain/status-message.js';
+import { COMMANDS_CHANNEL, STOP_FENCE_MS } from '../domain/lease.js';
+import { HOSTED_POOL, slotKey, workerPool } from '../domain/run.js';
+import { debugActive } from '../persistence/run-status-sql.js';
+import { PlacementNudge } from './executors.js';
+
+/** Commands the executions whose ids `chosen` selects to end; `desired`: the command, `reason`: an SQL text. */
+const ending = (
+  chosen: string,
+  desired: 'close' | 'stop',
+  reason: string,
+): string => `WITH chosen AS (${chosen}), closed AS (
+    UPDATE executions SET desired = '${desired}', desired_reason = ${reason}, command_version = command_version + 1,
+      fence_at = headrace.now() + interval '${STOP_FENCE_MS} milliseconds'
+     WHERE id IN (SELECT id FROM chosen) RETURNING id)
+  SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM closed`;
+
+const FREE_NOW = `SKIP LOCKED LIMIT 100`;
+/**
+ * A message that was accepted between the look and the lock is not seen by the look; but it has moved `command_version`, and
+ * the row, read again when it is locked, has another version than the one that was seen.
+ */
+const AS_SEEN = `executions e JOIN executions seen ON seen.id = e.id AND seen.command_version = e.command_version`;
+
+/** Both kinds count alike; each is found by its own partial index. */
+const CLOSE_BEYOND: Statement = {
+  name: 'executions.close-idle-beyond',
+  text: ending(
+    `SELECT e.id FROM ${AS_SEEN}
+     WHERE e.id IN (SELECT id FROM (
+         SELECT id, idle_since FROM executions WHERE pool = $1 AND phase = 'idle' AND desired = 'run'
+         UNION ALL
+         SELECT id, idle_since FROM executions WHERE pool = $1 AND phase = 'debug' AND busy_since IS NULL AND desired = 'run'
+       ) waiting ORDER BY idle_since DESC OFFSET $2)
+       AND (e.phase = 'idle' OR (e.phase = 'debug' AND e.busy_since IS NULL))
+       AND NOT EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
+         AND (e.phase = 'idle' OR f.debug_execution_id = e.id))
+     FOR UPDATE OF e ${FREE_NOW}`,
+    'close',
+    `'max_idle_sessions'`,
+  ),
+};
+
+/** One at a time: of a host that is full, the session that has been idle the longest. */
+const CLOSE_OLDEST_ON_WORKER: Statement = {
+  name: 'executions.close-idle-on-worker',
+  text: ending(
+    `SELECT e.id FROM ${AS_SEEN}
+     WHERE e.pool = $1 AND e.slot_key = $2 AND e.phase = 'idle' AND e.desired = 'run'
+       AND NOT EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL)
+       AND NOT EXISTS (SELECT 1 FROM executions c
+         WHERE c.pool = $1 AND c.slot_key = $2 AND c.phase = 'idle' AND c.desired <> 'run')
+     ORDER BY e.idle_since LIMIT 1 FOR UPDATE OF e SKIP LOCKED`,
+    'close',
+    `'worker_full'`,
+  ),
+};
+
+const CLOSE_OVERDUE: Statement = {
+  name: 'executions.close-idle-overdue',
+  text: ending(
+    `SELECT e.id FROM ${AS_SEEN}
+     WHERE e.phase = 'idle' AND e.desired = 'run' AND e.idle_since + e.idle_timeout_ms * interval '1 millisecond' <= headrace.now()
+       AND NOT EXISTS (SELECT 1 FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL)
+     FOR UPDATE OF e ${FREE_NOW}`,
+    'close',
+    `'idle_timeout'`,
+  ),
+};
+
+/** A message that is accepted meanwhile moves `debug_until` on, so that the condition fails for the locked row. */
+const CLOSE_DEBUG: Statement = {
+  name: 'executions.close-debug-overdue',
+  text: ending(
+    `SELECT e.id FROM executions e
+     WHERE e.phase = 'debug' AND e.desired = 'run' AND e.debug_until <= headrace.now() AND NOT ${debugActive('e')}
+     FOR UPDATE OF e ${FREE_NOW}`,
+    'close',
+    `'debug_window_closed'`,
+  ),
+};
+
+const STOP_DEBUG: Statement = {
+  name: 'executions.stop-debug-turns',
+  text: ending(
+    `SELECT e.id FROM executions e
+     WHERE e.phase = 'debug' AND e.desired = 'run' AND e.busy_since + interval '${MAX_DEBUG_TURN_MS} milliseconds' <= headrace.now()
+     FOR UPDATE OF e ${FREE_NOW}`,
+    'stop',
+    `'debug_turn_too_long'`,
+  ),
+};
+
+/** Run before execution, and nobody is waited for: this order is the one in which everybody locks them. */
+const KEEP_OPEN: Statement = {
+  name: 'executions.keep-debug-open',
+  text: `WITH chosen AS (
+    SELECT e.id, e.run_id FROM executions e JOIN runs r ON r.id = e.run_id
+     WHERE e.phase = 'debug' AND e.desired = 'run' AND e.debug_until <= headrace.now() AND ${debugActive('e')}
+     FOR NO KEY UPDATE OF r, e ${FREE_NOW}
+  ), kept AS (
+    UPDATE executions SET debug_until = headrace.now() + coalesce(debug_window_ms, 0) * interval '1 millisecond'
+     WHERE id IN (SELECT id FROM chosen))
+  UPDATE runs SET updated_at = headrace.now() WHERE id IN (SELECT run_id FROM chosen)`,
+};
+
+/** Sessions that stay open without work, after their turn or in a debug window: they hold no slot, but memory. */
+@Injectable()
+export class IdleSessions {
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+    private readonly nudge: PlacementNudge,
+  ) {}
+
+  /** After a turn: another run may take the slot, and the oldest idle session beyond the limit is closed. */
+  async slotFreed(): Promise<void> {
+    this.nudge.nudge();
+    await this.closeBeyond();
+  }
+
+  /** A run waits because these self-hosted workers are full: their oldest idle session is closed. */
+  async closeOldestOn({ team, host }: { readonly team: string; readonly host: string }): Promise<void> {
+    const owner = { teamUid: team, userUid: null };
+    await this.database.query(CLOSE_OLDEST_ON_WORKER, [workerPool(host), slotKey(owner)]);
+  }
+
+  /** Also those beyond the limit that somebody held locked in the moment after their turn. */
+  async closeOverdue(): Promise<void> {
+    await this.database.query(CLOSE_OVERDUE);
+    await this.closeBeyond();
+  }
+
+  /** Debug windows that are over close, unless their agent is at work; work without an end is stopped. */
+  async closeDebugWindows(): Promise<void> {
+    await this.database.query(STOP_DEBUG);
+    await this.database.query(KEEP_OPEN);
+    await this.database.query(CLOSE_DEBUG);
+  }
+
+  private async closeBeyond(): Promise<void> {
+    await this.database.query(CLOSE_BEYOND, [HOSTED_POOL, this.settings.maxIdleSessions]);
+  }
+}

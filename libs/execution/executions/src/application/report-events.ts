@@ -1,0 +1,125 @@
+import { Injectable } from '@nestjs/common';
+import type { BatchAck, RunnerEvent } from '#execution/runner-protocol';
+import { Settings } from '#platform/config';
+import { Database, sqlState } from '#platform/persistence';
+import { OutputQuota } from '../domain/output-quota.js';
+import { ExecutionsStore } from '../persistence/executions.store.js';
+import { type NewRunEvent, RunLogStore } from '../persistence/run-log.store.js';
+import { RunTransitions } from '../persistence/run-transitions.store.js';
+import { AssignmentSource } from './assignment-source.js';
+import { type EventContext, toStored } from './event-context.js';
+import { IdleSessions } from './idle-sessions.js';
+import { RunEventHandler } from './run-event-handler.js';
+
+export type ReportResult =
+  | { readonly kind: 'stored'; readonly ack: BatchAck }
+  | { readonly kind: 'lease_lost' }
+  /** A value that the database rejects; nothing of the batch is stored. */
+  | { readonly kind: 'invalid' };
+
+/** Class of SQLSTATEs: data exceptions. */
+const DATA_EXCEPTION = '22';
+
+/** Events that change the run or its execution, and so need the run's lock first. */
+const CHANGES_RUN = new Set<string>([
+  'setup_failed',
+  'session_started',
+  'agent_started',
+  'agent_waiting',
+  'agent_resumed',
+  'turn_started',
+  'permission_requested',
+  'permission_decided',
+  'turn_ended',
+  'usage',
+]);
+
+/**
+ * Stores a batch of a runner's events, once and in order, and applies the effect of each, all in one transaction. A batch
+ * that changes nothing costs five round trips with BEGIN and COMMIT; one that changes the run a few more. The text has been
+ * made storable at the edge.
+ */
+@Injectable()
+export class ReportEvents {
+  constructor(
+    private readonly database: Database,
+    private readonly executions: ExecutionsStore,
+    private readonly transitions: RunTransitions,
+    private readonly log: RunLogStore,
+    private readonly handler: RunEventHandler,
+    private readonly idleSessions: IdleSessions,
+    private readonly assignments: AssignmentSource,
+    private readonly settings: Settings,
+  ) {}
+
+  async execute(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
+    try {
+      return await this.report(executionId, leaseEpoch, batch);
+    } catch (error) {
+      if (sqlState(error)?.startsWith(DATA_EXCEPTION)) return { kind: 'invalid' };
+      throw error;
+    }
+  }
+
+  private async report(executionId: string, leaseEpoch: number, batch: readonly RunnerEvent[]): Promise<ReportResult> {
+    const changesRun = batch.some((event) => CHANGES_RUN.has(event.kind));
+    const runId = changesRun ? await this.executions.runOf(executionId) : null;
+    let freedSlot = false;
+    let isDebug = false;
+    const ack = await this.database.transaction(async (tx): Promise<BatchAck | null> => {
+      // 1. Lock in the order of all writers: the run, where an event changes it, then the execution.
+      const run = runId === null ? null : await this.transitions.lock(tx, runId);
+      if (changesRun && !run) return null;
+      const execution = await this.executions.lock(tx, executionId);
+      if (!execution || execution.lease_epoch !== leaseEpoch || execution.phase === 'offered' || execution.is_fenced)
+        return null;
+      // 2. Drop what was stored before, and what follows a gap.
+      const acked = Number(execution.acked_seq);
+      const fresh = contiguousAfter(acked, batch);
+      const log: NewRunEvent[] = [];
+      const before = Number(execution.output_bytes);
+      const quota = new OutputQuota(this.settings.maxOutputBytes, before);
+      let { desired } = execution;
+      // 3. Apply the effects in order; they add their own log entries.
+      if (run) {
+        const context: EventContext = {
+          tx,
+          run,
+          execution,
+          log,
+          isDebug: execution.phase === 'debug',
+          freedSlot: false,
+        };
+        for (const event of fresh) await this.handler.handle(context, event, quota);
+        ({ freedSlot, isDebug } = context);
+        ({ desired } = context.execution);
+      } else {
+        log.push(...fresh.flatMap((event) => toStored(event) ?? []).flatMap((event) => quota.admit(event)));
+      }
+      // 4. Store the log, then acknowledge, which renews the lease.
+      await this.log.append(tx, execution.run_id, executionId, log);
+      const ackedSeq = acked + fresh.length;
+      await this.executions.acknowledge(tx, executionId, ackedSeq, quota.usedBytes - before);
+      return { acked_seq: ackedSeq, desired };
+    });
+    if (ack) await this.recordSetup(executionId, batch, isDebug);
+    if (freedSlot) await this.idleSessions.slotFreed();
+    return ack ? { kind: 'stored', ack } : { kind: 'lease_lost' };
+  }
+
+  /** A session that starts proves that the set-up succeeded, unless it is the one of a debug agent. */
+  private async recordSetup(executionId: string, batch: readonly RunnerEvent[], isDebug: boolean): Promise<void> {
+    const kinds = new Set(batch.map(({ kind }) => kind));
+    if (kinds.has('setup_failed')) await this.assignments.recordSetup(executionId, 'failed');
+    else if (kinds.has('session_started') && !isDebug) await this.assignments.recordSetup(executionId, 'succeeded');
+  }
+}
+
+/** The events that continue the acknowledged sequence without a gap; what was stored before is left out. */
+export function contiguousAfter(ackedSeq: number, batch: readonly RunnerEvent[]): RunnerEvent[] {
+  const fresh: RunnerEvent[] = [];
+  for (const event of [...batch].sort((a, b) => a.source_seq - b.source_seq)) {
+    if (event.source_seq === ackedSeq + fresh.length + 1) fresh.push(event);
+  }
+  return fresh;
+}

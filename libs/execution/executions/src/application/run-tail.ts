@@ -1,0 +1,98 @@
+import { Injectable } from '@nestjs/common';
+import type { RunEvent } from '#execution/runner-protocol';
+import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { withDebugWindow, withWaitingReason } from '../domain/status-message.js';
+import { isEnded, type RunState } from '../domain/run-state.js';
+import type { StatusMessage, WaitingReason } from '../domain/run.js';
+import {
+  DEBUG_WINDOW_COLUMNS,
+  type DebugWindowRow,
+  toDebugWindow,
+  WAITING_REASON,
+} from '../persistence/run-status-sql.js';
+import { RunLogStore } from '../persistence/run-log.store.js';
+
+/** Where a run and its log stand, both as of one moment. */
+export interface RunHead {
+  readonly runId: string;
+  /** Sequence number of the log's last event. */
+  readonly lastSeq: number;
+  readonly state: RunState;
+  /** With what a queued run waits for. */
+  readonly statusMessage: StatusMessage | null;
+  readonly updatedAt: Date;
+  readonly conversationId: string | null;
+  readonly conversationFormat: string | null;
+  /** Nothing of the run lives any more; only a follow-up would change it. */
+  readonly isEnded: boolean;
+}
+
+const HEADS: Statement = {
+  name: 'run-tail.heads',
+  text: `SELECT r.id, coalesce(h.last_seq, 1) AS last_seq, r.state, r.status_message, r.updated_at, r.conversation_id,
+    r.conversation_format, r.team_uid, e.id IS NOT NULL AS is_live, ${DEBUG_WINDOW_COLUMNS}, ${WAITING_REASON}
+  FROM runs r LEFT JOIN run_heads h ON h.run_id = r.id LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL
+ WHERE r.id = ANY($1::uuid[])`,
+};
+
+const UNFINISHED: Statement = {
+  name: 'runs.unfinished-among',
+  text: `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`,
+};
+
+interface HeadRow extends DebugWindowRow {
+  id: string;
+  last_seq: string;
+  state: RunState;
+  status_message: StatusMessage | null;
+  updated_at: Date;
+  conversation_id: string | null;
+  conversation_format: string | null;
+  team_uid: string | null;
+  is_live: boolean;
+  waiting_reason: WaitingReason | null;
+}
+
+/** The growing end of runs' logs, for those who watch. Whether the caller may watch has been checked. */
+@Injectable()
+export class RunTail {
+  constructor(
+    private readonly database: Database,
+    private readonly log: RunLogStore,
+  ) {}
+
+  /** One statement, however many runs. What does not exist any more is left out. */
+  async heads(runIds: readonly string[]): Promise<RunHead[]> {
+    const rows = await this.database.query<HeadRow & Record<string, unknown>>(HEADS, [runIds]);
+    return rows.map((row) => ({
+      runId: row.id,
+      lastSeq: Number(row.last_seq),
+      state: row.state,
+      statusMessage: withDebugWindow(
+        withWaitingReason(row.status_message, row.waiting_reason, { teamUid: row.team_uid }),
+        toDebugWindow(row),
+      ),
+      updatedAt: row.updated_at,
+      conversationId: row.conversation_id,
+      conversationFormat: row.conversation_format,
+      isEnded: !row.is_live && isEnded(row.state, row.is_live),
+    }));
+  }
+
+  /** Those of the runs that are queued or executed; no round trip for none. */
+  async unfinished(queryable: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
+    if (ids.length === 0) return new Set();
+    const rows = await queryable.query<{ id: string }>(UNFINISHED, [ids]);
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  /** Events after `afterSeq` in order, at most `limit`. */
+  read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
+    return this.log.read(runId, afterSeq, limit);
+  }
+
+  /** Those among them that are timeline entries. */
+  readLifecycle(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
+    return this.log.readLifecycle(runId, afterSeq, limit);
+  }
+}

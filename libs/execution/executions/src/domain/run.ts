@@ -1,0 +1,103 @@
+import type { ErrorCode } from '#platform/kernel';
+import { HOSTED_WORKERS } from '#execution/worker-protocol';
+
+/** The agent of runs that name none: the built-in one. */
+export const DEFAULT_HARNESS = 'oz';
+
+export const HOSTED_POOL = 'hosted';
+/** Of runs that their caller executes: they are not placed, and hold no slots. */
+export const EXTERNAL_POOL = 'external';
+
+/** The pool of runs that go to the self-hosted workers with this name. */
+export const workerPool = (host: string): string => `worker:${host}`;
+
+/** Where a run with this configuration is placed when it is queued. */
+export function poolOf({ worker_host: host }: AgentConfig): string {
+  return host === undefined || host === HOSTED_WORKERS ? HOSTED_POOL : workerPool(host);
+}
+
+/** Who owns a run: a team, or one person. */
+export type RunOwner =
+  { readonly teamUid: string; readonly userUid: null } | { readonly teamUid: null; readonly userUid: string };
+
+/** The row that counts the owner's concurrent executions, and the scope of idempotency keys. */
+export function slotKey(owner: RunOwner): string {
+  return owner.teamUid !== null ? `team:${owner.teamUid}` : `user:${owner.userUid}`;
+}
+
+/** The keys of owners: these teams, and this person. */
+export function slotKeys({ teamUids, userUid }: { teamUids: readonly string[]; userUid: string | null }): string[] {
+  const teams = teamUids.map((teamUid) => slotKey({ teamUid, userUid: null }));
+  return userUid === null ? teams : [...teams, slotKey({ teamUid: null, userUid })];
+}
+
+export interface PrincipalRef {
+  readonly type: 'user' | 'service_account';
+  readonly uid: string;
+}
+
+export interface McpServerConfig {
+  warp_id?: string;
+  command?: string;
+  args?: string[];
+  url?: string;
+  env?: Record<string, string>;
+  headers?: Record<string, string>;
+}
+
+/** The contract's AmbientAgentConfig, as stored: resolved, with `skill_spec` repeating the first of `skills`. */
+export interface AgentConfig {
+  name?: string;
+  model_id?: string;
+  base_prompt?: string;
+  environment_id?: string;
+  worker_host?: string;
+  skill_spec?: string;
+  skills?: string[];
+  mcp_servers?: Record<string, McpServerConfig>;
+  harness?: { type?: string; model_id?: string; reasoning_level?: string };
+  /** Names of managed secrets, by `<harness>_auth_secret_name`. */
+  harness_auth_secrets?: Record<string, string>;
+  idle_timeout_minutes?: number;
+  permission_policy?: 'allow' | 'deny' | 'ask' | 'allow_list';
+  permission_allow_list?: string[];
+  approval_timeout_minutes?: number;
+  max_runtime_minutes?: number;
+  max_cost_usd?: number;
+  max_tokens?: number;
+  [other: string]: unknown;
+}
+
+/** What a run's agents have reported to have used, over all turns. */
+export interface RunUsage {
+  readonly input_tokens?: number;
+  readonly output_tokens?: number;
+  readonly total_tokens?: number;
+  readonly cost_usd?: number;
+}
+
+/** Why a run is where it is; the wire's `status_message`. */
+export interface StatusMessage {
+  readonly message: string;
+  readonly error_code?: ErrorCode;
+  readonly retryable?: boolean;
+  /** What the agent itself reported, without paths and stack traces. */
+  readonly detail?: string;
+  /** RFC 3339; this and the next one are never stored, see `withDebugWindow`. */
+  readonly session_debug_until?: string;
+  readonly debug_agent_active?: boolean;
+}
+
+/** Why a queued run is not placed. `limit`: slots of the pool, or runs that the owner may execute at the same time. */
+export type WaitingReason =
+  | { readonly kind: 'previous_execution_stopping' | 'no_worker_for_personal_run' }
+  | { readonly kind: 'no_worker_connected' | 'workers_busy'; readonly worker_host: string }
+  | { readonly kind: 'owner_limit' | 'pool_full'; readonly limit: number };
+
+/** An execution whose set-up failed stays for a debug agent; see docs/debug-window.md. */
+export interface DebugWindow {
+  /** A message until then reaches the session. It moves on with every message and every turn's end. */
+  readonly until: Date;
+  /** The debug agent works, or a message waits for it. */
+  readonly isAgentActive: boolean;
+}

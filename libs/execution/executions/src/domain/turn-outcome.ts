@@ -1,0 +1,91 @@
+import { AGENT_FAILURE_CODES, type RunnerEvent, STOP_REASONS, type TurnEnded } from '#execution/runner-protocol';
+import type { StatusMessage } from './run.js';
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export interface EventFault {
+  readonly field: string;
+  /** Completes "`field` …"; never repeats the value. */
+  readonly detail: string;
+}
+
+/**
+ * What is wrong with the fields by which an event moves a run; null when nothing is. Other fields may be anything: they
+ * are stored as they are, or read with care.
+ */
+export function eventFault({ kind, data }: Pick<RunnerEvent, 'kind' | 'data'>): EventFault | null {
+  switch (kind) {
+    case 'turn_started': {
+      const { followup_id: id } = data;
+      if (id === undefined || (typeof id === 'string' && UUID.test(id))) return null;
+      return { field: 'followup_id', detail: 'must be a UUID' };
+    }
+    case 'turn_ended':
+      if (STOP_REASONS.some((known) => known === data['stop_reason'])) return null;
+      return { field: 'stop_reason', detail: `must be one of ${STOP_REASONS.join(', ')}` };
+    default:
+      return null;
+  }
+}
+
+export type TurnOutcome =
+  | { readonly transition: 'succeed' }
+  | { readonly transition: 'fail'; readonly status: StatusMessage }
+  | { readonly transition: 'none' };
+
+const REFUSALS = {
+  refusal: 'The agent refused to continue.',
+  max_tokens: 'The agent reached the token limit of its model before the turn was finished.',
+  max_turn_requests: 'The agent made more model requests than one turn allows.',
+} as const;
+
+/** What the end of a turn means for the run. A cancelled turn moves nothing: who cancelled has moved the run already. */
+export function turnOutcome(turn: Omit<TurnEnded, 'turn_id'>): TurnOutcome {
+  switch (turn.stop_reason) {
+    case 'end_turn':
+      return { transition: 'succeed' };
+    case 'cancelled':
+      return { transition: 'none' };
+    case 'refusal':
+    case 'max_tokens':
+    case 'max_turn_requests':
+      return { transition: 'fail', status: failed(turn, REFUSALS[turn.stop_reason]) };
+    case 'error':
+      return { transition: 'fail', status: failed(turn, 'The agent ended with an error.') };
+  }
+}
+
+/** Runners report what they like: a field of another type counts as absent. */
+function failed(
+  { message, error_code: code, retryable, detail }: Omit<TurnEnded, 'turn_id'>,
+  usual: string,
+): StatusMessage {
+  return {
+    message: typeof message === 'string' ? message : usual,
+    error_code: AGENT_FAILURE_CODES.find((known) => known === code) ?? 'agent_process_failed',
+    retryable: retryable === true,
+    ...(typeof detail === 'string' && detail !== '' ? { detail } : {}),
+  };
+}
+
+/** Transition of an external run in progress when its execution ends. Only the caller who registered it could execute it again. */
+export type ExternalConsequence =
+  | { readonly transition: 'requeue'; readonly status: null }
+  | { readonly transition: 'cancel' | 'give_up'; readonly status: StatusMessage };
+
+/** `isLost`: nobody heard of it any more. `hasMore`: its session had ended its turn, and a message waits. */
+export interface ExternalEnding {
+  readonly reason: string;
+  readonly isLost: boolean;
+  readonly hasMore: boolean;
+}
+
+export function afterExternal({ reason, isLost, hasMore }: ExternalEnding): ExternalConsequence {
+  if (reason === 'cancelled')
+    return { transition: 'cancel', status: { message: 'Cancelled where it was executed.', retryable: false } };
+  if (hasMore) return { transition: 'requeue', status: null };
+  const message = isLost
+    ? 'The machine that executed the run went silent.'
+    : 'The execution ended while the run was in progress.';
+  return { transition: 'give_up', status: { message, error_code: 'infrastructure_timeout', retryable: true } };
+}

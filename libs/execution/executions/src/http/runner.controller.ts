@@ -1,0 +1,192 @@
+import { Body, Controller, Get, Param, Post, Put, Query, Req, Res, UseGuards, UseInterceptors } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { pipeline } from 'node:stream/promises';
+import { Settings } from '#platform/config';
+import { ProblemError, RunnerProtocol, Shutdown, StreamedBody } from '#platform/http';
+import { type Assignment, type BatchAck, type HeartbeatAck, RUNNER_PROTOCOL_VERSION } from '#execution/runner-protocol';
+import { ObjectTooLargeError } from '#platform/storage';
+import { ClaimExecution } from '../application/claim-execution.js';
+import { FinishExecution } from '../application/finish-execution.js';
+import { ReadCommands } from '../application/read-commands.js';
+import { ReportEvents } from '../application/report-events.js';
+import { eventFault } from '../domain/turn-outcome.js';
+import { Transcripts } from '../application/transcripts.js';
+import { beatSeconds } from '../domain/lease.js';
+import { ExecutionsStore } from '../persistence/executions.store.js';
+import {
+  ClaimRequestBody,
+  CommandsParameters,
+  EventBatchBody,
+  FinishRequestBody,
+  LeaseRefBody,
+  TranscriptParameters,
+} from './dto/runner-messages.dto.js';
+import { ExecutionTokenGuard, SanitizeBody } from './runner-request.js';
+
+const MAX_WAIT_SECONDS = 25;
+
+export function leaseLost(): ProblemError {
+  return new ProblemError('lease_lost', 'The execution has ended or belongs to another lease: stop the agent at once.');
+}
+
+/** The runner protocol, version 1; see docs/runner-protocol.md. Not part of the public API. */
+@ApiExcludeController()
+@Controller('runner/v1/executions/:executionId')
+@UseGuards(ExecutionTokenGuard)
+@UseInterceptors(SanitizeBody)
+export class RunnerController {
+  constructor(
+    private readonly claimExecution: ClaimExecution,
+    private readonly reportEvents: ReportEvents,
+    private readonly finishExecution: FinishExecution,
+    private readonly executions: ExecutionsStore,
+    private readonly settings: Settings,
+  ) {}
+
+  @Post('claim')
+  @RunnerProtocol()
+  async claim(
+    @Param('executionId') executionId: string,
+    @Body() body: ClaimRequestBody,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<Assignment> {
+    if (body.protocol_version !== RUNNER_PROTOCOL_VERSION) {
+      throw new ProblemError(
+        'invalid_request',
+        `This server speaks version ${RUNNER_PROTOCOL_VERSION} of the runner protocol.`,
+      );
+    }
+    const result = await this.claimExecution.execute(executionId, body);
+    if (result.kind === 'lease_lost') throw leaseLost();
+    response.status(200);
+    return result.assignment;
+  }
+
+  @Post('events')
+  @RunnerProtocol()
+  async events(
+    @Param('executionId') executionId: string,
+    @Body() body: EventBatchBody,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<BatchAck> {
+    const errors = body.events.flatMap((event, index) => {
+      const fault = eventFault(event);
+      return fault ? [{ pointer: `/events/${index}/data/${fault.field}`, detail: fault.detail }] : [];
+    });
+    if (errors.length > 0) throw new ProblemError('invalid_request', 'An event is not valid.', { errors });
+    const result = await this.reportEvents.execute(executionId, body.lease_epoch, body.events);
+    if (result.kind === 'lease_lost') throw leaseLost();
+    if (result.kind === 'invalid')
+      throw new ProblemError('invalid_request', 'An event has a value that cannot be stored.');
+    response.status(200);
+    return result.ack;
+  }
+
+  @Post('beat')
+  @RunnerProtocol()
+  async beat(
+    @Param('executionId') executionId: string,
+    @Body() body: LeaseRefBody,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<HeartbeatAck> {
+    const desired = await this.executions.renew(executionId, body.lease_epoch);
+    if (desired === null) throw leaseLost();
+    response.status(200);
+    return {
+      ttl_seconds: this.settings.leaseTtl / 1000,
+      next_beat_seconds: beatSeconds(this.settings.leaseTtl),
+      desired,
+    };
+  }
+
+  @Post('finish')
+  @RunnerProtocol()
+  async finish(
+    @Param('executionId') executionId: string,
+    @Body() body: FinishRequestBody,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<object> {
+    if ((await this.finishExecution.execute(executionId, body)) === 'lease_lost') throw leaseLost();
+    response.status(200);
+    return {};
+  }
+}
+
+/** The parts of the runner protocol that stream or wait. */
+@ApiExcludeController()
+@Controller('runner/v1/executions/:executionId')
+@UseGuards(ExecutionTokenGuard)
+export class RunnerStreamsController {
+  constructor(
+    private readonly readCommands: ReadCommands,
+    private readonly transcripts: Transcripts,
+    private readonly shutdown: Shutdown,
+  ) {}
+
+  @Get('commands')
+  @RunnerProtocol()
+  async commands(
+    @Param('executionId') executionId: string,
+    @Query() query: CommandsParameters,
+    @Res() response: Response,
+  ): Promise<void> {
+    const abort = new AbortController();
+    const forget = this.shutdown.onShutdown(() => abort.abort());
+    response.once('close', () => abort.abort());
+    try {
+      const waitMs = Math.min(query.wait ?? 0, MAX_WAIT_SECONDS) * 1000;
+      const result = await this.readCommands.execute(
+        executionId,
+        query.lease_epoch,
+        query.version,
+        waitMs,
+        abort.signal,
+      );
+      if (result.kind === 'lease_lost') throw leaseLost();
+      if (result.kind === 'nothing') response.status(204).end();
+      else response.json(result.commands);
+    } finally {
+      forget();
+    }
+  }
+
+  @Put('transcript')
+  @StreamedBody()
+  @RunnerProtocol()
+  async upload(
+    @Param('executionId') executionId: string,
+    @Query() query: TranscriptParameters,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const meta = { format: query.format ?? 'unknown', sessionId: query.session_id ?? '' };
+    try {
+      if ((await this.transcripts.store(executionId, query.lease_epoch, request, meta)) === 'lease_lost')
+        throw leaseLost();
+    } catch (error) {
+      if (error instanceof ObjectTooLargeError) {
+        throw new ProblemError('payload_too_large', `A transcript may have at most ${error.maxBytes} bytes.`, {
+          cause: error,
+        });
+      }
+      throw error;
+    }
+    response.status(204).end();
+  }
+
+  @Get('transcript')
+  @RunnerProtocol()
+  async download(
+    @Param('executionId') executionId: string,
+    @Query() query: TranscriptParameters,
+    @Res() response: Response,
+  ): Promise<void> {
+    const found = await this.transcripts.readFor(executionId, query.lease_epoch);
+    if (found === 'lease_lost') throw leaseLost();
+    if (found === 'none') throw new ProblemError('resource_not_found', 'The conversation has no stored transcript.');
+    response.setHeader('Content-Type', found.contentType);
+    response.setHeader('Content-Length', found.sizeBytes);
+    await pipeline(found.stream, response);
+  }
+}

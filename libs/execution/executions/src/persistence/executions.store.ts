@@ -1,0 +1,219 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '#platform/config';
+import { Database, type Queryable, type Statement } from '#platform/persistence';
+import type { Desired } from '#execution/runner-protocol';
+import { type ExecutionPhase, phaseAfter, phaseGuard } from '../domain/execution-phase.js';
+import { COMMANDS_CHANNEL, leaseGraceMs, workerGraceMs } from '../domain/lease.js';
+import { maxRuntimeMs } from './run-limits.store.js';
+import { debugOpen } from './run-status-sql.js';
+
+export interface Execution {
+  readonly id: string;
+  readonly run_id: string;
+  readonly pool: string;
+  readonly phase: ExecutionPhase;
+  readonly lease_epoch: number;
+  readonly instance_id: string | null;
+  /** Of the self-hosted worker that holds it; null elsewhere. */
+  readonly worker_connection_id: string | null;
+  readonly slot_held: boolean;
+  readonly desired: Desired;
+  readonly desired_reason: string | null;
+  readonly command_version: string;
+  readonly acked_seq: string;
+  /** Of its events so far. */
+  readonly output_bytes: string;
+  readonly is_expired: boolean;
+  readonly is_fenced: boolean;
+  /** Its debug window is open: a message now reaches it. */
+  readonly is_debug_open: boolean;
+  /** Held by a connection that cannot tell whether its worker executes it. */
+  readonly is_adopted: boolean;
+}
+
+/** Who has claimed an execution for a runner that has not come yet; not the id of any runner. */
+export const WORKER_PREFIX = 'worker:';
+export const workerInstance = (connectionId: string): string => `${WORKER_PREFIX}${connectionId}`;
+
+/** A self-hosted worker has claimed it, and no runner of it has called yet. */
+export function isHeldForRunner({ phase, instance_id: instance }: Execution): boolean {
+  return phase === 'claimed' && instance?.startsWith(WORKER_PREFIX) === true;
+}
+
+const COLUMNS = `id, run_id, pool, phase, lease_epoch, instance_id, worker_connection_id, slot_held, desired, desired_reason, command_version, acked_seq, output_bytes,
+  lease_expires_at <= headrace.now() AS is_expired, coalesce(fence_at <= headrace.now(), false) AS is_fenced,
+  ${debugOpen('executions')} AS is_debug_open,
+  worker_adopted_at IS NOT NULL AND coalesce(starts_with(instance_id, '${WORKER_PREFIX}'), false) AS is_adopted`;
+
+const LOCK: Statement = {
+  name: 'executions.lock',
+  text: `SELECT ${COLUMNS} FROM executions WHERE id = $1 AND ended_at IS NULL FOR UPDATE`,
+};
+const LOCK_LIVE: Statement = {
+  name: 'executions.lock-live',
+  text: `SELECT ${COLUMNS} FROM executions WHERE run_id = $1 AND ended_at IS NULL FOR UPDATE`,
+};
+const RUN_OF: Statement = { name: 'executions.run-of', text: `SELECT run_id FROM executions WHERE id = $1` };
+
+/** That execution `$1`, as `e`, is held with lease epoch `$2`. */
+export const LEASED = `e.id = $1 AND e.lease_epoch = $2 AND e.phase <> 'offered' AND e.ended_at IS NULL
+  AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
+
+/**
+ * The time at which a row is written. `headrace.now()` is the time at which the transaction began, and a transaction that
+ * waited for the lock of the run or of the execution would write a lease that has ended already.
+ */
+export const WRITE_TIME = `headrace.now() + (clock_timestamp() - pg_catalog.now())`;
+/** When a lease that is renewed now ends. `$3`: milliseconds, `$4`: those of executions on self-hosted workers. */
+const LEASE_END = `${WRITE_TIME} + CASE WHEN worker_connection_id IS NULL THEN $3::int ELSE $4::int END * interval '1 millisecond'`;
+
+const CLAIM: Statement = {
+  name: 'executions.claim',
+  text: `UPDATE executions SET phase = ${phaseAfter('claim')}, lease_epoch = lease_epoch + 1, instance_id = $2, claimed_at = headrace.now(),
+    lease_expires_at = ${LEASE_END} WHERE id = $1 AND ${phaseGuard('claim')} RETURNING lease_epoch`,
+};
+
+const RENEW: Statement = {
+  name: 'executions.renew',
+  text: `UPDATE executions SET lease_expires_at = ${LEASE_END}
+   WHERE id = $1 AND lease_epoch = $2 AND ended_at IS NULL AND phase <> 'offered' AND (fence_at IS NULL OR fence_at > headrace.now())
+   RETURNING desired`,
+};
+
+const ACKNOWLEDGE: Statement = {
+  name: 'executions.acknowledge',
+  text: `UPDATE executions SET acked_seq = $2, output_bytes = output_bytes + $5, lease_expires_at = ${LEASE_END} WHERE id = $1`,
+};
+
+/** `ceiling_at`: when the run may have worked for as long as its limit allows; null without one. `$2`: see {@link maxRuntimeMs}. */
+const BUSY: Statement = {
+  name: 'executions.busy',
+  text: `UPDATE executions SET phase = ${phaseAfter('work')}, started_at = coalesce(started_at, headrace.now()),
+    busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL,
+    ceiling_at = CASE WHEN busy_since IS NOT NULL THEN ceiling_at ELSE (
+      SELECT headrace.now() + greatest(0, ${maxRuntimeMs('$2')} - r.busy_ms) * interval '1 millisecond'
+        FROM runs r WHERE r.id = executions.run_id AND ${maxRuntimeMs('$2')} IS NOT NULL) END
+   WHERE id = $1 AND ${phaseGuard('work')}`,
+};
+
+const ALLOW_DEBUG: Statement = {
+  name: 'executions.allow-debug',
+  text: `UPDATE executions SET debug_window_ms = $2 WHERE id = $1 AND ended_at IS NULL`,
+};
+
+/** Adds the turn's time to the run. `$2`: the session rests. */
+const PAUSE: Statement = {
+  name: 'executions.pause',
+  text: `WITH before AS (SELECT id, run_id, busy_since FROM executions WHERE id = $1),
+  paused AS (UPDATE executions SET busy_since = NULL, ceiling_at = NULL,
+      phase = CASE WHEN $2 AND ${phaseGuard('rest')} THEN ${phaseAfter('rest')} ELSE phase END, idle_since = CASE WHEN $2 THEN headrace.now() ELSE idle_since END WHERE id = $1)
+  UPDATE runs SET busy_ms = busy_ms + greatest(0, extract(epoch FROM headrace.now() - before.busy_since) * 1000)::bigint
+    FROM before WHERE runs.id = before.run_id AND before.busy_since IS NOT NULL`,
+};
+
+const END: Statement = {
+  name: 'executions.end',
+  text: `UPDATE executions SET phase = ${phaseAfter('end')}, ended_at = headrace.now(), end_reason = $2, exit_code = $3 WHERE id = $1 AND ended_at IS NULL AND ${phaseGuard('end')} RETURNING id`,
+};
+
+const RELEASE: Statement = { name: 'executions.release-slot', text: `SELECT release_slot($1) AS released` };
+const ACQUIRE: Statement = { name: 'executions.acquire-slot', text: `SELECT acquire_slot($1, $2) AS acquired` };
+
+/** `$3`: milliseconds until the server fences whatever the runner says, or null; a fence once set never moves back. */
+const COMMAND: Statement = {
+  name: 'executions.command',
+  text: `WITH c AS (
+    UPDATE executions SET command_version = command_version + 1, desired = coalesce($2, desired), desired_reason = coalesce($4, desired_reason),
+      fence_at = least(fence_at, headrace.now() + $3::int * interval '1 millisecond')
+    WHERE id = $1 AND ended_at IS NULL RETURNING id)
+  SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM c`,
+};
+
+@Injectable()
+export class ExecutionsStore {
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+  ) {}
+
+  async runOf(executionId: string): Promise<string | null> {
+    const [row] = await this.database.query<{ run_id: string }>(RUN_OF, [executionId]);
+    return row?.run_id ?? null;
+  }
+
+  /** The live execution with this id, locked. */
+  async lock(tx: Queryable, executionId: string): Promise<Execution | null> {
+    const [row] = await tx.query<Execution & Record<string, unknown>>(LOCK, [executionId]);
+    return row ?? null;
+  }
+
+  /** The run's live execution, locked. */
+  async lockLive(tx: Queryable, runId: string): Promise<Execution | null> {
+    const [row] = await tx.query<Execution & Record<string, unknown>>(LOCK_LIVE, [runId]);
+    return row ?? null;
+  }
+
+  /** Returns the new lease epoch. */
+  async claim(tx: Queryable, executionId: string, instanceId: string): Promise<number> {
+    const [row] = await tx.query<{ lease_epoch: number }>(CLAIM, [executionId, instanceId, ...this.graces()]);
+    if (!row) throw new Error(`Execution ${executionId} vanished while it was locked.`);
+    return row.lease_epoch;
+  }
+
+  /** One round trip; null when the lease is gone. */
+  async renew(executionId: string, leaseEpoch: number): Promise<Desired | null> {
+    const [row] = await this.database.query<{ desired: Desired }>(RENEW, [executionId, leaseEpoch, ...this.graces()]);
+    return row?.desired ?? null;
+  }
+
+  /** The execution may stay for so long after a set-up that failed; noted before its runner begins. */
+  async allowDebug(executionId: string, windowMs: number): Promise<void> {
+    await this.database.query(ALLOW_DEBUG, [executionId, windowMs]);
+  }
+
+  async acknowledge(tx: Queryable, executionId: string, ackedSeq: number, outputBytes: number): Promise<void> {
+    await tx.query(ACKNOWLEDGE, [executionId, ackedSeq, ...this.graces(), outputBytes]);
+  }
+
+  async markBusy(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(BUSY, [executionId, this.settings.defaultMaxRuntime]);
+  }
+
+  async pause(tx: Queryable, executionId: string, idle: boolean): Promise<void> {
+    await tx.query(PAUSE, [executionId, idle]);
+  }
+
+  async releaseSlot(tx: Queryable, executionId: string): Promise<boolean> {
+    const [row] = await tx.query<{ released: boolean }>(RELEASE, [executionId]);
+    return row?.released ?? false;
+  }
+
+  async acquireSlot(executionId: string): Promise<boolean> {
+    const [row] = await this.database.query<{ acquired: boolean }>(ACQUIRE, [
+      executionId,
+      this.settings.maxConcurrentRunsPerTeam,
+    ]);
+    return row?.acquired ?? false;
+  }
+
+  /** Counts the last turn, frees the slot and ends the execution. */
+  async end(tx: Queryable, executionId: string, reason: string, exitCode: number | null): Promise<void> {
+    await this.pause(tx, executionId, false);
+    await this.releaseSlot(tx, executionId);
+    await tx.query(END, [executionId, reason, exitCode]);
+  }
+
+  /** Wakes the runner, with another wish than before where one is given. */
+  async command(
+    tx: Queryable,
+    executionId: string,
+    wish: { desired?: Desired; reason?: string; fenceAfterMs?: number } = {},
+  ): Promise<void> {
+    await tx.query(COMMAND, [executionId, wish.desired ?? null, wish.fenceAfterMs ?? null, wish.reason ?? null]);
+  }
+
+  private graces(): [hosted: number, worker: number] {
+    const { leaseTtl } = this.settings;
+    return [leaseGraceMs(leaseTtl), workerGraceMs(leaseTtl)];
+  }
+}

@@ -1,0 +1,138 @@
+import { Injectable } from '@nestjs/common';
+import { HOSTED_WORKERS } from '#execution/worker-protocol';
+import type { Queryable, Statement } from '#platform/persistence';
+import { RUN_STATE_MACHINE, type RunState, type RunTransition } from '../domain/run-state.js';
+import { EXTERNAL_POOL, HOSTED_POOL, type StatusMessage, workerPool } from '../domain/run.js';
+
+/** Columns of a locked run that decide its next transition. */
+export interface LockedRun {
+  readonly id: string;
+  readonly state: RunState;
+  readonly team_uid: string | null;
+  readonly owner_user_uid: string | null;
+  readonly conversation_id: string | null;
+  readonly session_id: string | null;
+  readonly offers: number;
+  readonly pool: string;
+  readonly creator_type: string;
+  readonly creator_uid: string;
+}
+
+const LOCK: Statement = {
+  name: 'runs.lock',
+  // NO KEY UPDATE: foreign keys that point at the run must not wait for us.
+  text: `SELECT id, state, team_uid, owner_user_uid, conversation_id, session_id, offers, pool, creator_type, creator_uid FROM runs WHERE id = $1 FOR NO KEY UPDATE`,
+};
+
+/** `$5`: the agent starts; `$6`: offers are counted from 0 again. A run that a self-hosted worker rejected keeps its place in the queue. */
+const APPLY: Statement = {
+  name: 'runs.apply-transition',
+  text: `UPDATE runs SET state = $2, updated_at = headrace.now(), status_message = $4::jsonb,
+    started_at = CASE WHEN $5 THEN coalesce(started_at, headrace.now()) ELSE started_at END,
+    queued_at = CASE WHEN $2 = 'QUEUED' AND NOT (state = 'PENDING' AND starts_with(pool, 'worker:')) THEN headrace.now() ELSE queued_at END,
+    offers = CASE WHEN $6 THEN 0 ELSE offers END
+  WHERE id = $1 AND state = ANY($3) RETURNING id`,
+};
+
+/** A follow-up to an external run that has ended hands it over: from now on it is placed like any other run. */
+const HAND_OVER: Statement = {
+  name: 'runs.hand-over',
+  text: `WITH handed AS (
+    UPDATE runs SET execution_location = 'REMOTE',
+      pool = CASE WHEN coalesce(config->>'worker_host', '${HOSTED_WORKERS}') = '${HOSTED_WORKERS}' THEN '${HOSTED_POOL}' ELSE '${workerPool('')}' || (config->>'worker_host') END
+    WHERE id = $1 AND pool = '${EXTERNAL_POOL}' RETURNING id, slot_key)
+  UPDATE run_facets f SET tokens = array_replace(f.tokens,
+      headrace.run_token(h.slot_key, 'execution_location', 'LOCAL'), headrace.run_token(h.slot_key, 'execution_location', 'REMOTE'))
+    FROM handed h WHERE f.run_id = h.id`,
+};
+
+/** Where no runner reports, the agent is assumed to work from the claim on. */
+const START_FROM_CLAIM: Statement = {
+  name: 'runs.start-from-claim',
+  text: `UPDATE runs SET started_at = e.claimed_at FROM executions e
+   WHERE runs.id = $1 AND runs.started_at IS NULL AND e.id = $2`,
+};
+
+const SET_STATUS: Statement = {
+  name: 'runs.set-status',
+  text: `UPDATE runs SET status_message = $2::jsonb, updated_at = headrace.now() WHERE id = $1 AND state = 'INPROGRESS'`,
+};
+
+const TOUCH: Statement = { name: 'runs.touch', text: `UPDATE runs SET updated_at = headrace.now() WHERE id = $1` };
+
+const START_SESSION: Statement = {
+  name: 'runs.start-session',
+  text: `UPDATE runs SET session_id = $2, conversation_id = coalesce(conversation_id, $3),
+    session_in_debug = CASE WHEN $4 THEN session_in_debug ELSE $5 END WHERE id = $1`,
+};
+const MARK_PROMPT_SENT: Statement = {
+  name: 'runs.mark-prompt-sent',
+  text: `UPDATE runs SET prompt_taken = true WHERE id = $1 AND NOT prompt_taken`,
+};
+
+export interface StartedSession {
+  readonly sessionId: string;
+  /** For a run that has no conversation yet. */
+  readonly newConversationId: string;
+  /** An earlier one that was loaded. */
+  readonly isResumed: boolean;
+  /** It starts in a debug window. */
+  readonly isDebug: boolean;
+}
+
+/**
+ * Changes of a run by its executions; of its state only by the state table, one guarded UPDATE each. Lock order everywhere:
+ * run, then execution, then the slot row of the pool, then the owner's.
+ */
+@Injectable()
+export class RunTransitions {
+  async lock(tx: Queryable, runId: string): Promise<LockedRun | null> {
+    const [run] = await tx.query<LockedRun & Record<string, unknown>>(LOCK, [runId]);
+    return run ?? null;
+  }
+
+  /** False: the run is in a state in which `transition` is refused, and nothing has changed. */
+  async apply(
+    tx: Queryable,
+    runId: string,
+    transition: RunTransition,
+    status: StatusMessage | null = null,
+  ): Promise<boolean> {
+    const rows = await tx.query(APPLY, [
+      runId,
+      RUN_STATE_MACHINE.target(transition),
+      RUN_STATE_MACHINE.sources(transition),
+      status === null ? null : JSON.stringify(status),
+      transition === 'start',
+      transition === 'requeue' || transition === 'retry',
+    ]);
+    if (transition === 'requeue' && rows.length > 0) await tx.query(HAND_OVER, [runId]);
+    return rows.length > 0;
+  }
+
+  /** The run started when this execution was claimed, unless an earlier start is known. */
+  async setStartFromClaim(tx: Queryable, runId: string, executionId: string): Promise<void> {
+    await tx.query(START_FROM_CLAIM, [runId, executionId]);
+  }
+
+  /** Status of a run in progress: why it makes no progress; null: it does. */
+  async setStatus(tx: Queryable, runId: string, status: StatusMessage | null): Promise<void> {
+    await tx.query(SET_STATUS, [runId, status === null ? null : JSON.stringify(status)]);
+  }
+
+  /** Something besides the state has changed that a reader of the run sees. */
+  async touch(tx: Queryable, runId: string): Promise<void> {
+    await tx.query(TOUCH, [runId]);
+  }
+
+  /** The agent's session exists: from now on the run has a conversation. */
+  async startSession(tx: Queryable, runId: string, session: StartedSession): Promise<void> {
+    const { sessionId, newConversationId, isResumed, isDebug } = session;
+    await tx.query(START_SESSION, [runId, sessionId, newConversationId, isResumed, isDebug]);
+  }
+
+  /** The run's own prompt reached the agent: later executions continue instead of starting over. */
+  async markPromptSent(tx: Queryable, runId: string): Promise<void> {
+    await tx.query(MARK_PROMPT_SENT, [runId]);
+  }
+}

@@ -1,0 +1,287 @@
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import {
+  EngineConnection,
+  type EngineRequest,
+  EngineError,
+  EngineUnreachable,
+  isMissing,
+} from './engine-connection.js';
+
+/** The newest known version of the engine's API, and the oldest with all used features (Docker 20.10). */
+const NEWEST: ApiVersion = [1, 47];
+const OLDEST: ApiVersion = [1, 41];
+const QUICK_MS = 10_000;
+const SLOW_MS = 120_000;
+/** Older engines lose `host-gateway` when they restart while containers keep running (moby 42753). */
+const KEEPS_HOST_GATEWAY = 23;
+const HOST_GATEWAY = 'host-gateway';
+
+type ApiVersion = readonly [number, number];
+
+export interface EngineInfo {
+  readonly version: string;
+  readonly processors: number;
+  readonly os: string;
+}
+
+export interface ImageInfo {
+  readonly id: string;
+  /** Variables that the image sets. */
+  readonly env: readonly string[];
+}
+
+export interface ContainerState {
+  readonly isRunning: boolean;
+  readonly exitCode: number;
+  readonly isOutOfMemory: boolean;
+  /** The engine's message about a failed start. */
+  readonly error: string;
+}
+
+export interface ListedContainer {
+  readonly id: string;
+  /** `created`, `running`, `exited`, `dead` … */
+  readonly state: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/**
+ * The part of the Docker Engine API that is needed to run containers. Every call rejects with EngineUnreachable without a
+ * response and with EngineError when the engine rejects it.
+ */
+export class DockerEngine {
+  private prefix: string | null = null;
+  private keepsHostGateway = true;
+
+  constructor(private readonly connection: EngineConnection) {}
+
+  /** Negotiates the API version for all later calls. */
+  async connect(): Promise<EngineInfo> {
+    const answer = await this.connection.call({ method: 'GET', path: '/version', timeoutMs: QUICK_MS });
+    const { ApiVersion: newest, MinAPIVersion: oldest, Version: version } = parsed<VersionAnswer>(answer.body);
+    const theirs = versionOf(newest);
+    if (!theirs) throw new EngineError(0, 'The server at DOCKER_HOST is not a Docker Engine.');
+    const chosen = isOlder(theirs, NEWEST) ? theirs : NEWEST;
+    if (isOlder(chosen, OLDEST))
+      throw new EngineError(
+        0,
+        `The engine is too old: its API version is ${newest ?? ''}; at least ${OLDEST.join('.')} is required.`,
+      );
+    if (isOlder(chosen, versionOf(oldest) ?? OLDEST))
+      throw new EngineError(
+        0,
+        `The engine is too new: its API versions begin at ${oldest ?? ''}; at most ${NEWEST.join('.')} is supported.`,
+      );
+    this.prefix = `/v${chosen.join('.')}`;
+    this.keepsHostGateway = !(Number.parseInt(version ?? '', 10) < KEEPS_HOST_GATEWAY);
+    const info = parsed<{ NCPU?: number; OSType?: string }>(
+      await this.text({ method: 'GET', path: '/info', timeoutMs: QUICK_MS }),
+    );
+    return { version: version ?? 'unknown', processors: info.NCPU ?? 1, os: info.OSType ?? 'linux' };
+  }
+
+  /** The address of the engine's machine as an `ExtraHosts` entry of a container in this network. */
+  async hostAddress(network: string): Promise<string> {
+    if (this.keepsHostGateway) return HOST_GATEWAY;
+    const path = `/networks/${encodeURIComponent(network)}`;
+    const { IPAM: ipam } = parsed<NetworkAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
+    return ipam?.Config?.find(({ Gateway: gateway }) => gateway)?.Gateway ?? HOST_GATEWAY;
+  }
+
+  async ping(): Promise<void> {
+    await this.connection.call({ method: 'GET', path: '/_ping', timeoutMs: QUICK_MS });
+  }
+
+  /** Null: the engine does not have the image. */
+  async inspectImage(reference: string): Promise<ImageInfo | null> {
+    try {
+      const path = `/images/${reference}/json`;
+      const image = parsed<ImageAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
+      return { id: image.Id ?? '', env: image.Config?.Env ?? [] };
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
+  }
+
+  /** Resolves when the image is there. The engine's and the registry's faults, also in the middle, are EngineRefusals. */
+  async pullImage(name: string, tag: string, auth: string | null, signal: AbortSignal): Promise<void> {
+    const response = await this.connection.open({
+      method: 'POST',
+      path: `${this.prefixed()}/images/create`,
+      query: { fromImage: name, tag },
+      ...(auth === null ? {} : { headers: { 'x-registry-auth': auth } }),
+      timeoutMs: 0,
+      signal,
+    });
+    try {
+      for await (const { error, errorDetail } of jsonLines(response)) {
+        const detail = (errorDetail as { message?: unknown } | undefined)?.message ?? error;
+        if (typeof detail === 'string') throw new EngineError(500, detail);
+      }
+    } catch (error) {
+      throw error instanceof EngineError ? error : new EngineUnreachable(String(error));
+    } finally {
+      response.destroy();
+    }
+  }
+
+  /** Returns the container's id. */
+  async createContainer(name: string, specification: object): Promise<string> {
+    const body = await this.text({
+      method: 'POST',
+      path: '/containers/create',
+      query: { name },
+      body: specification,
+      timeoutMs: SLOW_MS,
+    });
+    return parsed<{ Id?: string }>(body).Id ?? '';
+  }
+
+  /** Unpacks a tar archive below `directory` of a container. */
+  async putArchive(id: string, directory: string, archive: Buffer): Promise<void> {
+    const path = `/containers/${id}/archive`;
+    await this.text({ method: 'PUT', path, query: { path: directory }, body: archive, timeoutMs: SLOW_MS });
+  }
+
+  /** Attaches to the container's standard input and its output in frames. */
+  attach(id: string): Promise<{ socket: Socket; head: Buffer }> {
+    return this.connection.hijack({
+      method: 'POST',
+      path: `${this.prefixed()}/containers/${id}/attach`,
+      query: { stream: '1', stdin: '1', stdout: '1', stderr: '1' },
+      timeoutMs: QUICK_MS,
+    });
+  }
+
+  async startContainer(id: string): Promise<void> {
+    await this.text({ method: 'POST', path: `/containers/${id}/start`, timeoutMs: SLOW_MS });
+  }
+
+  /** Resolves when the container is not running. */
+  async waitContainer(id: string, signal: AbortSignal): Promise<void> {
+    const path = `/containers/${id}/wait`;
+    await this.text({ method: 'POST', path, query: { condition: 'not-running' }, timeoutMs: 0, signal });
+  }
+
+  /** Null: there is no such container. */
+  async inspectContainer(id: string): Promise<ContainerState | null> {
+    try {
+      const path = `/containers/${id}/json`;
+      const { State: state } = parsed<ContainerAnswer>(await this.text({ method: 'GET', path, timeoutMs: QUICK_MS }));
+      return {
+        isRunning: state?.Running ?? false,
+        exitCode: state?.ExitCode ?? 0,
+        isOutOfMemory: state?.OOMKilled ?? false,
+        error: state?.Error ?? '',
+      };
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
+  }
+
+  /** Does nothing for a container that is not running or does not exist. */
+  async signalContainer(id: string, signal: NodeJS.Signals): Promise<void> {
+    await this.settled(
+      { method: 'POST', path: `/containers/${id}/kill`, query: { signal }, timeoutMs: QUICK_MS },
+      [404, 409],
+    );
+  }
+
+  /** Kills it first and removes its anonymous volumes. A container that does not exist is not an error. */
+  async removeContainer(id: string): Promise<void> {
+    const query = { force: '1', v: '1' };
+    await this.settled({ method: 'DELETE', path: `/containers/${id}`, query, timeoutMs: SLOW_MS }, [404, 409]);
+  }
+
+  /** All containers with this label, in any state. */
+  async listContainers(label: string): Promise<ListedContainer[]> {
+    const query = { all: '1', filters: JSON.stringify({ label: [label] }) };
+    const body = await this.text({ method: 'GET', path: '/containers/json', query, timeoutMs: SLOW_MS });
+    return parsed<ListAnswer>(body).map(({ Id, State, Labels }) => ({
+      id: Id ?? '',
+      state: State ?? '',
+      labels: Labels ?? {},
+    }));
+  }
+
+  private async settled(request: EngineRequest, accepted: readonly number[]): Promise<void> {
+    try {
+      await this.text(request);
+    } catch (error) {
+      if (!(error instanceof EngineError && accepted.includes(error.status))) throw error;
+    }
+  }
+
+  private async text(request: EngineRequest): Promise<string> {
+    return (await this.connection.call({ ...request, path: `${this.prefixed()}${request.path}` })).body;
+  }
+
+  private prefixed(): string {
+    if (this.prefix === null) throw new EngineUnreachable('the API version has not been negotiated yet');
+    return this.prefix;
+  }
+}
+
+interface VersionAnswer {
+  Version?: string;
+  ApiVersion?: string;
+  MinAPIVersion?: string;
+}
+interface ImageAnswer {
+  Id?: string;
+  Config?: { Env?: string[] | null };
+}
+interface NetworkAnswer {
+  IPAM?: { Config?: { Gateway?: string }[] | null };
+}
+interface ContainerAnswer {
+  State?: { Running?: boolean; ExitCode?: number; OOMKilled?: boolean; Error?: string };
+}
+type ListAnswer = { Id?: string; State?: string; Labels?: Record<string, string> | null }[];
+
+function parsed<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new EngineError(0, 'The server at DOCKER_HOST is not a Docker Engine.');
+  }
+}
+
+function versionOf(text: string | undefined): ApiVersion | null {
+  const [, major, minor] = /^(\d+)\.(\d+)$/.exec(text ?? '') ?? [];
+  return major === undefined ? null : [Number(major), Number(minor)];
+}
+
+function isOlder([major, minor]: ApiVersion, than: ApiVersion): boolean {
+  return major < than[0] || (major === than[0] && minor < than[1]);
+}
+
+const MAX_LINE_BYTES = 1_048_576;
+
+/** JSON values of a stream, one per line. Lines that are not JSON are skipped; a line that is too long is an error. */
+export async function* jsonLines(stream: Readable): AsyncGenerator<Record<string, unknown>> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    rest = Buffer.concat([rest, chunk]);
+    for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a)) {
+      const value = parse(rest.subarray(0, end));
+      rest = rest.subarray(end + 1);
+      if (value) yield value;
+    }
+    if (rest.length > MAX_LINE_BYTES) throw new Error(`A line is longer than ${MAX_LINE_BYTES} bytes.`);
+  }
+  const last = parse(rest);
+  if (last) yield last;
+}
+
+function parse(line: Buffer): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(line.toString('utf8'));
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}

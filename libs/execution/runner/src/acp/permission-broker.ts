@@ -1,0 +1,120 @@
+import type { RequestPermissionRequest, RequestPermissionResponse } from '@agentclientprotocol/sdk';
+import { newUuid, toStorableJson } from '#platform/kernel';
+import type {
+  Commands,
+  PermissionDecided,
+  PermissionRequested,
+  PermissionRule,
+  PermissionSubject,
+} from '#execution/runner-protocol';
+import type { PlainEvent } from '../protocol/outgoing-events.js';
+import { shrinkJson, shrinkText } from '../protocol/shrink.js';
+import type { AcpNormalizer } from './normalizer.js';
+import { isSameSubject, subjectOf } from './permissions.js';
+import { decideByPolicy, permissionFacts, pickOption, type Answer, type PermissionRules } from './permissions.js';
+import { withoutBinary } from './content.js';
+
+const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
+
+interface Resolution {
+  readonly decision: Answer | 'cancel';
+  readonly note?: string;
+}
+
+interface Question {
+  readonly subject: PermissionSubject;
+  readonly settle: (resolution: Resolution) => void;
+}
+
+/**
+ * Answers the agent's permission requests: by the policy of the run, by a rule that a person has created for the rest of
+ * the run, or by waiting for a decision of a person.
+ */
+export class PermissionBroker {
+  private readonly waiting = new Map<string, Question>();
+  private readonly remembered: PermissionRule[];
+
+  constructor(
+    private readonly rules: PermissionRules,
+    private readonly normalizer: AcpNormalizer,
+    private readonly redact: (text: string) => string,
+    private readonly emit: (event: PlainEvent) => void,
+  ) {
+    this.remembered = [...(rules.permission_rules ?? [])];
+  }
+
+  get isWaiting(): boolean {
+    return this.waiting.size > 0;
+  }
+
+  async answer(request: RequestPermissionRequest): Promise<RequestPermissionResponse> {
+    const known = this.normalizer.knownCall(request.toolCall.toolCallId);
+    const facts = permissionFacts(request.toolCall, known);
+    const approvalId = newUuid();
+    const title = shrinkText(request.toolCall.title ?? known.title ?? 'Permission', 4_096);
+    const subject = subjectOf(facts, title, this.redact);
+    const policy = decideByPolicy(this.rules, facts);
+    const rule = policy === 'ask' ? this.remembered.find((one) => isSameSubject(one.subject, subject)) : undefined;
+    const resolution = rule ? 'allow' : policy;
+    const input = request.toolCall.rawInput;
+    for (const event of this.normalizer.permissionCall(request.toolCall)) this.emit(event);
+    this.emitData('permission_requested', {
+      approval_id: approvalId,
+      tool_call_id: request.toolCall.toolCallId,
+      title,
+      ...(input === undefined ? {} : { input: shrinkJson(withoutBinary(toStorableJson(input).value), 65_536) }),
+      options: request.options.map(({ optionId, name, kind }) => ({ option_id: optionId, name, kind })),
+      ask: resolution === 'ask',
+      subject,
+    } satisfies PermissionRequested);
+    if (resolution !== 'ask') {
+      this.emitData('permission_decided', {
+        approval_id: approvalId,
+        decision: resolution,
+        by: rule ? 'rule' : 'policy',
+        ...(rule ? { rule_id: rule.approval_id } : {}),
+        title,
+      } satisfies PermissionDecided);
+      return this.respond(request, { decision: resolution });
+    }
+    const answer = await new Promise<Resolution>((settle) => this.waiting.set(approvalId, { subject, settle }));
+    this.waiting.delete(approvalId);
+    if (answer.decision === 'cancel') {
+      this.emitData('permission_decided', {
+        approval_id: approvalId,
+        decision: 'deny',
+        by: 'cancel',
+        title,
+      } satisfies PermissionDecided);
+    }
+    return this.respond(request, answer);
+  }
+
+  /** Applies decisions of people or of the timeout; the control plane has recorded them already. */
+  decide(decisions: Commands['decisions']): void {
+    for (const { approval_id: id, decision, always = false, note } of decisions) {
+      const question = this.waiting.get(id);
+      if (!question) continue;
+      const isRule = always && decision === 'allow';
+      if (isRule) this.remembered.push({ approval_id: id, subject: question.subject });
+      question.settle({ decision: isRule ? 'allow_always' : decision, ...(note === undefined ? {} : { note }) });
+    }
+  }
+
+  /** The turn ends: there will be no more decisions. */
+  cancelAll(): void {
+    for (const { settle } of this.waiting.values()) settle({ decision: 'cancel' });
+  }
+
+  private respond(request: RequestPermissionRequest, { decision, note }: Resolution): RequestPermissionResponse {
+    if (decision === 'deny' || decision === 'cancel') this.normalizer.markDenied(request.toolCall.toolCallId);
+    if (decision === 'cancel') return CANCELLED;
+    const optionId = pickOption(request.options, decision);
+    if (optionId === null) return CANCELLED;
+    return { outcome: { outcome: 'selected', optionId, ...(note === undefined ? {} : { _meta: { note } }) } };
+  }
+
+  private emitData(kind: 'permission_requested' | 'permission_decided', data: object): void {
+    this.emit({ kind, data: { ...data } });
+  }
+}

@@ -1,0 +1,153 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { sleep } from '../sleep.js';
+
+export interface SeenProcess {
+  readonly pid: number;
+  readonly parentPid: number;
+  readonly groupId: number;
+}
+
+const COOKIE_NAME = 'HEADRACE_EXECUTION_COOKIE';
+
+/** Living processes other than this one (zombies don't count). Empty where there is no /proc. */
+export function scanProcesses(): SeenProcess[] {
+  return listPids().flatMap((pid) => {
+    const stat = read(`/proc/${pid}/stat`)?.toString('latin1');
+    if (stat === undefined) return [];
+    // The name in parentheses may itself hold spaces and parentheses; the fields start behind the last one.
+    const [state, parentPid, groupId] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (state === undefined || state === 'Z' || state === 'X') return [];
+    return [{ pid, parentPid: Number(parentPid), groupId: Number(groupId) }];
+  });
+}
+
+/** Whether the environment the process was started with carries the cookie. */
+export function hasMarker(pid: number, cookie: string): boolean {
+  const environ = read(`/proc/${pid}/environ`);
+  return environ !== null && `\0${environ.toString('latin1')}\0`.includes(`\0${COOKIE_NAME}=${cookie}\0`);
+}
+
+/**
+ * Whether real, effective or saved user of the process is `uid`. Not the owner of `/proc/<pid>`: that one is root
+ * for every process that has changed its user.
+ */
+export function runsAs(pid: number, uid: number): boolean {
+  const line = /^Uid:\s+(.+)$/m.exec(read(`/proc/${pid}/status`)?.toString('latin1') ?? '')?.[1];
+  return line !== undefined && line.split(/\s+/).slice(0, 3).includes(String(uid));
+}
+
+/** Whether the process works inside a directory; false when that cannot be known. */
+export function worksIn(pid: number, directory: string): boolean {
+  try {
+    const cwd = readlinkSync(`/proc/${pid}/cwd`);
+    return cwd === directory || cwd.startsWith(`${directory}/`) || cwd === `${directory} (deleted)`;
+  } catch {
+    return false;
+  }
+}
+
+function listPids(): number[] {
+  try {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => pid !== process.pid);
+  } catch {
+    return [];
+  }
+}
+
+/** null for processes that end while they are read, and for those that may not be read. */
+function read(path: string): Buffer | null {
+  try {
+    return readFileSync(path);
+  } catch {
+    return null;
+  }
+}
+
+export interface SweepResult {
+  readonly killed: number;
+  /** Processes still alive when the time was up; 0 is the normal case. */
+  readonly left: number;
+}
+
+export interface SweepTargets {
+  /** Process groups started for the execution. */
+  readonly groups?: readonly number[];
+  readonly cookie?: string;
+  /** Every process of this user; never root and never our own user. */
+  readonly uid?: number;
+  /** Orphans that work in this directory: started in the execution, detached, and with their environment emptied. */
+  readonly directory?: string;
+}
+
+const SWEEP_MS = 3_000;
+
+/** Signals a whole process group; false when there is none. Signal 0 only checks for it. */
+export function killTree(groupId: number, signal: NodeJS.Signals | 0 = 'SIGKILL'): boolean {
+  if (groupId <= 1) return false;
+  try {
+    process.kill(-groupId, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Kills every process whose start environment carries `HEADRACE_EXECUTION_COOKIE=<cookie>`, `setsid` children too. */
+export function sweepByMarker(cookie: string, timeoutMs = SWEEP_MS): Promise<SweepResult> {
+  return sweep({ cookie }, timeoutMs);
+}
+
+/** Kills every process of a user that only one execution uses. Refuses root and the caller's own user. */
+export function sweepByUid(uid: number, timeoutMs = SWEEP_MS): Promise<SweepResult> {
+  return sweep({ uid }, timeoutMs);
+}
+
+/** Kills matching processes until none is found, or the timeout expires. */
+export async function sweep(targets: SweepTargets, timeoutMs = SWEEP_MS): Promise<SweepResult> {
+  const deadline = performance.now() + timeoutMs;
+  const seen = new Set<number>();
+  for (let round = 0; ; round += 1) {
+    const found = killMatching(targets);
+    for (const pid of found) seen.add(pid);
+    if (found.length === 0) return { killed: seen.size, left: 0 };
+    if (performance.now() >= deadline) return { killed: seen.size, left: found.length };
+    // Processes that fork faster than they are scanned are ended by one signal to all of the user's processes.
+    if (round >= 3 && targets.uid !== undefined) killAllOf(targets.uid);
+    await sleep(Math.min(10 * (round + 1), 100));
+  }
+}
+
+/** One synchronous pass: SIGKILL to all matching processes; returns the pids that were alive. */
+export function killMatching(targets: SweepTargets): number[] {
+  const { uid } = targets;
+  if (uid !== undefined && (uid === 0 || uid === process.getuid?.())) {
+    throw new RangeError(`Refusing to kill all processes of user ${uid}.`);
+  }
+  for (const group of targets.groups ?? []) killTree(group);
+  const found = scanProcesses().filter((candidate) => matches(candidate, targets));
+  for (const { pid } of found) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      continue; // ended since the scan
+    }
+  }
+  return found.map(({ pid }) => pid);
+}
+
+function matches(candidate: SeenProcess, { groups, cookie, uid, directory }: SweepTargets): boolean {
+  const { pid, parentPid, groupId } = candidate;
+  if (groups?.includes(groupId)) return true;
+  if (cookie !== undefined && hasMarker(pid, cookie)) return true;
+  if (uid !== undefined && runsAs(pid, uid)) return true;
+  return directory !== undefined && parentPid === 1 && worksIn(pid, directory);
+}
+
+function killAllOf(uid: number): void {
+  if (process.getuid?.() !== 0) return;
+  spawnSync('/bin/sh', ['-c', 'kill -KILL -1'], { uid, env: {}, stdio: 'ignore', timeout: 1_000 });
+}

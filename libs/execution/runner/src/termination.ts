@@ -1,0 +1,125 @@
+import type { FinishRequest, TurnEnded } from '#execution/runner-protocol';
+import type { AgentFailure } from './harness/launch.js';
+
+/**
+ * How processes are stopped: `close` ends the session of an idle agent, `graceful` escalates from session/cancel over
+ * SIGTERM to SIGKILL, `kill` sends SIGKILL at once, `fence` too, and reports nothing any more.
+ */
+export type StopMode = 'close' | 'graceful' | 'kill' | 'fence';
+
+export type TurnEnd = Omit<TurnEnded, 'turn_id'>;
+
+export interface ExecutionEnd {
+  readonly stopMode: StopMode;
+  readonly report: Omit<FinishRequest, 'lease_epoch'>;
+  readonly openTurn: TurnEnd;
+}
+
+const SEVERITY: readonly StopMode[] = ['close', 'graceful', 'kill', 'fence'];
+
+/** Thrown into pending waits when the end of the execution has been decided. */
+export class TerminatedError extends Error {}
+
+/** Decides the end of an execution: the first decision is final, a later one can only make it faster. */
+export class Termination {
+  private decided: ExecutionEnd | null = null;
+  private readonly halting = new AbortController();
+  private readonly hurrying = new AbortController();
+  private readonly halted: Promise<never>;
+
+  constructor() {
+    this.halted = new Promise((_resolve, reject) => {
+      this.halting.signal.addEventListener('abort', () => reject(new TerminatedError('The end has been decided.')));
+    });
+    this.halted.catch(() => undefined);
+  }
+
+  decide(ending: ExecutionEnd): void {
+    if (this.decided === null) this.decided = ending;
+    else if (SEVERITY.indexOf(ending.stopMode) > SEVERITY.indexOf(this.decided.stopMode)) {
+      this.decided = { ...this.decided, stopMode: ending.stopMode };
+    }
+    if (SEVERITY.indexOf(ending.stopMode) >= SEVERITY.indexOf('kill')) this.hurrying.abort();
+    this.halting.abort();
+  }
+
+  get ending(): ExecutionEnd | null {
+    return this.decided;
+  }
+
+  get isFenced(): boolean {
+    return this.decided?.stopMode === 'fence';
+  }
+
+  get signal(): AbortSignal {
+    return this.halting.signal;
+  }
+
+  /** Aborts when processes must be killed at once. */
+  get urgent(): AbortSignal {
+    return this.hurrying.signal;
+  }
+
+  /** The promise's result, unless the end is decided first; then it rejects with TerminatedError. */
+  race<T>(promise: Promise<T>): Promise<T> {
+    promise.catch(() => undefined);
+    return Promise.race([this.halted, promise]);
+  }
+}
+
+export const cancelled = (stopMode: 'graceful' | 'kill', reason?: string): ExecutionEnd => ({
+  stopMode,
+  report: { outcome: 'cancelled', ...(reason === undefined ? {} : { message: reason }) },
+  openTurn: { stop_reason: 'cancelled' },
+});
+
+export const closed = (message?: string): ExecutionEnd => ({
+  stopMode: 'close',
+  report: { outcome: 'closed', ...(message === undefined ? {} : { message }) },
+  openTurn: { stop_reason: 'cancelled' },
+});
+
+export const failed = (errorCode: string, message: string, exitCode?: number): ExecutionEnd => ({
+  stopMode: 'kill',
+  report: {
+    outcome: 'failed',
+    error_code: errorCode,
+    message,
+    ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+  },
+  openTurn: { stop_reason: 'cancelled' },
+});
+
+/** Unlike a fault of the platform, which only the final report contains, this also ends an open turn with an error. */
+export const agentFailed = (message: string, report: AgentFailure['report'] = {}): ExecutionEnd => {
+  const { exitCode, ...rest } = report;
+  const failure = { error_code: 'agent_process_failed' as const, ...rest, message };
+  return {
+    stopMode: 'kill',
+    report: { outcome: 'failed', ...failure, ...(exitCode === undefined ? {} : { exit_code: exitCode }) },
+    openTurn: { stop_reason: 'error', ...failure },
+  };
+};
+
+export const handedBack = (message?: string): ExecutionEnd => ({
+  stopMode: 'graceful',
+  report: { outcome: 'handed_back', ...(message === undefined ? {} : { message }) },
+  openTurn: { stop_reason: 'cancelled' },
+});
+
+/** The runner is stopped while the agent works. An `error` turn would blame the agent, so the turn is cancelled. */
+export const stopped = (): ExecutionEnd => ({
+  stopMode: 'graceful',
+  report: {
+    outcome: 'failed',
+    error_code: 'infrastructure_timeout',
+    message: 'The runner was stopped before the agent had finished.',
+  },
+  openTurn: { stop_reason: 'cancelled' },
+});
+
+export const fenced = (): ExecutionEnd => ({
+  stopMode: 'fence',
+  report: { outcome: 'failed' },
+  openTurn: { stop_reason: 'cancelled' },
+});

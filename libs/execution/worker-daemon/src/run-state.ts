@@ -1,0 +1,85 @@
+import type { HostLog } from '#execution/runner-host';
+import type { ActiveTask } from './active-task.js';
+import type { WorkerOptions } from './options/read-worker-options.js';
+
+const RESPONSE_TIMEOUT_MS = 10_000;
+const ENDED_STATES = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+
+type Access = Pick<WorkerOptions, 'serverRootUrl' | 'apiKey'>;
+
+/**
+ * Exit code of a worker for one run: 0 when the run succeeded, else that of its runner, else 1. A runner ends with 0 after it
+ * has reported any result, so the state of the run is queried.
+ */
+export async function outcomeCode(
+  access: Access,
+  { taskId, exitCode }: { readonly taskId: string; readonly exitCode: number },
+): Promise<number> {
+  if (exitCode !== 0) return exitCode;
+  return (await runState(access, taskId)) === 'SUCCEEDED' ? 0 : 1;
+}
+
+/** Whether the run has ended, so that its runner only waits for follow-ups. False when the state is unknown. */
+export async function hasRunEnded(access: Access, taskId: string): Promise<boolean> {
+  const state = await runState(access, taskId);
+  return state !== null && ENDED_STATES.includes(state);
+}
+
+/** Null when the state is unknown. */
+async function runState({ serverRootUrl, apiKey }: Access, taskId: string): Promise<string | null> {
+  try {
+    const response = await fetch(`${serverRootUrl}/api/v1/agent/runs/${encodeURIComponent(taskId)}`, {
+      headers: { authorization: `Bearer ${apiKey()}` },
+      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
+      redirect: 'error',
+    });
+    const body: unknown = await response.json();
+    const state = typeof body === 'object' && body !== null && 'state' in body ? body.state : null;
+    return response.ok && typeof state === 'string' ? state : null;
+  } catch {
+    return null;
+  }
+}
+
+const POLL_MS = 1_000;
+
+export interface RunStateQueries {
+  /** Whether the run has ended according to the server. */
+  hasRunEnded(taskId: string): Promise<boolean>;
+  /** The server rejects this worker, so it cannot be queried. Runners have separate tokens and still know their state. */
+  isRejected(): boolean;
+}
+
+/** While the worker drains, ends runners that only wait for follow-ups, which could take very long. */
+export class IdleRunnerMonitor {
+  private timer: NodeJS.Timeout | undefined;
+  private isChecking = false;
+
+  constructor(
+    private readonly live: () => readonly ActiveTask[],
+    private readonly queries: RunStateQueries,
+    private readonly log: HostLog,
+  ) {}
+
+  start(): void {
+    this.timer ??= setInterval(() => void this.checkAll(), POLL_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  private async checkAll(): Promise<void> {
+    if (this.isChecking) return;
+    this.isChecking = true;
+    for (const task of this.live()) if (task.stopMode === null && task.runner !== null) await this.check(task);
+    this.isChecking = false;
+  }
+
+  private async check(task: ActiveTask): Promise<void> {
+    const { taskId: task_id, executionId: execution_id } = task;
+    if (this.queries.isRejected()) {
+      if (task.retire()) this.log.info('a runner ends when it is idle', { task_id, execution_id });
+    } else if (await this.queries.hasRunEnded(task_id)) task.requestStop('drain');
+  }
+}

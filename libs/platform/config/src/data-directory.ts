@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { SettingsError } from './parse-settings.js';
+
+/**
+ * Creates the data directory and returns its real path. As root, other users may traverse it (0711), because PostgreSQL and
+ * agents run as other users and have their directories in it; otherwise only its owner may access it (0700). An existing
+ * directory that is not empty keeps its mode, because other programs may use it too. Throws a SettingsError.
+ */
+export function ensureDataDir(dataDir: string): string {
+  try {
+    makeDirectory(dataDir);
+    if (readdirSync(dataDir).length === 0) chmodSync(dataDir, process.getuid?.() === 0 ? 0o711 : 0o700);
+    return realpathSync(dataDir);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new SettingsError([`HEADRACE_DATA_DIR: ${dataDir} cannot be used as a directory (${code})`]);
+  }
+}
+
+/** `recursive` of Node never returns on a file system that rejects new directories with ENOENT, such as /proc. */
+function makeDirectory(path: string): void {
+  try {
+    makeOne(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || path === dirname(path)) throw error;
+    makeDirectory(dirname(path));
+    makeOne(path);
+  }
+}
+
+function makeOne(path: string): void {
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** Creates a directory in the data directory that only its owner may access. Returns its path. */
+export function ensurePrivateDir(dataDir: string, name: string): string {
+  const directory = join(dataDir, name);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  return directory;
+}
+
+/** Replaces a file atomically, readable by its owner only: a crash leaves either the old or the new content. */
+export function writePrivateFile(path: string, content: string): void {
+  withTemporaryFile(path, content, (temporary) => renameSync(temporary, path));
+}
+
+/** The text of a file, or null when the file does not exist. */
+export function readIfPresent(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** A secret in a file, generated when the file does not exist. If several processes generate it concurrently, all use that of the first. */
+export function persistedSecret(path: string): string {
+  const existing = readIfPresent(path)?.trim();
+  if (existing) return existing;
+  withTemporaryFile(path, `${randomBytes(32).toString('base64url')}\n`, (temporary) => {
+    try {
+      linkSync(temporary, path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  });
+  return readFileSync(path, 'utf8').trim();
+}
+
+function withTemporaryFile(path: string, content: string, publish: (temporary: string) => void): void {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    const file = openSync(temporary, 'wx', 0o600);
+    try {
+      writeSync(file, content);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    publish(temporary);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
