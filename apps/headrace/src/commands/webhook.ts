@@ -10,6 +10,7 @@ import {
   WebhooksService,
 } from '#domain/webhooks';
 import { Settings } from '#platform/config';
+import type { Issue } from '#platform/kernel';
 import { choice, command, CommandError, flag, integer, text, UsageError } from '../cli/command.js';
 import { readSecretFile } from '../cli/input.js';
 import { type OutputValues, printResult, printRows } from '../cli/output.js';
@@ -175,7 +176,7 @@ const optionOf = (pointer: string): string =>
     '/delivery_id_header': '--delivery-id-header',
   })[pointer] ?? pointer.slice(1);
 
-const invalid = (issues: readonly { readonly pointer: string; readonly detail: string }[]): CommandError =>
+const invalid = (issues: readonly Issue[]): CommandError =>
   new CommandError(issues.map(({ pointer, detail }) => `${optionOf(pointer)} ${detail}`).join('; '));
 
 function parseOutcome(value: string): DeliveryOutcome {

@@ -3,6 +3,7 @@ import { basename, join, relative, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { HostLog } from '#execution/runner-host';
 import type { WorkerSkill } from '#execution/worker-protocol';
+import { findFrontMatter } from '#platform/kernel';
 
 const PLACES = [
   '.agents',
@@ -78,8 +79,9 @@ function readSkill(directory: string, log: HostLog): WorkerSkill | null {
   try {
     const stats = lstatSync(file);
     if (!stats.isFile() || stats.size > MAX_FILE_BYTES) return null;
-    const head = /^---\r?\n([\s\S]*?)\r?\n---/.exec(readFileSync(file, 'utf8'))?.[1] ?? '';
-    const values: unknown = parse(head);
+    const text = readFileSync(file, 'utf8');
+    const found = findFrontMatter(text);
+    const values: unknown = found.kind === 'found' ? parse(text.slice(found.start, found.end)) : null;
     const { name, description } = (typeof values === 'object' && values !== null ? values : {}) as Record<
       string,
       unknown

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { Database, type Queryable } from '#platform/persistence';
 import type { Cron } from './domain/cron/croner-cron.js';
@@ -42,7 +43,7 @@ interface Decided extends DueDecision {
 @Injectable()
 export class TimerDispatcher {
   private readonly logger = new Logger(TimerDispatcher.name);
-  private readonly parsed = new Map<string, ParsedCron>();
+  private readonly parsed = new LRUCache<string, ParsedCron>({ max: MAX_PARSED });
 
   constructor(
     private readonly database: Database,
@@ -96,7 +97,6 @@ export class TimerDispatcher {
     const known = this.parsed.get(key);
     if (known) return known;
     const parsed = parseCron(cron, timezone);
-    if (this.parsed.size >= MAX_PARSED) this.parsed.clear();
     this.parsed.set(key, parsed);
     return parsed;
   }

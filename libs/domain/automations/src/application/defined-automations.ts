@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Issue } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { maskConfig, type PrincipalRef } from '#domain/runs';
 import { type Automation, type AutomationFields, MAX_AUTOMATIONS } from '../domain/automation.js';
@@ -42,8 +43,8 @@ export class DefinedAutomations {
     scope: TriggerScope,
     fields: readonly AutomationFields[],
     kept: readonly (KeptFields | undefined)[] = [],
-  ): Promise<readonly (readonly { readonly pointer: string; readonly detail: string }[])[]> {
-    const issues: { pointer: string; detail: string }[][] = [];
+  ): Promise<readonly (readonly Issue[])[]> {
+    const issues: Issue[][] = [];
     for (const [place, one] of fields.entries()) {
       const checked = await this.checks.check(tx, scope, one, kept[place]);
       issues.push(checked.kind === 'valid' ? [] : checked.issues.map(({ pointer, detail }) => ({ pointer, detail })));

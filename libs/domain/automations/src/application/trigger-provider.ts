@@ -20,7 +20,7 @@ export type TriggerSample =
 export type SampledEvent =
   | { readonly kind: 'event'; readonly event: TriggerEvent }
   /** The pointer is into the request: `/delivery_id`, `/payload`. */
-  | { readonly kind: 'invalid'; readonly pointer: string; readonly detail: string };
+  | ({ readonly kind: 'invalid' } & Issue);
 
 /**
  * Extension point: a kind of event that starts automations; registered with `TriggerProviders`. The source of the event

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#domain/agents';
 import type { Caller } from '#platform/auth';
-import { base62, newUid } from '#platform/kernel';
+import { base62, type Issue, issueSentence, newUid } from '#platform/kernel';
 import { CreateRun, type CreateRunResult, type IdempotencyClaim, mayOnOwner, type RunState } from '#domain/runs';
 import { toAgentConfig } from '../domain/agent-settings.js';
 import { BUILT_IN_HARNESS, FOREMAN } from '../domain/foreman.js';
@@ -30,13 +30,13 @@ export type DispatchRunResult =
     }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'forbidden' }
-  | { readonly kind: 'invalid'; readonly pointer: string; readonly detail: string }
+  | ({ readonly kind: 'invalid' } & Issue)
   /** The foreman was deleted, or is not available. */
   | { readonly kind: 'foreman_missing' }
   /** What the factory starts its agents with cannot be used; in words for a person. */
   | { readonly kind: 'unusable_settings'; readonly reason: string }
   /** Something that they name cannot be read at the moment. */
-  | { readonly kind: 'unavailable'; readonly pointer: string; readonly detail: string }
+  | ({ readonly kind: 'unavailable' } & Issue)
   | { readonly kind: 'key_reused' };
 
 type Labels = { readonly kind: 'labels'; readonly ref: string; readonly labels: Readonly<Record<string, string>> };
@@ -92,7 +92,7 @@ export class DispatchRun {
         return { kind: 'unusable_settings', reason: refused.detail };
       case 'invalid':
       case 'too_large':
-        return { kind: 'unusable_settings', reason: `${refused.pointer.slice(1)} ${refused.detail}.` };
+        return { kind: 'unusable_settings', reason: issueSentence(refused) };
       case 'conversation_busy':
         throw new Error('A dispatched run continues no conversation.');
     }

@@ -1,3 +1,4 @@
+import { parsePointer } from '#platform/kernel';
 import type { AgentSettings, Diagnostic } from '../domain/definition.js';
 import { type Applying, diagnosticAt, sentence } from './applying.js';
 
@@ -17,7 +18,7 @@ export function settingDiagnostic(
   own: AgentSettings,
   detail: string,
 ): Diagnostic {
-  const [, field = '', key] = at.pointer.split('/');
+  const [field = '', key] = parsePointer(at.pointer);
   const code = CODES[field] ?? 'invalid_value';
   return isOwn(own, field, key) || !isOwn(applying.definition.factory.agentDefaults, field, key)
     ? diagnosticAt(applying, at, code, sentence(at.pointer, detail))
@@ -29,7 +30,7 @@ export function defaultsDiagnostic(applying: Applying, pointer: string, detail: 
   return diagnosticAt(
     applying,
     place,
-    CODES[pointer.split('/')[1] ?? ''] ?? 'invalid_value',
+    CODES[parsePointer(pointer)[0] ?? ''] ?? 'invalid_value',
     sentence(place.pointer, detail),
   );
 }
@@ -37,5 +38,5 @@ export function defaultsDiagnostic(applying: Applying, pointer: string, detail: 
 function isOwn(settings: AgentSettings, field: string, key: string | undefined): boolean {
   const value: unknown = Object.hasOwn(settings, field) ? settings[field as keyof AgentSettings] : undefined;
   if (typeof value !== 'object' || value === null || key === undefined) return value !== undefined;
-  return Object.hasOwn(value, key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return Object.hasOwn(value, key);
 }

@@ -1,4 +1,4 @@
-import { type Caller, can, type Permission, type Role, roleIn } from '#platform/auth';
+import { type Caller, can, hasPermission, type Permission, type Role } from '#platform/auth';
 import type { Environment } from '../domain/environment.js';
 import type { Asker } from '../domain/environment-access.js';
 
@@ -32,8 +32,8 @@ export function listAskerOf(caller: Caller, act: EnvironmentAct): Asker {
 }
 
 /** Whether the caller may update and share an environment: their own, or one of a team by their role there. */
-export function mayManage({ principal }: Caller, { teamUid, ownerUserUid }: Owned): boolean {
-  if (teamUid === null) return principal.type === 'user' && principal.uid === ownerUserUid;
-  const role = roleIn(principal, teamUid);
-  return role !== null && can(role, 'environments:write');
+export function mayManage(caller: Caller, { teamUid, ownerUserUid }: Owned): boolean {
+  const { type, uid } = caller.principal;
+  if (teamUid === null) return type === 'user' && uid === ownerUserUid;
+  return hasPermission(caller, teamUid, 'environments:write');
 }

@@ -83,9 +83,9 @@ export type CreateRunResult =
   | ReferenceRefusal
   /** `others`: what else is wrong of the same kind. */
   | ({ readonly kind: 'invalid'; readonly others: readonly Issue[] } & Issue)
-  | { readonly kind: 'too_large'; readonly pointer: string; readonly detail: string }
+  | ({ readonly kind: 'too_large' } & Issue)
   /** Something that the run needs cannot be read at the moment; the same request may succeed later. */
-  | { readonly kind: 'unavailable'; readonly pointer: string; readonly detail: string }
+  | ({ readonly kind: 'unavailable' } & Issue)
   | { readonly kind: 'key_reused' };
 
 export type RegisterRunResult =

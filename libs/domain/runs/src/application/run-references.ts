@@ -18,7 +18,7 @@ export interface RequestedReferences {
 }
 
 export type ReferenceRefusal =
-  | { readonly kind: 'invalid'; readonly pointer: string; readonly detail: string }
+  | ({ readonly kind: 'invalid' } & Issue)
   | { readonly kind: 'not_authorized'; readonly detail: string; readonly errors?: readonly Issue[] }
   | { readonly kind: 'conversation_busy' };
 

@@ -11,7 +11,7 @@ import {
   slotKeys,
   STOP_FENCE_MS,
 } from '#execution/executions';
-import { type Caller, can, type Permission, roleIn } from '#platform/auth';
+import { type Caller, can, hasPermission, type Permission } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { isUuid, PageCursors } from '#platform/kernel';
 import { Database } from '#platform/persistence';
@@ -35,8 +35,7 @@ export interface TimelinePage {
 /** Whether the caller has `permission` on the runs of `owner`: their personal ones, or those of a team by their role there. */
 export function mayOnOwner(caller: Caller, owner: RunOwner, permission: Permission): boolean {
   if (owner.teamUid === null) return caller.principal.type === 'user' && caller.principal.uid === owner.userUid;
-  const role = roleIn(caller.principal, owner.teamUid);
-  return role !== null && can(role, permission);
+  return hasPermission(caller, owner.teamUid, permission);
 }
 
 /** All owners whose runs {@link mayOnOwner} allows to read: the team header narrows lists, not access by id. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { AgentDirectory } from '#domain/agents';
 import { type Caller, TeamDirectory } from '#platform/auth';
-import { notAccessible } from '#platform/kernel';
+import { type Issue, notAccessible } from '#platform/kernel';
 import type { Queryable } from '#platform/persistence';
 import { ConfigReferences, ConfigSecrets, PersonalRunPolicy, type RunOwner } from '#domain/runs';
 import { type Cron, isTimeZone, parseCron } from '#platform/timers';
@@ -24,8 +24,8 @@ export interface RequestedSchedule {
 }
 
 export type ScheduleRejection =
-  | { readonly kind: 'invalid'; readonly issues: readonly { readonly pointer: string; readonly detail: string }[] }
-  | { readonly kind: 'too_large'; readonly pointer: string; readonly detail: string }
+  | { readonly kind: 'invalid'; readonly issues: readonly Issue[] }
+  | ({ readonly kind: 'too_large' } & Issue)
   | { readonly kind: 'not_authorized'; readonly detail: string }
   /** Schedules are disabled for the team. */
   | { readonly kind: 'feature_not_available' };

@@ -1,6 +1,6 @@
+import { parsePointer } from '#platform/kernel';
 import type { ResourceKind, SourcePlaces } from '../definition.js';
 import type { Position } from '../files/source-text.js';
-import { parsePointer } from '../schema/pointer.js';
 import { NodeLocator, type Side } from '../yaml/locate.js';
 import type { Source } from './read-source.js';
 

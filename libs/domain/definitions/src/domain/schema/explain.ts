@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
-import { nearMisses } from '#platform/kernel';
+import { nearMisses, parsePointer } from '#platform/kernel';
 import { printable } from '../diagnostics.js';
-import { parsePointer, spoken } from './pointer.js';
+import { spoken } from './pointer.js';
 import type { SchemaFault } from './schema-fault.js';
 import { aboutUnknownKey } from './unknown-key.js';
 

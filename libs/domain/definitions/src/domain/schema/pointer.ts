@@ -1,13 +1,5 @@
 import { printable } from '../diagnostics.js';
 
-/** The segments of an RFC 6901 pointer. */
-export function parsePointer(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
-}
-
 /** A place as people write it: `triggers[0].filter`. */
 export function spoken(path: readonly string[]): string {
   if (path.length === 0) return 'This';

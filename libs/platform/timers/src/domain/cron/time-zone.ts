@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 const LONGEST_NAME = 64;
 const NAME = /^[A-Za-z][A-Za-z0-9_+/-]*$/;
 const MAX_KNOWN_NAMES = 1000;
@@ -24,7 +26,7 @@ const SECOND_MS = 1000;
 const MAX_FORMATS = 1000;
 const FORMAT = /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+):(\d+)$/;
 
-const formats = new Map<string, Intl.DateTimeFormat>();
+const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: MAX_FORMATS });
 
 /** The local time of a time zone, in milliseconds as if it were UTC. */
 export class WallClock {
@@ -72,7 +74,6 @@ export class WallClock {
 function formatOf(timezone: string): Intl.DateTimeFormat {
   const known = formats.get(timezone);
   if (known) return known;
-  if (formats.size >= MAX_FORMATS) formats.clear();
   const made = new Intl.DateTimeFormat('en-US', {
     timeZone: timezone,
     hourCycle: 'h23',
