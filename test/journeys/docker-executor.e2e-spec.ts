@@ -195,7 +195,7 @@ describe('the docker executor', { timeout: 90_000 }, () => {
       state: 'FAILED',
       status_message: {
         error_code: 'agent_process_failed',
-        message: expect.stringContaining('more than its 512 MiB of memory'),
+        message: expect.stringContaining('exceeded its 512 MiB of memory'),
       },
     });
     await noContainerIsLeft();

@@ -105,7 +105,7 @@ describe('api, ingress and processor in separate processes', () => {
       DATABASE_START_TIMEOUT: '0s',
     });
     expect(await other.exit).toBe(1);
-    expect(other.output).toContain('the database that DATABASE_URL names cannot be used (ECONNREFUSED)');
+    expect(other.output).toContain('the database of DATABASE_URL cannot be used (ECONNREFUSED)');
     expect(other.output).not.toContain('secret');
   });
 

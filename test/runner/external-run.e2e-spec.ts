@@ -161,10 +161,10 @@ describe('headrace agent run --prompt', () => {
 
   it.each([
     [['--prompt', ''], 2, '--prompt is missing'],
-    [['--prompt', 'x', '--mcp', '{'], 2, '--mcp must be JSON'],
+    [['--prompt', 'x', '--mcp', '{'], 2, '--mcp must be a JSON object'],
     [['--prompt', 'x', '--permission-policy', 'maybe'], 2, '--permission-policy must be one of'],
     [['--prompt', 'x', '--personal', '--team', 'y'], 2, '--team and --personal are mutually exclusive'],
-    [['--prompt', 'x', '--workspace', '/nowhere/at/all'], 1, '--workspace must be a directory'],
+    [['--prompt', 'x', '--workspace', '/nowhere/at/all'], 1, '--workspace must be an existing directory'],
     [['--prompt', 'x', '--sandboxed'], 2, "unknown option '--sandboxed'"],
     [['--prompt', 'x', '--environment', 'nobody-has-it'], 1, 'environment'],
   ])('%j: exits with %i before anything is started', async (args, code, message) => {

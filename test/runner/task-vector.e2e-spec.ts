@@ -160,7 +160,7 @@ describe('headrace agent run --task-id', () => {
     ['no execution', { env: { HEADRACE_EXECUTION_ID: '' } }, 'The variable HEADRACE_EXECUTION_ID is not set'],
     ['no server', { bare: true, more: ['--task-id', 'x'] }, '--server-root-url must be'],
     ['a server of another kind', { more: ['--server-root-url', 'ftp://x'] }, '--server-root-url must be'],
-    ['no such workspace', { more: ['--workspace', '/nowhere/at/all'] }, '--workspace must be a directory'],
+    ['no such workspace', { more: ['--workspace', '/nowhere/at/all'] }, '--workspace must be an existing directory'],
     ['a broken HARNESSES_FILE', { env: { HARNESSES_FILE: '/nowhere/at/all.json' } }, 'HARNESSES_FILE'],
   ])('%s: says so and exits with 64', async (_name, options, message) => {
     const task = await start(options);

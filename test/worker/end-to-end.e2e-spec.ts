@@ -102,7 +102,7 @@ describe('headrace worker and the API', { timeout: isLong ? 300_000 : 90_000 }, 
     await stage.reaches(runId, 'INPROGRESS', 30_000);
     await daemon.stop('SIGKILL');
     await start();
-    expect(daemon.text).toContain('a runner is taken up again');
+    expect(daemon.text).toContain('a runner is supervised again');
     await ended(runId, 'SUCCEEDED');
   });
 

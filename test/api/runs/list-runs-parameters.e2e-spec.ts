@@ -235,7 +235,7 @@ describe('query parameters created_after, created_before, updated_after', () => 
       room,
       'created_after=2026-01-01T00:00:00+02:00',
       '/created_after',
-      'must have the + of its offset written as %2B: a plain + in an address is a space',
+      'must have the + of its offset encoded as %2B: a plain + in a query string is a space',
     );
   });
 });

@@ -15,7 +15,7 @@ describe('worker_host', () => {
     ['  ', /blank/],
     [' build-1', /space/],
     ['build\u200b1', /invisible/],
-    ['x'.repeat(257), /not exceed 256/],
+    ['x'.repeat(257), /must not exceed 256/],
   ])('names nobody: %j', (host, says) => {
     expect(workerHostFault(host)).toMatch(says);
   });
