@@ -7,7 +7,7 @@ import {
   type TestAutomationTriggerRequest,
   type TestTriggerResponse,
 } from './automation.dto.js';
-import { invalidInput, ProblemError } from '#platform/http';
+import { invalidInput, tooLarge } from '#platform/http';
 import type { TriggerSample } from '../application/trigger-provider.js';
 import type { RequestedAutomation } from '../domain/automation.js';
 import type { TestTriggerResult } from '../application/test-trigger.js';
@@ -68,9 +68,7 @@ export function toSample({ delivery_id: deliveryId, payload }: TestAutomationTri
   if (deliveryId !== undefined) return { kind: 'delivery', deliveryId };
   if (Buffer.byteLength(JSON.stringify(payload)) > MAX_PAYLOAD_BYTES) {
     const detail = `must not exceed ${MAX_PAYLOAD_BYTES} bytes as JSON, like a delivery`;
-    throw new ProblemError('payload_too_large', `\`payload\` ${detail}.`, {
-      errors: [{ pointer: '/payload', detail }],
-    });
+    throw tooLarge({ pointer: '/payload', detail });
   }
   return { kind: 'payload', payload };
 }

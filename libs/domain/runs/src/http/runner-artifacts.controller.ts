@@ -1,7 +1,7 @@
 import { Body, Controller, Param, Post, Put, Query, Req, Res, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
+import { invalidInput, ProblemError, RunnerProtocol, StreamedBody } from '#platform/http';
 import type { ArtifactAck } from '#execution/runner-protocol';
 import { ObjectTooLargeError } from '#platform/storage';
 import { type ArtifactReportResult, ArtifactReports } from '../application/artifacts.service.js';
@@ -25,7 +25,7 @@ export class RunnerArtifactsController {
   ): Promise<ArtifactAck> {
     const { lease_epoch: leaseEpoch, source_key: sourceKey, artifact_type: type, url, branch, title } = body;
     if (body.metadata !== undefined && (typeof body.metadata !== 'object' || Array.isArray(body.metadata)))
-      throw refused('metadata', 'must be an object');
+      throw invalidInput([{ pointer: '/metadata', detail: 'must be an object' }]);
     const result = await this.reports.reference(
       { executionId, leaseEpoch, sourceKey },
       {
@@ -80,12 +80,6 @@ function acknowledged(result: ArtifactReportResult): ArtifactAck {
         `All artifacts of a run together may have at most ${result.maxBytes} bytes (MAX_ARTIFACT_BYTES_PER_RUN).`,
       );
     case 'refused':
-      throw refused(result.field, result.detail);
+      throw invalidInput([{ pointer: `/${result.field}`, detail: result.detail }]);
   }
-}
-
-function refused(field: string, detail: string): ProblemError {
-  return new ProblemError('invalid_request', `\`${field}\` ${detail}.`, {
-    errors: [{ pointer: `/${field}`, detail }],
-  });
 }

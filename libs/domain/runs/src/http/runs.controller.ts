@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { Transcripts } from '#execution/executions';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { invalidCursor, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
+import { invalidCursor, invalidInput, Operation, pageInfo, pathId, ProblemError } from '#platform/http';
 import type { Issue } from '#platform/kernel';
 import { ListRuns, type ListRunsResult } from '../application/list-runs.js';
 import { RunsService } from '../application/runs.service.js';
@@ -244,6 +244,4 @@ function problemOf({ kind }: Exclude<ListRunsResult, { kind: 'page' }>): Problem
   }
 }
 
-function badMessage(detail: string): ProblemError {
-  return new ProblemError('invalid_request', `\`message\` ${detail}.`, { errors: [{ pointer: '/message', detail }] });
-}
+const badMessage = (detail: string): ProblemError => invalidInput([{ pointer: '/message', detail }]);
