@@ -238,7 +238,12 @@ describe('the configuration', () => {
       'must not be given together with skill_spec',
     ],
     ['a negative cost', { max_cost_usd: -1 }, '/max_cost_usd', 'must be a number between 0 and 1000000000'],
-    ['more than all the money', { max_cost_usd: 1e9 + 1 }, '/max_cost_usd', 'must be a number between 0 and 1000000000'],
+    [
+      'more than all the money',
+      { max_cost_usd: 1e9 + 1 },
+      '/max_cost_usd',
+      'must be a number between 0 and 1000000000',
+    ],
     ['no tokens', { max_tokens: 0 }, '/max_tokens', TOKENS],
     ['more tokens than can be counted', { max_tokens: 2 ** 53 }, '/max_tokens', TOKENS],
     ['far more tokens', { max_tokens: 1e300 }, '/max_tokens', TOKENS],
