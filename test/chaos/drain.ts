@@ -1,12 +1,33 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { isDatabaseUnavailable } from '#platform/persistence';
 
 export type Query = <Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
 
 const POLL_MS = 500;
+/** A server that was killed a moment ago recovers within seconds. */
+const RECOVERY_TIMEOUT_MS = 30_000;
 
-/** Queries the database of an installation, each on a connection of its own: the server may have died since the last one. */
+/**
+ * Queries the database of an installation, each query over a new connection, because the server may have been killed since
+ * the last one. While the server recovers, the query is repeated.
+ */
 export function queryAt(databaseUrl: () => string): Query {
+  const query = queryOnce(databaseUrl);
+  return async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> => {
+    const deadline = performance.now() + RECOVERY_TIMEOUT_MS;
+    for (;;) {
+      try {
+        return await query<Row>(text, values);
+      } catch (error) {
+        if (!isDatabaseUnavailable(error) || performance.now() > deadline) throw error;
+        await delay(POLL_MS);
+      }
+    }
+  };
+}
+
+function queryOnce(databaseUrl: () => string): Query {
   return async (text, values = []) => {
     const client = new pg.Client({ connectionString: databaseUrl(), options: '-c search_path=headrace' });
     // A connection that is killed while it is idle.

@@ -106,8 +106,13 @@ export async function allAtOnce<T>(api: TestApi, lock: string, send: () => Promi
 /** The lock under which a run moves. */
 export const lockOfRun = (runId: string): string => `SELECT 1 FROM headrace.runs WHERE id = '${runId}' FOR UPDATE`;
 
-/** What may fall into any moment: noting when tokens were used, and looking a token up, which is done once a second. */
-const IN_ANY_MOMENT = new Set(['auth_touch_tokens', 'auth_find_token']);
+/** Statements that run at any moment: authentication, whose results are cached for a second, and background tasks. */
+const BACKGROUND_STATEMENTS = new Set([
+  'auth_touch_tokens',
+  'auth_find_token',
+  'workers_note_reachable',
+  'workers_remove_dead',
+]);
 
 /**
  * What the API asks its database while `work` goes on, authentication left out: a name, or the text of an unnamed
@@ -135,5 +140,5 @@ export async function statementsDuring(api: TestApi, work: () => Promise<unknown
     // What was put before the prototype's method goes away again.
     for (const client of watched) Reflect.deleteProperty(client, 'query');
   }
-  return seen.filter((name) => !IN_ANY_MOMENT.has(name));
+  return seen.filter((name) => !BACKGROUND_STATEMENTS.has(name));
 }
