@@ -1,5 +1,4 @@
-import { applyDecorators, SetMetadata } from '@nestjs/common';
-import { ApiExtension } from '@nestjs/swagger';
+import { SetMetadata } from '@nestjs/common';
 
 /** Which callers a route accepts. A route without a declaration answers 401 and fails the audit test. */
 export type Access =
@@ -8,9 +7,6 @@ export type Access =
   | { readonly kind: 'runner' }
   /** A bearer token whose principal has the permission on the resource. */
   | { readonly kind: 'permission'; readonly permission: string; readonly resource: string };
-
-/** What the OpenAPI document says about the permission of an operation. */
-export const PERMISSION_EXTENSION = 'x-permission';
 
 export const ACCESS = Symbol('headrace:access');
 
@@ -24,7 +20,4 @@ export const RunnerProtocol = () => declareAccess({ kind: 'runner' });
 
 /** Used by the `@Authorize` decorator of the auth library. */
 export const RequirePermission = (permission: string, resource: string) =>
-  applyDecorators(
-    declareAccess({ kind: 'permission', permission, resource }),
-    ApiExtension(PERMISSION_EXTENSION, { permission, resource }),
-  );
+  declareAccess({ kind: 'permission', permission, resource });
