@@ -178,7 +178,7 @@ describe('a viewer of the team', () => {
 describe('EnvironmentDirectory', () => {
   async function callerOf({ token }: TestPrincipal): Promise<Caller> {
     const found = await api.app.get(TokenAuthenticator).authenticate(`Bearer ${token}`);
-    const caller = typeof found === 'string' ? null : resolveCaller(found, 'runs:write', undefined);
+    const caller = typeof found === 'string' ? null : resolveCaller(found, undefined);
     if (!caller) throw new Error('The token is not accepted.');
     return caller;
   }

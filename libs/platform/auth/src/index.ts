@@ -10,7 +10,7 @@ export { TokensService } from './application/tokens.service.js';
 export { DisabledUserListener, DisabledUserListeners, UsersService } from './application/users.service.js';
 export { AuthModule } from './auth.module.js';
 export { AuthHttpModule } from './auth-http.module.js';
-export { allowByPossession, allowedTeams, isAllowed, type Owner, ownerFor } from './domain/owner.js';
+export { type Owner, ownerFor } from './domain/owner.js';
 export { mayHavePersonalRuns, type PersonalRuns } from './domain/personal-runs.js';
 export {
   type Caller,

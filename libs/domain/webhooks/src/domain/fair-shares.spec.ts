@@ -9,8 +9,8 @@ const waitingOf = (counts: Record<string, number>) =>
 
 it('gives every factory the same share, independent of its number of webhooks', () => {
   fc.assert(
-    fc.property(fc.dictionary(fc.string(), fc.integer({ min: 1, max: 30 })), fc.nat(), (counts, lap) => {
-      const turns = fairShares(waitingOf(counts), lap);
+    fc.property(fc.dictionary(fc.string(), fc.integer({ min: 1, max: 30 })), fc.nat(), (counts, round) => {
+      const turns = fairShares(waitingOf(counts), round);
       expect(turns).toHaveLength(Object.keys(counts).length);
       for (const ofFactory of turns) {
         expect(ofFactory.reduce((sum, { share }) => sum + share, 0)).toBe(FACTORY_SHARE);
@@ -22,7 +22,7 @@ it('gives every factory the same share, independent of its number of webhooks', 
 
 it('includes every webhook of a factory within a few rounds', () => {
   const seen = new Set<string>();
-  for (let lap = 0; lap < 3; lap += 1)
-    for (const { webhookId } of fairShares(waitingOf({ flood: 20 }), lap).flat()) seen.add(webhookId);
+  for (let round = 0; round < 3; round += 1)
+    for (const { webhookId } of fairShares(waitingOf({ flood: 20 }), round).flat()) seen.add(webhookId);
   expect(seen.size).toBe(20);
 });

@@ -41,17 +41,16 @@ describe('resolveCaller', () => {
     ['no team', user(), undefined, null, []],
     ['a service account with any header', { ...user('a'), type: 'service_account' as const }, 'b', 'a', ['a']],
   ])('%s', (_name, principal, header, teamUid, teamUids) => {
-    expect(resolveCaller(principal, 'runs:read', header)).toEqual({
+    expect(resolveCaller(principal, header)).toEqual({
       principal,
-      permission: 'runs:read',
       teamUid,
       teamUids,
     });
   });
 
   it('is nobody on another team', () => {
-    expect(resolveCaller(user('a'), 'runs:read', 'b')).toBeNull();
-    expect(resolveCaller(user(), 'runs:read', 'b')).toBeNull();
+    expect(resolveCaller(user('a'), 'b')).toBeNull();
+    expect(resolveCaller(user(), 'b')).toBeNull();
     expect(roleIn(user('a'), 'b')).toBeNull();
   });
 });

@@ -25,8 +25,6 @@ export interface Principal {
 /** A principal that calls an operation. */
 export interface Caller {
   readonly principal: Principal;
-  /** The permission that the operation needs; `isAllowed` decides whether the caller has it on a resource. */
-  readonly permission: Permission;
   /** The team that the team header names, or the only team; null for a user of several teams (or none) without the header. */
   readonly teamUid: string | null;
   /** The teams that lists cover: the chosen team, or all teams of the user. */
@@ -52,15 +50,11 @@ export function hasPermission(
  * The caller for the value of the team header; null when the principal is not a member of that team. A service account
  * always acts for its team, and the header is ignored.
  */
-export function resolveCaller(
-  principal: Principal,
-  permission: Permission,
-  teamHeader: string | undefined,
-): Caller | null {
+export function resolveCaller(principal: Principal, teamHeader: string | undefined): Caller | null {
   const teamUids = principal.memberships.map(({ teamUid }) => teamUid);
   const chosen = principal.type === 'service_account' ? undefined : teamHeader;
   if (chosen !== undefined)
-    return teamUids.includes(chosen) ? { principal, permission, teamUid: chosen, teamUids: [chosen] } : null;
+    return teamUids.includes(chosen) ? { principal, teamUid: chosen, teamUids: [chosen] } : null;
   const [only, ...others] = teamUids;
-  return { principal, permission, teamUid: only !== undefined && others.length === 0 ? only : null, teamUids };
+  return { principal, teamUid: only !== undefined && others.length === 0 ? only : null, teamUids };
 }

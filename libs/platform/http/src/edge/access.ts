@@ -5,8 +5,8 @@ export type Access =
   | { readonly kind: 'public' }
   /** A separate guard authenticates by execution token. */
   | { readonly kind: 'runner' }
-  /** A bearer token whose principal has the permission on the resource. */
-  | { readonly kind: 'permission'; readonly permission: string; readonly resource: string };
+  /** A bearer token whose principal has the permission. */
+  | { readonly kind: 'permission'; readonly permission: string };
 
 export const ACCESS = Symbol('headrace:access');
 
@@ -19,5 +19,4 @@ export const Public = () => declareAccess({ kind: 'public' });
 export const RunnerProtocol = () => declareAccess({ kind: 'runner' });
 
 /** Used by the `@Authorize` decorator of the auth library. */
-export const RequirePermission = (permission: string, resource: string) =>
-  declareAccess({ kind: 'permission', permission, resource });
+export const RequirePermission = (permission: string) => declareAccess({ kind: 'permission', permission });
