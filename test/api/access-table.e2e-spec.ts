@@ -12,8 +12,7 @@ import {
   type TestPrincipal,
   WebhookBuilder,
 } from '#testing';
-import { inTeam, UNKNOWN } from './agents/agents-room.js';
-import { NO_RUN } from './runs/runs-room.js';
+import { inTeam, UNKNOWN_RUN_ID, UNKNOWN_UID } from '../support/api-requests.js';
 
 /**
  * Who asks, and whose thing it is that they ask about: the columns of the table.
@@ -169,19 +168,19 @@ type Names = Readonly<Record<string, string>>;
 type Owner = 'team' | 'mine';
 
 const NOTHING: Names = {
-  runId: NO_RUN,
-  approvalId: NO_RUN,
-  conversation_id: NO_RUN,
+  runId: UNKNOWN_RUN_ID,
+  approvalId: UNKNOWN_RUN_ID,
+  conversation_id: UNKNOWN_RUN_ID,
   session_id: 'no-session',
-  artifactUid: UNKNOWN,
-  uid: UNKNOWN,
-  factoryUid: UNKNOWN,
-  webhookUid: UNKNOWN,
+  artifactUid: UNKNOWN_UID,
+  uid: UNKNOWN_UID,
+  factoryUid: UNKNOWN_UID,
+  webhookUid: UNKNOWN_UID,
   index: '0',
-  deliveryId: NO_RUN,
-  grantUid: UNKNOWN,
-  linkUid: UNKNOWN,
-  scheduleId: UNKNOWN,
+  deliveryId: UNKNOWN_RUN_ID,
+  grantUid: UNKNOWN_UID,
+  linkUid: UNKNOWN_UID,
+  scheduleId: UNKNOWN_UID,
   url: 'https://tracker.example.com/nothing',
 };
 
@@ -434,7 +433,7 @@ function operation(id: string) {
 function headersOf({ team, otherTeam }: Side, column: string, hasTeam: boolean): Record<string, string> {
   if (!hasTeam) return column === 'elsewh' ? inTeam(otherTeam) : {};
   if (column === 'mine' || column === 'colleag') return {};
-  return inTeam(column === 'unknown' ? UNKNOWN : team);
+  return inTeam(column === 'unknown' ? UNKNOWN_UID : team);
 }
 
 /** What one column gets to hear. */

@@ -2,17 +2,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TestResponse } from '#testing';
-import { UNKNOWN } from './agents/agents-room.js';
-import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs/runs-room.js';
+import { ApiFixture } from '../support/api-fixture.js';
+import { expectProblem, UNKNOWN_RUN_ID, UNKNOWN_UID } from '../support/api-requests.js';
 
 /** Rows of the specification about runs, conversations, transcripts and schedules; what other files tell is not repeated here. */
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 /** Each operation on one run. */
 const OPERATIONS: readonly (readonly [method: string, tail: string])[] = [
@@ -26,7 +26,7 @@ const OPERATIONS: readonly (readonly [method: string, tail: string])[] = [
 ];
 
 const ask = (status: number, [method, tail]: (typeof OPERATIONS)[number], id: string, token: string) =>
-  room.api.request(status, `${method} /agent/runs/${id}${tail}`, {
+  fixture.request(status, `${method} /agent/runs/${id}${tail}`, {
     token,
     ...(tail === '/followups' ? { body: { message: 'Go on.' } } : {}),
   });
@@ -35,16 +35,21 @@ const told = ({ body: { trace_id: _trace, ...rest } }: TestResponse): object => 
 
 describe('the error table, 403', () => {
   it.each(OPERATIONS)('error table, 403: no permission on the run (%s …%s)', async (...operation) => {
-    const { id } = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', transcript: 'raw\n' });
-    const answer = await ask(403, operation, id, room.stranger.token);
-    expectProblem(room.api, answer, 'not_authorized');
+    const { id } = await fixture.runs.build({
+      by: fixture.member,
+      team: fixture.team,
+      state: 'SUCCEEDED',
+      transcript: 'raw\n',
+    });
+    const answer = await ask(403, operation, id, fixture.stranger.token);
+    expectProblem(fixture.api, answer, 'not_authorized');
     expect(answer.body.retryable).toBe(false);
   });
 
   it('error table, 403: no permission on the referenced environment or MCP servers', async () => {
-    const owner = await room.api.identities.user({ [room.team]: 'owner' });
+    const owner = await fixture.api.identities.user({ [fixture.team]: 'owner' });
     const make = async (path: string, body: object): Promise<string> =>
-      (await room.api.request(201, `POST ${path}`, { token: owner.token, body })).body.uid;
+      (await fixture.request(201, `POST ${path}`, { token: owner.token, body })).body.uid;
     const environment = await make('/environments', { config: { name: 'node' } });
     const server = await make('/mcp-servers', { name: 'issues', command: 'serve' });
     for (const config of [
@@ -52,47 +57,47 @@ describe('the error table, 403', () => {
       (uid: string) => ({ mcp_servers: { one: { warp_id: uid } } }),
     ]) {
       const create = (status: number, uid: string, token: string) =>
-        room.api.request(status, 'POST /agent/runs', { token, body: { prompt: 'Go.', config: config(uid) } });
+        fixture.request(status, 'POST /agent/runs', { token, body: { prompt: 'Go.', config: config(uid) } });
       const real = 'environment_id' in config('') ? environment : server;
-      await create(200, real, room.member.token);
-      const refused = await create(403, real, room.stranger.token);
-      expectProblem(room.api, refused, 'not_authorized', refused.body.errors);
+      await create(200, real, fixture.member.token);
+      const refused = await create(403, real, fixture.stranger.token);
+      expectProblem(fixture.api, refused, 'not_authorized', refused.body.errors);
       expect(refused.body.errors).toHaveLength(1);
-      expect(told(refused)).toEqual(told(await create(403, UNKNOWN, room.stranger.token)));
+      expect(told(refused)).toEqual(told(await create(403, UNKNOWN_UID, fixture.stranger.token)));
     }
   });
 
   it('error table, 403: metadata filtering not enabled is feature_not_available', async () => {
-    const team = await room.api.identities.team();
-    await room.api.database.query('UPDATE teams SET metadata_filter = false WHERE uid = $1', [team]);
-    const { token } = await room.api.identities.user({ [team]: 'member' });
-    const answer = await room.api.request(403, 'GET /agent/runs?metadata[ticket]=A-1', { token });
-    expectProblem(room.api, answer, 'feature_not_available');
-    await room.api.request(200, 'GET /agent/runs', { token });
+    const team = await fixture.api.identities.team();
+    await fixture.database.query('UPDATE teams SET metadata_filter = false WHERE uid = $1', [team]);
+    const { token } = await fixture.api.identities.user({ [team]: 'member' });
+    const answer = await fixture.request(403, 'GET /agent/runs?metadata[ticket]=A-1', { token });
+    expectProblem(fixture.api, answer, 'feature_not_available');
+    await fixture.request(200, 'GET /agent/runs', { token });
   });
 });
 
 describe('the error table, 404', () => {
   it.each(OPERATIONS)('error table, 404: the run is unknown (%s …%s)', async (...operation) => {
-    const answer = await ask(404, operation, NO_RUN, room.member.token);
-    expectProblem(room.api, answer, 'resource_not_found');
+    const answer = await ask(404, operation, UNKNOWN_RUN_ID, fixture.member.token);
+    expectProblem(fixture.api, answer, 'resource_not_found');
     expect(answer.body.retryable).toBe(false);
   });
 
   it('error table, 404: no run for the external reference, or no access', async () => {
     const url = 'https://tracker.example.com/rows/1';
-    const { id } = await room.runs.build({ by: room.member, team: room.team });
-    await room.api.database.query(
+    const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
+    await fixture.database.query(
       `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
        SELECT 'rows-1', id, slot_key, 'rows-1', 'EXTERNAL_REFERENCE', '{}', $2, created_at, created_at FROM runs WHERE id = $1`,
       [id, url],
     );
     const find = (status: number, token: string, asked = url) =>
-      room.api.request(status, `GET /agent/run-by-external-reference?url=${asked}`, { token });
-    expect((await find(200, room.member.token)).body).toEqual({ run_id: id });
-    const noAccess = await find(404, room.stranger.token);
-    expectProblem(room.api, noAccess, 'resource_not_found');
-    expect(told(noAccess)).toEqual(told(await find(404, room.stranger.token, `${url}0`)));
+      fixture.request(status, `GET /agent/run-by-external-reference?url=${asked}`, { token });
+    expect((await find(200, fixture.member.token)).body).toEqual({ run_id: id });
+    const noAccess = await find(404, fixture.stranger.token);
+    expectProblem(fixture.api, noAccess, 'resource_not_found');
+    expect(told(noAccess)).toEqual(told(await find(404, fixture.stranger.token, `${url}0`)));
   });
 });
 

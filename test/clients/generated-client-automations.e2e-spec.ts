@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeliveryBuilder, WebhookBuilder } from '#testing';
-import { type FactoryProgram, openFactoryProgram, operationsIn, rejection } from './typed-programs.js';
+import { type FactoryProgram, startFactoryProgram, operationsIn, rejection } from './typed-programs.js';
 
 interface Program {
   keep(api: unknown, factoryUid: string, webhookUid: string): Promise<[{ uid: string; enabled: boolean }, boolean]>;
@@ -14,16 +14,16 @@ interface Program {
   remove(api: unknown, factoryUid: string, uid: string): Promise<boolean>;
 }
 
-let room: FactoryProgram<Program>;
+let session: FactoryProgram<Program>;
 let { api, team, factory, admin, running } = {} as FactoryProgram<Program>;
 let program: Program;
 
 beforeAll(async () => {
-  room = await openFactoryProgram<Program>('automations');
-  ({ api, team, factory, admin, running } = room);
+  session = await startFactoryProgram<Program>('automations');
+  ({ api, team, factory, admin, running } = session);
   ({ program } = running);
 });
-afterAll(() => room.close());
+afterAll(() => session.close());
 
 describe('the program that has runs started by what is delivered, with openapi-fetch', () => {
   it('keeps automations, tries them out, and deletes them', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FactoryProgram, openFactoryProgram, operationsIn, rejection } from './typed-programs.js';
+import { type FactoryProgram, startFactoryProgram, operationsIn, rejection } from './typed-programs.js';
 
 type Files = readonly { readonly path: string; readonly content: string }[];
 
@@ -10,16 +10,16 @@ interface Program {
   files(api: unknown, factoryUid: string): Promise<Files>;
 }
 
-let room: FactoryProgram<Program>;
+let session: FactoryProgram<Program>;
 let { api, team, factory, admin, running } = {} as FactoryProgram<Program>;
 let program: Program;
 
 beforeAll(async () => {
-  room = await openFactoryProgram<Program>('definitions');
-  ({ api, team, factory, admin, running } = room);
+  session = await startFactoryProgram<Program>('definitions');
+  ({ api, team, factory, admin, running } = session);
   ({ program } = running);
 });
-afterAll(() => room.close());
+afterAll(() => session.close());
 
 const FACTORY = { path: 'factory.yaml', content: 'schemaVersion: v1alpha1\nname: Builds\n' };
 const AGENT = { path: 'agents/helper/agent.md', content: '---\n---\n\nYou help.\n' };

@@ -5,8 +5,7 @@ import { pathToFileURL } from 'node:url';
 import createClient from 'openapi-fetch';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import ts from 'typescript';
-import { CreateFactory } from '#domain/factories';
-import { noteExchange, startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import { FactoryBuilder, noteExchange, startTestApi, type TestApi, type TestPrincipal } from '#testing';
 
 /** Parts of the program that a user of generated types might write; each drives operations of its own. */
 export const PROGRAMS = [
@@ -133,7 +132,7 @@ export const rejection = (promise: Promise<unknown>): Promise<unknown> =>
     (reason: unknown) => reason,
   );
 
-/** A factory with somebody who manages it, and a program that is about it. */
+/** A factory with an admin of its team, and a program that manages it. */
 export interface FactoryProgram<Program> {
   readonly api: TestApi;
   readonly team: string;
@@ -143,15 +142,14 @@ export interface FactoryProgram<Program> {
   close(): Promise<void>;
 }
 
-export async function openFactoryProgram<Program>(name: ProgramName): Promise<FactoryProgram<Program>> {
+export async function startFactoryProgram<Program>(name: ProgramName): Promise<FactoryProgram<Program>> {
   const api = await startTestApi();
   const team = await api.identities.team();
   const admin = await api.identities.user({ [team]: 'admin' });
-  const made = await api.app.get(CreateFactory, { strict: false }).execute({ teamUid: team, name: 'Factory' });
-  if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
+  const factory = await new FactoryBuilder(api.database).build({ teamUid: team });
   const running = await loadProgram<Program>(name, api);
   return {
-    ...{ api, team, factory: made.factory.uid, admin, running },
+    ...{ api, team, factory, admin, running },
     close: async () => {
       await api.close();
       running.close();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Program } from '../support/installation.js';
-import { type SeenRun, WorkerStage } from '../workers/worker-stage.js';
+import { type SeenRun, InstallationWithWorkers } from '../workers/installation-with-workers.js';
 
 const binary = process.env.OZ_AGENT_WORKER ?? '';
 const LEASE_MS = 12_000;
@@ -18,13 +18,17 @@ until [ -e "$RELEASES/$TASK_ID" ]; do sleep 0.1; done
 `;
 
 describe.skipIf(binary === '')(`the published daemon${skipReason}`, { timeout: 240_000 }, () => {
-  let stage: WorkerStage;
+  let installation: InstallationWithWorkers;
   let directory: string;
   let host: string;
   const daemons: Program[] = [];
 
   beforeAll(async () => {
-    stage = await WorkerStage.open({ leaseTtl: LEASE_MS, workerHeartbeatTimeout: LEASE_MS, claimDeadline: 5_000 });
+    installation = await InstallationWithWorkers.open({
+      leaseTtl: LEASE_MS,
+      workerHeartbeatTimeout: LEASE_MS,
+      claimDeadline: 5_000,
+    });
     directory = mkdtempSync(join(tmpdir(), 'headrace-published-'));
     mkdirSync(join(directory, 'releases'));
     mkdirSync(join(directory, 'workspaces'));
@@ -32,18 +36,18 @@ describe.skipIf(binary === '')(`the published daemon${skipReason}`, { timeout: 2
     const direct = { workspace_root: join(directory, 'workspaces'), oz_path: join(directory, 'runner') };
     // JSON is YAML.
     writeFileSync(join(directory, 'worker.yaml'), JSON.stringify({ backend: { direct } }));
-    host = stage.host();
+    host = installation.host();
   }, 60_000);
   afterEach(async () => {
     await Promise.all(daemons.map((daemon) => daemon.stop('SIGKILL')));
   });
   afterAll(async () => {
-    await stage.close();
+    await installation.close();
     rmSync(directory, { recursive: true, force: true });
   });
 
   const start = async (): Promise<Program> => {
-    const server = stage.there.url;
+    const server = installation.there.url;
     const args = [
       ...['--worker-id', host, '--log-level', 'debug', '--max-concurrent-tasks', '1'],
       ...['--config-file', join(directory, 'worker.yaml'), '-e', `RELEASES=${join(directory, 'releases')}`],
@@ -54,7 +58,7 @@ describe.skipIf(binary === '')(`the published daemon${skipReason}`, { timeout: 2
       env: {
         PATH: process.env.PATH ?? '',
         HOME: directory,
-        WARP_API_KEY: stage.bot.token,
+        WARP_API_KEY: installation.bot.token,
         OTEL_METRICS_EXPORTER: 'none',
       },
       cwd: directory,
@@ -67,11 +71,11 @@ describe.skipIf(binary === '')(`the published daemon${skipReason}`, { timeout: 2
     return daemon;
   };
   const release = (runId: string): void => writeFileSync(join(directory, 'releases', runId), '');
-  const reaches = (runId: string, state: string): Promise<SeenRun> => stage.reaches(runId, state, PATIENCE_MS);
+  const reaches = (runId: string, state: string): Promise<SeenRun> => installation.reaches(runId, state, PATIENCE_MS);
 
   it('executes the queue of its host, stops and starts again', async () => {
     const runs: string[] = [];
-    while (runs.length < 12) runs.push(await stage.run(host));
+    while (runs.length < 12) runs.push(await installation.run(host));
     const next = (): string => {
       const runId = runs.shift();
       if (runId === undefined) throw new Error('The queue is empty.');
@@ -107,10 +111,12 @@ describe.skipIf(binary === '')(`the published daemon${skipReason}`, { timeout: 2
     await start();
     await vi.waitFor(
       async () =>
-        expect((await stage.look(forgotten)).status_message?.message).toContain('The worker has connected again'),
+        expect((await installation.look(forgotten)).status_message?.message).toContain(
+          'The worker has connected again',
+        ),
       { timeout: PATIENCE_MS, interval: 100 },
     );
-    await stage.here.request(200, `POST /agent/runs/${forgotten}/cancel`, { token: stage.bot.token });
+    await installation.here.request(200, `POST /agent/runs/${forgotten}/cancel`, { token: installation.bot.token });
     release(forgotten);
 
     for (const runId of runs) {

@@ -1,5 +1,5 @@
 import { type Frame, ScriptedWorker } from '../support/scripted-worker.js';
-import type { WorkerStage } from './worker-stage.js';
+import type { InstallationWithWorkers } from './installation-with-workers.js';
 
 /** How long the daemon still claims assignments after SIGTERM, which it kills without a report. */
 const STOPPING_MS = 500;
@@ -23,13 +23,13 @@ export class PublishedDaemon {
   private worker: ScriptedWorker | null = null;
 
   constructor(
-    private readonly stage: WorkerStage,
+    private readonly installation: InstallationWithWorkers,
     readonly host: string,
     private readonly slots = 1,
   ) {}
 
-  static async start(stage: WorkerStage, host: string, slots = 1): Promise<PublishedDaemon> {
-    const daemon = new PublishedDaemon(stage, host, slots);
+  static async start(installation: InstallationWithWorkers, host: string, slots = 1): Promise<PublishedDaemon> {
+    const daemon = new PublishedDaemon(installation, host, slots);
     await daemon.connect();
     return daemon;
   }
@@ -45,7 +45,7 @@ export class PublishedDaemon {
 
   /** The first connection, or the next one after a break; results that could not be sent are sent then. */
   async connect(url?: string): Promise<void> {
-    this.worker = await this.stage.worker(this.host, url === undefined ? {} : { url });
+    this.worker = await this.installation.worker(this.host, url === undefined ? {} : { url });
     this.worker.listen((frame) => this.take(frame));
     for (const { type, data } of this.unsent.splice(0)) this.worker.send(type, data);
   }

@@ -1,22 +1,22 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TestApi } from '#testing';
 import { goldenAbout, goldenOf } from './golden-files.js';
-import { settled, WorkerStage } from './worker-stage.js';
+import { settled, InstallationWithWorkers } from './installation-with-workers.js';
 
-let stage: WorkerStage;
+let installation: InstallationWithWorkers;
 beforeAll(async () => {
-  stage = await WorkerStage.open();
+  installation = await InstallationWithWorkers.open();
 });
 afterEach(async () => {
-  expect(await stage.endOfTest()).toEqual([]);
+  expect(await installation.endOfTest()).toEqual([]);
 });
-afterAll(() => stage.close());
+afterAll(() => installation.close());
 
 describe('a run for a worker that is connected', () => {
   it('is assigned with everything the contract says, claimed and completed', async () => {
-    const host = stage.host();
-    const worker = await stage.worker(host);
-    const runId = await stage.run(host, { name: 'mender', harness: { type: 'claude' } });
+    const host = installation.host();
+    const worker = await installation.worker(host);
+    const runId = await installation.run(host, { name: 'mender', harness: { type: 'claude' } });
     const { data } = await worker.claim(runId);
     expect(data).toMatchObject({
       task_id: runId,
@@ -29,23 +29,23 @@ describe('a run for a worker that is connected', () => {
       },
     });
     expect(Object.values(data.env_vars as object)).toContainEqual(expect.stringMatching(/\S{20,}/));
-    await stage.reaches(runId, 'CLAIMED');
+    await installation.reaches(runId, 'CLAIMED');
     worker.send('task_completed', { task_id: runId, message: 'Task completed' });
-    await stage.reaches(runId, 'SUCCEEDED');
+    await installation.reaches(runId, 'SUCCEEDED');
     expect(worker.count('task_assignment', runId)).toBe(1);
   });
 
   it('brings the image of its environment and the secret of its harness', async () => {
-    const { here, team } = stage;
+    const { here, team } = installation;
     const { token } = await here.identities.user({ [team]: 'admin' });
     await here.request(200, 'PUT /secrets/claude-key', { token, body: { value: 'the-key-of-the-provider' } });
     const { body: environment } = await here.request(201, 'POST /environments', {
       token,
       body: { config: { name: 'in-a-container', docker_image: 'registry.example.com/build:7' } },
     });
-    const host = stage.host();
-    const worker = await stage.worker(host);
-    const runId = await stage.run(host, {
+    const host = installation.host();
+    const worker = await installation.worker(host);
+    const runId = await installation.run(host, {
       environment_id: environment.uid,
       harness: { type: 'claude' },
       harness_auth_secrets: { claude_auth_secret_name: 'claude-key' },
@@ -55,68 +55,68 @@ describe('a run for a worker that is connected', () => {
     expect(Object.values(data.env_vars as object)).toContain('the-key-of-the-provider');
     // Names of secrets are shown, values are for the worker alone.
     expect(JSON.stringify(data.task)).not.toContain('the-key-of-the-provider');
-    expect(JSON.stringify(await stage.look(runId))).not.toContain('the-key-of-the-provider');
+    expect(JSON.stringify(await installation.look(runId))).not.toContain('the-key-of-the-provider');
   });
 
   it('is PENDING until the worker answers', async () => {
-    const host = stage.host();
-    const worker = await stage.worker(host);
-    const runId = await stage.run(host);
+    const host = installation.host();
+    const worker = await installation.worker(host);
+    const runId = await installation.run(host);
     await worker.assignment(runId);
-    expect((await stage.look(runId)).state).toBe('PENDING');
+    expect((await installation.look(runId)).state).toBe('PENDING');
   });
 
   it('waits QUEUED while no such worker is connected, and starts when one connects', async () => {
-    const host = stage.host();
-    const other = await stage.worker(stage.host());
-    const runId = await stage.run(host);
+    const host = installation.host();
+    const other = await installation.worker(installation.host());
+    const runId = await installation.run(host);
     await settled(600);
-    expect((await stage.look(runId)).state).toBe('QUEUED');
-    const worker = await stage.worker(host);
+    expect((await installation.look(runId)).state).toBe('QUEUED');
+    const worker = await installation.worker(host);
     await worker.claim(runId);
-    await stage.reaches(runId, 'CLAIMED');
+    await installation.reaches(runId, 'CLAIMED');
     expect(other.received).toEqual([]);
   });
 
   it('goes to no worker of the same name of another team', async () => {
-    const host = stage.host();
-    const stranger = await stage.here.identities.serviceAccount(await stage.here.identities.team());
-    const theirs = await stage.worker(host, { token: stranger.token });
-    const runId = await stage.run(host);
+    const host = installation.host();
+    const stranger = await installation.here.identities.serviceAccount(await installation.here.identities.team());
+    const theirs = await installation.worker(host, { token: stranger.token });
+    const runId = await installation.run(host);
     await settled(600);
     expect(theirs.received).toEqual([]);
-    expect((await stage.look(runId)).state).toBe('QUEUED');
-    const ours = await stage.worker(host);
+    expect((await installation.look(runId)).state).toBe('QUEUED');
+    const ours = await installation.worker(host);
     await ours.assignment(runId);
     // And what they say about our run changes nothing.
     theirs.send('task_claimed', { task_id: runId, worker_id: host });
     theirs.send('task_failed', { task_id: runId, message: 'ours now' });
     await theirs.pingPong();
-    expect((await stage.look(runId)).state).toBe('PENDING');
+    expect((await installation.look(runId)).state).toBe('PENDING');
   });
 
   it.each(['here', 'there'] as const)(
     'the worker on one instance, the create on the other: worker %s',
     async (side) => {
-      const host = stage.host();
-      const worker = await stage.worker(host, { url: stage[side].url });
-      const runId = await stage.run(host);
+      const host = installation.host();
+      const worker = await installation.worker(host, { url: installation[side].url });
+      const runId = await installation.run(host);
       await worker.claim(runId);
-      await stage.reaches(runId, 'CLAIMED');
+      await installation.reaches(runId, 'CLAIMED');
       worker.send('task_completed', { task_id: runId, message: 'done' });
-      await stage.reaches(runId, 'SUCCEEDED');
+      await installation.reaches(runId, 'SUCCEEDED');
     },
   );
 
   it('goes to one of several connections of a name, and each gets its share', async () => {
-    const host = stage.host();
+    const host = installation.host();
     const workers = [
-      await stage.worker(host),
-      await stage.worker(host, { url: stage.here.url }),
-      await stage.worker(host),
+      await installation.worker(host),
+      await installation.worker(host, { url: installation.here.url }),
+      await installation.worker(host),
     ];
-    await vi.waitFor(async () => expect((await stage.connected())[host]).toBe(workers.length));
-    const runIds = await Promise.all(Array.from({ length: 6 }, () => stage.run(host)));
+    await vi.waitFor(async () => expect((await installation.connected())[host]).toBe(workers.length));
+    const runIds = await Promise.all(Array.from({ length: 6 }, () => installation.run(host)));
     await vi.waitFor(() => expect(workers.flatMap(({ received }) => received).length).toBe(runIds.length), {
       timeout: 8_000,
       interval: 40,
@@ -132,36 +132,36 @@ describe('a worker’s answers', () => {
     'rejected: the run goes back to the queue, has not failed, and is offered again',
     { timeout: 40_000 },
     async () => {
-      const host = stage.host();
-      const runId = await stage.run(host);
+      const host = installation.host();
+      const runId = await installation.run(host);
       const executions = new Set<string>();
       // More often than offers may fail.
       for (let round = 0; round < 7; round += 1) {
-        const busy = await stage.worker(host);
+        const busy = await installation.worker(host);
         const { data } = await busy.assignment(runId);
         executions.add(data.execution_id as string);
         busy.send('task_rejected', goldenAbout('task_rejected', 0, { task_id: runId }));
-        expect((await stage.reaches(runId, 'QUEUED')).status_message?.error_code).toBeUndefined();
+        expect((await installation.reaches(runId, 'QUEUED')).status_message?.error_code).toBeUndefined();
         await busy.cut();
       }
-      const worker = await stage.worker(host);
+      const worker = await installation.worker(host);
       const { data } = await worker.assignment(runId);
       worker.send('task_rejected', { task_id: runId, reason: 'at capacity' });
-      await stage.reaches(runId, 'QUEUED');
+      await installation.reaches(runId, 'QUEUED');
       // The same one again, after a while.
       const { data: again } = await worker.claim(runId);
-      await stage.reaches(runId, 'CLAIMED');
+      await installation.reaches(runId, 'CLAIMED');
       expect(executions.add(data.execution_id as string).add(again.execution_id as string).size).toBe(9);
     },
   );
 
   it('completed with CANCELLED: the run is CANCELLED', async () => {
-    const host = stage.host();
-    const worker = await stage.worker(host);
-    const runId = await stage.run(host);
+    const host = installation.host();
+    const worker = await installation.worker(host);
+    const runId = await installation.run(host);
     await worker.claim(runId);
     worker.send('task_completed', goldenAbout('task_completed', 1, { task_id: runId }));
-    await stage.reaches(runId, 'CANCELLED');
+    await installation.reaches(runId, 'CANCELLED');
   });
 
   it.each<[object, string, string | undefined]>([
@@ -178,43 +178,43 @@ describe('a worker’s answers', () => {
     [{ failure_reason: 'task_timeout' }, 'ERROR', undefined],
     [{ failure_reason: 'what nobody has heard of' }, 'ERROR', undefined],
   ])('failed with %j: the run is %s', async (fields, state, errorCode) => {
-    const host = stage.host();
-    const worker = await stage.worker(host);
-    const runId = await stage.run(host);
+    const host = installation.host();
+    const worker = await installation.worker(host);
+    const runId = await installation.run(host);
     await worker.claim(runId);
     worker.send('task_failed', goldenAbout('task_failed', 0, { task_id: runId, message: 'It went wrong.', ...fields }));
-    const { status_message: status } = await stage.reaches(runId, state);
+    const { status_message: status } = await installation.reaches(runId, state);
     expect(status?.message).toContain('It went wrong.');
     if (errorCode !== undefined) expect(status?.error_code).toBe(errorCode);
   });
 
   it('every golden message of a worker is taken, with what it does not know of left aside', async () => {
-    const host = stage.host();
-    const worker = await stage.worker(host);
-    const runId = await stage.run(host);
+    const host = installation.host();
+    const worker = await installation.worker(host);
+    const runId = await installation.run(host);
     await worker.assignment(runId);
     for (const frame of goldenOf('heartbeat').frames) worker.sendText(JSON.stringify(frame));
     worker.send('task_claimed', goldenAbout('task_claimed', 1, { task_id: runId, worker_id: host }));
-    await stage.reaches(runId, 'CLAIMED');
+    await installation.reaches(runId, 'CLAIMED');
     for (const { not_frames } of ['task_claimed', 'task_rejected', 'task_completed', 'task_failed'].map(goldenOf))
       for (const frame of not_frames) worker.sendText(JSON.stringify(frame));
     worker.send('a_message_of_tomorrow', { task_id: runId });
     await worker.pingPong();
     worker.send('task_completed', goldenAbout('task_completed', 0, { task_id: runId }));
-    await stage.reaches(runId, 'SUCCEEDED');
+    await installation.reaches(runId, 'SUCCEEDED');
   });
 });
 
 describe('twice and late', () => {
   it('a message that comes twice counts once', async () => {
-    const host = stage.host();
-    const worker = await stage.worker(host);
-    const runId = await stage.run(host);
+    const host = installation.host();
+    const worker = await installation.worker(host);
+    const runId = await installation.run(host);
     await worker.claim(runId);
     worker.send('task_claimed', { task_id: runId, worker_id: host });
     worker.send('task_completed', { task_id: runId, message: 'first' });
     worker.send('task_completed', { task_id: runId, message: 'second' });
-    const ended = await stage.reaches(runId, 'SUCCEEDED');
+    const ended = await installation.reaches(runId, 'SUCCEEDED');
     // What a run that ended is told afterwards changes nothing.
     worker.send('task_claimed', { task_id: runId, worker_id: host });
     worker.send('task_failed', { task_id: runId, message: 'third', failure_reason: 'agent_invocation', exit_code: 1 });
@@ -222,36 +222,36 @@ describe('twice and late', () => {
     worker.send('task_rejected', { task_id: runId, reason: 'fifth' });
     await worker.pingPong();
     await settled(300);
-    expect(await stage.look(runId)).toEqual(ended);
+    expect(await installation.look(runId)).toEqual(ended);
   });
 
   it('an offer that nobody confirms goes back, and to another; the late claim of the first changes nothing', async () => {
-    const host = stage.host();
-    const late = await stage.worker(host);
-    const runId = await stage.run(host);
+    const host = installation.host();
+    const late = await installation.worker(host);
+    const runId = await installation.run(host);
     await late.assignment(runId);
-    const quick = await stage.worker(host);
+    const quick = await installation.worker(host);
     // It is offered again at once; whoever gets it, only one of them holds the run.
     const winner = await Promise.race([
       quick.assignment(runId).then(() => quick),
       late.assignment(runId).then(() => late),
     ]);
     winner.send('task_claimed', { task_id: runId, worker_id: host });
-    await stage.reaches(runId, 'CLAIMED');
+    await installation.reaches(runId, 'CLAIMED');
     const loser = winner === quick ? late : quick;
     loser.send('task_claimed', { task_id: runId, worker_id: host });
     loser.send('task_failed', { task_id: runId, message: 'late', failure_reason: 'agent_invocation', exit_code: 1 });
     await loser.pingPong();
     await settled(300);
-    expect((await stage.look(runId)).state).toBe('CLAIMED');
+    expect((await installation.look(runId)).state).toBe('CLAIMED');
     winner.send('task_completed', { task_id: runId, message: 'done' });
-    await stage.reaches(runId, 'SUCCEEDED');
+    await installation.reaches(runId, 'SUCCEEDED');
   });
 
   it('messages about runs that are not there, or not its own, change nothing and cost no connection', async () => {
-    const host = stage.host();
-    const worker = await stage.worker(host);
-    const elsewhere = await stage.run(stage.host());
+    const host = installation.host();
+    const worker = await installation.worker(host);
+    const elsewhere = await installation.run(installation.host());
     for (const task_id of ['0199c3a0-5b1e-7c5e-9d6a-0123456789ab', 'no-uuid', '', elsewhere, "';--"]) {
       worker.send('task_claimed', { task_id, worker_id: host });
       worker.send('task_rejected', { task_id, reason: 'no' });
@@ -259,65 +259,74 @@ describe('twice and late', () => {
       worker.send('task_failed', { task_id, message: 'no' });
     }
     await worker.pingPong();
-    expect((await stage.look(elsewhere)).state).toBe('QUEUED');
-    const runId = await stage.run(host);
+    expect((await installation.look(elsewhere)).state).toBe('QUEUED');
+    const runId = await installation.run(host);
     await worker.claim(runId);
-    await stage.reaches(runId, 'CLAIMED');
+    await installation.reaches(runId, 'CLAIMED');
   });
 });
 
 describe('presence', () => {
   it('counts connections of a name, the same at every instance, for the team alone', async () => {
-    const host = stage.host();
-    const [one, two] = [await stage.worker(host), await stage.worker(host, { url: stage.here.url })];
-    for (const api of [stage.here, stage.there])
-      await vi.waitFor(async () => expect(await stage.connected(api)).toMatchObject({ [host]: 2 }), { timeout: 5_000 });
-    const stranger = await stage.here.identities.serviceAccount(await stage.here.identities.team());
-    expect(await stage.connected(stage.here, stranger.token)).toEqual({});
+    const host = installation.host();
+    const [one, two] = [
+      await installation.worker(host),
+      await installation.worker(host, { url: installation.here.url }),
+    ];
+    for (const api of [installation.here, installation.there])
+      await vi.waitFor(async () => expect(await installation.connected(api)).toMatchObject({ [host]: 2 }), {
+        timeout: 5_000,
+      });
+    const stranger = await installation.here.identities.serviceAccount(await installation.here.identities.team());
+    expect(await installation.connected(installation.here, stranger.token)).toEqual({});
     await one.close();
-    for (const api of [stage.here, stage.there])
-      await vi.waitFor(async () => expect(await stage.connected(api)).toMatchObject({ [host]: 1 }), { timeout: 5_000 });
+    for (const api of [installation.here, installation.there])
+      await vi.waitFor(async () => expect(await installation.connected(api)).toMatchObject({ [host]: 1 }), {
+        timeout: 5_000,
+      });
     await two.cut();
-    for (const api of [stage.here, stage.there])
-      await vi.waitFor(async () => expect(await stage.connected(api)).not.toHaveProperty(host), { timeout: 8_000 });
+    for (const api of [installation.here, installation.there])
+      await vi.waitFor(async () => expect(await installation.connected(api)).not.toHaveProperty(host), {
+        timeout: 8_000,
+      });
   });
 });
 
 describe('cancelling', () => {
   const cancel = (api: TestApi, status: number, runId: string) =>
-    api.request(status, `POST /agent/runs/${runId}/cancel`, { token: stage.bot.token });
+    api.request(status, `POST /agent/runs/${runId}/cancel`, { token: installation.bot.token });
 
   it('the public cancel of a self-hosted run stays 422, in every state before its end', async () => {
-    const host = stage.host();
-    const runId = await stage.run(host);
-    expect((await cancel(stage.here, 422, runId)).body.error_code).toBe('operation_not_supported');
-    const worker = await stage.worker(host);
+    const host = installation.host();
+    const runId = await installation.run(host);
+    expect((await cancel(installation.here, 422, runId)).body.error_code).toBe('operation_not_supported');
+    const worker = await installation.worker(host);
     await worker.assignment(runId);
-    expect((await cancel(stage.here, 409, runId)).body.error_code).toBe('conflict');
+    expect((await cancel(installation.here, 409, runId)).body.error_code).toBe('conflict');
     worker.send('task_claimed', { task_id: runId, worker_id: host });
-    await stage.reaches(runId, 'CLAIMED');
-    await cancel(stage.here, 422, runId);
+    await installation.reaches(runId, 'CLAIMED');
+    await cancel(installation.here, 422, runId);
     worker.send('task_completed', { task_id: runId, message: 'done' });
-    await stage.reaches(runId, 'SUCCEEDED');
-    await cancel(stage.here, 400, runId);
+    await installation.reaches(runId, 'SUCCEEDED');
+    await cancel(installation.here, 400, runId);
     expect(worker.count('task_cancellation', runId)).toBe(0);
   });
 
   it('where it is allowed, the worker is told, wherever it is connected, and the run is CANCELLED', async () => {
-    const host = stage.host();
-    const worker = await stage.worker(host, { url: stage.here.url });
-    const runId = await stage.run(host);
+    const host = installation.host();
+    const worker = await installation.worker(host, { url: installation.here.url });
+    const runId = await installation.run(host);
     await worker.claim(runId);
-    await stage.reaches(runId, 'CLAIMED');
-    await cancel(stage.there, 200, runId);
+    await installation.reaches(runId, 'CLAIMED');
+    await cancel(installation.there, 200, runId);
     await worker.next('task_cancellation', ({ data }) => data.task_id === runId);
     worker.send('task_completed', goldenAbout('task_completed', 1, { task_id: runId }));
-    const ended = await stage.reaches(runId, 'CANCELLED');
+    const ended = await installation.reaches(runId, 'CANCELLED');
     worker.send('task_completed', { task_id: runId, message: 'or was it' });
     await worker.pingPong();
     await settled(300);
-    expect(await stage.look(runId)).toMatchObject({ state: 'CANCELLED', status_message: ended.status_message });
+    expect(await installation.look(runId)).toMatchObject({ state: 'CANCELLED', status_message: ended.status_message });
     // It has room again.
-    await worker.claim(await stage.run(host));
+    await worker.claim(await installation.run(host));
   });
 });

@@ -18,6 +18,7 @@ export * from './s3/s3rver.js';
 export * from './s3/verifying-s3.js';
 export * from './api/test-ingress.js';
 export * from './delivery-builder.js';
+export * from './factory-builder.js';
 export * from './webhook-builder.js';
 export * from './automation-builder.js';
 export * from './schedule-builder.js';

@@ -3,6 +3,7 @@ import type { Settings } from '#platform/config';
 import { base62, newUid } from '#platform/kernel';
 import { SecretBox } from '#platform/secrets';
 import type { TestDatabase } from './database/test-database.js';
+import { FactoryBuilder } from './factory-builder.js';
 
 export interface WebhookShape {
   readonly authMode?: 'token' | 'url_token' | 'signature';
@@ -29,6 +30,17 @@ export interface BuiltWebhook {
   readonly path: string;
 }
 
+/** Columns of a webhook that no response contains. */
+export interface StoredWebhook {
+  readonly version: number;
+  readonly enabled: boolean;
+  /** The webhook's copy of its secret, decrypted. */
+  readonly secret: string | null;
+  readonly secretVersion: number | null;
+  readonly hasCaptured: boolean;
+  readonly isDeleted: boolean;
+}
+
 /** Webhooks straight into the database, as the management API would leave them. */
 export class WebhookBuilder {
   private readonly box: SecretBox;
@@ -42,13 +54,9 @@ export class WebhookBuilder {
 
   /** A factory of a new team. */
   async factory(): Promise<{ factoryUid: string; teamUid: string }> {
-    const [factoryUid, teamUid] = [newUid(), newUid()];
+    const teamUid = newUid();
     await this.database.query(`INSERT INTO headrace.teams (uid, name) VALUES ($1, 'Team')`, [teamUid]);
-    await this.database.query(`INSERT INTO headrace.factories (uid, team_uid, name) VALUES ($1, $2, 'Factory')`, [
-      factoryUid,
-      teamUid,
-    ]);
-    return { factoryUid, teamUid };
+    return { factoryUid: await new FactoryBuilder(this.database).build({ teamUid }), teamUid };
   }
 
   async webhook(shape: WebhookShape = {}): Promise<BuiltWebhook> {
@@ -81,6 +89,40 @@ export class WebhookBuilder {
       `UPDATE headrace.webhooks SET sealed_secret = $2, secret_version = secret_version + 1, version = version + 1 WHERE uid = $1`,
       [uid, this.box.seal(secret, `webhook/${uid}/secret`)],
     );
+  }
+
+  async stored(uid: string): Promise<StoredWebhook> {
+    const [row] = await this.database.query<{
+      version: number;
+      enabled: boolean;
+      sealed_secret: string | null;
+      secret_version: number | null;
+      sealed_captured_secret: string | null;
+      deleted_at: Date | null;
+    }>('SELECT * FROM headrace.webhooks WHERE uid = $1', [uid]);
+    if (!row) throw new Error(`Webhook ${uid} does not exist.`);
+    const { sealed_secret: sealed } = row;
+    return {
+      version: row.version,
+      enabled: row.enabled,
+      secret: sealed === null ? null : this.box.open(sealed, `webhook/${uid}/secret`),
+      secretVersion: row.secret_version,
+      hasCaptured: row.sealed_captured_secret !== null,
+      isDeleted: row.deleted_at !== null,
+    };
+  }
+
+  /** Stores a secret as the ingress does when the handshake of a sender contains one. */
+  async captureSecret(uid: string, secret: string): Promise<void> {
+    await this.database.query(
+      'UPDATE headrace.webhooks SET sealed_captured_secret = $2, version = version + 1 WHERE uid = $1',
+      [uid, this.box.seal(secret, `webhook/${uid}/captured-secret`)],
+    );
+  }
+
+  /** Makes it a webhook that an applied definition created. */
+  async markAsDefined(uid: string): Promise<void> {
+    await this.database.query(`UPDATE headrace.webhooks SET source = 'definition' WHERE uid = $1`, [uid]);
   }
 
   private async teamOf(factoryUid: string): Promise<string> {

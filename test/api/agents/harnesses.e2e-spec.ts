@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, TestRunner } from '#testing';
-import { type AgentsRoom, inTeam, openRoom } from './agents-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { inTeam } from '../../support/api-requests.js';
 
 const KEY = 'sk-value-of-the-team-0123456789';
 
 let directory: string;
 let harnessesFile: string;
 let api: TestApi;
-let room: AgentsRoom;
+let fixture: ApiFixture;
 
 const write = (harnesses: object) => writeFile(harnessesFile, JSON.stringify({ harnesses }));
 
@@ -25,7 +26,7 @@ beforeAll(async () => {
     },
   });
   api = await startTestApi({ settings: { harnessesFile } });
-  room = await openRoom(api);
+  fixture = await ApiFixture.over(api);
 });
 afterAll(async () => {
   await api.close();
@@ -67,16 +68,16 @@ describe('listHarnesses', () => {
     ]);
     await hosted('2', [{ id: 'claude', installed: true, version: '1.2.3' }]);
     await hosted('3', [{ id: 'gemini', installed: true }], '10 minutes');
-    await worker(room.team, 'mine', [{ id: 'claude', installed: false }]);
-    await worker(room.team, 'mine', [
+    await worker(fixture.team, 'mine', [{ id: 'claude', installed: false }]);
+    await worker(fixture.team, 'mine', [
       { id: 'own', installed: true, version: '7' },
       { id: 'claude', installed: false, install_hint: 'as the worker says' },
       { id: 'hinted', installed: false },
     ]);
-    await worker(room.team, 'other', [{ id: 'hinted', installed: false, install_hint: 'see page Agents' }]);
-    await worker(room.team, 'gone', [{ id: 'claude', installed: true }], false);
-    await worker(room.otherTeam, 'theirs', [{ id: 'claude', installed: true }]);
-    const harnesses = await list(room.viewer.token);
+    await worker(fixture.team, 'other', [{ id: 'hinted', installed: false, install_hint: 'see page Agents' }]);
+    await worker(fixture.team, 'gone', [{ id: 'claude', installed: true }], false);
+    await worker(fixture.otherTeam, 'theirs', [{ id: 'claude', installed: true }]);
+    const harnesses = await list(fixture.viewer.token);
     expect([...harnesses.keys()][0]).toBe('oz');
     expect(harnesses.get('oz')).toEqual({ id: 'oz', builtin: true, installations: [] });
     const last_seen_at = expect.stringMatching(/^\d{4}-.*Z$/) as string;
@@ -110,10 +111,12 @@ describe('listHarnesses', () => {
 
   it('shows workers of all one’s teams, or of the one that is picked; 403 for a team of others', async () => {
     const placesOf = async (headers = {}): Promise<unknown[]> =>
-      ((await list(room.both.token, headers)).get('claude')?.installations ?? []).map(({ location }) => location);
+      ((await list(fixture.adminOfBoth.token, headers)).get('claude')?.installations ?? []).map(
+        ({ location }) => location,
+      );
     expect(await placesOf()).toEqual(['hosted', 'mine', 'theirs']);
-    expect(await placesOf(inTeam(room.otherTeam))).toEqual(['hosted', 'theirs']);
-    await api.request(403, 'GET /agent/harnesses', { token: room.member.token, headers: inTeam(room.otherTeam) });
+    expect(await placesOf(inTeam(fixture.otherTeam))).toEqual(['hosted', 'theirs']);
+    await api.request(403, 'GET /agent/harnesses', { token: fixture.member.token, headers: inTeam(fixture.otherTeam) });
   });
 
   it('keeps the API from starting when the file is faulty', async () => {
@@ -129,10 +132,10 @@ describe('listHarnesses', () => {
 
 describe('the secrets of an agent', () => {
   const put = (name: string, value: string) =>
-    api.request(200, `PUT /secrets/${name}`, { token: room.owner.token, body: { value } });
+    api.request(200, `PUT /secrets/${name}`, { token: fixture.owner.token, body: { value } });
   const create = async (config: object): Promise<string> => {
     const body = { prompt: 'Hello', config };
-    return (await api.request(200, 'POST /agent/runs', { token: room.member.token, body })).body.run_id as string;
+    return (await api.request(200, 'POST /agent/runs', { token: fixture.member.token, body })).body.run_id as string;
   };
 
   it('go to the runner, apart from those of set-up commands, and are shown nowhere', async () => {
@@ -143,7 +146,7 @@ describe('the secrets of an agent', () => {
     });
     const { assignment } = await TestRunner.take(api, runId);
     expect(assignment).toMatchObject({ agent_secrets: { auth: KEY }, secrets: {} });
-    const { text } = await api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token });
+    const { text } = await api.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token });
     expect(text).toContain('"claude_auth_secret_name":"anthropic"');
     expect(text).not.toContain(KEY);
   });
@@ -162,22 +165,22 @@ describe('the secrets of an agent', () => {
       harness_auth_secrets: { claude_auth_secret_name: name },
     });
     const { body: problem } = await api.request(403, 'POST /agent/runs', {
-      token: room.stranger.token,
+      token: fixture.stranger.token,
       body: { prompt: 'Hello', config: named('anthropic') },
     });
     const field = 'config.harness_auth_secrets.claude_auth_secret_name';
     expect(problem.detail).toBe(`\`${field}\` names a managed secret that was not found or is not accessible.`);
     expect(problem.errors).toMatchObject([{ pointer: `/${field.replaceAll('.', '/')}` }]);
     await api.request(403, 'POST /agent/runs', {
-      token: room.member.token,
+      token: fixture.member.token,
       body: { prompt: 'Hello', team: false, config: named('anthropic') },
     });
 
     await put('short-lived', KEY);
     const runId = await create(named('short-lived'));
-    await api.request(204, 'DELETE /secrets/short-lived', { token: room.owner.token });
+    await api.request(204, 'DELETE /secrets/short-lived', { token: fixture.owner.token });
     await expect(TestRunner.take(api, runId)).rejects.toThrow('412');
-    const { body: run } = await api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token });
+    const { body: run } = await api.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token });
     expect(run).toMatchObject({
       state: 'FAILED',
       status_message: { message: expect.stringContaining('short-lived'), error_code: 'environment_setup_failed' },

@@ -3,11 +3,12 @@ import { AgentDirectory } from '#domain/agents';
 import { PrincipalDirectory } from '#platform/auth';
 import { newUid } from '#platform/kernel';
 import { startTestApi, type TestApi, TestRunner } from '#testing';
-import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from './agents-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { inTeam, OVERSIZED_BODY, pointersOf, UNKNOWN_UID } from '../../support/api-requests.js';
 
 const PATH = '/agent/identities';
 let api: TestApi;
-let room: AgentsRoom;
+let fixture: ApiFixture;
 let environment: string;
 let server: string;
 
@@ -31,8 +32,8 @@ const FULL = () => ({
 
 beforeAll(async () => {
   api = await startTestApi();
-  room = await openRoom(api);
-  const { token } = room.admin;
+  fixture = await ApiFixture.over(api);
+  const { token } = fixture.admin;
   environment = (await api.request(201, 'POST /environments', { token, body: { config: {} } })).body.uid;
   const registered = { name: 'issues', url: 'https://issues.example.test/mcp' };
   server = (await api.request(201, 'POST /mcp-servers', { token, body: registered })).body.uid;
@@ -40,12 +41,12 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 let made = 0;
-async function make(fields: object = {}, token = room.admin.token) {
+async function make(fields: object = {}, token = fixture.admin.token) {
   made += 1;
   return (await api.request(201, `POST ${PATH}`, { token, body: { name: `agent-${made}`, ...fields } })).body;
 }
 const put = (uid: string, body: object, status = 200) =>
-  api.request(status, `PUT ${PATH}/${uid}`, { token: room.admin.token, body });
+  api.request(status, `PUT ${PATH}/${uid}`, { token: fixture.admin.token, body });
 
 describe('createAgentIdentity', () => {
   it('201: keeps everything; what env and headers hold comes back masked', async () => {
@@ -64,7 +65,7 @@ describe('createAgentIdentity', () => {
       },
       memory: { auto_memory: { enabled: true }, attached_stores: [] },
     });
-    const { body: shown } = await api.request(200, `GET ${PATH}/${body.uid}`, { token: room.viewer.token });
+    const { body: shown } = await api.request(200, `GET ${PATH}/${body.uid}`, { token: fixture.viewer.token });
     expect(shown).toEqual(body);
   });
 
@@ -91,16 +92,16 @@ describe('createAgentIdentity', () => {
     expect(row?.text).toContain('mcp.example.test');
     expect(row?.text).not.toContain('swordfish');
     const directory = api.app.get(AgentDirectory);
-    expect(await directory.findIdentity(uid, room.team)).toMatchObject({
+    expect(await directory.findIdentity(uid, fixture.team)).toMatchObject({
       uid,
-      teamUid: room.team,
+      teamUid: fixture.team,
       prompt: 'You review.',
       environmentId: environment,
       mcpServers: FULL().mcp_servers,
       available: true,
     });
-    expect(await directory.findIdentity(uid, room.otherTeam)).toBeNull();
-    expect(await directory.findIdentity('nonsense', room.team)).toBeNull();
+    expect(await directory.findIdentity(uid, fixture.otherTeam)).toBeNull();
+    expect(await directory.findIdentity('nonsense', fixture.team)).toBeNull();
   });
 
   it('a sealed value that is copied to another identity does not open there', async () => {
@@ -110,7 +111,7 @@ describe('createAgentIdentity', () => {
          (SELECT mcp_servers FROM headrace.agent_identities WHERE uid = $1) WHERE uid = $2`,
       [from.uid, to.uid],
     );
-    await expect(api.app.get(AgentDirectory).findIdentity(to.uid, room.team)).rejects.toThrow('does not open');
+    await expect(api.app.get(AgentDirectory).findIdentity(to.uid, fixture.team)).rejects.toThrow('does not open');
     await put(to.uid, { mcp_servers: {} });
   });
 
@@ -135,7 +136,7 @@ describe('createAgentIdentity', () => {
     ],
   ])('400: %o', async (fields, pointers) => {
     const { body } = await api.request(400, `POST ${PATH}`, {
-      token: room.admin.token,
+      token: fixture.admin.token,
       body: { name: 'wrong', ...fields },
     });
     expect(pointersOf(body)).toEqual(pointers);
@@ -143,54 +144,54 @@ describe('createAgentIdentity', () => {
   });
 
   it('400: needs a name, and one that the team has not got, whatever its case', async () => {
-    const nameless = await api.request(400, `POST ${PATH}`, { token: room.admin.token, body: {} });
+    const nameless = await api.request(400, `POST ${PATH}`, { token: fixture.admin.token, body: {} });
     expect(pointersOf(nameless.body)).toEqual(['/name']);
     await make({ name: 'Unique' });
-    const { body } = await api.request(400, `POST ${PATH}`, { token: room.admin.token, body: { name: 'uniquE' } });
+    const { body } = await api.request(400, `POST ${PATH}`, { token: fixture.admin.token, body: { name: 'uniquE' } });
     expect(pointersOf(body)).toEqual(['/name']);
     expect(body.detail).toContain('`name`');
-    await make({ name: 'Unique' }, room.stranger.token);
+    await make({ name: 'Unique' }, fixture.stranger.token);
   });
 
   it('400: a user on several teams has to pick one', async () => {
-    const { token } = room.both;
+    const { token } = fixture.adminOfBoth;
     const { body } = await api.request(400, `POST ${PATH}`, { token, body: { name: 'where' } });
     expect(body.detail).toContain('X-Headrace-Team-Uid');
-    await api.request(201, `POST ${PATH}`, { token, headers: inTeam(room.otherTeam), body: { name: 'where' } });
+    await api.request(201, `POST ${PATH}`, { token, headers: inTeam(fixture.otherTeam), body: { name: 'where' } });
   });
 
   it('403: an environment, server or secret that does not exist or is not of the team, the same for all', async () => {
     const foreign = await api.request(201, 'POST /environments', {
-      token: room.stranger.token,
+      token: fixture.stranger.token,
       body: { config: {} },
     });
     const personal = await api.request(201, 'POST /environments', {
-      token: room.admin.token,
+      token: fixture.admin.token,
       body: { config: {}, team: false },
     });
     const foreignServer = await api.request(201, 'POST /mcp-servers', {
-      token: room.stranger.token,
+      token: fixture.stranger.token,
       body: { name: 'theirs', command: 'x' },
     });
     const refused = async (fields: object) => {
-      const options = { token: room.admin.token, body: { name: 'refused', ...fields } };
+      const options = { token: fixture.admin.token, body: { name: 'refused', ...fields } };
       const { body } = await api.request(403, `POST ${PATH}`, options);
       expect(body.error_code).toBe('not_authorized');
       return body.detail;
     };
     const details = await Promise.all(
-      [UNKNOWN, foreign.body.uid, personal.body.uid].map((uid) => refused({ environment_id: uid })),
+      [UNKNOWN_UID, foreign.body.uid, personal.body.uid].map((uid) => refused({ environment_id: uid })),
     );
     expect(new Set(details).size).toBe(1);
     const servers = await Promise.all(
-      [UNKNOWN, foreignServer.body.uid, 'nonsense'].map((uid) => refused({ mcp_servers: { a: { warp_id: uid } } })),
+      [UNKNOWN_UID, foreignServer.body.uid, 'nonsense'].map((uid) => refused({ mcp_servers: { a: { warp_id: uid } } })),
     );
     expect(new Set(servers).size).toBe(1);
     await refused({ secrets: [{ name: 'deploy-key' }] });
   });
 
   it('400 for secrets that would be the same variable, or one that Headrace sets itself', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     for (const name of ['npm-token', 'npm.token', 'HOME'])
       await api.request(200, `PUT /secrets/${name}`, { token, body: { value: 'x' } });
     const make400 = async (names: readonly string[]) => {
@@ -202,8 +203,8 @@ describe('createAgentIdentity', () => {
   });
 
   it('413 and 415: bodies too large, or no JSON', async () => {
-    const { token } = room.admin;
-    await api.request(413, `POST ${PATH}`, { token, body: HUGE, contentType: 'application/json' });
+    const { token } = fixture.admin;
+    await api.request(413, `POST ${PATH}`, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
     await api.request(415, `POST ${PATH}`, { token, body: '{}', contentType: 'text/plain' });
   });
 
@@ -245,7 +246,7 @@ describe('updateAgentIdentity', () => {
       expect(body).toEqual({ ...before, updated_at: expect.any(String) });
       expect(body.updated_at > before.updated_at).toBe(true);
     }
-    expect((await api.app.get(AgentDirectory).findIdentity(before.uid, room.team))?.mcpServers).toEqual(
+    expect((await api.app.get(AgentDirectory).findIdentity(before.uid, fixture.team))?.mcpServers).toEqual(
       FULL().mcp_servers,
     );
   });
@@ -281,13 +282,15 @@ describe('updateAgentIdentity', () => {
     expect(body).toEqual({ ...before, name: 'renamed', available: false, updated_at: expect.any(String) });
     const known = await api.app.get(PrincipalDirectory).describe([{ type: 'service_account', uid: before.uid }]);
     expect(known.get(before.uid)?.display_name).toBe('renamed');
-    expect(await api.app.get(AgentDirectory).findIdentity(before.uid, room.team)).toMatchObject({ available: false });
+    expect(await api.app.get(AgentDirectory).findIdentity(before.uid, fixture.team)).toMatchObject({
+      available: false,
+    });
     expect((await put(before.uid, { available: true })).body.available).toBe(true);
   });
 
   it('*** keeps a stored value of the same server, and of no other', async () => {
     const { uid } = await make(FULL());
-    const opened = async () => (await api.app.get(AgentDirectory).findIdentity(uid, room.team))?.mcpServers;
+    const opened = async () => (await api.app.get(AgentDirectory).findIdentity(uid, fixture.team))?.mcpServers;
     const url = 'https://mcp.example.test/';
     const headers = { Authorization: '***' };
     await put(uid, { mcp_servers: { 'a/b~c': { url, headers } } });
@@ -318,19 +321,19 @@ describe('updateAgentIdentity', () => {
 
   it('403 for what does not exist, 404 when there is none, 413 and 415 for odd bodies', async () => {
     const { uid } = await make();
-    await put(uid, { environment_id: UNKNOWN }, 403);
-    await put(uid, { mcp_servers: { a: { warp_id: UNKNOWN } } }, 403);
+    await put(uid, { environment_id: UNKNOWN_UID }, 403);
+    await put(uid, { mcp_servers: { a: { warp_id: UNKNOWN_UID } } }, 403);
     await put(uid, { secrets: [{ name: 'x' }] }, 403);
-    await put(UNKNOWN, {}, 404);
-    const { token } = room.admin;
-    await api.request(413, `PUT ${PATH}/${uid}`, { token, body: HUGE, contentType: 'application/json' });
+    await put(UNKNOWN_UID, {}, 404);
+    const { token } = fixture.admin;
+    await api.request(413, `PUT ${PATH}/${uid}`, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
     await api.request(415, `PUT ${PATH}/${uid}`, { token, body: '{}', contentType: 'text/plain' });
   });
 });
 
 describe('secrets of an agent identity', () => {
   it('reach the runs that it executes as variables, with the values of then, and win over the environment', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     await api.request(200, 'PUT /secrets/deploy-key', { token, body: { value: 'first' } });
     const environment = (
       await api.request(201, 'POST /environments', {
@@ -343,7 +346,7 @@ describe('secrets of an agent identity', () => {
     const create = async () =>
       (
         await api.request(200, 'POST /agent/runs', {
-          token: room.member.token,
+          token: fixture.member.token,
           body: { prompt: 'Go.', agent_identity_uid: identity.uid },
         })
       ).body.run_id as string;
@@ -360,11 +363,11 @@ describe('secrets of an agent identity', () => {
   });
 
   it('that is gone when the run begins ends it FAILED, and its message names the secret', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     await api.request(200, 'PUT /secrets/passing', { token, body: { value: 'x' } });
     const { uid } = await make({ secrets: [{ name: 'passing' }] });
     const { body } = await api.request(200, 'POST /agent/runs/external', {
-      token: room.member.token,
+      token: fixture.member.token,
       body: { prompt: 'Go.', agent_identity_uid: uid },
     });
     await api.request(204, 'DELETE /secrets/passing', { token });
@@ -391,13 +394,13 @@ describe('listAgentIdentities with factory_uid', () => {
       factoryUid,
     ]);
     const uids = async (query: string) =>
-      (await api.request(200, `GET ${PATH}${query}`, { token: room.viewer.token })).body.agents.map(
+      (await api.request(200, `GET ${PATH}${query}`, { token: fixture.viewer.token })).body.agents.map(
         ({ uid }: { uid: string }) => uid,
       );
     expect(await uids('')).toEqual(expect.arrayContaining([ours.uid, theirs.uid]));
     expect(await uids(`?factory_uid=${factoryUid}`)).toEqual([theirs.uid]);
-    expect(await uids(`?factory_uid=${UNKNOWN}`)).toEqual([]);
-    const { body } = await api.request(400, `GET ${PATH}?factory_uid=x`, { token: room.viewer.token });
+    expect(await uids(`?factory_uid=${UNKNOWN_UID}`)).toEqual([]);
+    const { body } = await api.request(400, `GET ${PATH}?factory_uid=x`, { token: fixture.viewer.token });
     expect(pointersOf(body)).toEqual(['/factory_uid']);
   });
 });
@@ -407,10 +410,10 @@ describe('deleteAgentIdentity', () => {
     const { uid } = await make({ name: 'short-lived' });
     const token = await api.identities.token({ type: 'service_account', uid });
     await api.request(200, `GET ${PATH}/${uid}`, { token });
-    await api.request(204, `DELETE ${PATH}/${uid}`, { token: room.admin.token });
+    await api.request(204, `DELETE ${PATH}/${uid}`, { token: fixture.admin.token });
     await api.request(401, `GET ${PATH}`, { token });
-    await api.request(404, `GET ${PATH}/${uid}`, { token: room.admin.token });
-    await api.request(404, `DELETE ${PATH}/${uid}`, { token: room.admin.token });
+    await api.request(404, `GET ${PATH}/${uid}`, { token: fixture.admin.token });
+    await api.request(404, `DELETE ${PATH}/${uid}`, { token: fixture.admin.token });
     await put(uid, {}, 404);
     const late = await api.identities.token({ type: 'service_account', uid });
     await api.request(401, `GET ${PATH}`, { token: late });
@@ -419,7 +422,7 @@ describe('deleteAgentIdentity', () => {
       [uid, Buffer.from(late)],
     );
     expect(live).toBe(0);
-    expect(await api.app.get(AgentDirectory).findIdentity(uid, room.team)).toBeNull();
+    expect(await api.app.get(AgentDirectory).findIdentity(uid, fixture.team)).toBeNull();
     const known = await api.app.get(PrincipalDirectory).describe([{ type: 'service_account', uid }]);
     expect(known.get(uid)?.display_name).toBe('short-lived');
     await make({ name: 'short-lived' });
@@ -429,7 +432,7 @@ describe('deleteAgentIdentity', () => {
 describe('listAgentIdentities', () => {
   it('those of the team by name, with prompts cut; of all teams without a header', async () => {
     const team = await api.identities.team();
-    const admin = await api.identities.user({ [team]: 'admin', [room.otherTeam]: 'viewer' });
+    const admin = await api.identities.user({ [team]: 'admin', [fixture.otherTeam]: 'viewer' });
     for (const name of ['beta', 'Alpha', 'gamma']) {
       const body = { name, prompt: 'p'.repeat(5000) };
       await api.request(201, `POST ${PATH}`, { token: admin.token, headers: inTeam(team), body });
@@ -442,9 +445,9 @@ describe('listAgentIdentities', () => {
     const mine = await list(inTeam(team));
     expect(mine.map(({ name }) => name)).toEqual(['Alpha', 'beta', 'gamma']);
     expect(mine.map(({ prompt }) => prompt?.length)).toEqual([2048, 2048, 2048]);
-    const theirs = await list(inTeam(room.otherTeam));
+    const theirs = await list(inTeam(fixture.otherTeam));
     expect((await list()).map(({ name }) => name).sort()).toEqual([...mine, ...theirs].map(({ name }) => name).sort());
-    await api.request(403, `GET ${PATH}`, { token: admin.token, headers: inTeam(room.team) });
+    await api.request(403, `GET ${PATH}`, { token: admin.token, headers: inTeam(fixture.team) });
   });
 
   it('shows nothing to a user without a team', async () => {
@@ -454,9 +457,9 @@ describe('listAgentIdentities', () => {
 });
 
 describe('who may do what', () => {
-  it.each(['owner', 'admin', 'both'] as const)('%s manages', async (who) => {
-    const { token } = room[who];
-    const headers = inTeam(room.team);
+  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages', async (who) => {
+    const { token } = fixture[who];
+    const headers = inTeam(fixture.team);
     const body = { name: `by-${who}` };
     const { body: identity } = await api.request(201, `POST ${PATH}`, { token, headers, body });
     await api.request(200, `GET ${PATH}/${identity.uid}`, { token });
@@ -466,7 +469,7 @@ describe('who may do what', () => {
 
   it.each(['member', 'viewer', 'bot'] as const)('%s reads', async (who) => {
     const { uid } = await make();
-    const { token } = room[who];
+    const { token } = fixture[who];
     const { body } = await api.request(200, `GET ${PATH}`, { token });
     expect(body.agents.map((agent: { uid: string }) => agent.uid)).toContain(uid);
     await api.request(200, `GET ${PATH}/${uid}`, { token });
@@ -477,12 +480,12 @@ describe('who may do what', () => {
 
   it('somebody of another team: 403; unknown: 404; blank: 400', async () => {
     const { uid } = await make();
-    const { token } = room.stranger;
+    const { token } = fixture.stranger;
     const { body } = await api.request(403, `GET ${PATH}/${uid}`, { token });
     expect(body.error_code).toBe('not_authorized');
     await api.request(403, `PUT ${PATH}/${uid}`, { token, body: {} });
     await api.request(403, `DELETE ${PATH}/${uid}`, { token });
-    await api.request(404, `GET ${PATH}/${UNKNOWN}`, { token });
+    await api.request(404, `GET ${PATH}/${UNKNOWN_UID}`, { token });
     await api.request(404, `GET ${PATH}/nonsense`, { token });
     await api.request(400, `GET ${PATH}/%20`, { token });
     await api.request(400, `DELETE ${PATH}/%20`, { token });

@@ -1,29 +1,30 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentDirectory } from '#domain/agents';
 import { startTestApi, type TestApi } from '#testing';
-import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from './agents-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { inTeam, OVERSIZED_BODY, pointersOf, UNKNOWN_UID } from '../../support/api-requests.js';
 
 const PATH = '/mcp-servers';
 const LOCAL = { command: 'serve', args: ['--port', '0'], env: { TOKEN: 'swordfish-env' } };
 const REMOTE = { url: 'https://mcp.example.test/', headers: { Authorization: 'Bearer swordfish-header' } };
 
 let api: TestApi;
-let room: AgentsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
   api = await startTestApi();
-  room = await openRoom(api);
+  fixture = await ApiFixture.over(api);
 });
 afterAll(() => api.close());
 
 let made = 0;
-async function make(fields: object = LOCAL, token = room.admin.token) {
+async function make(fields: object = LOCAL, token = fixture.admin.token) {
   made += 1;
   return (await api.request(201, `POST ${PATH}`, { token, body: { name: `server-${made}`, ...fields } })).body;
 }
 const put = (uid: string, body: object, status = 200) =>
-  api.request(status, `PUT ${PATH}/${uid}`, { token: room.admin.token, body });
-const opened = async (uid: string) => (await api.app.get(AgentDirectory).findMcpServers(room.team, [uid])).get(uid);
+  api.request(status, `PUT ${PATH}/${uid}`, { token: fixture.admin.token, body });
+const opened = async (uid: string) => (await api.app.get(AgentDirectory).findMcpServers(fixture.team, [uid])).get(uid);
 
 describe('createMcpServer', () => {
   it.each([
@@ -39,7 +40,7 @@ describe('createMcpServer', () => {
       created_at: expect.stringMatching(/Z$/),
       updated_at: body.created_at,
     });
-    const found = await api.request(200, `GET ${PATH}/${body.uid}`, { token: room.viewer.token });
+    const found = await api.request(200, `GET ${PATH}/${body.uid}`, { token: fixture.viewer.token });
     expect(found.body).toEqual(body);
     const [row] = await api.database.query<{ text: string }>(
       'SELECT row_to_json(s)::text AS text FROM headrace.mcp_servers s WHERE uid = $1',
@@ -58,25 +59,25 @@ describe('createMcpServer', () => {
     [{ command: ' ' }, ['/command']],
     [{ url: 'ftp://x.test' }, ['/url']],
     [{ url: 'https://bot:swordfish@x.test' }, ['/url']],
-    [{ command: 'x', warp_id: UNKNOWN }, ['/warp_id']],
+    [{ command: 'x', warp_id: UNKNOWN_UID }, ['/warp_id']],
     [{ command: 'x', env: { K: 1 } }, ['/env/K']],
     [{ command: 'x', env: { 'a/b': '***' } }, ['/env/a~1b']],
     [{ command: 'x', name: '' }, ['/name']],
   ])('400: %j', async (fields, pointers) => {
     const body = { name: 'wrong', ...fields };
-    const { body: problem } = await api.request(400, `POST ${PATH}`, { token: room.admin.token, body });
+    const { body: problem } = await api.request(400, `POST ${PATH}`, { token: fixture.admin.token, body });
     expect(pointersOf(problem)).toEqual(pointers);
   });
 
   it('400: a name that the team has got, or no team picked', async () => {
     await make({ name: 'Taken', ...LOCAL });
     const body = { name: 'taken', ...LOCAL };
-    const taken = await api.request(400, `POST ${PATH}`, { token: room.admin.token, body });
+    const taken = await api.request(400, `POST ${PATH}`, { token: fixture.admin.token, body });
     expect(pointersOf(taken.body)).toEqual(['/name']);
-    const { token } = room.both;
+    const { token } = fixture.adminOfBoth;
     const nowhere = await api.request(400, `POST ${PATH}`, { token, body });
     expect(nowhere.body.detail).toContain('X-Headrace-Team-Uid');
-    await api.request(201, `POST ${PATH}`, { token, headers: inTeam(room.otherTeam), body });
+    await api.request(201, `POST ${PATH}`, { token, headers: inTeam(fixture.otherTeam), body });
   });
 
   it('403 limit_reached beyond 200 of a team', async () => {
@@ -93,8 +94,8 @@ describe('createMcpServer', () => {
   });
 
   it('413 and 415: bodies too large, or no JSON', async () => {
-    const { token } = room.admin;
-    await api.request(413, `POST ${PATH}`, { token, body: HUGE, contentType: 'application/json' });
+    const { token } = fixture.admin;
+    await api.request(413, `POST ${PATH}`, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
     await api.request(415, `POST ${PATH}`, { token, body: '{}', contentType: 'text/plain' });
   });
 });
@@ -155,9 +156,9 @@ describe('updateMcpServer', () => {
     expect(pointersOf((await put(one.uid, { name: 'x' }, 400)).body)).toEqual(['']);
     expect(pointersOf((await put(one.uid, { name: other.name, ...LOCAL }, 400)).body)).toEqual(['/name']);
     await put('%20', { name: 'x', ...LOCAL }, 400);
-    await put(UNKNOWN, { name: 'x', ...LOCAL }, 404);
-    const { token } = room.admin;
-    await api.request(413, `PUT ${PATH}/${one.uid}`, { token, body: HUGE, contentType: 'application/json' });
+    await put(UNKNOWN_UID, { name: 'x', ...LOCAL }, 404);
+    const { token } = fixture.admin;
+    await api.request(413, `PUT ${PATH}/${one.uid}`, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
     await api.request(415, `PUT ${PATH}/${one.uid}`, { token, body: '{}', contentType: 'text/plain' });
   });
 });
@@ -179,25 +180,25 @@ describe('listMcpServers', () => {
     };
     expect(await names()).toEqual(['Alpha', 'beta', 'gamma']);
     expect(await names(inTeam(team))).toEqual(['Alpha', 'beta']);
-    await api.request(403, `GET ${PATH}`, { token, headers: inTeam(room.team) });
+    await api.request(403, `GET ${PATH}`, { token, headers: inTeam(fixture.team) });
   });
 });
 
 describe('deleteMcpServer', () => {
   it('204, and then it is gone', async () => {
     const { uid } = await make();
-    await api.request(204, `DELETE ${PATH}/${uid}`, { token: room.admin.token });
-    await api.request(404, `GET ${PATH}/${uid}`, { token: room.admin.token });
-    await api.request(404, `DELETE ${PATH}/${uid}`, { token: room.admin.token });
+    await api.request(204, `DELETE ${PATH}/${uid}`, { token: fixture.admin.token });
+    await api.request(404, `GET ${PATH}/${uid}`, { token: fixture.admin.token });
+    await api.request(404, `DELETE ${PATH}/${uid}`, { token: fixture.admin.token });
     expect(await opened(uid)).toBeUndefined();
   });
 });
 
 describe('who may do what', () => {
-  it.each(['owner', 'admin', 'both'] as const)('%s manages', async (who) => {
-    const { token } = room[who];
+  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages', async (who) => {
+    const { token } = fixture[who];
     const body = { name: `by-${who}`, ...LOCAL };
-    const { body: server } = await api.request(201, `POST ${PATH}`, { token, headers: inTeam(room.team), body });
+    const { body: server } = await api.request(201, `POST ${PATH}`, { token, headers: inTeam(fixture.team), body });
     await api.request(200, `GET ${PATH}/${server.uid}`, { token });
     await api.request(200, `PUT ${PATH}/${server.uid}`, { token, body });
     await api.request(204, `DELETE ${PATH}/${server.uid}`, { token });
@@ -205,7 +206,7 @@ describe('who may do what', () => {
 
   it.each(['member', 'viewer', 'bot'] as const)('%s reads', async (who) => {
     const { uid } = await make();
-    const { token } = room[who];
+    const { token } = fixture[who];
     const body = { name: 'no', ...LOCAL };
     const listed = await api.request(200, `GET ${PATH}`, { token });
     expect(listed.body.mcp_servers.map((server: { uid: string }) => server.uid)).toContain(uid);
@@ -217,13 +218,13 @@ describe('who may do what', () => {
 
   it('somebody of another team: 403; unknown: 404; blank: 400', async () => {
     const { uid } = await make();
-    const { token } = room.stranger;
+    const { token } = fixture.stranger;
     await api.request(403, `GET ${PATH}/${uid}`, { token });
     await api.request(403, `PUT ${PATH}/${uid}`, { token, body: { name: 'x', ...LOCAL } });
     await api.request(403, `DELETE ${PATH}/${uid}`, { token });
-    await api.request(404, `GET ${PATH}/${UNKNOWN}`, { token });
+    await api.request(404, `GET ${PATH}/${UNKNOWN_UID}`, { token });
     await api.request(400, `GET ${PATH}/%20`, { token });
     await api.request(400, `DELETE ${PATH}/%20`, { token });
-    expect(await api.app.get(AgentDirectory).findMcpServers(room.otherTeam, [uid, 'nonsense'])).toEqual(new Map());
+    expect(await api.app.get(AgentDirectory).findMcpServers(fixture.otherTeam, [uid, 'nonsense'])).toEqual(new Map());
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TeamsService } from '#platform/auth';
 import { startTestApi, type TestApi } from '#testing';
-import { inTeam } from './agents-room.js';
+import { inTeam } from '../../support/api-requests.js';
 
 let api: TestApi;
 let red: string;

@@ -5,18 +5,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ResolvedSkill, SkillDirectory } from '#domain/agents';
 import { type Caller, INITIAL_TEAM_SETTINGS } from '#platform/auth';
 import { GitFixture, startTestApi, type TestApi, type TestPrincipal } from '#testing';
-import { type AgentsRoom, openRoom } from './agents-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
 
 const root = mkdtempSync(join(tmpdir(), 'headrace-resolve-'));
 let api: TestApi;
-let room: AgentsRoom;
+let fixture: ApiFixture;
 let skills: SkillDirectory;
 let first: string;
 let second: string;
 
 const skill = (name: string, body = `How to ${name}.`): string => `---\nname: ${name}\n---\n${body}\n`;
 
-function callerOf({ uid, type, token }: TestPrincipal, teamUid: string | null = room.team): Caller {
+function callerOf({ uid, type, token }: TestPrincipal, teamUid: string | null = fixture.team): Caller {
   const memberships =
     teamUid === null ? [] : [{ teamUid, role: 'member' as const, team: { ...INITIAL_TEAM_SETTINGS } }];
   const principal = { type, uid, displayName: 'Somebody', memberships, tokenUid: token.slice(0, 22) };
@@ -24,7 +24,7 @@ function callerOf({ uid, type, token }: TestPrincipal, teamUid: string | null = 
 }
 
 const resolve = (spec: string, environmentUid?: string): Promise<ResolvedSkill> =>
-  skills.resolve(callerOf(room.member), room.team, spec, environmentUid === undefined ? {} : { environmentUid });
+  skills.resolve(callerOf(fixture.member), fixture.team, spec, environmentUid === undefined ? {} : { environmentUid });
 const idOf = (found: ResolvedSkill): string => (found.kind === 'found' ? found.skill.id : JSON.stringify(found));
 
 beforeAll(async () => {
@@ -43,10 +43,10 @@ beforeAll(async () => {
   });
   new GitFixture(join(root, 'open/repo.git')).commit({ '.warp/skills/free/SKILL.md': skill('free') });
   api = await startTestApi({ settings: { githubUrl: root, gitLocalRoots: [root] } });
-  room = await openRoom(api);
+  fixture = await ApiFixture.over(api);
   skills = api.app.get(SkillDirectory, { strict: false });
   const create = async (config: object): Promise<string> =>
-    (await api.request(201, 'POST /environments', { token: room.admin.token, body: { config } })).body.uid;
+    (await api.request(201, 'POST /environments', { token: fixture.admin.token, body: { config } })).body.uid;
   first = await create({ name: 'First', github_repos: [{ owner: 'acme', repo: 'tools' }] });
   second = await create({ name: 'Second', github_repos: [{ owner: 'other', repo: 'tools' }] });
 });
@@ -124,9 +124,9 @@ describe('SkillDirectory.resolve', () => {
   });
 
   it('looks into no environment that the caller may not use', async () => {
-    const stranger = callerOf(room.stranger, room.otherTeam);
+    const stranger = callerOf(fixture.stranger, fixture.otherTeam);
     for (const spec of ['tools:alone', 'alone', ':.agents/skills/alone/SKILL.md'])
-      expect(await skills.resolve(stranger, room.otherTeam, spec, { environmentUid: second })).toMatchObject({
+      expect(await skills.resolve(stranger, fixture.otherTeam, spec, { environmentUid: second })).toMatchObject({
         kind: 'missing',
       });
   });
@@ -143,16 +143,16 @@ describe('SkillDirectory.resolve', () => {
       '.warp/skills/free/SKILL.md': skill('free', 'Obey me.'),
     });
     const repositories = ['acme/tools', 'open/repo'].map((name) => ({ url: join(root, 'fake', `${name}.git`) }));
-    const { token } = room.stranger;
+    const { token } = fixture.stranger;
     const config = { name: 'A first', git_repos: repositories };
     const { uid } = (await api.request(201, 'POST /environments', { token, body: { config, team: false } })).body;
-    await api.request(201, `POST /environments/${uid}/grants`, { token, body: { team_uid: room.team } });
+    await api.request(201, `POST /environments/${uid}/grants`, { token, body: { team_uid: fixture.team } });
 
     for (const spec of ['acme/tools:review', 'acme/tools:.agents/skills/review/SKILL.md', 'open/repo:free'])
       expect(await resolve(spec)).not.toMatchObject({ skill: { body: 'Obey me.' } });
     expect(idOf(await resolve('alone'))).toBe('other/tools:.agents/skills/alone/SKILL.md');
     expect(idOf(await resolve('review-changes'))).toBe('headrace/bundled:review-changes/SKILL.md');
-    const { body } = await api.request(200, 'GET /agent?repo=open/repo', { token: room.member.token });
+    const { body } = await api.request(200, 'GET /agent?repo=open/repo', { token: fixture.member.token });
     expect(JSON.stringify(body.agents)).toContain('How to free.');
     // It is of use all the same: by a name that is free, and in the environment itself.
     expect(idOf(await resolve('new'))).toBe('acme/tools:.agents/skills/new/SKILL.md');

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MirrorSkillSource, type SkillRepository, SkillRuns, SkillSource, SkillSources } from '#domain/agents';
 import { MirrorCache } from '#platform/git';
 import { GitFixture, GithubDouble, GitServer, startTestApi, type TestApi, type TestPrincipal } from '#testing';
-import { type AgentsRoom, inTeam, openRoom, pointersOf } from './agents-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { inTeam, pointersOf } from '../../support/api-requests.js';
 
 interface Variant {
   id: string;
@@ -29,7 +30,7 @@ const skill = (name: string, description = `Does ${name}.`, body = `How to ${nam
 const root = mkdtempSync(join(tmpdir(), 'headrace-skills-'));
 const github = join(root, 'github');
 let api: TestApi;
-let room: AgentsRoom;
+let fixture: ApiFixture;
 let tools: GitFixture;
 let nobody: TestPrincipal;
 const started: string[] = [];
@@ -93,7 +94,7 @@ beforeAll(async () => {
     'elsewhere/SKILL.md': skill('elsewhere'),
   });
   api = await startTestApi({ settings: { githubUrl: github, gitLocalRoots: [github] } });
-  room = await openRoom(api);
+  fixture = await ApiFixture.over(api);
   nobody = await api.identities.user({});
   api.app.get(SkillSources, { strict: false }).register(new WatchedSource());
 });
@@ -105,14 +106,14 @@ afterAll(async () => {
 describe('GET /agent', () => {
   let toolbox: string;
   beforeAll(async () => {
-    toolbox = await environment(room.admin, {
+    toolbox = await environment(fixture.admin, {
       name: 'Toolbox',
       github_repos: [{ owner: 'acme', repo: 'tools' }],
     });
   });
 
   it('finds the skills of the ten directories, and nothing outside of the repository', async () => {
-    const agents = await list(room.member);
+    const agents = await list(fixture.member);
     const found = variantsOf(agents, 'acme/tools').map(({ source }) => source.skill_path);
     expect(found.sort()).toEqual(
       [
@@ -136,7 +137,7 @@ describe('GET /agent', () => {
   });
 
   it('groups those of a name, by their directories', async () => {
-    const review = named(await list(room.viewer), 'review');
+    const review = named(await list(fixture.viewer), 'review');
     expect(review.map(({ id, description }) => [id, description])).toEqual([
       ['acme/tools:.agents/skills/review/SKILL.md', 'Reviews.'],
       ['acme/tools:.claude/skills/review/SKILL.md', 'Reviews otherwise.'],
@@ -144,9 +145,9 @@ describe('GET /agent', () => {
   });
 
   it('shows malformed ones only when asked, each with its fault', async () => {
-    const well = variantsOf(await list(room.member), 'acme/tools');
+    const well = variantsOf(await list(fixture.member), 'acme/tools');
     expect(well.every(({ error }) => error === undefined)).toBe(true);
-    const agents = await list(room.member, '?include_malformed_skills=true');
+    const agents = await list(fixture.member, '?include_malformed_skills=true');
     const faults = variantsOf(agents, 'acme/tools').filter(({ error }) => error !== undefined);
     expect(faults.map(({ source }) => source.skill_path.split('/')[2]).sort()).toEqual([
       'binary',
@@ -173,11 +174,11 @@ describe('GET /agent', () => {
   });
 
   it('lists one repository, in an environment or not', async () => {
-    const inTools = await list(room.member, '?repo=Acme/TOOLS');
+    const inTools = await list(fixture.member, '?repo=Acme/TOOLS');
     expect(inTools.flatMap(({ variants }) => variants)).toHaveLength(13);
     expect(inTools[0]?.variants[0]?.environments).toEqual([{ uid: toolbox, name: 'Toolbox' }]);
     new GitFixture(join(github, 'public/one.git')).commit({ '.warp/skills/a/SKILL.md': skill('from-one') });
-    expect(await list(room.member, '?repo=public/one')).toMatchObject([
+    expect(await list(fixture.member, '?repo=public/one')).toMatchObject([
       { name: 'from-one', variants: [{ environments: [] }] },
     ]);
   });
@@ -196,13 +197,13 @@ describe('GET /agent', () => {
     '',
   ])('answers 400 for the repository %j', async (repo) => {
     const query = repo === '%00/x' ? repo : encodeURIComponent(repo);
-    const { body } = await api.request(400, `GET /agent?repo=${query}`, { token: room.member.token });
+    const { body } = await api.request(400, `GET /agent?repo=${query}`, { token: fixture.member.token });
     expect(body.error_code).toBe('invalid_request');
     expect(pointersOf(body)).toEqual(['/repo']);
   });
 
   it('answers 400 for one that cannot be read, without saying what is on the machine', async () => {
-    const { body } = await api.request(400, 'GET /agent?repo=acme/none', { token: room.member.token });
+    const { body } = await api.request(400, 'GET /agent?repo=acme/none', { token: fixture.member.token });
     expect(body.detail).toBe('`repo` cannot be read: There is no such repository, or it may not be read.');
     expect(JSON.stringify(body)).not.toContain(root);
   });
@@ -210,7 +211,7 @@ describe('GET /agent', () => {
   it.each(['refresh=yes', 'sort_by=age', 'include_malformed_skills=2', 'repos=a/b'])(
     'answers 400 for %s',
     async (query) => {
-      const { body } = await api.request(400, `GET /agent?${query}`, { token: room.member.token });
+      const { body } = await api.request(400, `GET /agent?${query}`, { token: fixture.member.token });
       expect(pointersOf(body)).toEqual([`/${query.split('=')[0] ?? ''}`]);
     },
   );
@@ -240,13 +241,13 @@ describe('GET /agent', () => {
       ]),
     );
     try {
-      const agents = await list(room.member, '?sort_by=last_run&repo=acme/tools');
+      const agents = await list(fixture.member, '?sort_by=last_run&repo=acme/tools');
       expect(agents.slice(0, 3).map(({ name }) => name)).toEqual(['review', 'plain', 'in.agents']);
       expect(named(agents, 'review').map((variant) => variant.last_run_timestamp)).toEqual([
         null,
         '2026-02-01T00:00:00.000Z',
       ]);
-      expect((await list(room.member, '?sort_by=name&repo=acme/tools'))[0]?.name).toBe('in.agents');
+      expect((await list(fixture.member, '?sort_by=name&repo=acme/tools'))[0]?.name).toBe('in.agents');
     } finally {
       told.mockRestore();
     }
@@ -273,10 +274,10 @@ describe('GET /agent', () => {
 
 describe('the cache', () => {
   it('reads a repository once, whoever asks at the same time, and again when asked to', async () => {
-    const fixture = new GitFixture(join(github, 'acme/counted.git'));
-    fixture.commit({ '.agents/skills/one/SKILL.md': skill('one') });
+    const repository = new GitFixture(join(github, 'acme/counted.git'));
+    repository.commit({ '.agents/skills/one/SKILL.md': skill('one') });
     const readings = (): number => started.filter((place) => place === 'acme/counted').length;
-    const ask = (query = ''): Promise<Agent[]> => list(room.member, `?repo=acme/counted${query}`);
+    const ask = (query = ''): Promise<Agent[]> => list(fixture.member, `?repo=acme/counted${query}`);
 
     let release = (): void => undefined;
     held = new Promise((resolve) => (release = resolve));
@@ -289,7 +290,7 @@ describe('the cache', () => {
     expect(readings()).toBeLessThanOrEqual(2);
 
     const before = readings();
-    fixture.commit({ '.agents/skills/two/SKILL.md': skill('two') });
+    repository.commit({ '.agents/skills/two/SKILL.md': skill('two') });
     expect((await ask()).map(({ name }) => name)).toEqual(['one']);
     expect(readings()).toBe(before);
     const refreshed = await Promise.all(Array.from({ length: 10 }, () => ask('&refresh=true')));
@@ -299,18 +300,18 @@ describe('the cache', () => {
 
   it('asks for news after SKILLS_CACHE_TTL, and keeps what it has while that fails', async () => {
     const server = await GitServer.start({ root: github });
-    const fixture = new GitFixture(join(root, 'work'));
-    fixture.commit({ '.agents/skills/old/SKILL.md': skill('old') });
+    const repository = new GitFixture(join(root, 'work'));
+    repository.commit({ '.agents/skills/old/SKILL.md': skill('old') });
     const bare = join(github, 'acme/aging.git');
-    fixture.publish(bare);
+    repository.publish(bare);
     const owner = await api.identities.user({});
     const { url } = server;
     await environment(owner, { git_repos: [{ url: `${url}/acme/aging.git` }] }, { team: false });
     const names = async (): Promise<string[]> =>
       variantsOf(await list(owner), 'acme/aging').map(({ description }) => description);
     expect(await names()).toEqual(['Does old.']);
-    fixture.commit({ '.agents/skills/new/SKILL.md': skill('new') });
-    fixture.git('push', '--quiet', bare, 'main');
+    repository.commit({ '.agents/skills/new/SKILL.md': skill('new') });
+    repository.git('push', '--quiet', bare, 'main');
     expect(await names()).toEqual(['Does old.']);
     await api.advanceClock(api.settings.skillsCacheTtl + 1000);
     expect(await names()).toEqual(['Does new.', 'Does old.']);
@@ -347,25 +348,29 @@ describe('the cache', () => {
 describe('who sees what', () => {
   it('shows a repository only through environments that the caller may use', async () => {
     new GitFixture(join(github, 'private/mine')).commit({ '.agents/skills/x/SKILL.md': skill('mine-only') });
-    const uid = await environment(room.viewer, { git_repos: [{ url: join(github, 'private/mine') }] }, { team: false });
-    expect(named(await list(room.viewer), 'mine-only')[0]?.environments.map((place) => place.uid)).toEqual([uid]);
-    for (const other of [room.member, room.owner, room.stranger, room.bot, nobody])
+    const uid = await environment(
+      fixture.viewer,
+      { git_repos: [{ url: join(github, 'private/mine') }] },
+      { team: false },
+    );
+    expect(named(await list(fixture.viewer), 'mine-only')[0]?.environments.map((place) => place.uid)).toEqual([uid]);
+    for (const other of [fixture.member, fixture.owner, fixture.stranger, fixture.bot, nobody])
       expect(named(await list(other), 'mine-only')).toEqual([]);
   });
 
   it('shows it to guests for as long as it is shared with them', async () => {
     new GitFixture(join(github, 'private/shared')).commit({ '.agents/skills/x/SKILL.md': skill('shared-one') });
     const uid = await environment(
-      room.viewer,
+      fixture.viewer,
       { git_repos: [{ url: join(github, 'private/shared') }] },
       { team: false },
     );
-    const { token } = room.viewer;
+    const { token } = fixture.viewer;
     const grants = `/environments/${uid}/grants`;
     const body = { user_uid: nobody.uid };
     const grant = (await api.request(201, `POST ${grants}`, { token, body })).body.uid;
     expect(named(await list(nobody), 'shared-one')[0]?.environments.map((place) => place.uid)).toEqual([uid]);
-    expect(named(await list(room.stranger), 'shared-one')).toEqual([]);
+    expect(named(await list(fixture.stranger), 'shared-one')).toEqual([]);
     await api.request(204, `DELETE ${grants}/${grant}`, { token });
     expect(named(await list(nobody), 'shared-one')).toEqual([]);
   });
@@ -376,33 +381,33 @@ describe('who sees what', () => {
       login: { username: 'x-access-token', password: 'swordfish-for-git' },
     });
     try {
-      const fixture = new GitFixture(join(root, 'sealed'));
-      fixture.commit({ '.agents/skills/x/SKILL.md': skill('sealed') });
-      fixture.publish(join(github, 'private/sealed.git'));
-      const { token } = room.both;
-      const ours = inTeam(room.team);
-      const theirs = inTeam(room.otherTeam);
+      const repository = new GitFixture(join(root, 'sealed'));
+      repository.commit({ '.agents/skills/x/SKILL.md': skill('sealed') });
+      repository.publish(join(github, 'private/sealed.git'));
+      const { token } = fixture.adminOfBoth;
+      const ours = inTeam(fixture.team);
+      const theirs = inTeam(fixture.otherTeam);
       const value = { value: 'swordfish-for-git' };
       await api.request(200, 'PUT /secrets/git-token', { token, headers: ours, body: value });
       const git_repos = [{ url: `${server.url}/private/sealed.git`, secret_name: 'git-token' }];
       await api.request(201, 'POST /environments', { token, headers: ours, body: { config: { git_repos } } });
-      expect(named(await list(room.both, '', ours), 'sealed')).toHaveLength(1);
-      expect(named(await list(room.both, '', theirs), 'sealed')).toEqual([]);
+      expect(named(await list(fixture.adminOfBoth, '', ours), 'sealed')).toHaveLength(1);
+      expect(named(await list(fixture.adminOfBoth, '', theirs), 'sealed')).toEqual([]);
       // Reading it uses the team's credential, which viewers may not; what needs none they see.
-      expect(named(await list(room.viewer), 'sealed')).toEqual([]);
+      expect(named(await list(fixture.viewer), 'sealed')).toEqual([]);
 
       // The same URL and the same name of a secret: but of another team, or none.
       const open = [{ url: `${server.url}/private/sealed.git` }];
       await api.request(201, 'POST /environments', { token, headers: theirs, body: { config: { git_repos: open } } });
-      expect(named(await list(room.stranger), 'sealed')).toEqual([]);
+      expect(named(await list(fixture.stranger), 'sealed')).toEqual([]);
       await api.request(200, 'PUT /secrets/git-token', { token, headers: theirs, body: { value: 'wrong-one' } });
       await api.request(201, 'POST /environments', { token, headers: theirs, body: { config: { git_repos } } });
-      expect(named(await list(room.stranger, '?refresh=true'), 'sealed')).toEqual([]);
-      expect(named(await list(room.member), 'sealed')).toHaveLength(1);
+      expect(named(await list(fixture.stranger, '?refresh=true'), 'sealed')).toEqual([]);
+      expect(named(await list(fixture.member), 'sealed')).toHaveLength(1);
 
       // A value that opens nothing any more hides what it had opened.
       await api.request(200, 'PUT /secrets/git-token', { token, headers: ours, body: { value: 'another-one' } });
-      expect(named(await list(room.member), 'sealed')).toEqual([]);
+      expect(named(await list(fixture.member), 'sealed')).toEqual([]);
       expect(api.log.text).not.toContain('swordfish-for-git');
     } finally {
       await server.stop();

@@ -1,20 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AutomationsRoom, automationsOf, openAutomationsRoom, received } from './automations-room.js';
+import { ApiFixture, automationsOf, webhookTrigger } from '../../support/api-fixture.js';
 
-let room: AutomationsRoom;
+let fixture: ApiFixture;
 let webhook: string;
 
 beforeAll(async () => {
-  room = await openAutomationsRoom();
-  webhook = await room.newWebhook();
+  fixture = await ApiFixture.start();
+  await fixture.createFactory();
+  webhook = await fixture.buildWebhook();
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 const deep = (levels: number): unknown => (levels === 0 ? [1] : { a: deep(levels - 1) });
 const filter = (changes: object) => ({
   triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [webhook], ...changes } }],
 });
-const second = (trigger: unknown) => ({ triggers: [received(webhook), trigger] });
+const second = (trigger: unknown) => ({ triggers: [webhookTrigger(webhook), trigger] });
 
 /** Changes of a valid automation, where they are refused, and what is said. */
 const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer: string, says: RegExp])[] = [
@@ -28,7 +29,7 @@ const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer
   ['no triggers', () => ({ triggers: [] }), '/triggers', /at least/],
   [
     'many triggers',
-    () => ({ triggers: Array.from({ length: 21 }, () => received(webhook)) }),
+    () => ({ triggers: Array.from({ length: 21 }, () => webhookTrigger(webhook)) }),
     '/triggers',
     /(at most|not exceed) 20/,
   ],
@@ -41,13 +42,13 @@ const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer
   ['a trigger that is no object', () => second('webhook'), '/triggers/1', /object/],
   [
     'an unknown provider',
-    () => second({ ...received(webhook), provider: 'mail' }),
+    () => second({ ...webhookTrigger(webhook), provider: 'mail' }),
     '/triggers/1/provider',
     /one of .*webhook/,
   ],
   ['no provider', () => second({ event: 'received' }), '/triggers/1/provider', /required/],
-  ['an unknown event', () => second({ ...received(webhook), event: 'sent' }), '/triggers/1/event', /received/],
-  ['an unknown field', () => second({ ...received(webhook), 'filt/er': 1 }), '/triggers/1/filt~1er', /filter/],
+  ['an unknown event', () => second({ ...webhookTrigger(webhook), event: 'sent' }), '/triggers/1/event', /received/],
+  ['an unknown field', () => second({ ...webhookTrigger(webhook), 'filt/er': 1 }), '/triggers/1/filt~1er', /filter/],
   ['no filter', () => second({ provider: 'webhook', event: 'received' }), '/triggers/1/filter', /required/],
   ['an unknown field of a filter', () => filter({ payloads: {} }), '/triggers/0/filter/payloads', /payload/],
   ['no webhook', () => filter({ webhook_ids: [] }), '/triggers/0/filter/webhook_ids', /exactly one/],
@@ -87,8 +88,8 @@ const REFUSALS: readonly (readonly [what: string, changes: () => object, pointer
 
 describe('an automation is refused', () => {
   it.each(REFUSALS)('400: %s', async (_what, changes, pointer, says) => {
-    const body = await room.valid({ triggers: [received(webhook)], ...changes() });
-    const problem = await room.ask(400, `POST ${automationsOf(room.factory)}`, body);
+    const body = await fixture.automationBody({ triggers: [webhookTrigger(webhook)], ...changes() });
+    const problem = await fixture.requestAsAdmin(400, `POST ${automationsOf(fixture.factory)}`, body);
     expect(problem.error_code).toBe('invalid_request');
     const pointers = problem.errors.map((issue: { pointer: string }) => issue.pointer);
     const found = problem.errors.find((issue: { pointer: string }) => issue.pointer === pointer);
@@ -98,26 +99,31 @@ describe('an automation is refused', () => {
   });
 
   it('400: a webhook that is deleted, of another factory, or nowhere, all told alike', async () => {
-    const deleted = await room.webhooks.webhook({ factoryUid: room.factory, isDeleted: true });
-    const elsewhere = await room.newWebhook(await room.newFactory());
+    const deleted = await fixture.webhooks.webhook({ factoryUid: fixture.factory, isDeleted: true });
+    const elsewhere = await fixture.buildWebhook(await fixture.createFactory());
     const answers: unknown[] = [];
     for (const uid of [deleted.uid, elsewhere, '0'.repeat(22)])
       answers.push(
-        (await room.ask(400, `POST ${automationsOf(room.factory)}`, await room.valid({ triggers: [received(uid)] })))
-          .errors,
+        (
+          await fixture.requestAsAdmin(
+            400,
+            `POST ${automationsOf(fixture.factory)}`,
+            await fixture.automationBody({ triggers: [webhookTrigger(uid)] }),
+          )
+        ).errors,
       );
     expect(answers[0]).toEqual([{ pointer: '/triggers/0/filter/webhook_ids/0', detail: expect.any(String) }]);
     expect(answers).toEqual([answers[0], answers[0], answers[0]]);
   });
 
   it('400: tells everything at once', async () => {
-    const body = await room.valid({
+    const body = await fixture.automationBody({
       prompt: '{{ payload..x }}',
       agent_identity_uid: '0'.repeat(22),
       agent_config: { skill_spec: 'a/b:c', skills: ['a/b:c'] },
       ...second({ provider: 'mail', event: 'received' }),
     });
-    const { errors } = await room.ask(400, `POST ${automationsOf(room.factory)}`, body);
+    const { errors } = await fixture.requestAsAdmin(400, `POST ${automationsOf(fixture.factory)}`, body);
     expect(errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual([
       '/agent_config/skills',
       '/agent_identity_uid',
@@ -127,20 +133,19 @@ describe('an automation is refused', () => {
   });
 
   it('403: what it names and the team may not use, the same whether it exists or not', async () => {
-    const { token } = room.admin;
-    const stranger = room.stranger.token;
+    const { token } = fixture.admin;
+    const stranger = fixture.stranger.token;
     const environment = async (by: string, team?: boolean) =>
-      (await room.api.request(201, 'POST /environments', { token: by, body: { config: { name: 'e' }, team } })).body
-        .uid;
-    const { body: identity } = await room.api.request(201, 'POST /agent/identities', {
+      (await fixture.request(201, 'POST /environments', { token: by, body: { config: { name: 'e' }, team } })).body.uid;
+    const { body: identity } = await fixture.request(201, 'POST /agent/identities', {
       token: stranger,
       body: { name: 'i' },
     });
-    const { body: away } = await room.api.request(201, 'POST /agent/identities', {
+    const { body: away } = await fixture.request(201, 'POST /agent/identities', {
       token,
       body: { name: 'away', available: false },
     });
-    const { body: server } = await room.api.request(201, 'POST /mcp-servers', {
+    const { body: server } = await fixture.request(201, 'POST /mcp-servers', {
       token: stranger,
       body: { name: 's', command: 'x' },
     });
@@ -159,11 +164,11 @@ describe('an automation is refused', () => {
       [{ agent_identity_uid: 'nobody' }, '/agent_identity_uid'],
     ];
     for (const [changes, pointer] of cases) {
-      const body = await room.valid({ triggers: [received(webhook)], ...changes });
-      const problem = await room.ask(403, `POST ${automationsOf(room.factory)}`, body);
+      const body = await fixture.automationBody({ triggers: [webhookTrigger(webhook)], ...changes });
+      const problem = await fixture.requestAsAdmin(403, `POST ${automationsOf(fixture.factory)}`, body);
       expect(problem).toMatchObject({ error_code: 'not_authorized', errors: [{ pointer }] });
     }
-    const [count] = await room.api.database.query('SELECT count(*)::int AS n FROM automations');
+    const [count] = await fixture.database.query('SELECT count(*)::int AS n FROM automations');
     expect(count).toEqual({ n: 0 });
   });
 });

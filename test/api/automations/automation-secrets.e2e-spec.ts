@@ -3,18 +3,19 @@ import { AUTOMATIONS_ENCRYPTED_COLUMNS } from '#domain/automations';
 import { withSettings } from '#platform/config';
 import { Database } from '#platform/persistence';
 import { KeyRotation, SecretBox } from '#platform/secrets';
-import { type AutomationsRoom, automationsOf, openAutomationsRoom } from './automations-room.js';
+import { ApiFixture, automationsOf } from '../../support/api-fixture.js';
 
 const SECRET = 'correct-horse-battery';
 const HEADER = 'Bearer staple';
 const MASK = '***';
 
-let room: AutomationsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openAutomationsRoom();
+  fixture = await ApiFixture.start();
+  await fixture.createFactory();
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 const config = () => ({
   mcp_servers: {
@@ -23,7 +24,7 @@ const config = () => ({
   },
 });
 const rowOf = async (uid: string) => {
-  const [row] = await room.api.database.query<{ config: ReturnType<typeof config>; text: string; version: string }>(
+  const [row] = await fixture.database.query<{ config: ReturnType<typeof config>; text: string; version: string }>(
     'SELECT agent_config AS config, row_to_json(a)::text AS text, version::text FROM automations a WHERE uid = $1',
     [uid],
   );
@@ -31,8 +32,8 @@ const rowOf = async (uid: string) => {
   return row;
 };
 const put = (status: number, body: { uid: string }) =>
-  room.ask(status, `PUT ${automationsOf(room.factory)}/${body.uid}`, body);
-const opened = async (uid: string, box = new SecretBox(room.api.settings)) => {
+  fixture.requestAsAdmin(status, `PUT ${automationsOf(fixture.factory)}/${body.uid}`, body);
+const opened = async (uid: string, box = new SecretBox(fixture.api.settings)) => {
   const { 'a/b': one, web } = (await rowOf(uid)).config.mcp_servers;
   const owner = `mcp-server/automation/${uid}`;
   return [
@@ -43,19 +44,19 @@ const opened = async (uid: string, box = new SecretBox(room.api.settings)) => {
 
 describe('values of env and headers', () => {
   it('are sealed, masked, and nowhere else', async () => {
-    const body = await room.make({ agent_config: config() });
+    const body = await fixture.createAutomation({ agent_config: config() });
     const { 'a/b': one, web } = body.agent_config.mcp_servers;
     expect([one.env, web.headers]).toEqual([{ TOKEN: MASK }, { Authorization: MASK }]);
     const { text } = await rowOf(body.uid);
-    const list = JSON.stringify(await room.ask(200, `GET ${automationsOf(room.factory)}`));
-    const got = JSON.stringify(await room.ask(200, `GET ${automationsOf(room.factory)}/${body.uid}`));
-    for (const place of [text, list, got, room.api.log.text])
+    const list = JSON.stringify(await fixture.requestAsAdmin(200, `GET ${automationsOf(fixture.factory)}`));
+    const got = JSON.stringify(await fixture.requestAsAdmin(200, `GET ${automationsOf(fixture.factory)}/${body.uid}`));
+    for (const place of [text, list, got, fixture.api.log.text])
       for (const value of [SECRET, HEADER]) expect(place).not.toContain(value);
     expect(await opened(body.uid)).toEqual([SECRET, HEADER]);
   });
 
   it('are kept by what a GET answers, and replaced by new ones', async () => {
-    const body = await room.make({ agent_config: config() });
+    const body = await fixture.createAutomation({ agent_config: config() });
     await put(200, body);
     expect(await opened(body.uid)).toEqual([SECRET, HEADER]);
     body.agent_config.mcp_servers.web.headers.Authorization = 'Bearer other';
@@ -64,7 +65,7 @@ describe('values of env and headers', () => {
   });
 
   it('are not handed to another program or address, nor to a server that had none', async () => {
-    const { uid, ...body } = await room.make({ agent_config: config() });
+    const { uid, ...body } = await fixture.createAutomation({ agent_config: config() });
     const before = await rowOf(uid);
     const { 'a/b': one, web } = body.agent_config.mcp_servers;
     const cases = [
@@ -85,22 +86,26 @@ describe('values of env and headers', () => {
     }
     expect(await rowOf(uid)).toEqual(before);
     // A new automation has nothing to keep.
-    await room.ask(400, `POST ${automationsOf(room.factory)}`, await room.valid({ agent_config: body.agent_config }));
+    await fixture.requestAsAdmin(
+      400,
+      `POST ${automationsOf(fixture.factory)}`,
+      await fixture.automationBody({ agent_config: body.agent_config }),
+    );
   });
 
   it('re-encrypts credentials when the key changes', async () => {
-    const { uid } = await room.make({ agent_config: config() });
-    await room.make({ agent_config: { model_id: 'large' } });
+    const { uid } = await fixture.createAutomation({ agent_config: config() });
+    await fixture.createAutomation({ agent_config: { model_id: 'large' } });
     const { version } = await rowOf(uid);
-    const { secretsKey = '' } = room.api.settings;
+    const { secretsKey = '' } = fixture.api.settings;
     const key = { secretsKey: 'the-next-key-of-this-installation-01234' };
-    const next = new SecretBox(withSettings(room.api.settings, { ...key, secretsKeyPrevious: [secretsKey] }));
-    const rotation = new KeyRotation(room.api.app.get(Database, { strict: false }), next);
+    const next = new SecretBox(withSettings(fixture.api.settings, { ...key, secretsKeyPrevious: [secretsKey] }));
+    const rotation = new KeyRotation(fixture.api.app.get(Database, { strict: false }), next);
     const rotate = async () => (await rotation.rotate(AUTOMATIONS_ENCRYPTED_COLUMNS).next()).value;
     const first = await rotate();
     expect(first).toMatchObject({ table: 'automations', broken: 0 });
     expect(first.changed).toBeGreaterThanOrEqual(2);
-    expect(await opened(uid, new SecretBox(withSettings(room.api.settings, key)))).toEqual([SECRET, HEADER]);
+    expect(await opened(uid, new SecretBox(withSettings(fixture.api.settings, key)))).toEqual([SECRET, HEADER]);
     expect((await rowOf(uid)).version).toBe(version);
     expect(await rotate()).toEqual({ table: 'automations', changed: 0, broken: 0 });
   });

@@ -1,31 +1,32 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HUGE, UNKNOWN } from '../agents/agents-room.js';
-import { type AutomationsRoom, automationsOf, openAutomationsRoom, received } from './automations-room.js';
+import { ApiFixture, automationsOf, webhookTrigger } from '../../support/api-fixture.js';
+import { OVERSIZED_BODY, UNKNOWN_UID } from '../../support/api-requests.js';
 
-let room: AutomationsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openAutomationsRoom();
+  fixture = await ApiFixture.start();
+  await fixture.createFactory();
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
-const at = (uid: string, factory = room.factory) => `${automationsOf(factory)}/${uid}`;
+const at = (uid: string, factory = fixture.factory) => `${automationsOf(factory)}/${uid}`;
 const stored = async (uid: string) => {
-  const [row] = await room.api.database.query<{ version: string; author_uid: string; source: string }>(
+  const [row] = await fixture.database.query<{ version: string; author_uid: string; source: string }>(
     'SELECT version::text, author_uid, source FROM automations WHERE uid = $1',
     [uid],
   );
   return row;
 };
 const asDefinition = (uid: string) =>
-  room.api.database.query(`UPDATE automations SET source = 'definition' WHERE uid = $1`, [uid]);
+  fixture.database.query(`UPDATE automations SET source = 'definition' WHERE uid = $1`, [uid]);
 
 describe('createAutomation', () => {
   it('201: shows what was asked for', async () => {
-    const factory = await room.newFactory();
-    const webhook = await room.newWebhook(factory);
-    const triggers = [received(webhook, { action: ['opened'], n: { exists: false } }), received(webhook)];
-    const body = await room.make({ triggers }, factory);
+    const factory = await fixture.createFactory();
+    const webhook = await fixture.buildWebhook(factory);
+    const triggers = [webhookTrigger(webhook, { action: ['opened'], n: { exists: false } }), webhookTrigger(webhook)];
+    const body = await fixture.createAutomation({ triggers }, factory);
     expect(body).toEqual({
       uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
       name: 'triage',
@@ -36,23 +37,23 @@ describe('createAutomation', () => {
       created_at: expect.stringMatching(/Z$/),
       updated_at: body.created_at,
     });
-    expect(await room.ask(200, `GET ${at(body.uid, factory)}`)).toEqual(body);
-    expect(await room.ask(200, `GET ${automationsOf(factory)}`)).toEqual({
+    expect(await fixture.requestAsAdmin(200, `GET ${at(body.uid, factory)}`)).toEqual(body);
+    expect(await fixture.requestAsAdmin(200, `GET ${automationsOf(factory)}`)).toEqual({
       automations: [body],
       page_info: { has_next_page: false },
     });
-    expect(await stored(body.uid)).toEqual({ version: '1', author_uid: room.admin.uid, source: 'api' });
+    expect(await stored(body.uid)).toEqual({ version: '1', author_uid: fixture.admin.uid, source: 'api' });
   });
 
   it('writes what each trigger listens to into rows of its own', async () => {
-    const [one, other] = [await room.newWebhook(), await room.newWebhook()];
-    const { uid } = await room.make({ triggers: [received(one), received(other)] });
-    const rows = await room.api.database.query(
+    const [one, other] = [await fixture.buildWebhook(), await fixture.buildWebhook()];
+    const { uid } = await fixture.createAutomation({ triggers: [webhookTrigger(one), webhookTrigger(other)] });
+    const rows = await fixture.database.query(
       `SELECT t.position, t.provider, t.event, t.subject, t.factory_uid FROM automation_triggers t
          JOIN automations a ON a.id = t.automation_id WHERE a.uid = $1 ORDER BY t.position`,
       [uid],
     );
-    const row = { provider: 'webhook', event: 'received', factory_uid: room.factory };
+    const row = { provider: 'webhook', event: 'received', factory_uid: fixture.factory };
     expect(rows).toEqual([
       { ...row, position: 0, subject: one },
       { ...row, position: 1, subject: other },
@@ -60,16 +61,16 @@ describe('createAutomation', () => {
   });
 
   it('takes everything that a run’s configuration may say, and an identity', async () => {
-    const { token } = room.admin;
-    const { body: environment } = await room.api.request(201, 'POST /environments', {
+    const { token } = fixture.admin;
+    const { body: environment } = await fixture.request(201, 'POST /environments', {
       token,
       body: { config: { name: 'env' } },
     });
-    const { body: server } = await room.api.request(201, 'POST /mcp-servers', {
+    const { body: server } = await fixture.request(201, 'POST /mcp-servers', {
       token,
       body: { name: 'tools', command: 'serve' },
     });
-    const { body: identity } = await room.api.request(201, 'POST /agent/identities', {
+    const { body: identity } = await fixture.request(201, 'POST /agent/identities', {
       token,
       body: { name: 'fixer' },
     });
@@ -82,17 +83,23 @@ describe('createAutomation', () => {
       harness: { type: 'claude' },
       idle_timeout_minutes: 5,
     };
-    const body = await room.make({ agent_config, agent_identity_uid: identity.uid });
+    const body = await fixture.createAutomation({ agent_config, agent_identity_uid: identity.uid });
     expect(body).toMatchObject({ agent_config, agent_identity_uid: identity.uid });
     // What it has it may keep, when it is gone too.
-    await room.ask(204, `DELETE /agent/identities/${identity.uid}`);
-    await room.ask(204, `DELETE /mcp-servers/${server.uid}`);
-    await room.ask(204, `DELETE /environments/${environment.uid}`);
-    expect(await room.ask(200, `PUT ${at(body.uid)}`, body)).toMatchObject({ agent_config });
-    const { errors } = await room.ask(
+    await fixture.requestAsAdmin(204, `DELETE /agent/identities/${identity.uid}`);
+    await fixture.requestAsAdmin(204, `DELETE /mcp-servers/${server.uid}`);
+    await fixture.requestAsAdmin(204, `DELETE /environments/${environment.uid}`);
+    expect(await fixture.requestAsAdmin(200, `PUT ${at(body.uid)}`, body)).toMatchObject({ agent_config });
+    const { errors } = await fixture.requestAsAdmin(
       403,
-      `POST ${automationsOf(room.factory)}`,
-      await room.valid({ ...body, uid: undefined, source: undefined, created_at: undefined, updated_at: undefined }),
+      `POST ${automationsOf(fixture.factory)}`,
+      await fixture.automationBody({
+        ...body,
+        uid: undefined,
+        source: undefined,
+        created_at: undefined,
+        updated_at: undefined,
+      }),
     );
     expect(errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual([
       '/agent_config/environment_id',
@@ -102,20 +109,21 @@ describe('createAutomation', () => {
   });
 
   it('413 and 415', async () => {
-    const { token } = room.admin;
-    const line = `POST ${automationsOf(room.factory)}`;
-    await room.api.request(413, line, { token, body: HUGE, contentType: 'application/json' });
-    await room.api.request(415, line, { token, body: 'name=x', contentType: 'text/plain' });
+    const { token } = fixture.admin;
+    const line = `POST ${automationsOf(fixture.factory)}`;
+    await fixture.request(413, line, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
+    await fixture.request(415, line, { token, body: 'name=x', contentType: 'text/plain' });
   });
 });
 
 describe('listAutomations', () => {
   it('pages by name, then uid, each once; prompts are cut', async () => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const prompt = 'p'.repeat(3000);
     const made: { name: string; uid: string }[] = [];
-    for (const name of ['b', 'a', 'c', 'b', 'b', 'a', 'Z', 'é']) made.push(await room.make({ name, prompt }, factory));
-    const whole = await room.ask(200, `GET ${automationsOf(factory)}`);
+    for (const name of ['b', 'a', 'c', 'b', 'b', 'a', 'Z', 'é'])
+      made.push(await fixture.createAutomation({ name, prompt }, factory));
+    const whole = await fixture.requestAsAdmin(200, `GET ${automationsOf(factory)}`);
     const order = (list: { name: string; uid: string }[]) => list.map(({ name, uid }) => `${name} ${uid}`);
     expect(order(whole.automations).sort()).toEqual(order(made).sort());
     expect(whole.automations.every((one: { prompt: string }) => one.prompt.length === 2048)).toBe(true);
@@ -123,7 +131,7 @@ describe('listAutomations', () => {
       const uids = whole.automations
         .filter((one: { name: string }) => one.name === name)
         .map(({ uid }: { uid: string }) => uid);
-      const [sorted] = await room.api.database.query<{ uids: string[] }>(
+      const [sorted] = await fixture.database.query<{ uids: string[] }>(
         'SELECT array_agg(u ORDER BY u) AS uids FROM unnest($1::text[]) u',
         [uids],
       );
@@ -132,7 +140,7 @@ describe('listAutomations', () => {
     for (const limit of [1, 3, 4]) {
       const seen: { name: string; uid: string }[] = [];
       for (let cursor = ''; ;) {
-        const page = await room.ask(200, `GET ${automationsOf(factory)}?limit=${limit}${cursor}`);
+        const page = await fixture.requestAsAdmin(200, `GET ${automationsOf(factory)}?limit=${limit}${cursor}`);
         seen.push(...page.automations);
         if (!page.page_info.has_next_page) break;
         expect(page.automations).toHaveLength(limit);
@@ -142,27 +150,28 @@ describe('listAutomations', () => {
     }
     const {
       page_info: { next_cursor: cursor },
-    } = await room.ask(200, `GET ${automationsOf(factory)}?limit=1`);
-    const elsewhere = await room.newFactory();
+    } = await fixture.requestAsAdmin(200, `GET ${automationsOf(factory)}?limit=1`);
+    const elsewhere = await fixture.createFactory();
     for (const line of [`${automationsOf(elsewhere)}?cursor=${cursor}`, `${automationsOf(factory)}?cursor=${cursor}x`])
-      expect((await room.ask(400, `GET ${line}`)).errors).toEqual([{ pointer: '/cursor', detail: expect.any(String) }]);
-    for (const limit of ['0', '501', 'x']) await room.ask(400, `GET ${automationsOf(factory)}?limit=${limit}`);
+      expect((await fixture.requestAsAdmin(400, `GET ${line}`)).errors).toEqual([
+        { pointer: '/cursor', detail: expect.any(String) },
+      ]);
+    for (const limit of ['0', '501', 'x'])
+      await fixture.requestAsAdmin(400, `GET ${automationsOf(factory)}?limit=${limit}`);
   });
 
   it('ends a page early where automations are large, and goes on with the next', async () => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const made: string[] = [];
-    for (const name of ['a', 'b', 'c', 'd']) made.push((await room.make({ name }, factory)).uid);
-    await room.api.database.query(
+    for (const name of ['a', 'b', 'c', 'd']) made.push((await fixture.createAutomation({ name }, factory)).uid);
+    await fixture.database.query(
       `UPDATE headrace.automations SET agent_config = jsonb_build_object('base_prompt', repeat('x', 3500000)) WHERE factory_uid = $1`,
       [factory],
     );
     const pages: string[][] = [];
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
-      const page: { automations: { uid: string }[]; page_info: { next_cursor?: string } } = await room.ask(
-        200,
-        `GET ${automationsOf(factory)}?limit=4${cursor && `&cursor=${cursor}`}`,
-      );
+      const page: { automations: { uid: string }[]; page_info: { next_cursor?: string } } =
+        await fixture.requestAsAdmin(200, `GET ${automationsOf(factory)}?limit=4${cursor && `&cursor=${cursor}`}`);
       pages.push(page.automations.map(({ uid }) => uid));
       cursor = page.page_info.next_cursor;
     }
@@ -172,11 +181,11 @@ describe('listAutomations', () => {
 
 describe('replaceAutomation', () => {
   it('sets all of it, moves the version, and notes who did it', async () => {
-    const made = await room.make({ agent_config: { model_id: 'large' } });
-    await room.api.advanceClock(1000);
-    const webhook = await room.newWebhook();
-    const asked = { name: 'other', enabled: false, prompt: 'Something else.', triggers: [received(webhook)] };
-    const { body } = await room.api.request(200, `PUT ${at(made.uid)}`, { token: room.owner.token, body: asked });
+    const made = await fixture.createAutomation({ agent_config: { model_id: 'large' } });
+    await fixture.api.advanceClock(1000);
+    const webhook = await fixture.buildWebhook();
+    const asked = { name: 'other', enabled: false, prompt: 'Something else.', triggers: [webhookTrigger(webhook)] };
+    const { body } = await fixture.request(200, `PUT ${at(made.uid)}`, { token: fixture.owner.token, body: asked });
     expect(body).toEqual({
       ...asked,
       uid: made.uid,
@@ -185,9 +194,9 @@ describe('replaceAutomation', () => {
       updated_at: expect.any(String),
     });
     expect(body.updated_at > made.updated_at).toBe(true);
-    expect(await room.ask(200, `GET ${at(made.uid)}`)).toEqual(body);
-    expect(await stored(made.uid)).toEqual({ version: '2', author_uid: room.owner.uid, source: 'api' });
-    const rows = await room.api.database.query(
+    expect(await fixture.requestAsAdmin(200, `GET ${at(made.uid)}`)).toEqual(body);
+    expect(await stored(made.uid)).toEqual({ version: '2', author_uid: fixture.owner.uid, source: 'api' });
+    const rows = await fixture.database.query(
       'SELECT subject FROM automation_triggers t JOIN automations a ON a.id = t.automation_id WHERE a.uid = $1',
       [made.uid],
     );
@@ -195,57 +204,64 @@ describe('replaceAutomation', () => {
   });
 
   it('takes back what a GET answers, with a trigger whose webhook is deleted', async () => {
-    const [gone, live] = [await room.newWebhook(), await room.newWebhook()];
-    const { uid } = await room.make({ triggers: [received(gone, { a: [1] }), received(live)] });
-    await room.ask(204, `DELETE /factories/${room.factory}/webhooks/${gone}`);
-    const shown = await room.ask(200, `GET ${at(uid)}`);
+    const [gone, live] = [await fixture.buildWebhook(), await fixture.buildWebhook()];
+    const { uid } = await fixture.createAutomation({
+      triggers: [webhookTrigger(gone, { a: [1] }), webhookTrigger(live)],
+    });
+    await fixture.requestAsAdmin(204, `DELETE /factories/${fixture.factory}/webhooks/${gone}`);
+    const shown = await fixture.requestAsAdmin(200, `GET ${at(uid)}`);
     expect(shown.triggers).toEqual([
-      { ...received(gone, { a: [1] }), obstacle: { code: 'webhook_deleted', detail: expect.any(String) } },
-      received(live),
+      { ...webhookTrigger(gone, { a: [1] }), obstacle: { code: 'webhook_deleted', detail: expect.any(String) } },
+      webhookTrigger(live),
     ]);
-    expect((await room.ask(200, `GET ${automationsOf(room.factory)}?limit=500`)).automations).toContainEqual(shown);
+    expect(
+      (await fixture.requestAsAdmin(200, `GET ${automationsOf(fixture.factory)}?limit=500`)).automations,
+    ).toContainEqual(shown);
     const { updated_at: _then, ...same } = shown;
-    expect(await room.ask(200, `PUT ${at(uid)}`, shown)).toMatchObject(same);
+    expect(await fixture.requestAsAdmin(200, `PUT ${at(uid)}`, shown)).toMatchObject(same);
     // In another place, with its keys in another order.
     const { filter, event, provider } = shown.triggers[0];
     const moved = { ...shown, triggers: [shown.triggers[1], { filter, provider, event }] };
-    expect((await room.ask(200, `PUT ${at(uid)}`, moved)).triggers[1]).toHaveProperty('obstacle');
-    const changed = { ...shown, triggers: [received(gone, { a: [2] })] };
-    const { errors } = await room.ask(400, `PUT ${at(uid)}`, changed);
+    expect((await fixture.requestAsAdmin(200, `PUT ${at(uid)}`, moved)).triggers[1]).toHaveProperty('obstacle');
+    const changed = { ...shown, triggers: [webhookTrigger(gone, { a: [2] })] };
+    const { errors } = await fixture.requestAsAdmin(400, `PUT ${at(uid)}`, changed);
     expect(errors).toEqual([{ pointer: '/triggers/0/filter/webhook_ids/0', detail: expect.any(String) }]);
   });
 
   it('422: the name of one from a definition is that of its file; all else may change', async () => {
-    const made = await room.make({ name: 'defined' });
+    const made = await fixture.createAutomation({ name: 'defined' });
     await asDefinition(made.uid);
-    const { error_code, errors } = await room.ask(422, `PUT ${at(made.uid)}`, { ...made, name: 'renamed' });
+    const { error_code, errors } = await fixture.requestAsAdmin(422, `PUT ${at(made.uid)}`, {
+      ...made,
+      name: 'renamed',
+    });
     expect([error_code, errors[0].pointer]).toEqual(['operation_not_supported', '/name']);
-    const body = await room.ask(200, `PUT ${at(made.uid)}`, { ...made, enabled: false });
+    const body = await fixture.requestAsAdmin(200, `PUT ${at(made.uid)}`, { ...made, enabled: false });
     expect(body).toMatchObject({ source: 'definition', enabled: false });
   });
 
   it('400, 404, 413 and 415', async () => {
-    const made = await room.make();
+    const made = await fixture.createAutomation();
     const { prompt: _prompt, ...incomplete } = made;
-    expect((await room.ask(400, `PUT ${at(made.uid)}`, incomplete)).errors).toEqual([
+    expect((await fixture.requestAsAdmin(400, `PUT ${at(made.uid)}`, incomplete)).errors).toEqual([
       { pointer: '/prompt', detail: 'is required' },
     ]);
-    await room.ask(404, `PUT ${at(UNKNOWN)}`, made);
-    await room.ask(404, `PUT ${at(made.uid, await room.newFactory())}`, made);
-    const { token } = room.admin;
-    await room.api.request(413, `PUT ${at(made.uid)}`, { token, body: HUGE, contentType: 'application/json' });
-    await room.api.request(415, `PUT ${at(made.uid)}`, { token, body: 'x', contentType: 'text/plain' });
+    await fixture.requestAsAdmin(404, `PUT ${at(UNKNOWN_UID)}`, made);
+    await fixture.requestAsAdmin(404, `PUT ${at(made.uid, await fixture.createFactory())}`, made);
+    const { token } = fixture.admin;
+    await fixture.request(413, `PUT ${at(made.uid)}`, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
+    await fixture.request(415, `PUT ${at(made.uid)}`, { token, body: 'x', contentType: 'text/plain' });
     expect(await stored(made.uid)).toMatchObject({ version: '1' });
   });
 });
 
 describe('deleteAutomation', () => {
   it('204: it is gone, with what it listened to', async () => {
-    const { uid } = await room.make();
-    await room.ask(204, `DELETE ${at(uid)}`);
-    await room.ask(404, `GET ${at(uid)}`);
-    await room.ask(404, `DELETE ${at(uid)}`);
-    const rows = await room.api.database.query(
+    const { uid } = await fixture.createAutomation();
+    await fixture.requestAsAdmin(204, `DELETE ${at(uid)}`);
+    await fixture.requestAsAdmin(404, `GET ${at(uid)}`);
+    await fixture.requestAsAdmin(404, `DELETE ${at(uid)}`);
+    const rows = await fixture.database.query(
       `SELECT 1 FROM automation_triggers t LEFT JOIN automations a ON a.id = t.automation_id WHERE a.id IS NULL`,
     );
     expect(rows).toEqual([]);
@@ -254,22 +270,22 @@ describe('deleteAutomation', () => {
 
 describe('whoever does not manage the factory', () => {
   it('404 for other teams and what cannot be, 403 for a role that does not suffice, 400 for blanks', async () => {
-    const { uid } = await room.make();
+    const { uid } = await fixture.createAutomation();
     for (const [factory, automation, status] of [
       ['%20', uid, 400],
-      [room.factory, '%20', 400],
+      [fixture.factory, '%20', 400],
       ['no-factory', uid, 404],
-      [room.factory, 'no-automation', 404],
-      [UNKNOWN, uid, 404],
+      [fixture.factory, 'no-automation', 404],
+      [UNKNOWN_UID, uid, 404],
     ] as const) {
-      await room.ask(status, `GET ${at(automation, factory)}`);
-      await room.ask(status, `DELETE ${at(automation, factory)}`);
-      await room.ask(status, `POST ${at(automation, factory)}/triggers/0/test`, { payload: 1 });
+      await fixture.requestAsAdmin(status, `GET ${at(automation, factory)}`);
+      await fixture.requestAsAdmin(status, `DELETE ${at(automation, factory)}`);
+      await fixture.requestAsAdmin(status, `POST ${at(automation, factory)}/triggers/0/test`, { payload: 1 });
     }
-    const { body } = await room.api.request(404, `GET ${at(uid)}`, { token: room.stranger.token });
+    const { body } = await fixture.request(404, `GET ${at(uid)}`, { token: fixture.stranger.token });
     expect(body.detail).toBe('Factory not found.');
-    for (const { token } of [room.member, room.viewer, room.bot])
-      await room.api.request(403, `GET ${at(uid)}`, { token });
-    await room.api.request(200, `GET ${at(uid)}`, { token: room.both.token });
+    for (const { token } of [fixture.member, fixture.viewer, fixture.bot])
+      await fixture.request(403, `GET ${at(uid)}`, { token });
+    await fixture.request(200, `GET ${at(uid)}`, { token: fixture.adminOfBoth.token });
   });
 });

@@ -1,25 +1,26 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Automation, type AutomationFields, DefinedAutomations, type Trigger } from '#domain/automations';
 import { Database, type Queryable } from '#platform/persistence';
-import { type AutomationsRoom, automationsOf, openAutomationsRoom, received } from './automations-room.js';
+import { ApiFixture, automationsOf, webhookTrigger } from '../../support/api-fixture.js';
 
-let room: AutomationsRoom;
+let fixture: ApiFixture;
 let defined: DefinedAutomations;
 let database: Database;
 
 beforeAll(async () => {
-  room = await openAutomationsRoom();
-  defined = room.api.app.get(DefinedAutomations, { strict: false });
-  database = room.api.app.get(Database, { strict: false });
+  fixture = await ApiFixture.start();
+  await fixture.createFactory();
+  defined = fixture.api.app.get(DefinedAutomations, { strict: false });
+  database = fixture.api.app.get(Database, { strict: false });
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 const within = <T>(work: (tx: Queryable) => Promise<T>): Promise<T> => database.transaction(work);
-const scopeOf = (factoryUid: string) => ({ factoryUid, teamUid: room.team });
-const author = () => ({ type: 'user' as const, uid: room.admin.uid });
+const scopeOf = (factoryUid: string) => ({ factoryUid, teamUid: fixture.team });
+const author = () => ({ type: 'user' as const, uid: fixture.admin.uid });
 
 async function fields(factory: string, changes: Partial<AutomationFields> = {}): Promise<AutomationFields> {
-  const trigger = received(await room.newWebhook(factory)) as Trigger;
+  const trigger = webhookTrigger(await fixture.buildWebhook(factory)) as Trigger;
   return {
     name: 'triage',
     enabled: true,
@@ -33,8 +34,8 @@ async function fields(factory: string, changes: Partial<AutomationFields> = {}):
 
 describe('the automations of a definition', () => {
   it('are made, listed, replaced and removed within a transaction', async () => {
-    const factory = await room.newFactory();
-    await room.make({ name: 'of the API' }, factory);
+    const factory = await fixture.createFactory();
+    await fixture.createAutomation({ name: 'of the API' }, factory);
     const one = await fields(factory, { name: 'one' });
     const made = await within((tx) => defined.create(tx, scopeOf(factory), author(), one));
     if (made.kind !== 'created') throw new Error(made.kind);
@@ -56,12 +57,12 @@ describe('the automations of a definition', () => {
   });
 
   it('are held to the rules of the API, each by itself', async () => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const wrong = await fields(factory, {
       name: 'x'.repeat(129),
       prompt: ' ',
       agentConfig: { environment_id: '0'.repeat(22), mcp_servers: { tools: { warp_id: '0'.repeat(22) } } },
-      triggers: [received('0'.repeat(22), { a: 1 }) as Trigger],
+      triggers: [webhookTrigger('0'.repeat(22), { a: 1 }) as Trigger],
     });
     const issues = await within((tx) =>
       fields(factory).then((right) => defined.validate(tx, scopeOf(factory), [wrong, right])),
@@ -77,12 +78,12 @@ describe('the automations of a definition', () => {
   });
 
   it('see what the transaction has made', async () => {
-    const factory = await room.newFactory();
-    const { uid } = await room.api.identities.serviceAccount(room.team);
+    const factory = await fixture.createFactory();
+    const { uid } = await fixture.api.identities.serviceAccount(fixture.team);
     const issues = await within(async (tx) => {
       await tx.query(`INSERT INTO agent_identities (uid, team_uid, name) VALUES ($1, $2, 'made here')`, [
         uid,
-        room.team,
+        fixture.team,
       ]);
       return defined.validate(tx, scopeOf(factory), [await fields(factory, { agentIdentityUid: uid })]);
     });
@@ -90,14 +91,17 @@ describe('the automations of a definition', () => {
   });
 
   it('show no credentials that the API has given them', async () => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const made = await within(async (tx) => defined.create(tx, scopeOf(factory), author(), await fields(factory)));
     const { uid } = made as { uid: string };
     const path = `${automationsOf(factory)}/${uid}`;
     const agent_config = {
       mcp_servers: { web: { url: 'https://x.example.com', headers: { Authorization: 'swordfish' } } },
     };
-    await room.ask(200, `PUT ${path}`, { ...(await room.ask(200, `GET ${path}`)), agent_config });
+    await fixture.requestAsAdmin(200, `PUT ${path}`, {
+      ...(await fixture.requestAsAdmin(200, `GET ${path}`)),
+      agent_config,
+    });
     const [listed] = await within((tx) => defined.list(tx, factory));
     expect(listed?.agentConfig).toEqual({
       mcp_servers: { web: { url: 'https://x.example.com', headers: { Authorization: '***' } } },
@@ -107,19 +111,19 @@ describe('the automations of a definition', () => {
 
 describe('a trigger whose kind this installation no longer knows', () => {
   it('is shown as such, may be kept, and never fires', async () => {
-    const { uid } = await room.make();
+    const { uid } = await fixture.createAutomation();
     const gone = { provider: 'mail', event: 'sent', to: 'ops' };
-    await room.api.database.query(
+    await fixture.database.query(
       `UPDATE automation_triggers t SET provider = 'mail', event = 'sent', trigger = $2
          FROM automations a WHERE a.id = t.automation_id AND a.uid = $1`,
       [uid, JSON.stringify(gone)],
     );
-    const path = `${automationsOf(room.factory)}/${uid}`;
-    const shown = await room.ask(200, `GET ${path}`);
+    const path = `${automationsOf(fixture.factory)}/${uid}`;
+    const shown = await fixture.requestAsAdmin(200, `GET ${path}`);
     const obstacle = { code: 'unknown_provider', detail: expect.any(String) };
     expect(shown.triggers).toEqual([{ ...gone, obstacle }]);
-    expect((await room.ask(200, `PUT ${path}`, shown)).triggers).toEqual([{ ...gone, obstacle }]);
-    expect(await room.ask(200, `POST ${path}/triggers/0/test`, { payload: 1 })).toMatchObject({
+    expect((await fixture.requestAsAdmin(200, `PUT ${path}`, shown)).triggers).toEqual([{ ...gone, obstacle }]);
+    expect(await fixture.requestAsAdmin(200, `POST ${path}/triggers/0/test`, { payload: 1 })).toMatchObject({
       would_trigger: false,
       checks: [
         { check: 'enabled', passed: true },

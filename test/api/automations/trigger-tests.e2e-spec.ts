@@ -1,39 +1,41 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { BuiltWebhook } from '#testing';
-import { type AutomationsRoom, automationsOf, openAutomationsRoom, received } from './automations-room.js';
+import { ApiFixture, automationsOf, webhookTrigger } from '../../support/api-fixture.js';
 
 const BODY = '{"action":"opened","issue":{"labels":["bug","urgent"]}}';
 const NO_DELIVERY = '01900000-0000-7000-8000-00000000dead';
 
-let room: AutomationsRoom;
+let fixture: ApiFixture;
 let hook: BuiltWebhook;
 let delivery: string;
 
 beforeAll(async () => {
-  room = await openAutomationsRoom();
+  fixture = await ApiFixture.start();
+  await fixture.createFactory();
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  hook = await room.webhooks.webhook({ factoryUid: await room.newFactory() });
-  ({ id: delivery } = await room.log.build(hook.id, { body: BODY }));
+  hook = await fixture.webhooks.webhook({ factoryUid: await fixture.createFactory() });
+  ({ id: delivery } = await fixture.deliveries.build(hook.id, { body: BODY }));
 });
 
-const unsaved = (body: object, status = 200) => room.ask(status, `POST ${automationsOf(hook.factoryUid)}/test`, body);
+const unsaved = (body: object, status = 200) =>
+  fixture.requestAsAdmin(status, `POST ${automationsOf(hook.factoryUid)}/test`, body);
 const saved = (uid: string, index: number | string, body: unknown, status = 200) =>
-  room.ask(status, `POST ${automationsOf(hook.factoryUid)}/${uid}/triggers/${index}/test`, body);
-const make = (fields: object) => room.make(fields, hook.factoryUid);
+  fixture.requestAsAdmin(status, `POST ${automationsOf(hook.factoryUid)}/${uid}/triggers/${index}/test`, body);
+const make = (fields: object) => fixture.createAutomation(fields, hook.factoryUid);
 const passed = (check: string) => ({ check, passed: true, reason: expect.stringMatching(/./) });
 const failed = (check: string, reason: unknown = expect.stringMatching(/./)) => ({ check, passed: false, reason });
 
 describe('testUnsavedTrigger', () => {
   it('tells what a stored delivery would do, and why', async () => {
-    const matching = received(hook.uid, { action: ['opened', 'edited'], issue: { labels: ['bug'] } });
+    const matching = webhookTrigger(hook.uid, { action: ['opened', 'edited'], issue: { labels: ['bug'] } });
     expect(await unsaved({ trigger: matching, delivery_id: delivery })).toEqual({
       would_trigger: true,
       verdict: 'Would trigger',
       checks: [passed('webhook'), passed('payload')],
     });
-    const other = received(hook.uid, { action: ['closed'] });
+    const other = webhookTrigger(hook.uid, { action: ['closed'] });
     const answer = await unsaved({ trigger: other, delivery_id: delivery });
     expect(answer).toEqual({
       would_trigger: false,
@@ -45,8 +47,8 @@ describe('testUnsavedTrigger', () => {
   });
 
   it('reports the webhook check and the payload check when both fail', async () => {
-    const other = await room.newWebhook(hook.factoryUid);
-    const { checks } = await unsaved({ trigger: received(other, { action: ['closed'] }), delivery_id: delivery });
+    const other = await fixture.buildWebhook(hook.factoryUid);
+    const { checks } = await unsaved({ trigger: webhookTrigger(other, { action: ['closed'] }), delivery_id: delivery });
     expect(checks).toEqual([
       failed('webhook', expect.stringContaining(hook.uid)),
       failed('payload', expect.stringContaining('opened')),
@@ -54,7 +56,7 @@ describe('testUnsavedTrigger', () => {
   });
 
   it('takes any payload, null too', async () => {
-    const trigger = received(hook.uid, { action: ['opened'] });
+    const trigger = webhookTrigger(hook.uid, { action: ['opened'] });
     for (const [payload, expected] of [
       [{ action: 'opened' }, true],
       [{ action: 'Opened' }, false],
@@ -65,16 +67,16 @@ describe('testUnsavedTrigger', () => {
       const { would_trigger } = await unsaved({ trigger, payload });
       expect([payload, would_trigger]).toEqual([payload, expected]);
     }
-    expect(await unsaved({ trigger: received(hook.uid), payload: null })).toMatchObject({ would_trigger: true });
+    expect(await unsaved({ trigger: webhookTrigger(hook.uid), payload: null })).toMatchObject({ would_trigger: true });
   });
 
   it('understands numbers beyond all numbers as those of a delivery, and not as null', async () => {
-    const trigger = received(hook.uid, { n: [null] });
-    const { id } = await room.log.build(hook.id, { body: '{"n":1e999}' });
+    const trigger = webhookTrigger(hook.uid, { n: [null] });
+    const { id } = await fixture.deliveries.build(hook.id, { body: '{"n":1e999}' });
     const body = `{"trigger":${JSON.stringify(trigger)},"payload":{"n":1e999}}`;
     const line = `POST ${automationsOf(hook.factoryUid)}/test`;
-    const pasted = await room.api.request(200, line, {
-      token: room.admin.token,
+    const pasted = await fixture.request(200, line, {
+      token: fixture.admin.token,
       body,
       contentType: 'application/json',
     });
@@ -85,30 +87,30 @@ describe('testUnsavedTrigger', () => {
   it('takes payloads that nest deeper than other bodies', async () => {
     const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) });
     const payload = { ...(deep(400) as object), action: 'opened' };
-    const trigger = received(hook.uid, { action: ['opened'] });
+    const trigger = webhookTrigger(hook.uid, { action: ['opened'] });
     expect(await unsaved({ trigger, payload })).toMatchObject({ would_trigger: true });
   });
 
   it('ignores what answers say about a trigger', async () => {
-    const trigger = { ...received(hook.uid), obstacle: { code: 'webhook_deleted', detail: 'Gone.' } };
+    const trigger = { ...webhookTrigger(hook.uid), obstacle: { code: 'webhook_deleted', detail: 'Gone.' } };
     expect(await unsaved({ trigger, payload: 1 })).toMatchObject({ would_trigger: true });
   });
 
   it('400: exactly one of delivery and payload, a delivery of the factory, a trigger that could be saved', async () => {
-    const trigger = received(hook.uid);
+    const trigger = webhookTrigger(hook.uid);
     for (const sample of [{}, { delivery_id: delivery, payload: null }])
       expect((await unsaved({ trigger, ...sample }, 400)).errors).toEqual([
         { pointer: '', detail: 'must have exactly one of delivery_id and payload' },
       ]);
-    const elsewhere = await room.webhooks.webhook();
-    const { id: foreign } = await room.log.build(elsewhere.id);
-    const { id: duplicate } = await room.log.build(hook.id, { outcome: 'D', identity: 'd' });
+    const elsewhere = await fixture.webhooks.webhook();
+    const { id: foreign } = await fixture.deliveries.build(elsewhere.id);
+    const { id: duplicate } = await fixture.deliveries.build(hook.id, { outcome: 'D', identity: 'd' });
     for (const delivery_id of [NO_DELIVERY, 'x', foreign, duplicate])
       expect((await unsaved({ trigger, delivery_id }, 400)).errors).toMatchObject([{ pointer: '/delivery_id' }]);
     for (const [wrong, pointer] of [
       [{ ...trigger, provider: 'mail' }, '/trigger/provider'],
-      [received(hook.uid, { a: 1 }), '/trigger/filter/payload/a'],
-      [received(elsewhere.uid), '/trigger/filter/webhook_ids/0'],
+      [webhookTrigger(hook.uid, { a: 1 }), '/trigger/filter/payload/a'],
+      [webhookTrigger(elsewhere.uid), '/trigger/filter/webhook_ids/0'],
       [3, '/trigger'],
     ] as const)
       expect((await unsaved({ trigger: wrong, payload: 1 }, 400)).errors).toMatchObject([{ pointer }]);
@@ -116,14 +118,14 @@ describe('testUnsavedTrigger', () => {
   });
 
   it('404, 413 and 415', async () => {
-    const trigger = received(hook.uid);
-    await room.ask(404, `POST ${automationsOf('0'.repeat(22))}/test`, { trigger, payload: 1 });
+    const trigger = webhookTrigger(hook.uid);
+    await fixture.requestAsAdmin(404, `POST ${automationsOf('0'.repeat(22))}/test`, { trigger, payload: 1 });
     const { errors } = await unsaved({ trigger, payload: 'x'.repeat(262_143) }, 413);
     expect(errors).toMatchObject([{ pointer: '/payload' }]);
     await unsaved({ trigger, payload: 'x'.repeat(262_142) });
     await unsaved({ trigger, payload: 'x'.repeat(1_100_000) }, 413);
-    await room.api.request(415, `POST ${automationsOf(hook.factoryUid)}/test`, {
-      token: room.admin.token,
+    await fixture.request(415, `POST ${automationsOf(hook.factoryUid)}/test`, {
+      token: fixture.admin.token,
       body: 'x',
       contentType: 'text/plain',
     });
@@ -132,7 +134,9 @@ describe('testUnsavedTrigger', () => {
 
 describe('testAutomationTrigger', () => {
   it('begins with whether the automation is enabled', async () => {
-    const { uid, ...rest } = await make({ triggers: [received(hook.uid), received(hook.uid, { action: ['closed'] })] });
+    const { uid, ...rest } = await make({
+      triggers: [webhookTrigger(hook.uid), webhookTrigger(hook.uid, { action: ['closed'] })],
+    });
     expect(await saved(uid, 0, { delivery_id: delivery })).toEqual({
       would_trigger: true,
       verdict: 'Would trigger',
@@ -143,7 +147,7 @@ describe('testAutomationTrigger', () => {
       passed('webhook'),
       failed('payload'),
     ]);
-    await room.ask(200, `PUT ${automationsOf(hook.factoryUid)}/${uid}`, { ...rest, enabled: false });
+    await fixture.requestAsAdmin(200, `PUT ${automationsOf(hook.factoryUid)}/${uid}`, { ...rest, enabled: false });
     expect(await saved(uid, 0, { payload: 1 })).toEqual({
       would_trigger: false,
       verdict: 'Would not trigger',
@@ -152,8 +156,8 @@ describe('testAutomationTrigger', () => {
   });
 
   it('fails at a webhook that has been deleted', async () => {
-    const { uid } = await make({ triggers: [received(hook.uid)] });
-    await room.ask(204, `DELETE /factories/${hook.factoryUid}/webhooks/${hook.uid}`);
+    const { uid } = await make({ triggers: [webhookTrigger(hook.uid)] });
+    await fixture.requestAsAdmin(204, `DELETE /factories/${hook.factoryUid}/webhooks/${hook.uid}`);
     const { checks } = await saved(uid, 0, { payload: 1 });
     expect(checks).toEqual([
       passed('enabled'),
@@ -163,9 +167,9 @@ describe('testAutomationTrigger', () => {
   });
 
   it('starts nothing and notes nothing', async () => {
-    const { uid } = await make({ triggers: [received(hook.uid)] });
+    const { uid } = await make({ triggers: [webhookTrigger(hook.uid)] });
     await saved(uid, 0, { delivery_id: delivery });
-    const [row] = await room.api.database.query(
+    const [row] = await fixture.database.query(
       `SELECT (SELECT count(*)::int FROM runs) AS runs, evaluated_at FROM webhook_deliveries WHERE id = $1`,
       [delivery],
     );
@@ -173,19 +177,19 @@ describe('testAutomationTrigger', () => {
   });
 
   it('400, 404, 413 and 415', async () => {
-    const { uid } = await make({ triggers: [received(hook.uid)] });
+    const { uid } = await make({ triggers: [webhookTrigger(hook.uid)] });
     await saved(uid, 0, {}, 400);
     await saved(uid, 0, { delivery_id: NO_DELIVERY }, 400);
     for (const index of [1, 20, '00', '-1', 'x', '99999999999']) await saved(uid, index, { payload: 1 }, 404);
     await saved('0'.repeat(22), 0, { payload: 1 }, 404);
     await saved(uid, 0, { payload: 'x'.repeat(1_100_000) }, 413);
-    await room.api.request(415, `POST ${automationsOf(hook.factoryUid)}/${uid}/triggers/0/test`, {
-      token: room.admin.token,
+    await fixture.request(415, `POST ${automationsOf(hook.factoryUid)}/${uid}/triggers/0/test`, {
+      token: fixture.admin.token,
       body: 'x',
       contentType: 'text/plain',
     });
-    for (const { token } of [room.member, room.viewer])
-      await room.api.request(403, `POST ${automationsOf(hook.factoryUid)}/${uid}/triggers/0/test`, {
+    for (const { token } of [fixture.member, fixture.viewer])
+      await fixture.request(403, `POST ${automationsOf(hook.factoryUid)}/${uid}/triggers/0/test`, {
         token,
         body: { payload: 1 },
       });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BuiltRun, TestRunner } from '#testing';
-import { openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
 
-let fixture: RunsRoom;
+let fixture: ApiFixture;
 beforeAll(async () => {
-  fixture = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
 afterAll(() => fixture.close());
 
@@ -13,7 +13,7 @@ const ended = (shape: object = {}): Promise<BuiltRun> =>
 
 /** Creates a run that continues the conversation, and gives it to a runner. */
 async function continueConversation({ conversationId }: BuiltRun): Promise<{ runId: string; runner: TestRunner }> {
-  const { body } = await fixture.api.request(200, 'POST /agent/runs', {
+  const { body } = await fixture.request(200, 'POST /agent/runs', {
     token: fixture.member.token,
     body: { prompt: 'After', conversation_id: conversationId },
   });
@@ -30,7 +30,7 @@ describe('a run created with a conversation_id', () => {
       resume: { session_id: `session-${before.id}`, transcript: true },
     });
     expect((await transcriptOf(200, runner)).text).toBe('so far\n');
-    const rows = await fixture.api.database.query<{ id: string; key: string }>(
+    const rows = await fixture.database.query<{ id: string; key: string }>(
       `SELECT id, transcript->>'key' AS key FROM runs WHERE id = ANY($1)`,
       [[before.id, runId]],
     );
@@ -55,7 +55,7 @@ describe('a run created with a conversation_id', () => {
       ['turn_started', { turn_id: 't-after', prompt: 'After' }],
       ['turn_ended', { turn_id: 't-after', stop_reason: 'end_turn' }],
     );
-    const { body } = await fixture.api.request(200, `GET /agent/conversations/${before.conversationId}`, {
+    const { body } = await fixture.request(200, `GET /agent/conversations/${before.conversationId}`, {
       token: fixture.member.token,
     });
     const steps = body.steps.map(({ description }: { description?: string }) => description) as string[];

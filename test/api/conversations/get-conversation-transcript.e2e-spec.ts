@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, UNKNOWN_RUN_ID } from '../../support/api-requests.js';
 
-let fixture: RunsRoom;
+let fixture: ApiFixture;
 beforeAll(async () => {
-  fixture = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
 afterAll(() => fixture.close());
 
@@ -15,7 +16,7 @@ async function conversation(shape: object): Promise<string> {
   return built.conversationId ?? '';
 }
 const ask = (status: number, id: string, token = fixture.member.token) =>
-  fixture.api.request(status, `GET /agent/conversations/${id}/transcript`, { token });
+  fixture.request(status, `GET /agent/conversations/${id}/transcript`, { token });
 async function download(id: string, token?: string): Promise<string> {
   const { headers, text } = await ask(302, id, token);
   expect(text).not.toContain('secret');
@@ -58,7 +59,7 @@ describe('getConversationTranscript', () => {
 
   it('rule 5 and error table, 404: the conversation is unknown, or has no transcript', async () => {
     const without = await conversation(CLAUDE);
-    for (const id of [NO_RUN, 'nonsense', without])
+    for (const id of [UNKNOWN_RUN_ID, 'nonsense', without])
       expectProblem(fixture.api, await ask(404, id), 'resource_not_found');
     expect((await ask(404, without)).body.detail).toBe('The conversation has no transcript.');
   });

@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestRunner } from '#testing';
-import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, UNKNOWN_RUN_ID } from '../../support/api-requests.js';
 
-let fixture: RunsRoom;
+let fixture: ApiFixture;
 beforeAll(async () => {
-  fixture = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
 afterAll(() => fixture.close());
 
 const read = async (id: string, token = fixture.member.token) =>
-  (await fixture.api.request(200, `GET /agent/conversations/${id}`, { token })).body;
+  (await fixture.request(200, `GET /agent/conversations/${id}`, { token })).body;
 const succeeded = { state: 'SUCCEEDED' } as const;
 const ofTeam = () => ({ ...succeeded, by: fixture.member, team: fixture.team });
 /** A new conversation's id, and its run's. */
@@ -24,7 +25,7 @@ const prompts = (body: { steps: { description?: string }[] }): (string | undefin
 describe('getConversation', () => {
   it('200 with what its run’s conversation says', async () => {
     const { id, runId } = await conversation();
-    const { body } = await fixture.api.request(200, `GET /agent/runs/${runId}/conversation`, {
+    const { body } = await fixture.request(200, `GET /agent/runs/${runId}/conversation`, {
       token: fixture.member.token,
     });
     expect(body.conversation_id).toBe(id);
@@ -48,7 +49,7 @@ describe('getConversation', () => {
     expect(prompts(body)).toEqual(['First', 'Second', 'Third']);
     const ids = body.steps.map((step: { id: string }) => step.id) as string[];
     expect(new Set(ids).size).toBe(ids.length);
-    const alone = await fixture.api.request(200, `GET /agent/runs/${oldest}/conversation`, {
+    const alone = await fixture.request(200, `GET /agent/runs/${oldest}/conversation`, {
       token: fixture.member.token,
     });
     expect(body.steps.slice(0, alone.body.steps.length)).toEqual(alone.body.steps);
@@ -68,21 +69,21 @@ describe('getConversation', () => {
     await fixture.runs.build({ ...ofTeam(), conversationId: id, prompt: long });
     await read(id);
     await fixture.runs.build({ ...ofTeam(), conversationId: id, prompt: 'And more.' });
-    const answer = await fixture.api.request(503, `GET /agent/conversations/${id}`, { token: fixture.member.token });
+    const answer = await fixture.request(503, `GET /agent/conversations/${id}`, { token: fixture.member.token });
     expectProblem(fixture.api, answer, 'resource_unavailable');
     expect(answer.body.detail).toContain('GET /agent/runs/{runId}/conversation');
-    await fixture.api.request(200, `GET /agent/runs/${runId}/conversation`, { token: fixture.member.token });
+    await fixture.request(200, `GET /agent/runs/${runId}/conversation`, { token: fixture.member.token });
   });
 
   it('200 with more steps while its run continues', async () => {
-    const { body: created } = await fixture.api.request(200, 'POST /agent/runs', {
+    const { body: created } = await fixture.request(200, 'POST /agent/runs', {
       token: fixture.member.token,
       body: { prompt: 'Go' },
     });
     const runner = await TestRunner.take(fixture.api, created.run_id);
     await runner.startAgent();
     await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go' }]);
-    const run = await fixture.api.request(200, `GET /agent/runs/${created.run_id}`, { token: fixture.member.token });
+    const run = await fixture.request(200, `GET /agent/runs/${created.run_id}`, { token: fixture.member.token });
     const { conversation_id: id } = run.body;
     expect(prompts(await read(id))).toEqual(['Go']);
     await runner.report(['message_chunk', { message_id: 'm1', text: 'Gone.' }]);
@@ -91,13 +92,13 @@ describe('getConversation', () => {
 
   it('error table, 403: no permission on the conversation', async () => {
     const { id } = await conversation();
-    const answer = await fixture.api.request(403, `GET /agent/conversations/${id}`, { token: fixture.stranger.token });
+    const answer = await fixture.request(403, `GET /agent/conversations/${id}`, { token: fixture.stranger.token });
     expectProblem(fixture.api, answer, 'not_authorized');
   });
 
   it('rule 4 and error table, 404: the conversation is unknown', async () => {
-    for (const id of [NO_RUN, 'nonsense']) {
-      const answer = await fixture.api.request(404, `GET /agent/conversations/${id}`, { token: fixture.member.token });
+    for (const id of [UNKNOWN_RUN_ID, 'nonsense']) {
+      const answer = await fixture.request(404, `GET /agent/conversations/${id}`, { token: fixture.member.token });
       expectProblem(fixture.api, answer, 'resource_not_found');
     }
   });
@@ -105,13 +106,13 @@ describe('getConversation', () => {
   it('rule 4: 422 for a format that nothing here reads, in whichever of its runs', async () => {
     const { id } = await conversation();
     await fixture.runs.build({ ...ofTeam(), conversationId: id, conversationFormat: 'elsewhere-v9' });
-    const answer = await fixture.api.request(422, `GET /agent/conversations/${id}`, { token: fixture.member.token });
+    const answer = await fixture.request(422, `GET /agent/conversations/${id}`, { token: fixture.member.token });
     expectProblem(fixture.api, answer, 'operation_not_supported');
     expect(answer.body).toMatchObject({ retryable: false, detail: expect.stringContaining('elsewhere-v9') });
   });
 
   it('400 for a blank id', async () => {
-    const answer = await fixture.api.request(400, 'GET /agent/conversations/%20', { token: fixture.member.token });
+    const answer = await fixture.request(400, 'GET /agent/conversations/%20', { token: fixture.member.token });
     expectProblem(fixture.api, answer, 'invalid_request');
     expect(answer.body.detail).toContain('conversation_id');
   });

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, UNKNOWN_RUN_ID } from '../../support/api-requests.js';
 
-let fixture: RunsRoom;
+let fixture: ApiFixture;
 beforeAll(async () => {
-  fixture = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
 afterAll(() => fixture.close());
 
 const get = async (path: string, token = fixture.member.token): Promise<object> =>
-  (await fixture.api.request(200, `GET /agent/${path}/redirect`, { token })).body;
+  (await fixture.request(200, `GET /agent/${path}/redirect`, { token })).body;
 
 async function run(shape: object = {}): Promise<{ conversationId: string; sessionId: string }> {
   const built = await fixture.runs.build({ by: fixture.member, team: fixture.team, state: 'SUCCEEDED', ...shape });
@@ -44,9 +45,9 @@ describe('getConversationRedirect and getSessionRedirect', () => {
     await fixture.runs.build({ by: fixture.member, team: fixture.team, conversationId: waiting });
     for (const path of [
       `conversations/${waiting}`,
-      `conversations/${NO_RUN}`,
+      `conversations/${UNKNOWN_RUN_ID}`,
       `conversations/${begun}`,
-      `sessions/${NO_RUN}`,
+      `sessions/${UNKNOWN_RUN_ID}`,
     ])
       expect(await get(path)).toEqual({});
     expect(await get(`conversations/${conversationId}`, fixture.stranger.token)).toEqual({});
@@ -61,15 +62,15 @@ describe('getConversationRedirect and getSessionRedirect', () => {
 
   it.each(['conversations', 'sessions'])('%s: 400 for a blank id, 404 for one that cannot be one', async (kind) => {
     const { token } = fixture.member;
-    const blank = await fixture.api.request(400, `GET /agent/${kind}/%20/redirect`, { token });
+    const blank = await fixture.request(400, `GET /agent/${kind}/%20/redirect`, { token });
     expectProblem(fixture.api, blank, 'invalid_request');
     const malformed = kind === 'sessions' ? `${'x'.repeat(513)}` : 'nonsense';
-    const answer = await fixture.api.request(404, `GET /agent/${kind}/${malformed}/redirect`, { token });
+    const answer = await fixture.request(404, `GET /agent/${kind}/${malformed}/redirect`, { token });
     expectProblem(fixture.api, answer, 'resource_not_found');
   });
 
   it.each(['conversations', 'sessions'])('%s: 403 in the name of a team that you are not on', async (kind) => {
-    const answer = await fixture.api.request(403, `GET /agent/${kind}/${NO_RUN}/redirect`, {
+    const answer = await fixture.request(403, `GET /agent/${kind}/${UNKNOWN_RUN_ID}/redirect`, {
       token: fixture.member.token,
       headers: { 'X-Headrace-Team-Uid': fixture.otherTeam },
     });

@@ -1,33 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  actionsOf,
-  automation,
-  definitionOf,
-  type DefinitionsRoom,
-  entryOf,
-  FACTORY,
-  type Files,
-  filesOf,
-  openDefinitionsRoom,
-} from './definitions-room.js';
+import { ApiFixture, definitionOf, type Files, filesOf } from '../../support/api-fixture.js';
+import { FACTORY, automation, actionsOf, entryOf, definitionRows } from './definition-plans.js';
 
-let room: DefinitionsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openDefinitionsRoom();
-  await room.putSecret('ci-secret', 'swordfish-1');
+  fixture = await ApiFixture.start({ settings: { ingressPublicUrl: 'https://in.example.com' } });
+  await fixture.putSecret('ci-secret', 'swordfish-1');
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
-const get = async (line: string) => (await room.api.request(200, `GET ${line}`, { token: room.admin.token })).body;
+const get = async (line: string) => (await fixture.request(200, `GET ${line}`, { token: fixture.admin.token })).body;
 
 const WEBHOOK = 'secretName: ci-secret\n';
 const BASE: Files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK };
 
 /** A factory with a webhook, an agent, two automations and a skill. */
 async function applied(name: string, lines = ''): Promise<{ factory: string; hook: string; files: Files }> {
-  const factory = await room.newFactory();
-  const hook = entryOf(await room.apply(factory, BASE), 'webhook', 'ci').uid ?? '';
+  const factory = await fixture.createFactory();
+  const hook = entryOf(await fixture.applyDefinition(factory, BASE), 'webhook', 'ci').uid ?? '';
   const files = {
     'factory.yaml': `${FACTORY}agentDefaults:\n  model: auto\n  harness: codex\n`,
     'webhooks/ci.yaml': WEBHOOK,
@@ -36,14 +27,14 @@ async function applied(name: string, lines = ''): Promise<{ factory: string; hoo
     'automations/note/automation.md': automation(hook, 'enabled: false\nmodel: gpt-5-mini\n', 'Take a note.'),
     'skills/logs/SKILL.md': '---\nname: logs\n---\n\nRead logs from the end.\n',
   };
-  await room.apply(factory, files);
+  await fixture.applyDefinition(factory, files);
   return { factory, hook, files };
 }
 
 describe('applyFactoryDefinition', () => {
   it('makes all of it, with one plan', async () => {
-    const factory = await room.newFactory();
-    const first = await room.apply(factory, BASE);
+    const factory = await fixture.createFactory();
+    const first = await fixture.applyDefinition(factory, BASE);
     expect(first).toMatchObject({ applied: true, summary: { create: 1, update: 1, delete: 0, unchanged: 0 } });
     expect(actionsOf(first)).toEqual(['update factory Builds', 'create webhook ci']);
     const { uid = '' } = entryOf(first, 'webhook', 'ci');
@@ -55,7 +46,7 @@ describe('applyFactoryDefinition', () => {
       source: 'definition',
       ingress_url: `https://in.example.com/webhooks/w/${uid}`,
     });
-    const second = await room.apply(factory, {
+    const second = await fixture.applyDefinition(factory, {
       ...BASE,
       'factory.yaml': `${FACTORY}description: All builds\nalias: builds\nagentDefaults:\n  model: auto\n  harness: codex\n`,
       'agents/triage/agent.md': '---\ndescription: Looks\nmodel: gpt-5\n---\n\nYou look.\n',
@@ -113,18 +104,22 @@ describe('applyFactoryDefinition', () => {
 
   it('twice: unchanged, and not one row is written', async () => {
     const { factory, files } = await applied('twice');
-    const before = await room.snapshot();
-    const again = await room.apply(factory, files);
+    const before = await definitionRows(fixture);
+    const again = await fixture.applyDefinition(factory, files);
     expect(again.summary).toEqual({ create: 0, update: 0, delete: 0, unchanged: 6 });
     expect(again.applied).toBe(true);
-    expect(await room.snapshot()).toBe(before);
+    expect(await definitionRows(fixture)).toBe(before);
   });
 
   it('another text of the same meaning is kept, and changes no resource', async () => {
     const { factory, files } = await applied('comments');
     const commented = { ...files, 'webhooks/ci.yaml': `# Our CI\n${WEBHOOK}enabled: true\n` };
-    expect((await room.apply(factory, commented)).summary).toMatchObject({ create: 0, update: 0, delete: 0 });
-    expect((await room.exported(factory))['webhooks/ci.yaml']).toBe(commented['webhooks/ci.yaml']);
+    expect((await fixture.applyDefinition(factory, commented)).summary).toMatchObject({
+      create: 0,
+      update: 0,
+      delete: 0,
+    });
+    expect((await fixture.exportDefinition(factory))['webhooks/ci.yaml']).toBe(commented['webhooks/ci.yaml']);
   });
 
   it('a dry run says the same and writes nothing', async () => {
@@ -135,23 +130,23 @@ describe('applyFactoryDefinition', () => {
       'webhooks/second.yaml': WEBHOOK,
       'automations/fix/automation.md': automation(hook, 'agent: dry\n', 'Something else.'),
     };
-    const before = await room.snapshot();
-    const planned = await room.dryRun(factory, next);
-    expect(await room.snapshot()).toBe(before);
+    const before = await definitionRows(fixture);
+    const planned = await fixture.planDefinition(factory, next);
+    expect(await definitionRows(fixture)).toBe(before);
     expect(planned).toMatchObject({ applied: false, summary: { create: 1, update: 1, delete: 1, unchanged: 4 } });
     expect(entryOf(planned, 'webhook', 'second')).not.toHaveProperty('uid');
     expect(entryOf(planned, 'automation', 'note')).not.toHaveProperty('path');
     expect(entryOf(planned, 'automation', 'fix').changes).toEqual(['prompt']);
-    const done = await room.apply(factory, next);
+    const done = await fixture.applyDefinition(factory, next);
     const withoutUids = (body: typeof done) => body.plan.map(({ uid: _uid, ...entry }: { uid?: string }) => entry);
     expect(withoutUids(done)).toEqual(withoutUids(planned));
   });
 
   it('a webhook keeps its UID, an agent and an automation theirs', async () => {
     const { factory, hook, files } = await applied('keeps');
-    const before = await room.dryRun(factory, files);
-    await room.putSecret('other-secret', 'swordfish-2');
-    const after = await room.apply(factory, {
+    const before = await fixture.planDefinition(factory, files);
+    await fixture.putSecret('other-secret', 'swordfish-2');
+    const after = await fixture.applyDefinition(factory, {
       ...files,
       'webhooks/ci.yaml':
         'authMode: signature\nsignatureScheme: github\nsecretName: other-secret\ndeliveryIdHeader: X-Event-ID\nenabled: false\n',
@@ -178,20 +173,20 @@ describe('applyFactoryDefinition', () => {
       delivery_id_header: 'x-event-id',
       enabled: false,
     });
-    const again = await room.dryRun(factory, { ...files, 'webhooks/ci.yaml': WEBHOOK });
+    const again = await fixture.planDefinition(factory, { ...files, 'webhooks/ci.yaml': WEBHOOK });
     expect(entryOf(again, 'webhook', 'ci').action).toBe('update');
   });
 
   it('new defaults reach every agent and automation that does not say otherwise', async () => {
     const { factory, files } = await applied('defaults');
-    const plan = await room.apply(factory, {
+    const plan = await fixture.applyDefinition(factory, {
       ...files,
       'factory.yaml': `${FACTORY}agentDefaults:\n  workerHost: big\n`,
     });
     expect(entryOf(plan, 'agent', 'defaults').changes).toEqual(['harness', 'workerHost']);
     expect(entryOf(plan, 'automation', 'note').changes).toEqual(['harness', 'workerHost']);
     expect(entryOf(plan, 'automation', 'fix').action).toBe('unchanged');
-    const [row] = await room.api.database.query(
+    const [row] = await fixture.database.query(
       'SELECT agent_defaults FROM factory_definitions WHERE factory_uid = $1',
       [factory],
     );
@@ -200,22 +195,22 @@ describe('applyFactoryDefinition', () => {
 
   it('deletes what has no file any more, and only that', async () => {
     const { factory } = await applied('gone');
-    const { token } = room.admin;
-    const byHand = await room.api.request(201, `POST /factories/${factory}/webhooks`, {
+    const { token } = fixture.admin;
+    const byHand = await fixture.request(201, `POST /factories/${factory}/webhooks`, {
       token,
       body: { name: 'by-hand' },
     });
     const trigger = { provider: 'webhook', event: 'received', filter: { webhook_ids: [byHand.body.uid] } };
-    const ofApi = await room.api.request(201, `POST /factories/${factory}/automations`, {
+    const ofApi = await fixture.request(201, `POST /factories/${factory}/automations`, {
       token,
       body: { name: 'by-hand', enabled: true, prompt: 'Do.', triggers: [trigger] },
     });
     const { agents } = await get('/agent/identities');
     const { uid: agent } = agents.find(({ name }: { name: string }) => name === 'gone');
-    const asAgent = { token: await room.api.identities.token({ type: 'service_account', uid: agent }) };
-    await room.api.request(200, 'GET /agent/models', asAgent);
-    const plan = await room.apply(factory, { 'factory.yaml': FACTORY });
-    await room.api.request(401, 'GET /agent/models', asAgent);
+    const asAgent = { token: await fixture.api.identities.token({ type: 'service_account', uid: agent }) };
+    await fixture.request(200, 'GET /agent/models', asAgent);
+    const plan = await fixture.applyDefinition(factory, { 'factory.yaml': FACTORY });
+    await fixture.request(401, 'GET /agent/models', asAgent);
     expect(actionsOf(plan)).toEqual([
       'update factory Builds',
       'delete webhook ci',
@@ -228,20 +223,22 @@ describe('applyFactoryDefinition', () => {
     expect(webhooks.map(({ uid }: { uid: string }) => uid)).toEqual([byHand.body.uid]);
     const { automations } = await get(`/factories/${factory}/automations`);
     expect(automations.map(({ uid }: { uid: string }) => uid)).toEqual([ofApi.body.uid]);
-    await room.api.request(404, `GET /agent/identities/${entryOf(plan, 'agent', 'gone').uid ?? ''}`, { token });
-    expect(await room.exported(factory)).toEqual({ 'factory.yaml': FACTORY });
-    expect(actionsOf(await room.apply(factory, { 'factory.yaml': FACTORY }))).toEqual(['unchanged factory Builds']);
+    await fixture.request(404, `GET /agent/identities/${entryOf(plan, 'agent', 'gone').uid ?? ''}`, { token });
+    expect(await fixture.exportDefinition(factory)).toEqual({ 'factory.yaml': FACTORY });
+    expect(actionsOf(await fixture.applyDefinition(factory, { 'factory.yaml': FACTORY }))).toEqual([
+      'unchanged factory Builds',
+    ]);
   });
 
   it('leaves automations of the API that select a deleted webhook, with an obstacle', async () => {
     const { factory, hook } = await applied('obstacle');
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const trigger = { provider: 'webhook', event: 'received', filter: { webhook_ids: [hook] } };
-    const made = await room.api.request(201, `POST /factories/${factory}/automations`, {
+    const made = await fixture.request(201, `POST /factories/${factory}/automations`, {
       token,
       body: { name: 'by-hand', enabled: true, prompt: 'Do.', triggers: [trigger] },
     });
-    await room.apply(factory, { 'factory.yaml': FACTORY });
+    await fixture.applyDefinition(factory, { 'factory.yaml': FACTORY });
     expect(await get(`/factories/${factory}/automations/${made.body.uid}`)).toMatchObject({
       triggers: [{ ...trigger, obstacle: { code: 'webhook_deleted' } }],
     });
@@ -251,10 +248,10 @@ describe('applyFactoryDefinition', () => {
 describe('drift', () => {
   it('goes on with its webhook though the API has made another one of the name since', async () => {
     const { factory, files } = await applied('namesake');
-    const { token } = room.admin;
-    await room.api.request(201, `POST /factories/${factory}/webhooks`, { token, body: { name: 'ci' } });
+    const { token } = fixture.admin;
+    await fixture.request(201, `POST /factories/${factory}/webhooks`, { token, body: { name: 'ci' } });
     const changed = { ...files, 'webhooks/ci.yaml': `${WEBHOOK}enabled: false\n` };
-    expect(entryOf(await room.apply(factory, changed), 'webhook', 'ci')).toMatchObject({
+    expect(entryOf(await fixture.applyDefinition(factory, changed), 'webhook', 'ci')).toMatchObject({
       action: 'update',
       changes: ['enabled'],
     });
@@ -262,20 +259,20 @@ describe('drift', () => {
 
   it('shows what was changed through the API, and corrects it', async () => {
     const { factory, hook, files } = await applied('drift');
-    const { token } = room.admin;
-    const planned = await room.dryRun(factory, files);
+    const { token } = fixture.admin;
+    const planned = await fixture.planDefinition(factory, files);
     const [fix, agent] = [
       entryOf(planned, 'automation', 'fix').uid ?? '',
       entryOf(planned, 'agent', 'drift').uid ?? '',
     ];
-    await room.api.request(200, `PATCH /factories/${factory}/webhooks/${hook}`, { token, body: { enabled: false } });
-    await room.api.request(200, `PUT /agent/identities/${agent}`, {
+    await fixture.request(200, `PATCH /factories/${factory}/webhooks/${hook}`, { token, body: { enabled: false } });
+    await fixture.request(200, `PUT /agent/identities/${agent}`, {
       token,
       body: { name: 'renamed', prompt: 'Be lazy.', available: false },
     });
-    const { body: stored } = await room.api.request(200, `GET /factories/${factory}/automations/${fix}`, { token });
+    const { body: stored } = await fixture.request(200, `GET /factories/${factory}/automations/${fix}`, { token });
     const { uid: _uid, source: _source, created_at: _created, updated_at: _updated, ...fields } = stored;
-    await room.api.request(200, `PUT /factories/${factory}/automations/${fix}`, {
+    await fixture.request(200, `PUT /factories/${factory}/automations/${fix}`, {
       token,
       body: { ...fields, prompt: 'Do nothing.', agent_config: { skill_spec: 'o/r:lazy' } },
     });
@@ -286,8 +283,8 @@ describe('drift', () => {
     ].map((entry) => expect.objectContaining({ ...entry, action: 'update', drifted: true }));
     const touched = ({ plan }: typeof planned) =>
       plan.filter(({ action }: { action: string }) => action !== 'unchanged');
-    expect(touched(await room.dryRun(factory, files))).toEqual(expected);
-    expect(touched(await room.apply(factory, files))).toEqual(expected);
+    expect(touched(await fixture.planDefinition(factory, files))).toEqual(expected);
+    expect(touched(await fixture.applyDefinition(factory, files))).toEqual(expected);
     expect(await get(`/factories/${factory}/webhooks/${hook}`)).toMatchObject({ enabled: true });
     expect(await get(`/agent/identities/${agent}`)).toMatchObject({
       name: 'drift',
@@ -295,19 +292,19 @@ describe('drift', () => {
       available: true,
     });
     expect(await get(`/factories/${factory}/automations/${fix}`)).toMatchObject({ prompt: 'Find out why.' });
-    expect((await room.dryRun(factory, files)).plan).toEqual(
+    expect((await fixture.planDefinition(factory, files)).plan).toEqual(
       planned.plan.map((entry: object) => ({ ...entry, action: 'unchanged', drifted: false })),
     );
   });
 
   it('makes anew what was deleted, with another UID; what selects the webhook stays, with an obstacle', async () => {
     const { factory, hook, files } = await applied('anew');
-    const { token } = room.admin;
-    const before = await room.dryRun(factory, files);
+    const { token } = fixture.admin;
+    const before = await fixture.planDefinition(factory, files);
     const agent = entryOf(before, 'agent', 'anew').uid ?? '';
-    await room.api.request(204, `DELETE /factories/${factory}/webhooks/${hook}`, { token });
-    await room.api.request(204, `DELETE /agent/identities/${agent}`, { token });
-    const plan = await room.apply(factory, files);
+    await fixture.request(204, `DELETE /factories/${factory}/webhooks/${hook}`, { token });
+    await fixture.request(204, `DELETE /agent/identities/${agent}`, { token });
+    const plan = await fixture.applyDefinition(factory, files);
     expect(entryOf(plan, 'webhook', 'ci')).toMatchObject({ action: 'create', drifted: true });
     expect(entryOf(plan, 'webhook', 'ci').uid).not.toBe(hook);
     expect(entryOf(plan, 'agent', 'anew')).toMatchObject({ action: 'create', drifted: true });
@@ -317,36 +314,41 @@ describe('drift', () => {
       agent_identity_uid: entryOf(plan, 'agent', 'anew').uid,
       triggers: [{ obstacle: { code: 'webhook_deleted' } }],
     });
-    expect((await room.apply(factory, files)).summary).toMatchObject({ create: 0, update: 0, unchanged: 6 });
+    expect((await fixture.applyDefinition(factory, files)).summary).toMatchObject({
+      create: 0,
+      update: 0,
+      unchanged: 6,
+    });
   });
 
   it('gives agents names of their factory: another factory and the team may have the same', async () => {
-    const { token } = room.admin;
-    await room.api.request(201, 'POST /agent/identities', { token, body: { name: 'Foreman' } });
+    const { token } = fixture.admin;
+    await fixture.request(201, 'POST /agent/identities', { token, body: { name: 'Foreman' } });
     const files = { ...BASE, 'agents/foreman/agent.md': '---\n---\n' };
-    const factories = [await room.newFactory(), await room.newFactory()];
+    const factories = [await fixture.createFactory(), await fixture.createFactory()];
     const uids: (string | undefined)[] = [];
-    for (const factory of factories) uids.push(entryOf(await room.apply(factory, files), 'agent', 'foreman').uid);
+    for (const factory of factories)
+      uids.push(entryOf(await fixture.applyDefinition(factory, files), 'agent', 'foreman').uid);
     expect(new Set(uids).size).toBe(2);
     const { agents } = await get('/agent/identities');
     const named = agents.filter(({ name }: { name: string }) => name.toLowerCase() === 'foreman');
     expect(named.map((agent: { factory_uid?: string }) => agent.factory_uid ?? null).sort()).toEqual(
       [null, ...factories].sort(),
     );
-    await room.api.request(400, 'POST /agent/identities', { token, body: { name: 'foreman' } });
+    await fixture.request(400, 'POST /agent/identities', { token, body: { name: 'foreman' } });
   });
 
   it('agents whose names changed places get them back', async () => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const files = { 'factory.yaml': FACTORY, 'agents/one/agent.md': '---\n---\n', 'agents/two/agent.md': '---\n---\n' };
-    const plan = await room.apply(factory, files);
+    const plan = await fixture.applyDefinition(factory, files);
     const [one, two] = [entryOf(plan, 'agent', 'one').uid ?? '', entryOf(plan, 'agent', 'two').uid ?? ''];
     const rename = (uid: string, name: string) =>
-      room.api.request(200, `PUT /agent/identities/${uid}`, { token: room.admin.token, body: { name } });
+      fixture.request(200, `PUT /agent/identities/${uid}`, { token: fixture.admin.token, body: { name } });
     await rename(one, 'three');
     await rename(two, 'one');
     await rename(one, 'two');
-    expect((await room.apply(factory, files)).summary).toMatchObject({ update: 2 });
+    expect((await fixture.applyDefinition(factory, files)).summary).toMatchObject({ update: 2 });
     expect(await get(`/agent/identities/${one}`)).toMatchObject({ name: 'one' });
     expect(await get(`/agent/identities/${two}`)).toMatchObject({ name: 'two' });
   });
@@ -354,7 +356,7 @@ describe('drift', () => {
 
 describe('the secret of a webhook', () => {
   const stored = async (uid: string) => {
-    const [row] = await room.api.database.query<{ secret_version: number; version: number; sealed_secret: string }>(
+    const [row] = await fixture.database.query<{ secret_version: number; version: number; sealed_secret: string }>(
       'SELECT secret_version, version, sealed_secret FROM webhooks WHERE uid = $1',
       [uid],
     );
@@ -362,37 +364,39 @@ describe('the secret of a webhook', () => {
   };
 
   it('is the one of the last apply, until the next', async () => {
-    await room.putSecret('pinned', 'first');
-    const factory = await room.newFactory();
+    await fixture.putSecret('pinned', 'first');
+    const factory = await fixture.createFactory();
     const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': 'secretName: pinned\n' };
-    const uid = entryOf(await room.apply(factory, files), 'webhook', 'ci').uid ?? '';
+    const uid = entryOf(await fixture.applyDefinition(factory, files), 'webhook', 'ci').uid ?? '';
     const first = await stored(uid);
     expect(first).toMatchObject({ secret_version: 1, version: 1 });
-    await room.putSecret('pinned', 'second');
+    await fixture.putSecret('pinned', 'second');
     expect(await stored(uid)).toEqual(first);
     const expected = { action: 'update', changes: ['secretVersion'], drifted: false };
-    expect(entryOf(await room.dryRun(factory, files), 'webhook', 'ci')).toMatchObject(expected);
+    expect(entryOf(await fixture.planDefinition(factory, files), 'webhook', 'ci')).toMatchObject(expected);
     expect(await stored(uid)).toEqual(first);
-    expect(entryOf(await room.apply(factory, files), 'webhook', 'ci')).toMatchObject(expected);
+    expect(entryOf(await fixture.applyDefinition(factory, files), 'webhook', 'ci')).toMatchObject(expected);
     const second = await stored(uid);
     expect(second).toMatchObject({ secret_version: 2, version: 2 });
     expect(second?.sealed_secret).not.toBe(first?.sealed_secret);
-    expect(entryOf(await room.apply(factory, files), 'webhook', 'ci').action).toBe('unchanged');
+    expect(entryOf(await fixture.applyDefinition(factory, files), 'webhook', 'ci').action).toBe('unchanged');
     expect(await stored(uid)).toEqual(second);
   });
 });
 
 describe('who may', () => {
   it.each(['PUT', 'POST', 'GET'] as const)('%s: admins and owners of the factory’s team', async (method) => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const line = `${method} ${definitionOf(factory)}${method === 'POST' ? '/validate' : ''}`;
     const body = method === 'GET' ? undefined : { files: filesOf({ 'factory.yaml': FACTORY }) };
-    for (const { token } of [room.owner, room.admin, room.both]) await room.api.request(200, line, { token, body });
-    for (const { token } of [room.member, room.viewer, room.bot]) await room.api.request(403, line, { token, body });
-    await room.api.request(404, line, { token: room.stranger.token, body });
-    await room.api.request(404, line.replace(factory, '0'.repeat(22)), { token: room.admin.token, body });
-    await room.api.request(400, line.replace(factory, '%20'), { token: room.admin.token, body });
-    await room.api.request(401, line, { body });
+    for (const { token } of [fixture.owner, fixture.admin, fixture.adminOfBoth])
+      await fixture.request(200, line, { token, body });
+    for (const { token } of [fixture.member, fixture.viewer, fixture.bot])
+      await fixture.request(403, line, { token, body });
+    await fixture.request(404, line, { token: fixture.stranger.token, body });
+    await fixture.request(404, line.replace(factory, '0'.repeat(22)), { token: fixture.admin.token, body });
+    await fixture.request(400, line.replace(factory, '%20'), { token: fixture.admin.token, body });
+    await fixture.request(401, line, { body });
   });
 });
 
@@ -401,17 +405,17 @@ describe('what is sent', () => {
     ['PUT', ''],
     ['POST', '/validate'],
   ])('%s%s takes JSON of files, up to 8 MiB', async (method, tail) => {
-    const line = `${method} ${definitionOf(await room.newFactory())}${tail}`;
-    const { token } = room.admin;
-    await room.api.request(400, line, { token, body: {} });
-    await room.api.request(400, line, { token, body: { files: [{ path: 'factory.yaml' }] } });
-    await room.api.request(400, line, { token, body: { files: [], more: 1 } });
-    await room.api.request(415, line, { token, body: 'files', contentType: 'text/plain' });
+    const line = `${method} ${definitionOf(await fixture.createFactory())}${tail}`;
+    const { token } = fixture.admin;
+    await fixture.request(400, line, { token, body: {} });
+    await fixture.request(400, line, { token, body: { files: [{ path: 'factory.yaml' }] } });
+    await fixture.request(400, line, { token, body: { files: [], more: 1 } });
+    await fixture.request(415, line, { token, body: 'files', contentType: 'text/plain' });
     const padding = '#'.repeat(250_000);
     const many = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`webhooks/w${index}.yaml`, padding]));
     const body = { files: filesOf({ 'factory.yaml': FACTORY, ...many }) };
-    await room.api.request(200, `POST ${definitionOf(await room.newFactory())}/validate`, { token, body });
+    await fixture.request(200, `POST ${definitionOf(await fixture.createFactory())}/validate`, { token, body });
     body.files.push({ path: 'webhooks/last.yaml', content: padding });
-    await room.api.request(413, line, { token, body });
+    await fixture.request(413, line, { token, body });
   });
 });

@@ -1,24 +1,16 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allAtOnce } from '../runs/runs-room.js';
-import {
-  automation,
-  definitionOf,
-  type DefinitionsRoom,
-  entryOf,
-  FACTORY,
-  type Files,
-  filesOf,
-  openDefinitionsRoom,
-} from './definitions-room.js';
+import { ApiFixture, definitionOf, type Files, filesOf } from '../../support/api-fixture.js';
+import { sendConcurrently } from '../../support/api-requests.js';
+import { FACTORY, automation, entryOf } from './definition-plans.js';
 
-let room: DefinitionsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openDefinitionsRoom();
-  await room.putSecret('ci-secret', 'swordfish-1');
+  fixture = await ApiFixture.start({ settings: { ingressPublicUrl: 'https://in.example.com' } });
+  await fixture.putSecret('ci-secret', 'swordfish-1');
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 const lockOf = (factory: string): string => `SELECT 1 FROM headrace.factories WHERE uid = '${factory}' FOR UPDATE`;
 
@@ -32,14 +24,20 @@ const version = (index: number): Files => ({
 
 describe('applies of one factory at the same time', () => {
   it('come one after the other: what is there in the end is one of them, whole', async () => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const versions = Array.from({ length: 6 }, (_, index) => version(index));
-    const plans = await allAtOnce(room.api, lockOf(factory), () => versions.map((files) => room.apply(factory, files)));
+    const plans = await sendConcurrently(fixture.api, lockOf(factory), () =>
+      versions.map((files) => fixture.applyDefinition(factory, files)),
+    );
     expect(plans.filter(({ applied }) => applied)).toHaveLength(6);
-    const exported = await room.exported(factory);
+    const exported = await fixture.exportDefinition(factory);
     expect(versions).toContainEqual(exported);
-    expect((await room.apply(factory, exported)).summary).toMatchObject({ create: 0, update: 0, delete: 0 });
-    const rows = await room.api.database.query<{ webhooks: number; live: number; shared: number }>(
+    expect((await fixture.applyDefinition(factory, exported)).summary).toMatchObject({
+      create: 0,
+      update: 0,
+      delete: 0,
+    });
+    const rows = await fixture.database.query<{ webhooks: number; live: number; shared: number }>(
       `SELECT webhooks, (SELECT count(*)::int FROM webhooks WHERE factory_uid = $1 AND deleted_at IS NULL) AS live,
          (SELECT count(*)::int FROM webhooks WHERE factory_uid = $1 AND name = 'shared') AS shared
        FROM webhook_counts WHERE factory_uid = $1`,
@@ -50,9 +48,9 @@ describe('applies of one factory at the same time', () => {
   });
 
   it('of the same files: one makes it all, the others find it unchanged', async () => {
-    const factory = await room.newFactory();
-    const plans = await allAtOnce(room.api, lockOf(factory), () =>
-      Array.from({ length: 5 }, () => room.apply(factory, version(100))),
+    const factory = await fixture.createFactory();
+    const plans = await sendConcurrently(fixture.api, lockOf(factory), () =>
+      Array.from({ length: 5 }, () => fixture.applyDefinition(factory, version(100))),
     );
     const created = plans.map(({ summary }) => summary.create).sort();
     expect(created).toEqual([0, 0, 0, 0, 3]);
@@ -61,17 +59,17 @@ describe('applies of one factory at the same time', () => {
 
 describe('an apply beside changes through the API', () => {
   it('waits for an edit that came first, and corrects it', async () => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK };
-    const hook = entryOf(await room.apply(factory, files), 'webhook', 'ci').uid ?? '';
+    const hook = entryOf(await fixture.applyDefinition(factory, files), 'webhook', 'ci').uid ?? '';
     const all = { ...files, 'automations/fix/automation.md': automation(hook) };
-    const fix = entryOf(await room.apply(factory, all), 'automation', 'fix').uid ?? '';
+    const fix = entryOf(await fixture.applyDefinition(factory, all), 'automation', 'fix').uid ?? '';
     for (const [table, uid] of [
       ['webhooks', hook],
       ['automations', fix],
     ]) {
       const client = await inTransaction(`UPDATE headrace.${table} SET enabled = false WHERE uid = '${uid}'`);
-      const applying = room.apply(factory, all);
+      const applying = fixture.applyDefinition(factory, all);
       await commitWhenAwaited(client);
       const drifted = (await applying).plan.filter(({ action }: { action: string }) => action !== 'unchanged');
       expect(drifted).toMatchObject([{ action: 'update', uid, changes: ['enabled'], drifted: true }]);
@@ -79,18 +77,18 @@ describe('an apply beside changes through the API', () => {
   });
 
   it('neither a dry run nor an export waits for an apply', async () => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const files = { 'factory.yaml': FACTORY, 'webhooks/ci.yaml': WEBHOOK };
-    await room.apply(factory, files);
+    await fixture.applyDefinition(factory, files);
     const client = await inTransaction(
       lockOf(factory),
       `SELECT 1 FROM headrace.webhooks WHERE factory_uid = '${factory}' FOR UPDATE`,
     );
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const body = { files: filesOf(files) };
-    await room.api.request(200, `PUT ${definitionOf(factory)}?dry_run=true`, { token, body });
-    await room.api.request(200, `POST ${definitionOf(factory)}/validate`, { token, body });
-    expect(await room.exported(factory)).toEqual(files);
+    await fixture.request(200, `PUT ${definitionOf(factory)}?dry_run=true`, { token, body });
+    await fixture.request(200, `POST ${definitionOf(factory)}/validate`, { token, body });
+    expect(await fixture.exportDefinition(factory)).toEqual(files);
     await client.query('ROLLBACK');
     await client.end();
   });
@@ -98,7 +96,7 @@ describe('an apply beside changes through the API', () => {
 
 /** A connection with an open transaction in which this has been done. */
 async function inTransaction(...statements: readonly string[]): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: room.api.database.url });
+  const client = new pg.Client({ connectionString: fixture.database.url });
   await client.connect();
   await client.query(['BEGIN', ...statements].join('; '));
   return client;
@@ -107,7 +105,7 @@ async function inTransaction(...statements: readonly string[]): Promise<pg.Clien
 /** Commits once somebody waits for what the connection holds. */
 async function commitWhenAwaited(client: pg.Client): Promise<void> {
   const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  await expect.poll(async () => (await room.api.database.query(waiting)).length, { interval: 10 }).toBeGreaterThan(0);
+  await expect.poll(async () => (await fixture.database.query(waiting)).length, { interval: 10 }).toBeGreaterThan(0);
   await client.query('COMMIT');
   await client.end();
 }

@@ -3,11 +3,12 @@ import { FactorySkillsModule } from '#domain/definitions';
 import { newUid } from '#platform/kernel';
 import { DeliveryBuilder } from '#testing';
 import { type FiringProcess, startFiring } from '../automations/firing-process.js';
-import { type DefinitionsRoom, entryOf, FACTORY, openDefinitionsRoom } from './definitions-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { FACTORY, entryOf } from './definition-plans.js';
 
 const skill = (name: string, body: string): string => `---\nname: ${name}\ndescription: Does ${name}.\n---\n${body}\n`;
 
-let room: DefinitionsRoom;
+let fixture: ApiFixture;
 let processor: FiringProcess;
 let factory: string;
 let hook: string;
@@ -28,29 +29,29 @@ const definition = (logs: string) => ({
 });
 
 beforeAll(async () => {
-  room = await openDefinitionsRoom();
-  processor = await startFiring(room.api.settings, [FactorySkillsModule]);
-  await room.putSecret('ci-secret', 'swordfish-1');
-  factory = await room.newFactory();
-  const plan = await room.apply(factory, definition('Read from the end.'));
+  fixture = await ApiFixture.start({ settings: { ingressPublicUrl: 'https://in.example.com' } });
+  processor = await startFiring(fixture.api.settings, [FactorySkillsModule]);
+  await fixture.putSecret('ci-secret', 'swordfish-1');
+  factory = await fixture.createFactory();
+  const plan = await fixture.applyDefinition(factory, definition('Read from the end.'));
   hook = entryOf(plan, 'webhook', 'ci').uid ?? '';
   fixer = entryOf(plan, 'agent', 'fixer').uid ?? '';
   foreman = entryOf(plan, 'agent', 'foreman').uid ?? '';
 });
 afterAll(async () => {
   await processor.close();
-  await room.api.close();
+  await fixture.close();
 });
 
 const runOf = async (id: string) =>
-  (await room.api.request(200, `GET /agent/runs/${id}`, { token: room.member.token })).body;
+  (await fixture.request(200, `GET /agent/runs/${id}`, { token: fixture.member.token })).body;
 const start = async (body: object, status = 200) =>
-  (await room.api.request(status, 'POST /agent/runs', { token: room.member.token, body })).body;
+  (await fixture.request(status, 'POST /agent/runs', { token: fixture.member.token, body })).body;
 const idOf = (path: string): string => `headrace/${factory}:${path}`;
 
 /** Makes an automation and has a delivery start it: the run, or why there is none. */
 async function fire(name: string, fields: object) {
-  const { api, admin } = room;
+  const { api, admin } = fixture;
   const { token } = admin;
   const filter = { webhook_ids: [hook], payload: { to: [name] } };
   const body = {
@@ -113,8 +114,8 @@ describe('runs that automations start', () => {
 });
 
 it('a foreman has the skills that its file names, and runs that it starts have the factory’s', async () => {
-  const { token } = room.admin;
-  const dispatched = await room.api.request(200, `POST /factory/${factory}/runs`, { token, body: { prompt: 'Go.' } });
+  const { token } = fixture.admin;
+  const dispatched = await fixture.request(200, `POST /factory/${factory}/runs`, { token, body: { prompt: 'Go.' } });
   const { run_id: parent_run_id } = dispatched.body;
   expect(await runOf(parent_run_id)).toMatchObject({
     agent_config: {
@@ -132,9 +133,9 @@ it('an agent has its skills wherever it works', async () => {
   expect((await runOf(run_id)).agent_config).toMatchObject({
     skills: [idOf('agents/foreman/skills/split/SKILL.md'), idOf('skills/logs/SKILL.md')],
   });
-  const other = await room.newFactory();
+  const other = await fixture.createFactory();
   const files = { 'factory.yaml': FACTORY, 'skills/logs/SKILL.md': skill('logs', 'The other factory’s way.') };
-  await room.apply(other, files);
+  await fixture.applyDefinition(other, files);
   const lent = await start({ prompt: 'Go.', agent_identity_uid: foreman, metadata: { factory_uid: other } });
   expect((await runOf(lent.run_id)).agent_config).toMatchObject({
     skills: [idOf('agents/foreman/skills/split/SKILL.md'), `headrace/${other}:skills/logs/SKILL.md`],
@@ -144,14 +145,14 @@ it('an agent has its skills wherever it works', async () => {
 it('any run of the team finds them by the full spec, and keeps them as they were', async () => {
   const spec = idOf('skills/logs/SKILL.md');
   const { run_id } = await start({ prompt: 'Go.', skill: spec });
-  await room.apply(factory, definition('Read from the beginning.'));
+  await fixture.applyDefinition(factory, definition('Read from the beginning.'));
   expect((await runOf(run_id)).agent_config).toMatchObject({ base_prompt: 'Read from the end.' });
   const again = await start({ prompt: 'Go.', skill: idOf('logs') });
   expect((await runOf(again.run_id)).agent_config).toMatchObject({ base_prompt: 'Read from the beginning.' });
-  await room.apply(factory, definition('Read from the end.'));
+  await fixture.applyDefinition(factory, definition('Read from the end.'));
   const { runs } = (
-    await room.api.request(200, `GET /agent/runs?skill=${encodeURIComponent(spec)}`, {
-      token: room.member.token,
+    await fixture.request(200, `GET /agent/runs?skill=${encodeURIComponent(spec)}`, {
+      token: fixture.member.token,
     })
   ).body;
   expect(runs.map((run: { run_id: string }) => run.run_id)).toContain(run_id);
@@ -163,9 +164,9 @@ it('a run outside of the factory does not find them by name, nor another team’
   expect((await start({ prompt: 'Go.', skill: idOf('losg') }, 400)).detail).toContain(idOf('skills/logs/SKILL.md'));
   await start({ prompt: 'Go.', skill: idOf('logs'), team: false }, 400);
   const stranger = { prompt: 'Go.', metadata: { factory_uid: factory } };
-  const { token } = room.stranger;
+  const { token } = fixture.stranger;
   for (const skill of [idOf('logs'), idOf('skills/logs/SKILL.md'), ':logs']) {
-    const { body } = await room.api.request(400, 'POST /agent/runs', { token, body: { ...stranger, skill } });
+    const { body } = await fixture.request(400, 'POST /agent/runs', { token, body: { ...stranger, skill } });
     expect(JSON.stringify(body)).not.toContain('skills/logs');
   }
   for (const label of ['x', '../x', newUid()])
@@ -174,22 +175,22 @@ it('a run outside of the factory does not find them by name, nor another team’
 
 it('an agent’s skills are compared, exported and checked like the rest of its file', async () => {
   const files = definition('Read from the end.');
-  expect((await room.apply(factory, files)).summary).toMatchObject({ create: 0, update: 0, delete: 0 });
-  const { token } = room.admin;
-  await room.api.request(200, `PUT /agent/identities/${fixer}`, { token, body: { skills: ['dig'] } });
-  expect(entryOf(await room.dryRun(factory, files), 'agent', 'fixer')).toMatchObject({
+  expect((await fixture.applyDefinition(factory, files)).summary).toMatchObject({ create: 0, update: 0, delete: 0 });
+  const { token } = fixture.admin;
+  await fixture.request(200, `PUT /agent/identities/${fixer}`, { token, body: { skills: ['dig'] } });
+  expect(entryOf(await fixture.planDefinition(factory, files), 'agent', 'fixer')).toMatchObject({
     action: 'update',
     changes: ['skills'],
     drifted: true,
   });
-  const exported = await room.exported(factory);
+  const exported = await fixture.exportDefinition(factory);
   expect(exported['agents/fixer/agent.md']).toContain('skills:\n  - dig\n');
-  expect((await room.apply(factory, exported)).summary).toMatchObject({ update: 0 });
-  await room.apply(factory, files);
+  expect((await fixture.applyDefinition(factory, exported)).summary).toMatchObject({ update: 0 });
+  await fixture.applyDefinition(factory, files);
   const many = Array.from({ length: 17 }, (_, index) => `s${index}`).join(', ');
   for (const skills of [`[${many}]`, '[" "]', '[7]', 'logs']) {
     const wrong = { ...files, 'agents/fixer/agent.md': `---\nskills: ${skills}\n---\n` };
-    const { diagnostics } = await room.refused(factory, wrong);
+    const { diagnostics } = await fixture.applyDefinition(factory, wrong, 400);
     expect(diagnostics).toMatchObject([{ path: 'agents/fixer/agent.md', line: 2 }]);
   }
 });

@@ -1,17 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newUid } from '#platform/kernel';
-import {
-  automation,
-  definitionOf,
-  type DefinitionsRoom,
-  entryOf,
-  FACTORY,
-  type Files,
-  filesOf,
-  openDefinitionsRoom,
-} from './definitions-room.js';
+import { ApiFixture, definitionOf, type Files, filesOf } from '../../support/api-fixture.js';
+import { FACTORY, automation, entryOf, definitionRows } from './definition-plans.js';
 
-let room: DefinitionsRoom;
+let fixture: ApiFixture;
 let factory: string;
 let hook: string;
 /** Of another team. */
@@ -23,24 +15,24 @@ const AUTOMATION = 'automations/fix/automation.md';
 const AGENT = 'agents/helper/agent.md';
 
 beforeAll(async () => {
-  room = await openDefinitionsRoom();
-  await room.putSecret('ci-secret', 'swordfish-1');
-  await room.putSecret('with-spaces', 'not safe in a URL');
-  factory = await room.newFactory();
-  hook = entryOf(await room.apply(factory, BASE), 'webhook', 'ci').uid ?? '';
-  const { token } = room.admin;
-  await room.api.request(201, `POST /factories/${factory}/webhooks`, { token, body: { name: 'by-hand' } });
-  const other = await room.newFactory();
-  await room.apply(other, { 'factory.yaml': `${FACTORY}alias: taken\n` });
-  const of = { token: room.stranger.token };
-  const environment = await room.api.request(201, 'POST /environments', {
+  fixture = await ApiFixture.start({ settings: { ingressPublicUrl: 'https://in.example.com' } });
+  await fixture.putSecret('ci-secret', 'swordfish-1');
+  await fixture.putSecret('with-spaces', 'not safe in a URL');
+  factory = await fixture.createFactory();
+  hook = entryOf(await fixture.applyDefinition(factory, BASE), 'webhook', 'ci').uid ?? '';
+  const { token } = fixture.admin;
+  await fixture.request(201, `POST /factories/${factory}/webhooks`, { token, body: { name: 'by-hand' } });
+  const other = await fixture.createFactory();
+  await fixture.applyDefinition(other, { 'factory.yaml': `${FACTORY}alias: taken\n` });
+  const of = { token: fixture.stranger.token };
+  const environment = await fixture.request(201, 'POST /environments', {
     ...of,
     body: { config: { name: 'theirs' }, team: true },
   });
-  const server = await room.api.request(201, 'POST /mcp-servers', { ...of, body: { name: 'theirs', command: 'x' } });
+  const server = await fixture.request(201, 'POST /mcp-servers', { ...of, body: { name: 'theirs', command: 'x' } });
   foreign = { environment: environment.body.uid, server: server.body.uid };
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 type Fault = readonly [name: string, files: () => Files, code: string, place: string, says?: RegExp];
 
@@ -221,12 +213,12 @@ const placeOf = ({ path, line, column }: Diagnostic): string => `${path}:${line}
 
 /** Refused by both operations, in the same words. */
 async function diagnosticsOf(files: Files): Promise<readonly Diagnostic[]> {
-  const { body: verdict } = await room.api.request(200, `POST ${definitionOf(factory)}/validate`, {
-    token: room.admin.token,
+  const { body: verdict } = await fixture.request(200, `POST ${definitionOf(factory)}/validate`, {
+    token: fixture.admin.token,
     body: { files: filesOf(files) },
   });
   expect(verdict.valid).toBe(false);
-  const problem = await room.refused(factory, files);
+  const problem = await fixture.applyDefinition(factory, files, 400);
   expect(problem).toMatchObject({ error_code: 'invalid_request', retryable: false, diagnostics: verdict.diagnostics });
   const paths = Object.keys(files);
   expect(problem.errors).toEqual(
@@ -243,9 +235,9 @@ describe('a definition with a fault changes nothing and points at the place', ()
     const [files, code, place, says = /./] = fault;
     // Beside the fault there is much that could be done.
     const eager = { ...files(), 'webhooks/new.yaml': WEBHOOK, 'agents/new/agent.md': '---\n---\n\nNew.\n' };
-    const before = await room.snapshot();
+    const before = await definitionRows(fixture);
     const [first, ...more] = await diagnosticsOf(eager);
-    expect(await room.snapshot()).toBe(before);
+    expect(await definitionRows(fixture)).toBe(before);
     expect(more).toEqual([]);
     expect(first && { code: first.code, place: placeOf(first) }).toEqual({ code, place });
     expect(first?.message).toMatch(says);
@@ -284,29 +276,29 @@ describe('limits', () => {
   it('the 21st webhook', async () => {
     const names = Array.from({ length: 19 }, (_, index) => `hook-${String(index).padStart(2, '0')}`);
     const files = { ...BASE, ...Object.fromEntries(names.map((name) => [`webhooks/${name}.yaml`, WEBHOOK])) };
-    const before = await room.snapshot();
+    const before = await definitionRows(fixture);
     // With the one that was made by hand there are 21.
     const found = await diagnosticsOf(files);
     expect(found.map((one) => `${one.code} ${placeOf(one)}`)).toEqual(['limit_reached webhooks/hook-18.yaml:1:1']);
-    expect(await room.snapshot()).toBe(before);
+    expect(await definitionRows(fixture)).toBe(before);
     const { 'webhooks/ci.yaml': _freed, ...others } = files;
-    expect((await room.dryRun(factory, others)).summary).toMatchObject({ create: 19, delete: 1 });
+    expect((await fixture.planDefinition(factory, others)).summary).toMatchObject({ create: 19, delete: 1 });
   });
 
   it('the 2,001st automation', async () => {
-    const full = await room.newFactory();
-    const uid = entryOf(await room.apply(full, BASE), 'webhook', 'ci').uid ?? '';
-    await room.api.database.query('INSERT INTO automation_counts (factory_uid, used) VALUES ($1, 1999)', [full]);
+    const full = await fixture.createFactory();
+    const uid = entryOf(await fixture.applyDefinition(full, BASE), 'webhook', 'ci').uid ?? '';
+    await fixture.database.query('INSERT INTO automation_counts (factory_uid, used) VALUES ($1, 1999)', [full]);
     const files = {
       ...BASE,
       'automations/a/automation.md': automation(uid),
       'automations/b/automation.md': automation(uid),
     };
-    const before = await room.snapshot();
-    const problem = await room.refused(full, files);
+    const before = await definitionRows(fixture);
+    const problem = await fixture.applyDefinition(full, files, 400);
     expect(problem.diagnostics).toMatchObject([
       { code: 'limit_reached', path: 'automations/b/automation.md', line: 1 },
     ]);
-    expect(await room.snapshot()).toBe(before);
+    expect(await definitionRows(fixture)).toBe(before);
   });
 });

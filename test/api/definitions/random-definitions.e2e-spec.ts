@@ -1,17 +1,18 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { workerHostFault } from '#execution/worker-protocol';
-import { type DefinitionsRoom, entryOf, type Files, openDefinitionsRoom } from './definitions-room.js';
+import { ApiFixture, type Files } from '../../support/api-fixture.js';
+import { entryOf, definitionRows } from './definition-plans.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 
-let room: DefinitionsRoom;
+let fixture: ApiFixture;
 beforeAll(async () => {
-  room = await openDefinitionsRoom();
-  await room.putSecret('ci-secret', 'swordfish-1');
-  await room.putSecret('other', 'swordfish-2');
+  fixture = await ApiFixture.start({ settings: { ingressPublicUrl: 'https://in.example.com' } });
+  await fixture.putSecret('ci-secret', 'swordfish-1');
+  await fixture.putSecret('other', 'swordfish-2');
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record<T>(model, { noNullPrototype: true });
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
@@ -149,29 +150,29 @@ describe('any definition', () => {
   it(
     'applied twice, exported and applied again, or written anew from what there is, changes nothing',
     async () => {
-      const factory = await room.newFactory();
+      const factory = await fixture.createFactory();
       const kept = {
         'factory.yaml': 'schemaVersion: v1alpha1\nname: F\n',
         'webhooks/kept.yaml': 'secretName: ci-secret\n',
       };
-      const hook = entryOf(await room.apply(factory, kept), 'webhook', 'kept').uid ?? '';
+      const hook = entryOf(await fixture.applyDefinition(factory, kept), 'webhook', 'kept').uid ?? '';
       await fc.assert(
         fc.asyncProperty(definition, async (random) => {
           const files = filesOf(random, hook);
-          await room.apply(factory, files);
-          const applied = await room.snapshot();
-          expect((await room.apply(factory, files)).summary).toMatchObject(NOTHING);
-          const exported = await room.exported(factory);
+          await fixture.applyDefinition(factory, files);
+          const applied = await definitionRows(fixture);
+          expect((await fixture.applyDefinition(factory, files)).summary).toMatchObject(NOTHING);
+          const exported = await fixture.exportDefinition(factory);
           expect(exported).toEqual(files);
-          expect((await room.apply(factory, exported)).summary).toMatchObject(NOTHING);
-          expect(await room.snapshot()).toBe(applied);
+          expect((await fixture.applyDefinition(factory, exported)).summary).toMatchObject(NOTHING);
+          expect(await definitionRows(fixture)).toBe(applied);
           // Without the texts, all of it has to be written anew; skills are nothing but their texts.
           const query = `DELETE FROM factory_files WHERE factory_uid = $1 AND path !~ '^skills'`;
-          await room.api.database.query(query, [factory]);
-          const written = await room.exported(factory);
+          await fixture.database.query(query, [factory]);
+          const written = await fixture.exportDefinition(factory);
           expect(Object.keys(written)).toEqual(Object.keys(files).sort());
-          expect((await room.apply(factory, written)).summary).toMatchObject(NOTHING);
-          expect(resourcesIn(await room.snapshot())).toBe(resourcesIn(applied));
+          expect((await fixture.applyDefinition(factory, written)).summary).toMatchObject(NOTHING);
+          expect(resourcesIn(await definitionRows(fixture))).toBe(resourcesIn(applied));
         }),
         { numRuns: isLong ? 200 : 20 },
       );

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
-import { inTeam } from '../agents/agents-room.js';
+import { inTeam } from '../../support/api-requests.js';
 
 const OPERATION = 'GET /factory-files/schemas/v1alpha1';
 

@@ -2,16 +2,19 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LastRun, LastRuns, LastRunSource } from '#domain/environments';
 import { RunBuilder, startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
-import { statementsDuring } from '../runs/runs-room.js';
-import { grant, makeEnvironment, openSharingRoom, type SharingRoom } from './sharing-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { statementsDuring } from '../../support/api-requests.js';
+import { EnvironmentSharing } from './environment-sharing.js';
 
 let api: TestApi;
-let room: SharingRoom;
+let fixture: ApiFixture;
+let sharing: EnvironmentSharing;
 let member: TestPrincipal;
 beforeAll(async () => {
   api = await startTestApi({ settings: { runListTimeout: 700 } });
-  room = await openSharingRoom(api);
-  ({ member } = room.people);
+  fixture = await ApiFixture.over(api);
+  sharing = await EnvironmentSharing.prepare(fixture);
+  ({ member } = sharing.people);
 });
 afterAll(() => api.close());
 
@@ -31,13 +34,13 @@ async function shown(by: TestPrincipal, uid: string) {
 
 describe('the last run in an environment', () => {
   it('is that which was created last, as it is now', async () => {
-    const uid = await makeEnvironment(room, 'team');
+    const uid = await sharing.createEnvironment('team');
     const fresh = await shown(member, uid);
     expect(fresh).not.toHaveProperty('last_task_run_timestamp');
     expect(fresh).not.toHaveProperty('last_task_created');
     await createRun(member, uid, true, 'First');
-    const runId = await createRun(room.people.admin, uid, true, 'Second');
-    await createRun(member, await makeEnvironment(room, 'team'), true, 'Elsewhere');
+    const runId = await createRun(sharing.people.admin, uid, true, 'Second');
+    await createRun(member, await sharing.createEnvironment('team'), true, 'Elsewhere');
     const { body: run } = await api.request(200, `GET /agent/runs/${runId}`, { token: member.token });
     const queued = await shown(member, uid);
     expect(queued.last_task_run_timestamp).toBe(run.created_at);
@@ -61,18 +64,18 @@ describe('the last run in an environment', () => {
   });
 
   it('does not change when the environment was updated', async () => {
-    const uid = await makeEnvironment(room, 'team');
+    const uid = await sharing.createEnvironment('team');
     const before = await shown(member, uid);
     await createRun(member, uid, true, 'One');
     expect((await shown(member, uid)).last_updated).toBe(before.last_updated);
   });
 
   it('is one that the caller may read: a guest sees theirs, the owner not the guest’s', async () => {
-    const { owner, guest, guestTeam, guestViewer, holder } = room.people;
-    const uid = await makeEnvironment(room, 'personal');
-    await grant(room, uid, { user_uid: guest.uid });
-    await grant(room, uid, { team_uid: room.guestTeam });
-    await grant(room, uid, { user_uid: holder.uid });
+    const { owner, guest, guestTeam, guestViewer, holder } = sharing.people;
+    const uid = await sharing.createEnvironment('personal');
+    await sharing.grant(uid, { user_uid: guest.uid });
+    await sharing.grant(uid, { team_uid: sharing.guestTeam });
+    await sharing.grant(uid, { user_uid: holder.uid });
     const owners = await createRun(owner, uid, false, 'Of the owner');
     const guests = await createRun(guest, uid, false, 'Of the guest');
     const teams = await createRun(guestTeam, uid, true, 'Of the team');
@@ -88,7 +91,7 @@ describe('the last run in an environment', () => {
 
   it('takes two round trips, however many environments and runs there are', async () => {
     for (let count = 0; count < 5; count += 1)
-      await createRun(member, await makeEnvironment(room, 'team'), true, 'One more');
+      await createRun(member, await sharing.createEnvironment('team'), true, 'One more');
     const asked = await statementsDuring(api, () =>
       api.request(200, 'GET /agent/environments', { token: member.token }),
     );
@@ -136,7 +139,7 @@ describe('the last run in an environment', () => {
   });
 
   it('is left out when it cannot be found in time', async () => {
-    const uid = await makeEnvironment(room, 'team');
+    const uid = await sharing.createEnvironment('team');
     await createRun(member, uid, true, 'Out of reach');
     const blocked = await whileLocked(() => shown(member, uid));
     expect(blocked).not.toHaveProperty('last_task_created');
@@ -144,7 +147,7 @@ describe('the last run in an environment', () => {
     expect(api.log.errors).toEqual([]);
   });
 
-  it('is told by one room only', () => {
+  it('is told by one fixture only', () => {
     class Another extends LastRunSource {
       override find(): Promise<ReadonlyMap<string, LastRun>> {
         return Promise.resolve(new Map<string, LastRun>());

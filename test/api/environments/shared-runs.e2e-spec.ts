@@ -3,20 +3,23 @@ import { type Caller, resolveCaller, TokenAuthenticator } from '#platform/auth';
 import { EnvironmentDirectory } from '#domain/environments';
 import { ExecutionTokens } from '#execution/executions';
 import { startTestApi, type TestApi, type TestPrincipal, TestRunner } from '#testing';
-import { grant, link, makeEnvironment, openSharingRoom, redeem, type SharingRoom } from './sharing-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { EnvironmentSharing } from './environment-sharing.js';
 
 /** What a shared environment is to runs: what they get, and what ends when the sharing does. */
 
 const ENV = { env: { TOKEN: 'swordfish' } };
 
 let api: TestApi;
-let room: SharingRoom;
+let fixture: ApiFixture;
+let sharing: EnvironmentSharing;
 let owner: TestPrincipal;
 let guest: TestPrincipal;
 beforeAll(async () => {
   api = await startTestApi();
-  room = await openSharingRoom(api);
-  ({ owner, guest } = room.people);
+  fixture = await ApiFixture.over(api);
+  sharing = await EnvironmentSharing.prepare(fixture);
+  ({ owner, guest } = sharing.people);
 });
 afterAll(() => api.close());
 
@@ -50,8 +53,8 @@ const FAILED = {
 
 describe('runs in a shared environment', () => {
   it('get its values in clear, and nobody is shown them', async () => {
-    const uid = await makeEnvironment(room, 'personal', ENV);
-    await grant(room, uid, { user_uid: guest.uid });
+    const uid = await sharing.createEnvironment('personal', ENV);
+    await sharing.grant(uid, { user_uid: guest.uid });
     const runId = await createRun(guest, uid, true);
     const { assignment } = await TestRunner.take(api, runId);
     expect(assignment.environment).toMatchObject({ uid, env: { TOKEN: 'swordfish' } });
@@ -60,20 +63,20 @@ describe('runs in a shared environment', () => {
   });
 
   it('serve an identity of a team that was granted it, not of one of whom a member was', async () => {
-    const uid = await makeEnvironment(room, 'personal');
-    const admin = await api.identities.user({ [room.guestTeam]: 'admin' });
+    const uid = await sharing.createEnvironment('personal');
+    const admin = await api.identities.user({ [sharing.guestTeam]: 'admin' });
     const identity = (status: number, name: string) =>
       api.request(status, 'POST /agent/identities', {
         token: admin.token,
         body: { name, environment_id: uid },
       });
-    await grant(room, uid, { user_uid: admin.uid });
+    await sharing.grant(uid, { user_uid: admin.uid });
     await identity(403, 'early');
-    const grantUid = await grant(room, uid, { team_uid: room.guestTeam });
+    const grantUid = await sharing.grant(uid, { team_uid: sharing.guestTeam });
     const { body } = await identity(201, 'worker');
     const create = (status: number) =>
       api.request(status, 'POST /agent/runs', {
-        token: room.people.guestTeam.token,
+        token: sharing.people.guestTeam.token,
         body: { prompt: 'Go.', agent_identity_uid: body.uid },
       });
     const runId = (await create(200)).body.run_id as string;
@@ -85,13 +88,13 @@ describe('runs in a shared environment', () => {
 
 describe('when the sharing ends', () => {
   it.each(['grant to the person', 'grant to the team', 'link'])('%s: queued runs fail, others go on', async (how) => {
-    const uid = await makeEnvironment(room, 'team', ENV);
-    const by = how === 'grant to the team' ? room.people.guestTeam : guest;
+    const uid = await sharing.createEnvironment('team', ENV);
+    const by = how === 'grant to the team' ? sharing.people.guestTeam : guest;
     const shared = async (): Promise<string> => {
-      if (how === 'grant to the person') return `grants/${await grant(room, uid, { user_uid: by.uid })}`;
-      if (how === 'grant to the team') return `grants/${await grant(room, uid, { team_uid: room.guestTeam })}`;
-      const made = await link(room, uid);
-      await redeem(room, 200, by, made.token);
+      if (how === 'grant to the person') return `grants/${await sharing.grant(uid, { user_uid: by.uid })}`;
+      if (how === 'grant to the team') return `grants/${await sharing.grant(uid, { team_uid: sharing.guestTeam })}`;
+      const made = await sharing.createLink(uid);
+      await sharing.redeemLink(200, by, made.token);
       return `links/${made.uid}`;
     };
     const path = await shared();
@@ -108,8 +111,8 @@ describe('when the sharing ends', () => {
   });
 
   it('a run that is continued later fails too', async () => {
-    const uid = await makeEnvironment(room, 'personal', ENV);
-    const grantUid = await grant(room, uid, { user_uid: guest.uid });
+    const uid = await sharing.createEnvironment('personal', ENV);
+    const grantUid = await sharing.grant(uid, { user_uid: guest.uid });
     const runId = await createRun(guest, uid);
     const runner = await TestRunner.take(api, runId);
     await runner.startAgent();
@@ -128,8 +131,8 @@ describe('when the sharing ends', () => {
   });
 
   it('a personal run of somebody who has left the team fails, one of the team goes on', async () => {
-    const uid = await makeEnvironment(room, 'team');
-    const leaver = await api.identities.user({ [room.team]: 'member' });
+    const uid = await sharing.createEnvironment('team');
+    const leaver = await api.identities.user({ [fixture.team]: 'member' });
     const [own, teams] = [await createRun(leaver, uid), await createRun(leaver, uid, true)];
     // Another team that lets them have personal runs.
     const other = await api.identities.team();
@@ -141,9 +144,9 @@ describe('when the sharing ends', () => {
 
 describe('a viewer of the team', () => {
   it('cannot create a personal run in an environment of the team, also with a role elsewhere: 403', async () => {
-    const uid = await makeEnvironment(room, 'team', ENV);
+    const uid = await sharing.createEnvironment('team', ENV);
     const home = await api.identities.team();
-    const viewer = await api.identities.user({ [room.team]: 'viewer', [home]: 'member' });
+    const viewer = await api.identities.user({ [fixture.team]: 'viewer', [home]: 'member' });
     await createRun(viewer, uid, false, 403);
     const { body } = await api.request(403, 'POST /agent/runs/external', {
       token: viewer.token,
@@ -155,22 +158,22 @@ describe('a viewer of the team', () => {
   });
 
   it('gets no values by a personal run that was created while being a member: it fails when it begins', async () => {
-    const uid = await makeEnvironment(room, 'team', ENV);
+    const uid = await sharing.createEnvironment('team', ENV);
     const home = await api.identities.team();
-    const demoted = await api.identities.user({ [room.team]: 'member', [home]: 'member' });
+    const demoted = await api.identities.user({ [fixture.team]: 'member', [home]: 'member' });
     const queued = await createRun(demoted, uid);
     await api.database.query(`UPDATE memberships SET role = 'viewer' WHERE user_uid = $1 AND team_uid = $2`, [
       demoted.uid,
-      room.team,
+      fixture.team,
     ]);
     expect(await failAtClaim(demoted, queued)).toMatchObject(FAILED);
   });
 
   it('may use an environment of the team that was granted to them in person', async () => {
-    const uid = await makeEnvironment(room, 'team', ENV);
+    const uid = await sharing.createEnvironment('team', ENV);
     const home = await api.identities.team();
-    const viewer = await api.identities.user({ [room.team]: 'viewer', [home]: 'member' });
-    await grant(room, uid, { user_uid: viewer.uid });
+    const viewer = await api.identities.user({ [fixture.team]: 'viewer', [home]: 'member' });
+    await sharing.grant(uid, { user_uid: viewer.uid });
     expect((await TestRunner.take(api, await createRun(viewer, uid))).assignment.environment?.uid).toBe(uid);
   });
 });
@@ -185,13 +188,13 @@ describe('EnvironmentDirectory', () => {
 
   it('lists what somebody may use, by name, values in clear', async () => {
     const person = await api.identities.user({ [await api.identities.team()]: 'member' });
-    const shared = await makeEnvironment(room, 'team', { name: 'b', ...ENV });
-    await redeem(room, 200, person, (await link(room, shared)).token);
+    const shared = await sharing.createEnvironment('team', { name: 'b', ...ENV });
+    await sharing.redeemLink(200, person, (await sharing.createLink(shared)).token);
     const own = await api.request(201, 'POST /environments', {
       token: person.token,
       body: { config: { name: 'a' }, team: false },
     });
-    await makeEnvironment(room, 'team', { name: 'c' });
+    await sharing.createEnvironment('team', { name: 'c' });
     const usable = await api.app.get(EnvironmentDirectory).list(await callerOf(person), 'use');
     expect(usable.map(({ uid }) => uid)).toEqual([own.body.uid, shared]);
     expect(usable[1]?.config.env).toEqual(ENV.env);

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { noteExchange, startTestApi, type TestApi } from '#testing';
+import { ApiFixture } from '../../support/api-fixture.js';
 import {
+  EnvironmentSharing,
   type Kind,
-  openSharingRoom,
   type Persona,
   PERSONAS,
-  shareWith,
   type SharedEnvironment,
-  type SharingRoom,
-} from './sharing-room.js';
+} from './environment-sharing.js';
 
 type Operation = (
   environment: SharedEnvironment,
@@ -27,7 +26,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   get: ({ uid }) => ({ line: `GET /environments/${uid}` }),
   update: ({ uid }) => ({ line: `PUT /environments/${uid}`, body: { config: { name: 'changed' } } }),
   delete: ({ uid }) => ({ line: `DELETE /environments/${uid}` }),
-  grant: ({ uid }) => ({ line: `POST /environments/${uid}/grants`, body: { user_uid: room.people.stranger.uid } }),
+  grant: ({ uid }) => ({ line: `POST /environments/${uid}/grants`, body: { user_uid: sharing.people.stranger.uid } }),
   listGrants: ({ uid }) => ({ line: `GET /environments/${uid}/grants` }),
   revokeGrant: ({ uid, grantUid }) => ({ line: `DELETE /environments/${uid}/grants/${grantUid}` }),
   createLink: ({ uid }) => ({ line: `POST /environments/${uid}/links`, body: {} }),
@@ -68,10 +67,12 @@ const TABLE: readonly (readonly [kind: Kind, operation: string, cells: string])[
 ];
 
 let api: TestApi;
-let room: SharingRoom;
+let fixture: ApiFixture;
+let sharing: EnvironmentSharing;
 beforeAll(async () => {
   api = await startTestApi();
-  room = await openSharingRoom(api);
+  fixture = await ApiFixture.over(api);
+  sharing = await EnvironmentSharing.prepare(fixture);
 });
 afterAll(() => api.close());
 
@@ -80,9 +81,9 @@ const LOOKING = new Set(['list', 'get', 'listGrants', 'listLinks', 'ownRun', 'te
 const looked = new Map<string, SharedEnvironment>();
 
 async function environmentFor(kind: Kind, operation: string, persona: Persona): Promise<SharedEnvironment> {
-  if (!LOOKING.has(operation)) return shareWith(room, kind, persona);
+  if (!LOOKING.has(operation)) return sharing.shareWith(kind, persona);
   const key = `${kind}/${persona}`;
-  const environment = looked.get(key) ?? (await shareWith(room, kind, persona));
+  const environment = looked.get(key) ?? (await sharing.shareWith(kind, persona));
   looked.set(key, environment);
   return environment;
 }
@@ -94,7 +95,7 @@ async function ask(kind: Kind, operation: string, persona: Persona): Promise<str
   const response = await fetch(`${api.url}/api/v1${path}`, {
     method,
     headers: {
-      authorization: `Bearer ${room.people[persona].token}`,
+      authorization: `Bearer ${sharing.people[persona].token}`,
       ...(asked?.body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(asked?.body === undefined ? {} : { body: JSON.stringify(asked.body) }),

@@ -2,18 +2,26 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newUid } from '#platform/kernel';
 import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
-import { HUGE, pointersOf, UNKNOWN } from '../agents/agents-room.js';
-import { allAtOnce, answerTo } from '../runs/runs-room.js';
-import { grant, link, makeEnvironment, openSharingRoom, redeem, type SharingRoom } from './sharing-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import {
+  OVERSIZED_BODY,
+  pointersOf,
+  requestAnyStatus,
+  sendConcurrently,
+  UNKNOWN_UID,
+} from '../../support/api-requests.js';
+import { EnvironmentSharing } from './environment-sharing.js';
 
 let api: TestApi;
-let room: SharingRoom;
+let fixture: ApiFixture;
+let sharing: EnvironmentSharing;
 let owner: TestPrincipal;
 let guest: TestPrincipal;
 beforeAll(async () => {
   api = await startTestApi({ settings: { publicUrl: 'https://runs.example' } });
-  room = await openSharingRoom(api);
-  ({ owner, guest } = room.people);
+  fixture = await ApiFixture.over(api);
+  sharing = await EnvironmentSharing.prepare(fixture);
+  ({ owner, guest } = sharing.people);
 });
 afterAll(() => api.close());
 
@@ -26,7 +34,7 @@ const listed = async ({ token }: TestPrincipal): Promise<string[]> => {
 
 describe('grants', () => {
   it('are to a person by uid or address, or to a team, and once each', async () => {
-    const uid = await makeEnvironment(room, 'personal');
+    const uid = await sharing.createEnvironment('personal');
     const { body: first } = await ask(201, `POST /environments/${uid}/grants`, { user_uid: guest.uid });
     expect(first).toEqual({
       uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
@@ -38,10 +46,10 @@ describe('grants', () => {
     const shouted = ` ${guest.uid}@EXAMPLE.test `;
     expect((await ask(201, `POST /environments/${uid}/grants`, { user_email: shouted })).body).toEqual(first);
     const { body: second } = await ask(201, `POST /environments/${uid}/grants`, {
-      team_uid: room.guestTeam,
+      team_uid: sharing.guestTeam,
       access: 'use',
     });
-    expect(second).toMatchObject({ team_uid: room.guestTeam });
+    expect(second).toMatchObject({ team_uid: sharing.guestTeam });
     expect(second).not.toHaveProperty('user');
     expect((await ask(200, `GET /environments/${uid}/grants`)).body).toEqual({ grants: [first, second] });
     await ask(204, `DELETE /environments/${uid}/grants/${first.uid}`);
@@ -50,45 +58,45 @@ describe('grants', () => {
   });
 
   it('list what is shared with somebody masked, once, however often it was shared', async () => {
-    const uid = await makeEnvironment(room, 'team', { env: { TOKEN: 'swordfish' } });
-    const both = await api.identities.user({ [room.team]: 'viewer', [room.guestTeam]: 'member' });
-    await grant(room, uid, { user_uid: both.uid });
-    await grant(room, uid, { team_uid: room.guestTeam });
-    await redeem(room, 200, both, (await link(room, uid)).token);
+    const uid = await sharing.createEnvironment('team', { env: { TOKEN: 'swordfish' } });
+    const both = await api.identities.user({ [fixture.team]: 'viewer', [sharing.guestTeam]: 'member' });
+    await sharing.grant(uid, { user_uid: both.uid });
+    await sharing.grant(uid, { team_uid: sharing.guestTeam });
+    await sharing.redeemLink(200, both, (await sharing.createLink(uid)).token);
     expect((await listed(both)).filter((item) => item === uid)).toEqual([uid]);
-    await grant(room, uid, { user_uid: guest.uid });
+    await sharing.grant(uid, { user_uid: guest.uid });
     const { body, text } = await api.request(200, `GET /environments/${uid}`, { token: guest.token });
-    expect(body).toMatchObject({ config: { env: { TOKEN: '***' } }, scope: { type: 'Team', uid: room.team } });
+    expect(body).toMatchObject({ config: { env: { TOKEN: '***' } }, scope: { type: 'Team', uid: fixture.team } });
     expect(text).not.toContain('swordfish');
   });
 
   it('to a team are listed where the header picks that team', async () => {
-    const uid = await makeEnvironment(room, 'personal');
-    await grant(room, uid, { team_uid: room.guestTeam });
+    const uid = await sharing.createEnvironment('personal');
+    await sharing.grant(uid, { team_uid: sharing.guestTeam });
     const other = await api.identities.team();
-    const { token } = await api.identities.user({ [room.guestTeam]: 'viewer', [other]: 'admin' });
+    const { token } = await api.identities.user({ [sharing.guestTeam]: 'viewer', [other]: 'admin' });
     const of = async (team: string) =>
       (await api.request(200, 'GET /agent/environments', { token, headers: { 'X-Headrace-Team-Uid': team } })).text;
-    expect(await of(room.guestTeam)).toContain(uid);
+    expect(await of(sharing.guestTeam)).toContain(uid);
     expect(await of(other)).not.toContain(uid);
   });
 
   it('400: names the field', async () => {
-    const uid = await makeEnvironment(room, 'personal');
-    const teams = await makeEnvironment(room, 'team');
+    const uid = await sharing.createEnvironment('personal');
+    const teams = await sharing.createEnvironment('team');
     const refusals: [string, object, string][] = [
       [uid, {}, '/user_uid'],
-      [uid, { user_uid: guest.uid, team_uid: room.guestTeam }, '/team_uid'],
-      [uid, { user_uid: UNKNOWN }, '/user_uid'],
+      [uid, { user_uid: guest.uid, team_uid: sharing.guestTeam }, '/team_uid'],
+      [uid, { user_uid: UNKNOWN_UID }, '/user_uid'],
       [uid, { user_uid: 'x' }, '/user_uid'],
       [uid, { user_email: 'nobody@example.test' }, '/user_email'],
       [uid, { user_email: ' ' }, '/user_email'],
       [uid, { team_uid: newUid() }, '/team_uid'],
-      [uid, { user_uid: room.people.bot.uid }, '/user_uid'],
+      [uid, { user_uid: sharing.people.bot.uid }, '/user_uid'],
       [uid, { user_uid: guest.uid, access: 'own' }, '/access'],
       [uid, { user_uid: guest.uid, role: 'x' }, '/role'],
       [uid, { user_uid: owner.uid }, '/user_uid'],
-      [teams, { team_uid: room.team }, '/team_uid'],
+      [teams, { team_uid: fixture.team }, '/team_uid'],
     ];
     for (const [environment, request, pointer] of refusals) {
       const { body } = await ask(400, `POST /environments/${environment}/grants`, request);
@@ -98,7 +106,7 @@ describe('grants', () => {
   });
 
   it('are at most 100, however many are made at once', async () => {
-    const uid = await makeEnvironment(room, 'personal');
+    const uid = await sharing.createEnvironment('personal');
     await api.database.query(
       `WITH people AS (INSERT INTO users (uid, email, display_name)
          SELECT lpad(to_hex(n), 22, '7'), to_hex(n) || '@many.test', 'One' FROM generate_series(1, 97) n RETURNING uid)
@@ -108,9 +116,12 @@ describe('grants', () => {
     );
     const racers = await Promise.all(Array.from({ length: 8 }, () => api.identities.user()));
     const lock = `SELECT 1 FROM headrace.environments WHERE uid = '${uid}' FOR UPDATE`;
-    const answers = await allAtOnce(api, lock, () =>
+    const answers = await sendConcurrently(api, lock, () =>
       racers.map((racer) =>
-        answerTo(api, `POST /environments/${uid}/grants`, { token: owner.token, body: { user_uid: racer.uid } }),
+        requestAnyStatus(api, `POST /environments/${uid}/grants`, {
+          token: owner.token,
+          body: { user_uid: racer.uid },
+        }),
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 403, 403, 403, 403, 403]);
@@ -122,16 +133,16 @@ describe('grants', () => {
   });
 
   it('answers the statuses that it documents', async () => {
-    const uid = await makeEnvironment(room, 'personal');
+    const uid = await sharing.createEnvironment('personal');
     for (const line of ['POST /environments/%20/grants', 'GET /environments/%20/grants'])
       await ask(400, line, line.startsWith('POST') ? { user_uid: guest.uid } : undefined);
     await ask(400, `DELETE /environments/${uid}/grants/%20`);
-    await ask(404, `POST /environments/${UNKNOWN}/grants`, { user_uid: guest.uid });
-    await ask(404, `GET /environments/${UNKNOWN}/grants`);
-    await ask(404, `DELETE /environments/${UNKNOWN}/grants/${UNKNOWN}`);
+    await ask(404, `POST /environments/${UNKNOWN_UID}/grants`, { user_uid: guest.uid });
+    await ask(404, `GET /environments/${UNKNOWN_UID}/grants`);
+    await ask(404, `DELETE /environments/${UNKNOWN_UID}/grants/${UNKNOWN_UID}`);
     for (const path of ['grants', 'links']) {
       const line = `POST /environments/${uid}/${path}`;
-      await api.request(413, line, { token: owner.token, contentType: 'application/json', body: HUGE });
+      await api.request(413, line, { token: owner.token, contentType: 'application/json', body: OVERSIZED_BODY });
       await api.request(415, line, { token: owner.token, contentType: 'text/plain', body: 'x' });
     }
   });
@@ -139,7 +150,7 @@ describe('grants', () => {
 
 describe('links', () => {
   it('show their token once, and keep its digest only', async () => {
-    const uid = await makeEnvironment(room, 'personal');
+    const uid = await sharing.createEnvironment('personal');
     const { body: made } = await ask(201, `POST /environments/${uid}/links`);
     expect(made).toEqual({
       uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
@@ -160,19 +171,19 @@ describe('links', () => {
     expect(rows.map(({ token_hash }) => token_hash.toString('hex'))).toEqual([
       createHash('sha256').update(token).digest('hex'),
     ]);
-    await redeem(room, 200, guest, token);
+    await sharing.redeemLink(200, guest, token);
     expect(api.log.text).not.toContain(token);
   });
 
   it('put the environment into the list of whoever redeems them, until they are revoked', async () => {
-    const uid = await makeEnvironment(room, 'personal', { env: { TOKEN: 'swordfish' } });
+    const uid = await sharing.createEnvironment('personal', { env: { TOKEN: 'swordfish' } });
     const holder = await api.identities.user();
-    const [one, two] = [await link(room, uid), await link(room, uid)];
-    const { body, text } = await redeem(room, 200, holder, one.token);
+    const [one, two] = [await sharing.createLink(uid), await sharing.createLink(uid)];
+    const { body, text } = await sharing.redeemLink(200, holder, one.token);
     expect(body).toMatchObject({ uid, scope: { type: 'User', uid: owner.uid } });
     expect(text).not.toContain('swordfish');
-    expect((await redeem(room, 200, holder, ` ${one.token}\n`)).body.uid).toBe(uid);
-    await redeem(room, 200, holder, two.token);
+    expect((await sharing.redeemLink(200, holder, ` ${one.token}\n`)).body.uid).toBe(uid);
+    await sharing.redeemLink(200, holder, two.token);
     const { links } = (await ask(200, `GET /environments/${uid}/links`)).body;
     expect(links.map(({ uses }: { uses: number }) => uses)).toEqual([1, 1]);
     expect(await listed(holder)).toEqual([uid]);
@@ -185,38 +196,38 @@ describe('links', () => {
   });
 
   it('answer the same whether they are unknown, malformed, expired, revoked or used up', async () => {
-    const uid = await makeEnvironment(room, 'personal');
+    const uid = await sharing.createEnvironment('personal');
     const soon = new Date(Date.now() + 3_600_000).toISOString();
-    const expired = await link(room, uid, { expires_at: soon });
+    const expired = await sharing.createLink(uid, { expires_at: soon });
     const early = await api.identities.user();
-    await redeem(room, 200, early, expired.token);
-    const full = await link(room, uid, { max_uses: 1 });
-    await redeem(room, 200, early, full.token);
-    const revoked = await link(room, uid);
+    await sharing.redeemLink(200, early, expired.token);
+    const full = await sharing.createLink(uid, { max_uses: 1 });
+    await sharing.redeemLink(200, early, full.token);
+    const revoked = await sharing.createLink(uid);
     await ask(204, `DELETE /environments/${uid}/links/${revoked.uid}`);
-    const gone = await makeEnvironment(room, 'personal');
-    const deleted = await link(room, gone);
+    const gone = await sharing.createEnvironment('personal');
+    const deleted = await sharing.createLink(gone);
     await ask(204, `DELETE /environments/${gone}`);
     await api.advanceClock(3_600_001);
     const told = new Set<string>();
     for (const token of [`hrl_${'0'.repeat(43)}`, 'x', expired, full, revoked, deleted]) {
-      const { body } = await redeem(room, 404, guest, typeof token === 'string' ? token : token.token);
+      const { body } = await sharing.redeemLink(404, guest, typeof token === 'string' ? token : token.token);
       told.add(JSON.stringify({ ...body, trace_id: null }));
     }
     expect(told.size).toBe(1);
     // Who has come by them in time keeps what they gave.
     expect(await listed(early)).toEqual([uid]);
-    await redeem(room, 200, early, full.token);
+    await sharing.redeemLink(200, early, full.token);
   });
 
   it('let exactly as many people in as they say, however many come at once', async () => {
-    const uid = await makeEnvironment(room, 'personal');
-    const { uid: linkUid, token } = await link(room, uid, { max_uses: 3 });
+    const uid = await sharing.createEnvironment('personal');
+    const { uid: linkUid, token } = await sharing.createLink(uid, { max_uses: 3 });
     const people = await Promise.all(Array.from({ length: 6 }, () => api.identities.user()));
     const lock = `SELECT 1 FROM headrace.environment_links WHERE uid = '${linkUid}' FOR UPDATE`;
-    const answers = await allAtOnce(api, lock, () =>
+    const answers = await sendConcurrently(api, lock, () =>
       people.map((person) =>
-        answerTo(api, 'POST /environments/links/redeem', { token: person.token, body: { token } }),
+        requestAnyStatus(api, 'POST /environments/links/redeem', { token: person.token, body: { token } }),
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 404, 404, 404]);
@@ -224,40 +235,40 @@ describe('links', () => {
   });
 
   it('are not used up by those who look after the environment', async () => {
-    const uid = await makeEnvironment(room, 'team');
-    const { token } = await link(room, uid, { max_uses: 1 });
-    await redeem(room, 200, owner, token);
-    await redeem(room, 200, room.people.admin, token);
-    await redeem(room, 200, guest, token);
+    const uid = await sharing.createEnvironment('team');
+    const { token } = await sharing.createLink(uid, { max_uses: 1 });
+    await sharing.redeemLink(200, owner, token);
+    await sharing.redeemLink(200, sharing.people.admin, token);
+    await sharing.redeemLink(200, guest, token);
   });
 
   it('are for people', async () => {
-    const { token } = await link(room, await makeEnvironment(room, 'personal'));
-    const { body } = await redeem(room, 403, room.people.guestBot, token);
+    const { token } = await sharing.createLink(await sharing.createEnvironment('personal'));
+    const { body } = await sharing.redeemLink(403, sharing.people.guestBot, token);
     expect(body.detail).toContain('granted to your team');
   });
 
   it('are at most 20 at a time, expired ones included', async () => {
-    const uid = await makeEnvironment(room, 'personal');
+    const uid = await sharing.createEnvironment('personal');
     await api.database.query(
       `INSERT INTO environment_links (uid, environment_uid, token_hash, expires_at, creator_type, creator_uid)
        SELECT lpad(n::text, 22, 'L'), $1, sha256(($1 || n)::bytea), headrace.now() - interval '1 day', 'user', $2 FROM generate_series(1, 18) n`,
       [uid, owner.uid],
     );
     const lock = `SELECT 1 FROM headrace.environments WHERE uid = '${uid}' FOR UPDATE`;
-    const answers = await allAtOnce(api, lock, () =>
+    const answers = await sendConcurrently(api, lock, () =>
       Array.from({ length: 5 }, () =>
-        answerTo(api, `POST /environments/${uid}/links`, { token: owner.token, body: {} }),
+        requestAnyStatus(api, `POST /environments/${uid}/links`, { token: owner.token, body: {} }),
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 403, 403, 403]);
     expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({ error_code: 'limit_reached' });
     await ask(204, `DELETE /environments/${uid}/links/${'1'.padStart(22, 'L')}`);
-    await link(room, uid);
+    await sharing.createLink(uid);
   });
 
   it('400: names the field', async () => {
-    const uid = await makeEnvironment(room, 'personal');
+    const uid = await sharing.createEnvironment('personal');
     const refusals: [object, string][] = [
       [{ expires_at: '2020-01-01T00:00:00Z' }, '/expires_at'],
       [{ expires_at: 'tomorrow' }, '/expires_at'],
@@ -277,29 +288,29 @@ describe('links', () => {
   it('answers the statuses that it documents', async () => {
     await ask(400, 'POST /environments/%20/links');
     await ask(400, 'GET /environments/%20/links');
-    await ask(400, `DELETE /environments/${UNKNOWN}/links/%20`);
-    await ask(404, `POST /environments/${UNKNOWN}/links`, {});
-    await ask(404, `GET /environments/${UNKNOWN}/links`);
-    await ask(404, `DELETE /environments/${UNKNOWN}/links/${UNKNOWN}`);
+    await ask(400, `DELETE /environments/${UNKNOWN_UID}/links/%20`);
+    await ask(404, `POST /environments/${UNKNOWN_UID}/links`, {});
+    await ask(404, `GET /environments/${UNKNOWN_UID}/links`);
+    await ask(404, `DELETE /environments/${UNKNOWN_UID}/links/${UNKNOWN_UID}`);
     const line = 'POST /environments/links/redeem';
-    await api.request(413, line, { token: owner.token, contentType: 'application/json', body: HUGE });
+    await api.request(413, line, { token: owner.token, contentType: 'application/json', body: OVERSIZED_BODY });
     await api.request(415, line, { token: owner.token, contentType: 'text/plain', body: 'x' });
   });
 });
 
 describe('guests', () => {
   it('give up what was granted to them, and see no other grants', async () => {
-    const uid = await makeEnvironment(room, 'personal');
+    const uid = await sharing.createEnvironment('personal');
     const home = await api.identities.team();
     const [own, other] = [
       await api.identities.user({ [home]: 'member' }),
       await api.identities.user({ [home]: 'member' }),
     ];
-    const mine = await grant(room, uid, { user_uid: own.uid });
-    const theirs = await grant(room, uid, { user_uid: other.uid });
+    const mine = await sharing.grant(uid, { user_uid: own.uid });
+    const theirs = await sharing.grant(uid, { user_uid: other.uid });
     const { grants } = (await ask(200, `GET /environments/${uid}/grants`, undefined, own)).body;
     expect(grants).toMatchObject([{ uid: mine, user: { uid: own.uid } }]);
-    await link(room, uid);
+    await sharing.createLink(uid);
     expect((await ask(200, `GET /environments/${uid}/links`, undefined, own)).body).toEqual({ links: [] });
     for (const grantUid of [theirs, newUid()])
       await ask(403, `DELETE /environments/${uid}/grants/${grantUid}`, undefined, own);
@@ -314,27 +325,28 @@ describe('guests', () => {
   });
 
   it('give up a team’s grant when they look after the team’s environments', async () => {
-    const uid = await makeEnvironment(room, 'team');
-    const admin = await api.identities.user({ [room.guestTeam]: 'admin' });
+    const uid = await sharing.createEnvironment('team');
+    const admin = await api.identities.user({ [sharing.guestTeam]: 'admin' });
     const otherAdmin = await api.identities.user({ [await api.identities.team('Others')]: 'admin' });
-    const grantUid = await grant(room, uid, { team_uid: room.guestTeam });
+    const grantUid = await sharing.grant(uid, { team_uid: sharing.guestTeam });
     const line = `DELETE /environments/${uid}/grants/${grantUid}`;
-    for (const by of [room.people.guestTeam, room.people.guestBot, otherAdmin]) await ask(403, line, undefined, by);
-    const { body } = await ask(200, `GET /environments/${uid}/grants`, undefined, room.people.guestTeam);
+    for (const by of [sharing.people.guestTeam, sharing.people.guestBot, otherAdmin])
+      await ask(403, line, undefined, by);
+    const { body } = await ask(200, `GET /environments/${uid}/grants`, undefined, sharing.people.guestTeam);
     expect(body).toEqual({ grants: [] });
     await ask(403, `GET /environments/${uid}/grants`, undefined, otherAdmin);
     const { grants } = (await ask(200, `GET /environments/${uid}/grants`, undefined, admin)).body;
-    expect(grants).toMatchObject([{ uid: grantUid, team_uid: room.guestTeam }]);
+    expect(grants).toMatchObject([{ uid: grantUid, team_uid: sharing.guestTeam }]);
     await ask(204, line, undefined, admin);
-    expect(await listed(room.people.guestTeam)).not.toContain(uid);
+    expect(await listed(sharing.people.guestTeam)).not.toContain(uid);
   });
 
   it('give up what a link gave them; it stays for others, and its use stays used', async () => {
-    const uid = await makeEnvironment(room, 'personal');
+    const uid = await sharing.createEnvironment('personal');
     const [own, other] = [await api.identities.user(), await api.identities.user()];
-    const shared = await link(room, uid, { max_uses: 3 });
-    const unseen = await link(room, uid);
-    for (const person of [own, other]) await redeem(room, 200, person, shared.token);
+    const shared = await sharing.createLink(uid, { max_uses: 3 });
+    const unseen = await sharing.createLink(uid);
+    for (const person of [own, other]) await sharing.redeemLink(200, person, shared.token);
     const { body, text } = await ask(200, `GET /environments/${uid}/links`, undefined, own);
     expect(body.links).toMatchObject([{ uid: shared.uid, uses: 2, max_uses: 3 }]);
     expect(text).not.toContain(shared.token);
@@ -342,18 +354,18 @@ describe('guests', () => {
     await ask(204, `DELETE /environments/${uid}/links/${shared.uid}`, undefined, own);
     await ask(403, `DELETE /environments/${uid}/links/${shared.uid}`, undefined, own);
     expect([await listed(own), await listed(other)]).toEqual([[], [uid]]);
-    // They may come back while there is room.
-    await redeem(room, 200, own, shared.token);
-    await redeem(room, 404, await api.identities.user(), shared.token);
+    // They may come back while there is fixture.
+    await sharing.redeemLink(200, own, shared.token);
+    await sharing.redeemLink(404, await api.identities.user(), shared.token);
     expect((await ask(200, `GET /environments/${uid}/links`)).body.links).toMatchObject([{ uses: 3 }, { uses: 0 }]);
-    await ask(403, `DELETE /environments/${uid}/links/${shared.uid}`, undefined, room.people.guestBot);
+    await ask(403, `DELETE /environments/${uid}/links/${shared.uid}`, undefined, sharing.people.guestBot);
   });
 });
 
 it('everything that shared an environment goes with it', async () => {
-  const uid = await makeEnvironment(room, 'personal');
-  await grant(room, uid, { team_uid: room.guestTeam });
-  await redeem(room, 200, guest, (await link(room, uid)).token);
+  const uid = await sharing.createEnvironment('personal');
+  await sharing.grant(uid, { team_uid: sharing.guestTeam });
+  await sharing.redeemLink(200, guest, (await sharing.createLink(uid)).token);
   await ask(204, `DELETE /environments/${uid}`);
   for (const table of ['environment_grants', 'environment_links', 'environment_link_holders'])
     expect(await api.database.query(`SELECT 1 FROM ${table} WHERE environment_uid = $1`, [uid])).toEqual([]);

@@ -1,30 +1,30 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestPrincipal } from '#testing';
-import { inTeam, pointersOf, UNKNOWN } from '../agents/agents-room.js';
-import { type FactoriesRoom, openFactoriesRoom } from './factories-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { inTeam, pointersOf, UNKNOWN_UID } from '../../support/api-requests.js';
 
-let room: FactoriesRoom;
+let fixture: ApiFixture;
 /** A team of its own, so that nothing else is listed. */
 let team: string;
 let reader: TestPrincipal;
 
 beforeAll(async () => {
-  room = await openFactoriesRoom();
-  team = await room.api.identities.team('Readers');
-  reader = await room.api.identities.user({ [team]: 'viewer' });
+  fixture = await ApiFixture.start({ settings: { publicUrl: 'https://headrace.example.com' } });
+  team = await fixture.api.identities.team('Readers');
+  reader = await fixture.api.identities.user({ [team]: 'viewer' });
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 const list = async (query: Record<string, string> = {}, { token } = reader, status = 200) =>
-  (await room.api.request(status, `GET /factory?${new URLSearchParams(query).toString()}`, { token })).body;
+  (await fixture.request(status, `GET /factory?${new URLSearchParams(query).toString()}`, { token })).body;
 const namesIn = ({ factories }: { factories: { name: string }[] }): string[] => factories.map(({ name }) => name);
 
 describe('listFactories', () => {
   it('shows those of the team by name, whatever its case, with their foremen', async () => {
-    const bare = await room.newFactory({ teamUid: team, name: 'beta' });
-    const full = await room.newFactory({ teamUid: team, name: 'Alpha', description: 'Does A.', alias: 'al-pha' });
-    await room.newFactory({ name: 'Of another team' });
-    const foreman = await room.newForeman(full);
+    const bare = await fixture.createFactory({ teamUid: team, name: 'beta' });
+    const full = await fixture.createFactory({ teamUid: team, name: 'Alpha', description: 'Does A.', alias: 'al-pha' });
+    await fixture.createFactory({ name: 'Of another team' });
+    const foreman = await fixture.createForeman(full);
     const { factories, page_info } = await list();
     expect(page_info).toEqual({ has_next_page: false });
     const times = { created_at: expect.stringMatching(/Z$/), updated_at: expect.stringMatching(/Z$/) };
@@ -39,11 +39,15 @@ describe('listFactories', () => {
   });
 
   it('finds parts of name, alias and description in any case, and takes them as they are', async () => {
-    const of = await room.api.identities.team('Searched');
-    const { token } = await room.api.identities.user({ [of]: 'viewer' });
-    await room.newFactory({ teamUid: of, name: 'Nightly 100%' });
-    await room.newFactory({ teamUid: of, name: 'Reviews', alias: 'night-shift' });
-    await room.newFactory({ teamUid: of, name: 'Triage', description: 'Looks at what broke over NIGHT_time. ÄÖÜ' });
+    const of = await fixture.api.identities.team('Searched');
+    const { token } = await fixture.api.identities.user({ [of]: 'viewer' });
+    await fixture.createFactory({ teamUid: of, name: 'Nightly 100%' });
+    await fixture.createFactory({ teamUid: of, name: 'Reviews', alias: 'night-shift' });
+    await fixture.createFactory({
+      teamUid: of,
+      name: 'Triage',
+      description: 'Looks at what broke over NIGHT_time. ÄÖÜ',
+    });
     const found = async (query: string) => namesIn(await list({ query }, { token } as TestPrincipal));
     expect(await found('night')).toEqual(['Nightly 100%', 'Reviews', 'Triage']);
     expect(await found('SHIFT')).toEqual(['Reviews']);
@@ -56,10 +60,10 @@ describe('listFactories', () => {
   });
 
   it('comes in pages that neither repeat nor lose one, also of equal names', async () => {
-    const of = await room.api.identities.team('Paged');
-    const paged = await room.api.identities.user({ [of]: 'viewer' });
+    const of = await fixture.api.identities.team('Paged');
+    const paged = await fixture.api.identities.user({ [of]: 'viewer' });
     const names = ['b', 'B', 'b', 'a', 'C', 'b'];
-    const uids = await Promise.all(names.map((name) => room.newFactory({ teamUid: of, name })));
+    const uids = await Promise.all(names.map((name) => fixture.createFactory({ teamUid: of, name })));
     const seen: { uid: string; name: string }[] = [];
     let cursor: string | undefined;
     do {
@@ -73,23 +77,26 @@ describe('listFactories', () => {
   });
 
   it('covers all teams of the caller, or the one that the header picks', async () => {
-    const mine = await room.newFactory({ name: 'Mine to see' });
-    const theirs = await room.newFactory({ teamUid: room.otherTeam, name: 'Theirs' });
+    const mine = await fixture.createFactory({ name: 'Mine to see' });
+    const theirs = await fixture.createFactory({ teamUid: fixture.otherTeam, name: 'Theirs' });
     const uids = async (headers: Record<string, string>) => {
-      const { body } = await room.api.request(200, 'GET /factory?limit=500', { token: room.both.token, headers });
+      const { body } = await fixture.request(200, 'GET /factory?limit=500', {
+        token: fixture.adminOfBoth.token,
+        headers,
+      });
       return (body as { factories: { uid: string }[] }).factories.map(({ uid }) => uid);
     };
     expect(await uids({})).toEqual(expect.arrayContaining([mine, theirs]));
-    expect(await uids(inTeam(room.otherTeam))).toEqual(expect.arrayContaining([theirs]));
-    expect(await uids(inTeam(room.otherTeam))).not.toContain(mine);
-    await room.api.request(403, 'GET /factory', { token: room.stranger.token, headers: inTeam(room.team) });
+    expect(await uids(inTeam(fixture.otherTeam))).toEqual(expect.arrayContaining([theirs]));
+    expect(await uids(inTeam(fixture.otherTeam))).not.toContain(mine);
+    await fixture.request(403, 'GET /factory', { token: fixture.stranger.token, headers: inTeam(fixture.team) });
   });
 
   it('400: what is no page, and a cursor of another list', async () => {
-    const { token } = room.admin;
-    await room.newFactory();
-    await room.newFactory();
-    const { page_info } = await list({ limit: '1' }, room.admin);
+    const { token } = fixture.admin;
+    await fixture.createFactory();
+    await fixture.createFactory();
+    const { page_info } = await list({ limit: '1' }, fixture.admin);
     const cursor = page_info.next_cursor as string;
     const refused: [Record<string, string>, string][] = [
       [{ limit: '0' }, '/limit'],
@@ -100,32 +107,33 @@ describe('listFactories', () => {
       [{ cursor, query: 'fact' }, '/cursor'],
       [{ colour: 'red' }, '/colour'],
     ];
-    for (const [query, pointer] of refused) expect(pointersOf(await list(query, room.admin, 400))).toEqual([pointer]);
-    const elsewhere = { token, headers: inTeam(room.team) };
-    await room.api.request(200, `GET /factory?cursor=${cursor}`, elsewhere);
-    await room.api.request(400, `GET /factory?cursor=${cursor}`, { token: room.both.token });
+    for (const [query, pointer] of refused)
+      expect(pointersOf(await list(query, fixture.admin, 400))).toEqual([pointer]);
+    const elsewhere = { token, headers: inTeam(fixture.team) };
+    await fixture.request(200, `GET /factory?cursor=${cursor}`, elsewhere);
+    await fixture.request(400, `GET /factory?cursor=${cursor}`, { token: fixture.adminOfBoth.token });
   });
 });
 
 describe('getFactory', () => {
   it('shows one of a team of the caller, to whoever reads', async () => {
-    const uid = await room.newFactory({ name: 'One', alias: 'one' });
-    const foreman = await room.newForeman(uid);
-    for (const { token } of [room.owner, room.viewer, room.bot, room.both])
-      expect((await room.api.request(200, `GET /factory/${uid}`, { token })).body).toMatchObject({
+    const uid = await fixture.createFactory({ name: 'One', alias: 'one' });
+    const foreman = await fixture.createForeman(uid);
+    for (const { token } of [fixture.owner, fixture.viewer, fixture.bot, fixture.adminOfBoth])
+      expect((await fixture.request(200, `GET /factory/${uid}`, { token })).body).toMatchObject({
         ...{ uid, name: 'One', alias: 'one', foreman_agent: 'foreman', foreman_agent_uid: foreman },
       });
   });
 
   it('404 for another team’s like for one that never was; 400 for a blank one', async () => {
-    const uid = await room.newFactory();
-    const { token } = room.stranger;
-    const theirs = (await room.api.request(404, `GET /factory/${uid}`, { token })).body;
-    const never = (await room.api.request(404, `GET /factory/${UNKNOWN}`, { token })).body;
+    const uid = await fixture.createFactory();
+    const { token } = fixture.stranger;
+    const theirs = (await fixture.request(404, `GET /factory/${uid}`, { token })).body;
+    const never = (await fixture.request(404, `GET /factory/${UNKNOWN_UID}`, { token })).body;
     expect({ ...theirs, instance: '', trace_id: '' }).toEqual({ ...never, instance: '', trace_id: '' });
-    await room.api.request(404, 'GET /factory/short', { token });
-    await room.api.request(400, 'GET /factory/%20', { token });
-    const headers = inTeam(room.team);
-    await room.api.request(403, `GET /factory/${uid}`, { token, headers });
+    await fixture.request(404, 'GET /factory/short', { token });
+    await fixture.request(400, 'GET /factory/%20', { token });
+    const headers = inTeam(fixture.team);
+    await fixture.request(403, `GET /factory/${uid}`, { token, headers });
   });
 });

@@ -1,31 +1,31 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { offerSkills } from '#testing';
-import { inTeam, pointersOf, UNKNOWN } from '../agents/agents-room.js';
-import { type FactoriesRoom, openFactoriesRoom } from './factories-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { inTeam, pointersOf, UNKNOWN_UID } from '../../support/api-requests.js';
 
-let room: FactoriesRoom;
+let fixture: ApiFixture;
 let factory: string;
 
 beforeAll(async () => {
-  room = await openFactoriesRoom();
-  factory = await room.newFactory();
+  fixture = await ApiFixture.start({ settings: { publicUrl: 'https://headrace.example.com' } });
+  factory = await fixture.createFactory();
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 interface Asked {
   readonly of?: string;
   readonly by?: { readonly token: string };
   readonly headers?: Record<string, string>;
 }
-const dispatch = async (body: object, { of = factory, by = room.member, headers = {} }: Asked = {}, status = 200) =>
-  (await room.api.request(status, `POST /factory/${of}/runs`, { token: by.token, body, headers })).body;
+const dispatch = async (body: object, { of = factory, by = fixture.member, headers = {} }: Asked = {}, status = 200) =>
+  (await fixture.request(status, `POST /factory/${of}/runs`, { token: by.token, body, headers })).body;
 const runOf = async (id: string) =>
-  (await room.api.request(200, `GET /agent/runs/${id}`, { token: room.viewer.token })).body;
+  (await fixture.request(200, `GET /agent/runs/${id}`, { token: fixture.viewer.token })).body;
 
 describe('dispatchFactoryRun', () => {
   it('starts a run of the foreman that the team owns, labelled with its ticket', async () => {
-    const of = await room.newFactory();
-    const foreman = await room.newForeman(of, { prompt: 'You lead.', base_model: 'some-model' });
+    const of = await fixture.createFactory();
+    const foreman = await fixture.createForeman(of, { prompt: 'You lead.', base_model: 'some-model' });
     const ticket_url = 'https://linear.example.com/ENG-42?a=b';
     const body = { prompt: 'Fix it.', title: 'Broken build', ticket_ref: 'linear:ENG:42', ticket_url };
     const answer = await dispatch(body, { of });
@@ -42,8 +42,8 @@ describe('dispatchFactoryRun', () => {
       prompt: 'Fix it.',
       title: 'Broken build',
       source: 'API',
-      scope: { type: 'Team', uid: room.team },
-      creator: { type: 'user', uid: room.member.uid },
+      scope: { type: 'Team', uid: fixture.team },
+      creator: { type: 'user', uid: fixture.member.uid },
       executor: { type: 'service_account', uid: foreman },
       agent_config: { base_prompt: 'You lead.', model_id: 'some-model' },
       metadata: { factory_uid: of, ticket_source: 'linear', ticket_id: 'ENG:42', ticket_url },
@@ -53,9 +53,13 @@ describe('dispatchFactoryRun', () => {
   it('without a foreman works with the factory’s defaults, and says with what', async () => {
     const { foreman_agent, run_id } = await dispatch({ prompt: 'Go.' });
     expect(foreman_agent).toBe('oz');
-    expect(await runOf(run_id)).toMatchObject({ executor: { uid: room.member.uid } });
-    const of = await room.newFactory();
-    await room.setDefaults(of, { model: 'a-model', workerHost: 'build-1', harness: 'claude' });
+    expect(await runOf(run_id)).toMatchObject({ executor: { uid: fixture.member.uid } });
+    const of = await fixture.createFactory();
+    await fixture.factories.setAgentDefaults(
+      of,
+      { model: 'a-model', workerHost: 'build-1', harness: 'claude' },
+      fixture.admin.uid,
+    );
     const answer = await dispatch({ prompt: 'Go.' }, { of });
     expect(answer.foreman_agent).toBe('claude');
     expect(await runOf(answer.run_id)).toMatchObject({
@@ -81,7 +85,7 @@ describe('dispatchFactoryRun', () => {
     const { run_id } = await dispatch({ prompt: 'Go.', ticket_ref, ticket_url });
     expect((await runOf(run_id)).metadata).toMatchObject({ ticket_id: 'x'.repeat(254), ticket_url });
     const query = new URLSearchParams({ 'metadata[ticket_id]': 'x'.repeat(254) });
-    const { body } = await room.api.request(200, `GET /agent/runs?${query.toString()}`, { token: room.member.token });
+    const { body } = await fixture.request(200, `GET /agent/runs?${query.toString()}`, { token: fixture.member.token });
     expect(body.runs.map((run: { run_id: string }) => run.run_id)).toEqual([run_id]);
   });
 
@@ -93,16 +97,16 @@ describe('dispatchFactoryRun', () => {
     const reused = await dispatch({ prompt: 'Stop.' }, { headers }, 422);
     expect(reused.error_code).toBe('idempotency_key_reused');
     // The same for another factory is another request.
-    await dispatch({ prompt: 'Go.' }, { headers, of: await room.newFactory() }, 422);
+    await dispatch({ prompt: 'Go.' }, { headers, of: await fixture.createFactory() }, 422);
     await dispatch({ prompt: 'Go.' }, { headers: { 'Idempotency-Key': 'two words' } }, 400);
   });
 
   it('repeats the answer though the foreman is gone since', async () => {
-    const of = await room.newFactory();
-    const foreman = await room.newForeman(of);
+    const of = await fixture.createFactory();
+    const foreman = await fixture.createForeman(of);
     const headers = { 'Idempotency-Key': 'gone' };
     const first = await dispatch({ prompt: 'Go.' }, { of, headers });
-    await room.api.request(204, `DELETE /agent/identities/${foreman}`, { token: room.admin.token });
+    await fixture.request(204, `DELETE /agent/identities/${foreman}`, { token: fixture.admin.token });
     expect(await dispatch({ prompt: 'Go.' }, { of, headers })).toEqual(first);
     expect(await dispatch({ prompt: 'Go.' }, { of }, 422)).toMatchObject({
       error_code: 'operation_not_supported',
@@ -111,23 +115,27 @@ describe('dispatchFactoryRun', () => {
   });
 
   it('422: a foreman that is not available, and defaults that cannot be used', async () => {
-    const of = await room.newFactory();
-    await room.newForeman(of, { available: false });
+    const of = await fixture.createFactory();
+    await fixture.createForeman(of, { available: false });
     expect((await dispatch({ prompt: 'Go.' }, { of }, 422)).detail).toContain('not available');
-    const other = await room.newFactory();
-    await room.setDefaults(other, { environmentId: UNKNOWN });
+    const other = await fixture.createFactory();
+    await fixture.factories.setAgentDefaults(other, { environmentId: UNKNOWN_UID }, fixture.admin.uid);
     expect((await dispatch({ prompt: 'Go.' }, { of: other }, 422)).detail).toContain('environment_id');
   });
 
   it('gives the foreman’s skill the prompt; 422 when there is none of that name, 503 while nobody can tell', async () => {
-    offerSkills(room.api.app, {
+    offerSkills(fixture.api.app, {
       gone: { kind: 'missing', candidates: [] },
       slow: { kind: 'unreadable', detail: 'It does not answer.', retryable: true },
     });
-    const [of, gone, slow] = [await room.newFactory(), await room.newFactory(), await room.newFactory()];
-    await room.newForeman(of, { skills: ['plan'] });
-    await room.newForeman(gone, { skills: ['gone'] });
-    await room.newForeman(slow, { skills: ['slow'] });
+    const [of, gone, slow] = [
+      await fixture.createFactory(),
+      await fixture.createFactory(),
+      await fixture.createFactory(),
+    ];
+    await fixture.createForeman(of, { skills: ['plan'] });
+    await fixture.createForeman(gone, { skills: ['gone'] });
+    await fixture.createForeman(slow, { skills: ['slow'] });
     const { run_id } = await dispatch({ prompt: 'Go.' }, { of });
     expect(await runOf(run_id)).toMatchObject({
       agent_skill: { name: 'plan' },
@@ -165,16 +173,16 @@ describe('dispatchFactoryRun', () => {
 
   it('413 for a prompt that is too long, 415 for what is no JSON', async () => {
     expect(pointersOf(await dispatch({ prompt: 'x'.repeat(1_048_577) }, {}, 413))).toEqual(['/prompt']);
-    const request = { token: room.member.token, body: '{}', contentType: 'text/plain' };
-    await room.api.request(415, `POST /factory/${factory}/runs`, request);
+    const request = { token: fixture.member.token, body: '{}', contentType: 'text/plain' };
+    await fixture.request(415, `POST /factory/${factory}/runs`, request);
   });
 
   it('is for those who may create runs of the team, whatever team they picked', async () => {
     const go = { prompt: 'Go.' };
-    for (const by of [room.owner, room.bot, room.both]) await dispatch(go, { by });
-    await dispatch(go, { by: room.both, headers: inTeam(room.otherTeam) });
-    expect((await dispatch(go, { by: room.viewer }, 403)).detail).toContain('does not allow creating runs');
-    await dispatch(go, { by: room.stranger }, 404);
-    await dispatch(go, { of: UNKNOWN }, 404);
+    for (const by of [fixture.owner, fixture.bot, fixture.adminOfBoth]) await dispatch(go, { by });
+    await dispatch(go, { by: fixture.adminOfBoth, headers: inTeam(fixture.otherTeam) });
+    expect((await dispatch(go, { by: fixture.viewer }, 403)).detail).toContain('does not allow creating runs');
+    await dispatch(go, { by: fixture.stranger }, 404);
+    await dispatch(go, { of: UNKNOWN_UID }, 404);
   });
 });

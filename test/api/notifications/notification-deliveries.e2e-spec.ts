@@ -3,60 +3,60 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { DeliverNotifications } from '#domain/notifications';
 import { SweepExecutions } from '#execution/executions';
 import { RunBuilder, TestRunner, type TestPrincipal } from '#testing';
-import { pointersOf } from '../agents/agents-room.js';
-import { allAtOnce, answerTo } from '../runs/runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { pointersOf, requestAnyStatus, sendConcurrently } from '../../support/api-requests.js';
 import {
+  NOTIFICATION_WEBHOOKS,
+  WebhookReceiver,
   deliverDue,
-  type NotificationsRoom,
-  openNotificationsRoom,
-  PATH,
   type Received,
-  Receiver,
-} from './notifications-room.js';
+  LOCAL_RECEIVERS,
+} from './webhook-receiver.js';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-let room: NotificationsRoom;
-let receiver: Receiver;
+let fixture: ApiFixture;
+let receiver: WebhookReceiver;
 let hook: { uid: string; secret: string };
 /** A team of its own for each test. */
 let team: string;
 let admin: TestPrincipal;
 
 beforeAll(async () => {
-  room = await openNotificationsRoom();
+  fixture = await ApiFixture.start({ settings: LOCAL_RECEIVERS });
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  team = await room.api.identities.team();
-  admin = await room.api.identities.user({ [team]: 'admin' });
-  receiver = await Receiver.listen();
+  team = await fixture.api.identities.team();
+  admin = await fixture.api.identities.user({ [team]: 'admin' });
+  receiver = await WebhookReceiver.listen();
   hook = await make();
 });
 afterEach(async () => {
-  await room.api.request(204, `DELETE ${PATH}/${hook.uid}`, { token: admin.token });
+  await fixture.request(204, `DELETE ${NOTIFICATION_WEBHOOKS}/${hook.uid}`, { token: admin.token });
   await receiver.close();
 });
 
 const make = async (fields: object = {}) =>
   (
-    await room.api.request(201, `POST ${PATH}`, {
+    await fixture.request(201, `POST ${NOTIFICATION_WEBHOOKS}`, {
       token: admin.token,
       body: { name: 'hook', url: receiver.url, ...fields },
     })
   ).body;
 const put = async (body: object) =>
-  (await room.api.request(200, `PUT ${PATH}/${hook.uid}`, { token: admin.token, body })).body;
+  (await fixture.request(200, `PUT ${NOTIFICATION_WEBHOOKS}/${hook.uid}`, { token: admin.token, body })).body;
 const shown = async (uid = hook.uid) =>
-  (await room.api.request(200, `GET ${PATH}/${uid}`, { token: admin.token })).body;
+  (await fixture.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${uid}`, { token: admin.token })).body;
 const deliveries = async (uid = hook.uid) =>
-  (await room.api.request(200, `GET ${PATH}/${uid}/deliveries`, { token: admin.token })).body.deliveries;
+  (await fixture.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${uid}/deliveries`, { token: admin.token })).body
+    .deliveries;
 const createRun = async (fields: object = {}): Promise<string> =>
-  (await room.api.request(200, 'POST /agent/runs', { token: admin.token, body: { prompt: 'Go.', ...fields } })).body
+  (await fixture.request(200, 'POST /agent/runs', { token: admin.token, body: { prompt: 'Go.', ...fields } })).body
     .run_id;
 const cancel = async (runId: string) =>
-  room.api.request(200, `POST /agent/runs/${runId}/cancel`, { token: admin.token });
+  fixture.request(200, `POST /agent/runs/${runId}/cancel`, { token: admin.token });
 /** A run that has ended, so that a message waits. */
 const cancelledRun = async (): Promise<string> => {
   const runId = await createRun();
@@ -69,20 +69,20 @@ const typesOf = (received: readonly Received[]) => received.map(({ body }) => JS
 describe('a message', () => {
   it('is signed by Standard Webhooks and says what became of the run', async () => {
     const runId = await createRun({ title: 'Tidy up', metadata: { ticket: 'T-1' } });
-    const runner = await TestRunner.take(room.api, runId);
+    const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
-    expect(await deliverDue(room.api)).toBe(0);
+    expect(await deliverDue(fixture.api)).toBe(0);
     await runner.report(
       ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
       ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
     );
-    expect(await deliverDue(room.api)).toBe(1);
+    expect(await deliverDue(fixture.api)).toBe(1);
     const [message] = receiver.take();
     expect(message).toMatchObject({ method: 'POST', url: '/hook?key=k' });
     expect(message?.headers).toMatchObject({ 'content-type': 'application/json' });
     expect(message?.headers).not.toHaveProperty('authorization');
     const payload = new Webhook(hook.secret).verify(message?.body ?? '', message?.headers as Record<string, string>);
-    const { body: run } = await room.api.request(200, `GET /agent/runs/${runId}`, { token: admin.token });
+    const { body: run } = await fixture.request(200, `GET /agent/runs/${runId}`, { token: admin.token });
     expect(payload).toEqual({
       type: 'run.succeeded',
       timestamp: expect.stringMatching(/Z$/),
@@ -120,24 +120,24 @@ describe('a message', () => {
 
   it('comes for every way to end, and for a question', async () => {
     const runs = { failed: await createRun(), errored: await createRun(), blocked: await createRun() };
-    const failing = await TestRunner.take(room.api, runs.failed);
+    const failing = await TestRunner.take(fixture.api, runs.failed);
     await failing.startAgent();
     await failing.finish('failed', { message: 'It broke.', error_code: 'agent_process_failed' });
-    const asking = await TestRunner.take(room.api, runs.blocked);
+    const asking = await TestRunner.take(fixture.api, runs.blocked);
     await asking.startAgent();
     await asking.report(
       ['turn_started', { turn_id: 't1', prompt: 'Go.' }],
       ['permission_requested', { approval_id: 'a1', title: 'May I?', options: [], ask: true }],
     );
-    const silent = await TestRunner.take(room.api, runs.errored);
+    const silent = await TestRunner.take(fixture.api, runs.errored);
     await silent.startAgent();
-    await room.api.database.query(
+    await fixture.database.query(
       `UPDATE executions SET lease_expires_at = headrace.now() - interval '1 hour' WHERE run_id = $1`,
       [runs.errored],
     );
-    await room.api.app.get(SweepExecutions).execute();
+    await fixture.api.app.get(SweepExecutions).execute();
     await cancel(runs.blocked);
-    await deliverDue(room.api);
+    await deliverDue(fixture.api);
     const told = receiver.take().map(({ body }) => JSON.parse(body));
     const about = (runId: string) =>
       told
@@ -154,14 +154,14 @@ describe('a message', () => {
 
   it('about a question says which, and there is one for each', async () => {
     const runId = await createRun();
-    const runner = await TestRunner.take(room.api, runId);
+    const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
     const ask = (id: string, title: string) =>
       ['permission_requested', { approval_id: id, title, options: [], ask: true }] as const;
     await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }], ask('a1', 'May I?'));
     await runner.report(ask('a2', 'Push to https://me:swordfish@git.example.com'));
-    await deliverDue(room.api);
-    const { body } = await room.api.request(200, `GET /agent/runs/${runId}/approvals`, { token: admin.token });
+    await deliverDue(fixture.api);
+    const { body } = await fixture.request(200, `GET /agent/runs/${runId}/approvals`, { token: admin.token });
     const [first, second] = body.approvals;
     const told = receiver.take().map(({ body: text }) => JSON.parse(text));
     expect(told.map(({ type, data }) => [type, data.state, data.approval])).toEqual([
@@ -173,7 +173,7 @@ describe('a message', () => {
       ],
     ]);
     await cancel(runId);
-    await deliverDue(room.api);
+    await deliverDue(fixture.api);
     expect(JSON.parse(receiver.take()[0]?.body ?? '').data).not.toHaveProperty('approval');
   });
 
@@ -183,37 +183,37 @@ describe('a message', () => {
     await make({ name: 'none', events: ['run.blocked'] });
     await make({ name: 'off', enabled: false });
     await cancelledRun();
-    const stranger = await room.api.identities.user({ [await room.api.identities.team()]: 'owner' });
-    await new RunBuilder(room.api.database).build({ by: stranger });
-    await deliverDue(room.api);
+    const stranger = await fixture.api.identities.user({ [await fixture.api.identities.team()]: 'owner' });
+    await new RunBuilder(fixture.database).build({ by: stranger });
+    await deliverDue(fixture.api);
     expect(typesOf(receiver.take()).sort()).toEqual(['run.cancelled', 'run.cancelled', 'run.state_changed']);
   });
 
   it('is not there when the move is undone', async () => {
     const runId = await createRun();
     // Fails the cancel after the message was written.
-    await room.api.database.query(
+    await fixture.database.query(
       `CREATE FUNCTION headrace.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
        CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON headrace.notification_deliveries DEFERRABLE INITIALLY DEFERRED
        FOR EACH ROW EXECUTE FUNCTION headrace.refuse()`,
     );
-    await room.api.request(500, `POST /agent/runs/${runId}/cancel`, { token: admin.token });
-    await room.api.database.query(
+    await fixture.request(500, `POST /agent/runs/${runId}/cancel`, { token: admin.token });
+    await fixture.database.query(
       'DROP TRIGGER refuse ON headrace.notification_deliveries; DROP FUNCTION headrace.refuse',
     );
-    const { body } = await room.api.request(200, `GET /agent/runs/${runId}`, { token: admin.token });
+    const { body } = await fixture.request(200, `GET /agent/runs/${runId}`, { token: admin.token });
     expect(body.state).toBe('QUEUED');
     expect(await deliveries()).toEqual([]);
-    room.api.log.clear();
+    fixture.api.log.clear();
   });
 
   it('is left out when its webhook is being deleted, and the run moves all the same', async () => {
     const { uid } = await make();
     const runId = await createRun();
-    const [answer] = await allAtOnce(
-      room.api,
+    const [answer] = await sendConcurrently(
+      fixture.api,
       `DELETE FROM headrace.notification_webhooks WHERE uid = '${uid}'`,
-      () => [answerTo(room.api, `POST /agent/runs/${runId}/cancel`, { token: admin.token })],
+      () => [requestAnyStatus(fixture.api, `POST /agent/runs/${runId}/cancel`, { token: admin.token })],
     );
     expect(answer?.status).toBe(200);
     expect(await deliveries()).toHaveLength(1);
@@ -221,7 +221,7 @@ describe('a message', () => {
 
   it('goes with its run', async () => {
     const runId = await cancelledRun();
-    await room.api.database.query('DELETE FROM runs WHERE id = $1', [runId]);
+    await fixture.database.query('DELETE FROM runs WHERE id = $1', [runId]);
     expect(await deliveries()).toEqual([]);
   });
 });
@@ -231,19 +231,19 @@ describe('what fails', () => {
     await cancelledRun();
     receiver.status = 500;
     receiver.body = `broken ${'x'.repeat(5000)}`;
-    expect(await deliverDue(room.api)).toBe(1);
-    expect(await deliverDue(room.api)).toBe(0);
+    expect(await deliverDue(fixture.api)).toBe(1);
+    expect(await deliverDue(fixture.api)).toBe(0);
     const [waiting] = await deliveries();
     expect(waiting).toMatchObject({ status: 'pending', attempt_count: 1, next_attempt_at: expect.any(String) });
     expect(waiting.attempts[0]).toMatchObject({ response_status: 500 });
     expect(waiting.attempts[0].response_body).toHaveLength(1024);
-    const { body } = await room.api.request(200, `GET ${PATH}/${hook.uid}/deliveries`, {
-      token: (await room.api.identities.user({ [team]: 'viewer' })).token,
+    const { body } = await fixture.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${hook.uid}/deliveries`, {
+      token: (await fixture.api.identities.user({ [team]: 'viewer' })).token,
     });
     expect(body.deliveries[0].attempts[0]).not.toHaveProperty('response_body');
-    await room.api.advanceClock(10_000);
+    await fixture.api.advanceClock(10_000);
     receiver.status = 200;
-    expect(await deliverDue(room.api)).toBe(1);
+    expect(await deliverDue(fixture.api)).toBe(1);
     const [first, second] = receiver.take();
     expect(first && second && [idOf(second), second.body]).toEqual(first && [idOf(first), first.body]);
     expect((await deliveries())[0]).toMatchObject({ status: 'delivered', attempt_count: 2 });
@@ -253,18 +253,18 @@ describe('what fails', () => {
     await cancelledRun();
     receiver.status = 503;
     receiver.headers = { 'retry-after': '900' };
-    await deliverDue(room.api);
-    await room.api.advanceClock(14 * MINUTE);
-    expect(await deliverDue(room.api)).toBe(0);
-    await room.api.advanceClock(MINUTE);
-    expect(await deliverDue(room.api)).toBe(1);
+    await deliverDue(fixture.api);
+    await fixture.api.advanceClock(14 * MINUTE);
+    expect(await deliverDue(fixture.api)).toBe(0);
+    await fixture.api.advanceClock(MINUTE);
+    expect(await deliverDue(fixture.api)).toBe(1);
   });
 
   it('is not followed to where a redirect leads', async () => {
     await cancelledRun();
     receiver.status = 307;
     receiver.headers = { location: '/elsewhere' };
-    await deliverDue(room.api);
+    await deliverDue(fixture.api);
     expect(receiver.take().map(({ url }) => url)).toEqual(['/hook?key=k']);
     expect((await deliveries())[0]).toMatchObject({ status: 'pending', attempts: [{ response_status: 307 }] });
   });
@@ -273,15 +273,15 @@ describe('what fails', () => {
     await cancelledRun();
     receiver.status = 500;
     for (let attempt = 1; attempt <= 9; attempt += 1) {
-      expect(await deliverDue(room.api)).toBe(1);
-      await room.api.advanceClock(2 * DAY);
+      expect(await deliverDue(fixture.api)).toBe(1);
+      await fixture.api.advanceClock(2 * DAY);
     }
-    expect(await deliverDue(room.api)).toBe(0);
+    expect(await deliverDue(fixture.api)).toBe(0);
     expect((await deliveries())[0]).toMatchObject({ status: 'failed', attempt_count: 9 });
     expect(await shown()).toMatchObject({ enabled: true });
     await cancelledRun();
     await cancelledRun();
-    expect(await deliverDue(room.api)).toBe(2);
+    expect(await deliverDue(fixture.api)).toBe(2);
     expect(await shown()).toMatchObject({
       enabled: false,
       disabled_reason: expect.stringMatching(/^Nothing was delivered in 10 attempts over 18\.\d days\.$/),
@@ -294,11 +294,11 @@ describe('what fails', () => {
   it('is forgotten by one success', async () => {
     await cancelledRun();
     receiver.status = 500;
-    await deliverDue(room.api);
+    await deliverDue(fixture.api);
     receiver.status = 200;
-    await room.api.advanceClock(MINUTE);
-    await deliverDue(room.api);
-    const [row] = await room.api.database.query(
+    await fixture.api.advanceClock(MINUTE);
+    await deliverDue(fixture.api);
+    const [row] = await fixture.database.query(
       'SELECT failures, failing_since FROM notification_webhooks WHERE uid = $1',
       [hook.uid],
     );
@@ -308,10 +308,10 @@ describe('what fails', () => {
   it('with 410 disables at once, and what waits is dropped', async () => {
     await cancelledRun();
     receiver.status = 500;
-    await deliverDue(room.api);
+    await deliverDue(fixture.api);
     await cancelledRun();
     receiver.status = 410;
-    await deliverDue(room.api);
+    await deliverDue(fixture.api);
     expect(await shown()).toMatchObject({ enabled: false, disabled_reason: 'The receiver answered 410 Gone.' });
     expect((await deliveries()).map(({ status }: { status: string }) => status)).toEqual(['failed', 'dropped']);
   });
@@ -319,7 +319,7 @@ describe('what fails', () => {
   it('because nobody listens says so, without an address', async () => {
     await put({ url: 'http://127.0.0.1:1/' });
     await cancelledRun();
-    await deliverDue(room.api);
+    await deliverDue(fixture.api);
     const [{ attempts }] = await deliveries();
     expect(attempts).toEqual([
       { at: expect.any(String), duration_ms: expect.any(Number), error: 'The connection failed (ECONNREFUSED).' },
@@ -330,11 +330,11 @@ describe('what fails', () => {
 describe('a process that stops between sending and noting it', () => {
   it('leaves the message to another, which sends it again under the same id', async () => {
     await cancelledRun();
-    const deliver = room.api.app.get(DeliverNotifications);
+    const deliver = fixture.api.app.get(DeliverNotifications);
     const [taken] = await deliver.claim(10);
-    expect(await deliverDue(room.api)).toBe(0);
-    await room.api.advanceClock(MINUTE);
-    expect(await deliverDue(room.api)).toBe(1);
+    expect(await deliverDue(fixture.api)).toBe(0);
+    await fixture.api.advanceClock(MINUTE);
+    expect(await deliverDue(fixture.api)).toBe(1);
     // The first one was only slow: what it notes comes too late to count.
     if (taken) await deliver.attempt(taken, new AbortController().signal);
     const received = receiver.take();
@@ -347,7 +347,7 @@ describe('a process that stops between sending and noting it', () => {
 
   it('notes nothing when it is broken off', async () => {
     await cancelledRun();
-    const deliver = room.api.app.get(DeliverNotifications);
+    const deliver = fixture.api.app.get(DeliverNotifications);
     const [taken] = await deliver.claim(10);
     if (taken) await deliver.attempt(taken, AbortSignal.abort());
     expect((await deliveries())[0]).toMatchObject({ status: 'pending', attempts: [] });
@@ -355,7 +355,7 @@ describe('a process that stops between sending and noting it', () => {
 
   it('and processes that take at the same time never take the same', async () => {
     for (let run = 0; run < 6; run += 1) await cancelledRun();
-    const deliver = room.api.app.get(DeliverNotifications);
+    const deliver = fixture.api.app.get(DeliverNotifications);
     const taken = (await Promise.all([1, 2, 3, 4].map(() => deliver.claim(2)))).flat().map(({ id }) => id);
     expect(taken.length).toBeGreaterThan(0);
     expect(new Set(taken).size).toBe(taken.length);
@@ -365,10 +365,12 @@ describe('a process that stops between sending and noting it', () => {
 
 describe('rotateNotificationWebhookSecret', () => {
   it('has messages signed with both secrets for a day, then with the new one only', async () => {
-    const { body } = await room.api.request(200, `POST ${PATH}/${hook.uid}/rotate-secret`, { token: admin.token });
+    const { body } = await fixture.request(200, `POST ${NOTIFICATION_WEBHOOKS}/${hook.uid}/rotate-secret`, {
+      token: admin.token,
+    });
     const accepted = async (): Promise<boolean[]> => {
       await cancelledRun();
-      await deliverDue(room.api);
+      await deliverDue(fixture.api);
       const [message] = receiver.take();
       const headers: Received['headers'] = message?.headers ?? {};
       const at = new Date(Number(headers['webhook-timestamp']) * 1000);
@@ -378,7 +380,7 @@ describe('rotateNotificationWebhookSecret', () => {
       );
     };
     expect(await accepted()).toEqual([true, true]);
-    await room.api.advanceClock(DAY + MINUTE);
+    await fixture.api.advanceClock(DAY + MINUTE);
     expect(await accepted()).toEqual([true, false]);
   });
 });
@@ -386,12 +388,13 @@ describe('rotateNotificationWebhookSecret', () => {
 describe('testNotificationWebhook', () => {
   it('202: one attempt, also when it is disabled; 409 while another is on its way', async () => {
     await put({ enabled: false });
-    const test = (status: number) => room.api.request(status, `POST ${PATH}/${hook.uid}/test`, { token: admin.token });
+    const test = (status: number) =>
+      fixture.request(status, `POST ${NOTIFICATION_WEBHOOKS}/${hook.uid}/test`, { token: admin.token });
     const { body } = await test(202);
     expect(body).toMatchObject({ type: 'webhook.test', status: 'pending', attempt_count: 0, attempts: [] });
     await test(409);
     receiver.status = 500;
-    expect(await deliverDue(room.api)).toBe(1);
+    expect(await deliverDue(fixture.api)).toBe(1);
     const [message] = receiver.take();
     expect(message && [idOf(message), JSON.parse(message.body)]).toEqual([
       body.delivery_id,
@@ -407,7 +410,11 @@ describe('listNotificationDeliveries', () => {
     const runs: string[] = [];
     for (let run = 0; run < 5; run += 1) runs.unshift(await cancelledRun());
     const page = async (query: string, status = 200) =>
-      (await room.api.request(status, `GET ${PATH}/${hook.uid}/deliveries?${query}`, { token: admin.token })).body;
+      (
+        await fixture.request(status, `GET ${NOTIFICATION_WEBHOOKS}/${hook.uid}/deliveries?${query}`, {
+          token: admin.token,
+        })
+      ).body;
     const met: string[] = [];
     let query = 'limit=2';
     for (;;) {
@@ -420,7 +427,9 @@ describe('listNotificationDeliveries', () => {
     expect(pointersOf(await page('cursor=nonsense', 400))).toEqual(['/cursor']);
     expect(pointersOf(await page('limit=101', 400))).toEqual(['/limit']);
     const other = await make();
-    const foreign = await room.api.request(400, `GET ${PATH}/${other.uid}/deliveries?${query}`, { token: admin.token });
+    const foreign = await fixture.request(400, `GET ${NOTIFICATION_WEBHOOKS}/${other.uid}/deliveries?${query}`, {
+      token: admin.token,
+    });
     expect(pointersOf(foreign.body)).toEqual(['/cursor']);
   });
 });

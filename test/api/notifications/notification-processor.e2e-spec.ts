@@ -2,33 +2,34 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startProcessor } from '#apps/processor/src/main';
 import { type RunningApp, withSettings } from '#platform/config';
 import { until } from '../../support/installation.js';
-import { type NotificationsRoom, openNotificationsRoom, PATH, Receiver } from './notifications-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { NOTIFICATION_WEBHOOKS, WebhookReceiver, LOCAL_RECEIVERS } from './webhook-receiver.js';
 
 const NEVER_MS = 60_000;
 
-let room: NotificationsRoom;
-let receiver: Receiver;
+let fixture: ApiFixture;
+let receiver: WebhookReceiver;
 let processor: RunningApp;
 
 beforeAll(async () => {
-  room = await openNotificationsRoom();
-  receiver = await Receiver.listen();
+  fixture = await ApiFixture.start({ settings: LOCAL_RECEIVERS });
+  receiver = await WebhookReceiver.listen();
   // Nothing is placed, and nothing is found by polling: what comes was nudged for.
-  const settings = withSettings(room.api.settings, { notifyPoll: NEVER_MS, placementPoll: NEVER_MS });
+  const settings = withSettings(fixture.api.settings, { notifyPoll: NEVER_MS, placementPoll: NEVER_MS });
   processor = await startProcessor(settings);
 });
 afterAll(async () => {
   await processor.close();
   await receiver.close();
-  await room.api.close();
+  await fixture.close();
 });
 
 it('the processor sends when it is nudged, and goes on until nothing waits', async () => {
-  const { api, admin } = room;
+  const { api, admin } = fixture;
   const { token } = admin;
   const body = { name: 'hook', url: receiver.url };
-  const { body: hook } = await api.request(201, `POST ${PATH}`, { token, body });
-  await api.request(202, `POST ${PATH}/${hook.uid}/test`, { token });
+  const { body: hook } = await api.request(201, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body });
+  await api.request(202, `POST ${NOTIFICATION_WEBHOOKS}/${hook.uid}/test`, { token });
   expect(JSON.parse((await receiver.next()).body)).toMatchObject({ type: 'webhook.test' });
   // It has arrived; whoever sent it has yet to note that.
   const pending = `SELECT 1 FROM notification_deliveries WHERE webhook_uid = $1 AND status = 'pending'`;
@@ -39,7 +40,7 @@ it('the processor sends when it is nudged, and goes on until nothing waits', asy
      SELECT $1, 'run.succeeded', jsonb_build_object('n', n), headrace.now() FROM generate_series(1, 9) n`,
     [hook.uid],
   );
-  await api.request(202, `POST ${PATH}/${hook.uid}/test`, { token });
+  await api.request(202, `POST ${NOTIFICATION_WEBHOOKS}/${hook.uid}/test`, { token });
   const types: string[] = [];
   while (types.length < 10) types.push(JSON.parse((await receiver.next()).body).type);
   expect(types.sort()).toEqual([...Array.from({ length: 9 }, () => 'run.succeeded'), 'webhook.test']);

@@ -1,18 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
-import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from '../agents/agents-room.js';
-import { allAtOnce, answerTo } from '../runs/runs-room.js';
-import { PATH } from './notifications-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import {
+  inTeam,
+  OVERSIZED_BODY,
+  pointersOf,
+  requestAnyStatus,
+  sendConcurrently,
+  UNKNOWN_UID,
+} from '../../support/api-requests.js';
+import { NOTIFICATION_WEBHOOKS } from './webhook-receiver.js';
 
 const URL = 'https://hooks.example.com/secret-path?key=k';
 const ENDED_OR_BLOCKED = ['run.succeeded', 'run.failed', 'run.errored', 'run.cancelled', 'run.blocked'];
 
 let api: TestApi;
-let room: AgentsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
   api = await startTestApi();
-  room = await openRoom(api);
+  fixture = await ApiFixture.over(api);
 });
 afterAll(() => api.close());
 
@@ -21,11 +28,12 @@ const newTeam = async () => {
   return { team, token: (await api.identities.user({ [team]: 'owner' })).token };
 };
 const make = async (token: string, fields: object = {}) =>
-  (await api.request(201, `POST ${PATH}`, { token, body: { name: 'hook', url: URL, ...fields } })).body;
+  (await api.request(201, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body: { name: 'hook', url: URL, ...fields } }))
+    .body;
 
 describe('createNotificationWebhook', () => {
   it('201: tells the secret once, seals it at rest, and has defaults', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const body = await make(token);
     expect(body).toEqual({
       uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
@@ -37,7 +45,7 @@ describe('createNotificationWebhook', () => {
       created_at: expect.stringMatching(/Z$/),
       updated_at: body.created_at,
     });
-    const found = await api.request(200, `GET ${PATH}/${body.uid}`, { token });
+    const found = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${body.uid}`, { token });
     expect(found.body).toEqual({ ...body, secret: '***' });
     const rows = await api.database.query<{ text: string }>(
       'SELECT row_to_json(w)::text AS text FROM notification_webhooks w WHERE uid = $1',
@@ -74,26 +82,32 @@ describe('createNotificationWebhook', () => {
     ...wrongUrls.map((url): [object, string] => [{ url }, '/url']),
   ])('400: %j', async (fields, pointer) => {
     const body = { name: 'wrong', url: URL, ...fields };
-    const answer = await api.request(400, `POST ${PATH}`, { token: room.admin.token, body });
+    const answer = await api.request(400, `POST ${NOTIFICATION_WEBHOOKS}`, { token: fixture.admin.token, body });
     expect(pointersOf(answer.body)).toEqual([pointer]);
   });
 
   it('400 when no team is picked, 413 and 415', async () => {
     const body = { name: 'hook', url: URL };
-    const { token } = room.both;
-    const nowhere = await api.request(400, `POST ${PATH}`, { token, body });
+    const { token } = fixture.adminOfBoth;
+    const nowhere = await api.request(400, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body });
     expect(nowhere.body.detail).toContain('X-Headrace-Team-Uid');
-    await api.request(201, `POST ${PATH}`, { token, body, headers: inTeam(room.otherTeam) });
-    await api.request(413, `POST ${PATH}`, { token, body: HUGE, contentType: 'application/json' });
-    await api.request(415, `POST ${PATH}`, { token, body: '{}', contentType: 'text/plain' });
+    await api.request(201, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body, headers: inTeam(fixture.otherTeam) });
+    await api.request(413, `POST ${NOTIFICATION_WEBHOOKS}`, {
+      token,
+      body: OVERSIZED_BODY,
+      contentType: 'application/json',
+    });
+    await api.request(415, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body: '{}', contentType: 'text/plain' });
   });
 
   it('403 limit_reached beyond 20 of a team, also when several come at once', async () => {
     const { team, token } = await newTeam();
     for (let made = 0; made < 18; made += 1) await make(token);
     const lock = `SELECT pg_advisory_xact_lock(hashtextextended('headrace.notification_webhooks/${team}', 0))`;
-    const answers = await allAtOnce(api, lock, () =>
-      Array.from({ length: 4 }, () => answerTo(api, `POST ${PATH}`, { token, body: { name: 'n', url: URL } })),
+    const answers = await sendConcurrently(api, lock, () =>
+      Array.from({ length: 4 }, () =>
+        requestAnyStatus(api, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body: { name: 'n', url: URL } }),
+      ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 403, 403]);
     const refused = answers.filter(({ status }) => status === 403);
@@ -105,17 +119,18 @@ describe('listNotificationWebhooks', () => {
   it('those of the team by name, 403 for a team that is not yours', async () => {
     const { token } = await newTeam();
     for (const name of ['beta', 'Alpha']) await make(token, { name });
-    const { body } = await api.request(200, `GET ${PATH}`, { token });
+    const { body } = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}`, { token });
     expect(body.notification_webhooks.map(({ name }: { name: string }) => name)).toEqual(['Alpha', 'beta']);
-    await api.request(403, `GET ${PATH}`, { token, headers: inTeam(room.team) });
+    await api.request(403, `GET ${NOTIFICATION_WEBHOOKS}`, { token, headers: inTeam(fixture.team) });
   });
 });
 
 describe('updateNotificationWebhook', () => {
   it('changes what is given, in the order of the list of events', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const { uid } = await make(token);
-    const put = async (body: object) => (await api.request(200, `PUT ${PATH}/${uid}`, { token, body })).body;
+    const put = async (body: object) =>
+      (await api.request(200, `PUT ${NOTIFICATION_WEBHOOKS}/${uid}`, { token, body })).body;
     expect(await put({ events: ['run.blocked', 'run.failed', 'run.blocked'] })).toMatchObject({
       name: 'hook',
       url: URL,
@@ -128,36 +143,43 @@ describe('updateNotificationWebhook', () => {
   });
 
   it('400, 404, 413 and 415', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const { uid } = await make(token);
-    const bad = await api.request(400, `PUT ${PATH}/${uid}`, { token, body: { url: 'https://10.0.0.1/' } });
+    const bad = await api.request(400, `PUT ${NOTIFICATION_WEBHOOKS}/${uid}`, {
+      token,
+      body: { url: 'https://10.0.0.1/' },
+    });
     expect(pointersOf(bad.body)).toEqual(['/url']);
-    await api.request(404, `PUT ${PATH}/${UNKNOWN}`, { token, body: {} });
-    await api.request(413, `PUT ${PATH}/${uid}`, { token, body: HUGE, contentType: 'application/json' });
-    await api.request(415, `PUT ${PATH}/${uid}`, { token, body: '{}', contentType: 'text/plain' });
+    await api.request(404, `PUT ${NOTIFICATION_WEBHOOKS}/${UNKNOWN_UID}`, { token, body: {} });
+    await api.request(413, `PUT ${NOTIFICATION_WEBHOOKS}/${uid}`, {
+      token,
+      body: OVERSIZED_BODY,
+      contentType: 'application/json',
+    });
+    await api.request(415, `PUT ${NOTIFICATION_WEBHOOKS}/${uid}`, { token, body: '{}', contentType: 'text/plain' });
   });
 });
 
 describe('rotateNotificationWebhookSecret', () => {
   it('200: another secret, told this once', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const { uid, secret } = await make(token);
-    const { body } = await api.request(200, `POST ${PATH}/${uid}/rotate-secret`, { token });
+    const { body } = await api.request(200, `POST ${NOTIFICATION_WEBHOOKS}/${uid}/rotate-secret`, { token });
     expect(body.secret).toMatch(/^whsec_/);
     expect(body.secret).not.toBe(secret);
-    const found = await api.request(200, `GET ${PATH}/${uid}`, { token });
+    const found = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${uid}`, { token });
     expect(found.body.secret).toBe('***');
   });
 });
 
 describe('deleteNotificationWebhook', () => {
   it('204, and then it is gone', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const { uid } = await make(token);
-    await api.request(202, `POST ${PATH}/${uid}/test`, { token });
-    await api.request(204, `DELETE ${PATH}/${uid}`, { token });
-    await api.request(404, `GET ${PATH}/${uid}`, { token });
-    await api.request(404, `DELETE ${PATH}/${uid}`, { token });
+    await api.request(202, `POST ${NOTIFICATION_WEBHOOKS}/${uid}/test`, { token });
+    await api.request(204, `DELETE ${NOTIFICATION_WEBHOOKS}/${uid}`, { token });
+    await api.request(404, `GET ${NOTIFICATION_WEBHOOKS}/${uid}`, { token });
+    await api.request(404, `DELETE ${NOTIFICATION_WEBHOOKS}/${uid}`, { token });
     expect(await api.database.query('SELECT 1 FROM notification_deliveries WHERE webhook_uid = $1', [uid])).toEqual([]);
   });
 });
@@ -172,37 +194,37 @@ describe('who may do what', () => {
     ] as const;
   const body = (method: string) => (method === 'PUT' ? { body: {} } : {});
 
-  it.each(['owner', 'admin', 'both'] as const)('%s manages', async (who) => {
-    const { token } = room[who];
-    const { uid } = await make(room.admin.token);
+  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages', async (who) => {
+    const { token } = fixture[who];
+    const { uid } = await make(fixture.admin.token);
     for (const [method, path, status] of ALL(uid))
-      await api.request(status, `${method} ${PATH}/${path}`, { token, ...body(method) });
+      await api.request(status, `${method} ${NOTIFICATION_WEBHOOKS}/${path}`, { token, ...body(method) });
   });
 
   it.each(['member', 'viewer', 'bot'] as const)('%s reads, but no path of the address', async (who) => {
-    const { token } = room[who];
-    const { uid } = await make(room.admin.token);
-    const { body: shown } = await api.request(200, `GET ${PATH}/${uid}`, { token });
+    const { token } = fixture[who];
+    const { uid } = await make(fixture.admin.token);
+    const { body: shown } = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${uid}`, { token });
     expect(shown).toMatchObject({ url: 'https://hooks.example.com/***', secret: '***' });
-    const { text } = await api.request(200, `GET ${PATH}`, { token });
+    const { text } = await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}`, { token });
     expect(text).toContain(uid);
     expect(text).not.toContain('secret-path');
-    await api.request(200, `GET ${PATH}/${uid}/deliveries`, { token });
-    await api.request(403, `POST ${PATH}`, { token, body: { name: 'no', url: URL } });
+    await api.request(200, `GET ${NOTIFICATION_WEBHOOKS}/${uid}/deliveries`, { token });
+    await api.request(403, `POST ${NOTIFICATION_WEBHOOKS}`, { token, body: { name: 'no', url: URL } });
     for (const [method, path] of ALL(uid))
-      await api.request(403, `${method} ${PATH}/${path}`, { token, ...body(method) });
+      await api.request(403, `${method} ${NOTIFICATION_WEBHOOKS}/${path}`, { token, ...body(method) });
   });
 
   it('somebody of another team: 403; unknown: 404; blank: 400', async () => {
-    const { uid } = await make(room.admin.token);
+    const { uid } = await make(fixture.admin.token);
     const every = (of: string) => [...ALL(of), ['GET', of, 200], ['GET', `${of}/deliveries`, 200]] as const;
     for (const [of, status, token] of [
-      [uid, 403, room.stranger.token],
-      [UNKNOWN, 404, room.admin.token],
-      ['%20', 400, room.admin.token],
+      [uid, 403, fixture.stranger.token],
+      [UNKNOWN_UID, 404, fixture.admin.token],
+      ['%20', 400, fixture.admin.token],
     ] as const) {
       for (const [method, path] of every(of))
-        await api.request(status, `${method} ${PATH}/${path}`, { token, ...body(method) });
+        await api.request(status, `${method} ${NOTIFICATION_WEBHOOKS}/${path}`, { token, ...body(method) });
     }
   });
 });

@@ -2,24 +2,24 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExecutionTokens, SweepExecutions } from '#execution/executions';
 import type { PermissionSubject } from '#execution/runner-protocol';
 import { TestRunner } from '#testing';
-import { openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 
 const PUSH: PermissionSubject = { type: 'command', value: 'git push', tool: 'Bash' };
 
 const request = async (status: number, line: string, body?: object) =>
-  (await room.api.request(status, line, { token: room.member.token, ...(body === undefined ? {} : { body }) })).body;
+  (await fixture.request(status, line, { token: fixture.member.token, ...(body === undefined ? {} : { body }) })).body;
 const create = async (config: object = {}): Promise<string> =>
   (await request(200, 'POST /agent/runs', { prompt: 'Go.', interactive: true, config })).run_id;
 const asking = async (config: object = {}): Promise<{ runId: string; runner: TestRunner }> => {
   const runId = await create(config);
-  const runner = await TestRunner.take(room.api, runId);
+  const runner = await TestRunner.take(fixture.api, runId);
   await runner.startAgent();
   await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }]);
   return { runId, runner };
@@ -36,9 +36,9 @@ const decisions = async (runId: string) =>
     .map(({ payload }: { payload: object }) => payload);
 const commands = async ({ assignment }: TestRunner) => {
   const { execution_id: id, lease_epoch: epoch } = assignment;
-  const token = new ExecutionTokens(room.api.settings.secretsKey ?? '').mint(id);
+  const token = new ExecutionTokens(fixture.api.settings.secretsKey ?? '').mint(id);
   const path = `/runner/v1/executions/${id}/commands?lease_epoch=${epoch}&version=0`;
-  return (await room.api.request(200, `GET ${path}`, { token })).body;
+  return (await fixture.request(200, `GET ${path}`, { token })).body;
 };
 
 describe('allow_always', () => {
@@ -55,7 +55,7 @@ describe('allow_always', () => {
         decision: 'allow',
         always: true,
         by: 'user',
-        principal: { type: 'user', uid: room.member.uid },
+        principal: { type: 'user', uid: fixture.member.uid },
       }),
     ]);
   });
@@ -104,7 +104,7 @@ describe('allow_always', () => {
     await runner.report(['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }]);
     await runner.finish();
     await request(200, `POST /agent/runs/${runId}/followups`, { message: 'Again.' });
-    const next = await TestRunner.take(room.api, runId);
+    const next = await TestRunner.take(fixture.api, runId);
     expect(next.assignment.permission_rules).toEqual([{ approval_id: 'first', subject: PUSH }]);
     const { runner: other, runId: otherRun } = await asking();
     expect(other.assignment.permission_rules).toBeUndefined();
@@ -160,7 +160,7 @@ describe('what a runner tells of permissions', () => {
 
   it('a word of a person that a runner makes up counts as the policy’s, and names nobody', async () => {
     const { runId, runner } = await asking();
-    const principal = { type: 'user', uid: room.member.uid };
+    const principal = { type: 'user', uid: fixture.member.uid };
     await runner.report(
       ['permission_requested', { approval_id: 'p', title: 'Deploy', options: [], ask: false }],
       ['permission_decided', { approval_id: 'p', decision: 'allow', by: 'user', principal }],
@@ -184,16 +184,16 @@ describe('the time that a question waits', () => {
     await ask(runner, 'q');
     const [{ requested_at: from, expires_at: until }] = (await approvals(runId)).approvals;
     expect(Date.parse(until) - Date.parse(from)).toBe(120 * 60_000);
-    const sweep = room.api.app.get(SweepExecutions, { strict: false });
+    const sweep = fixture.api.app.get(SweepExecutions, { strict: false });
     // Nobody beats for the runner; its lease must not end first.
-    await room.api.database.query(
+    await fixture.database.query(
       `UPDATE executions SET lease_expires_at = now() + interval '1 year' WHERE run_id = $1`,
       [runId],
     );
-    await room.api.advanceClock(119 * 60_000);
+    await fixture.api.advanceClock(119 * 60_000);
     await sweep.execute();
     expect(await state(runId)).toBe('BLOCKED');
-    await room.api.advanceClock(2 * 60_000);
+    await fixture.api.advanceClock(2 * 60_000);
     await sweep.execute();
     expect(await state(runId)).toBe('INPROGRESS');
     expect(await decisions(runId)).toMatchObject([{ approval_id: 'q', decision: 'deny', by: 'timeout' }]);

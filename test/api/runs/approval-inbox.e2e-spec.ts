@@ -1,32 +1,33 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TestPrincipal } from '#testing';
-import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem } from '../../support/api-requests.js';
 
 interface Page {
   readonly approvals: { approval_id: string; run_id: string; run_title: string; state: string; requested_at: string }[];
   readonly page_info: { has_next_page: boolean; next_cursor?: string };
 }
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 /** A team of its own for each test. */
 let team: string;
 let member: TestPrincipal;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  room.api.log.clear();
-  team = await room.api.identities.team();
-  member = await room.api.identities.user({ [team]: 'member' });
+  fixture.api.log.clear();
+  team = await fixture.api.identities.team();
+  member = await fixture.api.identities.user({ [team]: 'member' });
 });
 
 const block = (approvals = 1, shape: object = {}) =>
-  room.runs.build({ by: member, team, state: 'BLOCKED', approvals, ...shape });
+  fixture.runs.build({ by: member, team, state: 'BLOCKED', approvals, ...shape });
 const list = async (query = '', token = member.token, team_?: string): Promise<Page> =>
   (
-    await room.api.request(200, `GET /agent/approvals${query}`, {
+    await fixture.request(200, `GET /agent/approvals${query}`, {
       token,
       ...(team_ === undefined ? {} : { headers: { 'x-headrace-team-uid': team_ } }),
     })
@@ -36,7 +37,7 @@ const ids = (page: Page): string[] => page.approvals.map(({ approval_id: id }) =
 describe('the permission requests of all runs', () => {
   it('are shown with their run, newest first', async () => {
     const first = await block(1, { title: 'Release' });
-    await room.api.advanceClock(1000);
+    await fixture.api.advanceClock(1000);
     const second = await block(1, { title: 'Deploy' });
     const page = await list();
     expect(ids(page)).toEqual([second.approvalIds[0], first.approvalIds[0]]);
@@ -70,7 +71,7 @@ describe('the permission requests of all runs', () => {
     const { id, approvalIds } = await block(3);
     const [allowed = '', denied = '', pending = ''] = approvalIds;
     const decide = (approvalId: string, decision: string) =>
-      room.api.request(200, `POST /agent/runs/${id}/approvals/${approvalId}`, {
+      fixture.request(200, `POST /agent/runs/${id}/approvals/${approvalId}`, {
         token: member.token,
         body: { decision },
       });
@@ -84,34 +85,34 @@ describe('the permission requests of all runs', () => {
 
   it('that wait are those that somebody can answer: not of a run that was cancelled', async () => {
     const { id } = await block();
-    await room.api.request(200, `POST /agent/runs/${id}/cancel`, { token: member.token });
+    await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: member.token });
     expect(ids(await list('?state=pending'))).toEqual([]);
   });
 });
 
 describe('who sees what', () => {
   it('one’s own and those of one’s teams, the header narrows; nothing of others', async () => {
-    const otherTeam = await room.api.identities.team();
-    const both = await room.api.identities.user({ [team]: 'member', [otherTeam]: 'viewer' });
+    const otherTeam = await fixture.api.identities.team();
+    const both = await fixture.api.identities.user({ [team]: 'member', [otherTeam]: 'viewer' });
     const here = await block();
-    const there = await room.runs.build({ by: both, team: otherTeam, state: 'BLOCKED' });
-    const own = await room.runs.build({ by: both, state: 'BLOCKED' });
+    const there = await fixture.runs.build({ by: both, team: otherTeam, state: 'BLOCKED' });
+    const own = await fixture.runs.build({ by: both, state: 'BLOCKED' });
     const [one = '', two = '', three = ''] = [here, there, own].flatMap(({ approvalIds }) => approvalIds);
     expect(ids(await list('', both.token)).sort()).toEqual([one, two, three].sort());
     expect(ids(await list('', both.token, otherTeam)).sort()).toEqual([two, three].sort());
     expect(ids(await list())).toEqual([one]);
-    expect(ids(await list('', room.stranger.token))).toEqual([]);
-    const robot = await room.api.identities.serviceAccount(otherTeam);
+    expect(ids(await list('', fixture.stranger.token))).toEqual([]);
+    const robot = await fixture.api.identities.serviceAccount(otherTeam);
     expect(ids(await list('', robot.token))).toEqual([two]);
-    await room.api.request(401, 'GET /agent/approvals');
+    await fixture.request(401, 'GET /agent/approvals');
   });
 
   it('a team that one is not on: 403', async () => {
-    const answer = await room.api.request(403, 'GET /agent/approvals', {
+    const answer = await fixture.request(403, 'GET /agent/approvals', {
       token: member.token,
-      headers: { 'x-headrace-team-uid': room.otherTeam },
+      headers: { 'x-headrace-team-uid': fixture.otherTeam },
     });
-    expectProblem(room.api, answer, 'not_authorized');
+    expectProblem(fixture.api, answer, 'not_authorized');
   });
 });
 
@@ -123,8 +124,8 @@ describe('bad parameters', () => {
     ['cursor=abc', '/cursor', 'is not a cursor of this list'],
     ['sort=title', '/sort', 'is not a known field'],
   ])('%s: 400', async (query, pointer, detail) => {
-    const answer = await room.api.request(400, `GET /agent/approvals?${query}`, { token: member.token });
-    expectProblem(room.api, answer, 'invalid_request', [{ pointer, detail }]);
+    const answer = await fixture.request(400, `GET /agent/approvals?${query}`, { token: member.token });
+    expectProblem(fixture.api, answer, 'invalid_request', [{ pointer, detail }]);
   });
 
   it('a cursor of another state, or of somebody else: 400', async () => {
@@ -132,11 +133,11 @@ describe('bad parameters', () => {
     const { page_info: info } = await list('?limit=1&state=pending');
     for (const [query, token] of [
       [`?limit=1&cursor=${info.next_cursor}`, member.token],
-      [`?limit=1&state=pending&cursor=${info.next_cursor}`, room.stranger.token],
+      [`?limit=1&state=pending&cursor=${info.next_cursor}`, fixture.stranger.token],
     ] as const)
       expectProblem(
-        room.api,
-        await room.api.request(400, `GET /agent/approvals${query}`, { token }),
+        fixture.api,
+        await fixture.request(400, `GET /agent/approvals${query}`, { token }),
         'invalid_request',
         [{ pointer: '/cursor', detail: 'is not a cursor of this list' }],
       );

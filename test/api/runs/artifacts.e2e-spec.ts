@@ -1,22 +1,25 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ObjectStore } from '#platform/storage';
 import { ArtifactBuilder, TestRunner, type TestPrincipal } from '#testing';
-import { answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, requestAnyStatus } from '../../support/api-requests.js';
 
 const MAX_ARTIFACT_BYTES = 2_000_000;
 const MAX_RUN_BYTES = 5_000_000;
 const PLAN = '# Two steps\n\n1. one\n2. two 😀\n';
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 let artifacts: ArtifactBuilder;
 
 beforeAll(async () => {
-  room = await openRunsRoom({ settings: { maxArtifactBytes: MAX_ARTIFACT_BYTES, maxRunArtifactBytes: MAX_RUN_BYTES } });
-  artifacts = new ArtifactBuilder(room.api.database, { objects: room.api.app.get(ObjectStore) });
+  fixture = await ApiFixture.start({
+    settings: { maxArtifactBytes: MAX_ARTIFACT_BYTES, maxRunArtifactBytes: MAX_RUN_BYTES },
+  });
+  artifacts = new ArtifactBuilder(fixture.database, { objects: fixture.api.app.get(ObjectStore) });
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 interface Listed {
   artifact_type: string;
@@ -25,8 +28,8 @@ interface Listed {
 }
 
 async function runningRun(): Promise<{ id: string; runner: TestRunner }> {
-  const { id } = await room.runs.build({ by: room.member, team: room.team });
-  const runner = await TestRunner.take(room.api, id);
+  const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
+  const runner = await TestRunner.take(fixture.api, id);
   await runner.startAgent();
   return { id, runner };
 }
@@ -42,13 +45,14 @@ const put = (runner: TestRunner, status: number, query: Record<string, string>, 
   runner.call(status, 'PUT artifacts', query, Buffer.from(body));
 const post = (runner: TestRunner, status: number, body: object) =>
   runner.call(status, 'POST artifacts', {}, { lease_epoch: runner.assignment.lease_epoch, ...body });
-const get = (uid: string, token = room.member.token) =>
-  room.api.request(200, `GET /agent/artifacts/${uid}`, { token }).then(({ body }) => body);
+const get = (uid: string, token = fixture.member.token) =>
+  fixture.request(200, `GET /agent/artifacts/${uid}`, { token }).then(({ body }) => body);
 const listedBy = (id: string): Promise<Listed[]> =>
-  room.api
-    .request(200, `GET /agent/runs/${id}`, { token: room.member.token })
+  fixture.api
+    .request(200, `GET /agent/runs/${id}`, { token: fixture.member.token })
     .then(({ body }) => (body.artifacts ?? []) as Listed[]);
-const atOrigin = (status: number, url: string) => room.api.atOrigin(status, `GET ${url.slice(room.api.url.length)}`);
+const atOrigin = (status: number, url: string) =>
+  fixture.api.atOrigin(status, `GET ${url.slice(fixture.api.url.length)}`);
 
 describe('the artifacts of a run together', () => {
   it('have at most MAX_ARTIFACT_BYTES_PER_RUN bytes; what is beyond is a 413 that says so', async () => {
@@ -77,7 +81,7 @@ describe('the artifacts of a run together', () => {
       files.map(async (query) => {
         const path = `/api/v1/runner/v1/executions/${runner.assignment.execution_id}/artifacts?${parameters(query)}`;
         const headers = { authorization: `Bearer ${runner.token}` };
-        return (await fetch(room.api.url + path, { method: 'PUT', headers, body: Buffer.alloc(1_900_000) })).status;
+        return (await fetch(fixture.api.url + path, { method: 'PUT', headers, body: Buffer.alloc(1_900_000) })).status;
       }),
     );
     expect(statuses.sort()).toEqual([200, 200, 413, 413]);
@@ -90,7 +94,7 @@ describe('what a runner hands in', () => {
   it('stands on the run, in a list of runs, under its own id and for download, by type', async () => {
     const { id, runner } = await runningRun();
     expect(
-      (await room.api.request(200, `GET /agent/runs/${id}`, { token: room.member.token })).body,
+      (await fixture.request(200, `GET /agent/runs/${id}`, { token: fixture.member.token })).body,
     ).not.toHaveProperty('artifacts');
     const said = { title: 'Report', description: 'All of it' };
     const file = (await put(runner, 200, { ...fileQuery, ...said }, 'text')).body.artifact_uid as string;
@@ -146,7 +150,7 @@ describe('what a runner hands in', () => {
       ],
     ]);
     for (const { created_at: at } of listed) expect(new Date(at).toISOString()).toBe(at);
-    const { body: list } = await room.api.request(200, 'GET /agent/runs?limit=100', { token: room.viewer.token });
+    const { body: list } = await fixture.request(200, 'GET /agent/runs?limit=100', { token: fixture.viewer.token });
     expect(list.runs.find((run: { run_id: string }) => run.run_id === id).artifacts).toEqual(listed);
 
     expect(await get(file)).toEqual({
@@ -155,7 +159,7 @@ describe('what a runner hands in', () => {
       created_at: listed[0]?.created_at,
       data: {
         ...listed[0]?.data,
-        download_url: expect.stringContaining(`${room.api.url}/objects/artifacts/${id}/`),
+        download_url: expect.stringContaining(`${fixture.api.url}/objects/artifacts/${id}/`),
         expires_at: expect.any(String),
         content_type: 'text/plain',
       },
@@ -171,9 +175,9 @@ describe('what a runner hands in', () => {
     const before = Date.now();
     const { data } = await get(uid);
     // The service's clock is at most as far ahead as tests before this one have moved it.
-    expect(Date.parse(data.expires_at)).toBeGreaterThanOrEqual(before + room.api.settings.signedUrlTtl);
-    const { headers } = await room.api.request(302, `GET /agent/artifacts/${uid}/download`, {
-      token: room.viewer.token,
+    expect(Date.parse(data.expires_at)).toBeGreaterThanOrEqual(before + fixture.api.settings.signedUrlTtl);
+    const { headers } = await fixture.request(302, `GET /agent/artifacts/${uid}/download`, {
+      token: fixture.viewer.token,
     });
     for (const url of [data.download_url as string, headers.get('location') ?? '']) {
       const answer = await atOrigin(200, url);
@@ -182,15 +186,15 @@ describe('what a runner hands in', () => {
       expect(answer.headers.get('content-disposition')).toContain('attachment; filename="a b.txt"');
       expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
     }
-    await room.api.advanceClock(room.api.settings.signedUrlTtl + 1000);
+    await fixture.api.advanceClock(fixture.api.settings.signedUrlTtl + 1000);
     await atOrigin(403, data.download_url);
   });
 
   it('a plan is downloaded as Markdown', async () => {
-    const { id } = await room.runs.build({ by: room.member, team: room.team });
+    const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     const { uid } = await artifacts.build(id, { type: 'PLAN', content: PLAN });
-    const { headers } = await room.api.request(302, `GET /agent/artifacts/${uid}/download`, {
-      token: room.member.token,
+    const { headers } = await fixture.request(302, `GET /agent/artifacts/${uid}/download`, {
+      token: fixture.member.token,
     });
     const answer = await atOrigin(200, headers.get('location') ?? '');
     expect([answer.text, answer.headers.get('content-type')]).toEqual([PLAN, 'text/markdown']);
@@ -209,8 +213,8 @@ describe('what a runner hands in', () => {
     expect(await listedBy(id)).toHaveLength(2);
     const again = await put(runner, 200, fileQuery, 'other text under the same key');
     expect(again.body.artifact_uid).toBe(uids[0]);
-    const { headers } = await room.api.request(302, `GET /agent/artifacts/${uids[0]}/download`, {
-      token: room.member.token,
+    const { headers } = await fixture.request(302, `GET /agent/artifacts/${uids[0]}/download`, {
+      token: fixture.member.token,
     });
     expect((await atOrigin(200, headers.get('location') ?? '')).text).toBe('text');
   });
@@ -222,7 +226,7 @@ describe('what a runner hands in', () => {
       await put(runner, 412, { ...fileQuery, ...stale }),
       await post(runner, 412, { ...reference, lease_epoch: runner.assignment.lease_epoch + 1 }),
     ])
-      expectProblem(room.api, answer, 'lease_lost');
+      expectProblem(fixture.api, answer, 'lease_lost');
     await runner.finish('failed', { error_code: 'agent_process_failed', message: 'gone' });
     await put(runner, 412, fileQuery);
     await post(runner, 412, reference);
@@ -233,7 +237,7 @@ describe('what a runner hands in', () => {
     const { id, runner } = await runningRun();
     await put(runner, 200, fileQuery, Buffer.alloc(MAX_ARTIFACT_BYTES, 1));
     const tooLarge = await put(runner, 413, { ...fileQuery, source_key: 'x' }, Buffer.alloc(MAX_ARTIFACT_BYTES + 1, 1));
-    expectProblem(room.api, tooLarge, 'payload_too_large');
+    expectProblem(fixture.api, tooLarge, 'payload_too_large');
     const plan = { source_key: 'p', artifact_type: 'PLAN', mime_type: 'text/markdown', filepath: 'p.md' };
     await put(runner, 413, plan, Buffer.alloc(1_048_577, 0x61));
     await put(runner, 200, plan, Buffer.alloc(1_048_576, 0x61));
@@ -276,7 +280,7 @@ describe('what a runner hands in', () => {
     const { id, runner } = await runningRun();
     const lone = '\\ud800';
     const body = `{"lease_epoch":${runner.assignment.lease_epoch},"source_key":"r","artifact_type":"EXTERNAL_REFERENCE","reference_type":"t\\u0000","url":"https://t.example/nul","metadata":{"a${lone}":"b\\u0000"}}`;
-    await room.api.request(200, `POST /runner/v1/executions/${runner.assignment.execution_id}/artifacts`, {
+    await fixture.request(200, `POST /runner/v1/executions/${runner.assignment.execution_id}/artifacts`, {
       token: runner.token,
       body,
       contentType: 'application/json',
@@ -289,7 +293,7 @@ describe('what a runner hands in', () => {
 
   it('is one of at most 1,000 of a run, all of them on the run and the newest 20 in a list', async () => {
     const { id, runner } = await runningRun();
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, run_created_at, created_at)
        SELECT lpad(n::text, 22, '0'), r.id, r.slot_key, n::text, 'PULL_REQUEST', jsonb_build_object('url', 'https://x', 'branch', n::text),
               r.created_at, r.created_at + n * interval '1 millisecond' FROM runs r, generate_series(1, 999) n WHERE r.id = $1`,
@@ -299,7 +303,7 @@ describe('what a runner hands in', () => {
       ['a', 'b', 'c'].map((key) => {
         const line = `POST /runner/v1/executions/${runner.assignment.execution_id}/artifacts`;
         const body = { lease_epoch: runner.assignment.lease_epoch, ...reference, source_key: key };
-        return answerTo(room.api, line, { token: runner.token, body });
+        return requestAnyStatus(fixture.api, line, { token: runner.token, body });
       }),
     );
     expect(outcomes.map(({ status }) => status).sort()).toEqual([200, 400, 400]);
@@ -311,7 +315,7 @@ describe('what a runner hands in', () => {
     const all = await listedBy(id);
     expect(all).toHaveLength(1000);
     expect(all[0]?.data).toMatchObject({ branch: '1' });
-    const { body: list } = await room.api.request(200, 'GET /agent/runs?limit=500', { token: room.member.token });
+    const { body: list } = await fixture.request(200, 'GET /agent/runs?limit=500', { token: fixture.member.token });
     const shown = list.runs.find((run: { run_id: string }) => run.run_id === id).artifacts as Listed[];
     expect(shown).toEqual(all.slice(-20));
   });
@@ -327,49 +331,52 @@ async function sharedRun(): Promise<{ runner: TestRunner }> {
 describe('an artifact is for whoever may read its run', () => {
   const lines = (uid: string): string[] => [`GET /agent/artifacts/${uid}`, `GET /agent/artifacts/${uid}/download`];
   const refusals = async (status: number, uid: string, by: TestPrincipal) =>
-    Promise.all(lines(uid).map((line) => room.api.request(status, line, { token: by.token })));
+    Promise.all(lines(uid).map((line) => fixture.request(status, line, { token: by.token })));
 
   it('403 for others, of a team as of a person', async () => {
-    const { id: teams } = await room.runs.build({ by: room.member, team: room.team });
-    const { id: personal } = await room.runs.build({ by: room.member });
+    const { id: teams } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
+    const { id: personal } = await fixture.runs.build({ by: fixture.member });
     const [team, own] = [
       await artifacts.build(teams, { type: 'FILE' }),
       await artifacts.build(personal, { type: 'FILE' }),
     ];
-    const robot = await room.api.identities.serviceAccount(room.team);
-    await get(team.uid, room.viewer.token);
+    const robot = await fixture.api.identities.serviceAccount(fixture.team);
+    await get(team.uid, fixture.viewer.token);
     await get(team.uid, robot.token);
     await get(own.uid);
     const refused = [
-      ...(await refusals(403, team.uid, room.stranger)),
-      ...(await refusals(403, own.uid, room.viewer)),
+      ...(await refusals(403, team.uid, fixture.stranger)),
+      ...(await refusals(403, own.uid, fixture.viewer)),
       ...(await refusals(403, own.uid, robot)),
     ];
     for (const answer of refused) {
-      expectProblem(room.api, answer, 'not_authorized');
+      expectProblem(fixture.api, answer, 'not_authorized');
       expect(answer.text).not.toContain('objects/');
     }
   });
 
   it('404 for ids that nothing has, 400 for a blank one', async () => {
     for (const uid of ['0123456789abcdefghijKL', 'no-id', '..%2Fx']) {
-      for (const answer of await refusals(404, uid, room.member)) expectProblem(room.api, answer, 'resource_not_found');
+      for (const answer of await refusals(404, uid, fixture.member))
+        expectProblem(fixture.api, answer, 'resource_not_found');
     }
-    for (const answer of await refusals(400, '%20', room.member))
+    for (const answer of await refusals(400, '%20', fixture.member))
       expect(answer.body.error_code).toBe('invalid_request');
   });
 
   it('404 for the download of what has no content, or none any more', async () => {
-    const { id } = await room.runs.build({ by: room.member, team: room.team });
+    const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     for (const type of ['PULL_REQUEST', 'EXTERNAL_REFERENCE'] as const) {
       const { uid } = await artifacts.build(id, { type });
-      const answer = await room.api.request(404, `GET /agent/artifacts/${uid}/download`, { token: room.member.token });
+      const answer = await fixture.request(404, `GET /agent/artifacts/${uid}/download`, {
+        token: fixture.member.token,
+      });
       expect(answer.body.detail).toBe(`An artifact of type ${type} has no content to download.`);
       expect((await get(uid)).data).toHaveProperty('url');
     }
     const { uid } = await artifacts.build(id, { type: 'PLAN' });
-    await room.api.app.get(ObjectStore).deletePrefix(`artifacts/${id}`);
-    const answer = await room.api.request(404, `GET /agent/artifacts/${uid}`, { token: room.member.token });
-    expectProblem(room.api, answer, 'resource_not_found');
+    await fixture.api.app.get(ObjectStore).deletePrefix(`artifacts/${id}`);
+    const answer = await fixture.request(404, `GET /agent/artifacts/${uid}`, { token: fixture.member.token });
+    expectProblem(fixture.api, answer, 'resource_not_found');
   });
 });

@@ -5,44 +5,46 @@ import { ExecutionTokens } from '#execution/executions';
 import { ObjectDisposal } from '#platform/storage';
 import { TestRunner } from '#testing';
 import { RunInserts } from '../../../libs/domain/runs/src/persistence/run-inserts.js';
-import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, UNKNOWN_RUN_ID } from '../../support/api-requests.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 const base64 = (content: string | Buffer): string => Buffer.from(content).toString('base64');
 const NOTES = { file_name: 'notes.md', mime_type: 'text/markdown', data: base64('# Notes – 😀') };
 const IMAGE = { file_name: 'image.png', mime_type: 'image/png', data: base64(Buffer.from([0x89, 0x50, 0])) };
 
 const create = (status: number, attachments: object[], headers: Record<string, string> = {}) =>
-  room.api.request(status, 'POST /agent/runs', {
-    token: room.member.token,
+  fixture.request(status, 'POST /agent/runs', {
+    token: fixture.member.token,
     headers,
     body: { prompt: 'Look at these.', attachments },
   });
 async function createRun(attachments: object[]): Promise<string> {
   return (await create(200, attachments)).body.run_id;
 }
-const list = async (runId: string, token = room.member.token) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}/handoff/attachments`, { token })).body.attachments as {
+const list = async (runId: string, token = fixture.member.token) =>
+  (await fixture.request(200, `GET /agent/runs/${runId}/handoff/attachments`, { token })).body.attachments as {
     attachment_id: string;
     filename: string;
     download_url: string;
     mime_type: string;
   }[];
-const follow = (status: number, url: string) => room.api.atOrigin(status, `GET ${url.slice(room.api.url.length)}`);
+const follow = (status: number, url: string) =>
+  fixture.api.atOrigin(status, `GET ${url.slice(fixture.api.url.length)}`);
 const objects = (): string[] => {
-  const directory = join(room.api.settings.dataDir, 'objects', 'attachments');
+  const directory = join(fixture.api.settings.dataDir, 'objects', 'attachments');
   return existsSync(directory) ? readdirSync(directory) : [];
 };
 
 describe('a run created with attachments', () => {
   it('lists them in order, with links that need no token', async () => {
-    const attachments = await list(await createRun([NOTES, IMAGE]), room.viewer.token);
+    const attachments = await list(await createRun([NOTES, IMAGE]), fixture.viewer.token);
     expect(attachments).toEqual([
       expect.objectContaining({ filename: 'notes.md', mime_type: 'text/markdown' }),
       expect.objectContaining({ filename: 'image.png', mime_type: 'image/png' }),
@@ -61,7 +63,7 @@ describe('a run created with attachments', () => {
     const image = await follow(200, attachments[1]?.download_url ?? '');
     expect(image.headers.get('content-length')).toBe('3');
     await follow(403, (attachments[0]?.download_url ?? '').replace('signature=', 'signature=x'));
-    expect(room.api.log.text).not.toContain(NOTES.data);
+    expect(fixture.api.log.text).not.toContain(NOTES.data);
   });
 
   it('has an empty list without any', async () => {
@@ -108,8 +110,8 @@ describe('a run created with attachments', () => {
   });
 
   it('keep their bytes when the answer of the database is lost after its commit', async () => {
-    const headers = { 'Idempotency-Key': `lost-${room.team}` };
-    const inserts = room.api.app.get(RunInserts);
+    const headers = { 'Idempotency-Key': `lost-${fixture.team}` };
+    const inserts = fixture.api.app.get(RunInserts);
     const insert = inserts.insert.bind(inserts);
     const spy = vi.spyOn(inserts, 'insert').mockImplementation(async (...given) => {
       await insert(...given);
@@ -121,48 +123,48 @@ describe('a run created with attachments', () => {
       spy.mockRestore();
     }
     const runId = (await create(200, [NOTES], headers)).body.run_id;
-    await room.api.advanceClock(3_600_000);
-    await room.api.app.get(ObjectDisposal).sweep();
+    await fixture.api.advanceClock(3_600_000);
+    await fixture.api.app.get(ObjectDisposal).sweep();
     const [attachment] = await list(runId);
     expect((await fetch(attachment?.download_url ?? '')).status).toBe(200);
   });
 
   it('is created once with one key, and keeps the bytes once', async () => {
-    const headers = { 'Idempotency-Key': `attachments-${room.team}` };
+    const headers = { 'Idempotency-Key': `attachments-${fixture.team}` };
     const first = (await create(200, [NOTES], headers)).body.run_id;
     const before = objects();
     expect(before).toContain(first);
     expect((await create(200, [NOTES], headers)).body.run_id).toBe(first);
     await create(422, [IMAGE], headers);
-    await room.api.advanceClock(3_600_000);
-    await room.api.app.get(ObjectDisposal).sweep();
+    await fixture.api.advanceClock(3_600_000);
+    await fixture.api.app.get(ObjectDisposal).sweep();
     expect(objects()).toEqual(before);
     expect(await list(first)).toHaveLength(1);
   });
 
   it('400, 403 and 404 for lists as for the run', async () => {
     const runId = await createRun([NOTES]);
-    const ask = (status: number, id: string, token = room.member.token) =>
-      room.api.request(status, `GET /agent/runs/${id}/handoff/attachments`, { token });
-    expectProblem(room.api, await ask(400, '%20'), 'invalid_request');
-    expectProblem(room.api, await ask(403, runId, room.stranger.token), 'not_authorized');
-    for (const id of [NO_RUN, 'nonsense']) expectProblem(room.api, await ask(404, id), 'resource_not_found');
+    const ask = (status: number, id: string, token = fixture.member.token) =>
+      fixture.request(status, `GET /agent/runs/${id}/handoff/attachments`, { token });
+    expectProblem(fixture.api, await ask(400, '%20'), 'invalid_request');
+    expectProblem(fixture.api, await ask(403, runId, fixture.stranger.token), 'not_authorized');
+    for (const id of [UNKNOWN_RUN_ID, 'nonsense']) expectProblem(fixture.api, await ask(404, id), 'resource_not_found');
   });
 });
 
 describe('its runner', () => {
   const fetchAs = (status: number, { assignment }: TestRunner, attachmentId: string, epoch?: number) =>
-    room.api.request(
+    fixture.request(
       status,
       `GET /runner/v1/executions/${assignment.execution_id}/attachments/${attachmentId}?lease_epoch=${epoch ?? assignment.lease_epoch}`,
-      { token: new ExecutionTokens(room.api.settings.secretsKey ?? '').mint(assignment.execution_id) },
+      { token: new ExecutionTokens(fixture.api.settings.secretsKey ?? '').mint(assignment.execution_id) },
     );
 
   it('is told of them and gets them, in every execution', async () => {
     const runId = await createRun([NOTES, IMAGE]);
     const listed = await list(runId);
     for (let execution = 1; execution <= 2; execution += 1) {
-      const runner = await TestRunner.take(room.api, runId);
+      const runner = await TestRunner.take(fixture.api, runId);
       expect(runner.assignment.attachments).toEqual([
         { attachment_id: listed[0]?.attachment_id, file_name: 'notes.md', mime_type: 'text/markdown', size_bytes: 16 },
         { attachment_id: listed[1]?.attachment_id, file_name: 'image.png', mime_type: 'image/png', size_bytes: 3 },
@@ -178,9 +180,9 @@ describe('its runner', () => {
     const [mine, other] = [await createRun([NOTES]), await createRun([IMAGE])];
     const [own] = await list(mine);
     const [foreign] = await list(other);
-    const runner = await TestRunner.take(room.api, mine);
+    const runner = await TestRunner.take(fixture.api, mine);
     await fetchAs(404, runner, foreign?.attachment_id ?? '');
-    await fetchAs(404, runner, NO_RUN);
+    await fetchAs(404, runner, UNKNOWN_RUN_ID);
     await fetchAs(412, runner, own?.attachment_id ?? '', runner.assignment.lease_epoch + 1);
     await runner.finish('handed_back');
     await fetchAs(412, runner, own?.attachment_id ?? '');

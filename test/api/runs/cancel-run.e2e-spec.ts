@@ -1,25 +1,32 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunShape } from '#testing';
-import { allAtOnce, answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, lockOfRun } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import {
+  expectProblem,
+  lockOfRun,
+  requestAnyStatus,
+  sendConcurrently,
+  UNKNOWN_RUN_ID,
+} from '../../support/api-requests.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 type Shape = Omit<RunShape, 'by'>;
 
-const build = (shape: Shape) => room.runs.build({ by: room.member, team: room.team, ...shape });
-const cancel = (status: number, runId: string, token = room.member.token) =>
-  room.api.request(status, `POST /agent/runs/${runId}/cancel`, { token });
+const build = (shape: Shape) => fixture.runs.build({ by: fixture.member, team: fixture.team, ...shape });
+const cancel = (status: number, runId: string, token = fixture.member.token) =>
+  fixture.request(status, `POST /agent/runs/${runId}/cancel`, { token });
 const get = async (runId: string) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
+  (await fixture.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token })).body;
 const executionOf = async (runId: string) =>
   (
-    await room.api.database.query(
+    await fixture.database.query(
       'SELECT phase, desired, desired_reason, slot_held, fence_at IS NOT NULL AS is_fenced FROM executions WHERE run_id = $1',
       [runId],
     )
@@ -64,7 +71,7 @@ describe('by state and kind', () => {
       });
       return;
     }
-    expectProblem(room.api, answer, CODE[status as keyof typeof CODE]);
+    expectProblem(fixture.api, answer, CODE[status as keyof typeof CODE]);
     expect(answer.body.retryable).toBe(status === 409);
     expect(await get(id)).toEqual({
       ...before,
@@ -86,11 +93,11 @@ describe('by state and kind', () => {
 
   it('a created run, hosted and not', async () => {
     const create = async (config: object) =>
-      (await room.api.request(200, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'x', config } }))
+      (await fixture.request(200, 'POST /agent/runs', { token: fixture.member.token, body: { prompt: 'x', config } }))
         .body.run_id as string;
     await cancel(200, await create({}));
     expectProblem(
-      room.api,
+      fixture.api,
       await cancel(422, await create({ worker_host: 'build-farm-1' })),
       'operation_not_supported',
     );
@@ -116,15 +123,15 @@ describe('what a cancelled run leaves', () => {
   it('continued and cancelled again: the first execution is fenced when it would have been', async () => {
     const { id, executionId } = await build({ state: 'INPROGRESS' });
     const fence = async () =>
-      (await room.api.database.query('SELECT fence_at FROM executions WHERE id = $1', [executionId]))[0]
+      (await fixture.database.query('SELECT fence_at FROM executions WHERE id = $1', [executionId]))[0]
         ?.fence_at as Date;
     await cancel(200, id);
     const first = await fence();
-    await room.api.request(200, `POST /agent/runs/${id}/followups`, {
-      token: room.member.token,
+    await fixture.request(200, `POST /agent/runs/${id}/followups`, {
+      token: fixture.member.token,
       body: { message: 'Go on after all.' },
     });
-    await room.api.advanceClock(30_000);
+    await fixture.api.advanceClock(30_000);
     await cancel(200, id);
     expect(await fence()).toEqual(first);
   });
@@ -132,11 +139,11 @@ describe('what a cancelled run leaves', () => {
   it('BLOCKED: nobody can answer the question any more', async () => {
     const { id, approvalIds } = await build({ state: 'BLOCKED' });
     await cancel(200, id);
-    const answer = await room.api.request(409, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
-      token: room.member.token,
+    const answer = await fixture.request(409, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
+      token: fixture.member.token,
       body: { decision: 'allow' },
     });
-    expectProblem(room.api, answer, 'conflict');
+    expectProblem(fixture.api, answer, 'conflict');
     expect((await get(id)).state).toBe('CANCELLED');
   });
 
@@ -144,18 +151,20 @@ describe('what a cancelled run leaves', () => {
     const { id } = await build({ state: 'QUEUED' });
     await cancel(200, id);
     await cancel(400, id);
-    const { body } = await room.api.request(200, `GET /agent/runs/${id}/timeline`, { token: room.member.token });
+    const { body } = await fixture.request(200, `GET /agent/runs/${id}/timeline`, { token: fixture.member.token });
     const told = body.events.filter(({ event_type }: { event_type: string }) => event_type === 'run_cancelled');
-    expect(told).toEqual([expect.objectContaining({ payload: { principal: { type: 'user', uid: room.member.uid } } })]);
+    expect(told).toEqual([
+      expect.objectContaining({ payload: { principal: { type: 'user', uid: fixture.member.uid } } }),
+    ]);
   });
 
   it('a queued run is not offered any more', async () => {
     const { id } = await build({ state: 'QUEUED' });
     await cancel(200, id);
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:hosted', 0, 1000) ON CONFLICT (key) DO UPDATE SET capacity = 1000`,
     );
-    const offered = await room.api.database.query<{ run_id: string }>(
+    const offered = await fixture.database.query<{ run_id: string }>(
       `SELECT run_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`,
     );
     expect(offered.map(({ run_id }) => run_id)).not.toContain(id);
@@ -165,20 +174,20 @@ describe('what a cancelled run leaves', () => {
 describe('at the same time', () => {
   it.each(['QUEUED', 'INPROGRESS', 'BLOCKED'] as const)('twenty cancel a %s run: one does', async (state) => {
     const { id } = await build({ state });
-    const answers = await allAtOnce(room.api, lockOfRun(id), () =>
+    const answers = await sendConcurrently(fixture.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, () =>
-        answerTo(room.api, `POST /agent/runs/${id}/cancel`, { token: room.member.token }),
+        requestAnyStatus(fixture.api, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token }),
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(19).fill(400)]);
-    expect(room.api.log.errors).toEqual([]);
+    expect(fixture.api.log.errors).toEqual([]);
   });
 
   it('cancel and placing: the run is cancelled, or it is PENDING and cancel says so', async () => {
     const ids = await Promise.all(Array.from({ length: 10 }, async () => (await build({ state: 'QUEUED' })).id));
-    const placed = room.api.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
+    const placed = fixture.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
     const answers = await Promise.all(
-      ids.map((id) => answerTo(room.api, `POST /agent/runs/${id}/cancel`, { token: room.member.token })),
+      ids.map((id) => requestAnyStatus(fixture.api, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token })),
     );
     await placed;
     for (const [index, id] of ids.entries()) {
@@ -192,32 +201,33 @@ describe('at the same time', () => {
 
 describe('who may cancel', () => {
   it('a member of the team, a service account of the team, the owner of a personal run', async () => {
-    const bot = await room.api.identities.serviceAccount(room.team);
+    const bot = await fixture.api.identities.serviceAccount(fixture.team);
     await cancel(200, (await build({ state: 'QUEUED' })).id, bot.token);
-    await cancel(200, (await room.runs.build({ by: room.member })).id);
-    await cancel(200, (await room.runs.build({ by: room.viewer })).id, room.viewer.token);
+    await cancel(200, (await fixture.runs.build({ by: fixture.member })).id);
+    await cancel(200, (await fixture.runs.build({ by: fixture.viewer })).id, fixture.viewer.token);
   });
 
   it('not a viewer, not another team, not a colleague: 403, and nothing happens', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
-    for (const { token } of [room.viewer, room.stranger])
-      expectProblem(room.api, await cancel(403, id, token), 'not_authorized');
+    for (const { token } of [fixture.viewer, fixture.stranger])
+      expectProblem(fixture.api, await cancel(403, id, token), 'not_authorized');
     expect((await get(id)).state).toBe('INPROGRESS');
-    const { id: personal } = await room.runs.build({ by: room.member });
-    const owner = await room.api.identities.user({ [room.team]: 'owner' });
-    expectProblem(room.api, await cancel(403, personal, owner.token), 'not_authorized');
+    const { id: personal } = await fixture.runs.build({ by: fixture.member });
+    const owner = await fixture.api.identities.user({ [fixture.team]: 'owner' });
+    expectProblem(fixture.api, await cancel(403, personal, owner.token), 'not_authorized');
   });
 
   it('a run that is over is still not told to strangers', async () => {
     expectProblem(
-      room.api,
-      await cancel(403, (await build({ state: 'SUCCEEDED' })).id, room.stranger.token),
+      fixture.api,
+      await cancel(403, (await build({ state: 'SUCCEEDED' })).id, fixture.stranger.token),
       'not_authorized',
     );
   });
 
   it('unknown and malformed ids: 404; a blank one: 400', async () => {
-    for (const id of [NO_RUN, 'nonsense', '%00']) expectProblem(room.api, await cancel(404, id), 'resource_not_found');
-    expectProblem(room.api, await cancel(400, '%20'), 'invalid_request');
+    for (const id of [UNKNOWN_RUN_ID, 'nonsense', '%00'])
+      expectProblem(fixture.api, await cancel(404, id), 'resource_not_found');
+    expectProblem(fixture.api, await cancel(400, '%20'), 'invalid_request');
   });
 });

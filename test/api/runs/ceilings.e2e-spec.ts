@@ -1,45 +1,46 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { SweepExecutions } from '#execution/executions';
 import { TestRunner } from '#testing';
-import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem } from '../../support/api-requests.js';
 
 const MINUTE = 60_000;
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
-const token = (): string => room.member.token;
+const token = (): string => fixture.member.token;
 const create = async (config: object, fields: object = {}): Promise<string> =>
-  (await room.api.request(200, 'POST /agent/runs', { token: token(), body: { prompt: 'Go.', config, ...fields } })).body
+  (await fixture.request(200, 'POST /agent/runs', { token: token(), body: { prompt: 'Go.', config, ...fields } })).body
     .run_id;
-const get = async (runId: string) => (await room.api.request(200, `GET /agent/runs/${runId}`, { token: token() })).body;
+const get = async (runId: string) => (await fixture.request(200, `GET /agent/runs/${runId}`, { token: token() })).body;
 const timeline = async (runId: string): Promise<string[]> =>
-  (await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: token() })).body.events.map(
+  (await fixture.request(200, `GET /agent/runs/${runId}/timeline`, { token: token() })).body.events.map(
     ({ event_type: type }: { event_type: string }) => type,
   );
 const followUp = (status: number, runId: string) =>
-  room.api.request(status, `POST /agent/runs/${runId}/followups`, { token: token(), body: { message: 'Go on.' } });
+  fixture.request(status, `POST /agent/runs/${runId}/followups`, { token: token(), body: { message: 'Go on.' } });
 /** A runner whose agent works on a first turn; its lease outlives whatever the test does to the clock. */
 const working = async (config: object, fields: object = {}): Promise<{ runId: string; runner: TestRunner }> => {
   const runId = await create(config, fields);
-  const runner = await TestRunner.take(room.api, runId);
+  const runner = await TestRunner.take(fixture.api, runId);
   await runner.startAgent();
   await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }]);
   await keepLease(runId);
   return { runId, runner };
 };
 const keepLease = (runId: string) =>
-  room.api.database.query(
+  fixture.database.query(
     `UPDATE executions SET lease_expires_at = headrace.now() + interval '1 year' WHERE run_id = $1 AND ended_at IS NULL`,
     [runId],
   );
 const sweep = async (): Promise<void> => {
-  const sweeper = room.api.app.get(SweepExecutions, { strict: false });
+  const sweeper = fixture.api.app.get(SweepExecutions, { strict: false });
   await Promise.all([sweeper.execute(), sweeper.execute()]);
 };
 const usage = (figures: object) => ['usage', figures] as const;
@@ -122,8 +123,8 @@ describe('a ceiling on what the agent uses', () => {
     );
     expect((await get(runId)).state).toBe('FAILED');
     const body = { decision: 'allow' };
-    const answer = await room.api.request(409, `POST /agent/runs/${runId}/approvals/q`, { token: token(), body });
-    expectProblem(room.api, answer, 'conflict');
+    const answer = await fixture.request(409, `POST /agent/runs/${runId}/approvals/q`, { token: token(), body });
+    expectProblem(fixture.api, answer, 'conflict');
   });
 
   it('takes what waits along: a turn that begins meanwhile moves nothing', async () => {
@@ -139,7 +140,7 @@ describe('a ceiling on what the agent uses', () => {
 
   it('a run that was cancelled stays so', async () => {
     const { runId, runner } = await working({ max_tokens: 10 });
-    await room.api.request(200, `POST /agent/runs/${runId}/cancel`, { token: token() });
+    await fixture.request(200, `POST /agent/runs/${runId}/cancel`, { token: token() });
     await runner.report(usage({ total_tokens: 10 }));
     expect((await get(runId)).state).toBe('CANCELLED');
     expect(await timeline(runId)).not.toContain('run_failed');
@@ -147,8 +148,8 @@ describe('a ceiling on what the agent uses', () => {
 
   it('holds for self-hosted runs, which people cannot cancel here', async () => {
     const runId = await create({ max_tokens: 10, worker_host: 'build-farm' });
-    await room.api.database.query(`UPDATE runs SET pool = 'hosted' WHERE id = $1`, [runId]);
-    const runner = await TestRunner.take(room.api, runId);
+    await fixture.database.query(`UPDATE runs SET pool = 'hosted' WHERE id = $1`, [runId]);
+    const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
     expect(
       (await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }], usage({ total_tokens: 11 }))).desired,
@@ -159,7 +160,7 @@ describe('a ceiling on what the agent uses', () => {
   it('lets no runner live on that does not stop: it is fenced', async () => {
     const { runId, runner } = await working({ max_tokens: 10 });
     await runner.report(usage({ total_tokens: 10 }));
-    await room.api.advanceClock(2 * MINUTE);
+    await fixture.api.advanceClock(2 * MINUTE);
     await sweep();
     expect(await get(runId)).toMatchObject({ state: 'FAILED', is_sandbox_running: false });
     await runner.call(412, 'POST beat', {}, { lease_epoch: runner.assignment.lease_epoch });
@@ -169,10 +170,10 @@ describe('a ceiling on what the agent uses', () => {
 describe('a ceiling on the time that the agent works', () => {
   it('is kept by the sweeper, to the minute and once', async () => {
     const { runId, runner } = await working({ max_runtime_minutes: 10 });
-    await room.api.advanceClock(9 * MINUTE);
+    await fixture.api.advanceClock(9 * MINUTE);
     await sweep();
     expect((await get(runId)).state).toBe('INPROGRESS');
-    await room.api.advanceClock(MINUTE);
+    await fixture.api.advanceClock(MINUTE);
     await sweep();
     expect(await get(runId)).toMatchObject({
       state: 'FAILED',
@@ -190,18 +191,18 @@ describe('a ceiling on the time that the agent works', () => {
 
   it('adds turns up, and leaves idle sessions and pauses between them alone', async () => {
     const { runId, runner } = await working({ max_runtime_minutes: 10, idle_timeout_minutes: 60 });
-    await room.api.advanceClock(6 * MINUTE);
+    await fixture.api.advanceClock(6 * MINUTE);
     await runner.report(ENDED);
-    await room.api.advanceClock(30 * MINUTE);
+    await fixture.api.advanceClock(30 * MINUTE);
     await keepLease(runId);
     await sweep();
     await followUp(200, runId);
     await runner.report(['turn_started', { turn_id: 't2', prompt: 'Go on.' }]);
     await keepLease(runId);
-    await room.api.advanceClock(3 * MINUTE);
+    await fixture.api.advanceClock(3 * MINUTE);
     await sweep();
     expect((await get(runId)).state).toBe('INPROGRESS');
-    await room.api.advanceClock(MINUTE + 1000);
+    await fixture.api.advanceClock(MINUTE + 1000);
     await sweep();
     expect((await get(runId)).state).toBe('FAILED');
   });
@@ -211,56 +212,56 @@ describe('a ceiling on the time that the agent works', () => {
       { max_runtime_minutes: 10, approval_timeout_minutes: 600 },
       { interactive: true },
     );
-    await room.api.advanceClock(5 * MINUTE);
+    await fixture.api.advanceClock(5 * MINUTE);
     const question = (id: string) =>
       ['permission_requested', { approval_id: id, title: id, options: [], ask: true }] as const;
     // Two that overlap: the time is not taken off twice.
     await runner.report(question('one'), question('two'));
     await keepLease(runId);
-    await room.api.advanceClock(60 * MINUTE);
+    await fixture.api.advanceClock(60 * MINUTE);
     await sweep();
     expect((await get(runId)).state).toBe('BLOCKED');
     for (const id of ['one', 'two'])
-      await room.api.request(200, `POST /agent/runs/${runId}/approvals/${id}`, {
+      await fixture.request(200, `POST /agent/runs/${runId}/approvals/${id}`, {
         token: token(),
         body: { decision: 'allow' },
       });
     await sweep();
-    await room.api.advanceClock(4 * MINUTE);
+    await fixture.api.advanceClock(4 * MINUTE);
     await sweep();
     expect((await get(runId)).state).toBe('INPROGRESS');
-    await room.api.advanceClock(MINUTE + 1000);
+    await fixture.api.advanceClock(MINUTE + 1000);
     await sweep();
     expect((await get(runId)).state).toBe('FAILED');
   });
 
   it('is DEFAULT_MAX_RUNTIME for a hosted run that names none, and refuses its follow-ups afterwards', async () => {
     const { runId } = await working({});
-    await room.api.advanceClock(23 * 60 * MINUTE);
+    await fixture.api.advanceClock(23 * 60 * MINUTE);
     await sweep();
     expect((await get(runId)).state).toBe('INPROGRESS');
-    await room.api.advanceClock(60 * MINUTE);
+    await fixture.api.advanceClock(60 * MINUTE);
     await sweep();
     expect(await get(runId)).toMatchObject({
       state: 'FAILED',
       status_message: { message: expect.stringContaining('max_runtime_minutes'), error_code: 'budget_exceeded' },
     });
-    expectProblem(room.api, await followUp(403, runId), 'budget_exceeded');
+    expectProblem(fixture.api, await followUp(403, runId), 'budget_exceeded');
   });
 
   it('wins over DEFAULT_MAX_RUNTIME where a run names a longer one', async () => {
     const { runId } = await working({ max_runtime_minutes: 48 * 60 });
-    await room.api.advanceClock(30 * 60 * MINUTE);
+    await fixture.api.advanceClock(30 * 60 * MINUTE);
     await sweep();
     expect((await get(runId)).state).toBe('INPROGRESS');
   });
 
   it('is over when the turn ends in time, however long nobody sweeps', async () => {
     const { runId, runner } = await working({ max_runtime_minutes: 1 });
-    await room.api.advanceClock(30_000);
+    await fixture.api.advanceClock(30_000);
     await runner.report(ENDED);
     await runner.finish();
-    await room.api.advanceClock(10 * MINUTE);
+    await fixture.api.advanceClock(10 * MINUTE);
     await sweep();
     expect((await get(runId)).state).toBe('SUCCEEDED');
   });
@@ -275,7 +276,7 @@ describe('a follow-up to a run that has used up what it may', () => {
     await runner.report(usage({ total_tokens: 12 }), ENDED);
     if (hasEnded) await runner.finish('cancelled');
     const answer = await followUp(403, runId);
-    expectProblem(room.api, answer, 'budget_exceeded');
+    expectProblem(fixture.api, answer, 'budget_exceeded');
     expect(answer.body.detail).toBe(
       'The run reached its limit max_tokens: its agent used 12 of 10 tokens. It cannot be continued; start another run.',
     );

@@ -1,28 +1,29 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TestResponse } from '#testing';
-import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem } from '../../support/api-requests.js';
 
 /** Stands where secrets and other private things may stand in a request that is refused. */
 const PRIVATE = 'tell-nobody-5e2d';
 const UNSTORABLE = 'must not contain NUL characters or lone surrogates';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 let accepted = 0;
 
 const post = (status: number, body: unknown): Promise<TestResponse> => {
   if (status === 200) accepted += 1;
-  return room.api.request(status, 'POST /agent/runs', { token: room.member.token, body });
+  return fixture.request(status, 'POST /agent/runs', { token: fixture.member.token, body });
 };
 /** The body as text, sent as JSON. */
 const postText = (status: number, body: string | Buffer): Promise<TestResponse> =>
-  room.api.request(status, 'POST /agent/runs', { token: room.member.token, body, contentType: 'application/json' });
+  fixture.request(status, 'POST /agent/runs', { token: fixture.member.token, body, contentType: 'application/json' });
 
 async function refused(
   body: unknown,
@@ -30,12 +31,12 @@ async function refused(
 ): Promise<void> {
   const answer = await post(400, body);
   expectProblem(
-    room.api,
+    fixture.api,
     answer,
     'invalid_request',
     errors.map(([pointer, detail]) => ({ pointer, detail })),
   );
-  expect(answer.text + room.api.log.text).not.toContain(PRIVATE);
+  expect(answer.text + fixture.api.log.text).not.toContain(PRIVATE);
 }
 
 describe('the prompt', () => {
@@ -55,10 +56,10 @@ describe('the prompt', () => {
     const prompt = `${'x'.repeat(1_048_574)}é`;
     const { body } = await post(200, { prompt });
     expect(
-      (await room.api.request(200, `GET /agent/runs/${body.run_id}`, { token: room.member.token })).body.prompt,
+      (await fixture.request(200, `GET /agent/runs/${body.run_id}`, { token: fixture.member.token })).body.prompt,
     ).toBe(prompt);
     for (const more of [`${prompt}x`, 'é'.repeat(524_289)]) {
-      expectProblem(room.api, await post(413, { prompt: more }), 'payload_too_large', [
+      expectProblem(fixture.api, await post(413, { prompt: more }), 'payload_too_large', [
         { pointer: '/prompt', detail: 'must not exceed 1048576 bytes in UTF-8' },
       ]);
     }
@@ -83,7 +84,7 @@ describe('the configuration', () => {
 
   function expectTooLarge(answer: TestResponse): void {
     const detail = 'must not exceed 524288 bytes as JSON, with what the agent identity brings';
-    expectProblem(room.api, answer, 'payload_too_large', [{ pointer: '/config', detail }]);
+    expectProblem(fixture.api, answer, 'payload_too_large', [{ pointer: '/config', detail }]);
   }
 });
 
@@ -134,7 +135,7 @@ describe('values of the wrong kind', () => {
     ['{"prompt": "x", "config": {"constructor": {"prototype": {"polluted": 1}}}}', '/config/constructor'],
   ])('%s: a key like any other', async (body, pointer) => {
     const answer = await postText(400, body);
-    expectProblem(room.api, answer, 'invalid_request', [{ pointer, detail: 'is not a known field' }]);
+    expectProblem(fixture.api, answer, 'invalid_request', [{ pointer, detail: 'is not a known field' }]);
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 });
@@ -334,13 +335,13 @@ describe('metadata', () => {
 
 describe('the body as a whole', () => {
   it('no JSON, no object, nothing at all: 400', async () => {
-    expectProblem(room.api, await postText(400, '{"prompt": "x",}'), 'invalid_request');
-    expectProblem(room.api, await postText(400, '["x"]'), 'invalid_request', [
+    expectProblem(fixture.api, await postText(400, '{"prompt": "x",}'), 'invalid_request');
+    expectProblem(fixture.api, await postText(400, '["x"]'), 'invalid_request', [
       { pointer: '', detail: 'must be an object' },
     ]);
     expectProblem(
-      room.api,
-      await room.api.request(400, 'POST /agent/runs', { token: room.member.token }),
+      fixture.api,
+      await fixture.request(400, 'POST /agent/runs', { token: fixture.member.token }),
       'invalid_request',
       [{ pointer: '', detail: 'is required' }],
     );
@@ -349,13 +350,13 @@ describe('the body as a whole', () => {
   it('nested deeper than 64 levels: 400, and a megabyte of brackets does no harm', async () => {
     const nested = (levels: number) =>
       `{"prompt": "x", "config": ${'{"harness":'.repeat(levels)}1${'}'.repeat(levels)}}`;
-    expectProblem(room.api, await postText(400, nested(2)), 'invalid_request', [
+    expectProblem(fixture.api, await postText(400, nested(2)), 'invalid_request', [
       { pointer: '/config/harness/harness', detail: 'is not a known field' },
     ]);
     const deep = await postText(400, nested(64));
-    expectProblem(room.api, deep, 'invalid_request');
+    expectProblem(fixture.api, deep, 'invalid_request');
     expect(deep.body.detail).toBe('The body must not exceed 64 levels of nesting.');
-    expectProblem(room.api, await postText(400, `{"prompt": ${'['.repeat(1_000_000)}`), 'invalid_request');
+    expectProblem(fixture.api, await postText(400, `{"prompt": ${'['.repeat(1_000_000)}`), 'invalid_request');
   });
 
   it('over 20 MB: 413 that says the limit', async () => {
@@ -363,17 +364,17 @@ describe('the body as a whole', () => {
       413,
       Buffer.concat([Buffer.from('{"prompt": "'), Buffer.alloc(20 * 1_048_576, 'x'), Buffer.from('"}')]),
     );
-    expectProblem(room.api, answer, 'payload_too_large');
+    expectProblem(fixture.api, answer, 'payload_too_large');
     expect(answer.body.detail).toContain('20971520');
   });
 
   it('of another media type: 415', async () => {
-    const answer = await room.api.request(415, 'POST /agent/runs', {
-      token: room.member.token,
+    const answer = await fixture.request(415, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: 'prompt=x',
       contentType: 'application/x-www-form-urlencoded',
     });
-    expectProblem(room.api, answer, 'unsupported_media_type');
+    expectProblem(fixture.api, answer, 'unsupported_media_type');
   });
 
   it('no attachments is a list of none', () => post(200, { prompt: 'x', attachments: [] }));
@@ -385,7 +386,7 @@ describe('the body as a whole', () => {
     ]));
 
   it('nothing that was refused left a run behind', async () => {
-    const [row] = await room.api.database.query<{ known: number }>('SELECT count(*)::int AS known FROM runs');
+    const [row] = await fixture.database.query<{ known: number }>('SELECT count(*)::int AS known FROM runs');
     expect(row?.known).toBe(accepted);
   });
 });

@@ -5,36 +5,37 @@ import { type Caller, resolveCaller, TokenAuthenticator } from '#platform/auth';
 import { CreateRun, type CreateRunCommand } from '#domain/runs';
 import { ObjectDisposal, ObjectStore } from '#platform/storage';
 import { offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#testing';
-import { inTeam, UNKNOWN } from '../agents/agents-room.js';
-import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, inTeam, UNKNOWN_RUN_ID, UNKNOWN_UID } from '../../support/api-requests.js';
 
 const MAX_DEPTH = 2;
 const FULL = (name: string): string => `acme/app:.agents/skills/${name}/SKILL.md`;
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 let admin: TestPrincipal;
 /** Admin of the other team. */
 let otherAdmin: TestPrincipal;
 
 beforeAll(async () => {
-  room = await openRunsRoom({ settings: { maxRunDepth: MAX_DEPTH, computeCostPerHour: 3.6 } });
-  offerSkills(room.api.app);
-  admin = await room.api.identities.user({ [room.team]: 'admin' });
-  otherAdmin = await room.api.identities.user({ [room.otherTeam]: 'admin' });
+  fixture = await ApiFixture.start({ settings: { maxRunDepth: MAX_DEPTH, computeCostPerHour: 3.6 } });
+  offerSkills(fixture.api.app);
+  admin = await fixture.api.identities.user({ [fixture.team]: 'admin' });
+  otherAdmin = await fixture.api.identities.user({ [fixture.otherTeam]: 'admin' });
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 type Json = TestResponse['body'];
 
-const post = (status: number, fields: object, { token } = room.member, headers: Record<string, string> = {}) =>
-  room.api.request(status, 'POST /agent/runs', { token, headers, body: { prompt: 'Go.', ...fields } });
-const create = async (fields: object, who = room.member): Promise<string> => (await post(200, fields, who)).body.run_id;
-const read = async (runId: string, { token } = room.member): Promise<Json> =>
-  (await room.api.request(200, `GET /agent/runs/${runId}`, { token })).body;
+const post = (status: number, fields: object, { token } = fixture.member, headers: Record<string, string> = {}) =>
+  fixture.request(status, 'POST /agent/runs', { token, headers, body: { prompt: 'Go.', ...fields } });
+const create = async (fields: object, who = fixture.member): Promise<string> =>
+  (await post(200, fields, who)).body.run_id;
+const read = async (runId: string, { token } = fixture.member): Promise<Json> =>
+  (await fixture.request(200, `GET /agent/runs/${runId}`, { token })).body;
 /** `agent_config` of a run for which nothing names a harness or a model. */
 const NOTHING_NAMED = { harness: { type: 'oz' }, model_id: 'auto' };
-const configOf = async (fields: object, who = room.member): Promise<Json> =>
+const configOf = async (fields: object, who = fixture.member): Promise<Json> =>
   (await read(await create(fields, who), who)).agent_config;
 
 let made = 0;
@@ -46,7 +47,7 @@ async function make(
 ): Promise<string> {
   made += 1;
   const body = path === 'environments' ? { config: {}, ...fields } : { name: `thing-${made}`, ...fields };
-  return (await room.api.request(201, `POST /${path}`, { token: who.token, body })).body.uid;
+  return (await fixture.request(201, `POST /${path}`, { token: who.token, body })).body.uid;
 }
 
 /** The same refusal of each, but for the trace. */
@@ -54,18 +55,18 @@ async function refusedAlike(status: number, code: 'invalid_request' | 'not_autho
   const answers = [];
   for (const body of bodies) answers.push(await post(status, body));
   const shown = answers.map(({ body: { trace_id: _trace, ...rest } }): Json => rest);
-  for (const answer of answers) expectProblem(room.api, answer, code, shown[0].errors);
+  for (const answer of answers) expectProblem(fixture.api, answer, code, shown[0].errors);
   for (const other of shown.slice(1)) expect(other).toEqual(shown[0]);
   return shown[0];
 }
 
 /** As the parts of the platform create runs that nobody asks for by HTTP. */
 async function createInside(command: Partial<CreateRunCommand>): Promise<string> {
-  const principal = await room.api.app.get(TokenAuthenticator).authenticate(`Bearer ${room.member.token}`);
+  const principal = await fixture.api.app.get(TokenAuthenticator).authenticate(`Bearer ${fixture.member.token}`);
   const caller: Caller | null = typeof principal === 'string' ? null : resolveCaller(principal, undefined);
   if (!caller) throw new Error('The member is not let in.');
   const asked = { prompt: 'Go.', source: 'SCHEDULED_AGENT', idempotency: null, ...command } as const;
-  const result = await room.api.app.get(CreateRun).execute(caller, asked);
+  const result = await fixture.api.app.get(CreateRun).execute(caller, asked);
   if (result.kind !== 'created') throw new Error(result.kind);
   return result.runId;
 }
@@ -77,21 +78,21 @@ describe('a parent', () => {
     const grandchild = await create({ parent_run_id: child });
     expect((await read(grandchild)).parent_run_id).toBe(child);
     const below = async (runId: string): Promise<string[]> => {
-      const { token } = room.member;
-      const { body } = await room.api.request(200, `GET /agent/runs?ancestor_run_id=${runId}`, { token });
+      const { token } = fixture.member;
+      const { body } = await fixture.request(200, `GET /agent/runs?ancestor_run_id=${runId}`, { token });
       return body.runs.map((run: { run_id: string }) => run.run_id).sort();
     };
     expect(await below(root)).toEqual([child, grandchild].sort());
     expect(await below(child)).toEqual([grandchild]);
-    expectProblem(room.api, await post(400, { parent_run_id: grandchild }), 'invalid_request', [
+    expectProblem(fixture.api, await post(400, { parent_run_id: grandchild }), 'invalid_request', [
       { pointer: '/parent_run_id', detail: `must not be ${MAX_DEPTH} levels deep already, which is the limit` },
     ]);
   });
 
   it('that is a colleague’s own is refused like one that does not exist', async () => {
-    const { id: own } = await room.runs.build({ by: room.viewer });
-    const { id: foreign } = await room.runs.build({ by: room.stranger, team: room.otherTeam });
-    const bodies = [own, foreign, NO_RUN].map((parent_run_id) => ({ parent_run_id }));
+    const { id: own } = await fixture.runs.build({ by: fixture.viewer });
+    const { id: foreign } = await fixture.runs.build({ by: fixture.stranger, team: fixture.otherTeam });
+    const bodies = [own, foreign, UNKNOWN_RUN_ID].map((parent_run_id) => ({ parent_run_id }));
     await refusedAlike(400, 'invalid_request', bodies);
   });
 
@@ -105,7 +106,7 @@ describe('a parent', () => {
       automaticMetadata: { a: 'platform', b: 'platform', c: 'platform' },
     });
     expect((await read(stamped)).metadata).toEqual({ a: 'request', b: 'parent', c: 'platform' });
-    const { id: plain } = await room.runs.build({ by: room.member, team: room.team });
+    const { id: plain } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     expect(await read(await create({ parent_run_id: plain }))).not.toHaveProperty('metadata');
   });
 
@@ -115,9 +116,12 @@ describe('a parent', () => {
     const parent = await create({ metadata: labels(0, 15) });
     const merged = await create({ parent_run_id: parent, metadata: labels(10, 10) });
     expect(Object.keys((await read(merged)).metadata)).toHaveLength(20);
-    expectProblem(room.api, await post(400, { parent_run_id: parent, metadata: labels(10, 11) }), 'invalid_request', [
-      { pointer: '/metadata', detail: 'must not exceed 20 keys with those of the parent run' },
-    ]);
+    expectProblem(
+      fixture.api,
+      await post(400, { parent_run_id: parent, metadata: labels(10, 11) }),
+      'invalid_request',
+      [{ pointer: '/metadata', detail: 'must not exceed 20 keys with those of the parent run' }],
+    );
   });
 });
 
@@ -128,7 +132,7 @@ describe('an agent identity', () => {
     const config = { mcp_servers: { own: { command: 'serve', env: env('OWN', 17) } } };
     const uid = await make('agent/identities', { mcp_servers: { more: { command: 'serve', env: env('MORE', 2) } } });
     await create({ config });
-    expectProblem(room.api, await post(413, { config, agent_identity_uid: uid }), 'payload_too_large', [
+    expectProblem(fixture.api, await post(413, { config, agent_identity_uid: uid }), 'payload_too_large', [
       { pointer: '/config', detail: 'must not exceed 524288 bytes as JSON, with what the agent identity brings' },
     ]);
   });
@@ -149,7 +153,7 @@ describe('an agent identity', () => {
       mcp_servers: { docs: REMOTE },
     });
     const item = await read(await create({ agent_identity_uid: uid }));
-    expect(item.creator).toMatchObject({ type: 'user', uid: room.member.uid });
+    expect(item.creator).toMatchObject({ type: 'user', uid: fixture.member.uid });
     expect(item.executor).toEqual({ type: 'service_account', uid, display_name: 'reviewer' });
     expect(item.agent_config).toEqual({
       name: 'review',
@@ -195,21 +199,21 @@ describe('an agent identity', () => {
         local: { command: 'serve', env: { TOKEN: '***' } },
       },
     });
-    const [row] = await room.api.database.query('SELECT config::text FROM runs WHERE id = $1', [runId]);
+    const [row] = await fixture.database.query('SELECT config::text FROM runs WHERE id = $1', [runId]);
     expect(row?.config).not.toContain('swordfish');
-    const { assignment } = await TestRunner.take(room.api, runId);
+    const { assignment } = await TestRunner.take(fixture.api, runId);
     expect(assignment).toMatchObject({ base_prompt: 'You write.\n\nHow to write.', environment: { uid: own } });
     expect(assignment.mcp_servers).toEqual({ docs: REMOTE, local: LOCAL });
-    expect(room.api.log.text).not.toContain('swordfish');
+    expect(fixture.api.log.text).not.toContain('swordfish');
   });
 
   it('is refused alike when it is unknown, of another team, deleted or not available: 403', async () => {
     const unavailable = await make('agent/identities', { available: false });
     const deleted = await make('agent/identities', {});
-    await room.api.request(204, `DELETE /agent/identities/${deleted}`, { token: admin.token });
+    await fixture.request(204, `DELETE /agent/identities/${deleted}`, { token: admin.token });
     const foreign = await make('agent/identities', {}, otherAdmin);
-    const account = await room.api.identities.serviceAccount(room.team);
-    const uids = [UNKNOWN, foreign, unavailable, deleted, account.uid, 'nonsense'];
+    const account = await fixture.api.identities.serviceAccount(fixture.team);
+    const uids = [UNKNOWN_UID, foreign, unavailable, deleted, account.uid, 'nonsense'];
     await refusedAlike(
       403,
       'not_authorized',
@@ -219,32 +223,32 @@ describe('an agent identity', () => {
 
   it('does not execute what is somebody’s own: 400', async () => {
     const uid = await make('agent/identities', {});
-    expectProblem(room.api, await post(400, { agent_identity_uid: uid, team: false }), 'invalid_request', [
+    expectProblem(fixture.api, await post(400, { agent_identity_uid: uid, team: false }), 'invalid_request', [
       { pointer: '/agent_identity_uid', detail: 'needs a run that the team owns' },
     ]);
   });
 
   it('creates runs with its own token, which it executes with its own defaults', async () => {
     const uid = await make('agent/identities', { name: 'planner', prompt: 'You plan.', base_model: 'identity-model' });
-    const token = await room.api.identities.token({ type: 'service_account', uid });
+    const token = await fixture.api.identities.token({ type: 'service_account', uid });
     const self: TestPrincipal = { type: 'service_account', uid, token };
     const item = await read(await create({}, self), self);
     const principal = { type: 'service_account', uid, display_name: 'planner' };
-    expect(item).toMatchObject({ creator: principal, executor: principal, scope: { type: 'Team', uid: room.team } });
+    expect(item).toMatchObject({ creator: principal, executor: principal, scope: { type: 'Team', uid: fixture.team } });
     expect(item.agent_config).toEqual({
       base_prompt: 'You plan.',
       model_id: 'identity-model',
       harness: { type: 'oz' },
     });
-    await room.api.request(200, `PUT /agent/identities/${uid}`, { token: admin.token, body: { available: false } });
-    expectProblem(room.api, await post(403, {}, self), 'not_authorized');
+    await fixture.request(200, `PUT /agent/identities/${uid}`, { token: admin.token, body: { available: false } });
+    expectProblem(fixture.api, await post(403, {}, self), 'not_authorized');
   });
 
   it('whose environment is gone starts nothing until the request names another', async () => {
     const environment = await make('environments', {});
     const uid = await make('agent/identities', { environment_id: environment });
-    await room.api.request(204, `DELETE /environments/${environment}`, { token: admin.token });
-    expectProblem(room.api, await post(403, { agent_identity_uid: uid }), 'not_authorized', [
+    await fixture.request(204, `DELETE /environments/${environment}`, { token: admin.token });
+    expectProblem(fixture.api, await post(403, { agent_identity_uid: uid }), 'not_authorized', [
       { pointer: '/config/environment_id', detail: 'names an environment that was not found or is not accessible' },
     ]);
     const other = await make('environments', {});
@@ -254,12 +258,12 @@ describe('an agent identity', () => {
 
 describe('a team’s defaults', () => {
   it('fill worker host and model of its runs where neither request nor identity says anything', async () => {
-    const team = await room.api.identities.team();
-    await room.api.database.query(
+    const team = await fixture.api.identities.team();
+    await fixture.database.query(
       `UPDATE teams SET default_model_id = 'team-model', default_worker_host = 'team-farm' WHERE uid = $1`,
       [team],
     );
-    const boss = await room.api.identities.user({ [team]: 'admin' });
+    const boss = await fixture.api.identities.user({ [team]: 'admin' });
     const defaults = { model_id: 'team-model', worker_host: 'team-farm', harness: { type: 'oz' } };
     expect(await configOf({}, boss)).toEqual(defaults);
     expect(await configOf({ config: { model_id: 'mine', worker_host: 'warp' } }, boss)).toEqual({
@@ -276,18 +280,18 @@ describe('a team’s defaults', () => {
       harness: { type: 'oz' },
     });
     // Set before such names were refused: nothing would ever take the run.
-    await room.api.database.query(`UPDATE teams SET default_worker_host = 'WARP' WHERE uid = $1`, [team]);
-    const reserved = await room.api.identities.user({ [team]: 'member' });
-    expectProblem(room.api, await post(400, {}, reserved), 'invalid_request', [
+    await fixture.database.query(`UPDATE teams SET default_worker_host = 'WARP' WHERE uid = $1`, [team]);
+    const reserved = await fixture.api.identities.user({ [team]: 'member' });
+    expectProblem(fixture.api, await post(400, {}, reserved), 'invalid_request', [
       { pointer: '/config/worker_host', detail: expect.stringContaining('exactly `warp`') },
     ]);
-    await room.api.database.query(`UPDATE teams SET default_worker_host = 'team-farm' WHERE uid = $1`, [team]);
+    await fixture.database.query(`UPDATE teams SET default_worker_host = 'team-farm' WHERE uid = $1`, [team]);
     // One's own runs are no runs of the team; and the team of the header counts.
     expect(await configOf({ team: false }, boss)).toEqual(NOTHING_NAMED);
-    const both = await room.api.identities.user({ [team]: 'member', [room.team]: 'member' });
+    const both = await fixture.api.identities.user({ [team]: 'member', [fixture.team]: 'member' });
     for (const [picked, expected] of [
       [team, defaults],
-      [room.team, NOTHING_NAMED],
+      [fixture.team, NOTHING_NAMED],
     ] as const) {
       const { body } = await post(200, {}, both, inTeam(picked));
       expect((await read(body.run_id, both)).agent_config).toEqual(expected);
@@ -309,15 +313,15 @@ describe('an MCP server registered for the team', () => {
       issues: { warp_id: uid },
       own: { command: 'own', env: { TOKEN: '***' } },
     });
-    const { assignment } = await TestRunner.take(room.api, runId);
+    const { assignment } = await TestRunner.take(fixture.api, runId);
     expect(assignment.mcp_servers).toEqual({ issues: SERVER, own });
-    expect(room.api.log.text).not.toContain('swordfish');
+    expect(fixture.api.log.text).not.toContain('swordfish');
   });
 
   it('is refused alike when it is unknown or of another team, and in a run of one’s own: 403', async () => {
     const uid = await make('mcp-servers', SERVER);
     const foreign = await make('mcp-servers', SERVER, otherAdmin);
-    const bodies = [naming(UNKNOWN), naming(foreign), naming('nonsense'), { ...naming(uid), team: false }];
+    const bodies = [naming(UNKNOWN_UID), naming(foreign), naming('nonsense'), { ...naming(uid), team: false }];
     await refusedAlike(403, 'not_authorized', bodies);
     const second = await post(403, naming(uid, foreign));
     expect(second.body.detail).toContain('config.mcp_servers.server-1.warp_id');
@@ -328,8 +332,8 @@ describe('an MCP server registered for the team', () => {
     async (path) => {
       const uid = await make(path, path === 'mcp-servers' ? SERVER : {});
       const runId = await create(path === 'mcp-servers' ? naming(uid) : { config: { environment_id: uid } });
-      await room.api.request(204, `DELETE /${path}/${uid}`, { token: admin.token });
-      await expect(TestRunner.take(room.api, runId)).rejects.toThrow('got 412');
+      await fixture.request(204, `DELETE /${path}/${uid}`, { token: admin.token });
+      await expect(TestRunner.take(fixture.api, runId)).rejects.toThrow('got 412');
       const what = path === 'mcp-servers' ? 'An MCP server' : 'The environment';
       expect(await read(runId)).toMatchObject({
         state: 'FAILED',
@@ -345,7 +349,7 @@ describe('an MCP server registered for the team', () => {
 
 describe('a conversation to continue', () => {
   const ended = async (shape: object = {}) => {
-    const built = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED', ...shape });
+    const built = await fixture.runs.build({ by: fixture.member, team: fixture.team, state: 'SUCCEEDED', ...shape });
     return { ...built, conversation_id: built.conversationId ?? '' };
   };
   const CLAUDE = { config: { harness: { type: 'claude', reasoning_level: 'low' } } };
@@ -354,7 +358,7 @@ describe('a conversation to continue', () => {
     const { id, conversation_id } = await ended({ transcript: 'so far\n' });
     const runId = await create({ conversation_id, prompt: 'And then?', config: { base_prompt: 'Be brief.' } });
     expect(await read(runId)).toMatchObject({ state: 'QUEUED', conversation_id });
-    const { assignment } = await TestRunner.take(room.api, runId);
+    const { assignment } = await TestRunner.take(fixture.api, runId);
     expect(assignment).toMatchObject({
       prompt: 'And then?',
       base_prompt: 'Be brief.',
@@ -365,7 +369,7 @@ describe('a conversation to continue', () => {
   it('goes on with its own agent; another one is a 400', async () => {
     const { conversation_id } = await ended(CLAUDE);
     expectProblem(
-      room.api,
+      fixture.api,
       await post(400, { conversation_id, config: { harness: { type: 'oz' } } }),
       'invalid_request',
       [{ pointer: '/config/harness/type', detail: 'must be claude, the harness of the conversation' }],
@@ -380,7 +384,7 @@ describe('a conversation to continue', () => {
 
   it('that a viewer with a team of their own has continued for themselves is still there for the team', async () => {
     const { conversation_id } = await ended();
-    const viewer = await room.api.identities.user({ [room.team]: 'viewer', [room.otherTeam]: 'member' });
+    const viewer = await fixture.api.identities.user({ [fixture.team]: 'viewer', [fixture.otherTeam]: 'member' });
     await post(200, { conversation_id, team: false }, viewer);
     await post(200, { conversation_id });
   });
@@ -389,20 +393,20 @@ describe('a conversation to continue', () => {
     const { conversation_id } = await ended({ session: 'idle' });
     const waiting = await ended();
     await post(200, { conversation_id: waiting.conversation_id });
-    await room.api.request(409, 'POST /agent/run', {
-      token: room.member.token,
+    await fixture.request(409, 'POST /agent/run', {
+      token: fixture.member.token,
       body: { prompt: 'Go.', conversation_id: waiting.conversation_id },
     });
     const answer = await post(409, { conversation_id });
-    expectProblem(room.api, answer, 'conflict');
+    expectProblem(fixture.api, answer, 'conflict');
     expect(answer.body).toMatchObject({ retryable: true, detail: expect.stringContaining('follow-up') });
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 
   it('that is unknown, a colleague’s own or of another team: 400, alike', async () => {
-    const own = await ended({ by: room.viewer, team: undefined });
-    const foreign = await ended({ by: room.stranger, team: room.otherTeam });
-    const ids = [NO_RUN, 'nonsense', own.conversation_id, foreign.conversation_id];
+    const own = await ended({ by: fixture.viewer, team: undefined });
+    const foreign = await ended({ by: fixture.stranger, team: fixture.otherTeam });
+    const ids = [UNKNOWN_RUN_ID, 'nonsense', own.conversation_id, foreign.conversation_id];
     await refusedAlike(
       400,
       'invalid_request',
@@ -413,22 +417,22 @@ describe('a conversation to continue', () => {
   it('and attachments leave no objects behind without a run, and lose none with one: a replay, a reused key, a store that fails', async () => {
     const objects = (): string[] =>
       ['attachments', 'transcripts'].flatMap((kind) => {
-        const directory = join(room.api.settings.dataDir, 'objects', kind);
+        const directory = join(fixture.api.settings.dataDir, 'objects', kind);
         return existsSync(directory) ? readdirSync(directory).map((runId) => `${kind}/${runId}`) : [];
       });
     const { conversation_id } = await ended({ transcript: 'so far\n' });
     const other = await ended({ transcript: 'so far\n' });
     const attachments = [{ file_name: 'a.txt', mime_type: 'text/plain', data: 'YQ==' }];
     const key = { 'Idempotency-Key': `continues-${conversation_id}` };
-    const first = await post(200, { conversation_id, attachments }, room.member, key);
+    const first = await post(200, { conversation_id, attachments }, fixture.member, key);
     const kept = objects();
     expect(kept).toEqual(
       expect.arrayContaining([`attachments/${first.body.run_id}`, `transcripts/${first.body.run_id}`]),
     );
-    const again = await post(200, { conversation_id, attachments }, room.member, key);
+    const again = await post(200, { conversation_id, attachments }, fixture.member, key);
     expect(again.body.run_id).toBe(first.body.run_id);
-    await post(422, { conversation_id, attachments, title: 'Another.' }, room.member, key);
-    const store = room.api.app.get(ObjectStore);
+    await post(422, { conversation_id, attachments, title: 'Another.' }, fixture.member, key);
+    const store = fixture.api.app.get(ObjectStore);
     const put = store.put.bind(store);
     const spy = vi
       .spyOn(store, 'put')
@@ -440,8 +444,8 @@ describe('a conversation to continue', () => {
     } finally {
       spy.mockRestore();
     }
-    await room.api.advanceClock(3_600_000);
-    await room.api.app.get(ObjectDisposal).sweep();
+    await fixture.api.advanceClock(3_600_000);
+    await fixture.api.app.get(ObjectDisposal).sweep();
     expect(objects()).toEqual(kept);
   });
 });
@@ -453,11 +457,11 @@ describe('fields of a run', () => {
     expect(before.started_at).toBeNull();
     for (const field of ['run_time', 'request_usage', 'schedule', 'trigger_url'])
       expect(before).not.toHaveProperty(field);
-    expect(before.session_link).toBe(`${room.api.url}/runs/${runId}`);
-    const runner = await TestRunner.take(room.api, runId);
+    expect(before.session_link).toBe(`${fixture.api.url}/runs/${runId}`);
+    const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
     await runner.report(['turn_started', { turn_id: 't1', prompt: 'Go.' }]);
-    await room.api.advanceClock(20_000);
+    await fixture.api.advanceClock(20_000);
     await runner.report(
       ['usage', { input_tokens: 100, output_tokens: 20, total_tokens: 120, cost_usd: 0.1 }],
       ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
@@ -468,13 +472,13 @@ describe('fields of a run', () => {
       inference_cost_usd: 0.1,
       compute_cost_usd: expect.closeTo(0.02, 2),
     });
-    await room.api.advanceClock(20_000);
-    const { body: followup } = await room.api.request(200, `POST /agent/runs/${runId}/followups`, {
-      token: room.member.token,
+    await fixture.api.advanceClock(20_000);
+    const { body: followup } = await fixture.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: fixture.member.token,
       body: { message: 'More.' },
     });
     await runner.report(['turn_started', { turn_id: 't2', prompt: 'More.', followup_id: followup.followup_id }]);
-    await room.api.advanceClock(10_000);
+    await fixture.api.advanceClock(10_000);
     await runner.report(
       ['usage', { total_tokens: 30, cost_usd: 0.2, input_tokens: -1, output_tokens: 'many' }],
       ['turn_ended', { turn_id: 't2', stop_reason: 'end_turn' }],

@@ -1,41 +1,40 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { offerSkills, type TestPrincipal, TestRunner } from '#testing';
+import { ApiFixture } from '../../support/api-fixture.js';
 import {
-  allAtOnce,
-  answerTo,
   expectProblem,
-  NO_RUN,
-  openRunsRoom,
-  type RunsRoom,
+  requestAnyStatus,
+  sendConcurrently,
   statementsDuring,
-} from './runs-room.js';
+  UNKNOWN_RUN_ID,
+} from '../../support/api-requests.js';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 /** On both teams, so that a team has to be picked. */
 let both: TestPrincipal;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
-  offerSkills(room.api.app);
-  both = await room.api.identities.user({ [room.team]: 'member', [room.otherTeam]: 'member' });
+  fixture = await ApiFixture.start();
+  offerSkills(fixture.api.app);
+  both = await fixture.api.identities.user({ [fixture.team]: 'member', [fixture.otherTeam]: 'member' });
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 const create = async (
   body: object,
-  { token }: TestPrincipal = room.member,
+  { token }: TestPrincipal = fixture.member,
   headers: Record<string, string> = {},
-): Promise<string> => (await room.api.request(200, 'POST /agent/runs', { token, body, headers })).body.run_id as string;
-const read = async (runId: string, { token }: TestPrincipal = room.member) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}`, { token })).body;
+): Promise<string> => (await fixture.request(200, 'POST /agent/runs', { token, body, headers })).body.run_id as string;
+const read = async (runId: string, { token }: TestPrincipal = fixture.member) =>
+  (await fixture.request(200, `GET /agent/runs/${runId}`, { token })).body;
 
 describe('a created run', () => {
   it('is queued, and all that the answer says', async () => {
-    const { body, headers } = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const { body, headers } = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'Say hello.' },
     });
     expect(body).toEqual({ run_id: expect.stringMatching(UUID_V7), task_id: body.run_id, state: 'QUEUED' });
@@ -57,31 +56,31 @@ describe('a created run', () => {
       execution_location: 'REMOTE',
       creator: {
         type: 'user',
-        uid: room.member.uid,
+        uid: fixture.member.uid,
         display_name: 'Mia Member',
-        email: `${room.member.uid}@example.test`,
+        email: `${fixture.member.uid}@example.test`,
       },
       executor: {
         type: 'user',
-        uid: room.member.uid,
+        uid: fixture.member.uid,
         display_name: 'Mia Member',
-        email: `${room.member.uid}@example.test`,
+        email: `${fixture.member.uid}@example.test`,
       },
       agent_config: { harness: { type: 'oz' }, model_id: 'auto' },
-      session_link: `${room.api.url}/runs/${runId}`,
+      session_link: `${fixture.api.url}/runs/${runId}`,
       is_sandbox_running: false,
       is_run_type_cancellable: true,
       debug_agent_available: false,
-      scope: { type: 'Team', uid: room.team },
+      scope: { type: 'Team', uid: fixture.team },
     });
-    const { body } = await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token });
+    const { body } = await fixture.request(200, `GET /agent/runs/${runId}/timeline`, { token: fixture.member.token });
     expect(body.events).toEqual([
       {
         event_uuid: expect.any(String),
         run_id: runId,
         event_type: 'run_created',
         occurred_at: (await read(runId)).created_at,
-        payload: { source: 'API', creator: { type: 'user', uid: room.member.uid } },
+        payload: { source: 'API', creator: { type: 'user', uid: fixture.member.uid } },
       },
     ]);
   });
@@ -127,7 +126,7 @@ describe('a created run', () => {
       parent_run_id: parent,
       is_run_type_cancellable: false,
     });
-    const [row] = await room.api.database.query<{ mode: string; interactive: boolean }>(
+    const [row] = await fixture.database.query<{ mode: string; interactive: boolean }>(
       'SELECT mode, interactive FROM runs WHERE id = $1',
       [runId],
     );
@@ -150,36 +149,36 @@ describe('a created run', () => {
 
   it('costs one round trip', async () => {
     await create({ prompt: 'Warm up.' });
-    const plain = await statementsDuring(room.api, () =>
+    const plain = await statementsDuring(fixture.api, () =>
       create({ prompt: 'Count.', config: { worker_host: 'warp', skill_spec: 'a/b:c' }, metadata: { a: 'b' } }),
     );
     expect(plain).toEqual(['runs.create-group']);
-    const keyed = await statementsDuring(room.api, () =>
-      create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }),
+    const keyed = await statementsDuring(fixture.api, () =>
+      create({ prompt: 'Count.' }, fixture.member, { 'Idempotency-Key': 'count' }),
     );
     expect(keyed).toEqual(['runs.create-group-once']);
-    const replayed = await statementsDuring(room.api, () =>
-      create({ prompt: 'Count.' }, room.member, { 'Idempotency-Key': 'count' }),
+    const replayed = await statementsDuring(fixture.api, () =>
+      create({ prompt: 'Count.' }, fixture.member, { 'Idempotency-Key': 'count' }),
     );
     expect(replayed).toHaveLength(2);
   });
 
   it('says when it has to wait for a slot', async () => {
     const { team, bot } = await busyTeam();
-    const { body } = await room.api.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Second.' } });
+    const { body } = await fixture.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Second.' } });
     expect(body).toMatchObject({ state: 'QUEUED', at_capacity: true });
-    await room.api.database.query('UPDATE slot_pools SET used = 0 WHERE key = $1', [`team:${team}`]);
-    const later = await room.api.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Third.' } });
+    await fixture.database.query('UPDATE slot_pools SET used = 0 WHERE key = $1', [`team:${team}`]);
+    const later = await fixture.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Third.' } });
     expect(later.body).not.toHaveProperty('at_capacity');
   });
 });
 
 /** A team all of whose slots are taken. */
 async function busyTeam(): Promise<{ team: string; bot: TestPrincipal }> {
-  const team = await room.api.identities.team();
-  const bot = await room.api.identities.serviceAccount(team);
-  await room.runs.build({ by: bot, team, state: 'INPROGRESS' });
-  await room.api.database.query('UPDATE slot_pools SET capacity = used WHERE key = $1', [`team:${team}`]);
+  const team = await fixture.api.identities.team();
+  const bot = await fixture.api.identities.serviceAccount(team);
+  await fixture.runs.build({ by: bot, team, state: 'INPROGRESS' });
+  await fixture.database.query('UPDATE slot_pools SET capacity = used WHERE key = $1', [`team:${team}`]);
   return { team, bot };
 }
 
@@ -187,14 +186,14 @@ describe('runs created at the same time', () => {
   it('share round trips, and everybody gets the answer to their own', async () => {
     const { bot } = await busyTeam();
     const requests = Array.from({ length: 60 }, (_, index) => ({
-      who: index % 3 === 0 ? bot : room.member,
+      who: index % 3 === 0 ? bot : fixture.member,
       body: { prompt: `Prompt ${index}.`, metadata: { index: String(index) }, config: { name: `name-${index}` } },
     }));
     let answers: { run_id: string; at_capacity?: boolean }[] = [];
-    const statements = await statementsDuring(room.api, async () => {
-      answers = await allAtOnce(room.api, 'LOCK TABLE headrace.runs IN SHARE MODE', () =>
+    const statements = await statementsDuring(fixture.api, async () => {
+      answers = await sendConcurrently(fixture.api, 'LOCK TABLE headrace.runs IN SHARE MODE', () =>
         requests.map(
-          async ({ who, body }) => (await room.api.request(200, 'POST /agent/runs', { token: who.token, body })).body,
+          async ({ who, body }) => (await fixture.request(200, 'POST /agent/runs', { token: who.token, body })).body,
         ),
       );
     });
@@ -209,7 +208,7 @@ describe('runs created at the same time', () => {
         creator: { uid: who.uid },
       });
     }
-    const [row] = await room.api.database.query<{ events: number }>(
+    const [row] = await fixture.database.query<{ events: number }>(
       `SELECT count(*)::int AS events FROM run_events WHERE run_id = ANY($1) AND kind = 'run_created' AND seq = 1`,
       [answers.map(({ run_id }) => run_id)],
     );
@@ -217,18 +216,21 @@ describe('runs created at the same time', () => {
   });
 
   it('do not fail together: one that the database refuses leaves the others alone', async () => {
-    await room.api.database.query(`ALTER TABLE runs ADD CONSTRAINT ck_refuses CHECK (title <> 'refuse me') NOT VALID`);
+    await fixture.database.query(`ALTER TABLE runs ADD CONSTRAINT ck_refuses CHECK (title <> 'refuse me') NOT VALID`);
     try {
       const titles = Array.from({ length: 30 }, (_, index) => (index === 17 ? 'refuse me' : `take me ${index}`));
-      const answers = await allAtOnce(room.api, 'LOCK TABLE headrace.runs IN SHARE MODE', () =>
+      const answers = await sendConcurrently(fixture.api, 'LOCK TABLE headrace.runs IN SHARE MODE', () =>
         titles.map((title) =>
-          answerTo(room.api, 'POST /agent/runs', { token: room.member.token, body: { prompt: 'x', title } }),
+          requestAnyStatus(fixture.api, 'POST /agent/runs', {
+            token: fixture.member.token,
+            body: { prompt: 'x', title },
+          }),
         ),
       );
       expect(answers.map(({ status }) => status)).toEqual(titles.map((title) => (title === 'refuse me' ? 500 : 200)));
       expect(new Set(answers.map(({ body }) => body.run_id)).size).toBe(titles.length);
     } finally {
-      await room.api.database.query('ALTER TABLE runs DROP CONSTRAINT ck_refuses');
+      await fixture.database.query('ALTER TABLE runs DROP CONSTRAINT ck_refuses');
     }
   });
 });
@@ -243,25 +245,25 @@ describe('secrets in the configuration', () => {
         two: { url: 'https://two.example.test', headers: { 'X-Two': SECRETS[1] } },
       },
     };
-    const created = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const created = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'Use them.', config },
     });
     const answers = [created];
     for (const tail of ['', '/timeline'])
       answers.push(
-        await room.api.request(200, `GET /agent/runs/${created.body.run_id}${tail}`, { token: room.member.token }),
+        await fixture.request(200, `GET /agent/runs/${created.body.run_id}${tail}`, { token: fixture.member.token }),
       );
-    answers.push(await room.api.request(200, 'GET /agent/runs?limit=1', { token: room.member.token }));
+    answers.push(await fixture.request(200, 'GET /agent/runs?limit=1', { token: fixture.member.token }));
     expect(answers[1]?.body.agent_config.mcp_servers).toEqual({
       one: { command: 'one', args: ['--stdio'], env: { ONE_TOKEN: '***', LEVEL: '***' } },
       two: { url: 'https://two.example.test', headers: { 'X-Two': '***' } },
     });
-    const shown = answers.map(({ text }) => text).join('\n') + room.api.log.text;
+    const shown = answers.map(({ text }) => text).join('\n') + fixture.api.log.text;
     for (const secret of SECRETS) expect(shown).not.toContain(secret);
-    const [row] = await room.api.database.query('SELECT config::text FROM runs WHERE id = $1', [created.body.run_id]);
+    const [row] = await fixture.database.query('SELECT config::text FROM runs WHERE id = $1', [created.body.run_id]);
     for (const secret of SECRETS) expect(row?.config).not.toContain(secret);
-    const runner = await TestRunner.take(room.api, created.body.run_id);
+    const runner = await TestRunner.take(fixture.api, created.body.run_id);
     expect(runner.assignment.mcp_servers).toEqual(config.mcp_servers);
   });
 
@@ -276,11 +278,11 @@ describe('secrets in the configuration', () => {
         },
       },
     };
-    const answer = await room.api.request(400, 'POST /agent/runs', {
-      token: room.member.token,
+    const answer = await fixture.request(400, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: SECRETS[2], config },
     });
-    for (const secret of SECRETS) expect(answer.text + room.api.log.text).not.toContain(secret);
+    for (const secret of SECRETS) expect(answer.text + fixture.api.log.text).not.toContain(secret);
   });
 });
 
@@ -288,34 +290,34 @@ describe('who owns a run', () => {
   const scopeOf = async (runId: string, who: TestPrincipal) => (await read(runId, who)).scope;
 
   it('the team of a caller on one team; the caller, on request', async () => {
-    expect(await scopeOf(await create({ prompt: 'x' }), room.member)).toEqual({ type: 'Team', uid: room.team });
-    expect(await scopeOf(await create({ prompt: 'x', team: true }), room.member)).toEqual({
+    expect(await scopeOf(await create({ prompt: 'x' }), fixture.member)).toEqual({ type: 'Team', uid: fixture.team });
+    expect(await scopeOf(await create({ prompt: 'x', team: true }), fixture.member)).toEqual({
       type: 'Team',
-      uid: room.team,
+      uid: fixture.team,
     });
-    expect(await scopeOf(await create({ prompt: 'x', team: false }), room.member)).toEqual({
+    expect(await scopeOf(await create({ prompt: 'x', team: false }), fixture.member)).toEqual({
       type: 'User',
-      uid: room.member.uid,
+      uid: fixture.member.uid,
     });
   });
 
   it('the team of a service account, whatever it asks for', async () => {
-    const bot = await room.api.identities.serviceAccount(room.team, 'builder-bot');
-    const runId = await create({ prompt: 'x', team: false }, bot, { 'X-Headrace-Team-Uid': room.otherTeam });
+    const bot = await fixture.api.identities.serviceAccount(fixture.team, 'builder-bot');
+    const runId = await create({ prompt: 'x', team: false }, bot, { 'X-Headrace-Team-Uid': fixture.otherTeam });
     const item = await read(runId, bot);
-    expect(item.scope).toEqual({ type: 'Team', uid: room.team });
+    expect(item.scope).toEqual({ type: 'Team', uid: fixture.team });
     expect(item.creator).toEqual({ type: 'service_account', uid: bot.uid, display_name: 'builder-bot' });
   });
 
   it('a caller on several teams: the caller, unless the header picks a team', async () => {
     expect(await scopeOf(await create({ prompt: 'x' }, both), both)).toEqual({ type: 'User', uid: both.uid });
     for (const header of ['X-Headrace-Team-Uid', 'X-Warp-Team-Uid']) {
-      expect(await scopeOf(await create({ prompt: 'x' }, both, { [header]: room.otherTeam }), both)).toEqual({
+      expect(await scopeOf(await create({ prompt: 'x' }, both, { [header]: fixture.otherTeam }), both)).toEqual({
         type: 'Team',
-        uid: room.otherTeam,
+        uid: fixture.otherTeam,
       });
     }
-    const answer = await room.api.request(400, 'POST /agent/runs', {
+    const answer = await fixture.request(400, 'POST /agent/runs', {
       token: both.token,
       body: { prompt: 'x', team: true },
     });
@@ -324,14 +326,14 @@ describe('who owns a run', () => {
 
   it('not a team that the caller is no member of, nor one that the caller may only read', async () => {
     const foreign = {
-      token: room.member.token,
+      token: fixture.member.token,
       body: { prompt: 'x' },
-      headers: { 'X-Headrace-Team-Uid': room.otherTeam },
+      headers: { 'X-Headrace-Team-Uid': fixture.otherTeam },
     };
-    expectProblem(room.api, await room.api.request(403, 'POST /agent/runs', foreign), 'not_authorized');
+    expectProblem(fixture.api, await fixture.request(403, 'POST /agent/runs', foreign), 'not_authorized');
     expectProblem(
-      room.api,
-      await room.api.request(403, 'POST /agent/runs', { token: room.viewer.token, body: { prompt: 'x' } }),
+      fixture.api,
+      await fixture.request(403, 'POST /agent/runs', { token: fixture.viewer.token, body: { prompt: 'x' } }),
       'not_authorized',
     );
   });
@@ -340,20 +342,20 @@ describe('who owns a run', () => {
 const NOT_ACCESSIBLE = 'was not found or is not accessible';
 
 describe('what a run refers to', () => {
-  const refused = async (status: number, body: object, who = room.member) =>
-    room.api.request(status, 'POST /agent/runs', { token: who.token, body: { prompt: 'x', ...body } });
+  const refused = async (status: number, body: object, who = fixture.member) =>
+    fixture.request(status, 'POST /agent/runs', { token: who.token, body: { prompt: 'x', ...body } });
 
   it('an environment of the team, or of the caller', async () => {
-    const owner = await room.api.identities.user({ [room.team]: 'owner' });
-    const { body: environment } = await room.api.request(201, 'POST /environments', {
+    const owner = await fixture.api.identities.user({ [fixture.team]: 'owner' });
+    const { body: environment } = await fixture.request(201, 'POST /environments', {
       token: owner.token,
       body: { config: { name: 'node' } },
     });
     const item = await read(await create({ prompt: 'x', config: { environment_id: environment.uid } }));
     expect(item.agent_config.environment_id).toBe(environment.uid);
-    const foreign = await refused(403, { config: { environment_id: environment.uid } }, room.stranger);
+    const foreign = await refused(403, { config: { environment_id: environment.uid } }, fixture.stranger);
     const unknown = await refused(403, { config: { environment_id: 'A'.repeat(22) } });
-    expectProblem(room.api, foreign, 'not_authorized', [
+    expectProblem(fixture.api, foreign, 'not_authorized', [
       { pointer: '/config/environment_id', detail: `names an environment that ${NOT_ACCESSIBLE}` },
     ]);
     expect(foreign.body.detail).toBe(unknown.body.detail);
@@ -369,15 +371,16 @@ describe('what a run refers to', () => {
     ['an agent identity', { agent_identity_uid: 'A'.repeat(22) }, '/agent_identity_uid'],
   ])('%s that does not exist: 403', async (name, body, pointer) => {
     const errors = [{ pointer, detail: `names ${name} that ${NOT_ACCESSIBLE}` }];
-    expectProblem(room.api, await refused(403, body), 'not_authorized', errors);
+    expectProblem(fixture.api, await refused(403, body), 'not_authorized', errors);
   });
 
   it('a parent run that the caller may see; anything else is a 400 that tells nothing more', async () => {
-    const { id: foreign } = await room.runs.build({ by: room.stranger, team: room.otherTeam });
+    const { id: foreign } = await fixture.runs.build({ by: fixture.stranger, team: fixture.otherTeam });
     const answers = [];
-    for (const parent of [foreign, NO_RUN, 'not-an-id']) answers.push(await refused(400, { parent_run_id: parent }));
+    for (const parent of [foreign, UNKNOWN_RUN_ID, 'not-an-id'])
+      answers.push(await refused(400, { parent_run_id: parent }));
     for (const answer of answers) {
-      expectProblem(room.api, answer, 'invalid_request', [
+      expectProblem(fixture.api, answer, 'invalid_request', [
         { pointer: '/parent_run_id', detail: 'must be a run that exists and that you may see' },
       ]);
     }
@@ -385,8 +388,8 @@ describe('what a run refers to', () => {
 });
 
 describe('POST /agent/run', () => {
-  const post = (status: number, body: unknown, headers: Record<string, string> = {}, token = room.member.token) =>
-    room.api.request(status, 'POST /agent/run', { token, body, headers });
+  const post = (status: number, body: unknown, headers: Record<string, string> = {}, token = fixture.member.token) =>
+    fixture.request(status, 'POST /agent/run', { token, body, headers });
 
   it('does the same, and says that it is deprecated and what replaces it', async () => {
     const { body, headers } = await post(200, { prompt: 'Say hello.' });
@@ -398,15 +401,15 @@ describe('POST /agent/run', () => {
 
   it('refuses the same', async () => {
     const blank = await post(400, { prompt: ' ' });
-    expectProblem(room.api, blank, 'invalid_request', [{ pointer: '/prompt', detail: 'must not be blank' }]);
-    expectProblem(room.api, await post(413, { prompt: 'x'.repeat(1_048_577) }), 'payload_too_large', [
+    expectProblem(fixture.api, blank, 'invalid_request', [{ pointer: '/prompt', detail: 'must not be blank' }]);
+    expectProblem(fixture.api, await post(413, { prompt: 'x'.repeat(1_048_577) }), 'payload_too_large', [
       { pointer: '/prompt', detail: 'must not exceed 1048576 bytes in UTF-8' },
     ]);
-    expectProblem(room.api, await post(403, { prompt: 'x' }, {}, room.viewer.token), 'not_authorized');
+    expectProblem(fixture.api, await post(403, { prompt: 'x' }, {}, fixture.viewer.token), 'not_authorized');
     expectProblem(
-      room.api,
-      await room.api.request(415, 'POST /agent/run', {
-        token: room.member.token,
+      fixture.api,
+      await fixture.request(415, 'POST /agent/run', {
+        token: fixture.member.token,
         body: 'prompt=x',
         contentType: 'text/plain',
       }),
@@ -414,6 +417,6 @@ describe('POST /agent/run', () => {
     );
     const key = { 'Idempotency-Key': 'deprecated-1' };
     await post(200, { prompt: 'one' }, key);
-    expectProblem(room.api, await post(422, { prompt: 'two' }, key), 'idempotency_key_reused');
+    expectProblem(fixture.api, await post(422, { prompt: 'two' }, key), 'idempotency_key_reused');
   });
 });

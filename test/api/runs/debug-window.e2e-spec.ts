@@ -4,28 +4,29 @@ import type { Commands } from '#execution/runner-protocol';
 import { SweepExecutions } from '#execution/executions';
 import { type TestPrincipal, TestRunner } from '#testing';
 import { PlaceRuns } from '../../../libs/execution/executions/src/application/place-runs.js';
-import { allAtOnce, answerTo, expectProblem, lockOfRun, openRunsRoom, type RunsRoom } from './runs-room.js';
 import { LiveClient } from './live-client.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, lockOfRun, requestAnyStatus, sendConcurrently } from '../../support/api-requests.js';
 
 const MINUTE = 60_000;
 const RETENTION = 5;
 const MESSAGE = 'Set-up command 2 (`make deps`) failed with exit code 7.\nno rule to make deps';
 const STATUS = { message: MESSAGE, error_code: 'environment_setup_failed', retryable: false };
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 let environmentUid: string;
 let admin: TestPrincipal;
 
 beforeAll(async () => {
-  room = await openRunsRoom({ settings: { maxIdleSessions: 3, maxConcurrentRunsPerTeam: 1000 } });
-  admin = await room.api.identities.user({ [room.team]: 'admin' });
+  fixture = await ApiFixture.start({ settings: { maxIdleSessions: 3, maxConcurrentRunsPerTeam: 1000 } });
+  admin = await fixture.api.identities.user({ [fixture.team]: 'admin' });
   environmentUid = await environmentWith(RETENTION);
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 async function environmentWith(minutes: number | null): Promise<string> {
-  const { body } = await room.api.request(201, 'POST /environments', {
+  const { body } = await fixture.request(201, 'POST /environments', {
     token: admin.token,
     body: { config: { setup_commands: ['true', 'make deps'], failure_session_retention_minutes: minutes } },
   });
@@ -33,41 +34,41 @@ async function environmentWith(minutes: number | null): Promise<string> {
 }
 
 const get = async (runId: string) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
+  (await fixture.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token })).body;
 const followUp = (status: number, runId: string, message = 'What is wrong?') =>
-  room.api.request(status, `POST /agent/runs/${runId}/followups`, { token: room.member.token, body: { message } });
+  fixture.request(status, `POST /agent/runs/${runId}/followups`, { token: fixture.member.token, body: { message } });
 const timeline = async (runId: string) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token })).body.events as {
+  (await fixture.request(200, `GET /agent/runs/${runId}/timeline`, { token: fixture.member.token })).body.events as {
     event_type: string;
     payload?: Record<string, unknown>;
   }[];
-const sweep = () => room.api.app.get(SweepExecutions).execute();
+const sweep = () => fixture.api.app.get(SweepExecutions).execute();
 const now = async (): Promise<number> =>
-  (await room.api.database.query<{ ms: string }>('SELECT extract(epoch FROM headrace.now()) * 1000 AS ms')).map(
+  (await fixture.database.query<{ ms: string }>('SELECT extract(epoch FROM headrace.now()) * 1000 AS ms')).map(
     ({ ms }) => Number(ms),
   )[0] ?? 0;
 const pendingOf = async (runId: string): Promise<string[]> =>
   (
-    await room.api.database.query<{ message: string }>(
+    await fixture.database.query<{ message: string }>(
       'SELECT message FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL ORDER BY position',
       [runId],
     )
   ).map(({ message }) => message);
 const slotHeld = async (runId: string): Promise<boolean> =>
   (
-    await room.api.database.query('SELECT 1 FROM executions WHERE run_id = $1 AND ended_at IS NULL AND slot_held', [
+    await fixture.database.query('SELECT 1 FROM executions WHERE run_id = $1 AND ended_at IS NULL AND slot_held', [
       runId,
     ])
   ).length > 0;
 
 /** A run that this runner has claimed. */
 async function claimed(fields: object = {}, environment = environmentUid): Promise<[string, TestRunner]> {
-  const { body } = await room.api.request(200, 'POST /agent/runs', {
-    token: room.member.token,
+  const { body } = await fixture.request(200, 'POST /agent/runs', {
+    token: fixture.member.token,
     body: { prompt: 'Build it.', config: { environment_id: environment, base_prompt: 'Be kind.' }, ...fields },
   });
   const runId = body.run_id as string;
-  return [runId, await TestRunner.take(room.api, runId)];
+  return [runId, await TestRunner.take(fixture.api, runId)];
 }
 
 const failSetup = (runner: TestRunner) =>
@@ -106,9 +107,9 @@ const endTurn = (runner: TestRunner, turnId: string, end: object = { stop_reason
 
 /** Moves the clock; the runner is still there afterwards. */
 async function advance(minutes: number, ...runners: TestRunner[]): Promise<void> {
-  await room.api.advanceClock(minutes * MINUTE);
+  await fixture.api.advanceClock(minutes * MINUTE);
   for (const runner of runners)
-    await room.api.request(200, `POST /runner/v1/executions/${runner.assignment.execution_id}/beat`, {
+    await fixture.request(200, `POST /runner/v1/executions/${runner.assignment.execution_id}/beat`, {
       token: runner.token,
       body: { lease_epoch: runner.assignment.lease_epoch },
     });
@@ -147,13 +148,15 @@ describe('a set-up that fails in an environment with a debug window', () => {
       'run_failed',
     ]);
     expect(told.at(-1)?.payload).toEqual(STATUS);
-    const { body } = await room.api.request(200, 'GET /agent/runs?limit=1', { token: room.member.token });
+    const { body } = await fixture.request(200, 'GET /agent/runs?limit=1', { token: fixture.member.token });
     expect(body.runs[0]).toMatchObject({
       run_id: runId,
       status_message: run.status_message,
       debug_agent_available: true,
     });
-    const { body: environments } = await room.api.request(200, 'GET /agent/environments', { token: room.member.token });
+    const { body: environments } = await fixture.request(200, 'GET /agent/environments', {
+      token: fixture.member.token,
+    });
     expect(environments.environments).toContainEqual(
       expect.objectContaining({ uid: environmentUid, setup_failed: true }),
     );
@@ -193,7 +196,7 @@ describe('a set-up that fails in an environment with a debug window', () => {
 
   it('of a run that was cancelled meanwhile opens no window', async () => {
     const [runId, runner] = await claimed();
-    await room.api.request(200, `POST /agent/runs/${runId}/cancel`, { token: room.member.token });
+    await fixture.request(200, `POST /agent/runs/${runId}/cancel`, { token: fixture.member.token });
     expect(await failSetup(runner)).toMatchObject({ desired: 'stop' });
     expect(await get(runId)).toMatchObject({ state: 'CANCELLED', debug_agent_available: false });
     await runner.finish('cancelled');
@@ -202,8 +205,8 @@ describe('a set-up that fails in an environment with a debug window', () => {
 
   it('cannot be cancelled any more', async () => {
     const [runId] = await debugged();
-    const answer = await room.api.request(400, `POST /agent/runs/${runId}/cancel`, { token: room.member.token });
-    expectProblem(room.api, answer, 'invalid_request');
+    const answer = await fixture.request(400, `POST /agent/runs/${runId}/cancel`, { token: fixture.member.token });
+    expectProblem(fixture.api, answer, 'invalid_request');
     expect(await get(runId)).toMatchObject({ debug_agent_available: true });
   });
 });
@@ -250,7 +253,9 @@ describe('a follow-up within the window', () => {
     );
     expect(await slotHeld(runId)).toBe(false);
 
-    const { body } = await room.api.request(200, `GET /agent/runs/${runId}/conversation`, { token: room.member.token });
+    const { body } = await fixture.request(200, `GET /agent/runs/${runId}/conversation`, {
+      token: fixture.member.token,
+    });
     const said = JSON.stringify(body.steps);
     expect(said).toContain('And then?');
     expect(said).toContain('The Makefile has no such rule.');
@@ -258,7 +263,7 @@ describe('a follow-up within the window', () => {
     expect(told.filter((type) => type === 'run_failed')).toHaveLength(1);
     expect(told).not.toContain('run_done');
     expect(told.slice(6)).toEqual(['followup_received', 'session_started', 'agent_started', 'followup_received']);
-    expect(room.api.log.errors).toEqual([]);
+    expect(fixture.api.log.errors).toEqual([]);
   });
 
   it('without a message: 400', async () => {
@@ -291,9 +296,9 @@ describe('a follow-up within the window', () => {
     await ask('a1');
     expectUnmoved(await get(runId));
     const path = `/agent/runs/${runId}/approvals`;
-    const { body } = await room.api.request(200, `GET ${path}`, { token: room.member.token });
+    const { body } = await fixture.request(200, `GET ${path}`, { token: fixture.member.token });
     expect(body.approvals).toMatchObject([{ approval_id: 'a1', state: 'pending' }]);
-    await room.api.request(200, `POST ${path}/a1`, { token: room.member.token, body: { decision: 'allow' } });
+    await fixture.request(200, `POST ${path}/a1`, { token: fixture.member.token, body: { decision: 'allow' } });
     expect((await commandsOf(runner)).decisions).toEqual([{ approval_id: 'a1', decision: 'allow' }]);
     await ask('a2');
     await runner.report(['permission_decided', { approval_id: 'a2', decision: 'deny', by: 'cancel' }]);
@@ -302,7 +307,7 @@ describe('a follow-up within the window', () => {
     expectUnmoved(run);
     expect(run.debug_agent_available).toBe(true);
     expect((await timeline(runId)).map((event) => event.event_type)).not.toContain('run_blocked');
-    await room.api.request(409, `POST ${path}/a2`, { token: room.member.token, body: { decision: 'allow' } });
+    await fixture.request(409, `POST ${path}/a2`, { token: fixture.member.token, body: { decision: 'allow' } });
   });
 
   it('an agent that refuses, or whose turn breaks, leaves the run as it was', async () => {
@@ -321,7 +326,7 @@ describe('a follow-up within the window', () => {
 
   it('is watched live: the stream goes on, and tells of window and agent', async () => {
     const [runId, runner] = await debugged();
-    const client = await LiveClient.watch(room.api, runId, { token: room.member.token });
+    const client = await LiveClient.watch(fixture.api, runId, { token: fixture.member.token });
     const sawActive = (active: boolean, count: number) => (seen: LiveClient) =>
       seen.of('state').filter(({ data }) => data.status_message.debug_agent_active === active).length >= count;
     await client.until(sawActive(false, 1));
@@ -342,16 +347,16 @@ describe('a follow-up within the window', () => {
   it('needs a slot like everything that works, and gets the next one before queued runs', async () => {
     const [runId, runner] = await debugged();
     const setFree = (free: number) =>
-      room.api.database.query(`UPDATE slot_pools SET capacity = used + $1 WHERE key = 'pool:hosted'`, [free]);
+      fixture.database.query(`UPDATE slot_pools SET capacity = used + $1 WHERE key = 'pool:hosted'`, [free]);
     await setFree(0);
     await followUp(200, runId);
     await runner.call(204, 'GET commands', { version: '0', wait: '0' });
-    const { body: queued } = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const { body: queued } = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'later' },
     });
     await setFree(1);
-    const places = room.api.app.get(PlaceRuns);
+    const places = fixture.api.app.get(PlaceRuns);
     expect(await places.execute('test')).toEqual([]);
     expect(await slotHeld(runId)).toBe(true);
     expect((await commandsOf(runner)).prompts).toHaveLength(1);
@@ -372,7 +377,7 @@ describe('the window closes', () => {
     expectUnmoved(late);
     expect(late.status_message).toEqual(STATUS);
     expect(late.debug_agent_available).toBe(false);
-    expectProblem(room.api, await followUp(400, runId), 'invalid_request');
+    expectProblem(fixture.api, await followUp(400, runId), 'invalid_request');
     await sweep();
     expect(await commandsOf(runner)).toMatchObject({ desired: 'close', desired_reason: 'debug_window_closed' });
     await followUp(400, runId);
@@ -394,7 +399,7 @@ describe('the window closes', () => {
     expect((await followUp(200, runId, 'I have fixed it.')).body.outcome).toBe('handoff_execution');
     expect(await get(runId)).toMatchObject({ state: 'QUEUED', debug_agent_available: false });
     await runner.finish();
-    const next = await TestRunner.take(room.api, runId);
+    const next = await TestRunner.take(fixture.api, runId);
     expect(next.assignment).toMatchObject({
       prompt: 'Build it.',
       base_prompt: 'Be kind.',
@@ -408,7 +413,7 @@ describe('the window closes', () => {
     const run = await get(runId);
     expect(run).toMatchObject({ state: 'INPROGRESS', started_at: expect.any(String) });
     expect(run).not.toHaveProperty('status_message');
-    const [row] = await room.api.database.query('SELECT prompt_taken FROM runs WHERE id = $1', [runId]);
+    const [row] = await fixture.database.query('SELECT prompt_taken FROM runs WHERE id = $1', [runId]);
     expect(row).toEqual({ prompt_taken: true });
   });
 
@@ -455,7 +460,7 @@ describe('the window closes', () => {
   });
 
   it('of the oldest, when more sessions wait than may; a message saves it', async () => {
-    await room.api.database.query(
+    await fixture.database.query(
       `UPDATE executions SET desired = 'close' WHERE ended_at IS NULL AND phase IN ('debug', 'idle')`,
     );
     const runs: [string, TestRunner][] = [];
@@ -474,7 +479,7 @@ describe('the window closes', () => {
   });
 
   it('that was held by somebody when it became one too many, by the next sweep', async () => {
-    await room.api.database.query(
+    await fixture.database.query(
       `UPDATE executions SET desired = 'close' WHERE ended_at IS NULL AND phase IN ('debug', 'idle')`,
     );
     const runs: string[] = [];
@@ -482,12 +487,12 @@ describe('the window closes', () => {
     const [oldest = ''] = runs;
     const wishOf = async () =>
       (
-        await room.api.database.query<{ desired: string }>(
+        await fixture.database.query<{ desired: string }>(
           'SELECT desired FROM executions WHERE run_id = $1 AND ended_at IS NULL',
           [oldest],
         )
       )[0]?.desired;
-    await room.api.app.get(Database).transaction(async (tx) => {
+    await fixture.api.app.get(Database).transaction(async (tx) => {
       await tx.query('SELECT FROM executions WHERE run_id = $1 FOR UPDATE', [oldest]);
       await debugged();
       expect(await wishOf()).toBe('run');
@@ -501,11 +506,11 @@ describe('nothing that was said is lost', () => {
   it('the runner dies before it took the message: the run goes back to the queue, and the next debug agent gets it', async () => {
     const [runId, runner] = await debugged();
     await followUp(200, runId, 'Why?');
-    await room.api.advanceClock(4 * MINUTE);
+    await fixture.api.advanceClock(4 * MINUTE);
     expect(await sweep()).toBeGreaterThan(0);
     expect(await get(runId)).toMatchObject({ state: 'QUEUED', is_sandbox_running: false });
     await runner.call(412, 'GET commands', { version: '0', wait: '0' });
-    const second = await TestRunner.take(room.api, runId);
+    const second = await TestRunner.take(fixture.api, runId);
     expect((await commandsOf(second)).prompts).toMatchObject([{ message: 'Why?' }]);
     const { version } = await commandsOf(second);
     await failSetup(second);
@@ -525,7 +530,7 @@ describe('nothing that was said is lost', () => {
     const [runId, runner] = await debugged();
     await followUp(200, runId);
     await beginTurn(runner, 't1');
-    await room.api.advanceClock(4 * MINUTE);
+    await fixture.api.advanceClock(4 * MINUTE);
     await sweep();
     const run = await get(runId);
     expectUnmoved(run);
@@ -538,15 +543,15 @@ describe('nothing that was said is lost', () => {
     const [runId, runner] = await debugged();
     const outcomes = new Set<number>();
     for (let round = 0; round < 24 && !(outcomes.size === 2 && round >= 8); round += 1) {
-      await room.api.database.query(
+      await fixture.database.query(
         `UPDATE executions SET desired = 'run', fence_at = NULL, debug_until = headrace.now() + $2 * interval '1 millisecond'
           WHERE id = $1`,
         [runner.assignment.execution_id, round ** 2],
       );
       const before = (await pendingOf(runId)).length;
       const [answer] = await Promise.all([
-        answerTo(room.api, `POST /agent/runs/${runId}/followups`, {
-          token: room.member.token,
+        requestAnyStatus(fixture.api, `POST /agent/runs/${runId}/followups`, {
+          token: fixture.member.token,
           body: { message: `m${round}` },
         }),
         ...Array.from({ length: 4 }, () => sweep()),
@@ -556,7 +561,7 @@ describe('nothing that was said is lost', () => {
       const { desired } = await commandsOf(runner);
       if (answer.status === 200) {
         expect([answer.body.outcome, desired, waiting.length]).toEqual(['live_session', 'run', before + 1]);
-        await room.api.database.query('UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1', [
+        await fixture.database.query('UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1', [
           runId,
         ]);
       } else {
@@ -569,10 +574,10 @@ describe('nothing that was said is lost', () => {
 
   it('many at once: all of them reach the session', async () => {
     const [runId, runner] = await debugged();
-    const answers = await allAtOnce(room.api, lockOfRun(runId), () =>
+    const answers = await sendConcurrently(fixture.api, lockOfRun(runId), () =>
       Array.from({ length: 10 }, (_, index) =>
-        answerTo(room.api, `POST /agent/runs/${runId}/followups`, {
-          token: room.member.token,
+        requestAnyStatus(fixture.api, `POST /agent/runs/${runId}/followups`, {
+          token: fixture.member.token,
           body: { message: `m${index}` },
         }),
       ),

@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { SweepExecutions } from '#execution/executions';
 import { TestRunner } from '#testing';
-import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem } from '../../support/api-requests.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 interface Registered {
   run_id: string;
@@ -17,22 +18,22 @@ interface Registered {
   token: string;
 }
 const register = async (status: number, body: object, headers: Record<string, string> = {}) =>
-  room.api.request(status, 'POST /agent/runs/external', { token: room.member.token, body, headers });
+  fixture.request(status, 'POST /agent/runs/external', { token: fixture.member.token, body, headers });
 const registered = async (body: object = {}): Promise<Registered> =>
   (await register(200, { prompt: 'Here.', ...body })).body as Registered;
-const claim = ({ execution_id: id, token }: Registered) => TestRunner.claim(room.api, id, token);
+const claim = ({ execution_id: id, token }: Registered) => TestRunner.claim(fixture.api, id, token);
 const runOf = async ({ run_id: id }: Registered) =>
-  (await room.api.request(200, `GET /agent/runs/${id}`, { token: room.member.token })).body;
+  (await fixture.request(200, `GET /agent/runs/${id}`, { token: fixture.member.token })).body;
 const post = (status: number, { run_id: id }: Registered, what: string, body?: object) =>
-  room.api.request(status, `POST /agent/runs/${id}/${what}`, { token: room.member.token, body });
-const sweep = () => room.api.app.get(SweepExecutions).execute();
+  fixture.request(status, `POST /agent/runs/${id}/${what}`, { token: fixture.member.token, body });
+const sweep = () => fixture.api.app.get(SweepExecutions).execute();
 const turn = (id: string, followup?: string) =>
   [
     ['turn_started', { turn_id: id, prompt: 'go', ...(followup === undefined ? {} : { followup_id: followup }) }],
     ['turn_ended', { turn_id: id, stop_reason: 'end_turn' }],
   ] as const;
 const lastEvent = async ({ run_id: id }: Registered, kind: string) => {
-  const { body } = await room.api.request(200, `GET /agent/runs/${id}/timeline`, { token: room.member.token });
+  const { body } = await fixture.request(200, `GET /agent/runs/${id}/timeline`, { token: fixture.member.token });
   return (body.events as { event_type: string; payload: object }[]).findLast(({ event_type: type }) => type === kind);
 };
 
@@ -48,7 +49,7 @@ describe('a run that is executed outside', () => {
       token: expect.stringMatching(/^hrx_/),
     });
     expect(answer.headers.get('cache-control')).toBe('no-store');
-    await room.api.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
+    await fixture.database.query(`SELECT execution_id FROM place_runs('hosted', 1000, 1000, 60000, 'test')`);
     expect(await runOf(run)).toMatchObject({
       state: 'PENDING',
       title: 'Here.',
@@ -63,7 +64,7 @@ describe('a run that is executed outside', () => {
     await runner.report(...turn('t1'));
     await runner.finish();
     expect(await runOf(run)).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: false });
-    const held = await room.api.database.query('SELECT key FROM slot_pools WHERE used > 0');
+    const held = await fixture.database.query('SELECT key FROM slot_pools WHERE used > 0');
     expect(held).toEqual([]);
   });
 
@@ -80,7 +81,7 @@ describe('a run that is executed outside', () => {
     [{ source: 'SCHEDULED_AGENT' }, '/source', 'must be one of CLI, LOCAL, GITHUB_ACTION'],
     [{ execution_location: 'MOON' }, '/execution_location', 'must be one of LOCAL, REMOTE'],
   ])('%o is refused', async (given, pointer, detail) => {
-    expectProblem(room.api, await register(400, { prompt: 'Here.', ...given }), 'invalid_request', [
+    expectProblem(fixture.api, await register(400, { prompt: 'Here.', ...given }), 'invalid_request', [
       { pointer, detail },
     ]);
   });
@@ -89,7 +90,7 @@ describe('a run that is executed outside', () => {
     for (const given of [{}, { source: 'GITHUB_ACTION' }]) {
       const run = await registered(given);
       await claim(run);
-      expectProblem(room.api, await post(422, run, 'cancel'), 'operation_not_supported');
+      expectProblem(fixture.api, await post(422, run, 'cancel'), 'operation_not_supported');
     }
   });
 
@@ -105,7 +106,7 @@ describe('a run that is executed outside', () => {
         message: { message: 'Cancelled where it was executed.', retryable: false },
       });
       expect(await lastEvent(run, 'run_cancelled')).toMatchObject({
-        payload: { principal: { type: 'user', uid: room.member.uid } },
+        payload: { principal: { type: 'user', uid: fixture.member.uid } },
       });
     }
   });
@@ -116,11 +117,11 @@ describe('a run that is executed outside', () => {
     await claim(unstarted);
     const silent = await registered();
     await (await claim(silent)).startAgent();
-    await room.api.advanceClock(room.api.settings.claimDeadline + 1);
+    await fixture.api.advanceClock(fixture.api.settings.claimDeadline + 1);
     await sweep();
     expect((await runOf(unclaimed)).state).toBe('ERROR');
     expect((await runOf(silent)).state).toBe('INPROGRESS');
-    await room.api.advanceClock(2 * room.api.settings.leaseTtl);
+    await fixture.api.advanceClock(2 * fixture.api.settings.leaseTtl);
     await sweep();
     for (const run of [unclaimed, unstarted, silent]) {
       expect(await runOf(run)).toMatchObject({
@@ -163,13 +164,13 @@ describe('a run that is executed outside', () => {
       is_run_type_cancellable: true,
     });
     const listed = async (location: string) => {
-      const answer = await room.api.request(200, `GET /agent/runs?execution_location=${location}&limit=100`, {
-        token: room.member.token,
+      const answer = await fixture.request(200, `GET /agent/runs?execution_location=${location}&limit=100`, {
+        token: fixture.member.token,
       });
       return (answer.body.runs as Registered[]).some(({ run_id: id }) => id === run.run_id);
     };
     expect([await listed('LOCAL'), await listed('REMOTE')]).toEqual([false, true]);
-    const next = await TestRunner.take(room.api, run.run_id);
+    const next = await TestRunner.take(fixture.api, run.run_id);
     expect(next.assignment).toMatchObject({ prompt: null, resume: { session_id: 'session-1' } });
     await post(200, run, 'cancel');
   });
@@ -191,7 +192,7 @@ describe('a run that is executed outside', () => {
     await runner.report(...turn('t1'));
     await runner.finish();
     await post(200, run, 'followups', { message: 'Go on.' });
-    const [row] = await room.api.database.query('SELECT pool, state FROM runs WHERE id = $1', [run.run_id]);
+    const [row] = await fixture.database.query('SELECT pool, state FROM runs WHERE id = $1', [run.run_id]);
     expect(row).toEqual({ pool: 'worker:build-box', state: 'QUEUED' });
   });
 });
@@ -203,7 +204,7 @@ describe('Idempotency-Key of a registration', () => {
     const again = await register(200, body, { 'Idempotency-Key': 'ci-1' });
     expect(again.body).toEqual(first.body);
     expectProblem(
-      room.api,
+      fixture.api,
       await register(422, { prompt: 'Twice.' }, { 'Idempotency-Key': 'ci-1' }),
       'idempotency_key_reused',
     );
@@ -211,23 +212,28 @@ describe('Idempotency-Key of a registration', () => {
 
   it('a key of a queued run hands nothing out here', async () => {
     const body = { prompt: 'Queued.' };
-    const { token } = room.member;
-    await room.api.request(200, 'POST /agent/runs', { token, body, headers: { 'Idempotency-Key': 'ci-2' } });
-    expectProblem(room.api, await register(422, body, { 'Idempotency-Key': 'ci-2' }), 'idempotency_key_reused');
+    const { token } = fixture.member;
+    await fixture.request(200, 'POST /agent/runs', { token, body, headers: { 'Idempotency-Key': 'ci-2' } });
+    expectProblem(fixture.api, await register(422, body, { 'Idempotency-Key': 'ci-2' }), 'idempotency_key_reused');
   });
 });
 
 describe('registering an external run is refused like creating one', () => {
   it('403 for a viewer, 413 for a long prompt, 415 for what is no JSON, 409 in a conversation that is busy', async () => {
     const line = 'POST /agent/runs/external';
-    const viewer = await room.api.request(403, line, { token: room.viewer.token, body: { prompt: 'x' } });
-    expectProblem(room.api, viewer, 'not_authorized');
+    const viewer = await fixture.request(403, line, { token: fixture.viewer.token, body: { prompt: 'x' } });
+    expectProblem(fixture.api, viewer, 'not_authorized');
     expect((await register(413, { prompt: 'x'.repeat(1_048_577) })).body.error_code).toBe('payload_too_large');
-    const text = { token: room.member.token, body: 'prompt', contentType: 'text/plain' };
-    expectProblem(room.api, await room.api.request(415, line, text), 'unsupported_media_type');
-    const open = await room.runs.build({ by: room.member, team: room.team, state: 'INPROGRESS', conversation: true });
-    const busy = await room.api.request(200, `GET /agent/runs/${open.id}`, { token: room.member.token });
+    const text = { token: fixture.member.token, body: 'prompt', contentType: 'text/plain' };
+    expectProblem(fixture.api, await fixture.request(415, line, text), 'unsupported_media_type');
+    const open = await fixture.runs.build({
+      by: fixture.member,
+      team: fixture.team,
+      state: 'INPROGRESS',
+      conversation: true,
+    });
+    const busy = await fixture.request(200, `GET /agent/runs/${open.id}`, { token: fixture.member.token });
     const answer = await register(409, { prompt: 'x', conversation_id: busy.body.conversation_id });
-    expectProblem(room.api, answer, 'conflict');
+    expectProblem(fixture.api, answer, 'conflict');
   });
 });

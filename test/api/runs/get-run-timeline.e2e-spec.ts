@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem } from '../../support/api-requests.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
-const build = (shape: Omit<Parameters<RunsRoom['runs']['build']>[0], 'by'> = {}) =>
-  room.runs.build({ by: room.member, team: room.team, ...shape });
+const build = (shape: Omit<Parameters<ApiFixture['runs']['build']>[0], 'by'> = {}) =>
+  fixture.runs.build({ by: fixture.member, team: fixture.team, ...shape });
 const timeline = (status: number, runId: string, query = '') =>
-  room.api.request(status, `GET /agent/runs/${runId}/timeline?${query}`, { token: room.member.token });
+  fixture.request(status, `GET /agent/runs/${runId}/timeline?${query}`, { token: fixture.member.token });
 
 interface TimelineEvent {
   event_uuid: string;
@@ -60,25 +61,25 @@ describe('the timeline', () => {
 
   it('tells who cancelled and what was asked afterwards', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
-    await room.api.request(200, `POST /agent/runs/${id}/cancel`, { token: room.member.token });
-    await room.api.request(200, `POST /agent/runs/${id}/followups`, {
-      token: room.member.token,
+    await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
+    await fixture.request(200, `POST /agent/runs/${id}/followups`, {
+      token: fixture.member.token,
       body: { message: 'Go on after all.' },
     });
     const [cancelled, followup] = (await timeline(200, id)).body.events.slice(-2);
     expect(cancelled).toMatchObject({
       event_type: 'run_cancelled',
-      payload: { principal: { type: 'user', uid: room.member.uid } },
+      payload: { principal: { type: 'user', uid: fixture.member.uid } },
     });
     expect(followup).toMatchObject({
       event_type: 'followup_received',
-      payload: { outcome: 'handoff_execution', author: { uid: room.member.uid } },
+      payload: { outcome: 'handoff_execution', author: { uid: fixture.member.uid } },
     });
   });
 
   it('masks what is secret by its shape', async () => {
     const { id, executionId } = await build({ state: 'CLAIMED' });
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO run_events (run_id, seq, execution_id, kind, at, data) VALUES ($1, 90, $2, 'setup_command_finished', headrace.now(), $3)`,
       [
         id,
@@ -126,7 +127,7 @@ describe('pages', () => {
   it('go on where the timeline grew', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
     const first = (await timeline(200, id, 'limit=4')).body;
-    await room.api.request(200, `POST /agent/runs/${id}/cancel`, { token: room.member.token });
+    await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
     const rest = (await timeline(200, id, `limit=4&cursor=${encodeURIComponent(first.page_info.next_cursor)}`)).body;
     expect([...first.events, ...rest.events].map(({ event_type }) => event_type)).toEqual([
       'run_created',
@@ -141,15 +142,15 @@ describe('pages', () => {
   it('do not go on with the cursor of another run, or a forged one', async () => {
     const [one, two] = [await build({ state: 'SUCCEEDED' }), await build({ state: 'SUCCEEDED' })];
     const cursor = encodeURIComponent((await timeline(200, one.id, 'limit=1')).body.page_info.next_cursor);
-    const listed = (await room.api.request(200, 'GET /agent/runs?limit=1', { token: room.member.token })).body.page_info
-      .next_cursor as string;
+    const listed = (await fixture.request(200, 'GET /agent/runs?limit=1', { token: fixture.member.token })).body
+      .page_info.next_cursor as string;
     const error = [{ pointer: '/cursor', detail: 'is not a cursor of this timeline' }];
     for (const [id, query] of [
       [two.id, cursor],
       [one.id, 'nonsense'],
       [one.id, encodeURIComponent(listed)],
     ]) {
-      expectProblem(room.api, await timeline(400, id ?? '', `cursor=${query}`), 'invalid_request', error);
+      expectProblem(fixture.api, await timeline(400, id ?? '', `cursor=${query}`), 'invalid_request', error);
     }
   });
 
@@ -161,6 +162,6 @@ describe('pages', () => {
     ['after=1', '/after', 'is not a known field'],
   ])('%s: 400', async (query, pointer, detail) => {
     const { id } = await build();
-    expectProblem(room.api, await timeline(400, id, query), 'invalid_request', [{ pointer, detail }]);
+    expectProblem(fixture.api, await timeline(400, id, query), 'invalid_request', [{ pointer, detail }]);
   });
 });

@@ -1,38 +1,40 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TestRunner } from '#testing';
-import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, UNKNOWN_RUN_ID } from '../../support/api-requests.js';
 
 const TRANSCRIPT = '{"type":"session","id":"s1"}\n{"type":"text","text":"On it. 😀"}\n';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 let runId: string;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
-  ({ id: runId } = await room.runs.build({
-    by: room.member,
-    team: room.team,
+  fixture = await ApiFixture.start();
+  ({ id: runId } = await fixture.runs.build({
+    by: fixture.member,
+    team: fixture.team,
     state: 'SUCCEEDED',
     transcript: TRANSCRIPT,
   }));
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
-async function link(id = runId, token = room.member.token): Promise<string> {
-  const { headers, text } = await room.api.request(302, `GET /agent/runs/${id}/transcript`, { token });
+async function link(id = runId, token = fixture.member.token): Promise<string> {
+  const { headers, text } = await fixture.request(302, `GET /agent/runs/${id}/transcript`, { token });
   expect(text).not.toContain('"type"');
   return headers.get('location') ?? '';
 }
 
 /** What the link gives to somebody who has nothing but the link. */
-const follow = (url: string) => room.api.atOrigin(200, `GET ${url.slice(room.api.url.length)}`);
-const refused = (status: number, url: string) => room.api.atOrigin(status, `GET ${url.slice(room.api.url.length)}`);
+const follow = (url: string) => fixture.api.atOrigin(200, `GET ${url.slice(fixture.api.url.length)}`);
+const refused = (status: number, url: string) =>
+  fixture.api.atOrigin(status, `GET ${url.slice(fixture.api.url.length)}`);
 
 describe('the transcript', () => {
   it('is at an address of ours that needs no token', async () => {
     const url = await link();
-    expect(url.startsWith(`${room.api.url}/objects/transcripts/${runId}/`)).toBe(true);
+    expect(url.startsWith(`${fixture.api.url}/objects/transcripts/${runId}/`)).toBe(true);
     const { text, headers } = await follow(url);
     expect(text).toBe(TRANSCRIPT);
     expect(headers.get('content-type')).toBe('application/x-ndjson');
@@ -41,49 +43,49 @@ describe('the transcript', () => {
   });
 
   it('is there for whoever may read the run; error table, 403: no permission on the transcript', async () => {
-    await follow(await link(runId, room.viewer.token));
+    await follow(await link(runId, fixture.viewer.token));
     expectProblem(
-      room.api,
-      await room.api.request(403, `GET /agent/runs/${runId}/transcript`, { token: room.stranger.token }),
+      fixture.api,
+      await fixture.request(403, `GET /agent/runs/${runId}/transcript`, { token: fixture.stranger.token }),
       'not_authorized',
     );
   });
 
   it('rule 5 and error table, 404: the run is unknown', async () => {
-    for (const id of [NO_RUN, 'nonsense']) {
-      const answer = await room.api.request(404, `GET /agent/runs/${id}/transcript`, { token: room.member.token });
-      expectProblem(room.api, answer, 'resource_not_found');
+    for (const id of [UNKNOWN_RUN_ID, 'nonsense']) {
+      const answer = await fixture.request(404, `GET /agent/runs/${id}/transcript`, { token: fixture.member.token });
+      expectProblem(fixture.api, answer, 'resource_not_found');
     }
   });
 
   it('rule 5 and error table, 404: the run has no transcript', async () => {
     for (const state of ['QUEUED', 'INPROGRESS', 'SUCCEEDED'] as const) {
-      const { id } = await room.runs.build({ by: room.member, team: room.team, state });
-      const answer = await room.api.request(404, `GET /agent/runs/${id}/transcript`, { token: room.member.token });
-      expectProblem(room.api, answer, 'resource_not_found');
+      const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team, state });
+      const answer = await fixture.request(404, `GET /agent/runs/${id}/transcript`, { token: fixture.member.token });
+      expectProblem(fixture.api, answer, 'resource_not_found');
       expect(answer.body.detail).toBe('The run has no transcript.');
     }
   });
 
   it('the address works until its time is over', async () => {
     const url = await link();
-    await room.api.advanceClock(room.api.settings.signedUrlTtl - 5_000);
+    await fixture.api.advanceClock(fixture.api.settings.signedUrlTtl - 5_000);
     await follow(url);
-    await room.api.advanceClock(6_000);
+    await fixture.api.advanceClock(6_000);
     const late = await refused(403, url);
     expect(late.body.detail).toContain('expired');
     await follow(await link());
   });
 
   it('works on when the next turn replaces the transcript', async () => {
-    const { body } = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const { body } = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'Go' },
     });
-    const runner = await TestRunner.take(room.api, body.run_id);
+    const runner = await TestRunner.take(fixture.api, body.run_id);
     await runner.startAgent();
     const upload = (text: string) =>
-      room.api.request(
+      fixture.request(
         204,
         `PUT /runner/v1/executions/${runner.assignment.execution_id}/transcript?lease_epoch=${runner.assignment.lease_epoch}&format=oz&session_id=s`,
         { token: runner.token, body: Buffer.from(text), contentType: 'application/octet-stream' },
@@ -93,7 +95,7 @@ describe('the transcript', () => {
     await upload('second\n');
     expect((await follow(old)).text).toBe('first\n');
     expect((await follow(await link(body.run_id))).text).toBe('second\n');
-    const [{ count } = { count: 0 }] = await room.api.database.query<{ count: number }>(
+    const [{ count } = { count: 0 }] = await fixture.database.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM discarded_objects WHERE name LIKE 'transcripts/' || $1 || '/%'`,
       [body.run_id],
     );
@@ -101,16 +103,16 @@ describe('the transcript', () => {
   });
 
   it('and is good for this object alone', async () => {
-    const { id: other } = await room.runs.build({
-      by: room.stranger,
-      team: room.otherTeam,
+    const { id: other } = await fixture.runs.build({
+      by: fixture.stranger,
+      team: fixture.otherTeam,
       state: 'SUCCEEDED',
       transcript: 'secret\n',
     });
-    const [mine, theirs] = [new URL(await link()), new URL(await link(other, room.stranger.token))];
+    const [mine, theirs] = [new URL(await link()), new URL(await link(other, fixture.stranger.token))];
     const forgeries = [
-      `${room.api.url}${theirs.pathname}${mine.search}`,
-      `${room.api.url}${theirs.pathname}`,
+      `${fixture.api.url}${theirs.pathname}${mine.search}`,
+      `${fixture.api.url}${theirs.pathname}`,
       `${mine.href.replace(/expires=\d+/, 'expires=99999999999')}`,
       `${mine.href}&expires=99999999999`,
       `${mine.href.replace(/filename=[^&]+/, 'filename=evil.html')}`,
@@ -120,7 +122,7 @@ describe('the transcript', () => {
     ];
     for (const forged of forgeries) {
       const answer = await refused(403, forged);
-      expectProblem(room.api, answer, 'not_authorized');
+      expectProblem(fixture.api, answer, 'not_authorized');
       expect(answer.text).not.toContain('secret');
     }
   });
@@ -128,6 +130,6 @@ describe('the transcript', () => {
   it('the log does not hold the signature', async () => {
     const url = await link();
     await follow(url);
-    expect(room.api.log.text).not.toContain(new URL(url).searchParams.get('signature'));
+    expect(fixture.api.log.text).not.toContain(new URL(url).searchParams.get('signature'));
   });
 });

@@ -1,18 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RunShape, TestRunner } from '#testing';
-import { expectProblem, NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, statementsDuring, UNKNOWN_RUN_ID } from '../../support/api-requests.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
-const build = (shape: Omit<RunShape, 'by'> = {}) => room.runs.build({ by: room.member, team: room.team, ...shape });
-const get = (status: number, runId: string, token = room.member.token) =>
-  room.api.request(status, `GET /agent/runs/${runId}`, { token });
+const build = (shape: Omit<RunShape, 'by'> = {}) =>
+  fixture.runs.build({ by: fixture.member, team: fixture.team, ...shape });
+const get = (status: number, runId: string, token = fixture.member.token) =>
+  fixture.request(status, `GET /agent/runs/${runId}`, { token });
 
 const SETUP_FAILED = { message: expect.any(String), error_code: 'environment_setup_failed', retryable: false };
 const LOST = { message: expect.any(String), error_code: 'infrastructure_timeout', retryable: true };
@@ -60,7 +62,7 @@ describe('a run', () => {
     if (!started) {
       expect(body.started_at).toBeNull();
       for (const key of ['run_time', 'session_id', 'conversation_id']) expect(body).not.toHaveProperty(key);
-      await room.api.request(404, `GET /agent/runs/${id}/conversation`, { token: room.member.token });
+      await fixture.request(404, `GET /agent/runs/${id}/conversation`, { token: fixture.member.token });
     } else {
       expect(body).toMatchObject({
         started_at: expect.stringMatching(/Z$/),
@@ -68,8 +70,8 @@ describe('a run', () => {
         conversation_id: conversationId,
       });
       expect(body.run_time).toMatch(/^PT\d+S$/);
-      const { body: conversation } = await room.api.request(200, `GET /agent/runs/${id}/conversation`, {
-        token: room.member.token,
+      const { body: conversation } = await fixture.request(200, `GET /agent/runs/${id}/conversation`, {
+        token: fixture.member.token,
       });
       expect(conversation.conversation_id).toBe(conversationId);
     }
@@ -79,7 +81,7 @@ describe('a run', () => {
     const working = await build({ state: 'INPROGRESS' });
     const idle = await build({ state: 'SUCCEEDED', session: 'idle' });
     const before = { working: (await get(200, working.id)).body, idle: (await get(200, idle.id)).body };
-    await room.api.advanceClock(65_000);
+    await fixture.api.advanceClock(65_000);
     expect((await get(200, idle.id)).body.run_time).toBe(before.idle.run_time);
     expect((await get(200, working.id)).body.run_time).toMatch(/^PT1M\d+S$/);
     expect((await get(200, working.id)).body.updated_at).toBe(before.working.updated_at);
@@ -104,36 +106,36 @@ describe('a run', () => {
   });
 
   it('costs two round trips at most, one when its people are known', async () => {
-    const colleague = await room.api.identities.user({ [room.team]: 'member' });
-    const { id } = await room.runs.build({ by: colleague, team: room.team });
-    expect(await statementsDuring(room.api, () => get(200, id))).toEqual(['runs.find', 'auth_describe_principals']);
-    expect(await statementsDuring(room.api, () => get(200, id))).toEqual(['runs.find']);
+    const colleague = await fixture.api.identities.user({ [fixture.team]: 'member' });
+    const { id } = await fixture.runs.build({ by: colleague, team: fixture.team });
+    expect(await statementsDuring(fixture.api, () => get(200, id))).toEqual(['runs.find', 'auth_describe_principals']);
+    expect(await statementsDuring(fixture.api, () => get(200, id))).toEqual(['runs.find']);
   });
 });
 
 describe('who may read a run', () => {
   it('everybody on its team', async () => {
     const { id } = await build();
-    const bot = await room.api.identities.serviceAccount(room.team);
-    const both = await room.api.identities.user({ [room.team]: 'viewer', [room.otherTeam]: 'member' });
-    for (const { token } of [room.member, room.viewer, bot, both]) await get(200, id, token);
+    const bot = await fixture.api.identities.serviceAccount(fixture.team);
+    const both = await fixture.api.identities.user({ [fixture.team]: 'viewer', [fixture.otherTeam]: 'member' });
+    for (const { token } of [fixture.member, fixture.viewer, bot, both]) await get(200, id, token);
   });
 
   it('nobody else: 403', async () => {
     const { id } = await build();
-    const loner = await room.api.identities.user();
-    const botOfOthers = await room.api.identities.serviceAccount(room.otherTeam);
-    for (const { token } of [room.stranger, loner, botOfOthers])
-      expectProblem(room.api, await get(403, id, token), 'not_authorized');
+    const loner = await fixture.api.identities.user();
+    const botOfOthers = await fixture.api.identities.serviceAccount(fixture.otherTeam);
+    for (const { token } of [fixture.stranger, loner, botOfOthers])
+      expectProblem(fixture.api, await get(403, id, token), 'not_authorized');
   });
 
   it('a personal run: its owner, not the owner’s team', async () => {
-    const { id } = await room.runs.build({ by: room.member });
+    const { id } = await fixture.runs.build({ by: fixture.member });
     await get(200, id);
-    const owner = await room.api.identities.user({ [room.team]: 'owner' });
-    const bot = await room.api.identities.serviceAccount(room.team);
-    for (const { token } of [owner, room.viewer, bot])
-      expectProblem(room.api, await get(403, id, token), 'not_authorized');
+    const owner = await fixture.api.identities.user({ [fixture.team]: 'owner' });
+    const bot = await fixture.api.identities.serviceAccount(fixture.team);
+    for (const { token } of [owner, fixture.viewer, bot])
+      expectProblem(fixture.api, await get(403, id, token), 'not_authorized');
   });
 
   it.each(['', '/timeline', '/conversation', '/transcript', '/approvals'])(
@@ -141,8 +143,8 @@ describe('who may read a run', () => {
     async (tail) => {
       const { id } = await build({ state: 'SUCCEEDED' });
       expectProblem(
-        room.api,
-        await room.api.request(403, `GET /agent/runs/${id}${tail}`, { token: room.stranger.token }),
+        fixture.api,
+        await fixture.request(403, `GET /agent/runs/${id}${tail}`, { token: fixture.stranger.token }),
         'not_authorized',
       );
     },
@@ -159,11 +161,11 @@ describe('an agent whose model provider fails', () => {
   };
 
   async function working() {
-    const { body } = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const { body } = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'go' },
     });
-    const runner = await TestRunner.take(room.api, body.run_id);
+    const runner = await TestRunner.take(fixture.api, body.run_id);
     return { runId: body.run_id as string, runner };
   }
 
@@ -183,7 +185,7 @@ describe('an agent whose model provider fails', () => {
     );
     await runner.finish('failed', RATE_LIMITED);
     expect((await get(200, runId)).body).toMatchObject({ state: 'FAILED', status_message: RATE_LIMITED });
-    const timeline = await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token });
+    const timeline = await fixture.request(200, `GET /agent/runs/${runId}/timeline`, { token: fixture.member.token });
     const events = (timeline.body.events as { event_type: string; payload?: object }[]).slice(-5);
     expect(events.map(({ event_type }) => event_type)).toEqual([
       'agent_waiting',
@@ -207,19 +209,19 @@ describe('ids that name no run', () => {
   const TAILS = ['', '/timeline', '/conversation', '/transcript', '/approvals'];
   it.each(TAILS)('GET …%s: blank is a 400, everything else a 404', async (tail) => {
     const read = (status: number, id: string) =>
-      room.api.request(status, `GET /agent/runs/${id}${tail}`, { token: room.member.token });
-    expectProblem(room.api, await read(400, '%20'), 'invalid_request');
+      fixture.request(status, `GET /agent/runs/${id}${tail}`, { token: fixture.member.token });
+    expectProblem(fixture.api, await read(400, '%20'), 'invalid_request');
     for (const id of [
-      NO_RUN,
+      UNKNOWN_RUN_ID,
       'nonsense',
       '1',
       '%00',
-      `${NO_RUN}x`,
-      NO_RUN.replaceAll('-', ''),
+      `${UNKNOWN_RUN_ID}x`,
+      UNKNOWN_RUN_ID.replaceAll('-', ''),
       '%F0%9F%98%80',
       "1'%20OR%20'1'='1",
     ]) {
-      expectProblem(room.api, await read(404, id), 'resource_not_found');
+      expectProblem(fixture.api, await read(404, id), 'resource_not_found');
     }
   });
 });

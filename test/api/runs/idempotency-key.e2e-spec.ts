@@ -1,24 +1,25 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { allAtOnce, answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, requestAnyStatus, sendConcurrently } from '../../support/api-requests.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 const post = (
   status: number,
   key: string,
   body: unknown,
-  token = room.member.token,
+  token = fixture.member.token,
   headers: Record<string, string> = {},
-) => room.api.request(status, 'POST /agent/runs', { token, body, headers: { 'Idempotency-Key': key, ...headers } });
+) => fixture.request(status, 'POST /agent/runs', { token, body, headers: { 'Idempotency-Key': key, ...headers } });
 
 async function runsTitled(title: string): Promise<number> {
-  const [row] = await room.api.database.query<{ count: number }>(
+  const [row] = await fixture.database.query<{ count: number }>(
     'SELECT count(*)::int AS count FROM runs WHERE title = $1',
     [title],
   );
@@ -31,15 +32,15 @@ describe('Idempotency-Key', () => {
     const first = await post(200, 'once', body);
     const again = await post(200, 'once', body);
     expect(again.body).toEqual(first.body);
-    await room.api.request(200, `POST /agent/runs/${first.body.run_id}/cancel`, { token: room.member.token });
+    await fixture.request(200, `POST /agent/runs/${first.body.run_id}/cancel`, { token: fixture.member.token });
     expect((await post(200, 'once', body)).body).toEqual({ ...first.body, state: 'CANCELLED' });
     expect(await runsTitled('once')).toBe(1);
   });
 
   it('the order of keys and an unset field do not make it another body', async () => {
     const first = await post(200, 'order', { prompt: 'Order.', metadata: { a: '1', b: '2' } });
-    const again = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const again = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: '{ "metadata": {"b": "2", "a": "1"},\n "prompt": "Order." }',
       contentType: 'application/json',
       headers: { 'Idempotency-Key': 'order' },
@@ -55,14 +56,14 @@ describe('Idempotency-Key', () => {
       { prompt: 'One.', metadata: { a: 'b' } },
       { prompt: 'One.', interactive: false },
     ];
-    for (const body of bodies) expectProblem(room.api, await post(422, 'reused', body), 'idempotency_key_reused');
+    for (const body of bodies) expectProblem(fixture.api, await post(422, 'reused', body), 'idempotency_key_reused');
     expect(await runsTitled('reused')).toBe(0);
   });
 
   it('both addresses of create share the keys', async () => {
     const { body } = await post(200, 'shared', { prompt: 'Shared.' });
-    const deprecated = await room.api.request(200, 'POST /agent/run', {
-      token: room.member.token,
+    const deprecated = await fixture.request(200, 'POST /agent/run', {
+      token: fixture.member.token,
       body: { prompt: 'Shared.' },
       headers: { 'Idempotency-Key': 'shared' },
     });
@@ -71,10 +72,10 @@ describe('Idempotency-Key', () => {
 
   it('fifty at once: one run, and everybody is told of it', async () => {
     const body = { prompt: 'Race.', title: 'race' };
-    const answers = await allAtOnce(room.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
+    const answers = await sendConcurrently(fixture.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
       Array.from({ length: 50 }, () =>
-        answerTo(room.api, 'POST /agent/runs', {
-          token: room.member.token,
+        requestAnyStatus(fixture.api, 'POST /agent/runs', {
+          token: fixture.member.token,
           body,
           headers: { 'Idempotency-Key': 'race' },
         }),
@@ -83,19 +84,19 @@ describe('Idempotency-Key', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(new Set(answers.map((answer) => answer.body.run_id)).size).toBe(1);
     expect(await runsTitled('race')).toBe(1);
-    const [{ events } = { events: 0 }] = await room.api.database.query<{ events: number }>(
+    const [{ events } = { events: 0 }] = await fixture.database.query<{ events: number }>(
       'SELECT count(*)::int AS events FROM run_events WHERE run_id = $1',
       [answers[0]?.body.run_id],
     );
     expect(events).toBe(1);
-    expect(room.api.log.errors).toEqual([]);
+    expect(fixture.api.log.errors).toEqual([]);
   });
 
   it('fifty at once with two bodies: one run; whoever sent the other body is told so', async () => {
-    const answers = await allAtOnce(room.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
+    const answers = await sendConcurrently(fixture.api, 'LOCK TABLE headrace.idempotency_keys IN SHARE MODE', () =>
       Array.from({ length: 50 }, (_, index) =>
-        answerTo(room.api, 'POST /agent/runs', {
-          token: room.member.token,
+        requestAnyStatus(fixture.api, 'POST /agent/runs', {
+          token: fixture.member.token,
           body: { prompt: `Body ${index % 2}`, title: 'two bodies' },
           headers: { 'Idempotency-Key': 'two' },
         }),
@@ -110,23 +111,23 @@ describe('Idempotency-Key', () => {
   });
 
   it('the key of somebody else is another key, and so is one for another owner', async () => {
-    const { identities } = room.api;
-    const both = await identities.user({ [room.team]: 'member', [room.otherTeam]: 'member' });
-    const bot = await identities.serviceAccount(room.team);
-    const colleague = await identities.user({ [room.team]: 'member' });
+    const { identities } = fixture.api;
+    const both = await identities.user({ [fixture.team]: 'member', [fixture.otherTeam]: 'member' });
+    const bot = await identities.serviceAccount(fixture.team);
+    const colleague = await identities.user({ [fixture.team]: 'member' });
     const answers = [
       await post(200, 'mine', { prompt: 'Mine.' }),
       await post(200, 'mine', { prompt: 'Mine.' }, bot.token),
       await post(200, 'mine', { prompt: 'Not yours.' }, colleague.token),
       await post(200, 'mine', { prompt: 'Mine.' }, both.token),
-      await post(200, 'mine', { prompt: 'Mine.' }, both.token, { 'X-Headrace-Team-Uid': room.team }),
-      await post(200, 'mine', { prompt: 'Mine.' }, both.token, { 'X-Headrace-Team-Uid': room.otherTeam }),
+      await post(200, 'mine', { prompt: 'Mine.' }, both.token, { 'X-Headrace-Team-Uid': fixture.team }),
+      await post(200, 'mine', { prompt: 'Mine.' }, both.token, { 'X-Headrace-Team-Uid': fixture.otherTeam }),
     ];
     expect(new Set(answers.map((answer) => answer.body.run_id)).size).toBe(answers.length);
   });
 
   it('another token of the same principal is the same principal', async () => {
-    const token = await room.api.identities.token(room.member);
+    const token = await fixture.api.identities.token(fixture.member);
     const first = await post(200, 'token', { prompt: 'Token.' });
     expect((await post(200, 'token', { prompt: 'Token.' }, token)).body).toEqual(first.body);
   });
@@ -138,7 +139,7 @@ describe('Idempotency-Key', () => {
     ['of 256 characters', 'k'.repeat(256)],
     ['sent twice', 'one, two'],
   ])('%s: 400', async (_name, key) => {
-    expectProblem(room.api, await post(400, key, { prompt: 'Key.' }), 'invalid_request', [
+    expectProblem(fixture.api, await post(400, key, { prompt: 'Key.' }), 'invalid_request', [
       { pointer: '/headers/Idempotency-Key', detail: 'must have 1 to 255 printable ASCII characters without spaces' },
     ]);
   });

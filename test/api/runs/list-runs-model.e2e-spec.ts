@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestPrincipal } from '#testing';
 import { dataSet, expectedIds, type ModelQuery, type ModelRun, query } from './list-model.js';
 import { type Place, store } from './list-model-store.js';
-import { openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
 
 const isLong = process.env.HEADRACE_TEST_LONG === '1';
 const DATA_SETS = isLong ? 1500 : 20;
 const QUERIES = 16;
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 
 function addressOf(runs: readonly ModelRun[], asked: ModelQuery): string {
   const parameters = new URLSearchParams({
@@ -33,7 +33,7 @@ function addressOf(runs: readonly ModelRun[], asked: ModelQuery): string {
 async function walk(who: TestPrincipal, parameters: string, team: string | null): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor = ''; ;) {
-    const { body } = await room.api.request(200, `GET /agent/runs?${parameters}${cursor}`, {
+    const { body } = await fixture.request(200, `GET /agent/runs?${parameters}${cursor}`, {
       token: who.token,
       headers: team === null ? {} : { 'X-Headrace-Team-Uid': team },
     });
@@ -45,7 +45,7 @@ async function walk(who: TestPrincipal, parameters: string, team: string | null)
 
 describe('lists and the rules in memory', { timeout: isLong ? 900_000 : 120_000 }, () => {
   it(`agree on ${DATA_SETS} data sets, ${QUERIES} queries each`, async () => {
-    const { identities, database } = room.api;
+    const { identities, database } = fixture.api;
     const [team, other] = [await identities.team(), await identities.team()];
     let found = 0;
     await fc.assert(

@@ -4,30 +4,34 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'v
 import { parseSettings } from '#platform/config';
 import { dropDatabase, onDatabase, otherDatabase } from '../../../libs/testing/src/database/test-postgres.js';
 import { migrateAll } from '../../../apps/headrace/src/process/migrations.js';
-import { newTeam, refuses, type Team } from './list-team.js';
-import { allAtOnce, answerTo, expectProblem, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, requestAnyStatus, sendConcurrently } from '../../support/api-requests.js';
+import { createTeam, expectRejectedQuery, type Team } from './runs-of-team.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom({ settings: { runListTimeout: 1500 } });
+  fixture = await ApiFixture.start({ settings: { runListTimeout: 1500 } });
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 describe('query parameter q', () => {
   let team: Team;
   let runs: { deploy: string; webhook: string; skill: string };
 
   beforeAll(async () => {
-    team = await newTeam(room);
+    team = await createTeam(fixture);
     runs = {
-      deploy: await team.run({
+      deploy: await team.buildRun({
         title: 'Deploy the Parser',
         prompt: 'Roll it out, then watch the dashboards for 100% of the traffic.',
       }),
-      webhook: await team.run({ title: 'Hooks', prompt: `Answer the webhook in Zürich. ${'x'.repeat(4000)} tail-end` }),
-      skill: await team.run({
+      webhook: await team.buildRun({
+        title: 'Hooks',
+        prompt: `Answer the webhook in Zürich. ${'x'.repeat(4000)} tail-end`,
+      }),
+      skill: await team.buildRun({
         title: 'Untitled',
         prompt: 'Go.',
         config: { skill_spec: 'acme/tools:.agents/skills/changelog/SKILL.md' },
@@ -50,15 +54,15 @@ describe('query parameter q', () => {
     ['a wrong letter', 'changelag', 'skill'],
     ['a typo beside a good word', 'prser deploy', 'deploy'],
   ] as const)('finds by %s', async (_name, q, expected) => {
-    expect(await team.find(`q=${encodeURIComponent(q)}`)).toEqual([runs[expected]]);
+    expect(await team.findRuns(`q=${encodeURIComponent(q)}`)).toEqual([runs[expected]]);
   });
 
   it('finds a run by its whole id, with the other filters', async () => {
-    expect(await team.find(`q=${runs.skill}`)).toEqual([runs.skill]);
-    expect(await team.find(`q=${runs.skill.toUpperCase()}`)).toEqual([runs.skill]);
-    expect(await team.find(`q=${runs.skill}&name=other`)).toEqual([]);
-    const foreign = (await room.runs.build({ by: room.stranger, team: room.otherTeam })).id;
-    expect(await team.find(`q=${foreign}`)).toEqual([]);
+    expect(await team.findRuns(`q=${runs.skill}`)).toEqual([runs.skill]);
+    expect(await team.findRuns(`q=${runs.skill.toUpperCase()}`)).toEqual([runs.skill]);
+    expect(await team.findRuns(`q=${runs.skill}&name=other`)).toEqual([]);
+    const foreign = (await fixture.runs.build({ by: fixture.stranger, team: fixture.otherTeam })).id;
+    expect(await team.findRuns(`q=${foreign}`)).toEqual([]);
   });
 
   it.each([
@@ -69,48 +73,48 @@ describe('query parameter q', () => {
     ['İstanbul IŞIK', ['istanbul', 'ISTANBUL', 'İSTANBUL', 'i\u0307stanbul', 'ışık', 'IŞIK', 'Işık', 'İSTNABUL']],
     ['ДОГОВОР № 7', ['договор', 'Договор', 'ДГООВОР']],
   ])('finds %s whatever the case of its letters', async (title, words) => {
-    const own = await newTeam(room);
-    const id = await own.run({ title, prompt: 'Go.' });
-    await own.run({ title: 'Other', prompt: 'Stop.' });
-    for (const word of words) expect([word, await own.find(`q=${encodeURIComponent(word)}`)]).toEqual([word, [id]]);
+    const own = await createTeam(fixture);
+    const id = await own.buildRun({ title, prompt: 'Go.' });
+    await own.buildRun({ title: 'Other', prompt: 'Stop.' });
+    for (const word of words) expect([word, await own.findRuns(`q=${encodeURIComponent(word)}`)]).toEqual([word, [id]]);
   });
 
   it('all words must be there', async () => {
-    expect(await team.find('q=deploy+webhook')).toEqual([]);
+    expect(await team.findRuns('q=deploy+webhook')).toEqual([]);
   });
 
   it('only filters: the asked sort orders', async () => {
-    const { body } = await room.api.request(200, 'GET /agent/runs?q=e&sort_by=title&sort_order=asc', {
-      token: team.who.token,
+    const { body } = await fixture.request(200, 'GET /agent/runs?q=e&sort_by=title&sort_order=asc', {
+      token: team.member.token,
     });
     expect(body.runs.map(({ title }: { title: string }) => title)).toEqual(['Deploy the Parser', 'Hooks', 'Untitled']);
   });
 
   it.each([41, 120, 256])('looks for a word of %i letters as it is', async (length) => {
-    const own = await newTeam(room);
+    const own = await createTeam(fixture);
     const word = 'abcdefgh'.repeat(32).slice(0, length);
-    const id = await own.run({ title: `Before ${word} after`, prompt: 'Go.' });
-    expect(await own.find(`q=${word}`)).toEqual([id]);
-    expect(await own.find(`q=${word.slice(1)}${word[0]}`)).toEqual([]);
+    const id = await own.buildRun({ title: `Before ${word} after`, prompt: 'Go.' });
+    expect(await own.findRuns(`q=${word}`)).toEqual([id]);
+    expect(await own.findRuns(`q=${word.slice(1)}${word[0]}`)).toEqual([]);
   });
 
   it('nothing to look for, or too much: 400', async () => {
-    await refuses(room, 'q=', '/q', 'must be text with at least one letter or digit');
-    await refuses(room, 'q=%25_!', '/q', 'must be text with at least one letter or digit');
-    await refuses(room, `q=${'a'.repeat(257)}`, '/q', 'must not exceed 256 characters');
-    await refuses(room, 'q=a+b+c+d+e+f+g+h+i', '/q', 'must not exceed 8 different words');
-    expect(await team.find('q=a+a+a+a+a+a+a+a+a')).toHaveLength(3);
+    await expectRejectedQuery(fixture, 'q=', '/q', 'must be text with at least one letter or digit');
+    await expectRejectedQuery(fixture, 'q=%25_!', '/q', 'must be text with at least one letter or digit');
+    await expectRejectedQuery(fixture, `q=${'a'.repeat(257)}`, '/q', 'must not exceed 256 characters');
+    await expectRejectedQuery(fixture, 'q=a+b+c+d+e+f+g+h+i', '/q', 'must not exceed 8 different words');
+    expect(await team.findRuns('q=a+a+a+a+a+a+a+a+a')).toHaveLength(3);
   });
 
   it('a misspelling is read the same on every page, also when the word has appeared in between', async () => {
-    const own = await newTeam(room);
-    for (let index = 0; index < 2; index += 1) await own.run({ title: 'the dashboard' });
+    const own = await createTeam(fixture);
+    for (let index = 0; index < 2; index += 1) await own.buildRun({ title: 'the dashboard' });
     const query = 'q=dashbaord&limit=1&sort_by=title';
-    const { body } = await room.api.request(200, `GET /agent/runs?${query}`, { token: own.who.token });
-    await own.run({ title: 'dashbaord' });
+    const { body } = await fixture.request(200, `GET /agent/runs?${query}`, { token: own.member.token });
+    await own.buildRun({ title: 'dashbaord' });
     const cursor = encodeURIComponent(body.page_info.next_cursor);
-    const { body: next } = await room.api.request(200, `GET /agent/runs?${query}&cursor=${cursor}`, {
-      token: own.who.token,
+    const { body: next } = await fixture.request(200, `GET /agent/runs?${query}&cursor=${cursor}`, {
+      token: own.member.token,
     });
     expect(next.runs.map(({ title }: { title: string }) => title)).toEqual(['the dashboard']);
   });
@@ -147,12 +151,12 @@ describe('searches that take too long', () => {
   const search = 'GET /agent/runs?q=anything';
 
   it('end with 503 and Retry-After after RUN_LIST_TIMEOUT, and say what would help', async () => {
-    const blocker = new pg.Client({ connectionString: room.api.database.url });
+    const blocker = new pg.Client({ connectionString: fixture.database.url });
     await blocker.connect();
     try {
       await blocker.query('BEGIN; LOCK TABLE headrace.run_facets IN ACCESS EXCLUSIVE MODE');
-      const answer = await room.api.request(503, search, { token: room.member.token });
-      expectProblem(room.api, answer, 'resource_unavailable');
+      const answer = await fixture.request(503, search, { token: fixture.member.token });
+      expectProblem(fixture.api, answer, 'resource_unavailable');
       expect(answer.headers.get('retry-after')).toBe('5');
       expect(answer.body.detail).toContain('Narrow it');
     } finally {
@@ -161,11 +165,15 @@ describe('searches that take too long', () => {
   });
 
   it('leave most connections to others: who finds no turn gets a 503, plain lists go on', async () => {
-    const { token } = room.member;
-    const answers = await allAtOnce(room.api, 'LOCK TABLE headrace.run_facets IN ACCESS EXCLUSIVE MODE', () => [
-      ...Array.from({ length: 6 }, () => answerTo(room.api, search, { token })),
-      answerTo(room.api, 'GET /agent/runs?limit=1', { token }),
-    ]);
+    const { token } = fixture.member;
+    const answers = await sendConcurrently(
+      fixture.api,
+      'LOCK TABLE headrace.run_facets IN ACCESS EXCLUSIVE MODE',
+      () => [
+        ...Array.from({ length: 6 }, () => requestAnyStatus(fixture.api, search, { token })),
+        requestAnyStatus(fixture.api, 'GET /agent/runs?limit=1', { token }),
+      ],
+    );
     const [list] = answers.slice(-1);
     expect(list?.status).toBe(200);
     const statuses = answers.slice(0, 6).map(({ status }) => status);

@@ -1,19 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RUN_STATES } from '#execution/executions';
 import type { TestPrincipal } from '#testing';
-import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, statementsDuring } from '../../support/api-requests.js';
 
 const SORTS = ['updated_at', 'created_at', 'title', 'agent'] as const;
 type Sort = (typeof SORTS)[number];
 const ORDERS = ['asc', 'desc'] as const;
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 interface Listed {
   run_id: string;
@@ -22,7 +23,7 @@ interface Listed {
 }
 
 const list = async (who: TestPrincipal, query = '', headers: Record<string, string> = {}) =>
-  (await room.api.request(200, `GET /agent/runs?${query}`, { token: who.token, headers })).body as {
+  (await fixture.request(200, `GET /agent/runs?${query}`, { token: who.token, headers })).body as {
     runs: Listed[];
     page_info: { has_next_page: boolean; next_cursor?: string };
   };
@@ -49,8 +50,8 @@ async function walk(
 
 /** A team of its own with one member, so that tests do not see each other's runs. */
 async function newTeam(): Promise<{ team: string; who: TestPrincipal }> {
-  const team = await room.api.identities.team();
-  return { team, who: await room.api.identities.user({ [team]: 'member' }) };
+  const team = await fixture.api.identities.team();
+  return { team, who: await fixture.api.identities.user({ [team]: 'member' }) };
 }
 
 describe('walking the pages', () => {
@@ -66,7 +67,7 @@ describe('walking the pages', () => {
       const [created, updated] = [(index * 7) % 4, 10 + ((index * 5) % 3)];
       const title = `title ${(index * 11) % 5}`;
       const agent = index % 3 === 0 ? null : `acme/app:skill-${index % 4}`;
-      const { id } = await room.runs.build({
+      const { id } = await fixture.runs.build({
         by: who,
         ...(index % 4 === 3 ? {} : { team: fresh.team }),
         title,
@@ -138,7 +139,7 @@ describe('large runs', () => {
     for (const [index, size] of sizes.entries()) {
       const config = { base_prompt: 'x'.repeat(size - '{"base_prompt": ""}'.length) };
       const createdAt = new Date(Date.UTC(2026, 0, 1, 0, 0, index));
-      ids.push((await room.runs.build({ by: who, team, config, prompt, createdAt })).id);
+      ids.push((await fixture.runs.build({ by: who, team, config, prompt, createdAt })).id);
     }
     return { who, ids };
   }
@@ -168,7 +169,7 @@ describe('large runs', () => {
   it('count with their artifacts and prompts', async () => {
     const { who, ids } = await build([4_000_000, 4_000_000, 100], 'p'.repeat(100_000));
     expect((await pages(who, 'sort_by=created_at&sort_order=asc')).length).toBe(1);
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, run_created_at, created_at)
        SELECT r.id || n::text, r.id, r.slot_key, n::text, 'PULL_REQUEST', jsonb_build_object('url', repeat('u', 20000), 'branch', 'b'),
               r.created_at, r.created_at FROM runs r, generate_series(1, 25) n WHERE r.id = $1`,
@@ -185,12 +186,12 @@ describe('while runs come and change', () => {
       const { team, who } = await newTeam();
       const built: string[] = [];
       for (let index = 0; index < 9; index += 1)
-        built.push((await room.runs.build({ by: who, team, title: `run ${index}` })).id);
+        built.push((await fixture.runs.build({ by: who, team, title: `run ${index}` })).id);
       const seen = await walk(who, `${query}&limit=2`, async (page) => {
         const changed = built[page * 2 - 1];
         if (changed === undefined) return;
-        await room.api.request(200, `POST /agent/runs/${changed}/cancel`, { token: who.token });
-        await room.api.request(200, 'POST /agent/runs', { token: who.token, body: { prompt: 'Another one.' } });
+        await fixture.request(200, `POST /agent/runs/${changed}/cancel`, { token: who.token });
+        await fixture.request(200, 'POST /agent/runs', { token: who.token, body: { prompt: 'Another one.' } });
       });
       expect(seen.filter((id, index) => seen.indexOf(id) !== index)).toEqual([]);
       expect(built.filter((id) => !seen.includes(id))).toEqual([]);
@@ -200,12 +201,10 @@ describe('while runs come and change', () => {
   it('by last change: what has not changed since the first page is there once', async () => {
     const { team, who } = await newTeam();
     const built: string[] = [];
-    for (let index = 0; index < 8; index += 1) built.push((await room.runs.build({ by: who, team })).id);
+    for (let index = 0; index < 8; index += 1) built.push((await fixture.runs.build({ by: who, team })).id);
     const [changed = ''] = built;
     const seen = await walk(who, 'limit=3', (page) =>
-      page === 1
-        ? room.api.request(200, `POST /agent/runs/${changed}/cancel`, { token: who.token })
-        : Promise.resolve(),
+      page === 1 ? fixture.request(200, `POST /agent/runs/${changed}/cancel`, { token: who.token }) : Promise.resolve(),
     );
     expect(seen.filter((id) => id !== changed).sort()).toEqual(built.slice(1).sort());
   });
@@ -215,7 +214,7 @@ describe('the state filter', () => {
   it('one state, or any of several', async () => {
     const { team, who } = await newTeam();
     const byState = new Map<string, string>();
-    for (const state of RUN_STATES) byState.set(state, (await room.runs.build({ by: who, team, state })).id);
+    for (const state of RUN_STATES) byState.set(state, (await fixture.runs.build({ by: who, team, state })).id);
     for (const state of RUN_STATES) expect(idsOf(await list(who, `state=${state}`))).toEqual([byState.get(state)]);
     const several = await list(who, 'state=QUEUED&state=FAILED&state=ERROR&state=QUEUED');
     expect(idsOf(several).sort()).toEqual([byState.get('QUEUED'), byState.get('FAILED'), byState.get('ERROR')].sort());
@@ -224,7 +223,7 @@ describe('the state filter', () => {
 
   it('the order of the states does not change the query that a cursor belongs to', async () => {
     const { team, who } = await newTeam();
-    for (const state of ['QUEUED', 'FAILED', 'FAILED'] as const) await room.runs.build({ by: who, team, state });
+    for (const state of ['QUEUED', 'FAILED', 'FAILED'] as const) await fixture.runs.build({ by: who, team, state });
     const first = await list(who, 'limit=2&state=QUEUED&state=FAILED');
     const second = await list(
       who,
@@ -239,8 +238,8 @@ describe('cursors', () => {
   let cursor: string;
 
   beforeAll(async () => {
-    for (let index = 0; index < 3; index += 1) await room.runs.build({ by: room.member, team: room.team });
-    const { page_info } = await list(room.member, 'limit=1&sort_by=created_at&sort_order=desc&state=QUEUED');
+    for (let index = 0; index < 3; index += 1) await fixture.runs.build({ by: fixture.member, team: fixture.team });
+    const { page_info } = await list(fixture.member, 'limit=1&sort_by=created_at&sort_order=desc&state=QUEUED');
     cursor = encodeURIComponent(page_info.next_cursor ?? '');
   });
 
@@ -251,8 +250,8 @@ describe('cursors', () => {
     ['no states', 'sort_by=created_at&sort_order=desc'],
   ])('with %s: 400', async (_name, query) => {
     expectProblem(
-      room.api,
-      await room.api.request(400, `GET /agent/runs?${query}&cursor=${cursor}`, { token: room.member.token }),
+      fixture.api,
+      await fixture.request(400, `GET /agent/runs?${query}&cursor=${cursor}`, { token: fixture.member.token }),
       'invalid_request',
       NOT_ONE,
     );
@@ -260,11 +259,11 @@ describe('cursors', () => {
 
   it('of somebody else: 400', async () => {
     const query = `sort_by=created_at&sort_order=desc&state=QUEUED&cursor=${cursor}`;
-    await list(room.member, query);
-    for (const { token } of [room.viewer, room.stranger]) {
+    await list(fixture.member, query);
+    for (const { token } of [fixture.viewer, fixture.stranger]) {
       expectProblem(
-        room.api,
-        await room.api.request(400, `GET /agent/runs?${query}`, { token }),
+        fixture.api,
+        await fixture.request(400, `GET /agent/runs?${query}`, { token }),
         'invalid_request',
         NOT_ONE,
       );
@@ -275,8 +274,8 @@ describe('cursors', () => {
     '%s: 400',
     async (forged) => {
       expectProblem(
-        room.api,
-        await room.api.request(400, `GET /agent/runs?cursor=${forged}`, { token: room.member.token }),
+        fixture.api,
+        await fixture.request(400, `GET /agent/runs?cursor=${forged}`, { token: fixture.member.token }),
         'invalid_request',
         NOT_ONE,
       );
@@ -284,12 +283,12 @@ describe('cursors', () => {
   );
 
   it('changed in one place: 400', async () => {
-    const { page_info } = await list(room.member, 'limit=1');
+    const { page_info } = await list(fixture.member, 'limit=1');
     const whole = page_info.next_cursor ?? '';
     const changed = whole.replace(/^./, (first) => (first === 'W' ? 'X' : 'W'));
     expectProblem(
-      room.api,
-      await room.api.request(400, `GET /agent/runs?cursor=${changed}`, { token: room.member.token }),
+      fixture.api,
+      await fixture.request(400, `GET /agent/runs?cursor=${changed}`, { token: fixture.member.token }),
       'invalid_request',
       NOT_ONE,
     );
@@ -320,31 +319,31 @@ describe('parameters that are not right', () => {
     ['colour=red', '/colour', 'is not a known field'],
     ['constructor=1', '/constructor', 'is not a known field'],
   ])('%s: 400 that names it', async (query, pointer, detail) => {
-    const answer = await room.api.request(400, `GET /agent/runs?${query}`, { token: room.member.token });
-    expectProblem(room.api, answer, 'invalid_request', [{ pointer, detail }]);
+    const answer = await fixture.request(400, `GET /agent/runs?${query}`, { token: fixture.member.token });
+    expectProblem(fixture.api, answer, 'invalid_request', [{ pointer, detail }]);
     expect(answer.body.detail).toContain('Query parameter');
   });
 
   it('500 is the largest page', async () => {
-    await list(room.member, 'limit=500');
+    await list(fixture.member, 'limit=500');
   });
 });
 
 describe('who sees what', () => {
   it('the runs of one’s teams and one’s own, nobody else’s', async () => {
-    const { identities } = room.api;
+    const { identities } = fixture.api;
     const [red, blue] = [await identities.team(), await identities.team()];
     const member = await identities.user({ [red]: 'member' });
     const viewer = await identities.user({ [red]: 'viewer' });
     const both = await identities.user({ [red]: 'member', [blue]: 'viewer' });
     const bot = await identities.serviceAccount(red);
     const loner = await identities.user();
-    const ofRed = (await room.runs.build({ by: member, team: red })).id;
-    const ofBlue = (await room.runs.build({ by: both, team: blue })).id;
+    const ofRed = (await fixture.runs.build({ by: member, team: red })).id;
+    const ofBlue = (await fixture.runs.build({ by: both, team: blue })).id;
     const own = {
-      member: (await room.runs.build({ by: member })).id,
-      both: (await room.runs.build({ by: both })).id,
-      loner: (await room.runs.build({ by: loner })).id,
+      member: (await fixture.runs.build({ by: member })).id,
+      both: (await fixture.runs.build({ by: both })).id,
+      loner: (await fixture.runs.build({ by: loner })).id,
     };
     const seen = async (who: TestPrincipal, headers: Record<string, string> = {}) =>
       new Set(idsOf(await list(who, '', headers)));
@@ -354,11 +353,11 @@ describe('who sees what', () => {
     expect(await seen(both)).toEqual(new Set([ofRed, ofBlue, own.both]));
     expect(await seen(both, { 'X-Headrace-Team-Uid': blue })).toEqual(new Set([ofBlue, own.both]));
     expect(await seen(loner)).toEqual(new Set([own.loner]));
-    const foreign = await room.api.request(403, 'GET /agent/runs', {
+    const foreign = await fixture.request(403, 'GET /agent/runs', {
       token: member.token,
       headers: { 'X-Headrace-Team-Uid': blue },
     });
-    expectProblem(room.api, foreign, 'not_authorized');
+    expectProblem(fixture.api, foreign, 'not_authorized');
   });
 
   it('nothing is an empty page', async () => {
@@ -371,11 +370,11 @@ describe('an item', () => {
   it('is the run as it is read alone, but for a prompt cut at 2,048 characters', async () => {
     const { who } = await newTeam();
     const prompt = '😀'.repeat(2047) + 'xyz';
-    const { body } = await room.api.request(200, 'POST /agent/runs', {
+    const { body } = await fixture.request(200, 'POST /agent/runs', {
       token: who.token,
       body: { prompt, title: 'long', metadata: { a: 'b' } },
     });
-    const { body: whole } = await room.api.request(200, `GET /agent/runs/${body.run_id}`, { token: who.token });
+    const { body: whole } = await fixture.request(200, `GET /agent/runs/${body.run_id}`, { token: who.token });
     expect(whole.prompt).toBe(prompt);
     expect((await list(who)).runs).toEqual([{ ...whole, prompt: '😀'.repeat(2047) + 'x' }]);
   });
@@ -383,11 +382,11 @@ describe('an item', () => {
   it('costs no query of its own: a page is two round trips at most', async () => {
     const { team, who } = await newTeam();
     for (let index = 0; index < 5; index += 1) {
-      const colleague = await room.api.identities.user({ [team]: 'member' });
-      await room.runs.build({ by: colleague, team, state: 'INPROGRESS' });
+      const colleague = await fixture.api.identities.user({ [team]: 'member' });
+      await fixture.runs.build({ by: colleague, team, state: 'INPROGRESS' });
     }
-    const statements = await statementsDuring(room.api, () => list(who));
+    const statements = await statementsDuring(fixture.api, () => list(who));
     expect(statements).toHaveLength(2);
-    expect(await statementsDuring(room.api, () => list(who))).toHaveLength(1);
+    expect(await statementsDuring(fixture.api, () => list(who))).toHaveLength(1);
   });
 });

@@ -3,27 +3,27 @@ import { TeamsService } from '#platform/auth';
 import { newUuid } from '#platform/kernel';
 import type { TestPrincipal } from '#testing';
 import { PlaceRuns } from '../../../libs/execution/executions/src/application/place-runs.js';
-import { openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
 
 const LIMIT = 6;
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 let places: PlaceRuns;
 
 beforeAll(async () => {
-  room = await openRunsRoom({ settings: { maxConcurrentRuns: 100, maxConcurrentRunsPerTeam: LIMIT } });
-  places = room.api.app.get(PlaceRuns);
+  fixture = await ApiFixture.start({ settings: { maxConcurrentRuns: 100, maxConcurrentRunsPerTeam: LIMIT } });
+  places = fixture.api.app.get(PlaceRuns);
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  await room.api.database.query('TRUNCATE runs, executions, slot_pools CASCADE');
+  await fixture.database.query('TRUNCATE runs, executions, slot_pools CASCADE');
   await places.setCapacity();
 });
 
 /** A team with a caller of its own. */
 async function team(): Promise<{ uid: string; bot: TestPrincipal }> {
-  const uid = await room.api.identities.team();
-  return { uid, bot: await room.api.identities.serviceAccount(uid) };
+  const uid = await fixture.api.identities.team();
+  return { uid, bot: await fixture.api.identities.serviceAccount(uid) };
 }
 
 /** Queued runs, the first the oldest. `age`: minutes since the first was queued. */
@@ -31,31 +31,31 @@ async function queue(count: number, owner: { by: TestPrincipal; team?: string },
   const ids: string[] = [];
   for (let index = 0; index < count; index += 1) {
     const at = new Date(Date.now() - age * 60_000 + index);
-    ids.push((await room.runs.build({ ...owner, createdAt: at, columns: { queued_at: at } })).id);
+    ids.push((await fixture.runs.build({ ...owner, createdAt: at, columns: { queued_at: at } })).id);
   }
   return ids;
 }
 
 /** Frees slots without giving them to anybody. */
 const setFreeSlots = (count: number) =>
-  room.api.database.query(`UPDATE slot_pools SET capacity = used + $1 WHERE key = 'pool:hosted'`, [count]);
+  fixture.database.query(`UPDATE slot_pools SET capacity = used + $1 WHERE key = 'pool:hosted'`, [count]);
 /** Ends an execution as its runner would. */
 async function end(executionId: string): Promise<void> {
-  await room.api.database.query('SELECT release_slot($1)', [executionId]);
-  await room.api.database.query(`UPDATE executions SET phase = 'ended', ended_at = headrace.now() WHERE id = $1`, [
+  await fixture.database.query('SELECT release_slot($1)', [executionId]);
+  await fixture.database.query(`UPDATE executions SET phase = 'ended', ended_at = headrace.now() WHERE id = $1`, [
     executionId,
   ]);
 }
 const place = async () => (await places.execute('test')).map(({ runId }) => runId);
 const get = async (runId: string, token: string) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}`, { token })).body;
+  (await fixture.request(200, `GET /agent/runs/${runId}`, { token })).body;
 
 describe('slots by turns between owners', () => {
   it('divides free slots among the owners that wait, however much older the queue of one of them is', async () => {
     const [first, second] = [await team(), await team()];
     const backlog = await queue(12, { by: first.bot, team: first.uid }, 60);
     const later = await queue(4, { by: second.bot, team: second.uid }, 10);
-    const personal = await queue(4, { by: room.member }, 5);
+    const personal = await queue(4, { by: fixture.member }, 5);
     await setFreeSlots(6);
     expect((await place()).sort()).toEqual(
       [...backlog.slice(0, 2), ...later.slice(0, 2), ...personal.slice(0, 2)].sort(),
@@ -86,7 +86,7 @@ describe('slots by turns between owners', () => {
 
   it('places runs of other owners when the only run of the next owner waits for its previous execution to stop', async () => {
     const [first, second] = [await team(), await team()];
-    await room.runs.build({ by: first.bot, team: first.uid, state: 'QUEUED', session: 'stopping' });
+    await fixture.runs.build({ by: first.bot, team: first.uid, state: 'QUEUED', session: 'stopping' });
     const ids = await queue(1, { by: second.bot, team: second.uid }, 1);
     await setFreeSlots(1);
     expect(await place()).toEqual(ids);
@@ -94,7 +94,7 @@ describe('slots by turns between owners', () => {
 
   it('reaches every owner when more of them wait than one placement walks over', async () => {
     const owners = 450;
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO runs (id, owner_user_uid, slot_key, pool, state, title, prompt, source, execution_location, mode, interactive,
          creator_type, creator_uid, executor_type, executor_uid, config, queued_at, created_at, updated_at)
        SELECT gen_random_uuid(), 'u' || i, 'user:u' || lpad(i::text, 4, '0'), 'hosted', 'QUEUED', 't', 'p', 'API', 'REMOTE', 'normal', false,
@@ -106,7 +106,7 @@ describe('slots by turns between owners', () => {
     for (let round = 0; served.size < owners && round < 60; round += 1) {
       await setFreeSlots(20);
       await places.execute('test');
-      for (const { slot_key: owner } of await room.api.database.query<{ slot_key: string }>(
+      for (const { slot_key: owner } of await fixture.database.query<{ slot_key: string }>(
         'SELECT slot_key FROM executions',
       ))
         served.add(owner);
@@ -117,11 +117,11 @@ describe('slots by turns between owners', () => {
   it('lets sessions of other owners continue when the sessions that wait longest are of an owner at its limit', async () => {
     const [full, other] = [await team(), await team()];
     for (let index = 0; index < LIMIT; index += 1)
-      await room.runs.build({ by: full.bot, team: full.uid, state: 'INPROGRESS' });
+      await fixture.runs.build({ by: full.bot, team: full.uid, state: 'INPROGRESS' });
     const session = async (owner: typeof full) => {
       const shape = { by: owner.bot, team: owner.uid, state: 'SUCCEEDED', session: 'idle' } as const;
-      const { id, executionId } = await room.runs.build(shape);
-      await room.api.database.query(
+      const { id, executionId } = await fixture.runs.build(shape);
+      await fixture.database.query(
         `INSERT INTO run_followups (id, run_id, message, outcome, author_type, author_uid, created_at)
          VALUES ($1, $2, 'Go on.', 'live_session', 'service_account', $3, headrace.now())`,
         [newUuid(), id, owner.bot.uid],
@@ -132,7 +132,7 @@ describe('slots by turns between owners', () => {
     const executionId = await session(other);
     await setFreeSlots(3);
     await place();
-    const held = await room.api.database.query('SELECT slot_held FROM executions WHERE id = $1', [executionId]);
+    const held = await fixture.database.query('SELECT slot_held FROM executions WHERE id = $1', [executionId]);
     expect(held).toEqual([{ slot_held: true }]);
   });
 });
@@ -141,7 +141,7 @@ describe('the limit of a team', () => {
   it('overrides the installation’s, in both directions and from the next placement', async () => {
     const { bot, uid } = await team();
     await queue(20, { by: bot, team: uid }, 60);
-    const teams = room.api.app.get(TeamsService);
+    const teams = fixture.api.app.get(TeamsService);
     await teams.update(uid, { maxConcurrentRuns: 1 });
     await setFreeSlots(50);
     expect(await place()).toHaveLength(1);
@@ -149,62 +149,60 @@ describe('the limit of a team', () => {
     expect(await place()).toHaveLength(8);
     await teams.update(uid, { maxConcurrentRuns: 2 });
     expect(await place()).toEqual([]);
-    await room.api.database.query(
-      `UPDATE executions SET slot_held = false, phase = 'ended', ended_at = headrace.now()`,
-    );
-    await room.api.database.query('UPDATE slot_pools SET used = 0');
+    await fixture.database.query(`UPDATE executions SET slot_held = false, phase = 'ended', ended_at = headrace.now()`);
+    await fixture.database.query('UPDATE slot_pools SET used = 0');
     await teams.update(uid, { maxConcurrentRuns: null });
     expect(await place()).toHaveLength(LIMIT);
   });
 
   it('also holds for the session that continues with a follow-up', async () => {
     const { bot, uid } = await team();
-    await room.runs.build({ by: bot, team: uid, state: 'INPROGRESS' });
-    const { id, executionId } = await room.runs.build({ by: bot, team: uid, state: 'SUCCEEDED', session: 'idle' });
-    await room.api.request(200, `POST /agent/runs/${id}/followups`, { token: bot.token, body: { message: 'Go on.' } });
+    await fixture.runs.build({ by: bot, team: uid, state: 'INPROGRESS' });
+    const { id, executionId } = await fixture.runs.build({ by: bot, team: uid, state: 'SUCCEEDED', session: 'idle' });
+    await fixture.request(200, `POST /agent/runs/${id}/followups`, { token: bot.token, body: { message: 'Go on.' } });
     await setFreeSlots(5);
     const isHeld = async () => {
       await place();
-      const [row] = await room.api.database.query('SELECT slot_held FROM executions WHERE id = $1', [executionId]);
+      const [row] = await fixture.database.query('SELECT slot_held FROM executions WHERE id = $1', [executionId]);
       return row?.slot_held;
     };
-    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 1 });
+    await fixture.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 1 });
     expect(await isHeld()).toBe(false);
-    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 2 });
+    await fixture.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 2 });
     expect(await isHeld()).toBe(true);
   });
 
   it('decides whether a new run is answered with at_capacity', async () => {
     const { bot, uid } = await team();
-    await room.runs.build({ by: bot, team: uid, state: 'INPROGRESS' });
+    await fixture.runs.build({ by: bot, team: uid, state: 'INPROGRESS' });
     const create = async () =>
-      (await room.api.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Go.' } })).body.at_capacity;
+      (await fixture.request(200, 'POST /agent/runs', { token: bot.token, body: { prompt: 'Go.' } })).body.at_capacity;
     expect(await create()).toBeUndefined();
-    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 1 });
+    await fixture.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 1 });
     expect(await create()).toBe(true);
-    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: null });
+    await fixture.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: null });
     expect(await create()).toBeUndefined();
   });
 });
 
 describe('status_message of a queued run', () => {
   const create = async (by: TestPrincipal, config: object = {}, fields: object = {}): Promise<string> =>
-    (await room.api.request(200, 'POST /agent/runs', { token: by.token, body: { prompt: 'Go.', config, ...fields } }))
+    (await fixture.request(200, 'POST /agent/runs', { token: by.token, body: { prompt: 'Go.', config, ...fields } }))
       .body.run_id;
 
   it('names the limit of the team, and of a person’s personal runs', async () => {
     const { bot, uid } = await team();
-    await room.runs.build({ by: bot, team: uid, state: 'INPROGRESS' });
+    await fixture.runs.build({ by: bot, team: uid, state: 'INPROGRESS' });
     const runId = await create(bot);
     expect(await get(runId, bot.token)).not.toHaveProperty('status_message');
-    await room.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 1 });
+    await fixture.api.app.get(TeamsService).update(uid, { maxConcurrentRuns: 1 });
     expect((await get(runId, bot.token)).status_message).toEqual({
       message: 'Waiting: The team has reached its limit of 1 concurrent run.',
     });
-    const personal = await create(room.member, {}, { team: false });
-    await room.runs.build({ by: room.member, state: 'INPROGRESS' });
-    await room.api.database.query('UPDATE slot_pools SET capacity = 1 WHERE key = $1', [`user:${room.member.uid}`]);
-    expect((await get(personal, room.member.token)).status_message).toEqual({
+    const personal = await create(fixture.member, {}, { team: false });
+    await fixture.runs.build({ by: fixture.member, state: 'INPROGRESS' });
+    await fixture.database.query('UPDATE slot_pools SET capacity = 1 WHERE key = $1', [`user:${fixture.member.uid}`]);
+    expect((await get(personal, fixture.member.token)).status_message).toEqual({
       message: 'Waiting: The limit of 1 concurrent run for personal runs of one user is reached.',
     });
   });
@@ -212,7 +210,7 @@ describe('status_message of a queued run', () => {
   it('says that all slots for hosted runs are in use', async () => {
     const { bot } = await team();
     const runId = await create(bot);
-    await room.api.database.query(`UPDATE slot_pools SET capacity = 4, used = 4 WHERE key = 'pool:hosted'`);
+    await fixture.database.query(`UPDATE slot_pools SET capacity = 4, used = 4 WHERE key = 'pool:hosted'`);
     expect((await get(runId, bot.token)).status_message).toEqual({
       message: 'Waiting: All 4 slots for hosted runs are in use.',
     });
@@ -220,7 +218,7 @@ describe('status_message of a queued run', () => {
 
   it('says that the previous execution is still stopping', async () => {
     const { bot, uid } = await team();
-    const { id } = await room.runs.build({ by: bot, team: uid, state: 'QUEUED', session: 'stopping' });
+    const { id } = await fixture.runs.build({ by: bot, team: uid, state: 'QUEUED', session: 'stopping' });
     expect((await get(id, bot.token)).status_message).toEqual({
       message: 'Waiting: The previous execution of the run is still stopping.',
     });
@@ -231,32 +229,32 @@ describe('status_message of a queued run', () => {
     const runId = await create(bot, { worker_host: 'build-1' });
     const message = async (id = runId, token = bot.token) => (await get(id, token)).status_message?.message;
     expect(await message()).toBe('Waiting: No worker named "build-1" is connected.');
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO worker_connections (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until, slots, free_slots)
        VALUES ($1, $2, 'build-1', $3, headrace.now(), headrace.now(), headrace.now() + interval '1 hour', 1, 0)`,
       [newUuid(), uid, newUuid()],
     );
     expect(await message()).toBe('Waiting: The connected workers named "build-1" accept no more runs at the moment.');
-    await room.api.database.query('UPDATE worker_connections SET free_slots = 1');
+    await fixture.database.query('UPDATE worker_connections SET free_slots = 1');
     expect(await message()).toBeUndefined();
-    const personal = await create(room.member, { worker_host: 'build-1' }, { team: false });
-    expect(await message(personal, room.member.token)).toBe(
+    const personal = await create(fixture.member, { worker_host: 'build-1' }, { team: false });
+    expect(await message(personal, fixture.member.token)).toBe(
       'Waiting: Self-hosted workers execute runs of teams only, and this run is personal.',
     );
   });
 
   it('keeps the stored message of a run that starts again after its worker was lost', async () => {
     const { bot, uid } = await team();
-    const { id } = await room.runs.build({
+    const { id } = await fixture.runs.build({
       by: bot,
       team: uid,
       columns: { status_message: JSON.stringify({ message: 'The run begins again.' }) },
     });
-    await room.api.database.query(`UPDATE slot_pools SET capacity = 4, used = 4 WHERE key = 'pool:hosted'`);
+    await fixture.database.query(`UPDATE slot_pools SET capacity = 4, used = 4 WHERE key = 'pool:hosted'`);
     expect((await get(id, bot.token)).status_message).toEqual({
       message: 'The run begins again. Waiting: All 4 slots for hosted runs are in use.',
     });
-    await room.api.database.query(`UPDATE slot_pools SET used = 3 WHERE key = 'pool:hosted'`);
+    await fixture.database.query(`UPDATE slot_pools SET used = 3 WHERE key = 'pool:hosted'`);
     expect((await get(id, bot.token)).status_message).toEqual({ message: 'The run begins again.' });
   });
 });

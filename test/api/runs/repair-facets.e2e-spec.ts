@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newUuid } from '#platform/kernel';
 import { RepairFacets } from '#domain/runs';
-import { openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 
 /** What the processor does every few minutes. */
-const round = (): Promise<number> => room.api.app.get(RepairFacets, { strict: false }).run();
-const sql = (text: string, values: unknown[] = []) => room.api.database.query<Record<string, unknown>>(text, values);
+const round = (): Promise<number> => fixture.api.app.get(RepairFacets, { strict: false }).run();
+const sql = (text: string, values: unknown[] = []) => fixture.database.query<Record<string, unknown>>(text, values);
 /** As a version that knows neither facets nor ancestors writes it. */
 async function oldRun(parent: string | null = null, prompt = 'Go.'): Promise<string> {
-  const { id } = await room.runs.build({
-    by: room.member,
-    team: room.team,
+  const { id } = await fixture.runs.build({
+    by: fixture.member,
+    team: fixture.team,
     prompt,
     columns: { parent_run_id: parent },
   });
@@ -26,14 +26,14 @@ async function oldRun(parent: string | null = null, prompt = 'Go.'): Promise<str
 /** The way of today, through the door. */
 const newRun = async (parent: string): Promise<string> =>
   (
-    await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'Go.', parent_run_id: parent },
     })
   ).body.run_id;
 const find = async (query: string): Promise<string[]> =>
   (
-    await room.api.request(200, `GET /agent/runs?sort_by=created_at&${query}`, { token: room.member.token })
+    await fixture.request(200, `GET /agent/runs?sort_by=created_at&${query}`, { token: fixture.member.token })
   ).body.runs.map((run: { run_id: string }) => run.run_id);
 const uptoOf = async (): Promise<string> => String((await sql('SELECT upto FROM facet_repairs'))[0]?.upto);
 const moveUpto = (upto: string) => sql('UPDATE facet_repairs SET upto = $1', [upto]);
@@ -104,7 +104,7 @@ describe('a round', () => {
     expect(await uptoOf()).toBe(old);
     await sql('DELETE FROM run_facets WHERE run_id = $1', [young]);
     expect(await round()).toBe(1);
-    await room.api.advanceClock(11 * 60_000);
+    await fixture.api.advanceClock(11 * 60_000);
     await round();
     expect((await uptoOf()) >= young).toBe(true);
     await moveUpto('00000000-0000-0000-0000-000000000000');

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RUNNER_KINDS } from '#execution/runner-protocol';
 import { TestRunner } from '#testing';
-import { openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 
 async function working(): Promise<{ runId: string; runner: TestRunner }> {
-  const { token } = room.member;
-  const { body } = await room.api.request(200, 'POST /agent/runs', { token, body: { prompt: 'Go.' } });
-  const runner = await TestRunner.take(room.api, body.run_id);
+  const { token } = fixture.member;
+  const { body } = await fixture.request(200, 'POST /agent/runs', { token, body: { prompt: 'Go.' } });
+  const runner = await TestRunner.take(fixture.api, body.run_id);
   await runner.startAgent();
   return { runId: body.run_id, runner };
 }
@@ -21,22 +21,22 @@ describe('an event of a runner', () => {
   it('is refused with 400 when its data is no object, of each kind, and the value is not logged', async () => {
     const { runner } = await working();
     const { execution_id: id, lease_epoch: epoch } = runner.assignment;
-    room.api.log.clear();
+    fixture.api.log.clear();
     for (const kind of RUNNER_KINDS)
       for (const data of [null, 'swordfish', ['swordfish'], 7]) {
-        const { body } = await room.api.request(400, `POST /runner/v1/executions/${id}/events`, {
+        const { body } = await fixture.request(400, `POST /runner/v1/executions/${id}/events`, {
           token: runner.token,
           body: { lease_epoch: epoch, events: [{ source_seq: 100, kind, data }] },
         });
         expect(body.errors).toEqual([{ pointer: '/events/0/data', detail: 'must be an object' }]);
       }
-    expect(room.api.log.text).not.toContain('swordfish');
+    expect(fixture.api.log.text).not.toContain('swordfish');
   });
 
   it('does not count usage beyond what JSON can say', async () => {
     const { runId, runner } = await working();
     for (const total of [1e308, 1e308, 5]) await runner.report(['usage', { total_tokens: total, cost_usd: total }]);
-    const { body } = await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token });
+    const { body } = await fixture.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token });
     expect(body.request_usage).toMatchObject({ total_tokens: 5, inference_cost_usd: 5 });
   });
 });

@@ -5,28 +5,29 @@ import type { RunState } from '#execution/executions';
 import { ObjectDisposal, ObjectStore } from '#platform/storage';
 import { ArtifactBuilder, TestRunner } from '#testing';
 import { LiveClient } from './live-client.js';
-import { lockOfRun, openRunsRoom, type RunsRoom } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { lockOfRun } from '../../support/api-requests.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const ENDED: readonly RunState[] = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 const TRANSCRIPT = '{"type":"text","text":"Done."}\n';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 let store: ObjectStore;
 
 beforeAll(async () => {
-  room = await openRunsRoom({
+  fixture = await ApiFixture.start({
     settings: { retainTranscripts: 2 * DAY, retainTimelines: 4 * DAY, retainRuns: 10 * DAY },
   });
-  store = room.api.app.get(ObjectStore);
+  store = fixture.api.app.get(ObjectStore);
 });
-afterAll(() => room.close());
-afterEach(() => expect(room.api.log.errors).toEqual([]));
+afterAll(() => fixture.close());
+afterEach(() => expect(fixture.api.log.errors).toEqual([]));
 
 /** What a round of the processor does. Returns how many runs were pruned, by kind. */
 async function round(): Promise<Record<string, number>> {
-  const prune = room.api.app.get(PruneRuns, { strict: false });
+  const prune = fixture.api.app.get(PruneRuns, { strict: false });
   const pruned: Record<string, number> = {};
   for (const kind of prune.kinds) {
     for (let hasMore = true; hasMore;) {
@@ -37,11 +38,11 @@ async function round(): Promise<Record<string, number>> {
   }
   return pruned;
 }
-const get = (status: number, path: string) => room.api.request(status, `GET ${path}`, { token: room.member.token });
+const get = (status: number, path: string) => fixture.request(status, `GET ${path}`, { token: fixture.member.token });
 const build = (state: RunState, more: object = {}) =>
-  room.runs.build({ by: room.member, team: room.team, state, ...more });
+  fixture.runs.build({ by: fixture.member, team: fixture.team, state, ...more });
 const countOf = async (table: string, runId: string): Promise<number> => {
-  const [row] = await room.api.database.query<{ n: number }>(
+  const [row] = await fixture.database.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM ${table} WHERE run_id = $1`,
     [runId],
   );
@@ -49,7 +50,7 @@ const countOf = async (table: string, runId: string): Promise<number> => {
 };
 /** Every table that names runs in a column of that name, the log's partitions through their parent. */
 const tablesOfRuns = async (): Promise<string[]> => {
-  const rows = await room.api.database.query<{ name: string }>(
+  const rows = await fixture.database.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
       WHERE c.relnamespace = 'headrace'::regnamespace AND c.relkind IN ('r','p') AND NOT c.relispartition
         AND a.attname = 'run_id' AND c.relname <> 'retention_walks' ORDER BY 1`,
@@ -62,7 +63,7 @@ const isStored = async (key: string): Promise<boolean> => {
   return found !== null;
 };
 const keyOf = async (runId: string): Promise<string> => {
-  const [row] = await room.api.database.query<{ key: string }>(
+  const [row] = await fixture.database.query<{ key: string }>(
     `SELECT transcript->>'key' AS key FROM runs WHERE id = $1`,
     [runId],
   );
@@ -79,10 +80,10 @@ describe('RETENTION_TRANSCRIPTS', () => {
         { state: 'SUCCEEDED' as const, session: 'idle' },
       ].map(({ state, ...more }) => build(state, { transcript: TRANSCRIPT, ...more })),
     );
-    await room.api.advanceClock(2 * DAY - HOUR);
+    await fixture.api.advanceClock(2 * DAY - HOUR);
     expect(await round()).toMatchObject({ transcripts: 0 });
     for (const { id } of ended) await get(302, `/agent/runs/${id}/transcript`);
-    await room.api.advanceClock(2 * HOUR);
+    await fixture.api.advanceClock(2 * HOUR);
     const [first = { id: '' }] = ended;
     const key = await keyOf(first.id);
     const link = (await get(302, `/agent/runs/${first.id}/transcript`)).headers.get('location') ?? '';
@@ -96,20 +97,20 @@ describe('RETENTION_TRANSCRIPTS', () => {
 
     // Links that were handed out a moment ago work on; afterwards the object goes.
     expect((await fetch(link)).status).toBe(200);
-    const disposal = room.api.app.get(ObjectDisposal);
+    const disposal = fixture.api.app.get(ObjectDisposal);
     expect(await disposal.sweep()).toBe(0);
-    await room.api.advanceClock(room.api.settings.signedUrlTtl + 61_000);
+    await fixture.api.advanceClock(fixture.api.settings.signedUrlTtl + 61_000);
     expect(await disposal.sweep()).toBe(ended.length);
     expect(await isStored(key)).toBe(false);
   });
 
   it('comes back to a run that a session held when its time was over', async () => {
     const { id, executionId } = await build('SUCCEEDED', { session: 'idle', transcript: TRANSCRIPT });
-    await room.api.advanceClock(3 * DAY);
+    await fixture.api.advanceClock(3 * DAY);
     await round();
     await get(302, `/agent/runs/${id}/transcript`);
     // The session closes; nothing about the run itself changes.
-    await room.api.database.query(
+    await fixture.database.query(
       `UPDATE executions SET phase = 'ended', ended_at = headrace.now(), idle_since = NULL, end_reason = 'closed' WHERE id = $1`,
       [executionId],
     );
@@ -125,18 +126,18 @@ describe('RETENTION_TIMELINE', () => {
     expect((await get(200, `/agent/runs/${id}/timeline`)).body.events).not.toEqual([]);
     await get(200, `/agent/runs/${id}/conversation`);
     expect(await countOf('conversation_folds', id)).toBeGreaterThan(0);
-    await room.api.advanceClock(4 * DAY + HOUR);
+    await fixture.api.advanceClock(4 * DAY + HOUR);
     await round();
     expect((await get(200, `/agent/runs/${id}/timeline`)).body).toMatchObject({ events: [] });
     expect((await get(404, `/agent/runs/${id}/conversation`)).body.detail).toContain('retention');
     expect(await countOf('conversation_folds', id)).toBe(0);
     expect((await get(200, `/agent/runs/${id}`)).body).toEqual(before);
 
-    await room.api.request(200, `POST /agent/runs/${id}/followups`, {
-      token: room.member.token,
+    await fixture.request(200, `POST /agent/runs/${id}/followups`, {
+      token: fixture.member.token,
       body: { message: 'And now?' },
     });
-    const runner = await TestRunner.take(room.api, id);
+    const runner = await TestRunner.take(fixture.api, id);
     await runner.startAgent();
     await runner.report(
       ['turn_started', { turn_id: 't2', prompt: 'And now?' }],
@@ -151,7 +152,7 @@ describe('RETENTION_TIMELINE', () => {
 describe('a reader that comes late', () => {
   /** What happens just before, or just after, the reader asks to store what it has made of the log. */
   function atSave(when: 'before' | 'after', happens: () => Promise<unknown>): void {
-    const log = room.api.app.get(RunLog, { strict: false });
+    const log = fixture.api.app.get(RunLog, { strict: false });
     const holdWhole = log.holdWhole.bind(log);
     vi.spyOn(log, 'holdWhole').mockImplementationOnce(async (tx, runId) => {
       if (when === 'before') await happens();
@@ -163,14 +164,14 @@ describe('a reader that comes late', () => {
   const readConversation = (id: string) => get(200, `/agent/runs/${id}/conversation`);
   /** Live readers store what they have folded only when it was much. */
   async function readLive(id: string): Promise<void> {
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO run_events (run_id, seq, execution_id, kind, at, data)
        SELECT run_id, last_seq + n, NULL, 'message_chunk', headrace.now(), '{"message_id": "m", "text": "x"}'
          FROM run_heads, generate_series(1, 2000) n WHERE run_id = $1`,
       [id],
     );
-    await room.api.database.query('UPDATE run_heads SET last_seq = last_seq + 2000 WHERE run_id = $1', [id]);
-    const client = await LiveClient.watch(room.api, id, { token: room.member.token });
+    await fixture.database.query('UPDATE run_heads SET last_seq = last_seq + 2000 WHERE run_id = $1', [id]);
+    const client = await LiveClient.watch(fixture.api, id, { token: fixture.member.token });
     await client.closed;
     expect(client.of('conversation')).not.toEqual([]);
   }
@@ -180,7 +181,7 @@ describe('a reader that comes late', () => {
   ] as const;
   async function oldRun(): Promise<string> {
     const { id } = await build('SUCCEEDED');
-    await room.api.advanceClock(4 * DAY + HOUR);
+    await fixture.api.advanceClock(4 * DAY + HOUR);
     return id;
   }
 
@@ -196,7 +197,7 @@ describe('a reader that comes late', () => {
   it.each(readers)('%s: nothing of a run that is gone', async (_name, read) => {
     const id = await oldRun();
     atSave('before', async () => {
-      await room.api.advanceClock(10 * DAY);
+      await fixture.api.advanceClock(10 * DAY);
       await round();
     });
     await read(id);
@@ -206,7 +207,7 @@ describe('a reader that comes late', () => {
 
   it.each(readers)('%s: stores nothing while the log is being pruned, and waits for nobody', async (_name, read) => {
     const id = await oldRun();
-    const pruning = new pg.Client({ connectionString: room.api.database.url });
+    const pruning = new pg.Client({ connectionString: fixture.database.url });
     await pruning.connect();
     try {
       await pruning.query(`BEGIN; ${lockOfRun(id)}`);
@@ -224,7 +225,7 @@ describe('a reader that comes late', () => {
     await read(id);
     expect(await countOf('run_events', id)).toBeGreaterThan(0);
     expect(await countOf('conversation_folds', id)).toBeGreaterThan(0);
-    await room.api.advanceClock(HOUR);
+    await fixture.api.advanceClock(HOUR);
     await round();
     expect(await countOf('run_events', id)).toBe(0);
     expect(await countOf('conversation_folds', id)).toBe(0);
@@ -234,7 +235,7 @@ describe('a reader that comes late', () => {
     const id = await oldRun();
     atSave('before', async () => {
       await round();
-      await room.api.database.query(
+      await fixture.database.query(
         `INSERT INTO run_events (run_id, seq, execution_id, kind, at, data)
          SELECT run_id, last_seq + 1, NULL, 'message_chunk', headrace.now(), '{"message_id": "m", "text": "x"}'
            FROM run_heads WHERE run_id = $1`,
@@ -249,31 +250,31 @@ describe('a reader that comes late', () => {
 
 describe('RETENTION_RUNS', () => {
   it('takes everything of a run, and its objects', async () => {
-    const { body } = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const { body } = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       headers: { 'Idempotency-Key': 'once' },
       body: { prompt: 'Go', team: true },
     });
     const id = String(body.run_id);
-    const runner = await TestRunner.take(room.api, id);
+    const runner = await TestRunner.take(fixture.api, id);
     await runner.startAgent();
     await runner.report(
       ['turn_started', { turn_id: 't1', prompt: 'Go' }],
       ['turn_ended', { turn_id: 't1', stop_reason: 'end_turn' }],
     );
-    await room.api.request(
+    await fixture.request(
       204,
       `PUT /runner/v1/executions/${runner.assignment.execution_id}/transcript?lease_epoch=${runner.assignment.lease_epoch}&format=oz&session_id=s`,
       { token: runner.token, body: Buffer.from(TRANSCRIPT), contentType: 'application/octet-stream' },
     );
     await runner.finish();
     await get(200, `/agent/runs/${id}/conversation`);
-    const artifacts = new ArtifactBuilder(room.api.database, { objects: store });
+    const artifacts = new ArtifactBuilder(fixture.database, { objects: store });
     const { uid } = await artifacts.build(id, { type: 'FILE' });
     const child = await build('SUCCEEDED', { columns: { parent_run_id: id, ancestor_run_ids: [id] } });
     const attachmentKey = `attachments/${id}/1`;
     await store.put(attachmentKey, Buffer.from('hello'), { contentType: 'text/plain' });
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO run_attachments (id, run_id, position, file_name, mime_type, size_bytes, object_key, created_at)
        VALUES (gen_random_uuid(), $1, 0, 'a.txt', 'text/plain', 5, $2, headrace.now())`,
       [id, attachmentKey],
@@ -281,9 +282,9 @@ describe('RETENTION_RUNS', () => {
     const keys = [await keyOf(id), attachmentKey, `artifacts/${id}/${uid}`];
     expect(await Promise.all(keys.map(isStored))).toEqual([true, true, true]);
 
-    await room.api.advanceClock(10 * DAY + HOUR);
+    await fixture.api.advanceClock(10 * DAY + HOUR);
     const changed = await build('SUCCEEDED', { createdAt: new Date(Date.now() - 30 * DAY) });
-    await room.api.database.query('UPDATE runs SET updated_at = headrace.now() WHERE id = ANY($1)', [
+    await fixture.database.query('UPDATE runs SET updated_at = headrace.now() WHERE id = ANY($1)', [
       [changed.id, child.id],
     ]);
     await round();
@@ -298,13 +299,13 @@ describe('RETENTION_RUNS', () => {
     expect((await get(200, `/agent/runs/${child.id}`)).body.parent_run_id).toBe(id);
     await get(200, `/agent/runs/${changed.id}`);
 
-    await room.api.advanceClock(room.api.settings.signedUrlTtl + 61_000);
-    const disposal = room.api.app.get(ObjectDisposal);
+    await fixture.api.advanceClock(fixture.api.settings.signedUrlTtl + 61_000);
+    const disposal = fixture.api.app.get(ObjectDisposal);
     while ((await disposal.sweep()) > 0);
     expect(await Promise.all(keys.map(isStored))).toEqual([false, false, false]);
 
-    const again = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const again = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       headers: { 'Idempotency-Key': 'once' },
       body: { prompt: 'Go', team: true },
     });
@@ -312,7 +313,7 @@ describe('RETENTION_RUNS', () => {
   });
 
   it('has only those folders looked into that hold something', async () => {
-    const artifacts = new ArtifactBuilder(room.api.database, { objects: store });
+    const artifacts = new ArtifactBuilder(fixture.database, { objects: store });
     const [empty, told, shown, given, pointing] = await Promise.all([
       build('SUCCEEDED'),
       build('SUCCEEDED', { transcript: TRANSCRIPT }),
@@ -323,16 +324,16 @@ describe('RETENTION_RUNS', () => {
     await artifacts.build(shown.id, { type: 'FILE' });
     await artifacts.build(shown.id, { type: 'SCREENSHOT' });
     await artifacts.build(pointing.id, { type: 'EXTERNAL_REFERENCE' });
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO run_attachments (id, run_id, position, file_name, mime_type, size_bytes, object_key, created_at)
        SELECT gen_random_uuid(), $1::uuid, n, 'a.txt', 'text/plain', 5, 'attachments/' || $1::uuid || '/' || n, headrace.now() FROM generate_series(0, 1) n`,
       [given.id],
     );
-    await room.api.advanceClock(10 * DAY + HOUR);
+    await fixture.api.advanceClock(10 * DAY + HOUR);
     expect((await round()).runs).toBeGreaterThanOrEqual(5);
     await get(404, `/agent/runs/${empty.id}`);
     const ids = [empty, told, shown, given, pointing].map(({ id }) => id);
-    const rows = await room.api.database.query<{ name: string }>(
+    const rows = await fixture.database.query<{ name: string }>(
       `SELECT name FROM discarded_objects WHERE name ~ ANY($1::text[]) ORDER BY name`,
       [ids],
     );
@@ -342,18 +343,18 @@ describe('RETENTION_RUNS', () => {
   });
 
   it('takes the runs of all owners, many with the same time, from several processes at once', async () => {
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO runs (id, owner_user_uid, slot_key, pool, state, title, prompt, source, execution_location, mode, interactive,
                          creator_type, creator_uid, executor_type, executor_uid, config, queued_at, created_at, updated_at)
        SELECT gen_random_uuid(), 'nobody' || n % 7, 'user:nobody' || n % 7, 'hosted', (ARRAY['SUCCEEDED','CANCELLED','QUEUED'])[1 + n % 3],
               't', 'p', 'API', 'REMOTE', 'normal', false, 'user', 'nobody', 'user', 'nobody', '{}', t.at, t.at, t.at
          FROM generate_series(1, 1500) n, LATERAL (SELECT headrace.now() + (n / 400) * interval '1 second' AS at) t`,
     );
-    await room.api.advanceClock(11 * DAY);
+    await fixture.api.advanceClock(11 * DAY);
     // Kinds may get into each other's way: what one has locked, the other comes back to.
     const rounds = [...(await Promise.all([round(), round(), round()])), await round()];
     expect(rounds.reduce((sum, { runs = 0 }) => sum + runs, 0)).toBeGreaterThanOrEqual(1000);
-    const left = await room.api.database.query<{ state: string; n: number }>(
+    const left = await fixture.database.query<{ state: string; n: number }>(
       `SELECT state, count(*)::int AS n FROM runs WHERE slot_key LIKE 'user:nobody%' GROUP BY state`,
     );
     expect(left).toEqual([{ state: 'QUEUED', n: 500 }]);

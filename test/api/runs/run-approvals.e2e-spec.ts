@@ -1,35 +1,42 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ExecutionTokens, SweepExecutions } from '#execution/executions';
 import { type RunShape, TestRunner } from '#testing';
-import { allAtOnce, answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, lockOfRun } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import {
+  expectProblem,
+  lockOfRun,
+  requestAnyStatus,
+  sendConcurrently,
+  UNKNOWN_RUN_ID,
+} from '../../support/api-requests.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 const block = (shape: Omit<RunShape, 'by' | 'state'> = {}) =>
-  room.runs.build({ by: room.member, team: room.team, state: 'BLOCKED', ...shape });
-const approvals = async (runId: string, token = room.member.token) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}/approvals`, { token })).body.approvals;
+  fixture.runs.build({ by: fixture.member, team: fixture.team, state: 'BLOCKED', ...shape });
+const approvals = async (runId: string, token = fixture.member.token) =>
+  (await fixture.request(200, `GET /agent/runs/${runId}/approvals`, { token })).body.approvals;
 const decide = (
   status: number,
   runId: string,
   approvalId: string | undefined,
   body: unknown,
-  token = room.member.token,
-) => room.api.request(status, `POST /agent/runs/${runId}/approvals/${approvalId}`, { token, body });
+  token = fixture.member.token,
+) => fixture.request(status, `POST /agent/runs/${runId}/approvals/${approvalId}`, { token, body });
 const get = async (runId: string) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
+  (await fixture.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token })).body;
 const lastEvent = async (runId: string) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: room.member.token })).body.events.at(-1);
+  (await fixture.request(200, `GET /agent/runs/${runId}/timeline`, { token: fixture.member.token })).body.events.at(-1);
 const commandVersion = async (executionId: string | null) =>
   Number(
     (
-      await room.api.database.query<{ command_version: string }>(
+      await fixture.database.query<{ command_version: string }>(
         'SELECT command_version FROM executions WHERE id = $1',
         [executionId],
       )
@@ -54,19 +61,21 @@ describe('the questions of a run', () => {
       requested_at: expect.any(String),
       expires_at: expect.any(String),
     });
-    expect(Date.parse(approval.expires_at) - Date.parse(approval.requested_at)).toBe(room.api.settings.approvalTimeout);
+    expect(Date.parse(approval.expires_at) - Date.parse(approval.requested_at)).toBe(
+      fixture.api.settings.approvalTimeout,
+    );
   });
 
   it('are none where nobody asked', async () => {
-    expect(await approvals((await room.runs.build({ by: room.member, team: room.team })).id)).toEqual([]);
+    expect(await approvals((await fixture.runs.build({ by: fixture.member, team: fixture.team })).id)).toEqual([]);
   });
 
   it('are read by a viewer, not by strangers', async () => {
     const { id } = await block();
-    expect(await approvals(id, room.viewer.token)).toHaveLength(1);
+    expect(await approvals(id, fixture.viewer.token)).toHaveLength(1);
     expectProblem(
-      room.api,
-      await room.api.request(403, `GET /agent/runs/${id}/approvals`, { token: room.stranger.token }),
+      fixture.api,
+      await fixture.request(403, `GET /agent/runs/${id}/approvals`, { token: fixture.stranger.token }),
       'not_authorized',
     );
   });
@@ -86,7 +95,7 @@ describe('a decision', () => {
         approval_id: approvalIds[0],
         state,
         decided_via: 'user',
-        decided_by: { type: 'user', uid: room.member.uid, display_name: 'Mia Member' },
+        decided_by: { type: 'user', uid: fixture.member.uid, display_name: 'Mia Member' },
         note: 'Only on Fridays. 😀',
         decided_at: expect.any(String),
       });
@@ -100,7 +109,7 @@ describe('a decision', () => {
           decision,
           by: 'user',
           note: 'Only on Fridays. 😀',
-          principal: { type: 'user', uid: room.member.uid },
+          principal: { type: 'user', uid: fixture.member.uid },
         },
       });
     },
@@ -115,7 +124,7 @@ describe('a decision', () => {
     const { id, approvalIds } = await block({ approvals: 2 });
     await decide(200, id, approvalIds[0], { decision: 'allow' });
     expect((await get(id)).state).toBe('BLOCKED');
-    expectProblem(room.api, await decide(409, id, approvalIds[0], { decision: 'deny' }), 'conflict');
+    expectProblem(fixture.api, await decide(409, id, approvalIds[0], { decision: 'deny' }), 'conflict');
     await decide(200, id, approvalIds[1], { decision: 'deny' });
     expect((await get(id)).state).toBe('INPROGRESS');
   });
@@ -124,17 +133,17 @@ describe('a decision', () => {
     const { id, approvalIds } = await block();
     await decide(200, id, approvalIds[0], { decision: 'deny' });
     const answer = await decide(409, id, approvalIds[0], { decision: 'allow' });
-    expectProblem(room.api, answer, 'conflict');
+    expectProblem(fixture.api, answer, 'conflict');
     expect(answer.body.detail).toBe('The request was decided before: it is denied.');
     expect((await approvals(id))[0].state).toBe('denied');
   });
 
   it('of twenty at once one counts', async () => {
     const { id, approvalIds } = await block();
-    const answers = await allAtOnce(room.api, lockOfRun(id), () =>
+    const answers = await sendConcurrently(fixture.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, (_, index) =>
-        answerTo(room.api, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
-          token: room.member.token,
+        requestAnyStatus(fixture.api, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
+          token: fixture.member.token,
           body: { decision: index % 2 === 0 ? 'allow' : 'deny' },
         }),
       ),
@@ -146,10 +155,10 @@ describe('a decision', () => {
 
   it('comes too late when the run was cancelled: 409, and the agent is allowed nothing', async () => {
     const { id, approvalIds, executionId } = await block();
-    await room.api.request(200, `POST /agent/runs/${id}/cancel`, { token: room.member.token });
+    await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
     const told = await commandVersion(executionId);
     const answer = await decide(409, id, approvalIds[0], { decision: 'allow' });
-    expectProblem(room.api, answer, 'conflict');
+    expectProblem(fixture.api, answer, 'conflict');
     expect(answer.body.detail).toBe('The run does not wait for an answer any more.');
     expect((await approvals(id))[0].state).toBe('pending');
     expect(await commandVersion(executionId)).toBe(told);
@@ -159,11 +168,11 @@ describe('a decision', () => {
 describe('when nobody answers', () => {
   it('the question is denied when its time is over, and not before', async () => {
     const { id, approvalIds } = await block();
-    const sweep = room.api.app.get(SweepExecutions, { strict: false });
-    await room.api.advanceClock(room.api.settings.approvalTimeout - 60_000);
+    const sweep = fixture.api.app.get(SweepExecutions, { strict: false });
+    await fixture.api.advanceClock(fixture.api.settings.approvalTimeout - 60_000);
     await sweep.execute();
     expect((await get(id)).state).toBe('BLOCKED');
-    await room.api.advanceClock(61_000);
+    await fixture.api.advanceClock(61_000);
     await Promise.all([sweep.execute(), sweep.execute()]);
     expect((await get(id)).state).toBe('INPROGRESS');
     expect(await approvals(id)).toEqual([
@@ -173,17 +182,17 @@ describe('when nobody answers', () => {
       event_type: 'permission_decided',
       payload: { approval_id: approvalIds[0], decision: 'deny', by: 'timeout' },
     });
-    expectProblem(room.api, await decide(409, id, approvalIds[0], { decision: 'allow' }), 'conflict');
+    expectProblem(fixture.api, await decide(409, id, approvalIds[0], { decision: 'allow' }), 'conflict');
   });
 });
 
 describe('from the agent to the person and back', () => {
   it('the runner asks, the run is BLOCKED, and the answer reaches the runner', async () => {
-    const { body } = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const { body } = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'Deploy.', interactive: true },
     });
-    const runner = await TestRunner.take(room.api, body.run_id);
+    const runner = await TestRunner.take(fixture.api, body.run_id);
     expect(runner.assignment).toMatchObject({ permission_policy: 'ask', interactive: true });
     await runner.startAgent();
     await runner.report(
@@ -199,11 +208,11 @@ describe('from the agent to the person and back', () => {
     ]);
     await decide(200, body.run_id, 'ask-1', { decision: 'allow', note: 'Go.' });
     const { execution_id, lease_epoch } = runner.assignment;
-    const commands = await room.api.request(
+    const commands = await fixture.request(
       200,
       `GET /runner/v1/executions/${execution_id}/commands?lease_epoch=${lease_epoch}&version=1`,
       {
-        token: new ExecutionTokens(room.api.settings.secretsKey ?? '').mint(execution_id),
+        token: new ExecutionTokens(fixture.api.settings.secretsKey ?? '').mint(execution_id),
       },
     );
     expect(commands.body.decisions).toEqual([{ approval_id: 'ask-1', decision: 'allow', note: 'Go.' }]);
@@ -212,11 +221,11 @@ describe('from the agent to the person and back', () => {
   });
 
   it('a question that is still open when the turn ends is withdrawn', async () => {
-    const { body } = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const { body } = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'Deploy.', interactive: true },
     });
-    const runner = await TestRunner.take(room.api, body.run_id);
+    const runner = await TestRunner.take(fixture.api, body.run_id);
     await runner.startAgent();
     await runner.report(
       ['turn_started', { turn_id: 't1', prompt: 'Deploy.' }],
@@ -238,35 +247,35 @@ describe('bad input', () => {
     [{ decision: 'allow', reason: 'x' }, '/reason', 'is not a known field'],
   ])('400 (case %#), and the question stays open', async (body, pointer, detail) => {
     const { id, approvalIds } = await block();
-    expectProblem(room.api, await decide(400, id, approvalIds[0], body), 'invalid_request', [{ pointer, detail }]);
+    expectProblem(fixture.api, await decide(400, id, approvalIds[0], body), 'invalid_request', [{ pointer, detail }]);
     expect((await approvals(id))[0].state).toBe('pending');
   });
 
   it('too large: 413; another media type: 415', async () => {
     const { id, approvalIds } = await block();
     expectProblem(
-      room.api,
+      fixture.api,
       await decide(413, id, approvalIds[0], { decision: 'allow', note: 'x'.repeat(2_097_152) }),
       'payload_too_large',
     );
-    const answer = await room.api.request(415, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
-      token: room.member.token,
+    const answer = await fixture.request(415, `POST /agent/runs/${id}/approvals/${approvalIds[0]}`, {
+      token: fixture.member.token,
       body: 'allow',
       contentType: 'text/plain',
     });
-    expectProblem(room.api, answer, 'unsupported_media_type');
+    expectProblem(fixture.api, answer, 'unsupported_media_type');
   });
 
   it('unknown questions and runs: 404; blank ids: 400', async () => {
     const { id, approvalIds } = await block();
     const other = await block();
     const allow = { decision: 'allow' };
-    for (const approvalId of [NO_RUN, other.approvalIds[0], '%00', 'a'.repeat(129)])
-      expectProblem(room.api, await decide(404, id, approvalId, allow), 'resource_not_found');
-    for (const runId of [NO_RUN, 'nonsense'])
-      expectProblem(room.api, await decide(404, runId, approvalIds[0], allow), 'resource_not_found');
-    expectProblem(room.api, await decide(400, id, '%20', allow), 'invalid_request');
-    expectProblem(room.api, await decide(400, '%20', approvalIds[0], allow), 'invalid_request');
+    for (const approvalId of [UNKNOWN_RUN_ID, other.approvalIds[0], '%00', 'a'.repeat(129)])
+      expectProblem(fixture.api, await decide(404, id, approvalId, allow), 'resource_not_found');
+    for (const runId of [UNKNOWN_RUN_ID, 'nonsense'])
+      expectProblem(fixture.api, await decide(404, runId, approvalIds[0], allow), 'resource_not_found');
+    expectProblem(fixture.api, await decide(400, id, '%20', allow), 'invalid_request');
+    expectProblem(fixture.api, await decide(400, '%20', approvalIds[0], allow), 'invalid_request');
     expect((await approvals(id))[0].state).toBe('pending');
   });
 });
@@ -274,10 +283,10 @@ describe('bad input', () => {
 describe('who may decide', () => {
   it('not a viewer, not another team: 403; the owner of a personal run, whatever the role', async () => {
     const { id, approvalIds } = await block();
-    for (const { token } of [room.viewer, room.stranger])
-      expectProblem(room.api, await decide(403, id, approvalIds[0], { decision: 'allow' }, token), 'not_authorized');
+    for (const { token } of [fixture.viewer, fixture.stranger])
+      expectProblem(fixture.api, await decide(403, id, approvalIds[0], { decision: 'allow' }, token), 'not_authorized');
     expect((await get(id)).state).toBe('BLOCKED');
-    const personal = await room.runs.build({ by: room.viewer, state: 'BLOCKED' });
-    await decide(200, personal.id, personal.approvalIds[0], { decision: 'allow' }, room.viewer.token);
+    const personal = await fixture.runs.build({ by: fixture.viewer, state: 'BLOCKED' });
+    await decide(200, personal.id, personal.approvalIds[0], { decision: 'allow' }, fixture.viewer.token);
   });
 });

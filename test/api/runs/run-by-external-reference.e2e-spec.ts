@@ -1,34 +1,35 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ArtifactBuilder, type TestPrincipal } from '#testing';
-import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, statementsDuring } from '../../support/api-requests.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 let artifacts: ArtifactBuilder;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
-  artifacts = new ArtifactBuilder(room.api.database);
+  fixture = await ApiFixture.start();
+  artifacts = new ArtifactBuilder(fixture.database);
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 let count = 0;
 /** An address of this test's own. */
 const freshUrl = (): string => `https://tracker.example.com/browse/T-${(count += 1)}`;
 const line = (url: string): string => `GET /agent/run-by-external-reference?url=${encodeURIComponent(url)}`;
-const ask = (status: number, url: string, by: TestPrincipal = room.member, headers: Record<string, string> = {}) =>
-  room.api.request(status, line(url), { token: by.token, headers });
+const ask = (status: number, url: string, by: TestPrincipal = fixture.member, headers: Record<string, string> = {}) =>
+  fixture.request(status, line(url), { token: by.token, headers });
 
 async function runWith(url: string, by: TestPrincipal, team?: string, ageMinutes = 1): Promise<string> {
   const createdAt = new Date(Date.now() - ageMinutes * 60_000);
-  const { id } = await room.runs.build({ by, ...(team === undefined ? {} : { team }), createdAt });
+  const { id } = await fixture.runs.build({ by, ...(team === undefined ? {} : { team }), createdAt });
   await artifacts.build(id, { type: 'EXTERNAL_REFERENCE', url });
   return id;
 }
 
 describe('rule 1: get-run-by-external-reference', () => {
   it('matches the canonical locator of an EXTERNAL_REFERENCE artifact, however the address is written', async () => {
-    const id = await runWith('https://tracker.example.com/browse/A-1?b=2&a=1', room.member, room.team);
+    const id = await runWith('https://tracker.example.com/browse/A-1?b=2&a=1', fixture.member, fixture.team);
     for (const url of [
       'https://tracker.example.com/browse/A-1?b=2&a=1',
       'HTTPS://Tracker.Example.COM:443/browse/A-1/?b=2&a=1#comment-3',
@@ -47,45 +48,45 @@ describe('rule 1: get-run-by-external-reference', () => {
 
   it('finds the run that handed in a pull request by its address, and hides it from strangers', async () => {
     const url = freshUrl();
-    const { id } = await room.runs.build({ by: room.member, team: room.team });
+    const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     await artifacts.build(id, { type: 'PULL_REQUEST', url });
     expect((await ask(200, `${url}/#issuecomment-1`)).body).toEqual({ run_id: id });
-    await ask(404, url, room.stranger);
+    await ask(404, url, fixture.stranger);
   });
 
   it('gives the newest run among those that the caller may see, whenever its reference was made', async () => {
     const url = freshUrl();
-    const newest = await runWith(url, room.member, room.team, 5);
-    const older = await runWith(url, room.member, room.team, 50);
-    const personal = await runWith(url, room.member, undefined, 2);
-    const foreign = await runWith(url, room.stranger, room.otherTeam, 1);
+    const newest = await runWith(url, fixture.member, fixture.team, 5);
+    const older = await runWith(url, fixture.member, fixture.team, 50);
+    const personal = await runWith(url, fixture.member, undefined, 2);
+    const foreign = await runWith(url, fixture.stranger, fixture.otherTeam, 1);
     expect((await ask(200, url)).body).toEqual({ run_id: personal });
-    expect((await ask(200, url, room.viewer)).body).toEqual({ run_id: newest });
-    expect((await ask(200, url, room.stranger)).body).toEqual({ run_id: foreign });
-    const robot = await room.api.identities.serviceAccount(room.team);
+    expect((await ask(200, url, fixture.viewer)).body).toEqual({ run_id: newest });
+    expect((await ask(200, url, fixture.stranger)).body).toEqual({ run_id: foreign });
+    const robot = await fixture.api.identities.serviceAccount(fixture.team);
     expect((await ask(200, url, robot)).body).toEqual({ run_id: newest });
     expect(older).not.toBe(newest);
   });
 
   it('is not narrowed by a team header, as reading one run is not', async () => {
     const url = freshUrl();
-    const both = await room.api.identities.user({ [room.team]: 'viewer', [room.otherTeam]: 'viewer' });
-    await runWith(url, room.member, room.team, 9);
-    const other = await runWith(url, room.stranger, room.otherTeam, 3);
+    const both = await fixture.api.identities.user({ [fixture.team]: 'viewer', [fixture.otherTeam]: 'viewer' });
+    await runWith(url, fixture.member, fixture.team, 9);
+    const other = await runWith(url, fixture.stranger, fixture.otherTeam, 3);
     expect((await ask(200, url, both)).body).toEqual({ run_id: other });
-    expect((await ask(200, url, both, { 'x-headrace-team-uid': room.team })).body).toEqual({ run_id: other });
+    expect((await ask(200, url, both, { 'x-headrace-team-uid': fixture.team })).body).toEqual({ run_id: other });
   });
 
   it('404 for no access as for nothing: same body but for the trace id, same headers, same statements', async () => {
     const [hidden, nowhere] = [freshUrl(), freshUrl()];
-    await runWith(hidden, room.stranger, room.otherTeam);
-    await runWith(hidden, room.viewer);
+    await runWith(hidden, fixture.stranger, fixture.otherTeam);
+    await runWith(hidden, fixture.viewer);
     const answers: Awaited<ReturnType<typeof ask>>[] = [];
     const statements: string[][] = [];
     for (const url of [hidden, nowhere]) {
-      statements.push(await statementsDuring(room.api, async () => void answers.push(await ask(404, url))));
+      statements.push(await statementsDuring(fixture.api, async () => void answers.push(await ask(404, url))));
     }
-    for (const answer of answers) expectProblem(room.api, answer, 'resource_not_found');
+    for (const answer of answers) expectProblem(fixture.api, answer, 'resource_not_found');
     const [first, second] = answers.map(({ body: { trace_id: _trace, ...rest }, headers }) => ({
       rest,
       headers: [...headers.keys()].sort(),
@@ -103,14 +104,14 @@ it.runIf(process.env.HEADRACE_TEST_LONG === '1')(
   { timeout: 120_000 },
   async () => {
     const [hidden, nowhere] = [freshUrl(), freshUrl()];
-    const { id } = await room.runs.build({ by: room.stranger, team: room.otherTeam });
-    await room.api.database.query(
+    const { id } = await fixture.runs.build({ by: fixture.stranger, team: fixture.otherTeam });
+    await fixture.database.query(
       `INSERT INTO artifacts (uid, run_id, slot_key, source_key, artifact_type, data, locator, run_created_at, created_at)
        SELECT 'x' || n, r.id, r.slot_key, n::text, 'EXTERNAL_REFERENCE', '{}', $2, r.created_at, r.created_at
          FROM runs r, generate_series(1, 20000) n WHERE r.id = $1`,
       [id, hidden],
     );
-    await room.api.database.query('ANALYZE artifacts');
+    await fixture.database.query('ANALYZE artifacts');
     const times: Record<'hidden' | 'nowhere', number[]> = { hidden: [], nowhere: [] };
     // A B B A: whatever drifts hits both alike.
     for (const name of Array.from({ length: 400 }, () => ['hidden', 'nowhere', 'nowhere', 'hidden'] as const).flat()) {
@@ -139,16 +140,16 @@ describe('`url`', () => {
     ],
     ['twice', '?url=https://x/1&url=https://x/2', 'must be a string'],
   ])('400 for one that is %s', async (_name, query, detail) => {
-    const answer = await room.api.request(400, `GET /agent/run-by-external-reference${query}`, {
-      token: room.member.token,
+    const answer = await fixture.request(400, `GET /agent/run-by-external-reference${query}`, {
+      token: fixture.member.token,
     });
-    expectProblem(room.api, answer, 'invalid_request', [{ pointer: '/url', detail }]);
+    expectProblem(fixture.api, answer, 'invalid_request', [{ pointer: '/url', detail }]);
     expect(answer.body.detail).toContain('url');
   });
 
   it('may have 2,048 characters', async () => {
     const url = `https://x.example/${'y'.repeat(2048 - 18)}`;
-    const id = await runWith(url, room.member, room.team);
+    const id = await runWith(url, fixture.member, fixture.team);
     expect((await ask(200, url)).body).toEqual({ run_id: id });
   });
 });

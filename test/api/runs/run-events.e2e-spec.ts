@@ -3,22 +3,23 @@ import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, TestRunner } from '#testing';
 import { LiveClient, mergeConversation, timelineOf } from './live-client.js';
-import { NO_RUN, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { statementsDuring, UNKNOWN_RUN_ID } from '../../support/api-requests.js';
 
 const QUICK = { livePoll: 30, liveHeartbeat: 100, liveAuthRecheckInterval: 200, liveWriteTimeout: 500 };
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 /** Another process of the same installation. */
 let other: TestApi;
 const open = new Set<LiveClient>();
 
 beforeAll(async () => {
-  room = await openRunsRoom({ settings: QUICK });
-  other = await startTestApi({ database: room.api.database, settings: QUICK });
+  fixture = await ApiFixture.start({ settings: QUICK });
+  other = await startTestApi({ database: fixture.database, settings: QUICK });
 });
 afterAll(async () => {
   await other.close();
-  await room.close();
+  await fixture.close();
 });
 afterEach(async () => {
   await Promise.all([...open].map((client) => client.leave()));
@@ -26,22 +27,22 @@ afterEach(async () => {
 });
 
 async function watch(runId: string, options: { at?: TestApi; lastEventId?: string; query?: string } = {}) {
-  const { at = room.api, ...rest } = options;
-  const client = await LiveClient.watch(at, runId, { token: room.member.token, ...rest });
+  const { at = fixture.api, ...rest } = options;
+  const client = await LiveClient.watch(at, runId, { token: fixture.member.token, ...rest });
   open.add(client);
   return client;
 }
 
 async function createRun(): Promise<string> {
-  const { body } = await room.api.request(200, 'POST /agent/runs', {
-    token: room.member.token,
+  const { body } = await fixture.request(200, 'POST /agent/runs', {
+    token: fixture.member.token,
     body: { prompt: 'Say hello.' },
   });
   return body.run_id as string;
 }
 
 const get = async (runId: string, part: string) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}/${part}`, { token: room.member.token })).body;
+  (await fixture.request(200, `GET /agent/runs/${runId}/${part}`, { token: fixture.member.token })).body;
 
 async function expectToMatch(runId: string, events: LiveClient['events']): Promise<void> {
   expect(mergeConversation(events)).toEqual((await get(runId, 'conversation')).steps);
@@ -57,14 +58,14 @@ const sawText = (text: string) => (client: LiveClient) =>
 
 describe('a live run', () => {
   it('says what it waits for while it is queued, and when that changes', async () => {
-    const { body } = await room.api.request(200, 'POST /agent/runs', {
-      token: room.member.token,
+    const { body } = await fixture.request(200, 'POST /agent/runs', {
+      token: fixture.member.token,
       body: { prompt: 'Say hello.', config: { worker_host: 'build-7' } },
     });
     const client = await watch(body.run_id);
     const messages = () => client.of('state').map(({ data }) => data.status_message?.message as string | undefined);
     await client.until(() => messages().length === 1);
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO worker_connections (id, team_uid, worker_host, instance, connected_at, last_seen_at, alive_until, slots, free_slots)
        SELECT gen_random_uuid(), team_uid, 'build-7', gen_random_uuid(), headrace.now(), headrace.now(),
          headrace.now() + interval '1 hour', 1, 0 FROM runs WHERE id = $1`,
@@ -84,7 +85,7 @@ describe('a live run', () => {
     expect(client.response.headers.get('cache-control')).toBe('no-store');
     expect(client.response.headers.get('x-accel-buffering')).toBe('no');
     await client.until(client.sawState('QUEUED'));
-    const runner = await TestRunner.take(room.api, runId);
+    const runner = await TestRunner.take(fixture.api, runId);
     await client.until(client.sawState('CLAIMED'));
     await runner.startAgent();
     await client.until(client.sawState('INPROGRESS'));
@@ -102,15 +103,15 @@ describe('a live run', () => {
     await client.closed;
     expect(client.events.at(-1)).toMatchObject({ event: 'end', data: { run_id: runId, reason: 'run_ended' } });
     await expectToMatch(runId, client.events);
-    await room.api.request(204, `GET /agent/runs/${runId}/events`, {
-      token: room.member.token,
+    await fixture.request(204, `GET /agent/runs/${runId}/events`, {
+      token: fixture.member.token,
       headers: { 'last-event-id': client.lastId },
     });
   });
 
   it('tells only the messages that changed', async () => {
     const runId = await createRun();
-    const runner = await TestRunner.take(room.api, runId);
+    const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
     await runner.report(
       started,
@@ -130,7 +131,7 @@ describe('a live run', () => {
   it('shows delegated work in the step below', async () => {
     const runId = await createRun();
     const client = await watch(runId);
-    const runner = await TestRunner.take(room.api, runId);
+    const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
     await runner.report(started, calls('agent', { tool_name: 'Task', title: 'Look around' }));
     await runner.report(calls('inner', { title: 'deep', parent_tool_call_id: 'agent' }));
@@ -154,7 +155,7 @@ describe('resuming', () => {
     'goes on at another process, by %s: nothing lost, no timeline entry twice',
     async (by) => {
       const runId = await createRun();
-      const runner = await TestRunner.take(room.api, runId);
+      const runner = await TestRunner.take(fixture.api, runId);
       const first = await watch(runId);
       await runner.startAgent();
       await runner.report(started, says('m1', 'Hel'));
@@ -175,18 +176,18 @@ describe('resuming', () => {
   );
 
   it('works from every single event', async () => {
-    const { id } = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED' });
+    const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team, state: 'SUCCEEDED' });
     const whole = await watch(id);
     await whole.closed;
     await expectToMatch(id, whole.events);
     for (const [index, { id: lastEventId }] of whole.events.entries()) {
       if (lastEventId === whole.lastId) {
-        await room.api.request(204, `GET /agent/runs/${id}/events?last_event_id=${lastEventId}`, {
-          token: room.member.token,
+        await fixture.request(204, `GET /agent/runs/${id}/events?last_event_id=${lastEventId}`, {
+          token: fixture.member.token,
         });
         continue;
       }
-      const rest = await watch(id, { at: index % 2 === 0 ? other : room.api, lastEventId });
+      const rest = await watch(id, { at: index % 2 === 0 ? other : fixture.api, lastEventId });
       await rest.closed;
       expect(rest.events.at(0)?.event).toBe('state');
       expect(rest.events.at(-1)?.event).toBe('end');
@@ -200,8 +201,8 @@ describe('resuming', () => {
     ['a forged one', 'WzEsMV0.AAAAAAAAAAAAAAAAAAAAAA'],
   ])('refuses an id that is %s', async (_name, lastEventId) => {
     const runId = await createRun();
-    const { body } = await room.api.request(400, `GET /agent/runs/${runId}/events`, {
-      token: room.member.token,
+    const { body } = await fixture.request(400, `GET /agent/runs/${runId}/events`, {
+      token: fixture.member.token,
       headers: { 'last-event-id': lastEventId },
     });
     expect(body.errors).toEqual([{ pointer: '/Last-Event-ID', detail: 'is not the id of an event of this run' }]);
@@ -209,10 +210,10 @@ describe('resuming', () => {
 
   it('refuses the id of another run', async () => {
     const client = await (await watch(await createRun())).until(({ events }) => events.length > 1);
-    const { body } = await room.api.request(
+    const { body } = await fixture.request(
       400,
       `GET /agent/runs/${await createRun()}/events?last_event_id=${client.lastId}`,
-      { token: room.member.token },
+      { token: fixture.member.token },
     );
     expect(body.errors).toEqual([{ pointer: '/last_event_id', detail: 'is not the id of an event of this run' }]);
   });
@@ -221,28 +222,28 @@ describe('resuming', () => {
 describe('who may watch', () => {
   it('a viewer of the team may; strangers, nobody and unknown runs get the usual answers', async () => {
     const runId = await createRun();
-    const viewing = await LiveClient.watch(room.api, runId, { token: room.viewer.token });
+    const viewing = await LiveClient.watch(fixture.api, runId, { token: fixture.viewer.token });
     open.add(viewing);
     await viewing.until(({ events }) => events.length > 0);
-    await room.api.request(403, `GET /agent/runs/${runId}/events`, { token: room.stranger.token });
-    await room.api.request(404, `GET /agent/runs/${NO_RUN}/events`, { token: room.member.token });
-    await room.api.request(401, `GET /agent/runs/${runId}/events`);
-    await room.api.request(400, `GET /agent/runs/${runId}/events?cursor=1`, { token: room.member.token });
+    await fixture.request(403, `GET /agent/runs/${runId}/events`, { token: fixture.stranger.token });
+    await fixture.request(404, `GET /agent/runs/${UNKNOWN_RUN_ID}/events`, { token: fixture.member.token });
+    await fixture.request(401, `GET /agent/runs/${runId}/events`);
+    await fixture.request(400, `GET /agent/runs/${runId}/events?cursor=1`, { token: fixture.member.token });
   });
 
   it('ends the stream of a token that is revoked, and of a member who left', async () => {
     const runId = await createRun();
-    const token = await room.api.identities.token(room.member);
-    const leaver = await room.api.identities.user({ [room.team]: 'member' });
+    const token = await fixture.api.identities.token(fixture.member);
+    const leaver = await fixture.api.identities.user({ [fixture.team]: 'member' });
     const clients = await Promise.all(
-      [token, leaver.token].map((theirs) => LiveClient.watch(room.api, runId, { token: theirs })),
+      [token, leaver.token].map((theirs) => LiveClient.watch(fixture.api, runId, { token: theirs })),
     );
     const staying = await watch(runId);
-    await room.api.database.query(
+    await fixture.database.query(
       `UPDATE headrace.tokens SET revoked_at = headrace.now() WHERE hash = sha256(convert_to($1, 'UTF8'))`,
       [token],
     );
-    await room.api.database.query('DELETE FROM headrace.memberships WHERE user_uid = $1', [leaver.uid]);
+    await fixture.database.query('DELETE FROM headrace.memberships WHERE user_uid = $1', [leaver.uid]);
     for (const client of clients) {
       await client.closed;
       expect(client.events.at(-1)).toMatchObject({ event: 'end', data: { reason: 'access_ended' } });
@@ -254,11 +255,11 @@ describe('who may watch', () => {
 describe('many streams', () => {
   it('on one run cost what one costs', async () => {
     const runId = await createRun();
-    const runner = await TestRunner.take(room.api, runId);
+    const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
     const clients = await Promise.all(Array.from({ length: 40 }, () => watch(runId)));
     await Promise.all(clients.map((client) => client.until(client.sawState('INPROGRESS'))));
-    const statements = await statementsDuring(room.api, async () => {
+    const statements = await statementsDuring(fixture.api, async () => {
       await runner.report(started, says('m1', 'To all of you.'));
       await Promise.all(clients.map((client) => client.until(sawText('To all of you.'))));
     });
@@ -270,17 +271,17 @@ describe('many streams', () => {
 
   it('are limited per principal and per process', async () => {
     const limited = await startTestApi({
-      database: room.api.database,
+      database: fixture.database,
       settings: { ...QUICK, liveMaxStreams: 2, liveMaxStreamsPerPrincipal: 1 },
     });
     try {
       const runId = await createRun();
       const line = `GET /agent/runs/${runId}/events`;
       const mine = await watch(runId, { at: limited });
-      const { headers } = await limited.request(429, line, { token: room.member.token });
+      const { headers } = await limited.request(429, line, { token: fixture.member.token });
       expect(headers.get('retry-after')).toBe('5');
-      open.add(await LiveClient.watch(limited, runId, { token: room.viewer.token }));
-      const third = await limited.identities.user({ [room.team]: 'member' });
+      open.add(await LiveClient.watch(limited, runId, { token: fixture.viewer.token }));
+      const third = await limited.identities.user({ [fixture.team]: 'member' });
       await limited.request(503, line, { token: third.token });
       await mine.leave();
       // The server notices on its own time that the client is gone.
@@ -296,23 +297,23 @@ describe('many streams', () => {
 describe('the other end', () => {
   it('that takes nothing is let go, and can resume', async () => {
     const runId = await createRun();
-    const runner = await TestRunner.take(room.api, runId);
+    const runner = await TestRunner.take(fixture.api, runId);
     await runner.startAgent();
-    const port = Number(new URL(room.api.url).port);
+    const port = Number(new URL(fixture.api.url).port);
     const socket = connect({ port, host: '127.0.0.1' });
     socket.write(
-      `GET /api/v1/agent/runs/${runId}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${room.member.token}\r\n\r\n`,
+      `GET /api/v1/agent/runs/${runId}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${fixture.member.token}\r\n\r\n`,
     );
     await once(socket, 'readable');
-    const gone = room.api.log.lines.filter(({ status }) => status === 499).length;
+    const gone = fixture.api.log.lines.filter(({ status }) => status === 499).length;
     // Nobody reads: more than all buffers in between hold.
     const text = 'x'.repeat(500_000);
     await runner.report(started);
     for (let n = 0; n < 24; n += 1) await runner.report(says(`m${n}`, text));
     const deadline = performance.now() + 10_000;
-    while (room.api.log.lines.filter(({ status }) => status === 499).length === gone) {
+    while (fixture.api.log.lines.filter(({ status }) => status === 499).length === gone) {
       if (performance.now() > deadline) throw new Error('The stalled stream was not closed.');
-      await room.api.atOrigin(200, 'GET /health/live');
+      await fixture.api.atOrigin(200, 'GET /health/live');
     }
     socket.destroy();
     await runner.report(ended);
@@ -330,7 +331,7 @@ describe('the other end', () => {
   });
 
   it('hears at once when the process goes down, without an end: it is to come again', async () => {
-    const third = await startTestApi({ database: room.api.database, settings: QUICK });
+    const third = await startTestApi({ database: fixture.database, settings: QUICK });
     const runId = await createRun();
     const client = await (await watch(runId, { at: third })).until(({ events }) => events.length > 1);
     const before = performance.now();
@@ -344,9 +345,9 @@ describe('the other end', () => {
   });
 
   it('hears when the run is deleted', async () => {
-    const { id } = await room.runs.build({ by: room.member, team: room.team });
+    const { id } = await fixture.runs.build({ by: fixture.member, team: fixture.team });
     const client = await (await watch(id)).until(({ events }) => events.length > 0);
-    await room.api.database.query('DELETE FROM headrace.runs WHERE id = $1', [id]);
+    await fixture.database.query('DELETE FROM headrace.runs WHERE id = $1', [id]);
     await client.closed;
     expect(client.events.at(-1)).toMatchObject({ event: 'end', data: { reason: 'run_deleted' } });
   });

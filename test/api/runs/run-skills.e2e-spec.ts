@@ -4,8 +4,9 @@ import { type Caller, INITIAL_TEAM_SETTINGS } from '#platform/auth';
 import { offeredSkill, offerSkills, type TestPrincipal, TestRunner, type TestResponse } from '#testing';
 import { CreateRun } from '#domain/runs';
 import { fieldName } from '#platform/kernel';
-import { newTeam } from './list-team.js';
-import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, statementsDuring } from '../../support/api-requests.js';
+import { createTeam } from './runs-of-team.js';
 
 const GREET = 'acme/app:.agents/skills/greet/SKILL.md';
 const LINT = 'acme/app:.agents/skills/lint/SKILL.md';
@@ -28,30 +29,30 @@ const ANSWERS: Readonly<Record<string, ResolvedSkill>> = {
   'acme/slow:x': { kind: 'unreadable', detail: 'acme/slow did not answer in time.', retryable: true },
 };
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 let asked: string[];
 let admin: TestPrincipal;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
-  asked = offerSkills(room.api.app, ANSWERS);
-  admin = await room.api.identities.user({ [room.team]: 'admin' });
+  fixture = await ApiFixture.start();
+  asked = offerSkills(fixture.api.app, ANSWERS);
+  admin = await fixture.api.identities.user({ [fixture.team]: 'admin' });
 });
-afterAll(() => room.close());
+afterAll(() => fixture.close());
 beforeEach(() => {
-  room.api.log.clear();
+  fixture.api.log.clear();
   asked.length = 0;
 });
 
 const post = (status: number, fields: object, headers: Record<string, string> = {}): Promise<TestResponse> =>
-  room.api.request(status, 'POST /agent/runs', {
-    token: room.member.token,
+  fixture.request(status, 'POST /agent/runs', {
+    token: fixture.member.token,
     headers,
     body: { prompt: 'Ada "Mary Shelley"', ...fields },
   });
 const create = async (fields: object): Promise<string> => (await post(200, fields)).body.run_id;
 const read = async (runId: string): Promise<TestResponse['body']> =>
-  (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body;
+  (await fixture.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token })).body;
 
 describe('a run with a skill', () => {
   const FILLED = 'Greet Ada and Mary Shelley, not $7.\n\n> Ada "Mary Shelley"';
@@ -73,14 +74,18 @@ describe('a run with a skill', () => {
   it('gives the agent both, instructions first', async () => {
     const runId = await create({ config: { skill_spec: GREET, name: 'mine' } });
     expect((await read(runId)).agent_config.name).toBe('mine');
-    const { assignment } = await TestRunner.take(room.api, runId);
+    const { assignment } = await TestRunner.take(fixture.api, runId);
     expect(assignment).toMatchObject({ base_prompt: FILLED, prompt: 'Ada "Mary Shelley"' });
   });
 
   it('that continues a conversation has its skill told, though the agent is there already', async () => {
-    const { id, conversationId } = await room.runs.build({ by: room.member, team: room.team, state: 'SUCCEEDED' });
+    const { id, conversationId } = await fixture.runs.build({
+      by: fixture.member,
+      team: fixture.team,
+      state: 'SUCCEEDED',
+    });
     const runId = await create({ skill: 'acme/app:lint', conversation_id: conversationId });
-    const { assignment } = await TestRunner.take(room.api, runId);
+    const { assignment } = await TestRunner.take(fixture.api, runId);
     expect(assignment).toMatchObject({
       base_prompt: 'How to lint.',
       resume: { session_id: `session-${id}`, skill: true },
@@ -111,29 +116,31 @@ describe('a run with a skill', () => {
     const before = await read(runId);
     asked.length = 0;
     expect(await read(runId)).toEqual(before);
-    await TestRunner.take(room.api, runId);
+    await TestRunner.take(fixture.api, runId);
     expect(asked).toEqual([]);
   });
 
   it('asks the database nothing more', async () => {
-    expect(await statementsDuring(room.api, () => create({ skill: 'acme/app:lint' }))).toEqual(['runs.create-group']);
+    expect(await statementsDuring(fixture.api, () => create({ skill: 'acme/app:lint' }))).toEqual([
+      'runs.create-group',
+    ]);
   });
 
   it('is found by its full spec, by a short one and by the one that was asked for; by `agent` it is sorted', async () => {
-    const team = await newTeam(room);
+    const team = await createTeam(fixture);
     const make = async (skill: string): Promise<string> =>
       (
-        await room.api.request(200, 'POST /agent/runs', {
-          token: team.who.token,
+        await fixture.request(200, 'POST /agent/runs', {
+          token: team.member.token,
           body: { prompt: 'Go.', ...(skill === '' ? {} : { skill }) },
         })
       ).body.run_id;
     const [greet, lint, colon] = [await make('acme/app:greet'), await make(LINT), await make(':lint')];
-    const old = await team.run({ config: { skill_spec: 'acme/app:lint' } });
+    const old = await team.buildRun({ config: { skill_spec: 'acme/app:lint' } });
     const plain = await make('');
     const lints = [lint, colon].sort();
     const list = async (query: string): Promise<TestResponse['body']> =>
-      (await room.api.request(200, `GET /agent/runs?${query}`, { token: team.who.token })).body;
+      (await fixture.request(200, `GET /agent/runs?${query}`, { token: team.member.token })).body;
     const idsOf = ({ runs }: TestResponse['body']): string[] => runs.map(({ run_id }: { run_id: string }) => run_id);
     for (const sort of ['updated_at', 'agent']) {
       for (const order of ['asc', 'desc']) {
@@ -187,7 +194,7 @@ describe('a skill that a run cannot have', () => {
       [{ config: { skills: [GREET, spec] } }, '/config/skills/1'],
     ] as const) {
       const answer = await post(400, body);
-      expectProblem(room.api, answer, 'invalid_request', [{ pointer, detail }]);
+      expectProblem(fixture.api, answer, 'invalid_request', [{ pointer, detail }]);
       expect(answer.body.detail).toBe(`\`${fieldName(pointer)}\` ${detail}.`);
     }
   });
@@ -218,20 +225,20 @@ describe('a skill that a run cannot have', () => {
     const detail =
       'must leave the configuration at most 524288 bytes as JSON, with the instructions of the skills and their arguments';
     const prompt = 'x'.repeat(900_000);
-    expectProblem(room.api, await post(413, { skill: 'acme/app:large', prompt }), 'payload_too_large', [
+    expectProblem(fixture.api, await post(413, { skill: 'acme/app:large', prompt }), 'payload_too_large', [
       { pointer: '/skill', detail },
     ]);
     const some = { skill: 'acme/app:greet', config: { base_prompt: 'x'.repeat(262_144) }, prompt: 'y'.repeat(262_000) };
-    expectProblem(room.api, await post(413, some), 'payload_too_large', [{ pointer: '/skill', detail }]);
+    expectProblem(fixture.api, await post(413, some), 'payload_too_large', [{ pointer: '/skill', detail }]);
   });
 
   it('that an identity brings is named', async () => {
-    const { body: identity } = await room.api.request(201, 'POST /agent/identities', {
+    const { body: identity } = await fixture.request(201, 'POST /agent/identities', {
       token: admin.token,
       body: { name: 'reviewer', skills: ['acme/app:review'] },
     });
     const detail = `brings the skill acme/app:review, which fits several skills, of which one must be named in full: ${TWO.join(', ')}`;
-    expectProblem(room.api, await post(400, { agent_identity_uid: identity.uid }), 'invalid_request', [
+    expectProblem(fixture.api, await post(400, { agent_identity_uid: identity.uid }), 'invalid_request', [
       { pointer: '/agent_identity_uid', detail },
     ]);
     await create({ agent_identity_uid: identity.uid, skill: GREET });
@@ -246,24 +253,24 @@ describe('the same request again', () => {
     const { body: second } = await post(200, { skill: 'acme/app:lint' }, headers);
     expect(second.run_id).toBe(first.run_id);
     expect(asked).toEqual(['acme/app:lint']);
-    expectProblem(room.api, await post(422, { skill: 'acme/app:greet' }, headers), 'idempotency_key_reused');
+    expectProblem(fixture.api, await post(422, { skill: 'acme/app:greet' }, headers), 'idempotency_key_reused');
   });
 
   it('by the service itself does not either, and arguments may be something else than the prompt', async () => {
-    const { uid } = room.member;
+    const { uid } = fixture.member;
     const caller: Caller = {
       principal: {
         type: 'user',
         uid,
         displayName: '',
-        memberships: [{ teamUid: room.team, role: 'member', team: INITIAL_TEAM_SETTINGS }],
+        memberships: [{ teamUid: fixture.team, role: 'member', team: INITIAL_TEAM_SETTINGS }],
         tokenUid: '',
       },
       teamUid: null,
       teamUids: [],
     };
     const launch = (): Promise<unknown> =>
-      room.api.app.get(CreateRun).execute(caller, {
+      fixture.api.app.get(CreateRun).execute(caller, {
         prompt: 'From outside.',
         skillArguments: 'Ada Bob',
         skill: 'acme/app:greet',
@@ -280,24 +287,24 @@ describe('the same request again', () => {
 
 describe('when skills last ran', () => {
   it('is told of the runs that the caller may see, in one round trip', async () => {
-    const team = await newTeam(room);
+    const team = await createTeam(fixture);
     const at = (hour: number): Date => new Date(Date.UTC(2026, 0, 1, hour));
     const caller: Caller = {
-      principal: { type: 'user', uid: team.who.uid, displayName: '', memberships: [], tokenUid: '' },
+      principal: { type: 'user', uid: team.member.uid, displayName: '', memberships: [], tokenUid: '' },
       teamUid: team.uid,
       teamUids: [team.uid],
     };
     const long = `acme/app:${'x'.repeat(600)}`;
-    await team.run({ config: { skill_spec: GREET }, createdAt: at(1) });
-    await team.run({ config: { skill_spec: GREET }, createdAt: at(2) });
-    await team.run({ config: { skill_spec: `${long}1/SKILL.md` }, createdAt: at(3) });
-    await team.run({ config: { skill_spec: `${long}2/SKILL.md` }, createdAt: at(4) });
-    await room.runs.build({ by: team.who, config: { skill_spec: GREET }, createdAt: at(5) });
-    await room.runs.build({ by: room.member, config: { skill_spec: LINT }, createdAt: at(6) });
-    const skillRuns = room.api.app.get(SkillRuns);
+    await team.buildRun({ config: { skill_spec: GREET }, createdAt: at(1) });
+    await team.buildRun({ config: { skill_spec: GREET }, createdAt: at(2) });
+    await team.buildRun({ config: { skill_spec: `${long}1/SKILL.md` }, createdAt: at(3) });
+    await team.buildRun({ config: { skill_spec: `${long}2/SKILL.md` }, createdAt: at(4) });
+    await fixture.runs.build({ by: team.member, config: { skill_spec: GREET }, createdAt: at(5) });
+    await fixture.runs.build({ by: fixture.member, config: { skill_spec: LINT }, createdAt: at(6) });
+    const skillRuns = fixture.api.app.get(SkillRuns);
     const ids = [GREET, LINT, `${long}1/SKILL.md`, `${long}3/SKILL.md`];
     let last: ReadonlyMap<string, Date> = new Map();
-    const statements = await statementsDuring(room.api, async () => {
+    const statements = await statementsDuring(fixture.api, async () => {
       last = await skillRuns.lastRuns(caller, ids);
     });
     expect(last).toEqual(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
-import { NO_RUN } from './runs-room.js';
+import { UNKNOWN_RUN_ID } from '../../support/api-requests.js';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -10,15 +10,15 @@ afterAll(() => api.close());
 
 describe('the session page', () => {
   it('is the same for every run, and holds nothing that would need a token', async () => {
-    const { headers, text } = await api.atOrigin(200, `GET /runs/${NO_RUN}`);
+    const { headers, text } = await api.atOrigin(200, `GET /runs/${UNKNOWN_RUN_ID}`);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
-    expect(text).not.toContain(NO_RUN);
+    expect(text).not.toContain(UNKNOWN_RUN_ID);
     expect((await api.atOrigin(200, `GET /runs/${crypto.randomUUID()}`)).text).toBe(text);
     await api.atOrigin(404, 'GET /runs/not-a-run');
   });
 
   it('takes scripts, styles and data from this service only, and nothing inline', async () => {
-    const { headers, text } = await api.atOrigin(200, `GET /runs/${NO_RUN}`);
+    const { headers, text } = await api.atOrigin(200, `GET /runs/${UNKNOWN_RUN_ID}`);
     const policy = headers.get('content-security-policy') ?? '';
     expect(policy.split('; ')).toEqual(
       expect.arrayContaining(["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"]),

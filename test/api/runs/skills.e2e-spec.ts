@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GitFixture, type TestPrincipal, TestRunner, type TestResponse } from '#testing';
-import { expectProblem, openRunsRoom, type RunsRoom, statementsDuring } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem, statementsDuring } from '../../support/api-requests.js';
 
 /* Runs with skills of real repositories. What does not depend on where skills come from is in run-skills.e2e-spec.ts. */
 
@@ -14,7 +15,7 @@ const skill = (name: string, body: string): string =>
 const REVIEW = 'acme/tools:.agents/skills/review/SKILL.md';
 const DEPLOYS = ['acme/tools:.agents/skills/deploy/SKILL.md', 'acme/tools:.claude/skills/deploy/SKILL.md'];
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 let tools: GitFixture;
 let environment: string;
 /** Of `member` alone; its repository is `own/kit`. */
@@ -31,29 +32,30 @@ beforeAll(async () => {
     'docs/howto/SKILL.md': '# How\n\nFollow the guide.\n',
   });
   new GitFixture(join(github, 'own/kit.git')).commit({ '.warp/skills/sharpen/SKILL.md': skill('sharpen', 'Sharpen.') });
-  room = await openRunsRoom({ settings: { githubUrl: github, gitLocalRoots: [github], skillsCacheTtl: 0 } });
-  const admin = await room.api.identities.user({ [room.team]: 'admin' });
+  fixture = await ApiFixture.start({ settings: { githubUrl: github, gitLocalRoots: [github], skillsCacheTtl: 0 } });
+  const admin = await fixture.api.identities.user({ [fixture.team]: 'admin' });
   environment = await newEnvironment(admin, 'tools', { owner: 'acme', repo: 'tools' });
-  kit = await newEnvironment(room.member, 'kit', { owner: 'own', repo: 'kit' }, { team: false });
+  kit = await newEnvironment(fixture.member, 'kit', { owner: 'own', repo: 'kit' }, { team: false });
 });
 afterAll(async () => {
-  await room.close();
+  await fixture.close();
   rmSync(root, { recursive: true, force: true });
 });
 
 async function newEnvironment({ token }: TestPrincipal, name: string, repository: object, more = {}): Promise<string> {
   const body = { config: { name, github_repos: [repository] }, ...more };
-  return (await room.api.request(201, 'POST /environments', { token, body })).body.uid;
+  return (await fixture.request(201, 'POST /environments', { token, body })).body.uid;
 }
-const post = (status: number, fields: object, { token } = room.member, headers = {}): Promise<TestResponse> =>
-  room.api.request(status, 'POST /agent/runs', {
+const post = (status: number, fields: object, { token } = fixture.member, headers = {}): Promise<TestResponse> =>
+  fixture.request(status, 'POST /agent/runs', {
     token,
     headers,
     body: { prompt: 'src "the house rules"', ...fields },
   });
-const create = async (fields: object, who = room.member): Promise<string> => (await post(200, fields, who)).body.run_id;
-const read = async (runId: string, { token } = room.member): Promise<TestResponse['body']> =>
-  (await room.api.request(200, `GET /agent/runs/${runId}`, { token })).body;
+const create = async (fields: object, who = fixture.member): Promise<string> =>
+  (await post(200, fields, who)).body.run_id;
+const read = async (runId: string, { token } = fixture.member): Promise<TestResponse['body']> =>
+  (await fixture.request(200, `GET /agent/runs/${runId}`, { token })).body;
 const FILLED = 'Review src like the house rules, not $9.';
 
 describe('a skill of a repository', () => {
@@ -76,7 +78,10 @@ describe('a skill of a repository', () => {
 
   it('is found without an environment among those of the caller, and in public repositories', async () => {
     expect((await read(await create({ skill: 'review' }))).agent_skill.full_path).toBe(REVIEW);
-    const item = await read(await create({ skill: 'acme/tools:docs/howto/SKILL.md' }, room.stranger), room.stranger);
+    const item = await read(
+      await create({ skill: 'acme/tools:docs/howto/SKILL.md' }, fixture.stranger),
+      fixture.stranger,
+    );
     expect(item.agent_skill).toEqual({
       name: 'howto',
       description: 'Follow the guide.',
@@ -89,7 +94,7 @@ describe('a skill of a repository', () => {
     const full = 'own/kit:.warp/skills/sharpen/SKILL.md';
     const own = await create({ team: false, skill: 'sharpen', config: { environment_id: kit } });
     expect((await read(own)).agent_skill.full_path).toBe(full);
-    const [problem] = (await post(400, { skill: 'sharpen' }, room.stranger)).body.errors;
+    const [problem] = (await post(400, { skill: 'sharpen' }, fixture.stranger)).body.errors;
     expect(problem).toMatchObject({ pointer: '/skill', detail: expect.stringMatching(/^names no skill/) });
     expect(problem.detail).not.toContain('own/kit');
   });
@@ -100,24 +105,24 @@ describe('a skill of a repository', () => {
     const after = await create({ skill: 'acme/tools:review' });
     tools.commit({ '.agents/skills/review/SKILL.md': skill('review', 'Review $0 like $ARGUMENTS[1], not $9.') });
     expect((await read(after)).agent_config.base_prompt).toBe('Review anew.');
-    const { assignment } = await TestRunner.take(room.api, before);
+    const { assignment } = await TestRunner.take(fixture.api, before);
     expect(assignment).toMatchObject({ base_prompt: FILLED, prompt: 'src "the house rules"' });
   });
 
   it('that is gone meanwhile does not matter to a request that is repeated', async () => {
     const headers = { 'Idempotency-Key': 'gone' };
     tools.commit({ '.agents/skills/passing/SKILL.md': skill('passing', 'Pass.') });
-    const { body: first } = await post(200, { skill: 'acme/tools:passing' }, room.member, headers);
+    const { body: first } = await post(200, { skill: 'acme/tools:passing' }, fixture.member, headers);
     tools.git('rm', '--quiet', '-r', '.agents/skills/passing');
     tools.commit({});
     await post(400, { skill: 'acme/tools:passing' });
-    expect((await post(200, { skill: 'acme/tools:passing' }, room.member, headers)).body.run_id).toBe(first.run_id);
+    expect((await post(200, { skill: 'acme/tools:passing' }, fixture.member, headers)).body.run_id).toBe(first.run_id);
   });
 
   it('is listed with the time of its last run', async () => {
     const runId = await create({ skill: 'acme/tools:review' });
     const { created_at } = await read(runId);
-    const { body } = await room.api.request(200, 'GET /agent?repo=acme/tools', { token: room.member.token });
+    const { body } = await fixture.request(200, 'GET /agent?repo=acme/tools', { token: fixture.member.token });
     const variants = body.agents.flatMap(({ variants: all }: { variants: { id: string }[] }) => all);
     const lastOf = (id: string): unknown =>
       variants.find((variant: { id: string }) => variant.id === id)?.last_run_timestamp;
@@ -136,7 +141,7 @@ describe('what cannot be resolved', () => {
   ])('%s: 400', async (spec, detail, candidates) => {
     const answer = await post(400, { config: { skill_spec: spec } });
     const [issue] = answer.body.errors;
-    expectProblem(room.api, answer, 'invalid_request', [{ pointer: '/config/skill_spec', detail: issue.detail }]);
+    expectProblem(fixture.api, answer, 'invalid_request', [{ pointer: '/config/skill_spec', detail: issue.detail }]);
     expect(issue.detail).toMatch(detail);
     for (const candidate of candidates) expect(issue.detail).toContain(candidate);
     expect(answer.text).not.toContain(root);
@@ -144,14 +149,14 @@ describe('what cannot be resolved', () => {
 });
 
 it('a skill that is known already costs the database little', async () => {
-  const warm = await openRunsRoom({
-    database: room.api.database,
+  const warm = await ApiFixture.start({
+    database: fixture.database,
     settings: { githubUrl: github, gitLocalRoots: [github] },
   });
   try {
     const make = (): Promise<unknown> =>
       warm.api.request(200, 'POST /agent/runs', {
-        token: room.member.token,
+        token: fixture.member.token,
         body: { prompt: 'Go.', skill: REVIEW, config: { environment_id: environment } },
       });
     await make();

@@ -1,24 +1,31 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunShape } from '#testing';
-import { allAtOnce, answerTo, expectProblem, NO_RUN, openRunsRoom, type RunsRoom, lockOfRun } from './runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import {
+  expectProblem,
+  lockOfRun,
+  requestAnyStatus,
+  sendConcurrently,
+  UNKNOWN_RUN_ID,
+} from '../../support/api-requests.js';
 
-let room: RunsRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openRunsRoom();
+  fixture = await ApiFixture.start();
 });
-afterAll(() => room.close());
-beforeEach(() => room.api.log.clear());
+afterAll(() => fixture.close());
+beforeEach(() => fixture.api.log.clear());
 
 type Shape = Omit<RunShape, 'by'>;
 
-const build = (shape: Shape) => room.runs.build({ by: room.member, team: room.team, ...shape });
-const followUp = (status: number, runId: string, body: unknown, token = room.member.token) =>
-  room.api.request(status, `POST /agent/runs/${runId}/followups`, { token, body });
+const build = (shape: Shape) => fixture.runs.build({ by: fixture.member, team: fixture.team, ...shape });
+const followUp = (status: number, runId: string, body: unknown, token = fixture.member.token) =>
+  fixture.request(status, `POST /agent/runs/${runId}/followups`, { token, body });
 const stateOf = async (runId: string) =>
-  (await room.api.request(200, `GET /agent/runs/${runId}`, { token: room.member.token })).body.state as string;
+  (await fixture.request(200, `GET /agent/runs/${runId}`, { token: fixture.member.token })).body.state as string;
 const waitingFor = (runId: string) =>
-  room.api.database.query(
+  fixture.database.query(
     'SELECT id, message, mode, outcome FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL ORDER BY position',
     [runId],
   );
@@ -54,7 +61,7 @@ describe('a follow-up', () => {
     });
     expect(await stateOf(id)).toBe(after);
     if (outcome === null) {
-      expectProblem(room.api, answer, 'invalid_request');
+      expectProblem(fixture.api, answer, 'invalid_request');
       expect(answer.body.detail).toBe('The run has no open session and no conversation to continue from.');
       expect(await waitingFor(id)).toEqual([]);
       return;
@@ -63,7 +70,7 @@ describe('a follow-up', () => {
     expect(await waitingFor(id)).toEqual([
       { id: answer.body.followup_id, message: 'Also fix the other one.', mode: 'plan', outcome },
     ]);
-    const { body } = await room.api.request(200, `GET /agent/runs/${id}/timeline`, { token: room.member.token });
+    const { body } = await fixture.request(200, `GET /agent/runs/${id}/timeline`, { token: fixture.member.token });
     expect(body.events.at(-1)).toMatchObject({
       event_type: 'followup_received',
       payload: { followup_id: answer.body.followup_id, outcome },
@@ -83,7 +90,7 @@ describe('a follow-up', () => {
         outcome === null
           ? undefined
           : [{ pointer: '/message', detail: 'must not be empty unless the run continues from its saved conversation' }];
-      expectProblem(room.api, answer, 'invalid_request', errors);
+      expectProblem(fixture.api, answer, 'invalid_request', errors);
       expect(await stateOf(id)).toBe(before);
     }
   });
@@ -99,7 +106,7 @@ describe('a follow-up', () => {
   it('clears what an earlier execution failed with', async () => {
     const { id } = await build({ state: 'ERROR', conversation: true });
     await followUp(200, id, { message: 'Again.' });
-    const { body } = await room.api.request(200, `GET /agent/runs/${id}`, { token: room.member.token });
+    const { body } = await fixture.request(200, `GET /agent/runs/${id}`, { token: fixture.member.token });
     expect(body).toMatchObject({ state: 'QUEUED', conversation_id: expect.any(String) });
     expect(body).not.toHaveProperty('status_message');
   });
@@ -109,7 +116,7 @@ describe('what waits when the run is cancelled', () => {
   it('is cancelled with it: a later follow-up does not bring it back', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
     await followUp(200, id, { message: 'Never mind.' });
-    await room.api.request(200, `POST /agent/runs/${id}/cancel`, { token: room.member.token });
+    await fixture.request(200, `POST /agent/runs/${id}/cancel`, { token: fixture.member.token });
     await followUp(200, id, { message: 'Do this instead.' });
     expect(await waitingFor(id)).toEqual([expect.objectContaining({ message: 'Do this instead.' })]);
   });
@@ -118,10 +125,10 @@ describe('what waits when the run is cancelled', () => {
 describe('several at once', () => {
   it('to an ended run: one continues it, the others wait with it, in some order and all of them', async () => {
     const { id } = await build({ state: 'SUCCEEDED' });
-    const answers = await allAtOnce(room.api, lockOfRun(id), () =>
+    const answers = await sendConcurrently(fixture.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, (_, index) =>
-        answerTo(room.api, `POST /agent/runs/${id}/followups`, {
-          token: room.member.token,
+        requestAnyStatus(fixture.api, `POST /agent/runs/${id}/followups`, {
+          token: fixture.member.token,
           body: { message: `m${index}` },
         }),
       ),
@@ -132,19 +139,22 @@ describe('several at once', () => {
       ...Array<string>(19).fill('queued_prompt'),
     ]);
     expect(await waitingFor(id)).toHaveLength(20);
-    expect(room.api.log.errors).toEqual([]);
+    expect(fixture.api.log.errors).toEqual([]);
   });
 
   it('a hundred may wait; the next one is asked to come back later', async () => {
     const { id } = await build({ state: 'INPROGRESS' });
-    await room.api.database.query(
+    await fixture.database.query(
       `INSERT INTO run_followups (id, run_id, message, outcome, author_type, author_uid, created_at)
        SELECT gen_random_uuid(), $1, 'x', 'live_session', 'user', $2, headrace.now() FROM generate_series(1, 95)`,
-      [id, room.member.uid],
+      [id, fixture.member.uid],
     );
-    const answers = await allAtOnce(room.api, lockOfRun(id), () =>
+    const answers = await sendConcurrently(fixture.api, lockOfRun(id), () =>
       Array.from({ length: 20 }, () =>
-        answerTo(room.api, `POST /agent/runs/${id}/followups`, { token: room.member.token, body: { message: 'y' } }),
+        requestAnyStatus(fixture.api, `POST /agent/runs/${id}/followups`, {
+          token: fixture.member.token,
+          body: { message: 'y' },
+        }),
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([
@@ -152,9 +162,9 @@ describe('several at once', () => {
       ...Array<number>(15).fill(409),
     ]);
     const late = await followUp(409, id, { message: 'z' });
-    expectProblem(room.api, late, 'conflict');
+    expectProblem(fixture.api, late, 'conflict');
     expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(0);
-    await room.api.database.query('UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1', [id]);
+    await fixture.database.query('UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1', [id]);
     await followUp(200, id, { message: 'z' });
   });
 });
@@ -167,8 +177,8 @@ describe('bad input', () => {
 
   it('no body at all: 400, although an empty message would do', async () => {
     expectProblem(
-      room.api,
-      await room.api.request(400, `POST /agent/runs/${id}/followups`, { token: room.member.token }),
+      fixture.api,
+      await fixture.request(400, `POST /agent/runs/${id}/followups`, { token: fixture.member.token }),
       'invalid_request',
       [{ pointer: '', detail: 'is required' }],
     );
@@ -183,51 +193,51 @@ describe('bad input', () => {
     [{ message: 'x', prompt: 'x' }, '/prompt', 'is not a known field'],
     [[], '', 'must be an object'],
   ])('400 (case %#)', async (body, pointer, detail) => {
-    expectProblem(room.api, await followUp(400, id, body), 'invalid_request', [{ pointer, detail }]);
+    expectProblem(fixture.api, await followUp(400, id, body), 'invalid_request', [{ pointer, detail }]);
     expect(await stateOf(id)).toBe('SUCCEEDED');
   });
 
   it('over 2 MB: 413; another media type: 415', async () => {
-    expectProblem(room.api, await followUp(413, id, { message: 'x'.repeat(2_097_152) }), 'payload_too_large');
-    const answer = await room.api.request(415, `POST /agent/runs/${id}/followups`, {
-      token: room.member.token,
+    expectProblem(fixture.api, await followUp(413, id, { message: 'x'.repeat(2_097_152) }), 'payload_too_large');
+    const answer = await fixture.request(415, `POST /agent/runs/${id}/followups`, {
+      token: fixture.member.token,
       body: 'hello',
       contentType: 'text/plain',
     });
-    expectProblem(room.api, answer, 'unsupported_media_type');
+    expectProblem(fixture.api, answer, 'unsupported_media_type');
   });
 
   it('a message of 1 MiB is taken; one byte more is a 413', async () => {
     const { id: other } = await build({ state: 'SUCCEEDED' });
     const message = `${'é'.repeat(524_287)}xy`;
     const errors = [{ pointer: '/message', detail: 'must not exceed 1048576 bytes in UTF-8' }];
-    expectProblem(room.api, await followUp(413, other, { message: `${message}z` }), 'payload_too_large', errors);
+    expectProblem(fixture.api, await followUp(413, other, { message: `${message}z` }), 'payload_too_large', errors);
     await followUp(200, other, { message });
   });
 });
 
 describe('who may', () => {
   it('a member, a service account of the team, the owner of a personal run', async () => {
-    const bot = await room.api.identities.serviceAccount(room.team);
+    const bot = await fixture.api.identities.serviceAccount(fixture.team);
     await followUp(200, (await build({ state: 'SUCCEEDED' })).id, { message: 'x' }, bot.token);
     await followUp(
       200,
-      (await room.runs.build({ by: room.stranger, state: 'SUCCEEDED' })).id,
+      (await fixture.runs.build({ by: fixture.stranger, state: 'SUCCEEDED' })).id,
       { message: 'x' },
-      room.stranger.token,
+      fixture.stranger.token,
     );
   });
 
   it('not a viewer, not another team: 403', async () => {
     const { id } = await build({ state: 'SUCCEEDED' });
-    for (const { token } of [room.viewer, room.stranger])
-      expectProblem(room.api, await followUp(403, id, { message: 'x' }, token), 'not_authorized');
+    for (const { token } of [fixture.viewer, fixture.stranger])
+      expectProblem(fixture.api, await followUp(403, id, { message: 'x' }, token), 'not_authorized');
     expect(await stateOf(id)).toBe('SUCCEEDED');
   });
 
   it('unknown and malformed ids: 404; a blank one: 400', async () => {
-    for (const id of [NO_RUN, 'nonsense'])
-      expectProblem(room.api, await followUp(404, id, { message: 'x' }), 'resource_not_found');
-    expectProblem(room.api, await followUp(400, '%20', { message: 'x' }), 'invalid_request');
+    for (const id of [UNKNOWN_RUN_ID, 'nonsense'])
+      expectProblem(fixture.api, await followUp(404, id, { message: 'x' }), 'resource_not_found');
+    expectProblem(fixture.api, await followUp(400, '%20', { message: 'x' }), 'invalid_request');
   });
 });

@@ -2,32 +2,33 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CreateFactory } from '#domain/factories';
 import { newUid } from '#platform/kernel';
 import { startTestApi, type TestApi } from '#testing';
-import { type AgentsRoom, openRoom, pointersOf } from '../agents/agents-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { pointersOf } from '../../support/api-requests.js';
 
 /** Secrets that webhooks check senders with are not given to runs: whoever reads one can forge deliveries. */
 
 let api: TestApi;
-let room: AgentsRoom;
+let fixture: ApiFixture;
 let factoryUid: string;
 beforeAll(async () => {
   api = await startTestApi();
-  room = await openRoom(api);
-  const made = await api.app.get(CreateFactory).execute({ teamUid: room.team, name: 'factory' });
+  fixture = await ApiFixture.over(api);
+  const made = await api.app.get(CreateFactory).execute({ teamUid: fixture.team, name: 'factory' });
   if (made.kind !== 'created') throw new Error(`The factory was not made: ${made.kind}.`);
   factoryUid = made.factory.uid;
 });
 afterAll(() => api.close());
 
 const put = (name: string, body: object, status = 200) =>
-  api.request(status, `PUT /secrets/${name}`, { token: room.admin.token, body });
+  api.request(status, `PUT /secrets/${name}`, { token: fixture.admin.token, body });
 const purposeOf = async (name: string): Promise<string | undefined> => {
-  const { secrets } = (await api.request(200, 'GET /secrets', { token: room.admin.token })).body;
+  const { secrets } = (await api.request(200, 'GET /secrets', { token: fixture.admin.token })).body;
   return secrets.find((one: { name: string }) => one.name === name)?.purpose;
 };
 const newWebhook = async (fields: object = {}): Promise<string> =>
   (
     await api.request(201, `POST /factories/${factoryUid}/webhooks`, {
-      token: room.admin.token,
+      token: fixture.admin.token,
       body: { name: newUid(), ...fields },
     })
   ).body.uid as string;
@@ -40,18 +41,18 @@ describe('a secret that a webhook owns', () => {
   it('is for webhooks, and no run, environment or agent identity may name it: 403', async () => {
     const name = `webhook-${await newWebhook()}`;
     expect(await purposeOf(name)).toBe('webhook');
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const run = { prompt: 'Go.', config: forClaude(name) };
     const pointers = ['/config/harness_auth_secrets/claude_auth_secret_name'];
-    for (const by of [room.member, room.bot]) {
+    for (const by of [fixture.member, fixture.bot]) {
       const { body } = await api.request(403, 'POST /agent/runs/external', { token: by.token, body: run });
       expect(pointersOf(body)).toEqual(pointers);
     }
     const unknown = await api.request(403, 'POST /agent/runs', {
-      token: room.member.token,
+      token: fixture.member.token,
       body: { prompt: 'Go.', config: forClaude('nowhere') },
     });
-    const known = await api.request(403, 'POST /agent/runs', { token: room.member.token, body: run });
+    const known = await api.request(403, 'POST /agent/runs', { token: fixture.member.token, body: run });
     expect(known.body.detail).toBe(unknown.body.detail);
     const environment = {
       config: { secrets: [{ name }], github_repos: [{ owner: 'a', repo: 'b', secret_name: name }] },
@@ -75,7 +76,7 @@ describe('a secret for runs', () => {
     await put('shared', { value: 'swordfish-swordfish-swordfish' });
     expect(await purposeOf('shared')).toBe('run');
     const { body: run } = await api.request(200, 'POST /agent/runs/external', {
-      token: room.member.token,
+      token: fixture.member.token,
       body: { prompt: 'Go.', config: forClaude('shared') },
     });
     await newWebhook({ auth_mode: 'url_token', secret_name: 'shared' });
@@ -85,7 +86,7 @@ describe('a secret for runs', () => {
       body: { protocol_version: 1, instance_id: 'test' },
     });
     expect(claim.text).not.toContain('swordfish');
-    const { body } = await api.request(200, `GET /agent/runs/${run.run_id}`, { token: room.member.token });
+    const { body } = await api.request(200, `GET /agent/runs/${run.run_id}`, { token: fixture.member.token });
     expect(body).toMatchObject({ state: 'FAILED', status_message: { error_code: 'environment_setup_failed' } });
     // A new value changes nothing about that, and it cannot be taken back while the webhook uses it.
     expect((await put('shared', { value: 'another-value-for-the-webhook' })).body.purpose).toBe('webhook');
@@ -96,7 +97,7 @@ describe('a secret for runs', () => {
   it('can be made one for webhooks, and one for runs again while no webhook uses it', async () => {
     expect((await put('moving', { value: 'x', purpose: 'webhook' })).body.purpose).toBe('webhook');
     await api.request(403, 'POST /agent/runs', {
-      token: room.member.token,
+      token: fixture.member.token,
       body: { prompt: 'Go.', config: forClaude('moving') },
     });
     expect((await put('moving', { value: 'x', purpose: 'run' })).body.purpose).toBe('run');

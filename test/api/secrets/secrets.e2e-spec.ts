@@ -2,15 +2,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database, type Queryable } from '#platform/persistence';
 import { ManagedSecrets, SecretRejectedError, SecretChangeListener, SecretChangeListeners } from '#platform/secrets';
 import { startTestApi, type TestApi } from '#testing';
-import { type AgentsRoom, HUGE, inTeam, openRoom, pointersOf, UNKNOWN } from '../agents/agents-room.js';
-import { allAtOnce, answerTo } from '../runs/runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import {
+  inTeam,
+  OVERSIZED_BODY,
+  pointersOf,
+  requestAnyStatus,
+  sendConcurrently,
+  UNKNOWN_UID,
+} from '../../support/api-requests.js';
 
 const LIMIT = 1000;
 
 let api: TestApi;
-let room: AgentsRoom;
+let fixture: ApiFixture;
 
-/** Stands for a room that uses secrets. */
+/** Stands for a fixture that uses secrets. */
 class RecordingListener extends SecretChangeListener {
   readonly seen: string[] = [];
   refuses = '';
@@ -33,12 +40,12 @@ const listener = new RecordingListener();
 
 beforeAll(async () => {
   api = await startTestApi();
-  room = await openRoom(api);
+  fixture = await ApiFixture.over(api);
   api.app.get(SecretChangeListeners).register(listener);
 });
 afterAll(() => api.close());
 
-const put = (name: string, value: string, { token } = room.admin, status = 200) =>
+const put = (name: string, value: string, { token } = fixture.admin, status = 200) =>
   api.request(status, `PUT /secrets/${name}`, { token, body: { value } });
 const names = async (token: string): Promise<string[]> =>
   (await api.request(200, 'GET /secrets', { token })).body.secrets.map(({ name }: { name: string }) => name);
@@ -71,7 +78,7 @@ describe('putSecret', () => {
     const changed = (await put('deploy.key_1', 'marlin')).body;
     expect(changed).toMatchObject({ name: 'deploy.key_1', version: 2, created_at: made.created_at });
     expect(Date.parse(changed.updated_at) - Date.parse(made.updated_at)).toBeGreaterThanOrEqual(60_000);
-    expect(await read(room.team, 'deploy.key_1')).toEqual({ version: 2, value: 'marlin' });
+    expect(await read(fixture.team, 'deploy.key_1')).toEqual({ version: 2, value: 'marlin' });
     expect(listener.seen).toEqual(['deploy.key_1 1 swordfish', 'deploy.key_1 2 marlin']);
   });
 
@@ -94,7 +101,7 @@ describe('putSecret', () => {
     [{}, '/value'],
     [{ value: 'x', name: 'y' }, '/name'],
   ])('400: %j', async (body, pointer) => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const answer = await api.request(400, 'PUT /secrets/wrong', { token, body });
     expect(pointersOf(answer.body)).toEqual([pointer]);
     expect(await names(token)).not.toContain('wrong');
@@ -103,33 +110,33 @@ describe('putSecret', () => {
   it.each(['%20', '.hidden', '-x', 'a%20b', 'a%2Fb', 'x'.repeat(129), 'caf%C3%A9', 'a%00b', '__proto__'])(
     '400: the name %s',
     async (name) => {
-      const answer = await put(name, 'x', room.admin, 400);
+      const answer = await put(name, 'x', fixture.admin, 400);
       expect(answer.body.detail).toContain('`name`');
     },
   );
 
   it.each(['constructor', '7', 'x'.repeat(128)])('200: the name %s', async (name) => {
     await put(name, 'x');
-    expect(await names(room.admin.token)).toContain(name);
+    expect(await names(fixture.admin.token)).toContain(name);
   });
 
   it('400 when something that uses it cannot use the value, and nothing has changed', async () => {
     await put('picky', 'good');
     listener.refuses = 'picky';
-    const answer = await put('picky', 'bad value', room.admin, 400);
+    const answer = await put('picky', 'bad value', fixture.admin, 400);
     listener.refuses = '';
     expect(pointersOf(answer.body)).toEqual(['/value']);
     expect(answer.body.detail).toContain('is no good for webhook ci (uid 7)');
     expect(answer.text).not.toContain('bad value');
-    expect(await read(room.team, 'picky')).toEqual({ version: 1, value: 'good' });
+    expect(await read(fixture.team, 'picky')).toEqual({ version: 1, value: 'good' });
   });
 
   it('400 when no team is picked; 413 and 415', async () => {
-    const { token } = room.both;
-    const nowhere = await put('a', 'x', room.both, 400);
+    const { token } = fixture.adminOfBoth;
+    const nowhere = await put('a', 'x', fixture.adminOfBoth, 400);
     expect(nowhere.body.detail).toContain('X-Headrace-Team-Uid');
-    await api.request(200, 'PUT /secrets/a', { token, body: { value: 'x' }, headers: inTeam(room.otherTeam) });
-    await api.request(413, 'PUT /secrets/a', { token, body: HUGE, contentType: 'application/json' });
+    await api.request(200, 'PUT /secrets/a', { token, body: { value: 'x' }, headers: inTeam(fixture.otherTeam) });
+    await api.request(413, 'PUT /secrets/a', { token, body: OVERSIZED_BODY, contentType: 'application/json' });
     await api.request(415, 'PUT /secrets/a', { token, body: '{}', contentType: 'text/plain' });
   });
 });
@@ -147,9 +154,9 @@ describe('the limit of a team', () => {
   it('holds when many come at once: 403 limit_reached for those who are too many', async () => {
     const { team, admin } = await newTeam();
     await fill(team, LIMIT - 2);
-    const answers = await allAtOnce(api, lockOf(team), () =>
+    const answers = await sendConcurrently(api, lockOf(team), () =>
       Array.from({ length: 5 }, (_, index) =>
-        answerTo(api, `PUT /secrets/new${index}`, { token: admin.token, body: { value: 'x' } }),
+        requestAnyStatus(api, `PUT /secrets/new${index}`, { token: admin.token, body: { value: 'x' } }),
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 403, 403, 403]);
@@ -171,8 +178,10 @@ describe('the limit of a team', () => {
   it('counts one that several make at once as one', async () => {
     const { team, admin } = await newTeam();
     await put('first', 'x', admin);
-    const answers = await allAtOnce(api, lockOf(team), () =>
-      Array.from({ length: 5 }, () => answerTo(api, 'PUT /secrets/same', { token: admin.token, body: { value: 'x' } })),
+    const answers = await sendConcurrently(api, lockOf(team), () =>
+      Array.from({ length: 5 }, () =>
+        requestAnyStatus(api, 'PUT /secrets/same', { token: admin.token, body: { value: 'x' } }),
+      ),
     );
     expect(answers.map(({ body }) => body.version as number).sort()).toEqual([1, 2, 3, 4, 5]);
     expect(await countOf(team)).toEqual({ counted: 2, there: 2 });
@@ -199,41 +208,41 @@ describe('listSecrets', () => {
   });
 
   it('400 when no team is picked', async () => {
-    await api.request(400, 'GET /secrets', { token: room.both.token });
-    await api.request(200, 'GET /secrets', { token: room.both.token, headers: inTeam(room.team) });
+    await api.request(400, 'GET /secrets', { token: fixture.adminOfBoth.token });
+    await api.request(200, 'GET /secrets', { token: fixture.adminOfBoth.token, headers: inTeam(fixture.team) });
   });
 });
 
 describe('deleteSecret', () => {
   it('204, and then it is gone; 404 for what is not there or cannot be; 400 without a team or a name', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     await put('short-lived', 'x');
     await api.request(204, 'DELETE /secrets/short-lived', { token });
     expect(await names(token)).not.toContain('short-lived');
     for (const name of ['short-lived', 'never', 'a%20b', '.x'])
       await api.request(404, `DELETE /secrets/${name}`, { token });
     await api.request(400, 'DELETE /secrets/%20', { token });
-    await api.request(400, 'DELETE /secrets/never', { token: room.both.token });
+    await api.request(400, 'DELETE /secrets/never', { token: fixture.adminOfBoth.token });
   });
 
   it('409 while it is used, naming what uses it', async () => {
     await put('used', 'x');
     listener.user = 'used';
-    const answer = await api.request(409, 'DELETE /secrets/used', { token: room.admin.token });
+    const answer = await api.request(409, 'DELETE /secrets/used', { token: fixture.admin.token });
     listener.user = '';
     expect(answer.body).toMatchObject({
       error_code: 'conflict',
       detail: 'The secret is in use by webhook ci (uid 7), webhook cd (uid 8).',
     });
-    await api.request(204, 'DELETE /secrets/used', { token: room.admin.token });
+    await api.request(204, 'DELETE /secrets/used', { token: fixture.admin.token });
   });
 
   it('waits for who is about to use it', async () => {
     await put('wanted', 'x');
     let deleting = Promise.resolve({ status: 0 });
     await api.app.get(Database).transaction(async (tx) => {
-      await api.app.get(ManagedSecrets).readForRun(tx, room.team, 'wanted');
-      deleting = answerTo(api, 'DELETE /secrets/wanted', { token: room.admin.token });
+      await api.app.get(ManagedSecrets).readForRun(tx, fixture.team, 'wanted');
+      deleting = requestAnyStatus(api, 'DELETE /secrets/wanted', { token: fixture.admin.token });
       for (let turn = 0; turn < 20; turn += 1) await api.atOrigin(200, 'GET /health/live');
       // By now it waits for this transaction; what it then sees is that the secret is used.
       listener.user = 'wanted';
@@ -246,23 +255,23 @@ describe('deleteSecret', () => {
 describe('who may do what', () => {
   it.each(['member', 'viewer', 'bot'] as const)('%s may nothing', async (who) => {
     await put('team-s', 'x');
-    const { token } = room[who];
+    const { token } = fixture[who];
     await api.request(403, 'GET /secrets', { token });
     await api.request(403, 'PUT /secrets/team-s', { token, body: { value: 'mine' } });
     await api.request(403, 'DELETE /secrets/team-s', { token });
-    expect((await read(room.team, 'team-s'))?.value).toBe('x');
+    expect((await read(fixture.team, 'team-s'))?.value).toBe('x');
   });
 
   it('each team has its own', async () => {
     await put('shared-name', 'ours');
-    await put('shared-name', 'theirs', room.stranger);
-    expect((await read(room.team, 'shared-name'))?.value).toBe('ours');
-    expect((await read(room.otherTeam, 'shared-name'))?.value).toBe('theirs');
+    await put('shared-name', 'theirs', fixture.stranger);
+    expect((await read(fixture.team, 'shared-name'))?.value).toBe('ours');
+    expect((await read(fixture.otherTeam, 'shared-name'))?.value).toBe('theirs');
     await put('ours-only', 'x');
-    await api.request(404, 'DELETE /secrets/ours-only', { token: room.stranger.token });
-    const { token } = room.stranger;
-    await api.request(403, 'DELETE /secrets/ours-only', { token, headers: inTeam(room.team) });
-    await api.request(403, 'GET /secrets', { token: room.admin.token, headers: inTeam(UNKNOWN) });
+    await api.request(404, 'DELETE /secrets/ours-only', { token: fixture.stranger.token });
+    const { token } = fixture.stranger;
+    await api.request(403, 'DELETE /secrets/ours-only', { token, headers: inTeam(fixture.team) });
+    await api.request(403, 'GET /secrets', { token: fixture.admin.token, headers: inTeam(UNKNOWN_UID) });
   });
 });
 
@@ -271,7 +280,7 @@ describe('a value', () => {
 
   it('is in no answer, no log line and no table, whatever happens to it', async () => {
     api.log.clear();
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     const answers = [
       await put('quiet', VALUE),
       await api.request(200, 'GET /secrets', { token }),
@@ -283,7 +292,7 @@ describe('a value', () => {
         body: `{"value":"${VALUE}"`,
         contentType: 'application/json',
       }),
-      await put('quiet', VALUE, room.viewer, 403),
+      await put('quiet', VALUE, fixture.viewer, 403),
       await api.request(204, 'DELETE /secrets/quiet', { token }),
       await put('quiet', VALUE),
     ];
@@ -302,8 +311,8 @@ describe('a value', () => {
     await api.database.query(
       `UPDATE managed_secrets SET sealed = (SELECT sealed FROM managed_secrets WHERE name = 'one' AND team_uid = $1)
        WHERE name = 'two' AND team_uid = $1`,
-      [room.team],
+      [fixture.team],
     );
-    await expect(read(room.team, 'two')).rejects.toMatchObject({ reason: 'not_authentic' });
+    await expect(read(fixture.team, 'two')).rejects.toMatchObject({ reason: 'not_authentic' });
   });
 });

@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startVerifyingS3, TestRunner, VERIFYING_S3_KEYS, type VerifyingS3 } from '#testing';
-import { expectProblem, openRunsRoom, type RunsRoom } from '../runs/runs-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { expectProblem } from '../../support/api-requests.js';
 
 const BUCKET = 'headrace-objects';
 const TRANSCRIPT = '{"type":"text","text":"Übung 😀"}\n';
 
 let s3: VerifyingS3;
-let room: RunsRoom;
+let fixture: ApiFixture;
 let runId: string;
 let runner: TestRunner;
 
 beforeAll(async () => {
   s3 = await startVerifyingS3(BUCKET);
-  room = await openRunsRoom({
+  fixture = await ApiFixture.start({
     settings: {
       objectStoreUrl: { bucket: BUCKET, prefix: 'team/headrace' },
       s3Endpoint: s3.url,
@@ -21,31 +22,31 @@ beforeAll(async () => {
       s3SecretAccessKey: VERIFYING_S3_KEYS.secretAccessKey,
     },
   });
-  const { body } = await room.api.request(200, 'POST /agent/runs', {
-    token: room.member.token,
+  const { body } = await fixture.request(200, 'POST /agent/runs', {
+    token: fixture.member.token,
     body: { prompt: 'Say hello.', team: true },
   });
   runId = body.run_id;
-  runner = await TestRunner.take(room.api, runId);
+  runner = await TestRunner.take(fixture.api, runId);
   await runner.startAgent();
 });
 afterAll(async () => {
-  await room.close();
+  await fixture.close();
   await s3.close();
 });
-beforeEach(() => room.api.log.clear());
+beforeEach(() => fixture.api.log.clear());
 
 const transcriptOf = (method: string): string =>
   `${method} /runner/v1/executions/${runner.assignment.execution_id}/transcript` +
   `?lease_epoch=${runner.assignment.lease_epoch}&format=oz&session_id=s`;
 const upload = (status: number) =>
-  room.api.request(status, transcriptOf('PUT'), {
+  fixture.request(status, transcriptOf('PUT'), {
     token: runner.token,
     body: Buffer.from(TRANSCRIPT),
     contentType: 'application/octet-stream',
   });
 const link = async (): Promise<string> => {
-  const answer = await room.api.request(302, `GET /agent/runs/${runId}/transcript`, { token: room.member.token });
+  const answer = await fixture.request(302, `GET /agent/runs/${runId}/transcript`, { token: fixture.member.token });
   return answer.headers.get('location') ?? '';
 };
 
@@ -65,16 +66,16 @@ describe('an installation whose objects are in S3', () => {
 
   it('hands out links that end with their time', async () => {
     const url = await link();
-    expect(new URL(url).searchParams.get('X-Amz-Expires')).toBe(String(room.api.settings.signedUrlTtl / 1000));
-    s3.advance(room.api.settings.signedUrlTtl - 5000);
+    expect(new URL(url).searchParams.get('X-Amz-Expires')).toBe(String(fixture.api.settings.signedUrlTtl / 1000));
+    s3.advance(fixture.api.settings.signedUrlTtl - 5000);
     expect((await fetch(url)).status).toBe(200);
     s3.advance(6000);
     expect((await fetch(url)).status).toBe(403);
-    s3.advance(-room.api.settings.signedUrlTtl - 1000);
+    s3.advance(-fixture.api.settings.signedUrlTtl - 1000);
   });
 
   it('gives the runner that resumes the session its transcript', async () => {
-    const { text } = await room.api.request(200, transcriptOf('GET'), { token: runner.token });
+    const { text } = await fixture.request(200, transcriptOf('GET'), { token: runner.token });
     expect(text).toBe(TRANSCRIPT);
   });
 
@@ -84,8 +85,8 @@ describe('an installation whose objects are in S3', () => {
       const answer =
         method === 'PUT'
           ? await upload(503)
-          : await room.api.request(503, transcriptOf(method), { token: runner.token });
-      expectProblem(room.api, answer, 'resource_unavailable');
+          : await fixture.request(503, transcriptOf(method), { token: runner.token });
+      expectProblem(fixture.api, answer, 'resource_unavailable');
       expect(answer.body).toMatchObject({ retryable: true, detail: 'The object store does not answer at the moment.' });
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
     }
@@ -93,6 +94,6 @@ describe('an installation whose objects are in S3', () => {
   });
 
   it('says nothing of its credentials', () => {
-    expect(room.api.log.text).not.toContain(VERIFYING_S3_KEYS.secretAccessKey);
+    expect(fixture.api.log.text).not.toContain(VERIFYING_S3_KEYS.secretAccessKey);
   });
 });

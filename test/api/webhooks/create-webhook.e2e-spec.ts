@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HUGE, pointersOf } from '../agents/agents-room.js';
-import { allAtOnce, answerTo } from '../runs/runs-room.js';
-import { openWebhooksRoom, type WebhooksRoom, webhooksOf } from './webhooks-room.js';
+import { ApiFixture, webhooksOf } from '../../support/api-fixture.js';
+import { OVERSIZED_BODY, pointersOf, requestAnyStatus, sendConcurrently } from '../../support/api-requests.js';
 
 const TOKEN = /^[A-Za-z0-9]{43}$/;
 const INGRESS = 'https://in.example.com/webhooks/w';
 
-let room: WebhooksRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openWebhooksRoom();
+  fixture = await ApiFixture.start({ settings: { ingressPublicUrl: 'https://in.example.com' } });
+  await fixture.createFactory();
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 const get = async (uid: string, factory: string) =>
-  (await room.api.request(200, `GET ${webhooksOf(factory)}/${uid}`, { token: room.admin.token })).body;
+  (await fixture.request(200, `GET ${webhooksOf(factory)}/${uid}`, { token: fixture.admin.token })).body;
 const putSecret = (name: string, value: string) =>
-  room.api.request(200, `PUT /secrets/${name}`, { token: room.admin.token, body: { value } });
+  fixture.request(200, `PUT /secrets/${name}`, { token: fixture.admin.token, body: { value } });
 
 describe('createWebhook', () => {
   it('201: a token by default, told this once', async () => {
-    const factory = await room.newFactory();
-    const body = await room.make({ name: 'deploys' }, factory);
+    const factory = await fixture.createFactory();
+    const body = await fixture.createWebhook({ name: 'deploys' }, factory);
     expect(body).toEqual({
       uid: expect.stringMatching(/^[A-Za-z0-9]{22}$/),
       name: 'deploys',
@@ -36,8 +36,8 @@ describe('createWebhook', () => {
     });
     const { secret, ...shown } = body;
     expect(await get(body.uid, factory)).toEqual(shown);
-    expect(await room.stored(body.uid)).toMatchObject({ version: 1, secret, secretVersion: 1 });
-    const [rate] = await room.api.database.query(
+    expect(await fixture.webhooks.stored(body.uid)).toMatchObject({ version: 1, secret, secretVersion: 1 });
+    const [rate] = await fixture.database.query(
       'SELECT r.head FROM webhook_rates r JOIN webhooks w ON w.id = r.webhook_id WHERE w.uid = $1',
       [body.uid],
     );
@@ -45,68 +45,79 @@ describe('createWebhook', () => {
   });
 
   it('keeps the secret sealed, and out of the log', async () => {
-    const { uid, secret } = await room.make();
-    const rows = await room.api.database.query<{ text: string }>(
+    const { uid, secret } = await fixture.createWebhook();
+    const rows = await fixture.database.query<{ text: string }>(
       `SELECT row_to_json(w)::text AS text FROM webhooks w WHERE uid = $1
        UNION ALL SELECT row_to_json(s)::text FROM managed_secrets s WHERE name = 'webhook-' || $1`,
       [uid],
     );
     expect(rows).toHaveLength(2);
     expect(rows.filter(({ text }) => text.includes(secret))).toEqual([]);
-    expect(room.api.log.text).not.toContain(secret);
+    expect(fixture.api.log.text).not.toContain(secret);
   });
 
   it('url_token: the token is in the URL this once, then a placeholder', async () => {
-    const factory = await room.newFactory();
-    const { uid, ingress_url: url, secret } = await room.make({ auth_mode: 'url_token' }, factory);
+    const factory = await fixture.createFactory();
+    const { uid, ingress_url: url, secret } = await fixture.createWebhook({ auth_mode: 'url_token' }, factory);
     expect(secret).toMatch(TOKEN);
     expect(url).toBe(`${INGRESS}/${uid}/${secret}`);
     const shown = await get(uid, factory);
     expect(shown).toMatchObject({ ingress_url: `${INGRESS}/${uid}/{token}` });
     expect(shown).not.toHaveProperty('secret');
-    const { body: list } = await room.api.request(200, `GET ${webhooksOf(factory)}`, { token: room.admin.token });
+    const { body: list } = await fixture.request(200, `GET ${webhooksOf(factory)}`, { token: fixture.admin.token });
     expect(list).toEqual({ webhooks: [shown] });
   });
 
   it('signature: the sender’s secret is taken, a generated one only for Standard Webhooks', async () => {
-    const given = await room.make({ auth_mode: 'signature', signature_scheme: 'github', secret: 'swordfish' });
+    const given = await fixture.createWebhook({
+      auth_mode: 'signature',
+      signature_scheme: 'github',
+      secret: 'swordfish',
+    });
     expect(given).toMatchObject({ signature_scheme: 'github', enabled: true, secret: 'swordfish' });
     expect(given).not.toHaveProperty('secret_missing');
-    expect(await room.stored(given.uid)).toMatchObject({ secret: 'swordfish' });
-    const made = await room.make({ auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
+    expect(await fixture.webhooks.stored(given.uid)).toMatchObject({ secret: 'swordfish' });
+    const made = await fixture.createWebhook({ auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
     expect(made).toMatchObject({ enabled: true, secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/) });
   });
 
   it('signature without the sender’s secret: disabled until it is supplied', async () => {
-    const body = await room.make({ auth_mode: 'signature', signature_scheme: 'github' });
+    const body = await fixture.createWebhook({ auth_mode: 'signature', signature_scheme: 'github' });
     expect(body).toMatchObject({ enabled: false, secret_missing: true });
     expect(body).not.toHaveProperty('secret');
     expect(body).not.toHaveProperty('secret_pending');
   });
 
   it.each(['asana', 'notion'])('%s brings its secret: it is waited for', async (scheme) => {
-    const body = await room.make({ auth_mode: 'signature', signature_scheme: scheme });
+    const body = await fixture.createWebhook({ auth_mode: 'signature', signature_scheme: scheme });
     expect(body).toMatchObject({ enabled: true, secret_pending: true });
     expect(body).not.toHaveProperty('secret_missing');
-    const off = await room.make({ auth_mode: 'signature', signature_scheme: scheme, enabled: false });
+    const off = await fixture.createWebhook({ auth_mode: 'signature', signature_scheme: scheme, enabled: false });
     expect(off).toMatchObject({ enabled: false, secret_pending: true });
-    const known = await room.make({ auth_mode: 'signature', signature_scheme: scheme, secret: 'known-before' });
+    const known = await fixture.createWebhook({
+      auth_mode: 'signature',
+      signature_scheme: scheme,
+      secret: 'known-before',
+    });
     expect(known).toMatchObject({ enabled: true, secret: 'known-before' });
     expect(known).not.toHaveProperty('secret_pending');
   });
 
   it('takes an existing managed secret, and never tells it', async () => {
     await putSecret('shared', 'URL-safe_~.value');
-    const body = await room.make({ auth_mode: 'url_token', secret_name: 'shared' }, await room.newFactory());
+    const body = await fixture.createWebhook(
+      { auth_mode: 'url_token', secret_name: 'shared' },
+      await fixture.createFactory(),
+    );
     expect(body).toMatchObject({ secret_name: 'shared', ingress_url: `${INGRESS}/${body.uid}/{token}` });
     expect(JSON.stringify(body)).not.toContain('URL-safe');
-    expect(await room.stored(body.uid)).toMatchObject({ secret: 'URL-safe_~.value', secretVersion: 1 });
+    expect(await fixture.webhooks.stored(body.uid)).toMatchObject({ secret: 'URL-safe_~.value', secretVersion: 1 });
   });
 
   it('keeps the delivery id header in lower case, and may be disabled', async () => {
-    const body = await room.make({ delivery_id_header: 'X-Event-ID', enabled: false });
+    const body = await fixture.createWebhook({ delivery_id_header: 'X-Event-ID', enabled: false });
     expect(body).toMatchObject({ delivery_id_header: 'x-event-id', enabled: false });
-    expect(await room.make({ delivery_id_header: null })).not.toHaveProperty('delivery_id_header');
+    expect(await fixture.createWebhook({ delivery_id_header: null })).not.toHaveProperty('delivery_id_header');
   });
 
   const SIGNED = { auth_mode: 'signature', signature_scheme: 'github' };
@@ -145,7 +156,10 @@ describe('createWebhook', () => {
     [{ ...SIGNED, delivery_id_header: 'X-Hub-Signature-256' }, '/delivery_id_header'],
   ])('400: %j', async (fields, pointer) => {
     const body = { name: 'wrong', ...fields };
-    const answer = await room.api.request(400, `POST ${webhooksOf(room.factory)}`, { token: room.admin.token, body });
+    const answer = await fixture.request(400, `POST ${webhooksOf(fixture.factory)}`, {
+      token: fixture.admin.token,
+      body,
+    });
     expect(pointersOf(answer.body)).toEqual([pointer]);
     expect(answer.body.detail).toContain(`\`${pointer.slice(1)}\``);
     expect(answer.text).not.toContain('mine');
@@ -153,7 +167,10 @@ describe('createWebhook', () => {
 
   it('400: tells which scheme may have been meant, and everything that is wrong at once', async () => {
     const body = { name: 'x', auth_mode: 'signature', signature_scheme: 'githib', delivery_id_header: 'cookie' };
-    const answer = await room.api.request(400, `POST ${webhooksOf(room.factory)}`, { token: room.admin.token, body });
+    const answer = await fixture.request(400, `POST ${webhooksOf(fixture.factory)}`, {
+      token: fixture.admin.token,
+      body,
+    });
     expect(pointersOf(answer.body)).toEqual(['/signature_scheme', '/delivery_id_header']);
     expect(answer.body.detail).toContain('did you mean github');
   });
@@ -164,30 +181,30 @@ describe('createWebhook', () => {
     ['token', 'not for a\nheader', 'header'],
   ])('400: %s cannot use the managed secret %j', async (mode, value, because) => {
     await putSecret('unusable', value);
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const body = { name: 'x', auth_mode: mode, secret_name: 'unusable' };
-    const answer = await room.api.request(400, `POST ${webhooksOf(factory)}`, { token: room.admin.token, body });
+    const answer = await fixture.request(400, `POST ${webhooksOf(factory)}`, { token: fixture.admin.token, body });
     expect(pointersOf(answer.body)).toEqual(['/secret_name']);
     expect(answer.body.detail).toContain(because);
     expect(answer.text).not.toContain(value);
   });
 
   it('413 and 415', async () => {
-    const { token } = room.admin;
-    const line = `POST ${webhooksOf(room.factory)}`;
-    await room.api.request(413, line, { token, body: HUGE, contentType: 'application/json' });
-    await room.api.request(415, line, { token, body: '{}', contentType: 'text/plain' });
+    const { token } = fixture.admin;
+    const line = `POST ${webhooksOf(fixture.factory)}`;
+    await fixture.request(413, line, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
+    await fixture.request(415, line, { token, body: '{}', contentType: 'text/plain' });
   });
 });
 
 describe('the limit of webhooks per factory', () => {
-  it('lets exactly 20 of 30 in that come at once, leaves no secret of the others, and has room again after a deletion', async () => {
-    const { api, admin } = room;
-    const factory = await room.newFactory();
+  it('lets exactly 20 of 30 in that come at once, leaves no secret of the others, and has fixture again after a deletion', async () => {
+    const { api, admin } = fixture;
+    const factory = await fixture.createFactory();
     const request = { token: admin.token, body: { name: 'racer' } };
     const lock = 'LOCK TABLE headrace.webhook_counts IN SHARE ROW EXCLUSIVE MODE';
-    const answers = await allAtOnce(api, lock, () =>
-      Array.from({ length: 30 }, () => answerTo(api, `POST ${webhooksOf(factory)}`, request)),
+    const answers = await sendConcurrently(api, lock, () =>
+      Array.from({ length: 30 }, () => requestAnyStatus(api, `POST ${webhooksOf(factory)}`, request)),
     );
     const made = answers.filter(({ status }) => status === 201);
     expect(made).toHaveLength(20);
@@ -202,15 +219,15 @@ describe('the limit of webhooks per factory', () => {
     );
     expect(counted).toEqual({ counter: 20, webhooks: 20, orphans: 0 });
     await api.request(204, `DELETE ${webhooksOf(factory)}/${made[0]?.body.uid}`, { token: admin.token });
-    await room.make({}, factory);
+    await fixture.createWebhook({}, factory);
     await api.request(403, `POST ${webhooksOf(factory)}`, request);
   });
 
   it('does not count what was refused', async () => {
-    const factory = await room.newFactory();
+    const factory = await fixture.createFactory();
     const body = { name: 'x', secret_name: 'nowhere' };
-    await room.api.request(400, `POST ${webhooksOf(factory)}`, { token: room.admin.token, body });
-    const rows = await room.api.database.query('SELECT webhooks FROM webhook_counts WHERE factory_uid = $1', [factory]);
+    await fixture.request(400, `POST ${webhooksOf(factory)}`, { token: fixture.admin.token, body });
+    const rows = await fixture.database.query('SELECT webhooks FROM webhook_counts WHERE factory_uid = $1', [factory]);
     expect(rows).toEqual([{ webhooks: 0 }]);
   });
 });

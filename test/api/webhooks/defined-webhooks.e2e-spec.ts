@@ -2,16 +2,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Factory, FindFactory } from '#domain/factories';
 import { Database, type Queryable } from '#platform/persistence';
 import { type DefinedWebhook, DefinedWebhooks, type WebhookSettings } from '#domain/webhooks';
-import { openWebhooksRoom, type WebhooksRoom, webhooksOf } from './webhooks-room.js';
+import { ApiFixture, webhooksOf } from '../../support/api-fixture.js';
 
-let room: WebhooksRoom;
+let fixture: ApiFixture;
 let defined: DefinedWebhooks;
 
 beforeAll(async () => {
-  room = await openWebhooksRoom();
-  defined = room.api.app.get(DefinedWebhooks, { strict: false });
+  fixture = await ApiFixture.start({ settings: { ingressPublicUrl: 'https://in.example.com' } });
+  await fixture.createFactory();
+  defined = fixture.api.app.get(DefinedWebhooks, { strict: false });
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 const BASE: WebhookSettings = {
   name: 'ci',
@@ -23,15 +24,15 @@ const BASE: WebhookSettings = {
 };
 const spec = (fields: Partial<WebhookSettings> = {}): WebhookSettings => ({ ...BASE, ...fields });
 const secret = (name: string, value: string, status = 200) =>
-  room.api.request(status, `PUT /secrets/${name}`, { token: room.admin.token, body: { value } });
+  fixture.request(status, `PUT /secrets/${name}`, { token: fixture.admin.token, body: { value } });
 
 async function newFactory(): Promise<Factory> {
-  const found = await room.api.app.get(FindFactory, { strict: false }).execute(await room.newFactory());
+  const found = await fixture.api.app.get(FindFactory, { strict: false }).execute(await fixture.createFactory());
   if (!found) throw new Error('The factory is not there.');
   return found;
 }
 const inTx = <T>(work: (tx: Queryable) => Promise<T>): Promise<T> =>
-  room.api.app.get(Database, { strict: false }).transaction(work);
+  fixture.api.app.get(Database, { strict: false }).transaction(work);
 async function create(factory: Factory, fields: Partial<WebhookSettings> = {}): Promise<string> {
   const made = await inTx((tx) => defined.create(tx, factory, spec(fields)));
   if (made.kind !== 'created') throw new Error(made.kind);
@@ -48,16 +49,16 @@ describe('webhooks that files define', () => {
     const factory = await newFactory();
     const uid = await create(factory, { deliveryIdHeader: 'X-Build-Id' });
     const path = `${webhooksOf(factory.uid)}/${uid}`;
-    expect((await room.api.request(200, `GET ${path}`, { token: room.admin.token })).body).toMatchObject({
+    expect((await fixture.request(200, `GET ${path}`, { token: fixture.admin.token })).body).toMatchObject({
       name: 'ci',
       source: 'definition',
       secret_name: 'ci-secret',
       delivery_id_header: 'x-build-id',
       enabled: true,
     });
-    const { secretVersion: before } = await room.stored(uid);
+    const { secretVersion: before } = await fixture.webhooks.stored(uid);
     await secret('ci-secret', 'second');
-    expect(await room.stored(uid)).toMatchObject({ secret: 'first', version: 1, secretVersion: before });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ secret: 'first', version: 1, secretVersion: before });
     expect(await listed(factory, uid)).toMatchObject({
       source: 'definition',
       deliveryIdHeader: 'x-build-id',
@@ -65,8 +66,12 @@ describe('webhooks that files define', () => {
       managedSecretVersion: (before ?? 0) + 1,
     });
     await replace(factory, uid, { deliveryIdHeader: 'x-build-id' });
-    expect(await room.stored(uid)).toMatchObject({ secret: 'second', version: 2, secretVersion: (before ?? 0) + 1 });
-    const answer = await room.api.request(409, 'DELETE /secrets/ci-secret', { token: room.admin.token });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({
+      secret: 'second',
+      version: 2,
+      secretVersion: (before ?? 0) + 1,
+    });
+    const answer = await fixture.request(409, 'DELETE /secrets/ci-secret', { token: fixture.admin.token });
     expect(answer.body.detail).toContain(uid);
   });
 
@@ -75,7 +80,7 @@ describe('webhooks that files define', () => {
     await secret('moves-too', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
     const factory = await newFactory();
     const uid = await create(factory, { secretName: 'moves' });
-    const version = async () => (await room.stored(uid)).version;
+    const version = async () => (await fixture.webhooks.stored(uid)).version;
     await replace(factory, uid, { secretName: 'moves' });
     expect(await version()).toBe(1);
     const steps: Partial<WebhookSettings>[] = [
@@ -92,7 +97,7 @@ describe('webhooks that files define', () => {
       expect(await version()).toBe(index + 2);
       expect(await listed(factory, uid)).toMatchObject({ ...fields, name: 'ci' });
     }
-    expect(await room.stored(uid)).toMatchObject({ secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' });
   });
 
   it('are judged by the rules of the API, each for itself', async () => {
@@ -130,7 +135,7 @@ describe('webhooks that files define', () => {
 
   it('name a secret that opens', async () => {
     await secret('broken', 'abc');
-    await room.api.database.query(`UPDATE managed_secrets SET sealed = 'v1.x.y' WHERE name = 'broken'`);
+    await fixture.database.query(`UPDATE managed_secrets SET sealed = 'v1.x.y' WHERE name = 'broken'`);
     const factory = await newFactory();
     const [issues] = await inTx((tx) => defined.validate(tx, factory, [spec({ secretName: 'broken' })]));
     expect(issues).toMatchObject([{ field: 'secretName' }]);
@@ -140,7 +145,7 @@ describe('webhooks that files define', () => {
   it('count with those of the API, and give their places back', async () => {
     await secret('many', 'abc');
     const factory = await newFactory();
-    await room.make({ name: 'by-hand' }, factory.uid);
+    await fixture.createWebhook({ name: 'by-hand' }, factory.uid);
     const uids = await Promise.all(
       Array.from({ length: 19 }, (_, index) => create(factory, { name: `hook-${index}`, secretName: 'many' })),
     );
@@ -152,14 +157,14 @@ describe('webhooks that files define', () => {
       return defined.create(tx, factory, spec({ name: 'more', secretName: 'many' }));
     });
     expect(swapped.kind).toBe('created');
-    expect(await room.stored(uids[0] ?? '')).toMatchObject({ isDeleted: true, secret: null });
+    expect(await fixture.webhooks.stored(uids[0] ?? '')).toMatchObject({ isDeleted: true, secret: null });
     expect(await inTx((tx) => defined.list(tx, factory))).toHaveLength(20);
   });
 
   it('are undone with the transaction, and leave those of the API alone', async () => {
     await secret('mine', 'abc');
     const factory = await newFactory();
-    const { uid } = await room.make({}, factory.uid);
+    const { uid } = await fixture.createWebhook({}, factory.uid);
     await expect(replace(factory, uid, { secretName: 'mine' })).rejects.toThrow('from a definition');
     await expect(inTx((tx) => defined.delete(tx, factory, uid))).rejects.toThrow('from a definition');
     const failing = inTx(async (tx) => {
@@ -168,7 +173,7 @@ describe('webhooks that files define', () => {
     });
     await expect(failing).rejects.toThrow('changed my mind');
     expect(await inTx((tx) => defined.list(tx, factory))).toMatchObject([{ uid, source: 'api' }]);
-    const [row] = await room.api.database.query('SELECT webhooks FROM webhook_counts WHERE factory_uid = $1', [
+    const [row] = await fixture.database.query('SELECT webhooks FROM webhook_counts WHERE factory_uid = $1', [
       factory.uid,
     ]);
     expect(row).toEqual({ webhooks: 1 });

@@ -8,7 +8,7 @@ import {
   type TestPrincipal,
   WebhookBuilder,
 } from '#testing';
-import { pointersOf, UNKNOWN } from '../agents/agents-room.js';
+import { pointersOf, UNKNOWN_UID } from '../../support/api-requests.js';
 
 const NO_DELIVERY = '01900000-0000-7000-8000-00000000dead';
 const LABELS: readonly (readonly [string, DeliveryCode])[] = [
@@ -174,7 +174,7 @@ describe('who may not see the log', () => {
     await ask(403, pathOf(hook), await api.identities.serviceAccount(hook.teamUid));
     const stranger = await api.identities.user({ [await api.identities.team()]: 'owner' });
     const { body: theirs } = await ask(404, pathOf(hook), stranger);
-    const { body: nobodys } = await ask(404, pathOf({ ...hook, uid: UNKNOWN }), admin);
+    const { body: nobodys } = await ask(404, pathOf({ ...hook, uid: UNKNOWN_UID }), admin);
     expect(theirs.detail).toBe(nobodys.detail);
     await ask(404, pathOf({ ...hook, factoryUid: (await webhooks.factory()).factoryUid }), admin);
     await ask(404, pathOf(await webhooks.webhook({ factoryUid: hook.factoryUid, isDeleted: true })), admin);

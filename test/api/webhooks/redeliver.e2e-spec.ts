@@ -11,7 +11,7 @@ import {
   type TestPrincipal,
   WebhookBuilder,
 } from '#testing';
-import { allAtOnce, answerTo } from '../runs/runs-room.js';
+import { requestAnyStatus, sendConcurrently } from '../../support/api-requests.js';
 
 const MINUTE = 60_000;
 
@@ -84,8 +84,8 @@ describe('redeliverWebhookDelivery', () => {
     const { id } = await log.build(hook.id);
     const line = `POST ${path()}/${id}/redeliver`;
     const lock = `SELECT 1 FROM headrace.webhooks WHERE id = ${hook.id} FOR UPDATE`;
-    const answers = await allAtOnce(api, lock, () =>
-      Array.from({ length: 65 }, () => answerTo(api, line, { token: admin.token })),
+    const answers = await sendConcurrently(api, lock, () =>
+      Array.from({ length: 65 }, () => requestAnyStatus(api, line, { token: admin.token })),
     );
     const refused = answers.filter(({ status }) => status === 429);
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(60);

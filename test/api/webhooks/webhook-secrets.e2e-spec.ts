@@ -1,32 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HUGE, pointersOf } from '../agents/agents-room.js';
-import { answerTo } from '../runs/runs-room.js';
-import { asDefinition, capture, openWebhooksRoom, type WebhooksRoom, webhooksOf } from './webhooks-room.js';
+import { ApiFixture, webhooksOf } from '../../support/api-fixture.js';
+import { OVERSIZED_BODY, pointersOf, requestAnyStatus } from '../../support/api-requests.js';
 
 const SIGNED = { auth_mode: 'signature', signature_scheme: 'github' };
 
-let room: WebhooksRoom;
+let fixture: ApiFixture;
 let factory: string;
 
 beforeAll(async () => {
-  room = await openWebhooksRoom();
-  ({ factory } = room);
+  fixture = await ApiFixture.start({ settings: { ingressPublicUrl: 'https://in.example.com' } });
+  await fixture.createFactory();
+  ({ factory } = fixture);
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
 /** In a factory of its own: each has 20 places. */
 const make = async (fields: object = {}) => {
-  factory = await room.newFactory();
-  return room.make(fields, factory);
+  factory = await fixture.createFactory();
+  return fixture.createWebhook(fields, factory);
 };
 const pathOf = (uid: string): string => `${webhooksOf(factory)}/${uid}`;
 const rotate = async (uid: string, body?: object, status = 200) =>
-  (await room.api.request(status, `POST ${pathOf(uid)}/rotate-secret`, { token: room.admin.token, body })).body;
+  (await fixture.request(status, `POST ${pathOf(uid)}/rotate-secret`, { token: fixture.admin.token, body })).body;
 const get = async (uid: string) =>
-  (await room.api.request(200, `GET ${pathOf(uid)}`, { token: room.admin.token })).body;
+  (await fixture.request(200, `GET ${pathOf(uid)}`, { token: fixture.admin.token })).body;
 const putSecret = (name: string, value: string, status = 200) =>
-  room.api.request(status, `PUT /secrets/${name}`, { token: room.admin.token, body: { value } });
+  fixture.request(status, `PUT /secrets/${name}`, { token: fixture.admin.token, body: { value } });
 
 describe('rotateWebhookSecret', () => {
   it.each(['token', 'url_token'])('%s: another secret, told this once; the version moves', async (mode) => {
@@ -35,16 +35,16 @@ describe('rotateWebhookSecret', () => {
     expect(body.secret).toMatch(/^[A-Za-z0-9]{43}$/);
     expect(body.secret).not.toBe(secret);
     expect(body.ingress_url.endsWith(mode === 'url_token' ? `/${uid}/${body.secret}` : `/${uid}`)).toBe(true);
-    expect(await room.stored(uid)).toMatchObject({ version: 2, secret: body.secret, secretVersion: 2 });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 2, secret: body.secret, secretVersion: 2 });
     expect(await get(uid)).not.toHaveProperty('secret');
     expect((await rotate(uid, {})).secret).not.toBe(body.secret);
-    expect(room.api.log.text).not.toContain(body.secret);
+    expect(fixture.api.log.text).not.toContain(body.secret);
   });
 
   it('signature: the sender’s, or a generated one for Standard Webhooks', async () => {
     const { uid } = await make({ ...SIGNED, secret: 'first' });
     expect(await rotate(uid, { secret: 'second' })).toMatchObject({ secret: 'second' });
-    expect(await room.stored(uid)).toMatchObject({ version: 2, secret: 'second' });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 2, secret: 'second' });
     const standard = await make({ auth_mode: 'signature', signature_scheme: 'standard_webhooks' });
     const { secret } = await rotate(standard.uid);
     expect(secret).toMatch(/^whsec_/);
@@ -66,9 +66,9 @@ describe('rotateWebhookSecret', () => {
     ];
     for (const [shape, body] of refusals) {
       const { uid } = await make(shape);
-      const before = await room.stored(uid);
+      const before = await fixture.webhooks.stored(uid);
       expect(pointersOf(await rotate(uid, body, 400))).toEqual(['/secret']);
-      expect(await room.stored(uid)).toEqual(before);
+      expect(await fixture.webhooks.stored(uid)).toEqual(before);
     }
     const { uid } = await make();
     expect(pointersOf(await rotate(uid, { colour: 'red' }, 400))).toEqual(['/colour']);
@@ -76,31 +76,31 @@ describe('rotateWebhookSecret', () => {
 
   it('422 for one from a definition, naming the managed secret', async () => {
     const { uid, secret } = await make();
-    await asDefinition(room, uid);
+    await fixture.webhooks.markAsDefined(uid);
     const body = await rotate(uid, undefined, 422);
     expect(body).toMatchObject({ error_code: 'operation_not_supported' });
     expect(body.detail).toContain(`webhook-${uid}`);
-    expect(await room.stored(uid)).toMatchObject({ version: 1, secret });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 1, secret });
   });
 
   it('413 and 415', async () => {
     const { uid } = await make();
     const line = `POST ${pathOf(uid)}/rotate-secret`;
-    const { token } = room.admin;
-    await room.api.request(413, line, { token, body: HUGE, contentType: 'application/json' });
-    await room.api.request(415, line, { token, body: '{}', contentType: 'text/plain' });
+    const { token } = fixture.admin;
+    await fixture.request(413, line, { token, body: OVERSIZED_BODY, contentType: 'application/json' });
+    await fixture.request(415, line, { token, body: '{}', contentType: 'text/plain' });
   });
 
   it('many at once: each is another, and the last that was committed counts', async () => {
     const { uid } = await make();
     const line = `POST ${pathOf(uid)}/rotate-secret`;
     const answers = await Promise.all(
-      Array.from({ length: 8 }, () => answerTo(room.api, line, { token: room.admin.token })),
+      Array.from({ length: 8 }, () => requestAnyStatus(fixture.api, line, { token: fixture.admin.token })),
     );
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
     const secrets = answers.map(({ body }) => body.secret as string);
     expect(new Set(secrets).size).toBe(8);
-    const { version, secretVersion, secret } = await room.stored(uid);
+    const { version, secretVersion, secret } = await fixture.webhooks.stored(uid);
     expect({ version, secretVersion }).toEqual({ version: 9, secretVersion: 9 });
     expect(secrets).toContain(secret);
   });
@@ -110,20 +110,20 @@ describe('rotateWebhookSecret', () => {
       const { uid } = await make(round % 2 === 0 ? {} : SIGNED);
       const body = round % 2 === 0 ? {} : { secret: 'supplied' };
       const [removed, ...rotated] = await Promise.all([
-        fetch(`${room.api.url}/api/v1${pathOf(uid)}`, {
+        fetch(`${fixture.api.url}/api/v1${pathOf(uid)}`, {
           method: 'DELETE',
-          headers: { authorization: `Bearer ${room.admin.token}` },
+          headers: { authorization: `Bearer ${fixture.admin.token}` },
         }),
         ...Array.from({ length: 3 }, () =>
-          answerTo(room.api, `POST ${pathOf(uid)}/rotate-secret`, { token: room.admin.token, body }),
+          requestAnyStatus(fixture.api, `POST ${pathOf(uid)}/rotate-secret`, { token: fixture.admin.token, body }),
         ),
       ]);
       expect(removed?.status).toBe(204);
       expect(rotated.every(({ status }) => status === 200 || status === 404)).toBe(true);
-      const left = await room.api.database.query('SELECT 1 FROM managed_secrets WHERE name = $1', [`webhook-${uid}`]);
+      const left = await fixture.database.query('SELECT 1 FROM managed_secrets WHERE name = $1', [`webhook-${uid}`]);
       expect(left).toEqual([]);
     }
-    expect(room.api.log.errors).toEqual([]);
+    expect(fixture.api.log.errors).toEqual([]);
   });
 });
 
@@ -134,17 +134,17 @@ describe('a webhook that lacks its sender’s secret', () => {
     const shown = await get(uid);
     expect(shown).toMatchObject({ enabled: true });
     expect(shown).not.toHaveProperty('secret_missing');
-    expect(await room.stored(uid)).toMatchObject({ version: 2, secret: 'supplied', secretVersion: 1 });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 2, secret: 'supplied', secretVersion: 1 });
   });
 
   it('stays disabled when it was to be', async () => {
     const made = await make({ ...SIGNED, enabled: false });
     expect(await rotate(made.uid, { secret: 'supplied' })).toMatchObject({ enabled: false });
     const { uid } = await make(SIGNED);
-    await room.api.request(200, `PATCH ${pathOf(uid)}`, { token: room.admin.token, body: { enabled: false } });
+    await fixture.request(200, `PATCH ${pathOf(uid)}`, { token: fixture.admin.token, body: { enabled: false } });
     expect(await rotate(uid, { secret: 'supplied' })).toMatchObject({ enabled: false });
     const body = { enabled: true };
-    await room.api.request(200, `PATCH ${pathOf(uid)}`, { token: room.admin.token, body });
+    await fixture.request(200, `PATCH ${pathOf(uid)}`, { token: fixture.admin.token, body });
     expect(await rotate(uid, { secret: 'again' })).toMatchObject({ enabled: true });
   });
 });
@@ -153,23 +153,23 @@ describe('a webhook whose secret a handshake brings', () => {
   it.each(['asana', 'notion'])('%s: shows what came, and takes it when it is confirmed', async (scheme) => {
     const { uid } = await make({ auth_mode: 'signature', signature_scheme: scheme });
     expect(await get(uid)).toMatchObject({ secret_pending: true });
-    await capture(room, uid, 'brought-by-the-sender');
+    await fixture.webhooks.captureSecret(uid, 'brought-by-the-sender');
     expect(await get(uid)).toMatchObject({ secret_pending: true, captured_secret: 'brought-by-the-sender' });
-    const { text } = await room.api.request(200, `GET ${webhooksOf(factory)}`, { token: room.admin.token });
+    const { text } = await fixture.request(200, `GET ${webhooksOf(factory)}`, { token: fixture.admin.token });
     expect(text).not.toContain('brought');
     expect(await rotate(uid)).toMatchObject({ secret: 'brought-by-the-sender', enabled: true });
     const shown = await get(uid);
     expect(shown).not.toHaveProperty('secret_pending');
     expect(shown).not.toHaveProperty('captured_secret');
     const stored = { version: 3, secret: 'brought-by-the-sender', hasCaptured: false };
-    expect(await room.stored(uid)).toMatchObject(stored);
+    expect(await fixture.webhooks.stored(uid)).toMatchObject(stored);
     expect(pointersOf(await rotate(uid, undefined, 400))).toEqual(['/secret']);
   });
 
   it('is not confirmed by what nobody can read any more', async () => {
     const { uid } = await make({ auth_mode: 'signature', signature_scheme: 'asana' });
-    await capture(room, uid, 'brought-by-the-sender');
-    await room.api.database.query(
+    await fixture.webhooks.captureSecret(uid, 'brought-by-the-sender');
+    await fixture.database.query(
       'UPDATE webhooks SET sealed_captured_secret = overlay(sealed_captured_secret placing $2 from 40) WHERE uid = $1',
       [uid, 'AAAA'],
     );
@@ -180,9 +180,9 @@ describe('a webhook whose secret a handshake brings', () => {
   it('takes another one instead, before and after something came', async () => {
     for (const isCaptured of [false, true]) {
       const { uid } = await make({ auth_mode: 'signature', signature_scheme: 'asana' });
-      if (isCaptured) await capture(room, uid, 'brought-by-a-stranger');
+      if (isCaptured) await fixture.webhooks.captureSecret(uid, 'brought-by-a-stranger');
       expect(await rotate(uid, { secret: 'known-to-us' })).toMatchObject({ secret: 'known-to-us' });
-      expect(await room.stored(uid)).toMatchObject({ secret: 'known-to-us', hasCaptured: false });
+      expect(await fixture.webhooks.stored(uid)).toMatchObject({ secret: 'known-to-us', hasCaptured: false });
       expect(await get(uid)).not.toHaveProperty('secret_pending');
     }
   });
@@ -195,12 +195,12 @@ describe('a managed secret that changes', () => {
     const two = await make({ ...SIGNED, secret_name: 'shared' });
     const other = await make();
     const pinned = await make({ secret_name: 'shared' });
-    await asDefinition(room, pinned.uid);
+    await fixture.webhooks.markAsDefined(pinned.uid);
     await putSecret('shared', 'second');
     for (const { uid } of [one, two])
-      expect(await room.stored(uid)).toMatchObject({ version: 2, secret: 'second', secretVersion: 2 });
-    expect(await room.stored(other.uid)).toMatchObject({ version: 1, secret: other.secret });
-    expect(await room.stored(pinned.uid)).toMatchObject({ version: 1, secret: 'first', secretVersion: 1 });
+      expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 2, secret: 'second', secretVersion: 2 });
+    expect(await fixture.webhooks.stored(other.uid)).toMatchObject({ version: 1, secret: other.secret });
+    expect(await fixture.webhooks.stored(pinned.uid)).toMatchObject({ version: 1, secret: 'first', secretVersion: 1 });
   });
 
   it('follows a rotation of any of them', async () => {
@@ -208,7 +208,8 @@ describe('a managed secret that changes', () => {
     const sharer = await make({ secret_name: 'rotated' });
     const { uid } = await make({ auth_mode: 'url_token', secret_name: 'rotated' });
     const { secret } = await rotate(uid);
-    for (const webhook of [uid, sharer.uid]) expect(await room.stored(webhook)).toMatchObject({ version: 2, secret });
+    for (const webhook of [uid, sharer.uid])
+      expect(await fixture.webhooks.stored(webhook)).toMatchObject({ version: 2, secret });
   });
 
   it('400 when a webhook cannot use it, naming that one; nothing changes', async () => {
@@ -219,7 +220,7 @@ describe('a managed secret that changes', () => {
     expect(body.detail).toContain(`picky (uid ${uid})`);
     expect(text).not.toContain('no/url');
     for (const webhook of [uid, follower.uid])
-      expect(await room.stored(webhook)).toMatchObject({ version: 1, secret: 'url-safe' });
+      expect(await fixture.webhooks.stored(webhook)).toMatchObject({ version: 1, secret: 'url-safe' });
   });
 
   it('400 when a rotation makes one that a sharer cannot use', async () => {
@@ -229,22 +230,22 @@ describe('a managed secret that changes', () => {
     const body = await rotate(uid, { secret: 'not/safe' }, 400);
     expect(pointersOf(body)).toEqual(['/secret']);
     expect(body.detail).toContain('sharer');
-    expect(await room.stored(uid)).toMatchObject({ version: 1 });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 1 });
   });
 
   it('supplies one that was missing, like rotate-secret', async () => {
     const { uid } = await make(SIGNED);
     await putSecret(`webhook-${uid}`, 'supplied');
-    expect(await room.stored(uid)).toMatchObject({ enabled: true, secret: 'supplied', version: 2 });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ enabled: true, secret: 'supplied', version: 2 });
   });
 
   it('409 when it is deleted under a webhook, naming that one', async () => {
     await putSecret('held', 'first');
     const { uid } = await make({ secret_name: 'held' });
-    const { token } = room.admin;
-    const { body } = await room.api.request(409, 'DELETE /secrets/held', { token });
+    const { token } = fixture.admin;
+    const { body } = await fixture.request(409, 'DELETE /secrets/held', { token });
     expect(body.detail).toContain(uid);
-    await room.api.request(204, `DELETE ${pathOf(uid)}`, { token });
-    await room.api.request(204, 'DELETE /secrets/held', { token });
+    await fixture.request(204, `DELETE ${pathOf(uid)}`, { token });
+    await fixture.request(204, 'DELETE /secrets/held', { token });
   });
 });

@@ -1,26 +1,27 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HUGE, inTeam, pointersOf, UNKNOWN } from '../agents/agents-room.js';
-import { asDefinition, openWebhooksRoom, type WebhooksRoom, webhooksOf } from './webhooks-room.js';
+import { ApiFixture, webhooksOf } from '../../support/api-fixture.js';
+import { inTeam, OVERSIZED_BODY, pointersOf, UNKNOWN_UID } from '../../support/api-requests.js';
 
-let room: WebhooksRoom;
+let fixture: ApiFixture;
 
 beforeAll(async () => {
-  room = await openWebhooksRoom();
+  fixture = await ApiFixture.start({ settings: { ingressPublicUrl: 'https://in.example.com' } });
+  await fixture.createFactory();
 });
-afterAll(() => room.api.close());
+afterAll(() => fixture.close());
 
-const pathOf = (uid: string, factory = room.factory): string => `${webhooksOf(factory)}/${uid}`;
+const pathOf = (uid: string, factory = fixture.factory): string => `${webhooksOf(factory)}/${uid}`;
 const patch = async (uid: string, body: object, status = 200) =>
-  (await room.api.request(status, `PATCH ${pathOf(uid)}`, { token: room.admin.token, body })).body;
+  (await fixture.request(status, `PATCH ${pathOf(uid)}`, { token: fixture.admin.token, body })).body;
 /** A factory has 20 places. */
-const drop = (uid: string) => room.api.request(204, `DELETE ${pathOf(uid)}`, { token: room.admin.token });
+const drop = (uid: string) => fixture.request(204, `DELETE ${pathOf(uid)}`, { token: fixture.admin.token });
 
 describe('listWebhooks', () => {
   it('those of the factory by name, and no others', async () => {
-    const factory = await room.newFactory();
-    for (const name of ['beta', 'Alpha', 'gamma']) await room.make({ name }, factory);
-    const other = await room.make({ name: 'other' });
-    const { body, text } = await room.api.request(200, `GET ${webhooksOf(factory)}`, { token: room.admin.token });
+    const factory = await fixture.createFactory();
+    for (const name of ['beta', 'Alpha', 'gamma']) await fixture.createWebhook({ name }, factory);
+    const other = await fixture.createWebhook({ name: 'other' });
+    const { body, text } = await fixture.request(200, `GET ${webhooksOf(factory)}`, { token: fixture.admin.token });
     expect(body.webhooks.map(({ name }: { name: string }) => name)).toEqual(['Alpha', 'beta', 'gamma']);
     expect(text).not.toContain(other.uid);
     expect(text).not.toContain('"secret"');
@@ -30,23 +31,23 @@ describe('listWebhooks', () => {
 
 describe('updateWebhook', () => {
   it('changes what is given, and moves the version when deliveries depend on it', async () => {
-    const { uid } = await room.make({ delivery_id_header: 'x-id' });
+    const { uid } = await fixture.createWebhook({ delivery_id_header: 'x-id' });
     expect(await patch(uid, { name: 'other' })).toMatchObject({
       name: 'other',
       enabled: true,
       delivery_id_header: 'x-id',
     });
-    expect(await room.stored(uid)).toMatchObject({ version: 1 });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 1 });
     expect(await patch(uid, { enabled: false })).toMatchObject({ name: 'other', enabled: false });
-    expect(await room.stored(uid)).toMatchObject({ version: 2 });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 2 });
     expect(await patch(uid, { delivery_id_header: 'X-Other' })).toMatchObject({ delivery_id_header: 'x-other' });
-    expect(await room.stored(uid)).toMatchObject({ version: 3 });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 3 });
     expect(await patch(uid, { delivery_id_header: null, enabled: true })).not.toHaveProperty('delivery_id_header');
-    expect(await room.stored(uid)).toMatchObject({ version: 4, enabled: true });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 4, enabled: true });
     const before = await patch(uid, {});
     expect(before).toMatchObject({ name: 'other', enabled: true });
     expect(before).not.toHaveProperty('secret');
-    expect(await room.stored(uid)).toMatchObject({ version: 4 });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 4 });
     await drop(uid);
   });
 
@@ -59,14 +60,14 @@ describe('updateWebhook', () => {
     [{ delivery_id_header: 'cookie' }, '/delivery_id_header'],
     [{ delivery_id_header: 'X-Hub-Signature-256' }, '/delivery_id_header'],
   ])('400: %j', async (fields, pointer) => {
-    const { uid } = await room.make();
+    const { uid } = await fixture.createWebhook();
     expect(pointersOf(await patch(uid, fields, 400))).toEqual([pointer]);
     await drop(uid);
   });
 
   it('422: the name of one from a definition; anything else of it can change', async () => {
-    const { uid } = await room.make({ name: 'from-a-file' });
-    await asDefinition(room, uid);
+    const { uid } = await fixture.createWebhook({ name: 'from-a-file' });
+    await fixture.webhooks.markAsDefined(uid);
     expect(await patch(uid, { name: 'other' }, 422)).toMatchObject({ error_code: 'operation_not_supported' });
     expect(await patch(uid, { name: 'from-a-file', enabled: false })).toMatchObject({
       source: 'definition',
@@ -76,42 +77,51 @@ describe('updateWebhook', () => {
   });
 
   it('422: enabling one without a secret, saying what to do', async () => {
-    const { uid } = await room.make({ auth_mode: 'signature', signature_scheme: 'github' });
+    const { uid } = await fixture.createWebhook({ auth_mode: 'signature', signature_scheme: 'github' });
     const answer = await patch(uid, { enabled: true }, 422);
     expect(answer).toMatchObject({ error_code: 'operation_not_supported' });
     expect(answer.detail).toContain('rotate-secret');
-    expect(await room.stored(uid)).toMatchObject({ enabled: false });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ enabled: false });
     await drop(uid);
   });
 
   it('404, 413 and 415', async () => {
-    const { token } = room.admin;
-    const { uid } = await room.make();
-    await room.api.request(404, `PATCH ${pathOf(UNKNOWN)}`, { token, body: {} });
-    await room.api.request(413, `PATCH ${pathOf(uid)}`, { token, body: HUGE, contentType: 'application/json' });
-    await room.api.request(415, `PATCH ${pathOf(uid)}`, { token, body: '{}', contentType: 'text/plain' });
+    const { token } = fixture.admin;
+    const { uid } = await fixture.createWebhook();
+    await fixture.request(404, `PATCH ${pathOf(UNKNOWN_UID)}`, { token, body: {} });
+    await fixture.request(413, `PATCH ${pathOf(uid)}`, {
+      token,
+      body: OVERSIZED_BODY,
+      contentType: 'application/json',
+    });
+    await fixture.request(415, `PATCH ${pathOf(uid)}`, { token, body: '{}', contentType: 'text/plain' });
     await drop(uid);
   });
 });
 
 describe('deleteWebhook', () => {
   it('204, and then it is gone for all but its log; its secrets go too', async () => {
-    const { token } = room.admin;
-    const { uid } = await room.make();
-    await room.api.database.query(
+    const { token } = fixture.admin;
+    const { uid } = await fixture.createWebhook();
+    await fixture.database.query(
       `INSERT INTO webhook_deliveries (webhook_id, id, outcome, size_bytes, received_at, source_ip)
        SELECT id, gen_random_uuid(), 'U', 3, headrace.now(), '192.0.2.1' FROM webhooks WHERE uid = $1`,
       [uid],
     );
     await drop(uid);
-    await room.api.request(404, `GET ${pathOf(uid)}`, { token });
-    await room.api.request(404, `PATCH ${pathOf(uid)}`, { token, body: { name: 'x' } });
-    await room.api.request(404, `POST ${pathOf(uid)}/rotate-secret`, { token });
-    await room.api.request(404, `DELETE ${pathOf(uid)}`, { token });
-    const { text } = await room.api.request(200, `GET ${webhooksOf(room.factory)}`, { token });
+    await fixture.request(404, `GET ${pathOf(uid)}`, { token });
+    await fixture.request(404, `PATCH ${pathOf(uid)}`, { token, body: { name: 'x' } });
+    await fixture.request(404, `POST ${pathOf(uid)}/rotate-secret`, { token });
+    await fixture.request(404, `DELETE ${pathOf(uid)}`, { token });
+    const { text } = await fixture.request(200, `GET ${webhooksOf(fixture.factory)}`, { token });
     expect(text).not.toContain(uid);
-    expect(await room.stored(uid)).toMatchObject({ isDeleted: true, version: 2, secret: null, enabled: false });
-    const left = await room.api.database.query(
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({
+      isDeleted: true,
+      version: 2,
+      secret: null,
+      enabled: false,
+    });
+    const left = await fixture.database.query(
       `SELECT (SELECT count(*)::int FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE w.uid = $1) AS log,
          (SELECT count(*)::int FROM managed_secrets WHERE name = 'webhook-' || $1) AS secrets`,
       [uid],
@@ -120,42 +130,42 @@ describe('deleteWebhook', () => {
   });
 
   it('leaves a managed secret that somebody else uses, and one that was there before', async () => {
-    const { token } = room.admin;
-    await room.api.request(200, 'PUT /secrets/kept', { token, body: { value: 'kept' } });
-    const named = await room.make({ secret_name: 'kept' });
-    const owner = await room.make();
-    const lodger = await room.make({ secret_name: owner.secret_name });
+    const { token } = fixture.admin;
+    await fixture.request(200, 'PUT /secrets/kept', { token, body: { value: 'kept' } });
+    const named = await fixture.createWebhook({ secret_name: 'kept' });
+    const owner = await fixture.createWebhook();
+    const lodger = await fixture.createWebhook({ secret_name: owner.secret_name });
     await drop(named.uid);
     await drop(owner.uid);
-    const { text } = await room.api.request(200, 'GET /secrets', { token });
+    const { text } = await fixture.request(200, 'GET /secrets', { token });
     expect(text).toContain('"kept"');
     expect(text).toContain(owner.secret_name);
-    expect(await room.stored(lodger.uid)).toMatchObject({ secret: owner.secret });
+    expect(await fixture.webhooks.stored(lodger.uid)).toMatchObject({ secret: owner.secret });
     await drop(lodger.uid);
   });
 
   it('once, however many ask at the same time', async () => {
-    const { token } = room.admin;
-    const factory = await room.newFactory();
-    const { uid } = await room.make({}, factory);
+    const { token } = fixture.admin;
+    const factory = await fixture.createFactory();
+    const { uid } = await fixture.createWebhook({}, factory);
     const answers = await Promise.all(
       Array.from({ length: 6 }, () =>
-        fetch(`${room.api.url}/api/v1${pathOf(uid, factory)}`, {
+        fetch(`${fixture.api.url}/api/v1${pathOf(uid, factory)}`, {
           method: 'DELETE',
           headers: { authorization: `Bearer ${token}` },
         }),
       ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 404, 404, 404, 404, 404]);
-    const rows = await room.api.database.query('SELECT webhooks FROM webhook_counts WHERE factory_uid = $1', [factory]);
+    const rows = await fixture.database.query('SELECT webhooks FROM webhook_counts WHERE factory_uid = $1', [factory]);
     expect(rows).toEqual([{ webhooks: 0 }]);
   });
 });
 
 describe('listWebhookSignatureSchemes', () => {
   it('200 for everybody: by id, with what a sender has to be told', async () => {
-    for (const { token } of [room.viewer, room.bot, room.stranger, await room.api.identities.user()]) {
-      const { body } = await room.api.request(200, 'GET /webhook-signature-schemes', { token });
+    for (const { token } of [fixture.viewer, fixture.bot, fixture.stranger, await fixture.api.identities.user()]) {
+      const { body } = await fixture.request(200, 'GET /webhook-signature-schemes', { token });
       const ids = body.signature_schemes.map(({ id }: { id: string }) => id);
       expect(ids).toEqual([...ids].sort());
       expect(body.signature_schemes.find(({ id }: { id: string }) => id === 'github')).toEqual({
@@ -169,9 +179,9 @@ describe('listWebhookSignatureSchemes', () => {
   });
 
   it('403 on behalf of a team that is not yours', async () => {
-    await room.api.request(403, 'GET /webhook-signature-schemes', {
-      token: room.stranger.token,
-      headers: inTeam(room.team),
+    await fixture.request(403, 'GET /webhook-signature-schemes', {
+      token: fixture.stranger.token,
+      headers: inTeam(fixture.team),
     });
   });
 });
@@ -189,18 +199,18 @@ describe('who may manage webhooks', () => {
   const bodyOf = (method: string, path: string): object =>
     method === 'PATCH' || (method === 'POST' && path.endsWith('/webhooks')) ? { body: { name: 'x' } } : {};
 
-  it.each(['owner', 'admin', 'both'] as const)('%s manages', async (who) => {
-    const factory = await room.newFactory();
-    const { uid } = await room.make({}, factory);
+  it.each(['owner', 'admin', 'adminOfBoth'] as const)('%s manages', async (who) => {
+    const factory = await fixture.createFactory();
+    const { uid } = await fixture.createWebhook({}, factory);
     for (const [method, path, status] of calls(uid, factory))
-      await room.api.request(status, `${method} ${path}`, { token: room[who].token, ...bodyOf(method, path) });
+      await fixture.request(status, `${method} ${path}`, { token: fixture[who].token, ...bodyOf(method, path) });
   });
 
   it.each(['member', 'viewer', 'bot'] as const)('%s gets 403', async (who) => {
-    const { uid, secret } = await room.make({ auth_mode: 'url_token' });
-    for (const [method, path] of calls(uid, room.factory)) {
-      const answer = await room.api.request(403, `${method} ${path}`, {
-        token: room[who].token,
+    const { uid, secret } = await fixture.createWebhook({ auth_mode: 'url_token' });
+    for (const [method, path] of calls(uid, fixture.factory)) {
+      const answer = await fixture.request(403, `${method} ${path}`, {
+        token: fixture[who].token,
         ...bodyOf(method, path),
       });
       expect(answer.body.error_code).toBe('not_authorized');
@@ -210,40 +220,40 @@ describe('who may manage webhooks', () => {
   });
 
   it('another team’s factory answers like one that never was', async () => {
-    const { uid } = await room.make();
-    const theirs = await room.newFactory(room.otherTeam);
-    for (const [method, path] of [...calls(uid, theirs), ...calls(uid, UNKNOWN)]) {
-      const { body } = await room.api.request(404, `${method} ${path}`, {
-        token: room.admin.token,
+    const { uid } = await fixture.createWebhook();
+    const theirs = await fixture.createFactory({ teamUid: fixture.otherTeam });
+    for (const [method, path] of [...calls(uid, theirs), ...calls(uid, UNKNOWN_UID)]) {
+      const { body } = await fixture.request(404, `${method} ${path}`, {
+        token: fixture.admin.token,
         ...bodyOf(method, path),
       });
       expect(body.detail).toBe('Factory not found.');
     }
-    for (const [method, path] of calls(uid, room.factory))
-      await room.api.request(404, `${method} ${path}`, { token: room.stranger.token, ...bodyOf(method, path) });
+    for (const [method, path] of calls(uid, fixture.factory))
+      await fixture.request(404, `${method} ${path}`, { token: fixture.stranger.token, ...bodyOf(method, path) });
     await drop(uid);
   });
 
   it('a webhook is found in its own factory only', async () => {
-    const { uid } = await room.make();
-    const elsewhere = await room.newFactory();
+    const { uid } = await fixture.createWebhook();
+    const elsewhere = await fixture.createFactory();
     for (const [method, path] of calls(uid, elsewhere).slice(2))
-      await room.api.request(404, `${method} ${path}`, { token: room.admin.token, ...bodyOf(method, path) });
-    expect(await room.stored(uid)).toMatchObject({ version: 1, isDeleted: false });
+      await fixture.request(404, `${method} ${path}`, { token: fixture.admin.token, ...bodyOf(method, path) });
+    expect(await fixture.webhooks.stored(uid)).toMatchObject({ version: 1, isDeleted: false });
     await drop(uid);
   });
 
   it('400 for blank uids, 404 for what can be none', async () => {
-    const { token } = room.admin;
+    const { token } = fixture.admin;
     for (const [uid, factory, status] of [
-      ['%20', room.factory, 400],
-      [UNKNOWN, '%20', 400],
-      ['no-uid', room.factory, 404],
-      [UNKNOWN, 'no-uid', 404],
+      ['%20', fixture.factory, 400],
+      [UNKNOWN_UID, '%20', 400],
+      ['no-uid', fixture.factory, 404],
+      [UNKNOWN_UID, 'no-uid', 404],
     ] as const) {
-      const some = factory === room.factory ? calls(uid, factory).slice(2) : calls(uid, factory);
+      const some = factory === fixture.factory ? calls(uid, factory).slice(2) : calls(uid, factory);
       for (const [method, path] of some)
-        await room.api.request(status, `${method} ${path}`, { token, ...bodyOf(method, path) });
+        await fixture.request(status, `${method} ${path}`, { token, ...bodyOf(method, path) });
     }
   });
 });

@@ -1,22 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WorkersRoom } from './workers-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { ConnectedWorkers } from './connected-workers.js';
 
-let room: WorkersRoom;
+let fixture: ApiFixture;
+let workers: ConnectedWorkers;
 
 beforeAll(async () => {
-  room = await WorkersRoom.open();
+  fixture = await ApiFixture.start();
+  workers = await ConnectedWorkers.start(fixture);
 });
-afterAll(() => room.close());
+afterAll(() => workers.close());
 
 /** A run on a worker whose runner has ended in good order, of which its daemon has not told yet. */
 const endedByItsRunner = async () => {
-  const host = room.newHost();
-  const worker = await room.connect(host);
-  const runId = await room.create(host);
+  const host = workers.newHost();
+  const worker = await workers.connect(host);
+  const runId = await workers.createRun(host);
   const offer = await worker.next('task_assignment');
   worker.claim(runId);
   await worker.handled();
-  const runner = await room.startRunner(offer);
+  const runner = await workers.startRunner(offer);
   await runner.begin();
   await runner.endTurn();
   await runner.finish('closed');
@@ -29,17 +32,17 @@ describe('the result of an execution that the run has left behind', () => {
     ['task_failed', { exit_code: 1 }],
   ] as const)('is not that of the one that a follow-up has begun: %s', async (type, fields) => {
     const { worker, runId } = await endedByItsRunner();
-    await room.api.request(200, `POST /agent/runs/${runId}/followups`, {
-      token: room.bot.token,
+    await fixture.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: fixture.bot.token,
       body: { message: 'Once more.' },
     });
     const again = await worker.next('task_assignment');
     worker.say({ type, data: { task_id: runId, message: 'The runner has ended.', ...fields } });
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('PENDING');
+    expect((await workers.getRun(runId)).state).toBe('PENDING');
     worker.claim(runId);
     await worker.handled();
-    const runner = await room.startRunner(again);
+    const runner = await workers.startRunner(again);
     expect((await runner.commands(0)).prompts).toMatchObject([{ message: 'Once more.' }]);
   });
 
@@ -47,21 +50,21 @@ describe('the result of an execution that the run has left behind', () => {
     ['task_completed', { task_state: 'CANCELLED' }],
     ['task_failed', { failure_reason: 'task_cancelled' }],
   ] as const)('is no cancellation of the one that replaced what was given up: %s', async (type, fields) => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
     await worker.next('task_assignment');
-    await room.api.advanceClock(room.api.settings.claimDeadline);
-    await room.sweep();
+    await fixture.api.advanceClock(fixture.api.settings.claimDeadline);
+    await workers.sweep();
     await worker.next('task_cancellation');
     await worker.next('task_assignment');
     // It was held up, and now works off what it was sent.
     worker.claim(runId);
     worker.say({ type, data: { task_id: runId, message: 'Stopped.', ...fields } });
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('CLAIMED');
+    expect((await workers.getRun(runId)).state).toBe('CLAIMED');
     worker.complete(runId);
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 });

@@ -10,7 +10,7 @@ import {
 
 type Frame<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>;
 
-/** A connection of a worker that says what a test tells it to. Frames are kept until somebody asks for them. */
+/** A connection of a worker that sends the frames that a test passes to it. Frames are kept until a test reads them. */
 export class WorkerClient {
   private readonly unread: ServerFrame[] = [];
   private readonly readers = new Set<() => void>();
@@ -39,8 +39,8 @@ export class WorkerClient {
     return client;
   }
 
-  /** With a hello: reports its slots and its journal. */
-  static async greet(
+  /** Reports its slots and its journal in a hello frame. */
+  static async connectWithHello(
     api: TestApi,
     token: string,
     host: string,
@@ -90,18 +90,18 @@ export class WorkerClient {
     }
   }
 
-  /** Types of the frames that nobody has asked for. */
+  /** Types of the frames that no test has read. */
   get kept(): readonly string[] {
     return this.unread.map(({ type }) => type);
   }
 
-  /** Everything said before was handled by the time that this is answered: frames of one connection are taken in order. */
+  /** Resolves when all frames before it are handled: frames of one connection are handled in order. */
   async handled(): Promise<void> {
     this.say({ type: 'beat', data: { draining: false, free_slots: 1, tasks: [] } });
     await this.next('beat');
   }
 
-  /** Without a word, as a machine does that loses its power. */
+  /** Closes the connection without a frame, like a machine that loses its power. */
   async vanish(): Promise<void> {
     if (this.socket.readyState === WebSocket.CLOSED) return;
     const closed = new Promise((resolve) => this.socket.once('close', resolve));

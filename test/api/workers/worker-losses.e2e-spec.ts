@@ -1,20 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { WorkersRoom } from './workers-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { ConnectedWorkers } from './connected-workers.js';
 
-let room: WorkersRoom;
+let fixture: ApiFixture;
+let workers: ConnectedWorkers;
 
 beforeAll(async () => {
-  room = await WorkersRoom.open();
+  fixture = await ApiFixture.start();
+  workers = await ConnectedWorkers.start(fixture);
 });
-afterAll(() => room.close());
+afterAll(() => workers.close());
 
 /** Longer than a lease lives without a sign of life. */
 const SILENCE_MS = 101_000;
 
 const working = async (config: object = {}) => {
-  const host = room.newHost();
-  const worker = await room.connect(host);
-  const runId = await room.create(host, config);
+  const host = workers.newHost();
+  const worker = await workers.connect(host);
+  const runId = await workers.createRun(host, config);
   const offer = await worker.next('task_assignment');
   worker.claim(runId);
   await worker.handled();
@@ -26,58 +29,58 @@ const beat = async (worker: Awaited<ReturnType<typeof working>>['worker'], freeS
 };
 const loseItsWorker = async (worker: Awaited<ReturnType<typeof working>>['worker']) => {
   await worker.vanish();
-  await room.api.advanceClock(SILENCE_MS);
-  await room.sweep();
+  await fixture.api.advanceClock(SILENCE_MS);
+  await workers.sweep();
 };
 
 describe('a worker that dies', () => {
   it('leaves a run that has failed for want of it, and what comes late changes nothing', async () => {
     const { host, worker, runId } = await working();
     await worker.vanish();
-    await room.api.advanceClock(99_000);
-    await room.sweep();
-    expect((await room.run(runId)).state).toBe('CLAIMED');
-    await room.api.advanceClock(2_000);
-    await room.sweep();
+    await fixture.api.advanceClock(99_000);
+    await workers.sweep();
+    expect((await workers.getRun(runId)).state).toBe('CLAIMED');
+    await fixture.api.advanceClock(2_000);
+    await workers.sweep();
     const lost = {
       state: 'ERROR',
       is_sandbox_running: false,
       status_message: { error_code: 'infrastructure_timeout', retryable: true },
     };
-    expect(await room.run(runId)).toMatchObject(lost);
-    const back = await room.connect(host);
+    expect(await workers.getRun(runId)).toMatchObject(lost);
+    const back = await workers.connect(host);
     back.claim(runId);
     back.complete(runId);
     await back.handled();
-    expect(await room.run(runId)).toMatchObject(lost);
+    expect(await workers.getRun(runId)).toMatchObject(lost);
     expect(back.kept).toEqual(['task_cancellation']);
   });
 
   it('has its runs back in the queue when it had not claimed them', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
     await worker.next('task_assignment');
     await worker.vanish();
-    await room.api.advanceClock(room.api.settings.claimDeadline);
-    await room.sweep();
-    expect((await room.run(runId)).state).toBe('QUEUED');
+    await fixture.api.advanceClock(fixture.api.settings.claimDeadline);
+    await workers.sweep();
+    expect((await workers.getRun(runId)).state).toBe('QUEUED');
   });
 
   it('keeps its run while the runner calls', async () => {
     const { worker, runId, offer } = await working();
-    const runner = await room.startRunner(offer);
+    const runner = await workers.startRunner(offer);
     await runner.begin();
     await worker.vanish();
     for (let beats = 0; beats < 3; beats += 1) {
-      await room.api.advanceClock(60_000);
+      await fixture.api.advanceClock(60_000);
       await runner.call(200, 'POST beat');
-      await room.sweep();
+      await workers.sweep();
     }
-    expect((await room.run(runId)).state).toBe('INPROGRESS');
-    await room.api.advanceClock(SILENCE_MS);
-    await room.sweep();
-    expect((await room.run(runId)).state).toBe('ERROR');
+    expect((await workers.getRun(runId)).state).toBe('INPROGRESS');
+    await fixture.api.advanceClock(SILENCE_MS);
+    await workers.sweep();
+    expect((await workers.getRun(runId)).state).toBe('ERROR');
     await runner.call(412, 'POST beat');
   });
 });
@@ -86,49 +89,49 @@ describe('a worker that comes back', () => {
   it('goes on with what it had claimed', async () => {
     const { host, worker, runId } = await working();
     await worker.vanish();
-    const back = await room.connect(host);
+    const back = await workers.connect(host);
     back.complete(runId);
     await back.handled();
-    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 
   it('keeps its run when the connection before it was silent, and is known to be gone only later', async () => {
     const { host, worker, runId } = await working();
     const heldBy = async (): Promise<string> => {
-      const [row] = await room.api.database.query<{ id: string }>(
+      const [row] = await fixture.database.query<{ id: string }>(
         'SELECT worker_connection_id AS id FROM executions WHERE run_id = $1',
         [runId],
       );
       return row?.id ?? '';
     };
     const gone = await heldBy();
-    const back = await room.connect(host);
+    const back = await workers.connect(host);
     await back.handled();
     await worker.vanish();
     // It was last heard of half a minute before the other one came.
-    await room.api.database.query(
+    await fixture.database.query(
       `UPDATE executions SET lease_expires_at = lease_expires_at - interval '30 seconds'
         WHERE run_id = $1 AND worker_connection_id = $2`,
       [runId, gone],
     );
     await vi.waitFor(async () => expect(await heldBy()).not.toBe(gone), { timeout: 10_000, interval: 200 });
-    await room.api.advanceClock(90_000);
-    await room.sweep();
-    expect((await room.run(runId)).state).toBe('CLAIMED');
+    await fixture.api.advanceClock(90_000);
+    await workers.sweep();
+    expect((await workers.getRun(runId)).state).toBe('CLAIMED');
     back.complete(runId);
     await back.handled();
-    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 
   it('is heard when the connection before it is known to be dead', async () => {
     const { host, worker, runId } = await working();
-    const back = await room.connect(host);
+    const back = await workers.connect(host);
     back.complete(runId);
     await back.handled();
     // Nobody knows yet which of the two has it.
-    expect((await room.run(runId)).state).toBe('CLAIMED');
+    expect((await workers.getRun(runId)).state).toBe('CLAIMED');
     await worker.vanish();
-    await vi.waitFor(async () => expect((await room.run(runId)).state).toBe('SUCCEEDED'), {
+    await vi.waitFor(async () => expect((await workers.getRun(runId)).state).toBe('SUCCEEDED'), {
       timeout: 10_000,
       interval: 200,
     });
@@ -136,32 +139,32 @@ describe('a worker that comes back', () => {
 
   it('is not heard about what another connection holds that is there', async () => {
     const { host, worker, runId } = await working();
-    const other = await room.connect(host);
+    const other = await workers.connect(host);
     await beat(worker, 3);
     other.complete(runId);
     other.say({ type: 'task_failed', data: { task_id: runId, message: 'No.' } });
     await other.handled();
-    expect((await room.run(runId)).state).toBe('CLAIMED');
+    expect((await workers.getRun(runId)).state).toBe('CLAIMED');
     worker.complete(runId);
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 
   it('tells what it still runs, and learns what of it is wanted', async () => {
-    const host = room.newHost();
+    const host = workers.newHost();
     const hello = { instance_id: 'daemon-1', slots: 4 };
-    const { worker } = await room.greet(host, hello);
-    const [kept, unclaimed] = [await room.create(host), await room.create(host)];
+    const { worker } = await workers.connectWithHello(host, hello);
+    const [kept, unclaimed] = [await workers.createRun(host), await workers.createRun(host)];
     const offers = [(await worker.next('task_assignment')).data, (await worker.next('task_assignment')).data];
     const executionOf = (runId: string) => offers.find(({ task_id: id }) => id === runId)?.execution_id ?? '';
     worker.claim(kept);
     await worker.handled();
-    const ended = await room.create(host);
+    const ended = await workers.createRun(host);
     const endedOffer = (await worker.next('task_assignment')).data;
     worker.complete(ended);
     await worker.handled();
     // The cut: nobody hears the claim of one, and the older connection is not known to be dead.
-    const { worker: back, answer } = await room.greet(host, {
+    const { worker: back, answer } = await workers.connectWithHello(host, {
       ...hello,
       tasks: [
         { task_id: kept, execution_id: executionOf(kept) },
@@ -172,7 +175,7 @@ describe('a worker that comes back', () => {
       ],
     });
     expect(answer.tasks.map(({ verdict }) => verdict)).toEqual(['keep', 'keep', 'stop', 'unknown', 'unknown']);
-    expect((await room.run(unclaimed)).state).toBe('CLAIMED');
+    expect((await workers.getRun(unclaimed)).state).toBe('CLAIMED');
     back.say({
       type: 'beat',
       data: {
@@ -188,79 +191,79 @@ describe('a worker that comes back', () => {
     back.complete(kept);
     back.complete(unclaimed);
     await back.handled();
-    expect((await room.run(kept)).state).toBe('SUCCEEDED');
-    expect((await room.run(unclaimed)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(kept)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(unclaimed)).state).toBe('SUCCEEDED');
   });
 });
 
 describe('a hello that names an execution of another connection', () => {
   it('does not take it over while that connection gives signs of life', async () => {
     const { host, worker, runId, offer } = await working();
-    const other = await room.api.identities.serviceAccount(room.team, 'another');
+    const other = await fixture.api.identities.serviceAccount(fixture.team, 'another');
     const task = { task_id: runId, execution_id: offer.data.execution_id };
-    const thief = await room.greet(host, { instance_id: 'thief', slots: 4, tasks: [task] }, other.token);
+    const thief = await workers.connectWithHello(host, { instance_id: 'thief', slots: 4, tasks: [task] }, other.token);
     thief.worker.say({ type: 'task_failed', data: { task_id: runId, message: 'Taken over.' } });
     thief.worker.say({ type: 'beat', data: { draining: false, free_slots: 3, tasks: [task] } });
     await thief.worker.next('beat');
-    expect((await room.run(runId)).state).toBe('CLAIMED');
+    expect((await workers.getRun(runId)).state).toBe('CLAIMED');
     await beat(worker, 3);
     // Now the holder is known to live.
     thief.worker.say({ type: 'beat', data: { draining: false, free_slots: 3, tasks: [task] } });
     expect((await thief.worker.next('beat')).data.tasks.map(({ desired }) => desired)).toEqual(['lost']);
     worker.complete(runId);
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 
   it('does not close that connection with its instance id, unless it has the same service account', async () => {
-    const host = room.newHost();
-    const { worker } = await room.greet(host, { instance_id: 'daemon-1', slots: 1 });
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const { worker } = await workers.connectWithHello(host, { instance_id: 'daemon-1', slots: 1 });
+    const runId = await workers.createRun(host);
     const { data } = await worker.next('task_assignment');
     worker.claim(runId);
     await worker.handled();
-    const other = await room.api.identities.serviceAccount(room.team, 'another');
+    const other = await fixture.api.identities.serviceAccount(fixture.team, 'another');
     const hello = {
       instance_id: 'daemon-1',
       slots: 1,
       tasks: [{ task_id: runId, execution_id: data.execution_id }],
     };
-    const thief = await room.greet(host, hello, other.token);
+    const thief = await workers.connectWithHello(host, hello, other.token);
     thief.worker.complete(runId);
     await thief.worker.handled();
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('CLAIMED');
-    const { worker: back, answer } = await room.greet(host, hello);
+    expect((await workers.getRun(runId)).state).toBe('CLAIMED');
+    const { worker: back, answer } = await workers.connectWithHello(host, hello);
     expect(answer.tasks.map(({ verdict }) => verdict)).toEqual(['keep']);
     back.complete(runId);
     await back.handled();
-    expect((await room.run(runId)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
   });
 });
 
 describe('on_worker_lost', () => {
   it('retry begins again from the prompt, three times in all, and the timeline tells it', async () => {
     const { host, worker, runId, offer } = await working({ on_worker_lost: 'retry' });
-    let runner = await room.startRunner(offer);
+    let runner = await workers.startRunner(offer);
     await runner.begin();
     await loseItsWorker(worker);
-    expect(await room.run(runId)).toMatchObject({
+    expect(await workers.getRun(runId)).toMatchObject({
       state: 'QUEUED',
       status_message: { message: expect.stringContaining('attempt 2 of 3') },
     });
     await runner.call(412, 'POST beat');
     for (let attempt = 2; attempt <= 3; attempt += 1) {
-      const next = await room.connect(host);
-      runner = await room.startRunner(await next.next('task_assignment'));
+      const next = await workers.connect(host);
+      runner = await workers.startRunner(await next.next('task_assignment'));
       expect(runner.assignment).toMatchObject({ prompt: 'Fix the failing test.', resume: null });
       await runner.begin();
       await loseItsWorker(next);
     }
-    expect(await room.run(runId)).toMatchObject({
+    expect(await workers.getRun(runId)).toMatchObject({
       state: 'ERROR',
       status_message: { error_code: 'infrastructure_timeout' },
     });
-    const shutdowns = (await room.timeline(runId)).filter(({ event_type: kind }) => kind === 'sandbox_shutdown');
+    const shutdowns = (await workers.getTimeline(runId)).filter(({ event_type: kind }) => kind === 'sandbox_shutdown');
     expect(shutdowns.map(({ payload }) => payload)).toEqual([
       { reason: 'lease_expired', restart: { way: 'retry', attempt: 2 } },
       { reason: 'lease_expired', restart: { way: 'retry', attempt: 3 } },
@@ -270,26 +273,26 @@ describe('on_worker_lost', () => {
 
   it('retry begins again when the worker goes down before its runner has called', async () => {
     const { host, worker, runId } = await working({ on_worker_lost: 'retry' });
-    const other = await room.connect(host);
+    const other = await workers.connect(host);
     worker.say({ type: 'task_failed', data: { task_id: runId, message: 'Going down.', failure_reason: 'shutdown' } });
     await worker.handled();
     expect((await other.next('task_assignment')).data.task_id).toBe(runId);
-    expect((await room.run(runId)).status_message.message).toContain('attempt 2 of 3');
+    expect((await workers.getRun(runId)).status_message.message).toContain('attempt 2 of 3');
   });
 
   it('resume repeats the turn under way in the stored session', async () => {
     const { host, worker, runId, offer } = await working({ on_worker_lost: 'resume' });
-    const runner = await room.startRunner(offer);
+    const runner = await workers.startRunner(offer);
     await runner.begin();
     await runner.endTurn();
     const sessionId = `session-${runner.assignment.execution_id}`;
-    await room.api.request(
+    await fixture.request(
       204,
       `PUT /runner/v1/executions/${runner.assignment.execution_id}/transcript?lease_epoch=${runner.assignment.lease_epoch}&format=oz&session_id=${sessionId}`,
       { token: offer.data.env_vars?.['HEADRACE_EXECUTION_TOKEN'] ?? '', body: { line: 1 } },
     );
-    const followup = await room.api.request(200, `POST /agent/runs/${runId}/followups`, {
-      token: room.bot.token,
+    const followup = await fixture.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: fixture.bot.token,
       body: { message: 'And the docs.' },
     });
     await runner.report([
@@ -297,8 +300,8 @@ describe('on_worker_lost', () => {
       { turn_id: 't2', prompt: 'And the docs.', followup_id: followup.body.followup_id },
     ]);
     await loseItsWorker(worker);
-    const next = await room.connect(host);
-    const again = await room.startRunner(await next.next('task_assignment'));
+    const next = await workers.connect(host);
+    const again = await workers.startRunner(await next.next('task_assignment'));
     expect(again.assignment).toMatchObject({ prompt: null, resume: { session_id: sessionId, transcript: true } });
     expect((await again.commands(0)).prompts).toEqual([
       { followup_id: followup.body.followup_id, message: 'And the docs.' },
@@ -307,10 +310,10 @@ describe('on_worker_lost', () => {
 
   it('resume begins again where nothing is stored', async () => {
     const { host, worker, offer } = await working({ on_worker_lost: 'resume' });
-    await (await room.startRunner(offer)).begin();
+    await (await workers.startRunner(offer)).begin();
     await loseItsWorker(worker);
-    const next = await room.connect(host);
-    const again = await room.startRunner(await next.next('task_assignment'));
+    const next = await workers.connect(host);
+    const again = await workers.startRunner(await next.next('task_assignment'));
     expect(again.assignment).toMatchObject({ prompt: 'Fix the failing test.', resume: null });
   });
 });

@@ -1,20 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_FRAME_BYTES } from '#execution/worker-protocol';
-import { WorkersRoom } from './workers-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { ConnectedWorkers } from './connected-workers.js';
 
-let room: WorkersRoom;
+let fixture: ApiFixture;
+let workers: ConnectedWorkers;
 
 beforeAll(async () => {
-  room = await WorkersRoom.open();
+  fixture = await ApiFixture.start();
+  workers = await ConnectedWorkers.start(fixture);
 });
-afterAll(() => room.close());
+afterAll(() => workers.close());
 
 describe('an offer', () => {
   it('goes to the worker with the name, and its claim makes the run CLAIMED', async () => {
-    const [host, otherHost] = [room.newHost(), room.newHost()];
-    const worker = await room.connect(host);
-    const other = await room.connect(otherHost);
-    const runId = await room.create(host);
+    const [host, otherHost] = [workers.newHost(), workers.newHost()];
+    const worker = await workers.connect(host);
+    const other = await workers.connect(otherHost);
+    const runId = await workers.createRun(host);
     const { data } = await worker.next('task_assignment');
     expect(data).toMatchObject({
       task_id: runId,
@@ -27,190 +30,190 @@ describe('an offer', () => {
       },
       env_vars: { HEADRACE_EXECUTION_ID: data.execution_id, HEADRACE_EXECUTION_TOKEN: expect.stringMatching(/^hrx_/) },
     });
-    expect(await room.run(runId)).toMatchObject({ state: 'PENDING', is_run_type_cancellable: false });
+    expect(await workers.getRun(runId)).toMatchObject({ state: 'PENDING', is_run_type_cancellable: false });
     worker.claim(runId);
     await worker.handled();
-    expect(await room.run(runId)).toMatchObject({ state: 'CLAIMED', is_sandbox_running: true });
+    expect(await workers.getRun(runId)).toMatchObject({ state: 'CLAIMED', is_sandbox_running: true });
     await other.handled();
     expect(other.kept).toEqual([]);
   });
 
   it('waits for a worker that is not there yet', async () => {
-    const host = room.newHost();
-    const runId = await room.create(host);
-    expect((await room.run(runId)).state).toBe('QUEUED');
-    const worker = await room.connect(host);
+    const host = workers.newHost();
+    const runId = await workers.createRun(host);
+    expect((await workers.getRun(runId)).state).toBe('QUEUED');
+    const worker = await workers.connect(host);
     expect((await worker.next('task_assignment')).data.task_id).toBe(runId);
   });
 
   it('is never made to a worker of another team, though it has the name', async () => {
-    const host = room.newHost();
-    const team = await room.api.identities.team();
-    const stranger = await room.connect(host, (await room.api.identities.serviceAccount(team)).token);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const team = await fixture.api.identities.team();
+    const stranger = await workers.connect(host, (await fixture.api.identities.serviceAccount(team)).token);
+    const runId = await workers.createRun(host);
     await stranger.handled();
     expect(stranger.kept).toEqual([]);
-    expect((await room.run(runId)).state).toBe('QUEUED');
+    expect((await workers.getRun(runId)).state).toBe('QUEUED');
     stranger.complete(runId);
     await stranger.handled();
-    expect((await room.run(runId)).state).toBe('QUEUED');
+    expect((await workers.getRun(runId)).state).toBe('QUEUED');
   });
 
   it('goes to the connection with the fewest runs', async () => {
-    const host = room.newHost();
-    const workers = [await room.connect(host), await room.connect(host), await room.connect(host)];
+    const host = workers.newHost();
+    const connections = [await workers.connect(host), await workers.connect(host), await workers.connect(host)];
     // A connection is open before it is registered.
-    await Promise.all(workers.map((worker) => worker.handled()));
-    const runs = [await room.create(host), await room.create(host), await room.create(host)];
-    const offers = await Promise.all(workers.map((worker) => worker.next('task_assignment')));
+    await Promise.all(connections.map((worker) => worker.handled()));
+    const runs = [await workers.createRun(host), await workers.createRun(host), await workers.createRun(host)];
+    const offers = await Promise.all(connections.map((worker) => worker.next('task_assignment')));
     expect(offers.map(({ data }) => data.task_id).sort()).toEqual([...runs].sort());
   });
 
   it('leaves out the end of a prompt that does not fit into a frame', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
     // A quarter of a mebibyte that JSON makes six times as long.
     const prompt = `Look at this: ${'\u0001'.repeat(250_000)}`;
-    const runId = await room.create(host, {}, prompt);
+    const runId = await workers.createRun(host, {}, prompt);
     const frame = await worker.next('task_assignment');
     expect(Buffer.byteLength(JSON.stringify(frame))).toBeLessThanOrEqual(MAX_FRAME_BYTES);
     expect(frame.data.task.task_definition.prompt).toMatch(/^Look at this: /);
-    const runner = await room.startRunner(frame);
+    const runner = await workers.startRunner(frame);
     expect(runner.assignment).toMatchObject({ run_id: runId, prompt });
   });
 
   it('that was rejected goes to another connection and counts as none', async () => {
-    const host = room.newHost();
-    const full = await room.connect(host);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const full = await workers.connect(host);
+    const runId = await workers.createRun(host);
     await full.next('task_assignment');
-    const free = await room.connect(host);
+    const free = await workers.connect(host);
     full.say({ type: 'task_rejected', data: { task_id: runId, reason: 'at capacity' } });
     expect((await free.next('task_assignment')).data.task_id).toBe(runId);
-    expect(await room.api.database.query('SELECT offers FROM runs WHERE id = $1', [runId])).toEqual([{ offers: 1 }]);
+    expect(await fixture.database.query('SELECT offers FROM runs WHERE id = $1', [runId])).toEqual([{ offers: 1 }]);
     // Said once more, and late: the run is at another connection by now.
     full.say({ type: 'task_rejected', data: { task_id: runId, reason: 'at capacity' } });
     await full.handled();
-    expect((await room.run(runId)).state).toBe('PENDING');
+    expect((await workers.getRun(runId)).state).toBe('PENDING');
   });
 
   it('comes again to a worker that rejected it, after a pause', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
     const first = await worker.next('task_assignment');
     worker.say({ type: 'task_rejected', data: { task_id: runId, reason: 'at capacity' } });
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('QUEUED');
+    expect((await workers.getRun(runId)).state).toBe('QUEUED');
     // The pause is over in the application's time by itself; in the database's it is made to be.
-    await room.api.advanceClock(1100);
+    await fixture.api.advanceClock(1100);
     const second = await worker.next('task_assignment');
     expect(second.data.task_id).toBe(runId);
     expect(Number(second.data.execution_id)).toBeGreaterThan(Number(first.data.execution_id));
   });
 
   it('that nobody claims in time goes back to the queue, five times, and the worker is told', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
     for (let offer = 1; offer <= 5; offer += 1) {
       expect((await worker.next('task_assignment')).data.task_id).toBe(runId);
-      await room.api.advanceClock(room.api.settings.claimDeadline);
-      await room.sweep();
+      await fixture.api.advanceClock(fixture.api.settings.claimDeadline);
+      await workers.sweep();
       expect((await worker.next('task_cancellation')).data.task_id).toBe(runId);
       await worker.handled();
     }
-    expect(await room.run(runId)).toMatchObject({
+    expect(await workers.getRun(runId)).toMatchObject({
       state: 'ERROR',
       status_message: { error_code: 'resource_unavailable', retryable: true },
     });
     worker.claim(runId);
     worker.complete(runId);
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('ERROR');
+    expect((await workers.getRun(runId)).state).toBe('ERROR');
   });
 });
 
 describe('a runner of a worker', () => {
   it('takes over what the worker has claimed; the worker’s word ends the execution only', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
     const offer = await worker.next('task_assignment');
     worker.claim(runId);
     await worker.handled();
-    const runner = await room.startRunner(offer);
+    const runner = await workers.startRunner(offer);
     expect(runner.assignment.lease_epoch).toBe(2);
     // Claimed once more, which takes the lease from nobody.
     worker.claim(runId);
     await worker.handled();
     await runner.begin();
-    expect((await room.run(runId)).state).toBe('INPROGRESS');
+    expect((await workers.getRun(runId)).state).toBe('INPROGRESS');
     await runner.endTurn();
     await runner.finish('closed');
     worker.complete(runId);
     await worker.handled();
-    expect(await room.run(runId)).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: false });
-    const kinds = (await room.timeline(runId)).map(({ event_type: kind }) => kind);
+    expect(await workers.getRun(runId)).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: false });
+    const kinds = (await workers.getTimeline(runId)).map(({ event_type: kind }) => kind);
     expect(kinds.filter((kind) => kind === 'run_claimed')).toHaveLength(1);
     expect(kinds.filter((kind) => kind === 'run_done')).toHaveLength(1);
   });
 
   it('may claim before its worker’s claim arrives', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
-    const runner = await room.startRunner(await worker.next('task_assignment'));
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
+    const runner = await workers.startRunner(await worker.next('task_assignment'));
     worker.claim(runId);
     await worker.handled();
     await runner.begin();
-    expect((await room.run(runId)).state).toBe('INPROGRESS');
+    expect((await workers.getRun(runId)).state).toBe('INPROGRESS');
   });
 
   it('gets follow-ups in its idle session without a slot of ours, and its run holds none', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
-    const runner = await room.startRunner(await worker.next('task_assignment'));
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
+    const runner = await workers.startRunner(await worker.next('task_assignment'));
     await runner.begin();
     await runner.endTurn();
-    expect(await room.run(runId)).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: true });
-    const { body } = await room.api.request(200, `POST /agent/runs/${runId}/followups`, {
-      token: room.bot.token,
+    expect(await workers.getRun(runId)).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: true });
+    const { body } = await fixture.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: fixture.bot.token,
       body: { message: 'And now the docs.' },
     });
     expect(body.outcome).toBe('live_session');
     const { prompts } = await runner.commands(1);
     expect(prompts).toEqual([{ followup_id: body.followup_id, message: 'And now the docs.' }]);
-    expect(await room.executions(runId)).toEqual([expect.objectContaining({ slot_held: false })]);
+    expect(await workers.executions(runId)).toEqual([expect.objectContaining({ slot_held: false })]);
   });
 
   it('is followed by another one on the same host when a follow-up comes after its end', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
-    const runner = await room.startRunner(await worker.next('task_assignment'));
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
+    const runner = await workers.startRunner(await worker.next('task_assignment'));
     await runner.begin();
     await runner.endTurn();
     await runner.finish('closed');
-    const { body } = await room.api.request(200, `POST /agent/runs/${runId}/followups`, {
-      token: room.bot.token,
+    const { body } = await fixture.request(200, `POST /agent/runs/${runId}/followups`, {
+      token: fixture.bot.token,
       body: { message: 'Once more.' },
     });
     expect(body.outcome).toBe('handoff_execution');
     const again = await worker.next('task_assignment');
     expect(again.data.task_id).toBe(runId);
     expect(again.data.task.agent_conversation_id).toEqual(expect.any(String));
-    const next = await room.startRunner(again);
+    const next = await workers.startRunner(again);
     expect(next.assignment).toMatchObject({ prompt: null, resume: { session_id: expect.any(String) } });
   });
 });
 
 describe('without a runner’s reports', () => {
   const claimed = async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
     await worker.next('task_assignment');
     worker.claim(runId);
     return { worker, runId };
@@ -221,19 +224,19 @@ describe('without a runner’s reports', () => {
     worker.complete(runId);
     worker.complete(runId);
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('SUCCEEDED');
-    const unclaimed = await room.create(worker.host);
+    expect((await workers.getRun(runId)).state).toBe('SUCCEEDED');
+    const unclaimed = await workers.createRun(worker.host);
     await worker.next('task_assignment');
     worker.complete(unclaimed);
     await worker.handled();
-    expect((await room.run(unclaimed)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(unclaimed)).state).toBe('SUCCEEDED');
   });
 
   it('a task that the worker has cancelled is a run that was', async () => {
     const { worker, runId } = await claimed();
     worker.complete(runId, { task_state: 'CANCELLED' });
     await worker.handled();
-    expect((await room.run(runId)).state).toBe('CANCELLED');
+    expect((await workers.getRun(runId)).state).toBe('CANCELLED');
   });
 
   it.each([
@@ -246,15 +249,18 @@ describe('without a runner’s reports', () => {
     const { worker, runId } = await claimed();
     worker.say({ type: 'task_failed', data: { task_id: runId, message: 'It broke.', ...fields } });
     await worker.handled();
-    expect(await room.run(runId)).toMatchObject({ state, status_message: { message: 'It broke.', error_code: code } });
+    expect(await workers.getRun(runId)).toMatchObject({
+      state,
+      status_message: { message: 'It broke.', error_code: code },
+    });
   });
 });
 
 describe('a cancel', () => {
   it('of a self-hosted run is refused', async () => {
-    const host = room.newHost();
-    const runId = await room.create(host);
-    const { body } = await room.api.request(422, `POST /agent/runs/${runId}/cancel`, { token: room.bot.token });
+    const host = workers.newHost();
+    const runId = await workers.createRun(host);
+    const { body } = await fixture.request(422, `POST /agent/runs/${runId}/cancel`, { token: fixture.bot.token });
     expect(body.error_code).toBe('operation_not_supported');
   });
 });

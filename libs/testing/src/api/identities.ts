@@ -11,7 +11,7 @@ export interface TestPrincipal {
 }
 
 export interface TokenShape {
-  /** `expired`: an hour ago. `revoked`: a moment ago. Default: live for ever. */
+  /** `expired`: an hour ago. `revoked`: a moment ago. Default: live, without expiry. */
   readonly state?: 'live' | 'expired' | 'revoked';
   readonly expiresAt?: Date;
 }
@@ -37,18 +37,12 @@ export class TestIdentities {
   /** `memberships`: role by team uid. */
   async user(memberships: Readonly<Record<string, Role>> = {}, displayName = 'Somebody'): Promise<TestPrincipal> {
     const uid = newUid();
-    await this.database.query('INSERT INTO headrace.users (uid, email, display_name) VALUES ($1, $2, $3)', [
-      uid,
-      `${uid}@example.test`,
-      displayName,
-    ]);
-    for (const [teamUid, role] of Object.entries(memberships)) {
-      await this.database.query('INSERT INTO headrace.memberships (team_uid, user_uid, role) VALUES ($1, $2, $3)', [
-        teamUid,
-        uid,
-        role,
-      ]);
-    }
+    await this.database.query(
+      `WITH person AS (INSERT INTO headrace.users (uid, email, display_name) VALUES ($1, $2, $3))
+       INSERT INTO headrace.memberships (team_uid, user_uid, role) SELECT team_uid, $1, role
+         FROM unnest($4::text[], $5::text[]) AS membership (team_uid, role)`,
+      [uid, `${uid}@example.test`, displayName, Object.keys(memberships), Object.values(memberships)],
+    );
     return { type: 'user', uid, token: await this.token({ type: 'user', uid }) };
   }
 

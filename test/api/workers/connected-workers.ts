@@ -1,39 +1,29 @@
 import { SweepExecutions } from '#execution/executions';
-import { startTestApi, type TestApi, type TestApiOptions, type TestPrincipal } from '#testing';
+import type { TestApi } from '#testing';
 import type { Assignment } from '#execution/runner-protocol';
 import { EXECUTION_ENV, type TaskAssignment } from '#execution/worker-protocol';
+import type { ApiFixture } from '../../support/api-fixture.js';
 import { WorkerClient } from './worker-client.js';
 
-/** An API with a team, its service account, and the words that tests about its workers are told in. */
-export class WorkersRoom {
+/** Workers of a fixture's team, and the runs that are created for them. */
+export class ConnectedWorkers {
   private readonly clients: WorkerClient[] = [];
   private hosts = 0;
 
-  private constructor(
-    readonly api: TestApi,
-    readonly team: string,
-    readonly bot: TestPrincipal,
-  ) {}
+  constructor(private readonly fixture: ApiFixture) {}
 
-  static async open(options: TestApiOptions = {}): Promise<WorkersRoom> {
-    const api = await startTestApi(options);
-    // A clock that jumps is no outage of the API.
-    await api.database.query(
+  static async start(fixture: ApiFixture): Promise<ConnectedWorkers> {
+    // Without this row, a test that moves the clock looks like an outage of the API, during which no worker is silent.
+    await fixture.database.query(
       `INSERT INTO worker_reachability (since, alive_until) VALUES ('-infinity', 'infinity')
        ON CONFLICT (singleton) DO UPDATE SET since = excluded.since, alive_until = excluded.alive_until`,
     );
-    const team = await api.identities.team();
-    return new WorkersRoom(api, team, await api.identities.serviceAccount(team));
-  }
-
-  /** The same team on another instance. */
-  static beside(other: WorkersRoom, api: TestApi): WorkersRoom {
-    return new WorkersRoom(api, other.team, other.bot);
+    return new ConnectedWorkers(fixture);
   }
 
   async close(): Promise<void> {
     await Promise.all(this.clients.map((client) => client.vanish()));
-    await this.api.close();
+    await this.fixture.close();
   }
 
   /** A name that no test has used. */
@@ -43,52 +33,53 @@ export class WorkersRoom {
   }
 
   /** A worker that speaks the published daemon's frames only. */
-  async connect(host: string, token = this.bot.token): Promise<WorkerClient> {
-    return this.kept(await WorkerClient.connect(this.api, token, host));
+  async connect(host: string, token = this.fixture.bot.token): Promise<WorkerClient> {
+    return this.kept(await WorkerClient.connect(this.fixture.api, token, host));
   }
 
-  async greet(host: string, hello: Parameters<typeof WorkerClient.greet>[3], token = this.bot.token) {
-    const { worker, answer } = await WorkerClient.greet(this.api, token, host, hello);
+  async connectWithHello(
+    host: string,
+    hello: Parameters<typeof WorkerClient.connectWithHello>[3],
+    token = this.fixture.bot.token,
+  ) {
+    const { worker, answer } = await WorkerClient.connectWithHello(this.fixture.api, token, host, hello);
     return { worker: this.kept(worker), answer };
   }
 
-  /** Returns the run's id. */
-  async create(host: string, config: object = {}, prompt = 'Fix the failing test.'): Promise<string> {
-    const { body } = await this.api.request(200, 'POST /agent/runs', {
-      token: this.bot.token,
-      body: { prompt, config: { worker_host: host, ...config } },
-    });
-    return body.run_id;
+  /** Creates a run for the worker. Returns its id. */
+  createRun(host: string, config: object = {}, prompt?: string): Promise<string> {
+    const fields = { config: { worker_host: host, ...config }, ...(prompt !== undefined && { prompt }) };
+    return this.fixture.createRun(fields, this.fixture.bot);
   }
 
-  async run(runId: string) {
-    return (await this.api.request(200, `GET /agent/runs/${runId}`, { token: this.bot.token })).body;
+  getRun(runId: string) {
+    return this.fixture.getRun(runId, this.fixture.bot);
   }
 
-  async timeline(runId: string): Promise<{ event_type: string; payload?: Record<string, unknown> }[]> {
-    return (await this.api.request(200, `GET /agent/runs/${runId}/timeline`, { token: this.bot.token })).body.events;
+  async getTimeline(runId: string): Promise<{ event_type: string; payload?: Record<string, unknown> }[]> {
+    return (await this.fixture.requestAs(this.fixture.bot, 200, `GET /agent/runs/${runId}/timeline`)).events;
   }
 
-  /** Ends what went silent, as the processor does every few seconds. */
+  /** Ends the executions whose worker is silent, as the processor does every few seconds. */
   sweep(): Promise<number> {
-    return this.api.app.get(SweepExecutions, { strict: false }).execute();
+    return this.fixture.api.app.get(SweepExecutions, { strict: false }).execute();
   }
 
   async executions(runId: string) {
-    return this.api.database.query<{ id: string; phase: string; end_reason: string | null; slot_held: boolean }>(
+    return this.fixture.database.query<{ id: string; phase: string; end_reason: string | null; slot_held: boolean }>(
       'SELECT id, phase, end_reason, slot_held FROM executions WHERE run_id = $1 ORDER BY id',
       [runId],
     );
   }
 
-  /** The runner that the worker starts for an assignment takes over. */
+  /** Claims the execution of an assignment, as the runner that the worker starts does. */
   async startRunner({ data }: TaskAssignment, instance = 'runner-1'): Promise<RunnerOfWorker> {
     const token = data.env_vars?.[EXECUTION_ENV.executionToken] ?? '';
-    const { body } = await this.api.request(200, `POST /runner/v1/executions/${data.execution_id}/claim`, {
+    const { body } = await this.fixture.request(200, `POST /runner/v1/executions/${data.execution_id}/claim`, {
       token,
       body: { protocol_version: 1, instance_id: instance },
     });
-    return new RunnerOfWorker(this.api, token, body as Assignment);
+    return new RunnerOfWorker(this.fixture.api, token, body as Assignment);
   }
 
   private kept(client: WorkerClient): WorkerClient {
@@ -97,7 +88,7 @@ export class WorkersRoom {
   }
 }
 
-/** Reports what a test tells it to. */
+/** A runner that reports the events that a test passes to it. */
 export class RunnerOfWorker {
   private sent = 0;
 
@@ -112,7 +103,7 @@ export class RunnerOfWorker {
     return this.call(200, 'POST events', { events: numbered });
   }
 
-  /** The run is in progress: its agent has begun with its prompt. */
+  /** Sets the run in progress: the agent has started with its prompt. */
   begin(turnId = 't1', followup: object = {}) {
     return this.report(
       ['session_started', { session_id: `session-${this.assignment.execution_id}`, resumed: false }],
@@ -137,7 +128,7 @@ export class RunnerOfWorker {
     });
   }
 
-  /** What the runner is told to do; null when there is nothing new since `version`. */
+  /** The commands for the runner; null when nothing has changed since `version`. */
   async commands(version: number) {
     const { execution_id: id, lease_epoch: epoch } = this.assignment;
     const { body } = await this.api.request(

@@ -20,7 +20,7 @@ export interface SeenRun {
 }
 
 /** A whole installation with two API processes' worth of applications over one database, and a team. */
-export class WorkerStage {
+export class InstallationWithWorkers {
   private readonly workers: ScriptedWorker[] = [];
   private nextName = 0;
 
@@ -35,7 +35,7 @@ export class WorkerStage {
     readonly bot: TestPrincipal,
   ) {}
 
-  static async open(changes: Partial<Settings> = {}): Promise<WorkerStage> {
+  static async open(changes: Partial<Settings> = {}): Promise<InstallationWithWorkers> {
     const settings = {
       workerHeartbeatTimeout: SILENCE_MS,
       leaseTtl: SILENCE_MS,
@@ -47,7 +47,7 @@ export class WorkerStage {
     const there = await startTestApi({ settings: { ...settings, selfHostedCancel: true }, database: here.database });
     const processor = await startProcessor({ ...here.settings, runnerApiUrl: here.url });
     const team = await here.identities.team();
-    return new WorkerStage(here, there, processor, team, await here.identities.serviceAccount(team));
+    return new InstallationWithWorkers(here, there, processor, team, await here.identities.serviceAccount(team));
   }
 
   /** A name that no other test uses. */

@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DeliverNotifications } from '#domain/notifications';
-import { startTestApi, type TestApi, type TestPrincipal } from '#testing';
+import type { TestApi } from '#testing';
 
-export const PATH = '/notification-webhooks';
+export const NOTIFICATION_WEBHOOKS = '/notification-webhooks';
 
 export interface Received {
   readonly method: string;
@@ -12,8 +12,8 @@ export interface Received {
   readonly body: string;
 }
 
-/** A real server that notes what it gets, and answers what a test tells it to. */
-export class Receiver {
+/** A server that keeps the requests that it receives, and responds as a test sets it. */
+export class WebhookReceiver {
   readonly received: Received[] = [];
   private waiting: (() => void)[] = [];
   status = 204;
@@ -22,9 +22,9 @@ export class Receiver {
 
   private constructor(private readonly server: Server) {}
 
-  static async listen(): Promise<Receiver> {
+  static async listen(): Promise<WebhookReceiver> {
     const server = createServer();
-    const receiver = new Receiver(server);
+    const receiver = new WebhookReceiver(server);
     server.on('request', (request, response) => {
       const parts: Buffer[] = [];
       request.on('data', (part: Buffer) => parts.push(part));
@@ -43,12 +43,12 @@ export class Receiver {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hook?key=k`;
   }
 
-  /** What came since the last call. */
+  /** The requests since the last call. */
   take(): Received[] {
     return this.received.splice(0);
   }
 
-  /** Resolves with the next request that comes, or one that is there already. */
+  /** Resolves with the oldest request that was not read yet, or with the next one. */
   async next(): Promise<Received> {
     for (;;) {
       const received = this.received.shift();
@@ -63,26 +63,10 @@ export class Receiver {
   }
 }
 
-export interface NotificationsRoom {
-  readonly api: TestApi;
-  readonly team: string;
-  readonly admin: TestPrincipal;
-  readonly member: TestPrincipal;
-}
+/** Settings of an API that sends notifications to this machine. */
+export const LOCAL_RECEIVERS = { notifyAllowHttp: true, notifyAllowPrivate: ['127.0.0.1'] };
 
-/** Over an API that may send to this machine. */
-export async function openNotificationsRoom(): Promise<NotificationsRoom> {
-  const api = await startTestApi({ settings: { notifyAllowHttp: true, notifyAllowPrivate: ['127.0.0.1'] } });
-  const team = await api.identities.team('Watched');
-  return {
-    api,
-    team,
-    admin: await api.identities.user({ [team]: 'admin' }),
-    member: await api.identities.user({ [team]: 'member' }),
-  };
-}
-
-/** Sends what is due, as the processor would. Returns how many attempts there were. */
+/** Sends the notifications that are due, as the processor does. Returns the number of attempts. */
 export async function deliverDue(api: TestApi): Promise<number> {
   const deliver = api.app.get(DeliverNotifications);
   let attempts = 0;

@@ -2,52 +2,23 @@ import pg, { type PoolClient } from 'pg';
 import { expect } from 'vitest';
 import type { ErrorCode } from '#platform/kernel';
 import { Database } from '#platform/persistence';
-import { ObjectStore } from '#platform/storage';
-import {
-  noteExchange,
-  RunBuilder,
-  startTestApi,
-  type TestApi,
-  type TestApiOptions,
-  type TestPrincipal,
-  type TestRequest,
-  type TestResponse,
-} from '#testing';
+import { noteExchange, type TestApi, type TestRequest, type TestResponse } from '#testing';
 
-/** An API, two teams, and people on them with every standing that matters to a run. */
-export interface RunsRoom {
-  readonly api: TestApi;
-  readonly runs: RunBuilder;
-  readonly team: string;
-  readonly otherTeam: string;
-  readonly member: TestPrincipal;
-  readonly viewer: TestPrincipal;
-  /** A member of the other team only. */
-  readonly stranger: TestPrincipal;
-  close(): Promise<void>;
-}
-
-export async function openRunsRoom(options: TestApiOptions = {}): Promise<RunsRoom> {
-  const api = await startTestApi(options);
-  const { identities } = api;
-  const team = await identities.team('Builders');
-  const otherTeam = await identities.team('Others');
-  return {
-    api,
-    runs: new RunBuilder(api.database, { objects: api.app.get(ObjectStore) }),
-    team,
-    otherTeam,
-    member: await identities.user({ [team]: 'member' }, 'Mia Member'),
-    viewer: await identities.user({ [team]: 'viewer' }, 'Vic Viewer'),
-    stranger: await identities.user({ [otherTeam]: 'member' }, 'Sam Stranger'),
-    close: () => api.close(),
-  };
-}
-
+/** A well-formed uid that no resource has. */
+export const UNKNOWN_UID = '0'.repeat(22);
 /** A well-formed run id that no run has. */
-export const NO_RUN = '01900000-0000-7000-8000-00000000dead';
+export const UNKNOWN_RUN_ID = '01900000-0000-7000-8000-00000000dead';
+/** A body that exceeds the limit of every operation with a JSON body. */
+export const OVERSIZED_BODY = JSON.stringify({ name: 'x'.repeat(2_200_000) });
 
-/** The parts that every problem document has, and nothing on our side that counts as a fault. */
+/** Headers that choose a team. */
+export const inTeam = (uid: string): Record<string, string> => ({ 'X-Headrace-Team-Uid': uid });
+
+/** The fields that a problem document reports. */
+export const pointersOf = (body: { errors: { pointer: string }[] }): string[] =>
+  body.errors.map(({ pointer }) => pointer);
+
+/** Checks the members that every problem document has, and that no error was logged. */
 export function expectProblem(
   api: TestApi,
   { status, headers, body }: Pick<TestResponse, 'status' | 'headers' | 'body'>,
@@ -67,7 +38,7 @@ export function expectProblem(
 }
 
 /** For races, in which the status is the result. The exchange is noted like one of the test client. */
-export async function answerTo(
+export async function requestAnyStatus(
   api: TestApi,
   line: string,
   { token, body, headers }: TestRequest,
@@ -88,22 +59,22 @@ export async function answerTo(
 }
 
 /** Sends all while another session holds `lock`, so that those that need it wait for the same moment. */
-export async function allAtOnce<T>(api: TestApi, lock: string, send: () => Promise<T>[]): Promise<T[]> {
+export async function sendConcurrently<T>(api: TestApi, lock: string, send: () => Promise<T>[]): Promise<T[]> {
   const blocker = new pg.Client({ connectionString: api.database.url });
   await blocker.connect();
   try {
     await blocker.query(`BEGIN; ${lock}`);
-    const answers = Promise.all(send());
-    // Each of these is answered after the API has read what had arrived before it.
+    const responses = Promise.all(send());
+    // The API responds to each of these after it has read the requests that arrived before.
     for (let turn = 0; turn < 20; turn += 1) await api.atOrigin(200, 'GET /health/live');
     await blocker.query('COMMIT');
-    return await answers;
+    return await responses;
   } finally {
     await blocker.end();
   }
 }
 
-/** The lock under which a run moves. */
+/** The lock that every change of the state of a run takes. */
 export const lockOfRun = (runId: string): string => `SELECT 1 FROM headrace.runs WHERE id = '${runId}' FOR UPDATE`;
 
 /** Statements that run at any moment: authentication, whose results are cached for a second, and background tasks. */
@@ -115,8 +86,8 @@ const BACKGROUND_STATEMENTS = new Set([
 ]);
 
 /**
- * What the API asks its database while `work` goes on, authentication left out: a name, or the text of an unnamed
- * statement, per round trip.
+ * The statements that the API sends to its database during `work`, without those of authentication and background tasks:
+ * a name, or the text of an unnamed statement, per round trip.
  */
 export async function statementsDuring(api: TestApi, work: () => Promise<unknown>): Promise<string[]> {
   const { pool } = api.app.get(Database);
@@ -137,7 +108,7 @@ export async function statementsDuring(api: TestApi, work: () => Promise<unknown
     await work();
   } finally {
     pool.off('acquire', watch);
-    // What was put before the prototype's method goes away again.
+    // Without the own property, the method of the prototype is used again.
     for (const client of watched) Reflect.deleteProperty(client, 'query');
   }
   return seen.filter((name) => !BACKGROUND_STATEMENTS.has(name));

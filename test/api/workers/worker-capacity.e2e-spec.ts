@@ -1,49 +1,52 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startTestApi, type TestApi } from '#testing';
-import { WorkersRoom } from './workers-room.js';
+import { ApiFixture } from '../../support/api-fixture.js';
+import { ConnectedWorkers } from './connected-workers.js';
 
-let room: WorkersRoom;
+let fixture: ApiFixture;
+let workers: ConnectedWorkers;
 
 beforeAll(async () => {
-  room = await WorkersRoom.open({ settings: { selfHostedCancel: true } });
+  fixture = await ApiFixture.start({ settings: { selfHostedCancel: true } });
+  workers = await ConnectedWorkers.start(fixture);
 });
-afterAll(() => room.close());
+afterAll(() => workers.close());
 
-describe('the room of a worker', () => {
+describe('the fixture of a worker', () => {
   it('is what it has said: a run beyond it waits until another has ended', async () => {
-    const host = room.newHost();
-    const { worker } = await room.greet(host, { instance_id: 'daemon-1', slots: 1 });
-    const first = await room.create(host);
+    const host = workers.newHost();
+    const { worker } = await workers.connectWithHello(host, { instance_id: 'daemon-1', slots: 1 });
+    const first = await workers.createRun(host);
     await worker.next('task_assignment');
     worker.claim(first);
-    const second = await room.create(host);
+    const second = await workers.createRun(host);
     await worker.handled();
-    expect((await room.run(second)).state).toBe('QUEUED');
+    expect((await workers.getRun(second)).state).toBe('QUEUED');
     worker.complete(first);
     expect((await worker.next('task_assignment')).data.task_id).toBe(second);
   });
 
   it('is made by closing the session that has idled the longest', async () => {
-    const host = room.newHost();
-    const { worker } = await room.greet(host, { instance_id: 'daemon-1', slots: 1 });
-    const first = await room.create(host);
-    const runner = await room.startRunner(await worker.next('task_assignment'));
+    const host = workers.newHost();
+    const { worker } = await workers.connectWithHello(host, { instance_id: 'daemon-1', slots: 1 });
+    const first = await workers.createRun(host);
+    const runner = await workers.startRunner(await worker.next('task_assignment'));
     await runner.begin();
     await runner.endTurn();
-    const second = await room.create(host);
+    const second = await workers.createRun(host);
     await vi.waitFor(async () => expect((await runner.commands(1)).desired).toBe('close'), { interval: 20 });
     await runner.finish('closed');
     worker.complete(first);
     expect((await worker.next('task_assignment')).data.task_id).toBe(second);
-    expect((await room.run(first)).state).toBe('SUCCEEDED');
+    expect((await workers.getRun(first)).state).toBe('SUCCEEDED');
   });
 
   it('is not offered while it drains', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
     worker.say({ type: 'beat', data: { draining: true, free_slots: 3, tasks: [] } });
     await worker.next('beat');
-    const runId = await room.create(host);
+    const runId = await workers.createRun(host);
     worker.say({ type: 'beat', data: { draining: true, free_slots: 2, tasks: [] } });
     await worker.next('beat');
     expect(worker.kept).toEqual([]);
@@ -62,16 +65,16 @@ describe('the skills in skills_dirs of a worker', () => {
     },
   ];
   const variants = async (token: string, query = '') => {
-    const { body } = await room.api.request(200, `GET /agent${query}`, { token });
+    const { body } = await fixture.request(200, `GET /agent${query}`, { token });
     const agents = body.agents as { name: string; variants: { id: string; source: object }[] }[];
     return agents.find(({ name }) => name === 'tidy-up')?.variants ?? [];
   };
 
   it('are listed with the host while it is connected, for its team alone', async () => {
-    const host = room.newHost();
-    const { worker } = await room.greet(host, { instance_id: 'daemon-1', slots: 1, skills });
+    const host = workers.newHost();
+    const { worker } = await workers.connectWithHello(host, { instance_id: 'daemon-1', slots: 1, skills });
     await worker.handled();
-    expect(await variants(room.bot.token)).toMatchObject([
+    expect(await variants(fixture.bot.token)).toMatchObject([
       {
         id: 'acme/tools:.claude/skills/tidy/SKILL.md',
         description: 'Tidies up.',
@@ -79,25 +82,25 @@ describe('the skills in skills_dirs of a worker', () => {
         environments: [],
       },
     ]);
-    const other = await room.api.identities.serviceAccount(await room.api.identities.team());
+    const other = await fixture.api.identities.serviceAccount(await fixture.api.identities.team());
     expect(await variants(other.token)).toEqual([]);
     await worker.vanish();
-    await vi.waitFor(async () => expect(await variants(room.bot.token)).toEqual([]));
+    await vi.waitFor(async () => expect(await variants(fixture.bot.token)).toEqual([]));
   });
 });
 
 describe('a cancel, where it is allowed', () => {
   it('is told to the worker, whose last word ends the execution', async () => {
-    const host = room.newHost();
-    const worker = await room.connect(host);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const worker = await workers.connect(host);
+    const runId = await workers.createRun(host);
     const offer = await worker.next('task_assignment');
     worker.claim(runId);
     await worker.handled();
-    expect((await room.run(runId)).is_run_type_cancellable).toBe(true);
-    await room.api.request(200, `POST /agent/runs/${runId}/cancel`, { token: room.bot.token });
+    expect((await workers.getRun(runId)).is_run_type_cancellable).toBe(true);
+    await fixture.request(200, `POST /agent/runs/${runId}/cancel`, { token: fixture.bot.token });
     expect((await worker.next('task_cancellation')).data).toEqual({ task_id: runId });
-    expect(await room.run(runId)).toMatchObject({ state: 'CANCELLED', is_sandbox_running: true });
+    expect(await workers.getRun(runId)).toMatchObject({ state: 'CANCELLED', is_sandbox_running: true });
     worker.say({
       type: 'beat',
       data: { draining: false, free_slots: 1, tasks: [{ task_id: runId, execution_id: offer.data.execution_id }] },
@@ -105,13 +108,13 @@ describe('a cancel, where it is allowed', () => {
     expect((await worker.next('beat')).data.tasks.map(({ desired }) => desired)).toEqual(['stop']);
     worker.complete(runId, { task_state: 'CANCELLED' });
     await worker.handled();
-    expect(await room.run(runId)).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false });
+    expect(await workers.getRun(runId)).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false });
   });
 
   it('of a run that waits needs no worker', async () => {
-    const runId = await room.create(room.newHost());
-    await room.api.request(200, `POST /agent/runs/${runId}/cancel`, { token: room.bot.token });
-    expect((await room.run(runId)).state).toBe('CANCELLED');
+    const runId = await workers.createRun(workers.newHost());
+    await fixture.request(200, `POST /agent/runs/${runId}/cancel`, { token: fixture.bot.token });
+    expect((await workers.getRun(runId)).state).toBe('CANCELLED');
   });
 });
 
@@ -119,15 +122,15 @@ describe('two instances of the API', () => {
   let other: TestApi;
 
   beforeAll(async () => {
-    other = await startTestApi({ database: room.api.database, settings: { selfHostedCancel: true } });
+    other = await startTestApi({ database: fixture.database, settings: { selfHostedCancel: true } });
   });
   afterAll(() => other.close());
 
   it('offer to each other’s workers, once, and cancel there', async () => {
-    const host = room.newHost();
-    const here = await room.connect(host);
-    const there = await WorkersRoom.beside(room, other).connect(host);
-    const runs = await Promise.all(Array.from({ length: 6 }, () => room.create(host)));
+    const host = workers.newHost();
+    const here = await workers.connect(host);
+    const there = await new ConnectedWorkers(fixture.at(other)).connect(host);
+    const runs = await Promise.all(Array.from({ length: 6 }, () => workers.createRun(host)));
     const offered = await Promise.all(
       [here, there].map(async (worker) => {
         const tasks: string[] = [];
@@ -142,15 +145,15 @@ describe('two instances of the API', () => {
       expect(worker.kept).toEqual([]);
     }
     const [onThere = ''] = offered[1]?.tasks ?? [];
-    await room.api.request(200, `POST /agent/runs/${onThere}/cancel`, { token: room.bot.token });
+    await fixture.request(200, `POST /agent/runs/${onThere}/cancel`, { token: fixture.bot.token });
     expect((await there.next('task_cancellation')).data.task_id).toBe(onThere);
     await Promise.all([here.vanish(), there.vanish()]);
   });
 
   it('a run created at one reaches the worker at the other', async () => {
-    const host = room.newHost();
-    const there = await WorkersRoom.beside(room, other).connect(host);
-    const runId = await room.create(host);
+    const host = workers.newHost();
+    const there = await new ConnectedWorkers(fixture.at(other)).connect(host);
+    const runId = await workers.createRun(host);
     expect((await there.next('task_assignment')).data.task_id).toBe(runId);
     await there.vanish();
   });
