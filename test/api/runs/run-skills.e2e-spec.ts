@@ -252,6 +252,7 @@ describe('the same request again', () => {
   it('by the service itself does not either, and arguments may be something else than the prompt', async () => {
     const { uid } = room.member;
     const caller: Caller = {
+      permission: 'runs:write',
       principal: {
         type: 'user',
         uid,
@@ -283,6 +284,7 @@ describe('when skills last ran', () => {
     const team = await newTeam(room);
     const at = (hour: number): Date => new Date(Date.UTC(2026, 0, 1, hour));
     const caller: Caller = {
+      permission: 'runs:write',
       principal: { type: 'user', uid: team.who.uid, displayName: '', memberships: [], tokenUid: '' },
       teamUid: team.uid,
       teamUids: [team.uid],

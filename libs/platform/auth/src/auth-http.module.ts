@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
+import { APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { RequestAuthenticator, SenderAddress } from '#platform/http';
 import { TokenUsage } from './application/token-usage.js';
 import { AuthModule } from './auth.module.js';
-import { AuthorizeGuard } from './http/authorize.guard.js';
+import { AuthorizeGuard, PermissionInterceptor } from './http/authorize.guard.js';
 import { BearerAuthenticator } from './http/bearer-authenticator.js';
 import { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
 
@@ -16,6 +16,7 @@ import { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
     UnauthorizedThrottle,
     { provide: RequestAuthenticator, useClass: BearerAuthenticator },
     { provide: APP_GUARD, useClass: AuthorizeGuard },
+    { provide: APP_INTERCEPTOR, useClass: PermissionInterceptor },
   ],
   exports: [RequestAuthenticator, TokenUsage, UnauthorizedThrottle],
 })

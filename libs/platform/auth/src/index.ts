@@ -10,20 +10,20 @@ export { TokensService } from './application/tokens.service.js';
 export { DisabledUserListener, DisabledUserListeners, UsersService } from './application/users.service.js';
 export { AuthModule } from './auth.module.js';
 export { AuthHttpModule } from './auth-http.module.js';
-export { type Owner, ownerFor } from './domain/owner.js';
+export { allowByPossession, allowedTeams, isAllowed, type Owner, ownerFor } from './domain/owner.js';
 export { mayHavePersonalRuns, type PersonalRuns } from './domain/personal-runs.js';
 export {
   type Caller,
   type Membership,
   type Principal,
   type PrincipalType,
-  resolveCaller,
   hasPermission,
   roleIn,
+  selectTeams,
 } from './domain/principal.js';
 export { can, isRole, type Permission, PERMISSIONS, type Role, ROLES, SERVICE_ACCOUNT_ROLE } from './domain/roles.js';
 export { INITIAL_TEAM_SETTINGS, type TeamFeatures, type TeamSettings } from './domain/team-settings.js';
 export { hashToken, isTokenShaped, type TokenRefusal } from './domain/token.js';
 export { Authorize, CurrentCaller } from './http/authorize.js';
 export { UnauthorizedThrottle } from './http/unauthorized-throttle.js';
-export { Public, RunnerProtocol } from '#platform/http';
+export { Authenticated, Public, RunnerProtocol } from '#platform/http';

@@ -1,4 +1,4 @@
-export { Public, RequirePermission, RunnerProtocol, ACCESS, type Access } from './edge/access.js';
+export { Authenticated, Public, RequirePermission, RunnerProtocol, ACCESS, type Access } from './edge/access.js';
 export { BodyLimit, DEFAULT_BODY_LIMIT, MIB, StreamedBody } from './edge/body-options.js';
 export { configureHttp, finishHttp, httpAdapter, serveHttp } from './edge/configure-http.js';
 export { requestStateOf, type RequestState } from './edge/request-state.js';

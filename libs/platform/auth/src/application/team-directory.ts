@@ -53,7 +53,7 @@ export class TeamDirectory {
         ? ((await this.principals.membershipsOf(uid)) ?? [])
         : [{ teamUid, role: 'member', team: await this.settings(teamUid) }];
     const principal = { type, uid, displayName: '', memberships, tokenUid: '' };
-    return { principal, teamUid, teamUids: teamUid === null ? [] : [teamUid] };
+    return { principal, permission: 'runs:write', teamUid, teamUids: teamUid === null ? [] : [teamUid] };
   }
 }
 

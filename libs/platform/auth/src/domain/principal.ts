@@ -22,13 +22,19 @@ export interface Principal {
   readonly tokenUid: string;
 }
 
-/** A principal that calls an operation. */
-export interface Caller {
-  readonly principal: Principal;
+/** The teams of a request. */
+export interface SelectedTeams {
   /** The team that the team header names, or the only team; null for a user of several teams (or none) without the header. */
   readonly teamUid: string | null;
   /** The teams that lists cover: the chosen team, or all teams of the user. */
   readonly teamUids: readonly string[];
+}
+
+/** A principal that calls an operation. */
+export interface Caller extends SelectedTeams {
+  readonly principal: Principal;
+  /** The permission that the operation needs; `isAllowed` decides whether the caller has it on a resource. */
+  readonly permission: Permission;
 }
 
 /** The role of a principal on a team, or null. */
@@ -47,14 +53,13 @@ export function hasPermission(
 }
 
 /**
- * The caller for the value of the team header; null when the principal is not a member of that team. A service account
- * always acts for its team, and the header is ignored.
+ * The teams for the value of the team header; null when the principal is not a member of that team. A service account always
+ * acts for its team, and the header is ignored.
  */
-export function resolveCaller(principal: Principal, teamHeader: string | undefined): Caller | null {
+export function selectTeams(principal: Principal, teamHeader: string | undefined): SelectedTeams | null {
   const teamUids = principal.memberships.map(({ teamUid }) => teamUid);
   const chosen = principal.type === 'service_account' ? undefined : teamHeader;
-  if (chosen !== undefined)
-    return teamUids.includes(chosen) ? { principal, teamUid: chosen, teamUids: [chosen] } : null;
+  if (chosen !== undefined) return teamUids.includes(chosen) ? { teamUid: chosen, teamUids: [chosen] } : null;
   const [only, ...others] = teamUids;
-  return { principal, teamUid: only !== undefined && others.length === 0 ? only : null, teamUids };
+  return { teamUid: only !== undefined && others.length === 0 ? only : null, teamUids };
 }

@@ -13,6 +13,7 @@ export const PERMISSIONS = [
   'schedules:write',
   'environments:read',
   'environments:write',
+  'environments:redeem',
   'identities:read',
   'identities:manage',
   'mcp_servers:read',
@@ -27,14 +28,15 @@ export const PERMISSIONS = [
 export type Permission = (typeof PERMISSIONS)[number];
 
 const READ: readonly Permission[] = PERMISSIONS.filter((permission) => permission.endsWith(':read'));
-const WORK: readonly Permission[] = [...READ, 'runs:write', 'schedules:write'];
+const VIEW: readonly Permission[] = [...READ, 'environments:redeem'];
+const WORK: readonly Permission[] = [...VIEW, 'runs:write', 'schedules:write'];
 
-/** A viewer reads; a member also creates, cancels, continues and schedules runs; an admin manages everything else. */
+/** A viewer reads, and redeems links, which are personal; a member also creates, cancels, continues and schedules runs; an admin manages everything else. */
 const GRANTS: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   owner: new Set(PERMISSIONS),
   admin: new Set(PERMISSIONS),
   member: new Set(WORK),
-  viewer: new Set(READ),
+  viewer: new Set(VIEW),
 };
 
 export function can(role: Role, permission: Permission): boolean {

@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { PERMISSION_EXTENSION } from '../edge/access.js';
 import { mapValueModels } from '../fields/composite-kinds.js';
 import { toOpenApi31 } from './json-schema-dialect.js';
 import { type WebhookMessage, webhooksSection } from './webhooks.js';
@@ -40,7 +41,9 @@ export function buildDocument(app: INestApplication, options: DocumentOptions): 
   const text = JSON.stringify(document.paths);
   return toOpenApi31({
     ...document,
-    paths: deprecatedLast(withExamples(withDescriptions(withDeepObjects(document.paths), pathParameters))),
+    paths: deprecatedLast(
+      withPermissions(withExamples(withDescriptions(withDeepObjects(document.paths), pathParameters))),
+    ),
     webhooks: webhooksSection(webhooks),
     components: {
       ...components,
@@ -48,6 +51,18 @@ export function buildDocument(app: INestApplication, options: DocumentOptions): 
       examples: problemExamples((code) => text.includes(`"#/components/examples/${code}"`)),
     },
   });
+}
+
+/** Readers of the document see the permission in the description, programs in the extension. */
+function withPermissions(paths: OpenAPIObject['paths']): OpenAPIObject['paths'] {
+  for (const item of Object.values(paths))
+    for (const operation of Object.values(item as Record<string, Operation>)) {
+      const access = operation[PERMISSION_EXTENSION];
+      if (access === undefined) continue;
+      const sentence = `Permission: \`${access.permission}\` on the ${access.resource}.`;
+      operation.description = [operation.description, sentence].filter((text) => text !== undefined).join('\n\n');
+    }
+  return paths;
 }
 
 /**
@@ -99,6 +114,8 @@ function withDescriptions(
 
 interface Operation {
   readonly operationId: string;
+  description?: string;
+  readonly [PERMISSION_EXTENSION]?: { readonly permission: string; readonly resource: string };
   readonly deprecated?: boolean;
   readonly requestBody?: { readonly content: Record<string, { examples?: object }> };
 }
