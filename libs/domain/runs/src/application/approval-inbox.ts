@@ -3,7 +3,7 @@ import { type Approval, APPROVAL_STATES, type ApprovalState } from '#execution/e
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { PageCursors } from '#platform/kernel';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { ownersOf } from './runs.service.js';
 
 /** An approval with what a list over all runs shows besides. */
@@ -20,9 +20,8 @@ export type ApprovalPosition = readonly [requestedAt: string, runId: string, app
  * Newest first over owners and states, each pair from its own place in the index. What waits is left out when nobody can
  * answer it any more: the run was cancelled or failed, and its runner has not said its last word yet.
  */
-const LIST: Statement = {
-  name: 'approvals.inbox',
-  text: `SELECT a.*, r.title AS run_title, to_char(a.requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS position
+const LIST = statement('approvals.inbox')`
+  SELECT a.*, r.title AS run_title, to_char(a.requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS position
   FROM unnest($1::text[]) AS o (slot_key) CROSS JOIN unnest($2::text[]) AS s (state)
   CROSS JOIN LATERAL (
     SELECT c.* FROM approvals c
@@ -34,8 +33,7 @@ const LIST: Statement = {
      ORDER BY c.requested_at DESC, c.run_id DESC, c.id DESC LIMIT $6
   ) a
   JOIN runs r ON r.id = a.run_id
- ORDER BY a.requested_at DESC, a.run_id DESC, a.id DESC LIMIT $6`,
-};
+ ORDER BY a.requested_at DESC, a.run_id DESC, a.id DESC LIMIT $6`;
 
 /** A place in front of the newest one; a condition that may be left out would keep the index from being entered there. */
 const BEFORE_ALL: ApprovalPosition = ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', ''];

@@ -10,7 +10,7 @@ import {
   type OfferDescription,
 } from '#execution/executions';
 import type { Assignment, AttachmentRef, HarnessDefinition } from '#execution/runner-protocol';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { StoredAttachment } from '../domain/attachment.js';
 import { maskConfig } from '../domain/resolve-config.js';
 import type { Run } from '../domain/run.js';
@@ -20,10 +20,8 @@ import { HarnessSecrets } from './harness-secrets.js';
 import { McpSecrets } from './mcp-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
 
-const ENVIRONMENT_OF: Statement = {
-  name: 'executions.environment-of',
-  text: `SELECT r.config->>'environment_id' AS uid FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
-};
+const ENVIRONMENT_OF = statement('executions.environment-of')`
+  SELECT r.config->>'environment_id' AS uid FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`;
 
 /** Builds the assignments of runners: everything that the run refers to, looked up when its execution is claimed. */
 @Injectable()

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Transcripts } from '#execution/executions';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, type Statement, statement } from '#platform/persistence';
 import { READABLE } from '../persistence/runs.store.js';
 import { readableBy } from './runs.service.js';
 
@@ -21,26 +21,20 @@ export interface ConversationRun {
 /** Of a conversation that was continued more often, the newest runs are shown. */
 export const MAX_CONVERSATION_RUNS = 200;
 
-const FIND: Statement = {
-  name: 'conversations.runs',
-  text: `SELECT r.id, r.conversation_id, r.conversation_format, coalesce(r.config->'harness'->>'type', 'oz') AS harness,
+const FIND = statement('conversations.runs')`
+  SELECT r.id, r.conversation_id, r.conversation_format, coalesce(r.config->'harness'->>'type', 'oz') AS harness,
     r.transcript->>'format' AS transcript_format
-  FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} ORDER BY r.created_at DESC, r.id DESC LIMIT ${MAX_CONVERSATION_RUNS}`,
-};
+  FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} ORDER BY r.created_at DESC, r.id DESC LIMIT ${MAX_CONVERSATION_RUNS}`;
 const EXISTS: Statement = {
   name: 'conversations.exists',
   text: 'SELECT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1) AS exists',
 };
-const SESSION: Statement = {
-  name: 'conversations.session',
-  text: `SELECT r.session_id FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} AND r.session_id IS NOT NULL
-  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
-};
-const OF_SESSION: Statement = {
-  name: 'conversations.of-session',
-  text: `SELECT r.conversation_id FROM runs r WHERE r.session_id = $1 AND ${READABLE} AND r.conversation_id IS NOT NULL
-  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
-};
+const SESSION = statement('conversations.session')`
+  SELECT r.session_id FROM runs r WHERE r.conversation_id = $1 AND ${READABLE} AND r.session_id IS NOT NULL
+  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`;
+const OF_SESSION = statement('conversations.of-session')`
+  SELECT r.conversation_id FROM runs r WHERE r.session_id = $1 AND ${READABLE} AND r.conversation_id IS NOT NULL
+  ORDER BY r.created_at DESC, r.id DESC LIMIT 1`;
 
 interface Row extends Record<string, unknown> {
   readonly id: string;

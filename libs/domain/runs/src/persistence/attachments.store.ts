@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { NewAttachment, StoredAttachment } from '../domain/attachment.js';
 import { LEASED } from '#execution/executions';
 
@@ -34,16 +34,12 @@ interface AttachmentRow {
 
 const COLUMNS = 'a.id, a.file_name, a.mime_type, a.size_bytes, a.object_key';
 
-const LIST: Statement = {
-  name: 'attachments.list',
-  text: `SELECT ${COLUMNS} FROM run_attachments a WHERE a.run_id = $1 ORDER BY a.position`,
-};
+const LIST = statement('attachments.list')`
+  SELECT ${COLUMNS} FROM run_attachments a WHERE a.run_id = $1 ORDER BY a.position`;
 
-const FIND_LEASED: Statement = {
-  name: 'attachments.find-leased',
-  text: `SELECT ${COLUMNS} FROM executions e LEFT JOIN run_attachments a ON a.run_id = e.run_id AND a.id = $3
-  WHERE ${LEASED}`,
-};
+const FIND_LEASED = statement('attachments.find-leased')`
+  SELECT ${COLUMNS} FROM executions e LEFT JOIN run_attachments a ON a.run_id = e.run_id AND a.id = $3
+  WHERE ${LEASED}`;
 
 @Injectable()
 export class AttachmentsStore {

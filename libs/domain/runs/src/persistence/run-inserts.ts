@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { EXTERNAL_POOL, type RunState, RunTransitions } from '#execution/executions';
 import { Settings } from '#platform/config';
-import { Database, GroupedStatement, type Queryable, type Statement } from '#platform/persistence';
+import { Database, GroupedStatement, type Queryable, statement } from '#platform/persistence';
 import { AT_CAPACITY, INSERT_RUNS, type NewRun, newRunsFrom, toNewRunJson } from './run-insert-sql.js';
 
 export interface IdempotencyClaim {
@@ -30,15 +30,12 @@ export type InsertResult =
   | { readonly kind: 'key_reused' };
 
 /** Runs and their first events in one statement and one round trip. `$1`: a JSON array, one object a run. */
-const INSERT: Statement = {
-  name: 'runs.create-group',
-  text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at), n AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), ${INSERT_RUNS}
-SELECT ${AT_CAPACITY} FROM n ORDER BY ord`,
-};
+const INSERT = statement('runs.create-group')`
+  WITH t AS MATERIALIZED (SELECT headrace.now() AS at), n AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), ${INSERT_RUNS}
+SELECT ${AT_CAPACITY} FROM n ORDER BY ord`;
 /** Keys are taken in one order everywhere, so that two groups with keys in common never wait for each other. */
-const INSERT_ONCE: Statement = {
-  name: 'runs.create-group-once',
-  text: `WITH t AS MATERIALIZED (SELECT headrace.now() AS at), asked AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), k AS (
+const INSERT_ONCE = statement('runs.create-group-once')`
+  WITH t AS MATERIALIZED (SELECT headrace.now() AS at), asked AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), k AS (
   INSERT INTO idempotency_keys (scope, key, request_hash, is_launch, run_id, created_at)
   SELECT c.scope, c.key, c.request_hash, c.is_launch, asked.id, t.at
     FROM unnest($2::text[], $3::text[], $4::bytea[], $5::boolean[]) WITH ORDINALITY AS c (scope, key, request_hash, is_launch, place)
@@ -46,8 +43,7 @@ const INSERT_ONCE: Statement = {
    ORDER BY c.scope, c.key
   ON CONFLICT (scope, key) DO NOTHING RETURNING run_id
 ), n AS MATERIALIZED (SELECT asked.* FROM asked JOIN k ON k.run_id = asked.id), ${INSERT_RUNS}
-SELECT n.ord, ${AT_CAPACITY} FROM n`,
-};
+SELECT n.ord, ${AT_CAPACITY} FROM n`;
 const insertOnceValues = (items: readonly ClaimedRun[]): unknown[] => [
   JSON.stringify(items.map(({ run }, ord) => toNewRunJson(run, ord))),
   items.map(({ claim }) => claim.scope),
@@ -57,27 +53,19 @@ const insertOnceValues = (items: readonly ClaimedRun[]): unknown[] => [
 ];
 
 /** The execution of an external run, offered to the caller's runner and to nobody else. */
-const OFFER_EXTERNAL: Statement = {
-  name: 'executions.offer-external',
-  text: `INSERT INTO executions (run_id, slot_key, pool, phase, placed_by, slot_held, idle_timeout_ms, offered_at, lease_expires_at)
+const OFFER_EXTERNAL = statement('executions.offer-external')`
+  INSERT INTO executions (run_id, slot_key, pool, phase, placed_by, slot_held, idle_timeout_ms, offered_at, lease_expires_at)
   SELECT id, slot_key, pool, 'offered', '${EXTERNAL_POOL}', false,
     (coalesce((config->>'idle_timeout_minutes')::numeric, 10) * 60000)::int, headrace.now(), headrace.now() + $2 * interval '1 millisecond'
-  FROM runs WHERE id = $1`,
-};
-const FIRST_EXECUTION: Statement = {
-  name: 'executions.first-of-run',
-  text: `SELECT id FROM executions WHERE run_id = $1 ORDER BY id LIMIT 1`,
-};
+  FROM runs WHERE id = $1`;
+const FIRST_EXECUTION = statement('executions.first-of-run')`
+  SELECT id FROM executions WHERE run_id = $1 ORDER BY id LIMIT 1`;
 
-const FIND_KEY: Statement = {
-  name: 'runs.find-idempotency-key',
-  text: `SELECT k.request_hash, k.run_id, r.state FROM idempotency_keys k JOIN runs r ON r.id = k.run_id WHERE k.scope = $1 AND k.key = $2`,
-};
+const FIND_KEY = statement('runs.find-idempotency-key')`
+  SELECT k.request_hash, k.run_id, r.state FROM idempotency_keys k JOIN runs r ON r.id = k.run_id WHERE k.scope = $1 AND k.key = $2`;
 const LAUNCH_SCOPE = 'launch';
-const FIND_LAUNCHED: Statement = {
-  name: 'runs.find-launched',
-  text: `SELECT key, run_id FROM idempotency_keys WHERE scope = $1 AND key = ANY($2::text[])`,
-};
+const FIND_LAUNCHED = statement('runs.find-launched')`
+  SELECT key, run_id FROM idempotency_keys WHERE scope = $1 AND key = ANY($2::text[])`;
 
 export const launchClaim = (key: string): ScopedClaim => ({
   scope: LAUNCH_SCOPE,

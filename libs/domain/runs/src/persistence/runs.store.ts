@@ -13,7 +13,7 @@ import {
   type WaitingReason,
 } from '#execution/executions';
 import type { PermissionRule } from '#execution/runner-protocol';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import {
   type ArtifactData,
   type ArtifactType,
@@ -135,29 +135,23 @@ export function toRun(row: RunRow): Run {
   };
 }
 
-const FIND: Statement = {
-  name: 'runs.find',
-  text: `SELECT ${WHOLE_RUN_COLUMNS}, r.prompt, ${WAITING_REASON} FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
-};
+const FIND = statement('runs.find')`
+  SELECT ${WHOLE_RUN_COLUMNS}, r.prompt, ${WAITING_REASON} FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`;
 
 /** SQL condition: run `r` is readable in a {@link ReadableScope}; `$2`: its team uids, `$3`: the uid of its person. */
 export const READABLE = '(r.team_uid = ANY($2) OR r.owner_user_uid = $3)';
 
-const FIND_NEWEST: Statement = {
-  name: 'runs.find-newest-of-conversation',
-  text: `SELECT ${RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.conversation_id = $1 AND ${READABLE}
-   ORDER BY r.created_at DESC, r.id DESC LIMIT 1`,
-};
+const FIND_NEWEST = statement('runs.find-newest-of-conversation')`
+  SELECT ${RUN_COLUMNS}, r.prompt FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.conversation_id = $1 AND ${READABLE}
+   ORDER BY r.created_at DESC, r.id DESC LIMIT 1`;
 
-const FIND_FOR_ASSIGNMENT: Statement = {
-  name: 'runs.find-for-assignment',
-  text: `SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken, r.transcript IS NOT NULL AS has_transcript, r.session_in_debug, r.pool = '${EXTERNAL_POOL}' AS is_external,
+const FIND_FOR_ASSIGNMENT = statement('runs.find-for-assignment')`
+  SELECT ${RUN_COLUMNS}, r.prompt, r.prompt_taken, r.transcript IS NOT NULL AS has_transcript, r.session_in_debug, r.pool = '${EXTERNAL_POOL}' AS is_external,
     (SELECT json_agg(json_build_object('approval_id', a.id, 'subject', a.subject) ORDER BY a.decided_at, a.id)
        FROM approvals a WHERE a.run_id = r.id AND a.always) AS permission_rules,
     CASE WHEN r.conversation_id IS NULL THEN NULL ELSE (SELECT sum((c.usage->>'cost_usd')::float8)
        FROM runs c WHERE c.conversation_id = r.conversation_id) END AS conversation_cost_usd
-   FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`,
-};
+   FROM runs r ${LIVE_EXECUTION_JOIN} WHERE r.id = $1`;
 
 /** Whose runs may be looked at: those of these teams, and this person's own. */
 export interface ReadableScope {

@@ -1,32 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, type Statement, statement } from '#platform/persistence';
 
-const LIVE: Statement = {
-  name: 'executor.live',
-  text: `SELECT id FROM executions WHERE id = ANY($1) AND ended_at IS NULL`,
-};
-const FORGOTTEN: Statement = {
-  name: 'executor.forgotten',
-  text: `SELECT id FROM executions WHERE id = ANY($1) AND (end_reason IN ('lease_expired', 'fenced', 'claim_expired')
-     OR ended_at < headrace.now() - $2 * interval '1 second')`,
-};
+const LIVE = statement('executor.live')`SELECT id FROM executions WHERE id = ANY($1) AND ended_at IS NULL`;
+const FORGOTTEN = statement('executor.forgotten')`
+  SELECT id FROM executions WHERE id = ANY($1) AND (end_reason IN ('lease_expired', 'fenced', 'claim_expired')
+     OR ended_at < headrace.now() - $2 * interval '1 second')`;
 /** Also ids that nobody knows (any more). */
-const OVER: Statement = {
-  name: 'executor.over',
-  text: `SELECT asked.id::text FROM unnest($1::bigint[]) AS asked(id) LEFT JOIN executions e ON e.id = asked.id
+const OVER = statement('executor.over')`
+  SELECT asked.id::text FROM unnest($1::bigint[]) AS asked(id) LEFT JOIN executions e ON e.id = asked.id
    WHERE e.id IS NULL OR e.end_reason IN ('lease_expired', 'fenced', 'claim_expired')
-     OR e.ended_at < headrace.now() - $2 * interval '1 second'`,
-};
-const WORKING: Statement = {
-  name: 'executor.working',
-  text: `SELECT id FROM executions WHERE id = ANY($1) AND (phase = 'started' OR (phase = 'debug' AND busy_since IS NOT NULL))`,
-};
-const KEEP_OFFERS: Statement = {
-  name: 'executor.keep-offers',
-  text: `UPDATE executions SET lease_expires_at = greatest(lease_expires_at, headrace.now() + $2 * interval '1 millisecond')
-   WHERE id = ANY($1) AND phase = 'offered' AND ended_at IS NULL RETURNING id`,
-};
+     OR e.ended_at < headrace.now() - $2 * interval '1 second'`;
+const WORKING = statement('executor.working')`
+  SELECT id FROM executions WHERE id = ANY($1) AND (phase = 'started' OR (phase = 'debug' AND busy_since IS NOT NULL))`;
+const KEEP_OFFERS = statement('executor.keep-offers')`
+  UPDATE executions SET lease_expires_at = greatest(lease_expires_at, headrace.now() + $2 * interval '1 millisecond')
+   WHERE id = ANY($1) AND phase = 'offered' AND ended_at IS NULL RETURNING id`;
 
 /** How long a runner may take to leave after its execution has ended. */
 const LEAVE_SECONDS = 10;

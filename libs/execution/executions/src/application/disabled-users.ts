@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { STOP_FENCE_MS } from '../domain/lease.js';
 import { EXTERNAL_POOL } from '../domain/run.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
@@ -11,14 +11,11 @@ import { RunTransitions } from '../persistence/run-transitions.store.js';
  * Personal runs of a disabled user, and runs that they execute on another machine. A run that is being offered is
  * left alone: it fails when it is claimed.
  */
-const LIVE: Statement = {
-  name: 'executions.live-of-disabled-users',
-  text: `SELECT e.id, e.run_id FROM executions e
+const LIVE = statement('executions.live-of-disabled-users')`SELECT e.id, e.run_id FROM executions e
    JOIN runs r ON r.id = e.run_id
    JOIN users u ON u.uid = coalesce(r.owner_user_uid, CASE WHEN r.pool = '${EXTERNAL_POOL}' THEN r.creator_uid END)
    WHERE e.ended_at IS NULL AND e.phase <> 'offered' AND e.desired NOT IN ('stop', 'kill') AND u.disabled_at IS NOT NULL
-   LIMIT 200`,
-};
+   LIMIT 200`;
 
 /** Cancels what a disabled user has at work, and closes their idle sessions. */
 @Injectable()

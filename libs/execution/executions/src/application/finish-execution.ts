@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { isErrorCode, toStorableText, truncateUtf8 } from '#platform/kernel';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import type { FinishRequest } from '#execution/runner-protocol';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
@@ -8,10 +8,8 @@ import { PlacementNudge } from './executors.js';
 import { AssignmentSource } from './assignment-source.js';
 import { type Ending, ExecutionFinalizer } from './execution-finalizer.js';
 
-const ENDED_WITH: Statement = {
-  name: 'executions.ended-with',
-  text: `SELECT lease_epoch FROM executions WHERE id = $1 AND ended_at IS NOT NULL`,
-};
+const ENDED_WITH = statement('executions.ended-with')`
+  SELECT lease_epoch FROM executions WHERE id = $1 AND ended_at IS NOT NULL`;
 const MAX_MESSAGE_BYTES = 16_384;
 
 export interface LossOptions {

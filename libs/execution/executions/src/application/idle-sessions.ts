@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, type Statement, statement } from '#platform/persistence';
 import { MAX_DEBUG_TURN_MS } from '../domain/status-message.js';
 import { COMMANDS_CHANNEL, STOP_FENCE_MS } from '../domain/lease.js';
 import { HOSTED_POOL, slotKey, workerPool } from '../domain/run.js';
@@ -95,17 +95,14 @@ const STOP_DEBUG: Statement = {
 };
 
 /** Run before execution, and nobody is waited for: this order is the one in which everybody locks them. */
-const KEEP_OPEN: Statement = {
-  name: 'executions.keep-debug-open',
-  text: `WITH chosen AS (
+const KEEP_OPEN = statement('executions.keep-debug-open')`WITH chosen AS (
     SELECT e.id, e.run_id FROM executions e JOIN runs r ON r.id = e.run_id
      WHERE e.phase = 'debug' AND e.desired = 'run' AND e.debug_until <= headrace.now() AND ${debugActive('e')}
      FOR NO KEY UPDATE OF r, e ${FREE_NOW}
   ), kept AS (
     UPDATE executions SET debug_until = headrace.now() + coalesce(debug_window_ms, 0) * interval '1 millisecond'
      WHERE id IN (SELECT id FROM chosen))
-  UPDATE runs SET updated_at = headrace.now() WHERE id IN (SELECT run_id FROM chosen)`,
-};
+  UPDATE runs SET updated_at = headrace.now() WHERE id IN (SELECT run_id FROM chosen)`;
 
 /** Sessions that stay open without work, after their turn or in a debug window: they hold no slot, but memory. */
 @Injectable()

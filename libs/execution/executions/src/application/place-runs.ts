@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, type Statement, statement } from '#platform/persistence';
 import { HOSTED_POOL } from '../domain/run.js';
 import type { Offer } from './executors.js';
 
@@ -10,11 +10,9 @@ const PLACE: Statement = {
   text: `SELECT p.execution_id, p.run_id FROM (SELECT admit_debug_sessions($1, $2, $3) AS admitted OFFSET 0) a
     CROSS JOIN LATERAL place_runs($1, $2 + 0 * a.admitted, $3, $4, $5) p`,
 };
-const SET_CAPACITY: Statement = {
-  name: 'slot-pools.set-capacity',
-  text: `INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:' || $1, 0, $2)
-  ON CONFLICT (key) DO UPDATE SET capacity = excluded.capacity WHERE slot_pools.capacity <> excluded.capacity`,
-};
+const SET_CAPACITY = statement('slot-pools.set-capacity')`
+  INSERT INTO slot_pools (key, used, capacity) VALUES ('pool:' || $1, 0, $2)
+  ON CONFLICT (key) DO UPDATE SET capacity = excluded.capacity WHERE slot_pools.capacity <> excluded.capacity`;
 
 /** One round trip makes at most so many offers. */
 export const OFFERS_AT_ONCE = 20;

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Commands, Desired } from '#execution/runner-protocol';
-import { Database, DatabaseListener, type Statement } from '#platform/persistence';
+import { Database, DatabaseListener, statement } from '#platform/persistence';
 import { COMMANDS_CHANNEL } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 
@@ -70,16 +70,13 @@ export type CommandsResult =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'lease_lost' };
 
-const SNAPSHOT: Statement = {
-  name: 'executions.commands',
-  text: `SELECT e.command_version, e.desired, e.desired_reason, e.slot_held,
+const SNAPSHOT = statement('executions.commands')`SELECT e.command_version, e.desired, e.desired_reason, e.slot_held,
     coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode, 'debug', e.phase = 'debug') ORDER BY f.position)
       FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
        AND (e.phase <> 'debug' OR f.debug_execution_id = e.id)), '[]') AS prompts,
     coalesce((SELECT json_agg(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END, 'note', a.note, 'always', a.always))
       FROM approvals a WHERE a.run_id = e.run_id AND a.execution_id = e.id AND a.state <> 'pending'), '[]') AS decisions
-  FROM executions e WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`,
-};
+  FROM executions e WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
 
 interface SnapshotRow {
   command_version: string;

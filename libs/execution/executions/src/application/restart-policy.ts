@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Queryable, Statement } from '#platform/persistence';
+import { type Queryable, statement } from '#platform/persistence';
 import { MAX_ATTEMPTS } from '../domain/lease.js';
 import { EXTERNAL_POOL } from '../domain/run.js';
 import { DebugSessionsStore } from '../persistence/debug-sessions.store.js';
@@ -7,25 +7,17 @@ import type { Execution } from '../persistence/executions.store.js';
 import { type LockedRun, RunTransitions } from '../persistence/run-transitions.store.js';
 
 /** A stored transcript can be loaded by the session that wrote it only. */
-const FACTS: Statement = {
-  name: 'restarts.facts',
-  text: `SELECT r.config->>'on_worker_lost' AS on_worker_lost, r.restarts,
+const FACTS = statement('restarts.facts')`SELECT r.config->>'on_worker_lost' AS on_worker_lost, r.restarts,
     coalesce(r.transcript->>'session_id' = r.session_id AND NOT r.session_in_debug, false) AS has_transcript,
     EXISTS (SELECT 1 FROM run_events v WHERE v.run_id = r.id AND v.kind = 'turn_ended') AS has_ended_turn
-   FROM runs r WHERE r.id = $1`,
-};
+   FROM runs r WHERE r.id = $1`;
 /** All messages are sent to the agent again, in their order. `$2`: the run keeps its session. */
-const RESTART: Statement = {
-  name: 'restarts.from-prompt',
-  text: `WITH sent_again AS (
+const RESTART = statement('restarts.from-prompt')`WITH sent_again AS (
     UPDATE run_followups SET consumed_at = NULL, execution_id = NULL
      WHERE run_id = $1 AND consumed_at IS NOT NULL AND execution_id IS NOT NULL AND debug_execution_id IS NULL)
-  UPDATE runs SET restarts = restarts + 1, prompt_taken = false, session_id = CASE WHEN $2 THEN session_id END WHERE id = $1`,
-};
+  UPDATE runs SET restarts = restarts + 1, prompt_taken = false, session_id = CASE WHEN $2 THEN session_id END WHERE id = $1`;
 /** Only the message of the turn that was interrupted with execution `$2` is sent again. */
-const REPEAT_TURN: Statement = {
-  name: 'restarts.repeat-turn',
-  text: `WITH last AS (
+const REPEAT_TURN = statement('restarts.repeat-turn')`WITH last AS (
     SELECT kind, data->>'followup_id' AS followup_id FROM run_events
      WHERE run_id = $1 AND execution_id = $2 AND kind IN ('turn_started', 'turn_ended') ORDER BY seq DESC LIMIT 1
   ), sent_again AS (
@@ -33,8 +25,7 @@ const REPEAT_TURN: Statement = {
      WHERE last.kind = 'turn_started' AND f.run_id = $1 AND f.id::text = last.followup_id)
   UPDATE runs SET restarts = restarts + 1,
     prompt_taken = prompt_taken AND NOT EXISTS (SELECT 1 FROM last WHERE kind = 'turn_started' AND followup_id IS NULL)
-   WHERE id = $1`,
-};
+   WHERE id = $1`;
 
 type Facts = {
   on_worker_lost: string | null;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { RunEvent } from '#execution/runner-protocol';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, statement } from '#platform/persistence';
 import { withDebugWindow, withWaitingReason } from '../domain/status-message.js';
 import { isEnded, type RunState } from '../domain/run-state.js';
 import type { StatusMessage, WaitingReason } from '../domain/run.js';
@@ -27,18 +27,14 @@ export interface RunHead {
   readonly isEnded: boolean;
 }
 
-const HEADS: Statement = {
-  name: 'run-tail.heads',
-  text: `SELECT r.id, coalesce(h.last_seq, 1) AS last_seq, r.state, r.status_message, r.updated_at, r.conversation_id,
+const HEADS = statement('run-tail.heads')`
+  SELECT r.id, coalesce(h.last_seq, 1) AS last_seq, r.state, r.status_message, r.updated_at, r.conversation_id,
     r.conversation_format, r.team_uid, e.id IS NOT NULL AS is_live, ${DEBUG_WINDOW_COLUMNS}, ${WAITING_REASON}
   FROM runs r LEFT JOIN run_heads h ON h.run_id = r.id LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL
- WHERE r.id = ANY($1::uuid[])`,
-};
+ WHERE r.id = ANY($1::uuid[])`;
 
-const UNFINISHED: Statement = {
-  name: 'runs.unfinished-among',
-  text: `SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`,
-};
+const UNFINISHED = statement('runs.unfinished-among')`
+  SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 
 interface HeadRow extends DebugWindowRow {
   id: string;

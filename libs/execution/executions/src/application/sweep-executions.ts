@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, isDatabaseUnavailable, type Statement } from '#platform/persistence';
+import { Database, isDatabaseUnavailable, statement } from '#platform/persistence';
 import { ApprovalsService } from './approvals.service.js';
 import { RunLimitEnforcer } from './run-limit-enforcer.js';
 import { DisabledUsers } from './disabled-users.js';
@@ -11,14 +11,12 @@ import { IdleSessions } from './idle-sessions.js';
  * `$1`: milliseconds that self-hosted workers have to connect again after a time without any API process; until then nobody
  * could renew the leases of what they execute.
  */
-const OVERDUE: Statement = {
-  name: 'executions.overdue',
-  text: `SELECT id, coalesce(fence_at <= headrace.now(), false) AS is_fenced, phase FROM executions
+const OVERDUE = statement('executions.overdue')`
+  SELECT id, coalesce(fence_at <= headrace.now(), false) AS is_fenced, phase FROM executions
    WHERE ended_at IS NULL AND (fence_at <= headrace.now() OR lease_expires_at <= headrace.now()
      AND (worker_connection_id IS NULL OR phase = 'offered'
        OR headrace.workers_reachable_since() <= headrace.now() - $1::int * interval '1 millisecond'))
-   ORDER BY lease_expires_at LIMIT 200`,
-};
+   ORDER BY lease_expires_at LIMIT 200`;
 
 /** Ends executions whose lease has expired, so that no run hangs forever. Any number of processes may sweep at once. */
 @Injectable()

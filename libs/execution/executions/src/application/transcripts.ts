@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Readable } from 'node:stream';
 import { newUuid } from '#platform/kernel';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { MAX_TRANSCRIPT_BYTES } from '#execution/runner-protocol';
 import { ObjectDisposal, ObjectStore, type StoredObject } from '#platform/storage';
 import { ExecutionsStore, LEASED } from '../persistence/executions.store.js';
@@ -14,18 +14,14 @@ export interface TranscriptPointer {
   readonly session_id: string;
 }
 
-const FIND_LEASED: Statement = {
-  name: 'transcripts.leased',
-  text: `SELECT e.run_id, r.transcript FROM executions e JOIN runs r ON r.id = e.run_id
-  WHERE ${LEASED}`,
-};
-const POINT: Statement = {
-  name: 'transcripts.point',
-  text: `WITH before AS (SELECT r.id, r.transcript->>'key' AS key FROM runs r JOIN executions e ON e.run_id = r.id
+const FIND_LEASED = statement('transcripts.leased')`
+  SELECT e.run_id, r.transcript FROM executions e JOIN runs r ON r.id = e.run_id
+  WHERE ${LEASED}`;
+const POINT = statement('transcripts.point')`
+  WITH before AS (SELECT r.id, r.transcript->>'key' AS key FROM runs r JOIN executions e ON e.run_id = r.id
      WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL FOR NO KEY UPDATE OF r)
-  UPDATE runs SET transcript = $3::jsonb FROM before WHERE runs.id = before.id RETURNING before.key AS old_key`,
-};
-const POINTER: Statement = { name: 'transcripts.pointer', text: `SELECT transcript FROM runs WHERE id = $1` };
+  UPDATE runs SET transcript = $3::jsonb FROM before WHERE runs.id = before.id RETURNING before.key AS old_key`;
+const POINTER = statement('transcripts.pointer')`SELECT transcript FROM runs WHERE id = $1`;
 
 /** Raw transcripts: the agent's own session file, replaced after every turn, and what a later execution resumes from. */
 @Injectable()

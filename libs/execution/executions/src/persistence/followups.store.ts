@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Queryable, Statement } from '#platform/persistence';
+import { type Queryable, statement } from '#platform/persistence';
 import type { FollowupOutcome } from '../domain/followup-routing.js';
 import type { PrincipalRef } from '../domain/run.js';
 
@@ -14,27 +14,17 @@ export interface NewFollowup {
   readonly debugExecutionId: string | null;
 }
 
-const INSERT: Statement = {
-  name: 'followups.insert',
-  text: `INSERT INTO run_followups (id, run_id, message, mode, outcome, author_type, author_uid, debug_execution_id, created_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, headrace.now())`,
-};
-const CONSUME: Statement = {
-  name: 'followups.consume',
-  text: `UPDATE run_followups SET consumed_at = headrace.now(), execution_id = $3 WHERE id = $1 AND run_id = $2 AND consumed_at IS NULL`,
-};
-const DROP_PENDING: Statement = {
-  name: 'followups.drop-pending',
-  text: `UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1 AND consumed_at IS NULL`,
-};
-const HAS_PENDING: Statement = {
-  name: 'followups.has-pending',
-  text: `SELECT EXISTS (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL) AS pending`,
-};
-const COUNT_PENDING: Statement = {
-  name: 'followups.count-pending',
-  text: `SELECT count(*)::int AS pending FROM (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL LIMIT $2) p`,
-};
+const INSERT = statement('followups.insert')`
+  INSERT INTO run_followups (id, run_id, message, mode, outcome, author_type, author_uid, debug_execution_id, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, headrace.now())`;
+const CONSUME = statement('followups.consume')`
+  UPDATE run_followups SET consumed_at = headrace.now(), execution_id = $3 WHERE id = $1 AND run_id = $2 AND consumed_at IS NULL`;
+const DROP_PENDING = statement('followups.drop-pending')`
+  UPDATE run_followups SET consumed_at = headrace.now() WHERE run_id = $1 AND consumed_at IS NULL`;
+const HAS_PENDING = statement('followups.has-pending')`
+  SELECT EXISTS (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL) AS pending`;
+const COUNT_PENDING = statement('followups.count-pending')`
+  SELECT count(*)::int AS pending FROM (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL LIMIT $2) p`;
 
 @Injectable()
 export class FollowupsStore {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, statement } from '#platform/persistence';
 import type { RunLimits, Spent } from '../domain/run-limits.js';
 import { HOSTED_POOL, type RunUsage } from '../domain/run.js';
 
@@ -18,32 +18,22 @@ const WORKED_MS = `greatest(0, r.busy_ms + coalesce(extract(epoch FROM headrace.
         FROM approvals a WHERE a.run_id = r.id)) AS waited (span)), 0))::float8`;
 
 /** Sums up over turns; a figure that no turn has reported stays absent. */
-const ADD_USAGE: Statement = {
-  name: 'limits.add-usage',
-  text: `UPDATE runs SET usage = coalesce(usage, '{}') || (
+const ADD_USAGE = statement('limits.add-usage')`UPDATE runs SET usage = coalesce(usage, '{}') || (
     SELECT coalesce(jsonb_object_agg(u.key, coalesce((usage->>u.key)::numeric, 0) + u.value::numeric), '{}') FROM jsonb_each_text($2::jsonb) u
-  ) WHERE id = $1 RETURNING usage, (config->>'max_cost_usd')::float8 AS max_cost_usd, (config->>'max_tokens')::float8 AS max_tokens`,
-};
+  ) WHERE id = $1 RETURNING usage, (config->>'max_cost_usd')::float8 AS max_cost_usd, (config->>'max_tokens')::float8 AS max_tokens`;
 
-const SPENT: Statement = {
-  name: 'limits.spent',
-  text: `SELECT r.usage, ${WORKED_MS} AS worked_ms, ${maxRuntimeMs('$2')} / 60000 AS max_runtime_minutes,
+const SPENT = statement('limits.spent')`
+  SELECT r.usage, ${WORKED_MS} AS worked_ms, ${maxRuntimeMs('$2')} / 60000 AS max_runtime_minutes,
     (r.config->>'max_cost_usd')::float8 AS max_cost_usd, (r.config->>'max_tokens')::float8 AS max_tokens
-   FROM runs r LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL WHERE r.id = $1`,
-};
+   FROM runs r LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL WHERE r.id = $1`;
 
 /** Not those that wait for a person: their time stands still. */
-const DUE: Statement = {
-  name: 'limits.due',
-  text: `SELECT e.id, e.run_id FROM executions e JOIN runs r ON r.id = e.run_id
+const DUE = statement('limits.due')`SELECT e.id, e.run_id FROM executions e JOIN runs r ON r.id = e.run_id
    WHERE e.ceiling_at <= headrace.now() AND e.ended_at IS NULL AND e.desired = 'run' AND r.state = 'INPROGRESS'
-   ORDER BY e.ceiling_at LIMIT 200`,
-};
+   ORDER BY e.ceiling_at LIMIT 200`;
 
-const POSTPONE: Statement = {
-  name: 'limits.postpone',
-  text: `UPDATE executions SET ceiling_at = headrace.now() + $2 * interval '1 millisecond' WHERE id = $1 AND ended_at IS NULL`,
-};
+const POSTPONE = statement('limits.postpone')`
+  UPDATE executions SET ceiling_at = headrace.now() + $2 * interval '1 millisecond' WHERE id = $1 AND ended_at IS NULL`;
 
 type LimitsRow = { max_runtime_minutes?: number | null; max_cost_usd: number | null; max_tokens: number | null };
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, statement } from '#platform/persistence';
 import { LIFECYCLE_KINDS, type RunEvent, type RunEventKind } from '#execution/runner-protocol';
 import { RunStateListeners } from '../application/run-state-listeners.js';
 
@@ -8,34 +8,24 @@ export interface NewRunEvent {
   readonly data: object;
 }
 
-const APPEND: Statement = {
-  name: 'run-log.append',
-  text: `WITH head AS (
+const APPEND = statement('run-log.append')`WITH head AS (
   INSERT INTO run_heads AS h (run_id, last_seq) VALUES ($1, 1 + $3::int)
   ON CONFLICT (run_id) DO UPDATE SET last_seq = h.last_seq + $3::int RETURNING last_seq
 )
 INSERT INTO run_events (run_id, seq, execution_id, kind, at, data)
 SELECT $1, head.last_seq - $3::int + e.ord, $2::bigint, e.kind, headrace.now(), e.data::jsonb
-  FROM head, unnest($4::text[], $5::text[]) WITH ORDINALITY AS e (kind, data, ord)`,
-};
+  FROM head, unnest($4::text[], $5::text[]) WITH ORDINALITY AS e (kind, data, ord)`;
 
-const READ: Statement = {
-  name: 'run-log.read',
-  text: `SELECT run_id, seq, execution_id, kind, at, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
-};
+const READ = statement('run-log.read')`
+  SELECT run_id, seq, execution_id, kind, at, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`;
 
-const READ_KINDS: Statement = {
-  name: 'run-log.read-kinds',
-  text: `SELECT run_id, seq, execution_id, kind, at, data FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY seq LIMIT $3`,
-};
+const READ_KINDS = statement('run-log.read-kinds')`
+  SELECT run_id, seq, execution_id, kind, at, data FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY seq LIMIT $3`;
 
 /** Retention locks the run FOR UPDATE before it takes the log: this lock and that one exclude each other, and no change of state. */
-const HOLD: Statement = {
-  name: 'run-log.hold',
-  text: `SELECT 1 FROM runs WHERE id = $1 FOR KEY SHARE SKIP LOCKED`,
-};
+const HOLD = statement('run-log.hold')`SELECT 1 FROM runs WHERE id = $1 FOR KEY SHARE SKIP LOCKED`;
 
-const FIRST: Statement = { name: 'run-log.first', text: `SELECT 1 FROM run_events WHERE run_id = $1 AND seq = 1` };
+const FIRST = statement('run-log.first')`SELECT 1 FROM run_events WHERE run_id = $1 AND seq = 1`;
 
 interface EventRow {
   run_id: string;

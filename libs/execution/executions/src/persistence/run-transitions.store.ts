@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
-import type { Queryable, Statement } from '#platform/persistence';
+import { type Queryable, type Statement, statement } from '#platform/persistence';
 import { RUN_STATE_MACHINE, type RunState, type RunTransition } from '../domain/run-state.js';
 import { EXTERNAL_POOL, HOSTED_POOL, type StatusMessage, workerPool } from '../domain/run.js';
 
@@ -25,50 +25,36 @@ const LOCK: Statement = {
 };
 
 /** `$5`: the agent starts; `$6`: offers are counted from 0 again. A run that a self-hosted worker rejected keeps its place in the queue. */
-const APPLY: Statement = {
-  name: 'runs.apply-transition',
-  text: `UPDATE runs SET state = $2, updated_at = headrace.now(), status_message = $4::jsonb,
+const APPLY = statement('runs.apply-transition')`
+  UPDATE runs SET state = $2, updated_at = headrace.now(), status_message = $4::jsonb,
     started_at = CASE WHEN $5 THEN coalesce(started_at, headrace.now()) ELSE started_at END,
     queued_at = CASE WHEN $2 = 'QUEUED' AND NOT (state = 'PENDING' AND starts_with(pool, 'worker:')) THEN headrace.now() ELSE queued_at END,
     offers = CASE WHEN $6 THEN 0 ELSE offers END
-  WHERE id = $1 AND state = ANY($3) RETURNING id`,
-};
+  WHERE id = $1 AND state = ANY($3) RETURNING id`;
 
 /** A follow-up to an external run that has ended hands it over: from now on it is placed like any other run. */
-const HAND_OVER: Statement = {
-  name: 'runs.hand-over',
-  text: `WITH handed AS (
+const HAND_OVER = statement('runs.hand-over')`WITH handed AS (
     UPDATE runs SET execution_location = 'REMOTE',
       pool = CASE WHEN coalesce(config->>'worker_host', '${HOSTED_WORKERS}') = '${HOSTED_WORKERS}' THEN '${HOSTED_POOL}' ELSE '${workerPool('')}' || (config->>'worker_host') END
     WHERE id = $1 AND pool = '${EXTERNAL_POOL}' RETURNING id, slot_key)
   UPDATE run_facets f SET tokens = array_replace(f.tokens,
       headrace.run_token(h.slot_key, 'execution_location', 'LOCAL'), headrace.run_token(h.slot_key, 'execution_location', 'REMOTE'))
-    FROM handed h WHERE f.run_id = h.id`,
-};
+    FROM handed h WHERE f.run_id = h.id`;
 
 /** Where no runner reports, the agent is assumed to work from the claim on. */
-const START_FROM_CLAIM: Statement = {
-  name: 'runs.start-from-claim',
-  text: `UPDATE runs SET started_at = e.claimed_at FROM executions e
-   WHERE runs.id = $1 AND runs.started_at IS NULL AND e.id = $2`,
-};
+const START_FROM_CLAIM = statement('runs.start-from-claim')`UPDATE runs SET started_at = e.claimed_at FROM executions e
+   WHERE runs.id = $1 AND runs.started_at IS NULL AND e.id = $2`;
 
-const SET_STATUS: Statement = {
-  name: 'runs.set-status',
-  text: `UPDATE runs SET status_message = $2::jsonb, updated_at = headrace.now() WHERE id = $1 AND state = 'INPROGRESS'`,
-};
+const SET_STATUS = statement('runs.set-status')`
+  UPDATE runs SET status_message = $2::jsonb, updated_at = headrace.now() WHERE id = $1 AND state = 'INPROGRESS'`;
 
-const TOUCH: Statement = { name: 'runs.touch', text: `UPDATE runs SET updated_at = headrace.now() WHERE id = $1` };
+const TOUCH = statement('runs.touch')`UPDATE runs SET updated_at = headrace.now() WHERE id = $1`;
 
-const START_SESSION: Statement = {
-  name: 'runs.start-session',
-  text: `UPDATE runs SET session_id = $2, conversation_id = coalesce(conversation_id, $3),
-    session_in_debug = CASE WHEN $4 THEN session_in_debug ELSE $5 END WHERE id = $1`,
-};
-const MARK_PROMPT_SENT: Statement = {
-  name: 'runs.mark-prompt-sent',
-  text: `UPDATE runs SET prompt_taken = true WHERE id = $1 AND NOT prompt_taken`,
-};
+const START_SESSION = statement('runs.start-session')`
+  UPDATE runs SET session_id = $2, conversation_id = coalesce(conversation_id, $3),
+    session_in_debug = CASE WHEN $4 THEN session_in_debug ELSE $5 END WHERE id = $1`;
+const MARK_PROMPT_SENT = statement('runs.mark-prompt-sent')`
+  UPDATE runs SET prompt_taken = true WHERE id = $1 AND NOT prompt_taken`;
 
 export interface StartedSession {
   readonly sessionId: string;

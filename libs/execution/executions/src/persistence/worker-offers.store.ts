@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Statement } from '#platform/persistence';
+import { Database, statement } from '#platform/persistence';
 import { WORKER_OFFERS_CHANNEL } from '../domain/lease.js';
 import type { AgentConfig } from '../domain/run.js';
 import type { WorkerOffer } from '../domain/worker-assignment.js';
@@ -20,34 +20,23 @@ export interface Placed {
   readonly more: readonly WorkerPlace[];
 }
 
-const PLACE: Statement = {
-  name: 'worker-offers.place',
-  text: `SELECT execution_id, connection_id, team, host FROM place_worker_runs($1::text[], $2::text[], $3, $4, $5)`,
-};
+const PLACE = statement('worker-offers.place')`
+  SELECT execution_id, connection_id, team, host FROM place_worker_runs($1::text[], $2::text[], $3, $4, $5)`;
 /** Marks what it returns, so that every offer is given to its socket once. */
-const TAKE: Statement = {
-  name: 'worker-offers.take',
-  text: `WITH taken AS (
+const TAKE = statement('worker-offers.take')`WITH taken AS (
     UPDATE executions SET offer_sent_at = headrace.now()
      WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND phase = 'offered' AND offer_sent_at IS NULL
        AND lease_expires_at > headrace.now()
      RETURNING id, run_id, worker_connection_id)
   SELECT t.id AS execution_id, t.run_id, t.worker_connection_id AS connection_id, r.title, r.prompt, r.config, r.conversation_id,
-    r.created_at, r.updated_at FROM taken t JOIN runs r ON r.id = t.run_id ORDER BY t.id`,
-};
-const PUT_BACK: Statement = {
-  name: 'worker-offers.put-back',
-  text: `UPDATE executions SET offer_sent_at = NULL WHERE id = ANY($1::bigint[]) AND phase = 'offered' AND ended_at IS NULL`,
-};
-const TELL: Statement = {
-  name: 'worker-offers.tell',
-  text: `SELECT pg_notify('${WORKER_OFFERS_CHANNEL}', c::text) FROM unnest($1::uuid[]) AS c`,
-};
-const TO_STOP: Statement = {
-  name: 'worker-offers.to-stop',
-  text: `SELECT worker_connection_id AS connection_id, run_id, id AS execution_id FROM executions
-   WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND desired IN ('stop', 'kill')`,
-};
+    r.created_at, r.updated_at FROM taken t JOIN runs r ON r.id = t.run_id ORDER BY t.id`;
+const PUT_BACK = statement('worker-offers.put-back')`
+  UPDATE executions SET offer_sent_at = NULL WHERE id = ANY($1::bigint[]) AND phase = 'offered' AND ended_at IS NULL`;
+const TELL = statement('worker-offers.tell')`
+  SELECT pg_notify('${WORKER_OFFERS_CHANNEL}', c::text) FROM unnest($1::uuid[]) AS c`;
+const TO_STOP = statement('worker-offers.to-stop')`
+  SELECT worker_connection_id AS connection_id, run_id, id AS execution_id FROM executions
+   WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND desired IN ('stop', 'kill')`;
 
 /** An execution that its worker is to stop. */
 export interface WorkerStop {
