@@ -29,5 +29,6 @@ export { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader } from './http/
 export type { IdempotencyClaim } from './persistence/run-inserts.js';
 export { facetsOf } from './persistence/run-insert-sql.js';
 export { RunsHttpModule } from './runs-http.module.js';
-export { RunsJobsModule, RunsWork } from './runs-jobs.module.js';
+export { RunsWork } from './jobs/runs-work.js';
+export { RunsJobsModule } from './runs-jobs.module.js';
 export { RunsModule } from './runs.module.js';

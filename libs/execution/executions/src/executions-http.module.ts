@@ -1,6 +1,9 @@
 import { Module } from '@nestjs/common';
 import { WorkersModule, WorkerTasks } from '#execution/worker-gateway';
+import { ClaimExecution } from './application/claim-execution.js';
 import { CommandSignals, ReadCommands } from './application/read-commands.js';
+import { ReportEvents } from './application/report-events.js';
+import { RunEventHandler } from './application/run-event-handler.js';
 import { RunWorkerTasks } from './application/run-worker-tasks.js';
 import { WorkerDispatcher } from './application/worker-dispatcher.js';
 import { WorkerMessages } from './application/worker-messages.js';
@@ -15,8 +18,11 @@ import { WorkerOffersStore } from './persistence/worker-offers.store.js';
   imports: [ExecutionsModule, WorkersModule],
   controllers: [RunnerController, RunnerStreamsController],
   providers: [
+    ClaimExecution,
     CommandSignals,
     ReadCommands,
+    ReportEvents,
+    RunEventHandler,
     WorkerExecutionsStore,
     WorkerOffersStore,
     WorkerMessages,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, ownerFor } from '#platform/auth';
 import { Settings } from '#platform/config';
+import { BackgroundTasks } from '#platform/jobs';
 import { type Issue, newUuid } from '#platform/kernel';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
@@ -10,7 +11,7 @@ import { isOversized, MAX_CONFIG_BYTES, resolveConfig } from '../domain/resolve-
 import {
   type AgentConfig,
   EXTERNAL_POOL,
-  PlacementNudge,
+  PLACE_RUNS_TASK,
   poolOf,
   type PrincipalRef,
   type RunOwner,
@@ -109,7 +110,7 @@ export class CreateRun {
     private readonly transcripts: Transcripts,
     private readonly disposal: ObjectDisposal,
     private readonly secrets: McpSecrets,
-    private readonly nudge: PlacementNudge,
+    private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
     settings: Settings,
   ) {
@@ -213,8 +214,8 @@ export class CreateRun {
     const result = await this.inserts.insert(run, claim);
     switch (result.kind) {
       case 'created':
-        // At capacity the next freed slot nudges.
-        if (!result.atCapacity && command.external === undefined) this.nudge.nudge();
+        // At capacity the next slot that is released wakes the placement.
+        if (!result.atCapacity && command.external === undefined) this.tasks.wake(PLACE_RUNS_TASK);
         return {
           kind: 'created',
           runId: id,

@@ -1,15 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import {
   ExecutionsStore,
-  FollowupsStore,
   isEnded,
   RUN_STATE_MACHINE,
   RunLogStore,
   type RunOwner,
   type RunState,
+  RunStopper,
   RunTransitions,
   slotKeys,
-  STOP_FENCE_MS,
 } from '#execution/executions';
 import { type Caller, can, hasPermission, type Permission } from '#platform/auth';
 import { Settings } from '#platform/config';
@@ -60,7 +59,7 @@ export class RunsService {
     private readonly queries: RunsStore,
     private readonly transitions: RunTransitions,
     private readonly executions: ExecutionsStore,
-    private readonly followups: FollowupsStore,
+    private readonly stopper: RunStopper,
     private readonly log: RunLogStore,
     private readonly settings: Settings,
   ) {
@@ -95,17 +94,8 @@ export class RunsService {
       if ('refuse' in RUN_STATE_MACHINE.apply(run.state, 'cancel')) return { kind: 'busy' };
       // Only the worker could end an adopted execution, and the worker may not know it.
       if (!cancellable && execution?.is_adopted !== true) return { kind: 'not_supported' };
-      await this.followups.dropPending(tx, runId);
-      await this.transitions.apply(tx, runId, 'cancel', { message: 'Cancelled.', retryable: false });
-      await this.log.append(tx, runId, execution?.id ?? null, [
-        { kind: 'run_cancelled', data: { principal: { type, uid } } },
-      ]);
-      if (execution)
-        await this.executions.command(tx, execution.id, {
-          desired: 'stop',
-          reason: 'cancelled',
-          fenceAfterMs: STOP_FENCE_MS,
-        });
+      const events = await this.stopper.cancel(tx, runId, execution?.id ?? null, 'Cancelled.', { type, uid });
+      await this.log.append(tx, runId, execution?.id ?? null, events);
       return { kind: 'cancelled', runId };
     });
   }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
+import { BackgroundTasks } from '#platform/jobs';
 import { newUuid } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
@@ -11,7 +12,7 @@ import {
   type FollowupSession,
   FollowupsStore,
   hasLimits,
-  PlacementNudge,
+  PLACE_RUNS_TASK,
   reachedLimit,
   routeFollowup,
   RunLimitsStore,
@@ -45,7 +46,7 @@ export class SubmitFollowup {
     private readonly debugSessions: DebugSessionsStore,
     private readonly limits: RunLimitsStore,
     private readonly settings: Settings,
-    private readonly nudge: PlacementNudge,
+    private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
   ) {}
 
@@ -93,7 +94,7 @@ export class SubmitFollowup {
       if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);
       return { kind: 'accepted', followupId: id, outcome: decision.outcome };
     });
-    if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.nudge.nudge();
+    if (result.kind === 'accepted' && result.outcome === 'handoff_execution') this.tasks.wake(PLACE_RUNS_TASK);
     return result;
   }
 

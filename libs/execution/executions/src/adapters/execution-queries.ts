@@ -3,10 +3,6 @@ import { Settings } from '#platform/config';
 import { Database, type Statement, statement } from '#platform/persistence';
 
 const LIVE = statement('executor.live')`SELECT id FROM executions WHERE id = ANY($1) AND ended_at IS NULL`;
-const FORGOTTEN = statement('executor.forgotten')`
-  SELECT id FROM executions WHERE id = ANY($1) AND (end_reason IN ('lease_expired', 'fenced', 'claim_expired')
-     OR ended_at < headrace.now() - $2 * interval '1 second')`;
-/** Also ids that nobody knows (any more). */
 const OVER = statement('executor.over')`
   SELECT asked.id::text FROM unnest($1::bigint[]) AS asked(id) LEFT JOIN executions e ON e.id = asked.id
    WHERE e.id IS NULL OR e.end_reason IN ('lease_expired', 'fenced', 'claim_expired')
@@ -33,12 +29,7 @@ export class ExecutionQueries {
     return this.select(LIVE, [ids]);
   }
 
-  /** Those that were given up, or that ended long enough ago for their runner to have left. */
-  forgotten(ids: readonly string[]): Promise<Set<string>> {
-    return this.select(FORGOTTEN, [ids, LEAVE_SECONDS]);
-  }
-
-  /** Like {@link forgotten}, with those that are not known at all. */
+  /** Those that were given up, that ended long enough ago for their runner to have left, or that are not known at all. */
   over(ids: readonly string[]): Promise<Set<string>> {
     return this.select(OVER, [ids, LEAVE_SECONDS]);
   }
@@ -53,7 +44,7 @@ export class ExecutionQueries {
     return this.select(KEEP_OFFERS, [ids, this.settings.claimDeadline]);
   }
 
-  /** False: the offer does not stand any more. */
+  /** False: the execution is not offered any more. */
   async keepOffer(executionId: string): Promise<boolean> {
     return (await this.keepOffers([executionId])).size > 0;
   }

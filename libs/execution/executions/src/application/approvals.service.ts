@@ -20,6 +20,7 @@ export type DecideResult =
   | { readonly kind: 'too_late'; readonly approval: Approval };
 
 const WITHDRAWN: ApprovalDecision = { state: 'denied', via: 'cancel', by: null, note: null };
+const EXPIRED: ApprovalDecision = { state: 'denied', via: 'timeout', by: null, note: 'Nobody answered in time.' };
 const BY_RULE: ApprovalDecision = { state: 'allowed', via: 'rule', by: null, note: null };
 
 /** Log entries of requests that were still unanswered when their turn or execution ended. */
@@ -102,13 +103,9 @@ export class ApprovalsService {
     });
   }
 
-  /** Denies the requests that were not answered in time; `each` isolates one from the faults of the others. */
-  async expireOverdue(each: (what: string, work: () => Promise<void>) => Promise<void>): Promise<void> {
-    const expired: ApprovalDecision = { state: 'denied', via: 'timeout', by: null, note: 'Nobody answered in time.' };
-    for (const { id, run_id: runId } of await this.approvals.overdue())
-      await each(`approval ${id}`, async () => {
-        await this.apply(runId, id, expired);
-      });
+  /** Denies a request that was not answered in time. */
+  async expire(runId: string, approvalId: string): Promise<void> {
+    await this.apply(runId, approvalId, EXPIRED);
   }
 
   private async apply(runId: string, approvalId: string, decision: ApprovalDecision): Promise<DecideResult> {

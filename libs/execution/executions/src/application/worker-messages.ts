@@ -10,13 +10,12 @@ import { type LockedRun, RunTransitions } from '../persistence/run-transitions.s
 import { WorkerExecutionsStore } from '../persistence/worker-executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunLogStore } from '../persistence/run-log.store.js';
+import { MAX_MESSAGE_BYTES } from './event-context.js';
 import { AssignmentSource } from './assignment-source.js';
 import { ExecutionFinalizer } from './execution-finalizer.js';
 
 /** `unsure`: another connection holds the execution, which may be dead; asked again later it will be known. */
 export type Reception = 'taken' | 'ignored' | 'unsure';
-
-const MAX_MESSAGE_BYTES = 16_384;
 
 /**
  * What workers say about runs. Their messages name a run only, so they count for its live execution, and only from the

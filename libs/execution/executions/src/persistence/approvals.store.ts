@@ -34,8 +34,6 @@ const DROP_PENDING = statement('approvals.drop-pending')`
   WHERE execution_id = $1 AND run_id = $2 AND state = 'pending' RETURNING *`;
 const HAS_PENDING = statement('approvals.has-pending')`
   SELECT EXISTS (SELECT 1 FROM approvals WHERE run_id = $1 AND state = 'pending') AS pending`;
-const OVERDUE = statement('approvals.overdue')`
-  SELECT run_id, id FROM approvals WHERE state = 'pending' AND expires_at <= headrace.now() ORDER BY expires_at LIMIT 100`;
 
 type Row = Approval & Record<string, unknown>;
 
@@ -118,9 +116,5 @@ export class ApprovalsStore {
   async hasPending(tx: Queryable, runId: string): Promise<boolean> {
     const [row] = await tx.query<{ pending: boolean }>(HAS_PENDING, [runId]);
     return row?.pending ?? false;
-  }
-
-  async overdue(): Promise<{ run_id: string; id: string }[]> {
-    return this.database.query<{ run_id: string; id: string }>(OVERDUE);
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
-import { Database, type Queryable, statement } from '#platform/persistence';
+import { type Queryable, statement } from '#platform/persistence';
 import type { RunLimits, Spent } from '../domain/run-limits.js';
 import { HOSTED_POOL, type RunUsage } from '../domain/run.js';
 
@@ -27,11 +27,6 @@ const SPENT = statement('limits.spent')`
     (r.config->>'max_cost_usd')::float8 AS max_cost_usd, (r.config->>'max_tokens')::float8 AS max_tokens
    FROM runs r LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL WHERE r.id = $1`;
 
-/** Not those that wait for a person: their time stands still. */
-const DUE = statement('limits.due')`SELECT e.id, e.run_id FROM executions e JOIN runs r ON r.id = e.run_id
-   WHERE e.ceiling_at <= headrace.now() AND e.ended_at IS NULL AND e.desired = 'run' AND r.state = 'INPROGRESS'
-   ORDER BY e.ceiling_at LIMIT 200`;
-
 const POSTPONE = statement('limits.postpone')`
   UPDATE executions SET ceiling_at = headrace.now() + $2 * interval '1 millisecond' WHERE id = $1 AND ended_at IS NULL`;
 
@@ -45,10 +40,7 @@ export interface Budget {
 /** What runs have used, and what they may. */
 @Injectable()
 export class RunLimitsStore {
-  constructor(
-    private readonly database: Database,
-    private readonly settings: Settings,
-  ) {}
+  constructor(private readonly settings: Settings) {}
 
   /** Adds what a turn has used to what is known. Of the budget the working time is left out. */
   async addUsage(tx: Queryable, runId: string, usage: RunUsage): Promise<Budget | null> {
@@ -62,11 +54,6 @@ export class RunLimitsStore {
       this.settings.defaultMaxRuntime,
     ]);
     return row ? { limits: toLimits(row), spent: { workedMs: row.worked_ms, usage: row.usage } } : null;
-  }
-
-  /** Executions whose run may have used up its working time. */
-  async due(): Promise<{ id: string; run_id: string }[]> {
-    return this.database.query<{ id: string; run_id: string }>(DUE);
   }
 
   /** Some of the time was waiting: the execution is looked at again when so much more has passed. */

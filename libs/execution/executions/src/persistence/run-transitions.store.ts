@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { HOSTED_WORKERS } from '#execution/worker-protocol';
-import { type Queryable, type Statement, statement } from '#platform/persistence';
+import { type Queryable, statement } from '#platform/persistence';
 import { RUN_STATE_MACHINE, type RunState, type RunTransition } from '../domain/run-state.js';
-import { EXTERNAL_POOL, HOSTED_POOL, type StatusMessage, workerPool } from '../domain/run.js';
+import { EXTERNAL_POOL, HOSTED_POOL, type PrincipalRef, type StatusMessage, workerPool } from '../domain/run.js';
 
 /** Columns of a locked run that decide its next transition. */
 export interface LockedRun {
@@ -14,15 +14,14 @@ export interface LockedRun {
   readonly session_id: string | null;
   readonly offers: number;
   readonly pool: string;
-  readonly creator_type: string;
+  readonly creator_type: PrincipalRef['type'];
   readonly creator_uid: string;
 }
 
-const LOCK: Statement = {
-  name: 'runs.lock',
-  // NO KEY UPDATE: foreign keys that point at the run must not wait for us.
-  text: `SELECT id, state, team_uid, owner_user_uid, conversation_id, session_id, offers, pool, creator_type, creator_uid FROM runs WHERE id = $1 FOR NO KEY UPDATE`,
-};
+/** NO KEY UPDATE: foreign keys that point at the run must not wait for us. */
+const LOCK = statement('runs.lock')`
+  SELECT id, state, team_uid, owner_user_uid, conversation_id, session_id, offers, pool, creator_type, creator_uid
+    FROM runs WHERE id = $1 FOR NO KEY UPDATE`;
 
 /** `$5`: the agent starts; `$6`: offers are counted from 0 again. A run that a self-hosted worker rejected keeps its place in the queue. */
 const APPLY = statement('runs.apply-transition')`

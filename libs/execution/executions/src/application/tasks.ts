@@ -1,13 +1,9 @@
-import { defineTask, type TaskDefinition } from '#platform/jobs';
+import { defineTask } from '#platform/jobs';
 import { sweepIntervalMs } from '../domain/lease.js';
 
 const COMMON = { library: 'executions', process: 'processor', scope: 'process' } as const;
-const PROCESS_EXECUTOR = { ...COMMON, condition: '`EXECUTOR=process`' } as const;
+const RUNNERS = { ...COMMON, condition: '`EXECUTOR=process` or `EXECUTOR=docker`' } as const;
 const DOCKER_EXECUTOR = { ...COMMON, condition: '`EXECUTOR=docker`' } as const;
-const OFFER_PERIOD: TaskDefinition['period'] = {
-  text: 'a third of `CLAIM_DEADLINE`',
-  of: ({ claimDeadline }) => claimDeadline / 3,
-};
 
 export const PLACE_RUNS_TASK = defineTask({
   ...COMMON,
@@ -33,21 +29,22 @@ export const SWEEP_EXECUTIONS_TASK = defineTask({
 });
 
 export const REAP_WORKSPACES_TASK = defineTask({
-  ...PROCESS_EXECUTOR,
+  ...COMMON,
+  condition: '`EXECUTOR=process`',
   name: 'reap-workspaces',
   period: 30_000,
   description: 'Removes workspaces of executions that have ended, for example after a crash of the processor.',
 });
 export const KILL_LOST_RUNNERS_TASK = defineTask({
-  ...PROCESS_EXECUTOR,
+  ...RUNNERS,
   name: 'kill-lost-runners',
   period: 1000,
-  description: 'Kills runners whose execution has ended while they hang.',
+  description: 'Kills runners, or their containers, whose execution has ended while they hang.',
 });
-export const EXTEND_PROCESS_OFFERS_TASK = defineTask({
-  ...PROCESS_EXECUTOR,
-  name: 'extend-process-offers',
-  period: OFFER_PERIOD,
+export const EXTEND_OFFERS_TASK = defineTask({
+  ...RUNNERS,
+  name: 'extend-offers',
+  period: { text: 'a third of `CLAIM_DEADLINE`', of: ({ claimDeadline }) => claimDeadline / 3 },
   description: 'Extends the offers of runners that are starting.',
 });
 
@@ -62,16 +59,4 @@ export const REAP_CONTAINERS_TASK = defineTask({
   name: 'reap-containers',
   period: 10_000,
   description: 'Removes containers of executions that have ended.',
-});
-export const KILL_LOST_CONTAINERS_TASK = defineTask({
-  ...DOCKER_EXECUTOR,
-  name: 'kill-lost-containers',
-  period: 1000,
-  description: 'Kills containers whose execution has ended.',
-});
-export const EXTEND_CONTAINER_OFFERS_TASK = defineTask({
-  ...DOCKER_EXECUTOR,
-  name: 'extend-container-offers',
-  period: OFFER_PERIOD,
-  description: 'Extends the offers of containers that are starting.',
 });
