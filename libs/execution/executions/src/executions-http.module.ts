@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { WorkersModule, WorkerTasks } from '#execution/worker-gateway';
 import { ClaimExecution } from './application/claim-execution.js';
-import { CommandSignals, ReadCommands } from './application/read-commands.js';
+import { ReadCommands } from './application/read-commands.js';
 import { ReportEvents } from './application/report-events.js';
 import { RunEventHandler } from './application/run-event-handler.js';
 import { RunWorkerTasks } from './application/run-worker-tasks.js';
@@ -19,7 +19,6 @@ import { WorkerOffersStore } from './persistence/worker-offers.store.js';
   controllers: [RunnerController, RunnerStreamsController],
   providers: [
     ClaimExecution,
-    CommandSignals,
     ReadCommands,
     ReportEvents,
     RunEventHandler,

@@ -83,13 +83,6 @@ export class ApprovalInbox {
     limit: number,
   ): Promise<ListedApproval[]> {
     const [requestedAt, runId, approvalId] = after ?? BEFORE_ALL;
-    return this.database.query<ListedApproval & Record<string, unknown>>(LIST, [
-      owners,
-      states,
-      requestedAt,
-      runId,
-      approvalId,
-      limit,
-    ]);
+    return this.database.query<ListedApproval>(LIST, [owners, states, requestedAt, runId, approvalId, limit]);
   }
 }

@@ -46,7 +46,7 @@ export class AttachmentsStore {
   constructor(private readonly database: Database) {}
 
   async list(runId: string): Promise<StoredAttachment[]> {
-    return (await this.database.query<AttachmentRow & Record<string, unknown>>(LIST, [runId])).map(toAttachment);
+    return (await this.database.query<AttachmentRow>(LIST, [runId])).map(toAttachment);
   }
 
   /** The attachment of the execution's run, through the runner's lease. */
@@ -55,7 +55,7 @@ export class AttachmentsStore {
     leaseEpoch: number,
     attachmentId: string,
   ): Promise<StoredAttachment | 'none' | 'lease_lost'> {
-    const [row] = await this.database.query<(AttachmentRow | { id: null }) & Record<string, unknown>>(FIND_LEASED, [
+    const [row] = await this.database.query<AttachmentRow | { id: null }>(FIND_LEASED, [
       executionId,
       leaseEpoch,
       attachmentId,

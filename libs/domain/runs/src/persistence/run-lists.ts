@@ -44,8 +44,7 @@ export class RunLists {
   async ordered(query: RunListQuery): Promise<FoundPage> {
     const page = orderedStatement(query);
     const statement = this.shapes.statementOf(query, page);
-    const read = (from: Queryable): Promise<ListRow[]> =>
-      from.query<ListRow & Record<string, unknown>>(statement, page.values);
+    const read = (from: Queryable): Promise<ListRow[]> => from.query<ListRow>(statement, page.values);
     const rows = await (SORTS[query.sort].isReplanned
       ? this.database.reading(WALK_SETTINGS, read)
       : read(this.database));
@@ -69,17 +68,10 @@ export class RunLists {
   private async search(query: RunListQuery, terms: readonly SearchTerm[]): Promise<FoundPage> {
     const near = probeStatement(query);
     const statement = this.shapes.statementOf(query, near);
-    const rows = await this.reading(WALK_SETTINGS, (tx) =>
-      tx.query<ProbeRow & Record<string, unknown>>(statement, near.values),
-    );
+    const rows = await this.reading(WALK_SETTINGS, (tx) => tx.query<ProbeRow>(statement, near.values));
     if (rows[0]?.complete) return toPage(isEmptyPage(rows) ? [] : rows, terms);
     const whole = fullStatement(query);
-    return toPage(
-      await this.reading(SEARCH_SETTINGS, (tx) =>
-        tx.query<ListRow & Record<string, unknown>>(whole.text, whole.values),
-      ),
-      terms,
-    );
+    return toPage(await this.reading(SEARCH_SETTINGS, (tx) => tx.query<ListRow>(whole.text, whole.values)), terms);
   }
 
   private async readTerms(query: RunListQuery, terms: readonly SearchTerm[]): Promise<SearchTerm[]> {

@@ -187,23 +187,19 @@ export class RunsStore {
   constructor(private readonly database: Database) {}
 
   async find(runId: string): Promise<Run | null> {
-    const [row] = await this.database.query<RunRow & Record<string, unknown>>(FIND, [runId]);
+    const [row] = await this.database.query<RunRow>(FIND, [runId]);
     return row ? toRun(row) : null;
   }
 
   /** The newest run of a conversation among those in `scope`, or null. */
   async findNewestOfConversation(conversationId: string, scope: ReadableScope): Promise<Run | null> {
     const { teamUids, userUid } = scope;
-    const [row] = await this.database.query<RunRow & Record<string, unknown>>(FIND_NEWEST, [
-      conversationId,
-      teamUids,
-      userUid,
-    ]);
+    const [row] = await this.database.query<RunRow>(FIND_NEWEST, [conversationId, teamUids, userUid]);
     return row ? toRun(row) : null;
   }
 
   async findForAssignment(runId: string): Promise<AssignedRun | null> {
-    const [row] = await this.database.query<AssignmentRow & Record<string, unknown>>(FIND_FOR_ASSIGNMENT, [runId]);
+    const [row] = await this.database.query<AssignmentRow>(FIND_FOR_ASSIGNMENT, [runId]);
     return row
       ? {
           run: toRun(row),

@@ -1,69 +1,10 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { EventEmitter } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Commands, Desired } from '#execution/runner-protocol';
 import { Database, DatabaseListener, statement } from '#platform/persistence';
 import { COMMANDS_CHANNEL } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
-
-export interface CommandSignal {
-  /** Resolves on a notification for the execution, after `ms`, or when aborted; whichever is first. */
-  wait(ms: number, abort: AbortSignal): Promise<void>;
-  dispose(): void;
-}
-
-/** Wakes waiting long-polls. A signal is taken before the database is read, so that nothing falls between. */
-@Injectable()
-export class CommandSignals implements OnModuleInit, OnModuleDestroy {
-  private readonly waiting = new Map<string, Set<() => void>>();
-  private unsubscribe: () => void = () => undefined;
-
-  constructor(private readonly listener: DatabaseListener) {}
-
-  onModuleInit(): void {
-    this.unsubscribe = this.listener.subscribe(COMMANDS_CHANNEL, (executionId) => this.fire(executionId));
-  }
-
-  onModuleDestroy(): void {
-    this.unsubscribe();
-    this.fire('');
-  }
-
-  next(executionId: string): CommandSignal {
-    let fired = false;
-    let wake: (() => void) | null = null;
-    const onFire = (): void => {
-      fired = true;
-      wake?.();
-    };
-    const set = this.waiting.get(executionId) ?? new Set<() => void>();
-    set.add(onFire);
-    this.waiting.set(executionId, set);
-    return {
-      wait: (ms, abort) =>
-        new Promise((resolve) => {
-          const timer = setTimeout(finish, ms);
-          function finish(): void {
-            clearTimeout(timer);
-            abort.removeEventListener('abort', finish);
-            resolve();
-          }
-          wake = finish;
-          abort.addEventListener('abort', finish, { once: true });
-          if (fired || abort.aborted) finish();
-        }),
-      dispose: () => {
-        set.delete(onFire);
-        if (set.size === 0 && this.waiting.get(executionId) === set) this.waiting.delete(executionId);
-      },
-    };
-  }
-
-  /** An empty id wakes everybody: the connection was lost and anything may have been missed. */
-  private fire(executionId: string): void {
-    const sets =
-      executionId === '' ? [...this.waiting.values()] : [this.waiting.get(executionId) ?? new Set<() => void>()];
-    for (const set of sets) for (const onFire of set) onFire();
-  }
-}
 
 export type CommandsResult =
   | { readonly kind: 'commands'; readonly commands: Commands }
@@ -91,17 +32,33 @@ interface SnapshotRow {
 const LOOK_AGAIN_MS = 5000;
 const SLOT_RETRY_MS = 500;
 
+/** Emitted when anything may have been missed, because the connection was lost. */
+const MISSED = '';
+
 /**
- * What a runner should do now, as a level: it answers at once when the version has moved on, else it waits without
- * holding a connection. An idle session gets its next prompt only with a slot in hand.
+ * What a runner should do now, as a level: it answers at once when the version is newer, else it waits without
+ * holding a connection. An idle session gets its next prompt only with a slot.
  */
 @Injectable()
-export class ReadCommands {
+export class ReadCommands implements OnModuleInit, OnModuleDestroy {
+  /** Events are ids of executions. */
+  private readonly notifications = new EventEmitter().setMaxListeners(0);
+  private unsubscribe: () => void = () => undefined;
+
   constructor(
     private readonly database: Database,
     private readonly executions: ExecutionsStore,
-    private readonly signals: CommandSignals,
+    private readonly listener: DatabaseListener,
   ) {}
+
+  onModuleInit(): void {
+    this.unsubscribe = this.listener.subscribe(COMMANDS_CHANNEL, (id) => void this.notifications.emit(id));
+  }
+
+  onModuleDestroy(): void {
+    this.unsubscribe();
+    this.notifications.emit(MISSED);
+  }
 
   async execute(
     executionId: string,
@@ -112,12 +69,12 @@ export class ReadCommands {
   ): Promise<CommandsResult> {
     const deadline = performance.now() + waitMs;
     for (;;) {
-      const signal = this.signals.next(executionId);
+      const notified = new AbortController();
+      const wake = (): void => notified.abort();
+      // Before the database is read, so that no notification is missed.
+      this.notifications.on(executionId, wake).on(MISSED, wake);
       try {
-        const [row] = await this.database.query<SnapshotRow & Record<string, unknown>>(SNAPSHOT, [
-          executionId,
-          leaseEpoch,
-        ]);
+        const [row] = await this.database.query<SnapshotRow>(SNAPSHOT, [executionId, leaseEpoch]);
         if (!row) return { kind: 'lease_lost' };
         const isNew = Number(row.command_version) > knownVersion;
         const waitsForSlot =
@@ -129,9 +86,12 @@ export class ReadCommands {
         if (isNew && !waitsForSlot) return { kind: 'commands', commands: toCommands(row) };
         const left = deadline - performance.now();
         if (left <= 0 || abort.aborted) return { kind: 'nothing' };
-        await signal.wait(Math.min(left, waitsForSlot ? SLOT_RETRY_MS : LOOK_AGAIN_MS), abort);
+        const signal = AbortSignal.any([notified.signal, abort]);
+        await wait(Math.min(left, waitsForSlot ? SLOT_RETRY_MS : LOOK_AGAIN_MS), undefined, { signal }).catch(
+          () => undefined,
+        );
       } finally {
-        signal.dispose();
+        this.notifications.off(executionId, wake).off(MISSED, wake);
       }
     }
   }

@@ -28,26 +28,22 @@ export interface RunHead {
 }
 
 const HEADS = statement('run-tail.heads')`
-  SELECT r.id, coalesce(h.last_seq, 1) AS last_seq, r.state, r.status_message, r.updated_at, r.conversation_id,
-    r.conversation_format, r.team_uid, e.id IS NOT NULL AS is_live, ${DEBUG_WINDOW_COLUMNS}, ${WAITING_REASON}
+  SELECT r.id AS "runId", coalesce(h.last_seq, 1)::float8 AS "lastSeq", r.state, r.status_message, r.updated_at AS "updatedAt",
+    r.conversation_id AS "conversationId", r.conversation_format AS "conversationFormat", r.team_uid, e.id IS NOT NULL AS is_live,
+    ${DEBUG_WINDOW_COLUMNS}, ${WAITING_REASON}
   FROM runs r LEFT JOIN run_heads h ON h.run_id = r.id LEFT JOIN executions e ON e.run_id = r.id AND e.ended_at IS NULL
  WHERE r.id = ANY($1::uuid[])`;
 
 const UNFINISHED = statement('runs.unfinished-among')`
   SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 
-interface HeadRow extends DebugWindowRow {
-  id: string;
-  last_seq: string;
-  state: RunState;
-  status_message: StatusMessage | null;
-  updated_at: Date;
-  conversation_id: string | null;
-  conversation_format: string | null;
-  team_uid: string | null;
-  is_live: boolean;
-  waiting_reason: WaitingReason | null;
-}
+type HeadRow = Omit<RunHead, 'statusMessage' | 'isEnded'> &
+  DebugWindowRow & {
+    status_message: StatusMessage | null;
+    team_uid: string | null;
+    is_live: boolean;
+    waiting_reason: WaitingReason | null;
+  };
 
 /** The growing end of runs' logs, for those who watch. Whether the caller may watch has been checked. */
 @Injectable()
@@ -59,19 +55,14 @@ export class RunTail {
 
   /** One statement, however many runs. What does not exist any more is left out. */
   async heads(runIds: readonly string[]): Promise<RunHead[]> {
-    const rows = await this.database.query<HeadRow & Record<string, unknown>>(HEADS, [runIds]);
-    return rows.map((row) => ({
-      runId: row.id,
-      lastSeq: Number(row.last_seq),
-      state: row.state,
+    const rows = await this.database.query<HeadRow>(HEADS, [runIds]);
+    return rows.map(({ status_message, waiting_reason, team_uid, is_live, debug_until, debug_active, ...head }) => ({
+      ...head,
       statusMessage: withDebugWindow(
-        withWaitingReason(row.status_message, row.waiting_reason, { teamUid: row.team_uid }),
-        toDebugWindow(row),
+        withWaitingReason(status_message, waiting_reason, { teamUid: team_uid }),
+        toDebugWindow({ debug_until, debug_active }),
       ),
-      updatedAt: row.updated_at,
-      conversationId: row.conversation_id,
-      conversationFormat: row.conversation_format,
-      isEnded: !row.is_live && isEnded(row.state, row.is_live),
+      isEnded: !is_live && isEnded(head.state, is_live),
     }));
   }
 

@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Settings } from '#platform/config';
 import { DatabaseListener, isDatabaseUnavailable } from '#platform/persistence';
 import { WorkerSockets } from '#execution/worker-gateway';
@@ -16,7 +17,7 @@ export class WorkerDispatcher implements OnApplicationBootstrap, OnModuleDestroy
   private readonly logger = new Logger(WorkerDispatcher.name);
   private readonly tokens: ExecutionTokens;
   /** The execution that a connection was last offered of a run: a cancellation of an earlier one must not hit it. */
-  private readonly lastOffered = new Map<string, string>();
+  private readonly lastOffered = new LRUCache<string, string>({ max: MAX_REMEMBERED });
   private unsubscribe: () => void = () => undefined;
 
   constructor(
@@ -75,7 +76,7 @@ export class WorkerDispatcher implements OnApplicationBootstrap, OnModuleDestroy
         },
       );
       const isSent = this.sockets.send(offer.connectionId, frame);
-      if (isSent) this.remember(offer);
+      if (isSent) this.lastOffered.set(`${offer.connectionId} ${offer.runId}`, offer.executionId);
       return isSent;
     } catch (error) {
       this.logger.error({
@@ -85,16 +86,6 @@ export class WorkerDispatcher implements OnApplicationBootstrap, OnModuleDestroy
         error: error instanceof Error ? error.stack : String(error),
       });
       return false;
-    }
-  }
-
-  private remember({ connectionId, runId, executionId }: WorkerOffer): void {
-    const key = `${connectionId} ${runId}`;
-    this.lastOffered.delete(key);
-    this.lastOffered.set(key, executionId);
-    if (this.lastOffered.size > MAX_REMEMBERED) {
-      const [oldest] = this.lastOffered.keys();
-      if (oldest !== undefined) this.lastOffered.delete(oldest);
     }
   }
 

@@ -138,7 +138,7 @@ export class WorkerPlacement implements OnApplicationBootstrap, OnModuleDestroy 
     const arrived = [...this.arrived];
     if (arrived.length > 0) await this.executions.adopt(arrived);
     for (const id of arrived) this.arrived.delete(id);
-    if (this.looksForSilent && this.recent.size > 0) await this.executions.adoptFromSilent([...this.recent.keys()]);
+    if (this.looksForSilent && this.recent.size > 0) await this.executions.adopt([...this.recent.keys()], true);
     this.looksForSilent = false;
   }
 

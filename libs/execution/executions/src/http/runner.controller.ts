@@ -1,4 +1,17 @@
-import { Body, Controller, Get, Param, Post, Put, Query, Req, Res, UseGuards, UseInterceptors } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Put,
+  Query,
+  Req,
+  Res,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { pipeline } from 'node:stream/promises';
@@ -45,12 +58,9 @@ export class RunnerController {
   ) {}
 
   @Post('claim')
+  @HttpCode(200)
   @RunnerProtocol()
-  async claim(
-    @Param('executionId') executionId: string,
-    @Body() body: ClaimRequestBody,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<Assignment> {
+  async claim(@Param('executionId') executionId: string, @Body() body: ClaimRequestBody): Promise<Assignment> {
     if (body.protocol_version !== RUNNER_PROTOCOL_VERSION) {
       throw new ProblemError(
         'invalid_request',
@@ -59,17 +69,13 @@ export class RunnerController {
     }
     const result = await this.claimExecution.execute(executionId, body);
     if (result.kind === 'lease_lost') throw leaseLost();
-    response.status(200);
     return result.assignment;
   }
 
   @Post('events')
+  @HttpCode(200)
   @RunnerProtocol()
-  async events(
-    @Param('executionId') executionId: string,
-    @Body() body: EventBatchBody,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<BatchAck> {
+  async events(@Param('executionId') executionId: string, @Body() body: EventBatchBody): Promise<BatchAck> {
     const errors = body.events.flatMap((event, index) => {
       const fault = eventFault(event);
       return fault ? [{ pointer: `/events/${index}/data/${fault.field}`, detail: fault.detail }] : [];
@@ -79,20 +85,15 @@ export class RunnerController {
     if (result.kind === 'lease_lost') throw leaseLost();
     if (result.kind === 'invalid')
       throw new ProblemError('invalid_request', 'An event has a value that cannot be stored.');
-    response.status(200);
     return result.ack;
   }
 
   @Post('beat')
+  @HttpCode(200)
   @RunnerProtocol()
-  async beat(
-    @Param('executionId') executionId: string,
-    @Body() body: LeaseRefBody,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<HeartbeatAck> {
+  async beat(@Param('executionId') executionId: string, @Body() body: LeaseRefBody): Promise<HeartbeatAck> {
     const desired = await this.executions.renew(executionId, body.lease_epoch);
     if (desired === null) throw leaseLost();
-    response.status(200);
     return {
       ttl_seconds: this.settings.leaseTtl / 1000,
       next_beat_seconds: beatSeconds(this.settings.leaseTtl),
@@ -101,14 +102,10 @@ export class RunnerController {
   }
 
   @Post('finish')
+  @HttpCode(200)
   @RunnerProtocol()
-  async finish(
-    @Param('executionId') executionId: string,
-    @Body() body: FinishRequestBody,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<object> {
+  async finish(@Param('executionId') executionId: string, @Body() body: FinishRequestBody): Promise<object> {
     if ((await this.finishExecution.execute(executionId, body)) === 'lease_lost') throw leaseLost();
-    response.status(200);
     return {};
   }
 }

@@ -121,13 +121,13 @@ export class ExecutionsStore {
 
   /** The live execution with this id, locked. */
   async lock(tx: Queryable, executionId: string): Promise<Execution | null> {
-    const [row] = await tx.query<Execution & Record<string, unknown>>(LOCK, [executionId]);
+    const [row] = await tx.query<Execution>(LOCK, [executionId]);
     return row ?? null;
   }
 
   /** The run's live execution, locked. */
   async lockLive(tx: Queryable, runId: string): Promise<Execution | null> {
-    const [row] = await tx.query<Execution & Record<string, unknown>>(LOCK_LIVE, [runId]);
+    const [row] = await tx.query<Execution>(LOCK_LIVE, [runId]);
     return row ?? null;
   }
 

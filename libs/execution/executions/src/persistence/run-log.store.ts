@@ -16,27 +16,18 @@ INSERT INTO run_events (run_id, seq, execution_id, kind, at, data)
 SELECT $1, head.last_seq - $3::int + e.ord, $2::bigint, e.kind, headrace.now(), e.data::jsonb
   FROM head, unnest($4::text[], $5::text[]) WITH ORDINALITY AS e (kind, data, ord)`;
 
+const COLUMNS = 'run_id, seq::float8 AS seq, execution_id, kind, at, data';
+
 const READ = statement('run-log.read')`
-  SELECT run_id, seq, execution_id, kind, at, data FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`;
+  SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY run_events.seq LIMIT $3`;
 
 const READ_KINDS = statement('run-log.read-kinds')`
-  SELECT run_id, seq, execution_id, kind, at, data FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY seq LIMIT $3`;
+  SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY run_events.seq LIMIT $3`;
 
 /** Retention locks the run FOR UPDATE before it takes the log: this lock and that one exclude each other, and no change of state. */
 const HOLD = statement('run-log.hold')`SELECT 1 FROM runs WHERE id = $1 FOR KEY SHARE SKIP LOCKED`;
 
 const FIRST = statement('run-log.first')`SELECT 1 FROM run_events WHERE run_id = $1 AND seq = 1`;
-
-interface EventRow {
-  run_id: string;
-  seq: string;
-  execution_id: string | null;
-  kind: RunEventKind;
-  at: Date;
-  data: Record<string, unknown>;
-}
-
-const toEvent = (row: EventRow): RunEvent => ({ ...row, seq: Number(row.seq) });
 
 /** The append-only log of run events. Sequence 1 is `run_created`, written with the run; a head row counts on from there. */
 @Injectable()
@@ -63,8 +54,8 @@ export class RunLogStore {
     await this.transitions.logged(tx, runId, events);
   }
 
-  async read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return (await this.database.query<EventRow>(READ, [runId, afterSeq, limit])).map(toEvent);
+  read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
+    return this.database.query<RunEvent>(READ, [runId, afterSeq, limit]);
   }
 
   /** Two statements: only one that begins after the lock was given sees what the lock's last holder has deleted. */
@@ -73,7 +64,7 @@ export class RunLogStore {
     return held.length > 0 && (await tx.query(FIRST, [runId])).length > 0;
   }
 
-  async readLifecycle(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return (await this.database.query<EventRow>(READ_KINDS, [runId, afterSeq, limit, LIFECYCLE_KINDS])).map(toEvent);
+  readLifecycle(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
+    return this.database.query<RunEvent>(READ_KINDS, [runId, afterSeq, limit, LIFECYCLE_KINDS]);
   }
 }

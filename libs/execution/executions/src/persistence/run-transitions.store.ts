@@ -72,7 +72,7 @@ export interface StartedSession {
 @Injectable()
 export class RunTransitions {
   async lock(tx: Queryable, runId: string): Promise<LockedRun | null> {
-    const [run] = await tx.query<LockedRun & Record<string, unknown>>(LOCK, [runId]);
+    const [run] = await tx.query<LockedRun>(LOCK, [runId]);
     return run ?? null;
   }
 

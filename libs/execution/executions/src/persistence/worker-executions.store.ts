@@ -64,7 +64,7 @@ const EARLIER = statement('worker-executions.earlier')`
  * host executes now: that may be the same one, on a connection whose end is not known yet.
  */
 const TO_STOP_ON_ARRIVAL = statement('worker-executions.to-stop-on-arrival')`
-  SELECT e.run_id, max(e.id) AS id FROM executions e
+  SELECT e.run_id AS "runId", max(e.id) AS "executionId" FROM executions e
    WHERE e.pool = $1 AND e.slot_key = $2 AND e.offer_sent_at IS NOT NULL AND e.end_reason IN ${GIVEN_UP}
      AND e.ended_at > headrace.now() - ${LATELY}
      AND NOT EXISTS (SELECT 1 FROM executions l WHERE l.run_id = e.run_id AND l.ended_at IS NULL AND l.phase <> 'offered')
@@ -151,7 +151,7 @@ export class WorkerExecutionsStore {
   }
 
   async earlier(tx: Queryable, executionId: string, connectionId: string): Promise<EarlierTasks> {
-    const [row] = await tx.query<EarlierTasks & Record<string, unknown>>(EARLIER, [executionId, connectionId]);
+    const [row] = await tx.query<EarlierTasks>(EARLIER, [executionId, connectionId]);
     return row ?? { was_here: false, was_stopped: false };
   }
 
@@ -183,30 +183,13 @@ export class WorkerExecutionsStore {
   }
 
   /** What a worker of this place is to stop, should it still execute it; the newest first. */
-  async toStopOnArrival(place: WorkerPlaceKeys): Promise<{ runId: string; executionId: string }[]> {
-    const rows = await this.database.query<{ run_id: string; id: string }>(TO_STOP_ON_ARRIVAL, [
-      place.pool,
-      place.slotKey,
-    ]);
-    return rows.map((row) => ({ runId: row.run_id, executionId: row.id }));
+  toStopOnArrival({ pool, slotKey }: WorkerPlaceKeys): Promise<{ runId: string; executionId: string }[]> {
+    return this.database.query(TO_STOP_ON_ARRIVAL, [pool, slotKey]);
   }
 
   /** The leases of what these connections have claimed live on. One round trip for all of them. */
   async renew(connectionIds: readonly string[]): Promise<void> {
     await this.database.query(ALIVE, [connectionIds, this.grace(), this.settings.workerAdoptionTimeout]);
-  }
-
-  /** These connections have just come, and cannot tell what they run: they hold what connections before them have left. */
-  async adopt(connectionIds: readonly string[]): Promise<void> {
-    await this.adoptWhere(connectionIds, false);
-  }
-
-  /**
-   * The same for connections that came a while ago, where the holder was silent by then and is known to be gone only now. A
-   * holder that has been heard of since was another worker.
-   */
-  async adoptFromSilent(connectionIds: readonly string[]): Promise<void> {
-    await this.adoptWhere(connectionIds, true);
   }
 
   /** Milliseconds after which a connection that was silent when another one came is known to be gone, and a little more. */
@@ -220,12 +203,7 @@ export class WorkerExecutionsStore {
     place: WorkerPlaceKeys,
     connectionId: string,
   ): Promise<Map<string, KnownTask>> {
-    const rows = await this.database.query<KnownTask & Record<string, unknown>>(KNOWN, [
-      executionIds,
-      place.pool,
-      place.slotKey,
-      connectionId,
-    ]);
+    const rows = await this.database.query<KnownTask>(KNOWN, [executionIds, place.pool, place.slotKey, connectionId]);
     return new Map(rows.map((row) => [row.id, row]));
   }
 
@@ -233,7 +211,12 @@ export class WorkerExecutionsStore {
     await tx.query(FORGET_OFFER, [runId]);
   }
 
-  private async adoptWhere(connectionIds: readonly string[], isHolderSilent: boolean): Promise<void> {
+  /**
+   * These connections cannot tell what they run: they hold what connections before them have left. `isHolderSilent`: for
+   * connections that came a while ago, only where the holder was silent by then and is known to be gone only now; a holder
+   * that has been heard of since was another worker.
+   */
+  async adopt(connectionIds: readonly string[], isHolderSilent = false): Promise<void> {
     const { workerAdoptionTimeout } = this.settings;
     const message = `The worker has connected again; whether it still executes the run is not known. Without a report from it the run ends with infrastructure_timeout about ${Math.max(1, Math.round(workerAdoptionTimeout / MINUTE_MS))} min later. It can be cancelled.`;
     await this.database.query(ADOPT, [

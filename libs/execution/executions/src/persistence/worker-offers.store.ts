@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { Database, statement } from '#platform/persistence';
 import { WORKER_OFFERS_CHANNEL } from '../domain/lease.js';
-import type { AgentConfig } from '../domain/run.js';
 import type { WorkerOffer } from '../domain/worker-assignment.js';
 
 /** Workers of one team with one name. */
@@ -28,14 +27,14 @@ const TAKE = statement('worker-offers.take')`WITH taken AS (
      WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND phase = 'offered' AND offer_sent_at IS NULL
        AND lease_expires_at > headrace.now()
      RETURNING id, run_id, worker_connection_id)
-  SELECT t.id AS execution_id, t.run_id, t.worker_connection_id AS connection_id, r.title, r.prompt, r.config, r.conversation_id,
-    r.created_at, r.updated_at FROM taken t JOIN runs r ON r.id = t.run_id ORDER BY t.id`;
+  SELECT t.id AS "executionId", t.run_id AS "runId", t.worker_connection_id AS "connectionId", r.title, r.prompt, r.config,
+    r.conversation_id AS "conversationId", r.created_at AS "createdAt", r.updated_at AS "updatedAt" FROM taken t JOIN runs r ON r.id = t.run_id ORDER BY t.id`;
 const PUT_BACK = statement('worker-offers.put-back')`
   UPDATE executions SET offer_sent_at = NULL WHERE id = ANY($1::bigint[]) AND phase = 'offered' AND ended_at IS NULL`;
 const TELL = statement('worker-offers.tell')`
   SELECT pg_notify('${WORKER_OFFERS_CHANNEL}', c::text) FROM unnest($1::uuid[]) AS c`;
 const TO_STOP = statement('worker-offers.to-stop')`
-  SELECT worker_connection_id AS connection_id, run_id, id AS execution_id FROM executions
+  SELECT worker_connection_id AS "connectionId", run_id AS "runId", id AS "executionId" FROM executions
    WHERE worker_connection_id = ANY($1::uuid[]) AND ended_at IS NULL AND desired IN ('stop', 'kill')`;
 
 /** An execution that its worker is to stop. */
@@ -75,19 +74,8 @@ export class WorkerOffersStore {
   }
 
   /** The offers of these connections that were not sent yet; the caller has to send them. One round trip. */
-  async take(connectionIds: readonly string[]): Promise<WorkerOffer[]> {
-    const rows = await this.database.query<OfferRow>(TAKE, [connectionIds]);
-    return rows.map((row) => ({
-      connectionId: row.connection_id,
-      executionId: row.execution_id,
-      runId: row.run_id,
-      title: row.title,
-      prompt: row.prompt,
-      config: row.config,
-      conversationId: row.conversation_id,
-      createdAt: row.created_at,
-      updatedAt: row.updated_at,
-    }));
+  take(connectionIds: readonly string[]): Promise<WorkerOffer[]> {
+    return this.database.query<WorkerOffer>(TAKE, [connectionIds]);
   }
 
   /** They were not sent after all. */
@@ -100,19 +88,9 @@ export class WorkerOffersStore {
     await this.database.query(TELL, [connectionIds]);
   }
 
-  async toStop(connectionIds: readonly string[]): Promise<WorkerStop[]> {
-    const rows = await this.database.query<StopRow>(TO_STOP, [connectionIds]);
-    return rows.map((row) => ({ connectionId: row.connection_id, runId: row.run_id, executionId: row.execution_id }));
+  toStop(connectionIds: readonly string[]): Promise<WorkerStop[]> {
+    return this.database.query<WorkerStop>(TO_STOP, [connectionIds]);
   }
 }
 
 type PlacedRow = { execution_id: string | null; connection_id: string | null; team: string; host: string };
-type StopRow = { connection_id: string; run_id: string; execution_id: string };
-type OfferRow = StopRow & {
-  title: string;
-  prompt: string;
-  config: AgentConfig;
-  conversation_id: string | null;
-  created_at: Date;
-  updated_at: Date;
-};
