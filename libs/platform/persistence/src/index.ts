@@ -17,4 +17,5 @@ export {
 export * from './movable-clock.js';
 export * from './persistence.module.js';
 export * from './survive-connection-loss.js';
+export * from './team-constraints.js';
 export * from './grouped-statement.js';

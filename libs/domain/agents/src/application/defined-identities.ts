@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { ServiceAccountsService, TokenAuthenticator } from '#platform/auth';
 import { type Issue, newUid, type RejectionOf } from '#platform/kernel';
-import type { Queryable } from '#platform/persistence';
+import { isBelowTeamLimit, type Queryable } from '#platform/persistence';
 import type { IdentityFields } from '../domain/agent-identity.js';
 import { IdentitiesStore } from '../persistence/identities.store.js';
-import { isBelowLimit } from '../persistence/team-constraints.js';
 import { DefinedIdentityRules } from './defined-identity-rules.js';
 import { MAX_IDENTITIES } from './identities.service.js';
 
@@ -56,7 +55,7 @@ export class DefinedIdentities {
     { teamUid, factoryUid }: { readonly teamUid: string; readonly factoryUid: string },
     fields: IdentityFields,
   ): Promise<CreateDefinedIdentityResult> {
-    if (!(await isBelowLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
+    if (!(await isBelowTeamLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
       return { kind: 'limit_reached', limit: MAX_IDENTITIES };
     const uid = newUid();
     await this.accounts.createForIdentity(tx, { uid, teamUid, name: fields.name });

@@ -7,7 +7,7 @@ import {
   TokenAuthenticator,
 } from '#platform/auth';
 import { newUid, type RejectionOf } from '#platform/kernel';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, isBelowTeamLimit, type Queryable, rejectTakenName } from '#platform/persistence';
 import {
   BLANK_IDENTITY,
   type IdentityChanges,
@@ -16,14 +16,13 @@ import {
 } from '../domain/agent-identity.js';
 import type { McpServers } from '../domain/mcp-server.js';
 import { IdentitiesStore } from '../persistence/identities.store.js';
-import { isBelowLimit, type NameTaken, rejectTakenName } from '../persistence/team-constraints.js';
 import { IdentityReferences } from './identity-references.js';
 import { identityOwner, type Sealing, ServerSecrets } from './server-secrets.js';
 
 export const MAX_IDENTITIES = 1000;
 
 type LookupRejection = RejectionOf<'not_found' | 'forbidden'>;
-type InputRejection = RejectionOf<'invalid' | 'not_accessible'> | NameTaken;
+type InputRejection = RejectionOf<'invalid' | 'not_accessible'> | RejectionOf<'name_taken'>;
 export type IdentityLookup = { readonly kind: 'found'; readonly identity: StoredIdentity } | LookupRejection;
 export type CreateIdentityResult =
   | { readonly kind: 'created'; readonly identity: StoredIdentity }
@@ -72,7 +71,7 @@ export class IdentitiesService {
     const fields = { ...BLANK_IDENTITY, ...given, name, mcpServers: sealing.value };
     return rejectTakenName(() =>
       this.database.transaction(async (tx): Promise<CreateIdentityResult> => {
-        if (!(await isBelowLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
+        if (!(await isBelowTeamLimit(tx, 'agent_identities', teamUid, MAX_IDENTITIES)))
           return { kind: 'limit_reached', limit: MAX_IDENTITIES };
         await this.accounts.createForIdentity(tx, { uid, teamUid, name });
         return { kind: 'created', identity: await this.store.insert(tx, uid, { teamUid, factoryUid: null }, fields) };

@@ -1,16 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { type Caller, hasPermission, type Permission } from '#platform/auth';
 import { newUid, type RejectionOf } from '#platform/kernel';
-import { Database } from '#platform/persistence';
+import { Database, isBelowTeamLimit, rejectTakenName } from '#platform/persistence';
 import { type RegisteredServer, registeredServerIssues, type ServerFields } from '../domain/mcp-server.js';
 import { McpServersStore } from '../persistence/mcp-servers.store.js';
-import { isBelowLimit, type NameTaken, rejectTakenName } from '../persistence/team-constraints.js';
 import { registeredOwner, ServerSecrets } from './server-secrets.js';
 
 export const MAX_MCP_SERVERS = 200;
 
 type LookupRejection = RejectionOf<'not_found' | 'forbidden'>;
-type InputRejection = RejectionOf<'invalid'> | NameTaken;
+type InputRejection = RejectionOf<'invalid' | 'name_taken'>;
 export type ServerLookup = { readonly kind: 'found'; readonly server: RegisteredServer } | LookupRejection;
 export type CreateServerResult =
   | { readonly kind: 'created'; readonly server: RegisteredServer }
@@ -51,7 +50,7 @@ export class McpServersService {
     const fields = { ...given, config: sealing.value };
     return rejectTakenName(() =>
       this.database.transaction(async (tx): Promise<CreateServerResult> => {
-        if (!(await isBelowLimit(tx, 'mcp_servers', teamUid, MAX_MCP_SERVERS)))
+        if (!(await isBelowTeamLimit(tx, 'mcp_servers', teamUid, MAX_MCP_SERVERS)))
           return { kind: 'limit_reached', limit: MAX_MCP_SERVERS };
         return { kind: 'created', server: await this.store.insert(tx, uid, teamUid, fields) };
       }),

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId } from '#platform/http';
+import { Operation, pathId, rejectionProblem } from '#platform/http';
 import { IdentitiesService } from '../application/identities.service.js';
 import {
   CreateAgentIdentityRequest,
@@ -11,7 +11,7 @@ import {
 } from './identity.dto.js';
 import { toIdentityChanges } from './identity-input.js';
 import { presentIdentity } from './presenters.js';
-import { agentProblem, IDENTITY } from './agent-problem.js';
+import { IDENTITY } from './resource-words.js';
 
 const TAG = 'Agents';
 
@@ -56,7 +56,7 @@ export class IdentitiesController {
     @Body() body: CreateAgentIdentityRequest,
   ): Promise<IdentityItem> {
     const result = await this.identities.create(caller, { ...toIdentityChanges(body), name: body.name });
-    if (result.kind !== 'created') throw agentProblem(IDENTITY, result);
+    if (result.kind !== 'created') throw rejectionProblem(result, IDENTITY);
     return presentIdentity(result.identity);
   }
 
@@ -74,7 +74,7 @@ export class IdentitiesController {
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<IdentityItem> {
     const lookup = await this.identities.get(caller, uid, 'identities:read');
-    if (lookup.kind !== 'found') throw agentProblem(IDENTITY, lookup);
+    if (lookup.kind !== 'found') throw rejectionProblem(lookup, IDENTITY);
     return presentIdentity(lookup.identity);
   }
 
@@ -97,7 +97,7 @@ export class IdentitiesController {
     @Body() body: UpdateAgentIdentityRequest,
   ): Promise<IdentityItem> {
     const result = await this.identities.update(caller, uid, toIdentityChanges(body));
-    if (result.kind !== 'updated') throw agentProblem(IDENTITY, result);
+    if (result.kind !== 'updated') throw rejectionProblem(result, IDENTITY);
     return presentIdentity(result.identity);
   }
 
@@ -113,6 +113,6 @@ export class IdentitiesController {
   })
   async deleteAgentIdentity(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
     const result = await this.identities.delete(caller, uid);
-    if (result.kind !== 'deleted') throw agentProblem(IDENTITY, result);
+    if (result.kind !== 'deleted') throw rejectionProblem(result, IDENTITY);
   }
 }

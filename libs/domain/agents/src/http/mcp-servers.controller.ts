@@ -1,11 +1,11 @@
 import { Body, Controller, Delete, Get, Param, Post, Put } from '@nestjs/common';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { Operation, pathId } from '#platform/http';
+import { Operation, pathId, rejectionProblem } from '#platform/http';
 import { McpServersService } from '../application/mcp-servers.service.js';
 import type { McpServerConfig, ServerFields } from '../domain/mcp-server.js';
 import { ListMcpServersResponse, McpServerItem, McpServerRequest } from './mcp-server.dto.js';
 import { presentServer } from './presenters.js';
-import { agentProblem, MCP_SERVER } from './agent-problem.js';
+import { MCP_SERVER } from './resource-words.js';
 
 const TAG = 'Agents';
 
@@ -44,7 +44,7 @@ export class McpServersController {
   })
   async createMcpServer(@CurrentCaller() caller: Caller, @Body() body: McpServerRequest): Promise<McpServerItem> {
     const result = await this.servers.create(caller, toFields(body));
-    if (result.kind !== 'created') throw agentProblem(MCP_SERVER, result);
+    if (result.kind !== 'created') throw rejectionProblem(result, MCP_SERVER);
     return presentServer(result.server);
   }
 
@@ -62,7 +62,7 @@ export class McpServersController {
     @Param('uid', pathId('uid')) uid: string,
   ): Promise<McpServerItem> {
     const lookup = await this.servers.get(caller, uid, 'mcp_servers:read');
-    if (lookup.kind !== 'found') throw agentProblem(MCP_SERVER, lookup);
+    if (lookup.kind !== 'found') throw rejectionProblem(lookup, MCP_SERVER);
     return presentServer(lookup.server);
   }
 
@@ -85,7 +85,7 @@ export class McpServersController {
     @Body() body: McpServerRequest,
   ): Promise<McpServerItem> {
     const result = await this.servers.update(caller, uid, toFields(body));
-    if (result.kind !== 'updated') throw agentProblem(MCP_SERVER, result);
+    if (result.kind !== 'updated') throw rejectionProblem(result, MCP_SERVER);
     return presentServer(result.server);
   }
 
@@ -102,7 +102,7 @@ export class McpServersController {
   })
   async deleteMcpServer(@CurrentCaller() caller: Caller, @Param('uid', pathId('uid')) uid: string): Promise<void> {
     const result = await this.servers.delete(caller, uid);
-    if (result.kind !== 'deleted') throw agentProblem(MCP_SERVER, result);
+    if (result.kind !== 'deleted') throw rejectionProblem(result, MCP_SERVER);
   }
 }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, type Statement, writtenRow } from '#platform/persistence';
 import type { IdentityFields, IdentityHarness, StoredIdentity } from '../domain/agent-identity.js';
 import type { McpServers } from '../domain/mcp-server.js';
 
@@ -94,7 +94,7 @@ export class IdentitiesStore {
        VALUES ($1, $2, ${PLACES.join(', ')}, ${LAST_PLACE}) RETURNING ${columns()}`,
       [uid, teamUid, ...valuesOf(fields), factoryUid],
     );
-    return only(rows);
+    return toIdentity(writtenRow(rows));
   }
 
   async update(tx: Queryable, uid: string, teamUid: string, fields: IdentityFields): Promise<StoredIdentity> {
@@ -104,7 +104,7 @@ export class IdentitiesStore {
        WHERE uid = $1 AND team_uid = $2 RETURNING ${columns()}`,
       [uid, teamUid, ...valuesOf(fields)],
     );
-    return only(rows);
+    return toIdentity(writtenRow(rows));
   }
 
   async delete(tx: Queryable, uid: string): Promise<boolean> {
@@ -145,11 +145,6 @@ const valuesOf = (fields: IdentityFields): unknown[] => [
   fields.autoMemory,
   fields.available,
 ];
-
-function only([row]: readonly Row[]): StoredIdentity {
-  if (!row) throw new Error('A statement with RETURNING gave no row.');
-  return toIdentity(row);
-}
 
 const toIdentity = (row: Row): StoredIdentity => ({
   uid: row.uid,

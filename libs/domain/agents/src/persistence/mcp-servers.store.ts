@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable } from '#platform/persistence';
+import { Database, type Queryable, writtenRow } from '#platform/persistence';
 import type { McpServerConfig, RegisteredServer, ServerFields } from '../domain/mcp-server.js';
 
 interface Row {
@@ -64,7 +64,7 @@ export class McpServersStore {
        VALUES ($1, $2, $3, $4, $5) RETURNING ${COLUMNS}`,
       [uid, teamUid, name, description, JSON.stringify(config)],
     );
-    return only(rows);
+    return toServer(writtenRow(rows));
   }
 
   async update(tx: Queryable, uid: string, { name, description, config }: ServerFields): Promise<RegisteredServer> {
@@ -73,18 +73,13 @@ export class McpServersStore {
        WHERE uid = $1 RETURNING ${COLUMNS}`,
       [uid, name, description, JSON.stringify(config)],
     );
-    return only(rows);
+    return toServer(writtenRow(rows));
   }
 
   async delete(uid: string): Promise<boolean> {
     const rows = await this.database.query('DELETE FROM headrace.mcp_servers WHERE uid = $1 RETURNING 1', [uid]);
     return rows.length > 0;
   }
-}
-
-function only([row]: readonly Row[]): RegisteredServer {
-  if (!row) throw new Error('A statement with RETURNING gave no row.');
-  return toServer(row);
 }
 
 const toServer = (row: Row): RegisteredServer => ({

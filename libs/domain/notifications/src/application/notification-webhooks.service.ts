@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Caller, hasPermission, type Permission } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { newUid, PageCursors } from '#platform/kernel';
-import { Database } from '#platform/persistence';
+import { Database, isBelowTeamLimit } from '#platform/persistence';
 import { TargetRules } from '../adapters/target-rules.js';
 import { newSecret, type StoredNotification } from '../domain/notification-delivery.js';
 import {
@@ -82,7 +82,7 @@ export class NotificationWebhooksService {
     if (target.kind === 'invalid') return { kind: 'bad_url', rule: target.rule };
     const [uid, secret] = [newUid(), newSecret()];
     return this.database.transaction(async (tx) => {
-      if ((await this.store.countForInsert(tx, teamUid)) >= MAX_WEBHOOKS)
+      if (!(await isBelowTeamLimit(tx, 'notification_webhooks', teamUid, MAX_WEBHOOKS)))
         return { kind: 'limit_reached' as const, limit: MAX_WEBHOOKS };
       const sealed = this.secrets.seal(uid, secret);
       const sorted = { ...fields, events: sortedEvents(fields.events) };

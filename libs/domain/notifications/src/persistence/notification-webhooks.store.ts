@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement } from '#platform/persistence';
+import { Database, type Queryable, type Statement, writtenRow } from '#platform/persistence';
 import type { NotificationWebhook, NotificationWebhookFields } from '../domain/notification-webhook.js';
 
 const COLUMNS = `uid, team_uid AS "teamUid", name, url, events, enabled, disabled_reason AS "disabledReason",
@@ -43,19 +43,6 @@ export class NotificationWebhooksStore {
     );
   }
 
-  /** The number of webhooks of the team. Concurrent transactions wait, so that the limit is exact. */
-  async countForInsert(tx: Queryable, teamUid: string): Promise<number> {
-    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-      `headrace.notification_webhooks/${teamUid}`,
-    ]);
-    // A separate statement, because it must see what was committed while this one waited.
-    const [row] = await tx.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM notification_webhooks WHERE team_uid = $1',
-      [teamUid],
-    );
-    return row?.count ?? 0;
-  }
-
   async insert(
     tx: Queryable,
     uid: string,
@@ -68,7 +55,7 @@ export class NotificationWebhooksStore {
        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${COLUMNS}`,
       [uid, teamUid, name, url, events, enabled, sealedSecret],
     );
-    return only(rows);
+    return writtenRow(rows);
   }
 
   /** Locks it for this transaction; writers of messages do not wait. */
@@ -96,7 +83,7 @@ export class NotificationWebhooksStore {
        WHERE uid = $1 RETURNING ${COLUMNS}`,
       [uid, name, url, events, enabled, forgetFailures],
     );
-    return only(rows);
+    return writtenRow(rows);
   }
 
   /** The present secret stays good for a while. Null when there is no such webhook. */
@@ -131,9 +118,4 @@ export class NotificationWebhooksStore {
       [uid, reason],
     );
   }
-}
-
-function only([row]: readonly NotificationWebhook[]): NotificationWebhook {
-  if (!row) throw new Error('A statement with RETURNING returned no row.');
-  return row;
 }

@@ -22,6 +22,8 @@ export function rejectionProblem(rejection: Rejection, { noun, plural, owner }: 
       return teamRequired();
     case 'limit_reached':
       return limitReached(owner ?? 'A team', rejection.limit, plural);
+    case 'name_taken':
+      return invalidInput([{ pointer: '/name', detail: `is the name of another ${noun} of the team` }]);
     case 'invalid_cursor':
       return invalidCursor(`a list of ${plural}`);
     case 'invalid':
