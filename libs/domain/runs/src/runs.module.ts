@@ -19,7 +19,6 @@ import { RunAssignments } from './application/run-assignments.js';
 import { SearchLimiter } from './application/search-limiter.js';
 import { ListRuns } from './application/list-runs.js';
 import { ConfigSecrets } from './application/config-secrets.js';
-import { McpSecrets } from './application/mcp-secrets.js';
 import { PersonalRunPolicy } from './application/personal-run-policy.js';
 import { RepairFacets } from './application/repair-facets.js';
 import { PruneRuns, RunDataOwners } from './application/prune-runs.js';
@@ -29,13 +28,12 @@ import { RunReferences } from './application/run-references.js';
 import { RunSkills } from './application/run-skills.js';
 import { SubmitFollowup } from './application/submit-followup.js';
 import { ArtifactsStore } from './persistence/artifacts.store.js';
-import { AttachmentsStore } from './persistence/attachments.store.js';
 import { RunInserts } from './persistence/run-inserts.js';
 import { RetentionStore } from './persistence/retention.store.js';
 import { RunLists } from './persistence/run-lists.js';
 import { RunsStore } from './persistence/runs.store.js';
 
-const stores = [RunInserts, RunLists, RunsStore, ArtifactsStore, AttachmentsStore, RetentionStore];
+const stores = [RunInserts, RunLists, RunsStore, ArtifactsStore, RetentionStore];
 const useCases = [
   RunsService,
   PersonalRunPolicy,
@@ -46,7 +44,7 @@ const useCases = [
   LastSkillRuns,
   ConfigReferences,
   HarnessSecrets,
-  McpSecrets,
+
   ConfigSecrets,
   SearchLimiter,
   ListRuns,

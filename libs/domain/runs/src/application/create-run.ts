@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Caller, ownerFor } from '#platform/auth';
+import { type Caller, isAllowed, ownerFor } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
 import { type Issue, newUuid } from '#platform/kernel';
@@ -13,9 +13,7 @@ import {
   EXTERNAL_POOL,
   PLACE_RUNS_TASK,
   poolOf,
-  type PrincipalRef,
   type RunOwner,
-  type RunState,
   slotKey,
   Transcripts,
   ExecutionTokens,
@@ -28,12 +26,18 @@ import {
   type RunSourceType,
   titleFromPrompt,
 } from '../domain/run.js';
-import { type NewRun, objectFolders } from '../persistence/run-insert-sql.js';
-import { type IdempotencyClaim, launchClaim, RunInserts, type ScopedClaim } from '../persistence/run-inserts.js';
+import {
+  type CreatedRun,
+  type IdempotencyClaim,
+  launchClaim,
+  objectFolders,
+  RunInserts,
+  type RunToInsert,
+  type ScopedClaim,
+} from '../persistence/run-inserts.js';
 import { Attachments } from './attachments.js';
-import { McpSecrets } from './mcp-secrets.js';
+import { ConfigSecrets } from './config-secrets.js';
 import { PersonalRunPolicy } from './personal-run-policy.js';
-import { mayOnOwner } from './runs.service.js';
 import {
   type FoundReferences,
   type ReferenceRefusal,
@@ -72,13 +76,6 @@ export interface CreateRunCommand extends RequestedReferences {
   readonly launchKey?: string;
 }
 
-export interface CreatedRun {
-  readonly kind: 'created';
-  readonly runId: string;
-  readonly state: RunState;
-  readonly atCapacity: boolean;
-}
-
 export type CreateRunResult =
   | CreatedRun
   | ReferenceRefusal
@@ -109,7 +106,7 @@ export class CreateRun {
     private readonly attachments: Attachments,
     private readonly transcripts: Transcripts,
     private readonly disposal: ObjectDisposal,
-    private readonly secrets: McpSecrets,
+    private readonly secrets: ConfigSecrets,
     private readonly tasks: BackgroundTasks,
     private readonly personalRuns: PersonalRunPolicy,
     settings: Settings,
@@ -122,7 +119,7 @@ export class CreateRun {
     const owner = ownerFor(caller, command.team);
     if (owner === null)
       return invalid('/team', 'a caller on several teams picks the team with the X-Headrace-Team-Uid header');
-    if (!mayOnOwner(caller, owner, 'runs:write'))
+    if (!isAllowed(caller, owner, 'runs:write'))
       return { kind: 'not_authorized', detail: 'Your role on the team does not allow creating runs.' };
     const refused = this.personalRuns.refusal(caller, owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
@@ -189,64 +186,45 @@ export class CreateRun {
     claim: ScopedClaim | null,
   ): Promise<CreateRunResult> {
     const id = newUuid();
-    const creator: PrincipalRef = { type: principal.type, uid: principal.uid };
-    const run: NewRun = {
+    const { type, uid } = principal;
+    // Objects go before the row that names them. First of all they are noted for deletion, and the statement that writes the
+    // row takes the note back: whatever happens in between, nothing is lost and nothing stays behind.
+    const { attachments = [] } = command;
+    if (continued !== null || attachments.length > 0) await this.disposal.discardLater(objectFolders(id));
+    const transcript = continued && (await this.transcripts.copyFor(continued.id, id));
+    const run: RunToInsert = {
       id,
-      owner,
+      team_uid: owner.teamUid,
+      owner_user_uid: owner.userUid,
+      slot_key: slotKey(owner),
       pool: command.external === undefined ? poolOf(config) : EXTERNAL_POOL,
       title: command.title ?? titleFromPrompt(command.prompt),
       prompt: command.prompt,
       source: command.source,
-      executionLocation: command.external ?? 'REMOTE',
+      execution_location: command.external ?? 'REMOTE',
       mode: command.mode ?? 'normal',
       interactive: command.interactive ?? false,
-      creator,
-      executor: identity ? { type: 'service_account', uid: identity.uid } : creator,
-      config: this.secrets.seal(id, config),
-      skill,
+      creator_type: type,
+      creator_uid: uid,
+      executor_type: identity ? 'service_account' : type,
+      executor_uid: identity?.uid ?? uid,
+      config: this.secrets.sealForRun(id, config),
+      agent_skill: skill,
       metadata,
-      parentRunId: parent?.id ?? null,
-      ancestorRunIds: parent ? [...parent.ancestorRunIds, parent.id] : [],
+      parent_run_id: parent?.id ?? null,
+      ancestor_run_ids: parent ? [...parent.ancestorRunIds, parent.id] : [],
+      conversation_id: continued?.conversationId ?? null,
+      session_id: continued?.sessionId ?? null,
+      transcript,
       schedule: command.schedule ?? null,
-      triggerUrl: command.triggerUrl ?? null,
-      ...(await this.storeObjects(id, continued, command.attachments ?? [])),
+      trigger_url: command.triggerUrl ?? null,
+      attachments: await this.attachments.prepare(id, attachments),
     };
     const result = await this.inserts.insert(run, claim);
-    switch (result.kind) {
-      case 'created':
-        // At capacity the next slot that is released wakes the placement.
-        if (!result.atCapacity && command.external === undefined) this.tasks.wake(PLACE_RUNS_TASK);
-        return {
-          kind: 'created',
-          runId: id,
-          state: command.external === undefined ? 'QUEUED' : 'PENDING',
-          atCapacity: result.atCapacity,
-        };
-      case 'replayed':
-        return { kind: 'created', runId: result.runId, state: result.state, atCapacity: false };
-      case 'key_reused':
-        return result;
-    }
-  }
-
-  /**
-   * Objects go before the row that names them. First of all they are noted for deletion, and the statement that writes the
-   * row takes the note back: whatever happens in between, nothing is lost and nothing stays behind.
-   */
-  private async storeObjects(
-    runId: string,
-    continued: Run | null,
-    inputs: readonly AttachmentInput[],
-  ): Promise<Pick<NewRun, 'continues' | 'attachments'>> {
-    if (continued !== null || inputs.length > 0) await this.disposal.discardLater(objectFolders(runId));
-    const transcript = continued && (await this.transcripts.copyFor(continued.id, runId));
-    return {
-      continues:
-        continued !== null && continued.conversationId !== null
-          ? { conversationId: continued.conversationId, sessionId: continued.sessionId, transcript }
-          : null,
-      attachments: await this.attachments.prepare(runId, inputs),
-    };
+    // At capacity the next slot that is released wakes the placement.
+    if (result.kind === 'created' && result.runId === id && !result.atCapacity && command.external === undefined)
+      this.tasks.wake(PLACE_RUNS_TASK);
+    return result;
   }
 
   /** A request that was answered before is answered the same again, though what it refers to may have changed since. */
@@ -255,9 +233,7 @@ export class CreateRun {
   }
 
   private async replay(claim: ScopedClaim | null): Promise<CreateRunResult | null> {
-    const known = claim && (await this.inserts.find(claim));
-    if (known?.kind !== 'replayed') return known;
-    return { kind: 'created', runId: known.runId, state: known.state, atCapacity: false };
+    return claim && this.inserts.find(claim);
   }
 }
 

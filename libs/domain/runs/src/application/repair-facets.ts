@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock, uuidFloor } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
-import { facetsOf } from '../persistence/run-insert-sql.js';
+import { facetsOf } from '../persistence/run-inserts.js';
 
 /** The runs with an id behind `after`, up to and with `to`. */
 interface RunRange {

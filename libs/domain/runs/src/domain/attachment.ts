@@ -17,10 +17,10 @@ export interface AttachmentInput {
 /** An attachment whose bytes are in the object store. */
 export interface StoredAttachment {
   readonly id: string;
-  readonly fileName: string;
-  readonly mimeType: string;
-  readonly sizeBytes: number;
-  readonly objectKey: string;
+  readonly file_name: string;
+  readonly mime_type: string;
+  readonly size_bytes: number;
+  readonly object_key: string;
 }
 
 /** As rows of a new run are written; `position` counts from 0 in the request's order. */

@@ -40,9 +40,9 @@ export class AttachmentsController {
     const stored = await this.attachments.list(runId);
     const attachments = stored.map(async (attachment) => ({
       attachment_id: attachment.id,
-      filename: attachment.fileName,
+      filename: attachment.file_name,
       download_url: await this.attachments.linkTo(attachment, this.settings.signedUrlTtl),
-      mime_type: attachment.mimeType,
+      mime_type: attachment.mime_type,
     }));
     return { attachments: await Promise.all(attachments) };
   }

@@ -1,8 +1,122 @@
 import { Injectable } from '@nestjs/common';
-import { EXTERNAL_POOL, type RunState, RunTransitions } from '#execution/executions';
+import {
+  type AgentConfig,
+  EXTERNAL_POOL,
+  HOSTED_POOL,
+  type PrincipalRef,
+  type RunState,
+  RunTransitions,
+} from '#execution/executions';
 import { Settings } from '#platform/config';
-import { Database, GroupedStatement, type Queryable, statement } from '#platform/persistence';
-import { AT_CAPACITY, INSERT_RUNS, type NewRun, newRunsFrom, toNewRunJson } from './run-insert-sql.js';
+import { Database, GroupedStatement, statement } from '#platform/persistence';
+import { keepDiscarded } from '#platform/storage';
+import type { NewAttachment } from '../domain/attachment.js';
+import type { RunExecutionLocation, RunMode, RunSchedule, RunSkill, RunSourceType } from '../domain/run.js';
+
+/** A run that is about to be queued: its columns. */
+export interface NewRun {
+  readonly id: string;
+  readonly team_uid: string | null;
+  readonly owner_user_uid: string | null;
+  readonly slot_key: string;
+  readonly pool: string;
+  readonly title: string;
+  readonly prompt: string;
+  readonly source: RunSourceType;
+  readonly execution_location: RunExecutionLocation;
+  readonly mode: RunMode;
+  readonly interactive: boolean;
+  readonly creator_type: PrincipalRef['type'];
+  readonly creator_uid: string;
+  readonly executor_type: PrincipalRef['type'];
+  readonly executor_uid: string;
+  readonly config: AgentConfig;
+  readonly agent_skill: RunSkill | null;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  readonly parent_run_id: string | null;
+  /** Oldest first; the parent is the last one. */
+  readonly ancestor_run_ids: readonly string[];
+  /** These three are of the run whose conversation the new one continues; the transcript is a copy. */
+  readonly conversation_id: string | null;
+  readonly session_id: string | null;
+  readonly transcript: object | null;
+  readonly schedule: RunSchedule | null;
+  readonly trigger_url: string | null;
+}
+
+/** With its attachments, whose bytes are in the object store already. */
+export type RunToInsert = NewRun & { readonly attachments: readonly NewAttachment[] };
+
+/** A new run as statements take it: one JSON object a run, its keys the columns of the table. */
+const INPUT_COLUMNS: Readonly<Record<keyof NewRun, string>> = {
+  id: 'uuid',
+  team_uid: 'text',
+  owner_user_uid: 'text',
+  slot_key: 'text',
+  pool: 'text',
+  title: 'text',
+  prompt: 'text',
+  source: 'text',
+  execution_location: 'text',
+  mode: 'text',
+  interactive: 'boolean',
+  creator_type: 'text',
+  creator_uid: 'text',
+  executor_type: 'text',
+  executor_uid: 'text',
+  config: 'jsonb',
+  agent_skill: 'jsonb',
+  metadata: 'jsonb',
+  parent_run_id: 'uuid',
+  ancestor_run_ids: 'uuid[]',
+  conversation_id: 'uuid',
+  session_id: 'text',
+  transcript: 'jsonb',
+  schedule: 'jsonb',
+  trigger_url: 'text',
+};
+
+/** The columns of `run_facets` for `row`, an alias with the columns of `runs`. Their purpose is explained in the README of this library. */
+export const facetsOf = (row: string): string => `${row}.id, ${row}.slot_key,
+  headrace.run_tokens(${row}.slot_key, ${row}.creator_uid, ${row}.executor_uid, ${row}.source, ${row}.execution_location, ${row}.config, ${row}.schedule, ${row}.metadata, ${row}.ancestor_run_ids)
+    || coalesce((SELECT array_agg(headrace.run_token(${row}.slot_key, 'skill_spec', s)) FROM jsonb_array_elements_text(${row}.agent_skill->'specs') AS s), '{}'),
+  headrace.run_search_text(${row}.title, ${row}.prompt, ${row}.config->>'skill_spec')`;
+
+const COLUMNS = Object.keys(INPUT_COLUMNS).join(', ');
+
+/**
+ * The CTEs that write runs with their first events: `state = 'QUEUED'` makes each row its own queue entry. Asks for a
+ * CTE `n` of new runs ({@link NEW_RUNS}) and a row `t (at)`.
+ */
+const INSERT_RUNS = `r AS (
+  INSERT INTO runs (${COLUMNS}, state, queued_at, created_at, updated_at)
+  SELECT ${COLUMNS}, 'QUEUED', t.at, t.at, t.at FROM n, t
+), e AS (
+  INSERT INTO run_events (run_id, seq, kind, at, data)
+  SELECT id, 1, 'run_created', t.at, jsonb_build_object('source', source, 'creator', jsonb_build_object('type', creator_type, 'uid', creator_uid)) FROM n, t
+), f AS (
+  INSERT INTO run_facets (run_id, slot_key, tokens, search) SELECT ${facetsOf('n')} FROM n
+), a AS (
+  INSERT INTO run_attachments (id, run_id, position, file_name, mime_type, size_bytes, object_key, created_at)
+  SELECT x.id, n.id, x.position, x.file_name, x.mime_type, x.size_bytes, x.object_key, t.at FROM n CROSS JOIN t
+   CROSS JOIN json_to_recordset(n.attachments) AS x (id uuid, position smallint, file_name text, mime_type text, size_bytes bigint, object_key text)
+), o AS (
+  ${keepDiscarded(`SELECT unnest(ARRAY['attachments/' || n.id || '/', 'transcripts/' || n.id || '/']) FROM n WHERE n.transcript IS NOT NULL OR json_array_length(n.attachments) > 0`)}
+)`;
+
+/** Where the objects lie that a new run brings along: its files, and its copy of the transcript that it continues from. */
+export const objectFolders = (runId: string): string[] => [`attachments/${runId}`, `transcripts/${runId}`];
+
+/** Whether the owner or the pool of a new run had no slot left; only hosted runs need one. A team's own limit wins. */
+const AT_CAPACITY = `(SELECT bool_or(s.used >= CASE WHEN s.key = n.slot_key
+    THEN coalesce((SELECT t.max_concurrent_runs FROM teams t WHERE t.uid = n.team_uid), s.capacity) ELSE s.capacity END) FROM slot_pools s WHERE n.pool = '${HOSTED_POOL}' AND s.key IN ('pool:' || n.pool, n.slot_key)) AS at_capacity`;
+
+/** A FROM item of new runs out of the JSON array `$1`; `ord` counts them. */
+const NEW_RUNS = `json_to_recordset($1::json) AS n (ord int, attachments json, ${Object.entries(INPUT_COLUMNS)
+  .map(([name, type]) => `${name} ${type}`)
+  .join(', ')})`;
+
+const toJson = (runs: readonly RunToInsert[]): string => JSON.stringify(runs.map((run, ord) => ({ ...run, ord })));
 
 export interface IdempotencyClaim {
   readonly key: string;
@@ -17,25 +131,29 @@ export interface ScopedClaim extends IdempotencyClaim {
 }
 
 interface ClaimedRun {
-  readonly run: NewRun;
+  readonly run: RunToInsert;
   readonly claim: ScopedClaim;
 }
 
 /** Null: the key is taken already, and nothing was written. */
 type Inserted = { readonly atCapacity: boolean } | null;
 
-export type InsertResult =
-  | { readonly kind: 'created'; readonly atCapacity: boolean }
-  | { readonly kind: 'replayed'; readonly runId: string; readonly state: RunState }
-  | { readonly kind: 'key_reused' };
+/** Also the run that the same key has created before. */
+export interface CreatedRun {
+  readonly kind: 'created';
+  readonly runId: string;
+  readonly state: RunState;
+  readonly atCapacity: boolean;
+}
+type KeyedRun = CreatedRun | { readonly kind: 'key_reused' };
 
 /** Runs and their first events in one statement and one round trip. `$1`: a JSON array, one object a run. */
 const INSERT = statement('runs.create-group')`
-  WITH t AS MATERIALIZED (SELECT headrace.now() AS at), n AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), ${INSERT_RUNS}
+  WITH t AS MATERIALIZED (SELECT headrace.now() AS at), n AS MATERIALIZED (SELECT * FROM ${NEW_RUNS}), ${INSERT_RUNS}
 SELECT ${AT_CAPACITY} FROM n ORDER BY ord`;
 /** Keys are taken in one order everywhere, so that two groups with keys in common never wait for each other. */
 const INSERT_ONCE = statement('runs.create-group-once')`
-  WITH t AS MATERIALIZED (SELECT headrace.now() AS at), asked AS MATERIALIZED (SELECT * FROM ${newRunsFrom('$1')}), k AS (
+  WITH t AS MATERIALIZED (SELECT headrace.now() AS at), asked AS MATERIALIZED (SELECT * FROM ${NEW_RUNS}), k AS (
   INSERT INTO idempotency_keys (scope, key, request_hash, is_launch, run_id, created_at)
   SELECT c.scope, c.key, c.request_hash, c.is_launch, asked.id, t.at
     FROM unnest($2::text[], $3::text[], $4::bytea[], $5::boolean[]) WITH ORDINALITY AS c (scope, key, request_hash, is_launch, place)
@@ -45,7 +163,7 @@ const INSERT_ONCE = statement('runs.create-group-once')`
 ), n AS MATERIALIZED (SELECT asked.* FROM asked JOIN k ON k.run_id = asked.id), ${INSERT_RUNS}
 SELECT n.ord, ${AT_CAPACITY} FROM n`;
 const insertOnceValues = (items: readonly ClaimedRun[]): unknown[] => [
-  JSON.stringify(items.map(({ run }, ord) => toNewRunJson(run, ord))),
+  toJson(items.map(({ run }) => run)),
   items.map(({ claim }) => claim.scope),
   items.map(({ claim }) => claim.key),
   items.map(({ claim }) => claim.requestHash),
@@ -79,7 +197,7 @@ const GROUPS = { maxGroup: 64, maxInFlight: 2 };
 /** Writes new runs. Those that are created at the same time are committed together, with and without keys apart. */
 @Injectable()
 export class RunInserts {
-  private readonly groups: GroupedStatement<NewRun, boolean>;
+  private readonly groups: GroupedStatement<RunToInsert, Inserted>;
   private readonly claimedGroups: GroupedStatement<ClaimedRun, Inserted>;
 
   constructor(
@@ -87,11 +205,9 @@ export class RunInserts {
     private readonly transitions: RunTransitions,
     private readonly settings: Settings,
   ) {
-    this.groups = new GroupedStatement<NewRun, boolean>(async (runs) => {
-      const rows = await database.query<{ at_capacity: boolean | null }>(INSERT, [
-        JSON.stringify(runs.map((run, ord) => toNewRunJson(run, ord))),
-      ]);
-      return rows.map((row) => row.at_capacity ?? false);
+    this.groups = new GroupedStatement<RunToInsert, Inserted>(async (runs) => {
+      const rows = await database.query<{ at_capacity: boolean | null }>(INSERT, [toJson(runs)]);
+      return rows.map((row) => ({ atCapacity: row.at_capacity ?? false }));
     }, GROUPS);
     this.claimedGroups = new GroupedStatement<ClaimedRun, Inserted>(async (items) => {
       const rows = await database.query<{ ord: number; at_capacity: boolean | null }>(
@@ -107,40 +223,33 @@ export class RunInserts {
    * One round trip, shared with runs created at the same time; a repeated idempotency key costs a second one, and an external
    * run has a separate transaction.
    */
-  async insert(run: NewRun, claim: ScopedClaim | null): Promise<InsertResult> {
-    if (claim) return this.insertOnce(run, claim);
-    if (run.pool === EXTERNAL_POOL) await this.insertExternal(run, null);
-    else return { kind: 'created', atCapacity: await this.groups.execute(run) };
-    return { kind: 'created', atCapacity: false };
-  }
-
-  private async insertOnce(run: NewRun, claim: ScopedClaim, isFirstTry = true): Promise<InsertResult> {
-    const created =
-      run.pool === EXTERNAL_POOL
-        ? await this.insertExternal(run, claim)
-        : await this.claimedGroups.execute({ run, claim });
-    if (created) return { kind: 'created', atCapacity: created.atCapacity };
-    const known = await this.find(claim);
-    if (known) return known;
-    // The key was pruned between the two statements: the second try creates the run.
-    if (isFirstTry) return this.insertOnce(run, claim, false);
+  async insert(run: RunToInsert, claim: ScopedClaim | null): Promise<KeyedRun> {
+    const isExternal = run.pool === EXTERNAL_POOL;
+    // The second attempt creates the run when the key was pruned between the two statements of the first one.
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      const inserted = await (isExternal
+        ? this.insertExternal(run, claim)
+        : claim
+          ? this.claimedGroups.execute({ run, claim })
+          : this.groups.execute(run));
+      if (inserted) return { kind: 'created', runId: run.id, state: isExternal ? 'PENDING' : 'QUEUED', ...inserted };
+      const known = claim && (await this.find(claim));
+      if (known) return known;
+    }
     throw new Error('An idempotency key is taken by a run that does not exist.');
   }
 
   /** Run and execution in one transaction. */
-  private async insertExternal(run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
+  private async insertExternal(run: RunToInsert, claim: ScopedClaim | null): Promise<Inserted> {
     return this.database.transaction(async (tx) => {
-      if (!(await this.insertExternalRun(tx, run, claim))) return null;
+      const rows = claim
+        ? await tx.query(INSERT_ONCE, insertOnceValues([{ run, claim }]))
+        : await tx.query(INSERT, [toJson([run])]);
+      if (rows.length === 0) return null;
       await this.transitions.apply(tx, run.id, 'offer');
       await tx.query(OFFER_EXTERNAL, [run.id, this.settings.claimDeadline]);
       return { atCapacity: false };
     });
-  }
-
-  private async insertExternalRun(tx: Queryable, run: NewRun, claim: ScopedClaim | null): Promise<boolean> {
-    if (claim) return (await tx.query(INSERT_ONCE, insertOnceValues([{ run, claim }]))).length > 0;
-    await tx.query(INSERT, [JSON.stringify([toNewRunJson(run, 0)])]);
-    return true;
   }
 
   /** The execution that an external run was created with. One round trip. */
@@ -157,14 +266,13 @@ export class RunInserts {
   }
 
   /** The run that a key names already, or null. One round trip. */
-  async find(claim: ScopedClaim): Promise<Exclude<InsertResult, { kind: 'created' }> | null> {
+  async find({ scope, key, requestHash }: ScopedClaim): Promise<KeyedRun | null> {
     const [known] = await this.database.query<{ request_hash: Buffer; run_id: string; state: RunState }>(FIND_KEY, [
-      claim.scope,
-      claim.key,
+      scope,
+      key,
     ]);
     if (!known) return null;
-    return known.request_hash.equals(claim.requestHash)
-      ? { kind: 'replayed', runId: known.run_id, state: known.state }
-      : { kind: 'key_reused' };
+    if (!known.request_hash.equals(requestHash)) return { kind: 'key_reused' };
+    return { kind: 'created', runId: known.run_id, state: known.state, atCapacity: false };
   }
 }
