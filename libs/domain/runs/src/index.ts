@@ -2,12 +2,17 @@ export { type ConversationLookup, type ConversationRun, RunConversations } from 
 export { RunLog } from './application/run-log.js';
 export { RepairFacets } from './application/repair-facets.js';
 export { PruneRuns, RunDataOwner, RunDataOwners } from './application/prune-runs.js';
-export { mayOnOwner, type RunLookup } from './application/runs.service.js';
+export { isAllowed as mayOnOwner } from '#platform/auth';
 export { PersonalRunPolicy } from './application/personal-run-policy.js';
 export { agentConfigColumn, ConfigSecrets, RUNS_ENCRYPTED_COLUMNS } from './application/config-secrets.js';
 export { ConfigReferences, type ConfigUse } from './application/config-references.js';
-export { CreateRun, type CreateRunCommand, type CreateRunResult } from './application/create-run.js';
-export { LaunchedRuns, type LaunchRefusal, launchRefusal } from './application/launched-runs.js';
+export {
+  CreateRun,
+  type CreateRunCommand,
+  type CreateRunResult,
+  type LaunchRefusal,
+  launchRefusal,
+} from './application/create-run.js';
 export { projectTimeline, type TimelineEvent } from './domain/timeline.js';
 export { mapServerSecrets, maskConfig } from './domain/resolve-config.js';
 export type { Metadata } from './domain/run-filters.js';

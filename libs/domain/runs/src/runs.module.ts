@@ -5,18 +5,16 @@ import { EnvironmentsModule } from '#domain/environments';
 import { SecretsModule } from '#platform/secrets';
 import { StorageModule } from '#platform/storage';
 import { ApprovalInbox } from './application/approval-inbox.js';
-import { ArtifactReports, Artifacts } from './application/artifacts.service.js';
+import { ArtifactsService } from './application/artifacts.service.js';
 import { Attachments } from './application/attachments.js';
 import { RunsService } from './application/runs.service.js';
 import { ConfigReferences } from './application/config-references.js';
 import { CreateRun } from './application/create-run.js';
 import { LastSkillRuns } from './application/last-skill-runs.js';
 import { AssignmentSource, ExecutionsModule } from '#execution/executions';
-import { LaunchedRuns } from './application/launched-runs.js';
 import { EnvironmentLastRuns } from './application/environment-last-runs.js';
 import { HarnessSecrets } from './application/harness-secrets.js';
 import { RunAssignments } from './application/run-assignments.js';
-import { SearchLimiter } from './application/search-limiter.js';
 import { ListRuns } from './application/list-runs.js';
 import { ConfigSecrets } from './application/config-secrets.js';
 import { PersonalRunPolicy } from './application/personal-run-policy.js';
@@ -38,7 +36,6 @@ const useCases = [
   RunsService,
   PersonalRunPolicy,
   CreateRun,
-  LaunchedRuns,
   RunReferences,
   RunSkills,
   LastSkillRuns,
@@ -46,13 +43,11 @@ const useCases = [
   HarnessSecrets,
 
   ConfigSecrets,
-  SearchLimiter,
   ListRuns,
   EnvironmentLastRuns,
   SubmitFollowup,
   ApprovalInbox,
-  Artifacts,
-  ArtifactReports,
+  ArtifactsService,
   Attachments,
   RunConversations,
   RunLog,

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { ApiExtraModels } from '@nestjs/swagger';
-import { forbidden, notFound, Operation, pathId, ProblemError } from '#platform/http';
+import { Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
 import { type ConversationRun, type ConversationLookup, RunConversations, foundOrThrow, RunLog } from '#domain/runs';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { type ConversationResult, ConversationReader } from '../application/conversation-reader.js';
@@ -39,14 +39,8 @@ export function conversationOrThrow(reading: ConversationResult): ConversationRe
 }
 
 export function runsOrThrow(lookup: ConversationLookup): readonly ConversationRun[] {
-  switch (lookup.kind) {
-    case 'found':
-      return lookup.runs;
-    case 'unknown':
-      throw notFound('conversation');
-    case 'not_yours':
-      throw forbidden('conversation');
-  }
+  if (lookup.kind === 'found') return lookup.runs;
+  throw rejectionProblem(lookup, { noun: 'conversation', plural: 'conversations' });
 }
 
 const CONVERSATION_ID = pathId('uuid');

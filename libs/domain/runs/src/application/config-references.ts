@@ -27,56 +27,26 @@ export class ConfigReferences {
 
   /** Empty when runs may have it. No round trip when nothing is named; `queryable`: the caller's transaction. */
   async check(use: ConfigUse, config: AgentConfig, queryable?: Queryable): Promise<Issue[]> {
-    return [
-      ...(await this.checkSecrets(use, config, queryable)),
-      ...(await this.checkServers(use, config, queryable)),
-      ...(await this.checkEnvironment(use, config, queryable)),
-    ];
-  }
-
-  private async checkServers(
-    { teamUid }: ConfigUse,
-    { mcp_servers }: AgentConfig,
-    queryable?: Queryable,
-  ): Promise<Issue[]> {
-    const asked = Object.entries(mcp_servers ?? {}).flatMap(([name, { warp_id: uid }]) =>
-      uid === undefined ? [] : [{ name, uid }],
-    );
-    if (asked.length === 0) return [];
-    const uids = asked.map(({ uid }) => uid);
-    const known = teamUid === null ? null : await this.agents.findMcpServers(teamUid, uids, queryable);
-    return asked
-      .filter(({ uid }) => known?.has(uid) !== true)
-      .map(({ name }) => ({
-        pointer: pointerOf('mcp_servers', name, 'warp_id'),
-        detail: notAccessible('an MCP server'),
-      }));
-  }
-
-  /** A person's own runs have no managed secrets: they belong to teams. */
-  private async checkSecrets(
-    { teamUid }: ConfigUse,
-    { harness_auth_secrets: named = {} }: AgentConfig,
-    queryable: Queryable = this.database,
-  ): Promise<Issue[]> {
-    const names = [...new Set(Object.values(named))];
-    if (names.length === 0) return [];
-    const known = teamUid === null ? null : await this.secrets.versionsForRuns(queryable, teamUid, names);
-    return Object.entries(named)
-      .filter(([, name]) => known?.has(name) !== true)
-      .map(([field]) => ({
-        pointer: `/harness_auth_secrets/${field}`,
-        detail: notAccessible('a managed secret'),
-      }));
-  }
-
-  private async checkEnvironment(
-    use: ConfigUse,
-    { environment_id: uid }: AgentConfig,
-    queryable?: Queryable,
-  ): Promise<Issue[]> {
-    if (uid === undefined) return [];
-    if ((await this.environments.findUsable(uid, use, queryable)) !== null) return [];
-    return [{ pointer: '/environment_id', detail: notAccessible('an environment') }];
+    const { teamUid } = use;
+    const { harness_auth_secrets: named = {}, mcp_servers: servers = {}, environment_id: environmentUid } = config;
+    const issues: Issue[] = [];
+    // A person's own runs have neither managed secrets nor registered servers: those belong to teams.
+    const secrets = [...new Set(Object.values(named))];
+    const knownSecrets =
+      secrets.length > 0 && teamUid !== null
+        ? await this.secrets.versionsForRuns(queryable ?? this.database, teamUid, secrets)
+        : null;
+    for (const [field, name] of Object.entries(named))
+      if (knownSecrets?.has(name) !== true)
+        issues.push({ pointer: `/harness_auth_secrets/${field}`, detail: notAccessible('a managed secret') });
+    const uids = Object.values(servers).flatMap(({ warp_id: uid }) => uid ?? []);
+    const knownServers =
+      uids.length > 0 && teamUid !== null ? await this.agents.findMcpServers(teamUid, uids, queryable) : null;
+    for (const [name, { warp_id: uid }] of Object.entries(servers))
+      if (uid !== undefined && knownServers?.has(uid) !== true)
+        issues.push({ pointer: pointerOf('mcp_servers', name, 'warp_id'), detail: notAccessible('an MCP server') });
+    if (environmentUid !== undefined && !(await this.environments.findUsable(environmentUid, use, queryable)))
+      issues.push({ pointer: '/environment_id', detail: notAccessible('an environment') });
+    return issues;
   }
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Caller, isAllowed, ownerFor } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
-import { type Issue, newUuid } from '#platform/kernel';
+import { fieldName, type Issue, newUuid } from '#platform/kernel';
 import { ObjectDisposal } from '#platform/storage';
 import { workerHostFault } from '#execution/worker-protocol';
 import type { AttachmentInput } from '../domain/attachment.js';
@@ -178,6 +178,11 @@ export class CreateRun {
     return { ...result, executionId, token: this.tokens.mint(executionId) };
   }
 
+  /** Ids of the runs that were started under these launch keys, by key; a key without a run is absent. One round trip. */
+  findLaunched(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.inserts.findLaunched(keys);
+  }
+
   private async insert(
     { principal }: Caller,
     owner: RunOwner,
@@ -276,4 +281,26 @@ function otherHarness(continued: Run | null, { harness }: AgentConfig): Referenc
 function unreachableHost({ worker_host: host }: AgentConfig): ReferenceRefusal | null {
   const fault = host === undefined ? null : workerHostFault(host);
   return fault === null ? null : invalid('/config/worker_host', `${fault}, wherever it comes from`);
+}
+
+/** Why the service could not start a run by itself. `unavailable`: perhaps it can in a while; else somebody has to change something. */
+export interface LaunchRefusal {
+  readonly kind: 'refused' | 'unavailable';
+  /** For people; names the field. */
+  readonly reason: string;
+}
+
+export function launchRefusal(refused: Exclude<CreateRunResult, { kind: 'created' }>): LaunchRefusal {
+  switch (refused.kind) {
+    case 'unavailable':
+      return { kind: 'unavailable', reason: `${fieldName(refused.pointer)} ${refused.detail}` };
+    case 'invalid':
+    case 'too_large':
+      return { kind: 'refused', reason: `${fieldName(refused.pointer)} ${refused.detail}` };
+    case 'not_authorized':
+      return { kind: 'refused', reason: refused.detail };
+    case 'conversation_busy':
+    case 'key_reused':
+      return { kind: 'refused', reason: refused.kind };
+  }
 }

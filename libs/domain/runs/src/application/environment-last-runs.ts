@@ -1,31 +1,11 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { type LastRun, LastRuns, LastRunSource } from '#domain/environments';
-import { type RunState, slotKeys } from '#execution/executions';
+import { slotKeys } from '#execution/executions';
 import type { Caller } from '#platform/auth';
-import { Settings } from '#platform/config';
-import { Database, QUERY_CANCELED, sqlState } from '#platform/persistence';
-import { SearchLimiter } from './search-limiter.js';
+import { RunLists, SEARCH_SETTINGS } from '../persistence/run-lists.js';
 import { readableBy } from './runs.service.js';
 
-export interface EnvironmentRun {
-  readonly environmentUid: string;
-  readonly id: string;
-  readonly title: string;
-  readonly state: RunState;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  readonly startedAt: Date | null;
-}
-
-interface Row {
-  environment_uid: string;
-  id: string;
-  title: string;
-  state: RunState;
-  created_at: Date;
-  updated_at: Date;
-  started_at: Date | null;
-}
+type EnvironmentRun = LastRun & { readonly environmentUid: string };
 
 /** Newest runs of each owner that are looked through for all environments at once. */
 const WINDOW = 2000;
@@ -62,7 +42,8 @@ older AS MATERIALIZED (
    WHERE n.created_at IS NULL OR n.created_at < f.floor),
 latest AS (SELECT DISTINCT ON (environment_id) environment_id, id
   FROM (SELECT * FROM newest UNION ALL SELECT * FROM older) u ORDER BY environment_id, created_at DESC, id DESC)
-SELECT l.environment_id AS environment_uid, r.id, r.title, r.state, r.created_at, r.updated_at, r.started_at
+SELECT l.environment_id AS "environmentUid", r.id, r.title, r.state, r.created_at AS "createdAt", r.updated_at AS "updatedAt",
+    r.started_at AS "startedAt"
   FROM latest l JOIN runs r ON r.id = l.id`;
 }
 
@@ -76,10 +57,8 @@ export class EnvironmentLastRuns extends LastRunSource implements OnModuleInit {
   private readonly logger = new Logger(EnvironmentLastRuns.name);
 
   constructor(
-    private readonly database: Database,
-    private readonly settings: Settings,
+    private readonly lists: RunLists,
     private readonly lastRuns: LastRuns,
-    private readonly gate: SearchLimiter,
   ) {
     super();
   }
@@ -88,38 +67,17 @@ export class EnvironmentLastRuns extends LastRunSource implements OnModuleInit {
     this.lastRuns.register(this);
   }
 
+  /** Two round trips. */
   override async find(caller: Caller, environmentUids: readonly string[]): Promise<ReadonlyMap<string, LastRun>> {
     const owners = slotKeys(readableBy(caller));
-    const runs = owners.length === 0 ? [] : ((await this.ask(environmentUids, owners)) ?? []);
-    return new Map(runs.map(({ environmentUid, ...run }) => [environmentUid, run]));
-  }
-
-  private async ask(environmentUids: readonly string[], owners: readonly string[]) {
-    try {
-      return await this.gate.run(() => this.latest(environmentUids, owners));
-    } catch (error) {
-      if (sqlState(error) !== QUERY_CANCELED) throw error;
+    if (owners.length === 0) return new Map();
+    const text = latestStatement(owners.length);
+    const runs = await this.lists.limited(() =>
+      this.lists.reading(SEARCH_SETTINGS, (tx) => tx.query<EnvironmentRun>(text, [environmentUids, ...owners])),
+    );
+    if (runs === 'too_slow')
       this.logger.warn(`The last runs in ${environmentUids.length} environments were not found in time.`);
-      return null;
-    }
-  }
-
-  /**
-   * The latest run of these owners (`slot_key`, at least one) in each environment, where there is one; within `RUN_LIST_TIMEOUT`, else
-   * SQLSTATE 57014. Two round trips.
-   */
-  private async latest(environmentUids: readonly string[], owners: readonly string[]): Promise<EnvironmentRun[]> {
-    const local = { statement_timeout: String(this.settings.runListTimeout), enable_seqscan: 'off' };
-    const statement = latestStatement(owners.length);
-    const rows = await this.database.reading(local, (tx) => tx.query<Row>(statement, [environmentUids, ...owners]));
-    return rows.map((row) => ({
-      environmentUid: row.environment_uid,
-      id: row.id,
-      title: row.title,
-      state: row.state,
-      createdAt: row.created_at,
-      updatedAt: row.updated_at,
-      startedAt: row.started_at,
-    }));
+    if (typeof runs === 'string') return new Map();
+    return new Map(runs.map(({ environmentUid, ...run }) => [environmentUid, run]));
   }
 }

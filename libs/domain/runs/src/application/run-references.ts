@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AgentDirectory, type AgentIdentity } from '#domain/agents';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
-import { type Issue, issueSentences, notAccessible } from '#platform/kernel';
+import { type Issue, issueSentences, notAccessible, prefixIssues } from '#platform/kernel';
 import { type AgentConfig, isEnded, type RunOwner } from '#execution/executions';
 import type { Run } from '../domain/run.js';
 import { ConfigReferences } from './config-references.js';
@@ -30,8 +30,6 @@ export interface FoundReferences {
   readonly continued: Run | null;
 }
 
-const NOTHING: FoundReferences = { identity: null, parent: null, continued: null };
-
 const refused = (detail: string): ReferenceRefusal => ({ kind: 'not_authorized', detail });
 
 /**
@@ -55,15 +53,13 @@ export class RunReferences {
     const continued =
       asked.conversationId === undefined ? null : await this.findContinued(caller, asked.conversationId);
     if (continued && 'kind' in continued) return continued;
-    return { ...NOTHING, identity, parent, continued };
+    return { identity, parent, continued };
   }
 
   /** Whether a run of `owner` may have this resolved configuration; null when it may. */
-  async checkConfig(caller: Caller, owner: RunOwner, config: AgentConfig): Promise<ReferenceRefusal | null> {
-    const faults = await this.configs.check({ teamUid: owner.teamUid, caller }, config);
-    return faults.length === 0
-      ? null
-      : inaccessible(faults.map((fault) => ({ ...fault, pointer: `/config${fault.pointer}` })));
+  async checkConfig(caller: Caller, { teamUid }: RunOwner, config: AgentConfig): Promise<ReferenceRefusal | null> {
+    const issues = await this.configs.check({ teamUid, caller }, config);
+    return issues.length === 0 ? null : inaccessible(prefixIssues('/config', issues));
   }
 
   /** The identity that was asked for; else the one that a service account is itself, if it is one. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import { Settings } from '#platform/config';
 import { BackgroundTasks } from '#platform/jobs';
-import { newUuid } from '#platform/kernel';
+import { newUuid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
   DebugSessionsStore,
@@ -28,7 +28,8 @@ export type SubmitFollowupResult =
   /** The run has used up what it may; `reason` says which ceiling. */
   | { readonly kind: 'over_budget'; readonly reason: string }
   | { readonly kind: 'not_authorized'; readonly detail: string }
-  | { readonly kind: 'unknown' | 'not_yours' | 'empty_message' | 'nothing_to_continue' | 'too_many' };
+  | { readonly kind: 'empty_message' | 'nothing_to_continue' | 'too_many' }
+  | RejectionOf<'not_found' | 'forbidden'>;
 
 /** Follow-ups that may wait for one run; more is a loop gone wild. */
 export const MAX_PENDING_FOLLOWUPS = 100;
@@ -51,13 +52,13 @@ export class SubmitFollowup {
   ) {}
 
   async execute(caller: Caller, runId: string, message: string, mode: RunMode | null): Promise<SubmitFollowupResult> {
-    const lookup = await this.runs.find(caller, runId, 'runs:write');
+    const lookup = await this.runs.find(caller, runId);
     if (lookup.kind !== 'found') return lookup;
     const refused = this.personalRuns.refusal(caller, lookup.run.owner);
     if (refused !== null) return { kind: 'not_authorized', detail: refused };
     const result = await this.database.transaction(async (tx): Promise<SubmitFollowupResult> => {
       const run = await this.transitions.lock(tx, runId);
-      if (!run) return { kind: 'unknown' };
+      if (!run) return { kind: 'not_found' };
       const execution = await this.executions.lockLive(tx, runId);
       const decision = routeFollowup({
         state: run.state,

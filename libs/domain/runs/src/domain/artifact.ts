@@ -30,9 +30,10 @@ export interface Artifact {
   readonly data: ArtifactData;
 }
 
+/** What a runner reports of an artifact that it uploads. */
 export interface ContentReport {
-  readonly type: ContentArtifactType;
-  readonly mimeType: string;
+  readonly artifact_type: ContentArtifactType;
+  readonly mime_type: string;
   /** As the agent names it, relative to its working directory. */
   readonly filepath: string;
   readonly title?: string;
@@ -41,16 +42,12 @@ export interface ContentReport {
 }
 
 export interface ReferenceReport {
-  readonly type: ReferenceArtifactType;
+  readonly artifact_type: ReferenceArtifactType;
   readonly url: string;
   readonly branch?: string;
-  readonly referenceType?: string;
+  readonly reference_type?: string;
   readonly title?: string;
-  readonly metadata?: Readonly<Record<string, unknown>>;
-}
-
-export function hasContent(type: ArtifactType): type is ContentArtifactType {
-  return (CONTENT_ARTIFACT_TYPES as readonly ArtifactType[]).includes(type);
+  readonly metadata?: object;
 }
 
 /** The name that a download is saved under: the last part of the path. */
@@ -65,8 +62,8 @@ export function fileNameOf(filepath: string): string {
 
 /** `data` of an artifact with content, as it is stored. A plan is a document of ours, so its ids are the artifact's. */
 export function contentData(uid: string, report: ContentReport, sizeBytes: number): ArtifactData {
-  const { filepath, title, description, url } = report;
-  if (report.type === 'PLAN') {
+  const { artifact_type: type, filepath, title, description, url } = report;
+  if (type === 'PLAN') {
     return {
       document_uid: uid,
       artifact_uid: uid,
@@ -79,8 +76,8 @@ export function contentData(uid: string, report: ContentReport, sizeBytes: numbe
     artifact_uid: uid,
     filepath,
     filename: fileNameOf(filepath),
-    mime_type: report.mimeType,
-    ...(title === undefined || report.type === 'SCREENSHOT' ? {} : { title }),
+    mime_type: report.mime_type.toLowerCase(),
+    ...(title === undefined || type === 'SCREENSHOT' ? {} : { title }),
     ...(description === undefined ? {} : { description }),
     size_bytes: sizeBytes,
   };
@@ -94,17 +91,17 @@ export type ReferenceData =
 export function referenceData(report: ReferenceReport): ReferenceData {
   const canonical = canonicalUrl(report.url);
   if (canonical.kind === 'refused') return { kind: 'refused', field: 'url', detail: canonical.detail };
-  const { title, metadata, referenceType, branch } = report;
-  if (report.type === 'PULL_REQUEST') {
+  const { title, metadata, reference_type, branch } = report;
+  if (report.artifact_type === 'PULL_REQUEST') {
     if (branch === undefined) return { kind: 'refused', field: 'branch', detail: 'is required' };
     return { kind: 'data', data: { url: report.url, branch }, locator: canonical.url };
   }
-  if (referenceType === undefined) return { kind: 'refused', field: 'reference_type', detail: 'is required' };
+  if (reference_type === undefined) return { kind: 'refused', field: 'reference_type', detail: 'is required' };
   if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) {
     return { kind: 'refused', field: 'metadata', detail: `must not exceed ${MAX_METADATA_BYTES} bytes as JSON` };
   }
   const data = {
-    reference_type: referenceType,
+    reference_type,
     url: canonical.url,
     ...(title === undefined ? {} : { title }),
     ...(metadata === undefined ? {} : { metadata }),

@@ -33,13 +33,9 @@ export class ApprovalInboxController {
   })
   async list(@CurrentCaller() caller: Caller, @Query() query: ListApprovalsParameters): Promise<ApprovalInboxResponse> {
     const { state = null, limit = DEFAULT_LIMIT, cursor = null } = query;
-    const result = await this.inbox.execute(caller, state, limit, cursor);
-    if (result.kind === 'bad_cursor') throw invalidCursor('this list');
-    const items = await this.presenter.approvals(result.approvals);
-    return {
-      approvals: items.map((item, index) => ({ ...item, run_title: result.approvals[index]?.run_title ?? '' })),
-      page_info: pageInfo(result.nextCursor),
-    };
+    const page = await this.inbox.list(caller, state, limit, cursor);
+    if (page.kind === 'invalid_cursor') throw invalidCursor('this list');
+    return { approvals: await this.presenter.approvals(page.items), page_info: pageInfo(page.nextCursor) };
   }
 }
 
@@ -52,7 +48,7 @@ export class ApprovalsController {
   ) {}
 
   @Get()
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'listRunApprovals',
     summary: 'List permission requests of a run',
@@ -63,14 +59,13 @@ export class ApprovalsController {
     success: { status: 200, description: 'Pending and decided requests, oldest first.', type: ListApprovalsResponse },
   })
   async list(@CurrentCaller() caller: Caller, @Param('runId', RUN_ID) runId: string): Promise<ListApprovalsResponse> {
-    foundOrThrow(await this.runs.find(caller, runId, 'runs:read'));
+    foundOrThrow(await this.runs.find(caller, runId));
     const [approvals, rules] = await Promise.all([this.approvals.list(runId), this.approvals.listRules(runId)]);
     return { approvals: await this.presenter.approvals(approvals), rules: await this.presenter.approvals(rules) };
   }
 
-  // Whether one may write depends on whose run it is, and one's own needs no role.
   @Post(':approvalId')
-  @Authorize('runs:read')
+  @Authorize('runs:write', 'run')
   @Operation({
     id: 'decideRunApproval',
     summary: 'Decide a permission request',
@@ -87,13 +82,11 @@ export class ApprovalsController {
     @Param('approvalId', pathId(/^[A-Za-z0-9._-]{1,128}$/)) approvalId: string,
     @Body() request: ApprovalDecisionRequest,
   ): Promise<ApprovalItem> {
-    foundOrThrow(await this.runs.find(caller, runId, 'runs:write'));
+    foundOrThrow(await this.runs.find(caller, runId));
     const { type, uid } = caller.principal;
-    const result = await this.approvals.decide(runId, approvalId, request.decision, request.note ?? null, {
-      type,
-      uid,
-    });
-    if (result.kind === 'unknown')
+    const { decision, note = null } = request;
+    const result = await this.approvals.decide(runId, approvalId, decision, note, { type, uid });
+    if (result.kind === 'not_found')
       throw new ProblemError('resource_not_found', 'The run has no permission request with this id.');
     if (result.kind === 'too_late') throw new ProblemError('conflict', tooLate(result.approval.state));
     const [item] = await this.presenter.approvals([result.approval]);

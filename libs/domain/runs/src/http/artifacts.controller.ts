@@ -2,23 +2,24 @@ import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
-import { notFound, Operation, pathId, ProblemError } from '#platform/http';
-import { Artifacts } from '../application/artifacts.service.js';
+import { Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
+import { ArtifactsService } from '../application/artifacts.service.js';
 import { PLAN_CONTENT_TYPE } from '../domain/artifact.js';
 import { canonicalUrl } from '../domain/canonical-url.js';
 import type { StoredArtifact } from '../persistence/artifacts.store.js';
 import { ARTIFACT_CLASSES, ARTIFACT_SCHEMA, type ArtifactResponse } from './dto/artifact-responses.dto.js';
 import { ExternalReferenceParameters, RunByExternalReferenceResponse } from './dto/artifact.dto.js';
+import { invalidParameter } from './problems.js';
 
 const ARTIFACT_UID = pathId('uid');
 
 @ApiExtraModels(...ARTIFACT_CLASSES)
 @Controller('agent/artifacts/:artifactUid')
 export class ArtifactsController {
-  constructor(private readonly artifacts: Artifacts) {}
+  constructor(private readonly artifacts: ArtifactsService) {}
 
   @Get()
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'getArtifact',
     summary: 'Get an artifact',
@@ -41,7 +42,7 @@ export class ArtifactsController {
   }
 
   @Get('download')
-  @Authorize('runs:read')
+  @Authorize('runs:read', 'run')
   @Operation({
     id: 'downloadArtifact',
     summary: 'Download an artifact',
@@ -69,14 +70,8 @@ export class ArtifactsController {
 
   private async found(caller: Caller, uid: string): Promise<StoredArtifact> {
     const lookup = await this.artifacts.find(caller, uid);
-    switch (lookup.kind) {
-      case 'found':
-        return lookup.artifact;
-      case 'unknown':
-        throw notFound('artifact');
-      case 'not_yours':
-        throw new ProblemError('not_authorized', 'You have no access to the run that this artifact belongs to.');
-    }
+    if (lookup.kind === 'found') return lookup.artifact;
+    throw rejectionProblem(lookup, { noun: 'artifact', plural: 'artifacts' });
   }
 
   private async content(artifact: StoredArtifact): Promise<object> {
@@ -93,7 +88,7 @@ export class ArtifactsController {
 
 @Controller('agent/run-by-external-reference')
 export class ExternalReferenceController {
-  constructor(private readonly artifacts: Artifacts) {}
+  constructor(private readonly artifacts: ArtifactsService) {}
 
   @Get()
   @Authorize('runs:read')
@@ -111,12 +106,7 @@ export class ExternalReferenceController {
     @Query() query: ExternalReferenceParameters,
   ): Promise<RunByExternalReferenceResponse> {
     const canonical = canonicalUrl(query.url);
-    if (canonical.kind === 'refused') {
-      const { detail } = canonical;
-      throw new ProblemError('invalid_request', `Query parameter \`url\` ${detail}.`, {
-        errors: [{ pointer: '/url', detail }],
-      });
-    }
+    if (canonical.kind === 'refused') throw invalidParameter({ pointer: '/url', detail: canonical.detail });
     const runId = await this.artifacts.runByReference(caller, canonical.url);
     if (runId === null) throw new ProblemError('resource_not_found', 'No run refers to this address.');
     return { run_id: runId };

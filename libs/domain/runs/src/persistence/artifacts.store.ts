@@ -2,9 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Database, statement } from '#platform/persistence';
 import { type Artifact, type ArtifactData, type ArtifactType, MAX_ARTIFACTS_PER_RUN } from '../domain/artifact.js';
 import { LEASED, RunTransitions, type RunOwner } from '#execution/executions';
+import { type OwnerRow, toOwner } from './runs.store.js';
 
-const PROBE = statement('artifacts.probe')`SELECT e.run_id, a.uid AS known,
-      (SELECT coalesce(sum(s.size_bytes), 0) FROM artifacts s WHERE s.run_id = e.run_id)::float8 AS used_bytes FROM executions e
+const PROBE = statement('artifacts.probe')`SELECT e.run_id AS "runId", a.uid AS known,
+      (SELECT coalesce(sum(s.size_bytes), 0) FROM artifacts s WHERE s.run_id = e.run_id)::float8 AS "usedBytes" FROM executions e
     LEFT JOIN artifacts a ON a.run_id = e.run_id AND a.source_key = $3 WHERE ${LEASED}`;
 
 /** Under the run's lock, so that nobody else counts at the same time. */
@@ -17,7 +18,7 @@ const INSERT = statement('artifacts.insert')`
     ON CONFLICT (run_id, source_key) DO NOTHING RETURNING uid`;
 
 const FIND = statement('artifacts.find')`
-  SELECT a.uid, a.artifact_type, a.data, a.object_key, a.created_at, r.team_uid, r.owner_user_uid
+  SELECT a.uid, a.artifact_type AS type, a.data, a.object_key AS "objectKey", a.created_at AS "createdAt", r.team_uid, r.owner_user_uid
     FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.uid = $1`;
 
 /** One probe per owner that the caller stands for: what others own is not even looked at, so it costs no time either. */
@@ -45,14 +46,11 @@ export interface StoredArtifact extends Artifact {
   readonly objectKey: string | null;
 }
 
-interface ArtifactRow extends Record<string, unknown> {
-  uid: string;
-  artifact_type: ArtifactType;
-  data: ArtifactData;
-  object_key: string | null;
-  created_at: Date;
-  team_uid: string | null;
-  owner_user_uid: string | null;
+/** The run of a live lease, and the artifact that was reported under the key before. */
+export interface ProbedArtifact {
+  readonly runId: string;
+  readonly known: string | null;
+  readonly usedBytes: number;
 }
 
 @Injectable()
@@ -62,18 +60,10 @@ export class ArtifactsStore {
     private readonly transitions: RunTransitions,
   ) {}
 
-  /** The run of a live lease, and the artifact that was reported under this key before; null: no such lease. */
-  async probe(
-    executionId: string,
-    leaseEpoch: number,
-    sourceKey: string,
-  ): Promise<{ runId: string; known: string | null; usedBytes: number } | null> {
-    const [row] = await this.database.query<{ run_id: string; known: string | null; used_bytes: number }>(PROBE, [
-      executionId,
-      leaseEpoch,
-      sourceKey,
-    ]);
-    return row ? { runId: row.run_id, known: row.known, usedBytes: row.used_bytes } : null;
+  /** Null: no such lease. */
+  async probe(executionId: string, leaseEpoch: number, sourceKey: string): Promise<ProbedArtifact | null> {
+    const [row] = await this.database.query<ProbedArtifact>(PROBE, [executionId, leaseEpoch, sourceKey]);
+    return row ?? null;
   }
 
   /**
@@ -97,19 +87,8 @@ export class ArtifactsStore {
   }
 
   async find(uid: string): Promise<StoredArtifact | null> {
-    const [row] = await this.database.query<ArtifactRow>(FIND, [uid]);
-    if (!row) return null;
-    return {
-      uid: row.uid,
-      type: row.artifact_type,
-      data: row.data,
-      objectKey: row.object_key,
-      createdAt: row.created_at,
-      owner:
-        row.team_uid !== null
-          ? { teamUid: row.team_uid, userUid: null }
-          : { teamUid: null, userUid: row.owner_user_uid ?? '' },
-    };
+    const [row] = await this.database.query<Omit<StoredArtifact, 'owner'> & OwnerRow>(FIND, [uid]);
+    return row ? { ...row, owner: toOwner(row) } : null;
   }
 
   /** The newest run of these owners that refers to the canonical address, or null. */

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
   type Approval,
@@ -16,7 +17,7 @@ import { type EventContext, textOf } from './event-context.js';
 
 export type DecideResult =
   | { readonly kind: 'decided'; readonly approval: Approval }
-  | { readonly kind: 'unknown' }
+  | RejectionOf<'not_found'>
   | { readonly kind: 'too_late'; readonly approval: Approval };
 
 const WITHDRAWN: ApprovalDecision = { state: 'denied', via: 'cancel', by: null, note: null };
@@ -119,7 +120,7 @@ export class ApprovalsService {
       const approval = isInTime ? await this.approvals.decide(tx, runId, approvalId, decision) : null;
       if (!approval) {
         const known = await this.approvals.find(tx, runId, approvalId);
-        return known ? { kind: 'too_late', approval: known } : { kind: 'unknown' };
+        return known ? { kind: 'too_late', approval: known } : { kind: 'not_found' };
       }
       const same = approval.always ? await this.approvals.allowSame(tx, approval) : [];
       await this.executions.command(tx, approval.execution_id);
