@@ -5,24 +5,20 @@ import { ExecutionFinalizer } from './application/execution-finalizer.js';
 import { FinishExecution } from './application/finish-execution.js';
 import { IdleSessions } from './application/idle-sessions.js';
 import { PlaceRuns } from './application/place-runs.js';
-import { RestartPolicy } from './application/restart-policy.js';
 import { RunLimitEnforcer } from './application/run-limit-enforcer.js';
-import { RunStateListeners } from './application/run-state-listeners.js';
 import { RunStopper } from './application/run-stopper.js';
 import { RunTail } from './application/run-tail.js';
 import { SweepExecutions } from './application/sweep-executions.js';
 import { Transcripts } from './application/transcripts.js';
 import { ApprovalsStore } from './persistence/approvals.store.js';
-import { DebugSessionsStore } from './persistence/debug-sessions.store.js';
 import { ExecutionsStore } from './persistence/executions.store.js';
 import { FollowupsStore } from './persistence/followups.store.js';
 import { RunLimitsStore } from './persistence/run-limits.store.js';
-import { RunLogStore } from './persistence/run-log.store.js';
+import { RunLogStore, RunStateListeners } from './persistence/run-log.store.js';
 import { RunTransitions } from './persistence/run-transitions.store.js';
 
 const shared = [
   ApprovalsService,
-  DebugSessionsStore,
   ExecutionFinalizer,
   ExecutionsStore,
   FinishExecution,
@@ -41,5 +37,5 @@ const shared = [
 ];
 
 /** Executions and the log of runs, for every process. Needs an `AssignmentSource` from a global module. */
-@Module({ imports: [StorageModule], providers: [...shared, ApprovalsStore, RestartPolicy], exports: shared })
+@Module({ imports: [StorageModule], providers: [...shared, ApprovalsStore], exports: shared })
 export class ExecutionsModule {}

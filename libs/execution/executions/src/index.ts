@@ -3,7 +3,6 @@ export { AssignmentSource, type BuiltAssignment, type OfferDescription } from '.
 export { ExecutionWork } from './application/execution-work.js';
 export { Executor, ExecutorRegistry, type Offer } from './application/executors.js';
 export { FinishExecution } from './application/finish-execution.js';
-export { type RunChange, RunStateListener, RunStateListeners } from './application/run-state-listeners.js';
 export { type RunHead, RunTail } from './application/run-tail.js';
 export { RunStopper } from './application/run-stopper.js';
 export { PLACE_RUNS_TASK } from './application/tasks.js';
@@ -42,14 +41,12 @@ export { withDebugWindow, withWaitingReason } from './domain/status-message.js';
 export { ExecutionsHttpModule } from './executions-http.module.js';
 export { ExecutionsModule } from './executions.module.js';
 export { ExecutorsModule } from './executors.module.js';
-export { LeaseParameters } from './http/dto/runner-messages.dto.js';
-export { ExecutionTokenGuard, SanitizeBody } from './http/runner-request.js';
+export { ExecutionTokenGuard, LeaseParameters, SanitizeBody } from './http/runner-request.js';
 export { leaseLost } from './http/runner.controller.js';
-export { DebugSessionsStore } from './persistence/debug-sessions.store.js';
 export { type Execution, ExecutionsStore, LEASED } from './persistence/executions.store.js';
 export { FollowupsStore } from './persistence/followups.store.js';
 export { RunLimitsStore } from './persistence/run-limits.store.js';
-export { RunLogStore } from './persistence/run-log.store.js';
+export { type RunChange, RunLogStore, RunStateListener, RunStateListeners } from './persistence/run-log.store.js';
 export {
   DEBUG_WINDOW_COLUMNS,
   type DebugWindowRow,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#platform/auth';
 import type { Queryable } from '#platform/persistence';
 import type { RunEvent } from '#execution/runner-protocol';
-import { RunLogStore } from '#execution/executions';
+import { RunTail } from '#execution/executions';
 import { RunsService, type RunLookup } from './runs.service.js';
 
 /** What other libraries read of the log of a run. */
@@ -10,7 +10,7 @@ import { RunsService, type RunLookup } from './runs.service.js';
 export class RunLog {
   constructor(
     private readonly runs: RunsService,
-    private readonly store: RunLogStore,
+    private readonly tail: RunTail,
   ) {}
 
   /** The run, when the caller may read it. */
@@ -20,7 +20,7 @@ export class RunLog {
 
   /** Events after `afterSeq` in order, at most `limit`. The caller's permission has been checked. */
   read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return this.store.read(runId, afterSeq, limit);
+    return this.tail.read(runId, afterSeq, limit);
   }
 
   /**
@@ -29,6 +29,6 @@ export class RunLog {
    * isolation); the lock stops nothing but deletion. Never waits.
    */
   holdWhole(tx: Queryable, runId: string): Promise<boolean> {
-    return this.store.holdWhole(tx, runId);
+    return this.tail.holdWhole(tx, runId);
   }
 }

@@ -6,6 +6,7 @@ import {
   RunLogStore,
   type RunState,
   RunStopper,
+  RunTail,
   RunTransitions,
   slotKeys,
 } from '#execution/executions';
@@ -49,6 +50,7 @@ export class RunsService {
     private readonly executions: ExecutionsStore,
     private readonly stopper: RunStopper,
     private readonly log: RunLogStore,
+    private readonly tail: RunTail,
     private readonly settings: Settings,
   ) {
     this.timelineCursors = new PageCursors('timeline', settings);
@@ -91,7 +93,7 @@ export class RunsService {
   async timeline(runId: string, limit: number, cursor: string | null) {
     const after = this.timelineCursors.decode(cursor, runId);
     if (after === null) return { kind: 'invalid_cursor' } as const;
-    const rows = await this.log.readLifecycle(runId, Number(after[0] ?? 0), limit + 1);
+    const rows = await this.tail.readLifecycle(runId, Number(after[0] ?? 0), limit + 1);
     const { items, nextCursor } = this.timelineCursors.page(rows, limit, runId, ({ seq }) => [seq]);
     return { kind: 'page', events: projectTimeline(items), nextCursor } as const;
   }

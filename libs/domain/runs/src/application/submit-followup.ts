@@ -5,7 +5,6 @@ import { BackgroundTasks } from '#platform/jobs';
 import { newUuid, type RejectionOf } from '#platform/kernel';
 import { Database, type Queryable } from '#platform/persistence';
 import {
-  DebugSessionsStore,
   type Execution,
   ExecutionsStore,
   type FollowupOutcome,
@@ -44,7 +43,6 @@ export class SubmitFollowup {
     private readonly transitions: RunTransitions,
     private readonly followups: FollowupsStore,
     private readonly log: RunLogStore,
-    private readonly debugSessions: DebugSessionsStore,
     private readonly limits: RunLimitsStore,
     private readonly settings: Settings,
     private readonly tasks: BackgroundTasks,
@@ -89,7 +87,7 @@ export class SubmitFollowup {
       if (decision.outcome === 'handoff_execution') await this.transitions.apply(tx, runId, 'requeue');
       if (debugged) {
         // The debug agent gets it; the run stays as its set-up has left it.
-        await this.debugSessions.extend(tx, debugged.id);
+        await this.executions.extendDebugWindow(tx, debugged.id);
         await this.transitions.touch(tx, runId);
       } else if (decision.outcome === 'live_session') await this.transitions.apply(tx, runId, 'resume');
       if (execution && decision.outcome !== 'handoff_execution') await this.executions.command(tx, execution.id);

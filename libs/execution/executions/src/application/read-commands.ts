@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { EventEmitter } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Commands, Desired } from '#execution/runner-protocol';
+import type { Commands } from '#execution/runner-protocol';
 import { Database, DatabaseListener, statement } from '#platform/persistence';
 import { COMMANDS_CHANNEL } from '../domain/lease.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
@@ -12,20 +12,19 @@ export type CommandsResult =
   | { readonly kind: 'lease_lost' };
 
 const SNAPSHOT = statement('executions.commands')`SELECT e.command_version, e.desired, e.desired_reason, e.slot_held,
-    coalesce((SELECT json_agg(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode, 'debug', e.phase = 'debug') ORDER BY f.position)
+    coalesce((SELECT json_agg(json_strip_nulls(json_build_object('followup_id', f.id, 'message', f.message, 'mode', f.mode,
+        'debug', CASE WHEN e.phase = 'debug' THEN true END)) ORDER BY f.position)
       FROM run_followups f WHERE f.run_id = e.run_id AND f.consumed_at IS NULL
        AND (e.phase <> 'debug' OR f.debug_execution_id = e.id)), '[]') AS prompts,
-    coalesce((SELECT json_agg(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END, 'note', a.note, 'always', a.always))
+    coalesce((SELECT json_agg(json_strip_nulls(json_build_object('approval_id', a.id, 'decision', CASE a.state WHEN 'allowed' THEN 'allow' ELSE 'deny' END,
+        'note', a.note, 'always', CASE WHEN a.always THEN true END)))
       FROM approvals a WHERE a.run_id = e.run_id AND a.execution_id = e.id AND a.state <> 'pending'), '[]') AS decisions
   FROM executions e WHERE e.id = $1 AND e.lease_epoch = $2 AND e.ended_at IS NULL AND (e.fence_at IS NULL OR e.fence_at > headrace.now())`;
 
-interface SnapshotRow {
+interface SnapshotRow extends Pick<Commands, 'desired' | 'prompts' | 'decisions'> {
   command_version: string;
-  desired: Desired;
   desired_reason: string | null;
   slot_held: boolean;
-  prompts: { followup_id: string; message: string; mode: string | null; debug: boolean }[];
-  decisions: { approval_id: string; decision: 'allow' | 'deny'; note: string | null; always: boolean }[];
 }
 
 /** A lost notification costs at most this long; a session that waits for a free slot asks again this often. */
@@ -97,22 +96,10 @@ export class ReadCommands implements OnModuleInit, OnModuleDestroy {
   }
 }
 
-function toCommands(row: SnapshotRow): Commands {
-  return {
-    version: Number(row.command_version),
-    desired: row.desired,
-    ...(row.desired_reason === null ? {} : { desired_reason: row.desired_reason }),
-    prompts: row.prompts.map(({ followup_id, message, mode, debug }) => ({
-      followup_id,
-      message,
-      ...(mode === null ? {} : { mode }),
-      ...(debug ? { debug } : {}),
-    })),
-    decisions: row.decisions.map(({ approval_id, decision, note, always }) => ({
-      approval_id,
-      decision,
-      ...(always ? { always } : {}),
-      ...(note === null ? {} : { note }),
-    })),
-  };
-}
+const toCommands = ({ command_version, desired, desired_reason, prompts, decisions }: SnapshotRow): Commands => ({
+  version: Number(command_version),
+  desired,
+  ...(desired_reason === null ? {} : { desired_reason }),
+  prompts,
+  decisions,
+});

@@ -4,7 +4,6 @@ import { newUuid, truncateUtf8 } from '#platform/kernel';
 import type { OutputQuota } from '../domain/output-quota.js';
 import type { StatusMessage } from '../domain/run.js';
 import { turnOutcome } from '../domain/turn-outcome.js';
-import { DebugSessionsStore } from '../persistence/debug-sessions.store.js';
 import { ExecutionsStore } from '../persistence/executions.store.js';
 import { FollowupsStore } from '../persistence/followups.store.js';
 import { RunTransitions } from '../persistence/run-transitions.store.js';
@@ -20,7 +19,6 @@ import { RunLimitEnforcer } from './run-limit-enforcer.js';
 export class RunEventHandler {
   constructor(
     private readonly executions: ExecutionsStore,
-    private readonly debugSessions: DebugSessionsStore,
     private readonly transitions: RunTransitions,
     private readonly followups: FollowupsStore,
     private readonly approvals: ApprovalsService,
@@ -47,7 +45,7 @@ export class RunEventHandler {
       case 'permission_decided':
         return this.approvals.recordRunnerDecision(context, event.data);
       case 'agent_started':
-        if (isDebug) return this.debugSessions.markBusy(tx, execution.id);
+        if (isDebug) return this.executions.markDebugBusy(tx, execution.id);
         await this.transitions.apply(tx, run.id, 'start');
         return this.executions.markBusy(tx, execution.id);
       case 'agent_waiting':
@@ -75,7 +73,7 @@ export class RunEventHandler {
     if (turn.followup_id !== undefined) await this.followups.consume(tx, turn.followup_id, run.id, execution.id);
     if (context.isDebug) {
       // The prompt of the run does not count as sent: a later execution still has to send it.
-      await this.debugSessions.markBusy(tx, execution.id);
+      await this.executions.markDebugBusy(tx, execution.id);
       return this.transitions.touch(tx, run.id);
     }
     await this.transitions.markPromptSent(tx, run.id);
@@ -114,7 +112,8 @@ export class RunEventHandler {
     const status: StatusMessage = { message, error_code: 'environment_setup_failed', retryable: false };
     if (!(await this.transitions.apply(tx, run.id, 'fail', status))) return;
     log.push({ kind: 'run_failed', data: { ...status } });
-    if (await this.debugSessions.open(tx, run.id, execution.id)) await this.executions.command(tx, execution.id);
+    await this.executions.openDebugWindow(tx, execution.id);
+    if (await this.followups.adoptOfDebug(tx, run.id, execution.id)) await this.executions.command(tx, execution.id);
     context.isDebug = true;
     if (await this.executions.releaseSlot(tx, execution.id)) context.freedSlot = true;
   }
@@ -122,13 +121,13 @@ export class RunEventHandler {
   private async debugTurnEnded(context: EventContext, turn: TurnEnded): Promise<void> {
     const { tx, run, execution } = context;
     await this.executions.pause(tx, execution.id, false);
-    await this.debugSessions.rest(tx, execution.id);
+    await this.executions.restDebug(tx, execution.id);
     await this.transitions.touch(tx, run.id);
     // A stop ends the whole execution, which releases its slot.
     if (turnOutcome(turn).transition === 'none') return;
     // A person needs as long to read and answer this turn as the first one.
-    await this.debugSessions.extend(tx, execution.id);
-    if (execution.desired !== 'run' || (await this.debugSessions.hasPending(tx, run.id, execution.id))) return;
+    await this.executions.extendDebugWindow(tx, execution.id);
+    if (execution.desired !== 'run' || (await this.followups.hasPendingOfDebug(tx, run.id, execution.id))) return;
     if (await this.executions.releaseSlot(tx, execution.id)) context.freedSlot = true;
   }
 }

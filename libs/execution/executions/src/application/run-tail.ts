@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { RunEvent } from '#execution/runner-protocol';
+import { LIFECYCLE_KINDS, type RunEvent } from '#execution/runner-protocol';
 import { Database, type Queryable, statement } from '#platform/persistence';
 import { withDebugWindow, withWaitingReason } from '../domain/status-message.js';
 import { isEnded, type RunState } from '../domain/run-state.js';
@@ -10,7 +10,6 @@ import {
   toDebugWindow,
   WAITING_REASON,
 } from '../persistence/run-status-sql.js';
-import { RunLogStore } from '../persistence/run-log.store.js';
 
 /** Where a run and its log stand, both as of one moment. */
 export interface RunHead {
@@ -37,6 +36,19 @@ const HEADS = statement('run-tail.heads')`
 const UNFINISHED = statement('runs.unfinished-among')`
   SELECT id FROM runs WHERE id = ANY($1::uuid[]) AND state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 
+const COLUMNS = 'run_id, seq::float8 AS seq, execution_id, kind, at, data';
+
+const READ = statement('run-log.read')`
+  SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY run_events.seq LIMIT $3`;
+
+const READ_KINDS = statement('run-log.read-kinds')`
+  SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY run_events.seq LIMIT $3`;
+
+/** Retention locks the run FOR UPDATE before it takes the log: this lock and that one exclude each other, and no change of state. */
+const HOLD = statement('run-log.hold')`SELECT 1 FROM runs WHERE id = $1 FOR KEY SHARE SKIP LOCKED`;
+
+const FIRST = statement('run-log.first')`SELECT 1 FROM run_events WHERE run_id = $1 AND seq = 1`;
+
 type HeadRow = Omit<RunHead, 'statusMessage' | 'isEnded'> &
   DebugWindowRow & {
     status_message: StatusMessage | null;
@@ -48,10 +60,7 @@ type HeadRow = Omit<RunHead, 'statusMessage' | 'isEnded'> &
 /** The growing end of runs' logs, for those who watch. Whether the caller may watch has been checked. */
 @Injectable()
 export class RunTail {
-  constructor(
-    private readonly database: Database,
-    private readonly log: RunLogStore,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   /** One statement, however many runs. What does not exist any more is left out. */
   async heads(runIds: readonly string[]): Promise<RunHead[]> {
@@ -75,11 +84,17 @@ export class RunTail {
 
   /** Events after `afterSeq` in order, at most `limit`. */
   read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return this.log.read(runId, afterSeq, limit);
+    return this.database.query<RunEvent>(READ, [runId, afterSeq, limit]);
+  }
+
+  /** Two statements: only one that begins after the lock was given sees what the lock's last holder has deleted. */
+  async holdWhole(tx: Queryable, runId: string): Promise<boolean> {
+    const held = await tx.query(HOLD, [runId]);
+    return held.length > 0 && (await tx.query(FIRST, [runId])).length > 0;
   }
 
   /** Those among them that are timeline entries. */
   readLifecycle(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return this.log.readLifecycle(runId, afterSeq, limit);
+    return this.database.query<RunEvent>(READ_KINDS, [runId, afterSeq, limit, LIFECYCLE_KINDS]);
   }
 }

@@ -1,5 +1,7 @@
 import type { AgentConfig, RunUsage, StatusMessage } from './run.js';
 
+type LimitName = 'max_runtime_minutes' | 'max_cost_usd' | 'max_tokens';
+
 /** What a run may use up, over all its executions; absent: no end. */
 export interface RunLimits {
   readonly maxRuntimeMinutes?: number;
@@ -13,7 +15,8 @@ export interface Spent {
   readonly usage: RunUsage | null;
 }
 
-export function limitsOf(config: AgentConfig): RunLimits {
+/** Of a configuration, or of a row with its limits. */
+export function limitsOf(config: { readonly [Limit in LimitName]?: unknown }): RunLimits {
   const { max_runtime_minutes: minutes, max_cost_usd: cost, max_tokens: tokens } = config;
   return {
     ...(typeof minutes === 'number' ? { maxRuntimeMinutes: minutes } : {}),

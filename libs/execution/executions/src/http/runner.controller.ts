@@ -31,11 +31,12 @@ import {
   ClaimRequestBody,
   CommandsParameters,
   EventBatchBody,
+  ExecutionTokenGuard,
   FinishRequestBody,
   LeaseRefBody,
+  SanitizeBody,
   TranscriptParameters,
-} from './dto/runner-messages.dto.js';
-import { ExecutionTokenGuard, SanitizeBody } from './runner-request.js';
+} from './runner-request.js';
 
 const MAX_WAIT_SECONDS = 25;
 

@@ -107,6 +107,18 @@ const COMMAND = statement('executions.command')`WITH c AS (
     WHERE id = $1 AND ended_at IS NULL RETURNING id)
   SELECT pg_notify('${COMMANDS_CHANNEL}', id::text) FROM c`;
 
+const OPEN_DEBUG = statement('debug-sessions.open')`
+  UPDATE executions SET phase = ${phaseAfter('open_debug_window')}, idle_since = headrace.now(),
+    debug_until = headrace.now() + coalesce(debug_window_ms, 0) * interval '1 millisecond'
+  WHERE id = $1 AND ${phaseGuard('open_debug_window')}`;
+const EXTEND_DEBUG = statement('debug-sessions.extend')`
+  UPDATE executions SET debug_until = greatest(debug_until, headrace.now() + coalesce(debug_window_ms, 0) * interval '1 millisecond')
+   WHERE id = $1 AND phase = 'debug'`;
+const DEBUG_BUSY = statement('debug-sessions.busy')`
+  UPDATE executions SET busy_since = coalesce(busy_since, headrace.now()), idle_since = NULL WHERE id = $1 AND phase = 'debug'`;
+const DEBUG_REST = statement('debug-sessions.rest')`
+  UPDATE executions SET idle_since = headrace.now() WHERE id = $1 AND phase = 'debug'`;
+
 @Injectable()
 export class ExecutionsStore {
   constructor(
@@ -155,6 +167,24 @@ export class ExecutionsStore {
 
   async markBusy(tx: Queryable, executionId: string): Promise<void> {
     await tx.query(BUSY, [executionId, this.settings.defaultMaxRuntime]);
+  }
+
+  async openDebugWindow(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(OPEN_DEBUG, [executionId]);
+  }
+
+  /** The debug window ends its whole length from now; never earlier than it would have. */
+  async extendDebugWindow(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(EXTEND_DEBUG, [executionId]);
+  }
+
+  async markDebugBusy(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(DEBUG_BUSY, [executionId]);
+  }
+
+  /** After a turn of a debug agent that was counted by {@link pause}. */
+  async restDebug(tx: Queryable, executionId: string): Promise<void> {
+    await tx.query(DEBUG_REST, [executionId]);
   }
 
   async pause(tx: Queryable, executionId: string, idle: boolean): Promise<void> {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Queryable, statement } from '#platform/persistence';
 import type { FollowupOutcome } from '../domain/followup-routing.js';
 import type { PrincipalRef } from '../domain/run.js';
+import { MAX_REROUTES } from '../domain/status-message.js';
 
 export interface NewFollowup {
   readonly id: string;
@@ -25,6 +26,13 @@ const HAS_PENDING = statement('followups.has-pending')`
   SELECT EXISTS (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL) AS pending`;
 const COUNT_PENDING = statement('followups.count-pending')`
   SELECT count(*)::int AS pending FROM (SELECT 1 FROM run_followups WHERE run_id = $1 AND consumed_at IS NULL LIMIT $2) p`;
+
+const ADOPT = statement('debug-sessions.adopt')`UPDATE run_followups SET debug_execution_id = $2
+   WHERE run_id = $1 AND consumed_at IS NULL AND debug_execution_id IS NOT NULL RETURNING id`;
+const HAS_PENDING_OF_DEBUG = statement('debug-sessions.has-pending')`
+  SELECT EXISTS (SELECT 1 FROM run_followups WHERE run_id = $1 AND debug_execution_id = $2 AND consumed_at IS NULL) AS pending`;
+const REROUTE = statement('debug-sessions.reroute')`UPDATE run_followups SET reroutes = reroutes + 1
+   WHERE run_id = $1 AND debug_execution_id = $2 AND consumed_at IS NULL AND reroutes < ${MAX_REROUTES} RETURNING id`;
 
 @Injectable()
 export class FollowupsStore {
@@ -51,5 +59,20 @@ export class FollowupsStore {
   async countPending(tx: Queryable, runId: string, limit: number): Promise<number> {
     const [row] = await tx.query<{ pending: number }>(COUNT_PENDING, [runId, limit]);
     return row?.pending ?? 0;
+  }
+
+  /** Whether messages for an earlier debug session of the run, which was lost, now wait for this one. */
+  async adoptOfDebug(tx: Queryable, runId: string, executionId: string): Promise<boolean> {
+    return (await tx.query(ADOPT, [runId, executionId])).length > 0;
+  }
+
+  async hasPendingOfDebug(tx: Queryable, runId: string, executionId: string): Promise<boolean> {
+    const [row] = await tx.query<{ pending: boolean }>(HAS_PENDING_OF_DEBUG, [runId, executionId]);
+    return row?.pending ?? false;
+  }
+
+  /** A debug session ends: whether messages that it never received put the run back into the queue. */
+  async rerouteOfDebug(tx: Queryable, runId: string, executionId: string): Promise<boolean> {
+    return (await tx.query(REROUTE, [runId, executionId])).length > 0;
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '#platform/config';
 import { type Queryable, statement } from '#platform/persistence';
-import type { RunLimits, Spent } from '../domain/run-limits.js';
+import { limitsOf, type RunLimits, type Spent } from '../domain/run-limits.js';
 import { HOSTED_POOL, type RunUsage } from '../domain/run.js';
 
 /**
@@ -45,7 +45,7 @@ export class RunLimitsStore {
   /** Adds what a turn has used to what is known. Of the budget the working time is left out. */
   async addUsage(tx: Queryable, runId: string, usage: RunUsage): Promise<Budget | null> {
     const [row] = await tx.query<LimitsRow & { usage: RunUsage | null }>(ADD_USAGE, [runId, JSON.stringify(usage)]);
-    return row ? { limits: toLimits(row), spent: { workedMs: 0, usage: row.usage } } : null;
+    return row ? { limits: limitsOf(row), spent: { workedMs: 0, usage: row.usage } } : null;
   }
 
   async budget(tx: Queryable, runId: string): Promise<Budget | null> {
@@ -53,19 +53,11 @@ export class RunLimitsStore {
       runId,
       this.settings.defaultMaxRuntime,
     ]);
-    return row ? { limits: toLimits(row), spent: { workedMs: row.worked_ms, usage: row.usage } } : null;
+    return row ? { limits: limitsOf(row), spent: { workedMs: row.worked_ms, usage: row.usage } } : null;
   }
 
   /** Some of the time was waiting: the execution is looked at again when so much more has passed. */
   async postpone(tx: Queryable, executionId: string, ms: number): Promise<void> {
     await tx.query(POSTPONE, [executionId, ms]);
   }
-}
-
-function toLimits({ max_runtime_minutes: minutes, max_cost_usd: cost, max_tokens: tokens }: LimitsRow): RunLimits {
-  return {
-    ...(minutes === null || minutes === undefined ? {} : { maxRuntimeMinutes: minutes }),
-    ...(cost === null ? {} : { maxCostUsd: cost }),
-    ...(tokens === null ? {} : { maxTokens: tokens }),
-  };
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, statement } from '#platform/persistence';
-import { LIFECYCLE_KINDS, type RunEvent, type RunEventKind } from '#execution/runner-protocol';
-import { RunStateListeners } from '../application/run-state-listeners.js';
+import { type Queryable, statement } from '#platform/persistence';
+import type { RunEventKind } from '#execution/runner-protocol';
+import type { RunState } from '../domain/run-state.js';
 
 export interface NewRunEvent {
   readonly kind: RunEventKind;
@@ -16,26 +16,57 @@ INSERT INTO run_events (run_id, seq, execution_id, kind, at, data)
 SELECT $1, head.last_seq - $3::int + e.ord, $2::bigint, e.kind, headrace.now(), e.data::jsonb
   FROM head, unnest($4::text[], $5::text[]) WITH ORDINALITY AS e (kind, data, ord)`;
 
-const COLUMNS = 'run_id, seq::float8 AS seq, execution_id, kind, at, data';
+/** Log entries by which a run comes to rest, and the state that it has then. */
+const RESTING: Readonly<Partial<Record<RunEventKind, RunState>>> = {
+  run_done: 'SUCCEEDED',
+  run_failed: 'FAILED',
+  run_errored: 'ERROR',
+  run_cancelled: 'CANCELLED',
+  run_blocked: 'BLOCKED',
+};
 
-const READ = statement('run-log.read')`
-  SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY run_events.seq LIMIT $3`;
+/** A run has come to rest. */
+export interface RunChange {
+  readonly state: RunState;
+  /** BLOCKED: the question that it waits for; one more may come while it waits. `expires_at`: RFC 3339. */
+  readonly approval?: { readonly approval_id: string; readonly title: string; readonly expires_at: string };
+}
 
-const READ_KINDS = statement('run-log.read-kinds')`
-  SELECT ${COLUMNS} FROM run_events WHERE run_id = $1 AND seq > $2 AND kind = ANY($4) ORDER BY run_events.seq LIMIT $3`;
+/**
+ * Extension point for libraries that must not miss that a run has ended or waits for a person. Registered with {@link RunStateListeners};
+ * asked within the transaction that moves the run, which fails when this does.
+ */
+export abstract class RunStateListener {
+  /** `changes` in their order. */
+  abstract record(tx: Queryable, runId: string, changes: readonly RunChange[]): Promise<void>;
+}
 
-/** Retention locks the run FOR UPDATE before it takes the log: this lock and that one exclude each other, and no change of state. */
-const HOLD = statement('run-log.hold')`SELECT 1 FROM runs WHERE id = $1 FOR KEY SHARE SKIP LOCKED`;
+/** All registered listeners. Without one, a change costs nothing. */
+@Injectable()
+export class RunStateListeners {
+  private readonly registered = new Set<RunStateListener>();
 
-const FIRST = statement('run-log.first')`SELECT 1 FROM run_events WHERE run_id = $1 AND seq = 1`;
+  register(listener: RunStateListener): void {
+    this.registered.add(listener);
+  }
+
+  /** Called with everything that is written to a run's log. */
+  async logged(tx: Queryable, runId: string, events: readonly NewRunEvent[]): Promise<void> {
+    if (this.registered.size === 0) return;
+    const changes = events.flatMap(({ kind, data }): RunChange[] => {
+      const state = RESTING[kind];
+      if (state === undefined) return [];
+      return [state === 'BLOCKED' ? { state, approval: data as NonNullable<RunChange['approval']> } : { state }];
+    });
+    if (changes.length === 0) return;
+    for (const listener of this.registered) await listener.record(tx, runId, changes);
+  }
+}
 
 /** The append-only log of run events. Sequence 1 is `run_created`, written with the run; a head row counts on from there. */
 @Injectable()
 export class RunLogStore {
-  constructor(
-    private readonly database: Database,
-    private readonly transitions: RunStateListeners,
-  ) {}
+  constructor(private readonly listeners: RunStateListeners) {}
 
   async append(
     tx: Queryable,
@@ -51,20 +82,6 @@ export class RunLogStore {
       events.map((event) => event.kind),
       events.map((event) => JSON.stringify(event.data)),
     ]);
-    await this.transitions.logged(tx, runId, events);
-  }
-
-  read(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return this.database.query<RunEvent>(READ, [runId, afterSeq, limit]);
-  }
-
-  /** Two statements: only one that begins after the lock was given sees what the lock's last holder has deleted. */
-  async holdWhole(tx: Queryable, runId: string): Promise<boolean> {
-    const held = await tx.query(HOLD, [runId]);
-    return held.length > 0 && (await tx.query(FIRST, [runId])).length > 0;
-  }
-
-  readLifecycle(runId: string, afterSeq: number, limit: number): Promise<RunEvent[]> {
-    return this.database.query<RunEvent>(READ_KINDS, [runId, afterSeq, limit, LIFECYCLE_KINDS]);
+    await this.listeners.logged(tx, runId, events);
   }
 }
