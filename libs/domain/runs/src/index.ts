@@ -25,11 +25,10 @@ export {
   slotKey,
 } from '#execution/executions';
 export { type Run, RUN_MODES, type RunMode, type RunSchedule, type RunSourceType } from './domain/run.js';
-export { readAgentConfig } from './http/run-request-input.js';
+export { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, readAgentConfig } from './http/run-request-input.js';
 export { AmbientAgentConfig } from './http/dto/agent-config.dto.js';
 export { PrincipalInfo, RunAgentResponse, RunScopeInfo } from './http/dto/run-responses.dto.js';
 export { createRunRefusal, foundOrThrow, refuseOversized } from './http/problems.js';
-export { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader } from './http/idempotency.js';
 export { facetsOf, type IdempotencyClaim } from './persistence/run-inserts.js';
 export { RunsHttpModule } from './runs-http.module.js';
 export { RunsWork } from './jobs/runs-work.js';

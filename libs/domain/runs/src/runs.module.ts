@@ -10,9 +10,8 @@ import { Attachments } from './application/attachments.js';
 import { RunsService } from './application/runs.service.js';
 import { ConfigReferences } from './application/config-references.js';
 import { CreateRun } from './application/create-run.js';
-import { LastSkillRuns } from './application/last-skill-runs.js';
 import { AssignmentSource, ExecutionsModule } from '#execution/executions';
-import { EnvironmentLastRuns } from './application/environment-last-runs.js';
+import { LastRunsOfCaller } from './application/last-runs.js';
 import { HarnessSecrets } from './application/harness-secrets.js';
 import { RunAssignments } from './application/run-assignments.js';
 import { ListRuns } from './application/list-runs.js';
@@ -38,13 +37,12 @@ const useCases = [
   CreateRun,
   RunReferences,
   RunSkills,
-  LastSkillRuns,
   ConfigReferences,
   HarnessSecrets,
 
   ConfigSecrets,
   ListRuns,
-  EnvironmentLastRuns,
+  LastRunsOfCaller,
   SubmitFollowup,
   ApprovalInbox,
   ArtifactsService,

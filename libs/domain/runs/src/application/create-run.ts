@@ -32,7 +32,7 @@ import {
   launchClaim,
   objectFolders,
   RunInserts,
-  type RunToInsert,
+  type NewRun,
   type ScopedClaim,
 } from '../persistence/run-inserts.js';
 import { Attachments } from './attachments.js';
@@ -197,7 +197,7 @@ export class CreateRun {
     const { attachments = [] } = command;
     if (continued !== null || attachments.length > 0) await this.disposal.discardLater(objectFolders(id));
     const transcript = continued && (await this.transcripts.copyFor(continued.id, id));
-    const run: RunToInsert = {
+    const run: NewRun = {
       id,
       team_uid: owner.teamUid,
       owner_user_uid: owner.userUid,

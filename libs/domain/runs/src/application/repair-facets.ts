@@ -56,11 +56,18 @@ export class RepairFacets {
   /** The next runs behind `after`, or, when that is null, behind where everything was looked at. */
   private async step(after: string | null, settled: string): Promise<Step> {
     return this.database.transaction(async (tx) => {
-      const upto = await this.lockProgress(tx);
-      if (upto === null) return NOTHING;
-      const from = after ?? upto;
-      const { to, count } = await this.next(tx, from, BATCH);
-      if (to === null) return NOTHING;
+      // As for lists: these tables are never read whole, whatever the planner expects of the newest ids.
+      await tx.query(`SELECT set_config('enable_seqscan', 'off', true)`);
+      const [progress] = await tx.query<{ upto: string }>(`SELECT upto FROM facet_repairs FOR UPDATE SKIP LOCKED`);
+      if (!progress) return NOTHING;
+      const from = after ?? progress.upto;
+      const [next] = await tx.query<{ to: string | null; count: number }>(
+        `SELECT (array_agg(id ORDER BY id DESC))[1] AS to, count(*)::int AS count
+           FROM (SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT $2) n`,
+        [from, BATCH],
+      );
+      if (!next?.to) return NOTHING;
+      const { to, count } = next;
       const range = { after: from, to };
       const changed: string[] = [];
       for (let generation = await this.setAncestors(tx, range); generation.length > 0;) {
@@ -68,31 +75,9 @@ export class RepairFacets {
         generation = await this.setAncestors(tx, range);
       }
       const repaired = await this.writeFacets(tx, range, changed);
-      await this.setUpto(tx, to < settled ? to : settled);
+      await tx.query(`UPDATE facet_repairs SET upto = $1 WHERE upto < $1`, [to < settled ? to : settled]);
       return { repaired, last: count === BATCH ? to : null };
     });
-  }
-
-  /** Up to where everything was looked at, locked until the transaction ends; null when another process is at it. */
-  private async lockProgress(tx: Queryable): Promise<string | null> {
-    // As for lists: these tables are never read whole, whatever the planner expects of the newest ids.
-    await tx.query(`SELECT set_config('enable_seqscan', 'off', true)`);
-    const [row] = await tx.query<{ upto: string }>(`SELECT upto FROM facet_repairs FOR UPDATE SKIP LOCKED`);
-    return row?.upto ?? null;
-  }
-
-  private async setUpto(tx: Queryable, upto: string): Promise<void> {
-    await tx.query(`UPDATE facet_repairs SET upto = $1 WHERE upto < $1`, [upto]);
-  }
-
-  /** The id of the last of the next `limit` runs behind `after`, and how many there are. */
-  private async next(tx: Queryable, after: string, limit: number): Promise<{ to: string | null; count: number }> {
-    const [row] = await tx.query<{ to: string | null; count: number }>(
-      `SELECT (array_agg(id ORDER BY id DESC))[1] AS to, count(*)::int AS count
-         FROM (SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT $2) n`,
-      [after, limit],
-    );
-    return row ?? { to: null, count: 0 };
   }
 
   /**

@@ -4,11 +4,15 @@ import type { Response } from 'express';
 import { Authorize, type Caller, CurrentCaller } from '#platform/auth';
 import { Operation, pathId, ProblemError, rejectionProblem } from '#platform/http';
 import { ArtifactsService } from '../application/artifacts.service.js';
-import { PLAN_CONTENT_TYPE } from '../domain/artifact.js';
-import { canonicalUrl } from '../domain/canonical-url.js';
+import { canonicalUrl, PLAN_CONTENT_TYPE } from '../domain/artifact.js';
 import type { StoredArtifact } from '../persistence/artifacts.store.js';
-import { ARTIFACT_CLASSES, ARTIFACT_SCHEMA, type ArtifactResponse } from './dto/artifact-responses.dto.js';
-import { ExternalReferenceParameters, RunByExternalReferenceResponse } from './dto/artifact.dto.js';
+import {
+  ARTIFACT_CLASSES,
+  ARTIFACT_SCHEMA,
+  type ArtifactResponse,
+  ExternalReferenceParameters,
+  RunByExternalReferenceResponse,
+} from './dto/artifact.dto.js';
 import { invalidParameter } from './problems.js';
 
 const ARTIFACT_UID = pathId('uid');

@@ -5,9 +5,8 @@ import { BodyLimit, MIB, Operation } from '#platform/http';
 import { CreateRun } from '../application/create-run.js';
 import { RegisterExternalRunRequest, RegisterExternalRunResponse, RunAgentRequest } from './dto/run-requests.dto.js';
 import { RunAgentResponse } from './dto/run-responses.dto.js';
-import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader } from './idempotency.js';
 import { createRunRefusal, refuseOversized } from './problems.js';
-import { toCreateRunCommand } from './run-request-input.js';
+import { IDEMPOTENCY_KEY, idempotencyClaim, IdempotencyKeyHeader, toCreateRunCommand } from './run-request-input.js';
 
 const ERRORS = [400, 403, 409, 413, 415, 'idempotency_key_reused'] as const;
 const SUCCESS = { status: 200, description: 'The run is queued.', type: RunAgentResponse };

@@ -13,7 +13,7 @@ import {
 import { isCancellableKind, isoDuration, type Run } from '../domain/run.js';
 import { type Artifact, listedData } from '../domain/artifact.js';
 import { effectiveConfig, skillName } from '../domain/resolve-config.js';
-import type { RunArtifact } from './dto/artifact-responses.dto.js';
+import type { RunArtifact } from './dto/artifact.dto.js';
 import type { ApprovalItem, PrincipalInfo, RunItem } from './dto/run-responses.dto.js';
 
 type Principals = ReadonlyMap<string, PrincipalInfo>;

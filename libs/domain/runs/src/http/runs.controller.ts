@@ -10,7 +10,7 @@ import { ListRuns, type ListRunsResult } from '../application/list-runs.js';
 import { RunsService } from '../application/runs.service.js';
 import { MAX_PENDING_FOLLOWUPS, SubmitFollowup } from '../application/submit-followup.js';
 import { MAX_SEARCH_TERMS, searchWords } from '../domain/run-filters.js';
-import { ListHandoffAttachmentsResponse } from './dto/artifact-responses.dto.js';
+import { ListHandoffAttachmentsResponse } from './dto/artifact.dto.js';
 import { filtersOf, ListRunsParameters } from './dto/list-runs.dto.js';
 import { RunFollowupRequest, TimelineParameters } from './dto/run-requests.dto.js';
 import { GetRunTimelineResponse, ListRunsResponse, RunFollowupResponse, RunItem } from './dto/run-responses.dto.js';

@@ -13,68 +13,49 @@ import { keepDiscarded } from '#platform/storage';
 import type { NewAttachment } from '../domain/attachment.js';
 import type { RunExecutionLocation, RunMode, RunSchedule, RunSkill, RunSourceType } from '../domain/run.js';
 
-/** A run that is about to be queued: its columns. */
-export interface NewRun {
-  readonly id: string;
-  readonly team_uid: string | null;
-  readonly owner_user_uid: string | null;
-  readonly slot_key: string;
-  readonly pool: string;
-  readonly title: string;
-  readonly prompt: string;
-  readonly source: RunSourceType;
-  readonly execution_location: RunExecutionLocation;
-  readonly mode: RunMode;
-  readonly interactive: boolean;
-  readonly creator_type: PrincipalRef['type'];
-  readonly creator_uid: string;
-  readonly executor_type: PrincipalRef['type'];
-  readonly executor_uid: string;
-  readonly config: AgentConfig;
-  readonly agent_skill: RunSkill | null;
-  readonly metadata: Readonly<Record<string, string>> | null;
-  readonly parent_run_id: string | null;
-  /** Oldest first; the parent is the last one. */
-  readonly ancestor_run_ids: readonly string[];
-  /** These three are of the run whose conversation the new one continues; the transcript is a copy. */
-  readonly conversation_id: string | null;
-  readonly session_id: string | null;
-  readonly transcript: object | null;
-  readonly schedule: RunSchedule | null;
-  readonly trigger_url: string | null;
+/** A column of `runs` with the type that its value has in this code. */
+interface Column<Value> {
+  readonly sql: string;
+  readonly accepts?: (value: Value) => void;
 }
+const column = <Value>(sql: string): Column<Value> => ({ sql });
+
+/** A run that is about to be queued, as statements take it: one JSON object a run, its keys the columns of the table. */
+const INPUT_COLUMNS = {
+  id: column<string>('uuid'),
+  team_uid: column<string | null>('text'),
+  owner_user_uid: column<string | null>('text'),
+  slot_key: column<string>('text'),
+  pool: column<string>('text'),
+  title: column<string>('text'),
+  prompt: column<string>('text'),
+  source: column<RunSourceType>('text'),
+  execution_location: column<RunExecutionLocation>('text'),
+  mode: column<RunMode>('text'),
+  interactive: column<boolean>('boolean'),
+  creator_type: column<PrincipalRef['type']>('text'),
+  creator_uid: column<string>('text'),
+  executor_type: column<PrincipalRef['type']>('text'),
+  executor_uid: column<string>('text'),
+  config: column<AgentConfig>('jsonb'),
+  agent_skill: column<RunSkill | null>('jsonb'),
+  metadata: column<Readonly<Record<string, string>> | null>('jsonb'),
+  parent_run_id: column<string | null>('uuid'),
+  /** Oldest first; the parent is the last one. */
+  ancestor_run_ids: column<readonly string[]>('uuid[]'),
+  /** These three are of the run whose conversation the new one continues; the transcript is a copy. */
+  conversation_id: column<string | null>('uuid'),
+  session_id: column<string | null>('text'),
+  transcript: column<object | null>('jsonb'),
+  schedule: column<RunSchedule | null>('jsonb'),
+  trigger_url: column<string | null>('text'),
+};
+type InputColumns = typeof INPUT_COLUMNS;
 
 /** With its attachments, whose bytes are in the object store already. */
-export type RunToInsert = NewRun & { readonly attachments: readonly NewAttachment[] };
-
-/** A new run as statements take it: one JSON object a run, its keys the columns of the table. */
-const INPUT_COLUMNS: Readonly<Record<keyof NewRun, string>> = {
-  id: 'uuid',
-  team_uid: 'text',
-  owner_user_uid: 'text',
-  slot_key: 'text',
-  pool: 'text',
-  title: 'text',
-  prompt: 'text',
-  source: 'text',
-  execution_location: 'text',
-  mode: 'text',
-  interactive: 'boolean',
-  creator_type: 'text',
-  creator_uid: 'text',
-  executor_type: 'text',
-  executor_uid: 'text',
-  config: 'jsonb',
-  agent_skill: 'jsonb',
-  metadata: 'jsonb',
-  parent_run_id: 'uuid',
-  ancestor_run_ids: 'uuid[]',
-  conversation_id: 'uuid',
-  session_id: 'text',
-  transcript: 'jsonb',
-  schedule: 'jsonb',
-  trigger_url: 'text',
-};
+export type NewRun = {
+  readonly [Name in keyof InputColumns]: InputColumns[Name] extends Column<infer Value> ? Value : never;
+} & { readonly attachments: readonly NewAttachment[] };
 
 /** The columns of `run_facets` for `row`, an alias with the columns of `runs`. Their purpose is explained in the README of this library. */
 export const facetsOf = (row: string): string => `${row}.id, ${row}.slot_key,
@@ -113,10 +94,10 @@ const AT_CAPACITY = `(SELECT bool_or(s.used >= CASE WHEN s.key = n.slot_key
 
 /** A FROM item of new runs out of the JSON array `$1`; `ord` counts them. */
 const NEW_RUNS = `json_to_recordset($1::json) AS n (ord int, attachments json, ${Object.entries(INPUT_COLUMNS)
-  .map(([name, type]) => `${name} ${type}`)
+  .map(([name, { sql }]) => `${name} ${sql}`)
   .join(', ')})`;
 
-const toJson = (runs: readonly RunToInsert[]): string => JSON.stringify(runs.map((run, ord) => ({ ...run, ord })));
+const toJson = (runs: readonly NewRun[]): string => JSON.stringify(runs.map((run, ord) => ({ ...run, ord })));
 
 export interface IdempotencyClaim {
   readonly key: string;
@@ -131,7 +112,7 @@ export interface ScopedClaim extends IdempotencyClaim {
 }
 
 interface ClaimedRun {
-  readonly run: RunToInsert;
+  readonly run: NewRun;
   readonly claim: ScopedClaim;
 }
 
@@ -197,7 +178,7 @@ const GROUPS = { maxGroup: 64, maxInFlight: 2 };
 /** Writes new runs. Those that are created at the same time are committed together, with and without keys apart. */
 @Injectable()
 export class RunInserts {
-  private readonly groups: GroupedStatement<RunToInsert, Inserted>;
+  private readonly groups: GroupedStatement<NewRun, Inserted>;
   private readonly claimedGroups: GroupedStatement<ClaimedRun, Inserted>;
 
   constructor(
@@ -205,7 +186,7 @@ export class RunInserts {
     private readonly transitions: RunTransitions,
     private readonly settings: Settings,
   ) {
-    this.groups = new GroupedStatement<RunToInsert, Inserted>(async (runs) => {
+    this.groups = new GroupedStatement<NewRun, Inserted>(async (runs) => {
       const rows = await database.query<{ at_capacity: boolean | null }>(INSERT, [toJson(runs)]);
       return rows.map((row) => ({ atCapacity: row.at_capacity ?? false }));
     }, GROUPS);
@@ -223,7 +204,7 @@ export class RunInserts {
    * One round trip, shared with runs created at the same time; a repeated idempotency key costs a second one, and an external
    * run has a separate transaction.
    */
-  async insert(run: RunToInsert, claim: ScopedClaim | null): Promise<KeyedRun> {
+  async insert(run: NewRun, claim: ScopedClaim | null): Promise<KeyedRun> {
     const isExternal = run.pool === EXTERNAL_POOL;
     // The second attempt creates the run when the key was pruned between the two statements of the first one.
     for (let attempt = 1; attempt <= 2; attempt += 1) {
@@ -240,7 +221,7 @@ export class RunInserts {
   }
 
   /** Run and execution in one transaction. */
-  private async insertExternal(run: RunToInsert, claim: ScopedClaim | null): Promise<Inserted> {
+  private async insertExternal(run: NewRun, claim: ScopedClaim | null): Promise<Inserted> {
     return this.database.transaction(async (tx) => {
       const rows = claim
         ? await tx.query(INSERT_ONCE, insertOnceValues([{ run, claim }]))

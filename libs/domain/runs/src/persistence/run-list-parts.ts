@@ -93,13 +93,13 @@ function filterConditions(filters: RunFilters, bind: Bind): FilterConditions {
 }
 
 function probedFilters(filters: RunFilters, bind: Bind): Probed[] {
-  const probed = LIST_FILTERS.flatMap(({ filter, sql }): Probed[] => {
+  const probed = LIST_FILTERS.flatMap(({ parameter, filter, sql }): Probed[] => {
     const value = filter === null ? undefined : filters[filter];
     if (sql.by !== 'token' || typeof value !== 'string') return [];
     if (value === sql.none?.value)
-      return [{ condition: sql.none.where, token: once(() => `'${sql.token}', ${bind(value)}::text`) }];
+      return [{ condition: sql.none.where, token: once(() => `'${parameter}', ${bind(value)}::text`) }];
     const place = `${bind(value)}::text`;
-    return [{ condition: sql.where(place, value), token: () => `'${sql.token}', ${place}` }];
+    return [{ condition: sql.where(place, value), token: () => `'${parameter}', ${place}` }];
   });
   for (const [key, value] of (filters.metadata ?? []).flatMap((pairs) => Object.entries(pairs))) {
     // One value and no expression: it is compared with thousands of runs.

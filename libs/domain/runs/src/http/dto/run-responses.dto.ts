@@ -28,7 +28,7 @@ import {
   type PermissionSubject,
 } from '#execution/runner-protocol';
 import { AmbientAgentConfig } from './agent-config.dto.js';
-import { RUN_ARTIFACT_SCHEMA, type RunArtifact } from './artifact-responses.dto.js';
+import { RUN_ARTIFACT_SCHEMA, type RunArtifact } from './artifact.dto.js';
 
 const OPTIONAL = { optional: true } as const;
 

@@ -1,9 +1,11 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { SkillRuns, type SkillRunSource } from '#domain/agents';
 import { type LastRun, LastRuns, LastRunSource } from '#domain/environments';
 import { slotKeys } from '#execution/executions';
 import type { Caller } from '#platform/auth';
+import { Database, statement } from '#platform/persistence';
 import { RunLists, SEARCH_SETTINGS } from '../persistence/run-lists.js';
-import { readableBy } from './runs.service.js';
+import { ownersOf, readableBy } from './runs.service.js';
 
 type EnvironmentRun = LastRun & { readonly environmentUid: string };
 
@@ -48,23 +50,42 @@ SELECT l.environment_id AS "environmentUid", r.id, r.title, r.state, r.created_a
 }
 
 /**
- * Finds the last run in each environment, among those that the caller may read: a guest learns nothing
+ * One descent of the index that orders runs by skill (`ix_runs__agent`) for each owner and spec: ids are in the order of
+ * creation, so the last one is the newest.
+ */
+const LAST_RUNS = statement('runs.last-of-skills')`SELECT s.spec, max(l.created_at) AS last
+  FROM unnest($2::text[]) AS s (spec)
+ CROSS JOIN unnest($1::text[]) AS o (slot_key)
+ CROSS JOIN LATERAL (
+   SELECT r.created_at FROM runs r
+    WHERE r.slot_key = o.slot_key AND (left(r.skill_spec, 500) COLLATE "C") = left(s.spec, 500) AND r.skill_spec = s.spec
+    ORDER BY (left(r.skill_spec, 500) COLLATE "C") DESC, r.id DESC LIMIT 1) l
+ GROUP BY s.spec`;
+
+/** Specs that one call looks up; further ones are reported as never used. */
+const MAX_SPECS = 5000;
+
+/**
+ * Finds the last run in each environment, and with each skill, among those that the caller may read: a guest learns nothing
  * of what others do in what was shared with them. It takes a turn of the searches; without one, or when it takes too
  * long, the environments are shown without their runs.
  */
 @Injectable()
-export class EnvironmentLastRuns extends LastRunSource implements OnModuleInit {
-  private readonly logger = new Logger(EnvironmentLastRuns.name);
+export class LastRunsOfCaller extends LastRunSource implements SkillRunSource, OnModuleInit {
+  private readonly logger = new Logger(LastRunsOfCaller.name);
 
   constructor(
     private readonly lists: RunLists,
-    private readonly lastRuns: LastRuns,
+    private readonly database: Database,
+    private readonly environmentRuns: LastRuns,
+    private readonly skillRuns: SkillRuns,
   ) {
     super();
   }
 
   onModuleInit(): void {
-    this.lastRuns.register(this);
+    this.environmentRuns.register(this);
+    this.skillRuns.register(this);
   }
 
   /** Two round trips. */
@@ -79,5 +100,14 @@ export class EnvironmentLastRuns extends LastRunSource implements OnModuleInit {
       this.logger.warn(`The last runs in ${environmentUids.length} environments were not found in time.`);
     if (typeof runs === 'string') return new Map();
     return new Map(runs.map(({ environmentUid, ...run }) => [environmentUid, run]));
+  }
+
+  /** When skills were last used, by their full specs, among the runs that a list shows the caller; unused ones are left out. */
+  async lastRuns(caller: Caller, skillIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    const owners = ownersOf(caller);
+    const specs = [...new Set(skillIds)].slice(0, MAX_SPECS);
+    if (owners.length === 0 || specs.length === 0) return new Map();
+    const rows = await this.database.query<{ spec: string; last: Date }>(LAST_RUNS, [owners, specs]);
+    return new Map(rows.map(({ spec, last }) => [spec, last]));
   }
 }
